@@ -1,0 +1,107 @@
+"""The command `ragauge`: finds the commands, and turns errors into messages and exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import sys
+from typing import NoReturn
+
+import click
+
+import ragauge
+from ragauge.errors import ExitCode, RagaugeError
+
+_NOT_COMMANDS = {"main", "shared"}
+
+
+class _Commands(click.Group):
+    """Finds commands in this folder; a command's module is imported when it is named."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        folder = importlib.import_module("ragauge.cli").__path__
+        names = (found.name for found in pkgutil.iter_modules(folder))
+        return sorted(name for name in names if name not in _NOT_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        module = importlib.import_module(f"ragauge.cli.{cmd_name}")
+        command: click.Command = module.COMMAND
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
+            from ragauge.registry import unknown_name
+
+            error = unknown_name("command", args[0], self.list_commands(ctx))
+            raise click.UsageError(f"{error.problems[0].message}: {error.problems[0].hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 pass, 1 a gate failed, 2 usage, 3 bad input, 4 not evaluable, "
+    "5 nothing measured, 70 a bug in ragauge.",
+)
+@click.version_option(ragauge.__version__, "--version", message="%(prog)s %(version)s")
+def root() -> None:
+    """Decide on hard numbers whether a retrieval-augmented system may ship."""
+
+
+def main() -> NoReturn:
+    """Run the command line and exit with the code that the outcome stands for."""
+    # One thread a multiplication: the bootstrap brings its own threads.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line on arguments; return the exit code."""
+    try:
+        code = root.main(arguments, prog_name="ragauge", standalone_mode=False)
+        return int(code or 0)
+    except click.exceptions.Exit as stop:
+        return int(stop.exit_code)
+    except click.UsageError as error:
+        context = f"ragauge {error.ctx.info_name}" if error.ctx and error.ctx.parent else "ragauge"
+        _say(f"error[usage]: {error.format_message()}\n  hint: `{context} --help` shows the usage")
+        return int(ExitCode.USAGE)
+    except click.ClickException as error:
+        _say(f"error[usage]: {error.format_message()}")
+        return int(ExitCode.USAGE)
+    except RagaugeError as error:
+        _say(str(error))
+        return int(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        _say("interrupted: nothing was written")
+        return 130
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`); keep Python from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except Exception as error:
+        return _bug(error)
+
+
+def _bug(error: Exception) -> int:
+    import traceback
+
+    if os.environ.get("RAGAUGE_DEBUG"):
+        traceback.print_exception(error)
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    module = os.path.basename(frame.filename)
+    _say(
+        f"error[bug]: {type(error).__name__}: {error} ({module}:{frame.lineno})\n"
+        "  hint: this is a fault in ragauge, not in your files; please report it, with "
+        "RAGAUGE_DEBUG=1 for the whole story"
+    )
+    return int(ExitCode.BUG)
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)

@@ -1,0 +1,158 @@
+"""What several commands need: common options, writing output, and talking on stderr."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from ragauge.config import Config
+    from ragauge.model.profile import Profile
+    from ragauge.model.report import Report, View
+    from ragauge.model.verdict import Gate
+
+ALLOW_OPTIONS = [
+    click.option("--allow-missing", is_flag=True, help="Judge although gold items have no trace."),
+    click.option("--allow-errored", is_flag=True, help="Judge although traces carry errors."),
+    click.option("--allow-skipped", is_flag=True, help="Judge although bad lines were skipped."),
+    click.option(
+        "--allow-empty", is_flag=True, help="Judge although nothing was answered or answerable."
+    ),
+]
+GATE_OPTIONS = [
+    click.option(
+        "--gates",
+        metavar="GATES",
+        help="NAME=NUMBER,... or METRIC>=NUMBER,... or a TOML file; on top of ragauge.toml and "
+        "the profile's own.",
+    ),
+    click.option(
+        "--config", "config_path", metavar="FILE", help="Read this instead of ./ragauge.toml."
+    ),
+    click.option(
+        "--as-of", metavar="DATE", help="The day that waivers are judged on (default: today)."
+    ),
+]
+
+
+def options(decorators: Sequence[Any]) -> Any:
+    """Apply several option decorators, in order."""
+
+    def apply(function: Any) -> Any:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return apply
+
+
+def read_config(path: str | None) -> Config:
+    """Read the given configuration, or ./ragauge.toml where there is one."""
+    from ragauge.config import FILE_NAME, Config, load_config
+
+    if path is not None:
+        return load_config(Path(path))
+    here = Path(FILE_NAME)
+    return load_config(here) if here.exists() else Config()
+
+
+def gates_from(
+    profile: Profile, k: Sequence[int], config: Config, given: str | None
+) -> list[Gate]:
+    """The gates of the profile, the configuration and the command line, put together."""
+    from ragauge import gates as gating
+    from ragauge.config import load_gates
+    from ragauge.pipeline import profile_gates
+
+    layers = [
+        profile_gates(profile, k),
+        gating.parse_table(config.gates, profile, k, origin="ragauge.toml"),
+    ]
+    if given is not None and (given.endswith(".toml") or Path(given).is_file()):
+        layers.append(gating.parse_table(load_gates(Path(given)), profile, k, origin=given))
+    elif given is not None:
+        layers.append(gating.parse_items(given, profile, k))
+    return gating.merge(*layers)
+
+
+def day(given: str | None, *, needed: bool) -> Any:
+    """The date that waivers are judged on; the clock is only asked when there are waivers."""
+    from datetime import date
+
+    if given is not None:
+        try:
+            return date.fromisoformat(given)
+        except ValueError as error:
+            raise click.UsageError(f"--as-of takes a date as YYYY-MM-DD, got {given!r}") from error
+    return date.today() if needed else None
+
+
+def choose_report(name: str, profile: Profile) -> Report:
+    """The report of that name, or the profile's own version of it."""
+    from ragauge import registry
+
+    return registry.report(profile.reports.get(name, name))
+
+
+def report_for_file(name: str, profile: Profile) -> Report:
+    """The report that a file's suffix asks for."""
+    from ragauge import registry
+
+    suffix = Path(name).suffix
+    for report in registry.reports().values():
+        if suffix in report.suffixes:
+            return choose_report(report.name, profile)
+    known = sorted(suffix for report in registry.reports().values() for suffix in report.suffixes)
+    raise click.UsageError(f"-o {name}: the suffix says the format; known: {', '.join(known)}")
+
+
+def screen() -> dict[str, Any]:
+    """Width and colour of standard output: 80 columns and none where it is not a terminal."""
+    if not sys.stdout.isatty():
+        return {"width": 80, "color": False}
+    return {
+        "width": shutil.get_terminal_size((80, 24)).columns,
+        "color": "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb",
+    }
+
+
+def emit(view: View, format_name: str, outputs: Sequence[str]) -> None:
+    """Write the files that were asked for, then print the chosen format."""
+    from ragauge.source import write_atomically
+
+    reports = [(name, report_for_file(name, view.profile)) for name in outputs]
+    for name, report in reports:
+        write_atomically(name, report.text(view))
+    import msgspec
+
+    shown = msgspec.structs.replace(view, **screen())
+    click.echo(choose_report(format_name, view.profile).text(shown), nl=False)
+
+
+def talk(view: View, format_name: str) -> None:
+    """Say on stderr what the printed format does not: warnings, failed gates, the verdict."""
+    from ragauge import wording
+
+    for warning in view.scores.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    for line in view.scores.skipped:
+        click.echo(f"skipped: {line}", err=True)
+    if format_name == "table":
+        return
+    for result in view.verdict.gates:
+        if result.status != "pass":
+            note = wording.gate_note(result)
+            click.echo(
+                f"gate {wording.gate_name(result)}: {wording.number(result.value)} "
+                f"{wording.demand(result)} (n = {result.n}): {result.status}"
+                + (f" - {note}" if note else ""),
+                err=True,
+            )
+    if view.verdict.gates or view.verdict.blocks:
+        click.echo(f"verdict: {wording.headline(view.verdict)}", err=True)

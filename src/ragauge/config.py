@@ -1,0 +1,88 @@
+"""The project's `ragauge.toml`: files, profile, gates and waivers, committed with the code."""
+
+from __future__ import annotations
+
+import tomllib
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ragauge.errors import Place, RagaugeError
+from ragauge.model.verdict import Waiver
+
+FILE_NAME = "ragauge.toml"
+
+
+class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Natural-language patterns that also count as a refusal; none unless configured."""
+
+    patterns: tuple[str, ...] = ()
+
+
+class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The settings of a project. Paths are relative to the folder of the file."""
+
+    gold: str | None = None
+    trace: str | None = None
+    profile: str | None = None
+    dialect: str | None = None
+    k: tuple[int, ...] = ()
+    metrics: tuple[str, ...] = ()
+    gates: dict[str, Any] = {}
+    waivers: tuple[Waiver, ...] = ()
+    refusal: Refusal = Refusal()
+
+
+def load_config(path: Path) -> Config:
+    """Read a configuration file; unknown keys are refused."""
+    name = str(path)
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise RagaugeError.of(
+            "file-not-found", f"there is no file `{name}`", hint="`ragauge init` writes one"
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise RagaugeError.of(
+            "bad-config", f"{error}", hint="the file must be TOML in UTF-8", place=Place(name)
+        ) from error
+    try:
+        config = msgspec.convert(table, Config)
+        for waiver in config.waivers:
+            date.fromisoformat(waiver.expires)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise RagaugeError.of(
+            "bad-config", f"{error}",
+            hint="keys: gold, trace, profile, dialect, k, metrics, [gates], [[waivers]] with "
+            "gate, reason and expires (a date in quotes, YYYY-MM-DD), [refusal] patterns",
+            place=Place(name),
+        ) from error
+    base = path.parent
+    return msgspec.structs.replace(
+        config, gold=_beside(base, config.gold), trace=_beside(base, config.trace)
+    )
+
+
+def _beside(base: Path, name: str | None) -> str | None:
+    return None if name is None else str(base / name)
+
+
+def load_gates(path: Path) -> dict[str, Any]:
+    """Read a gates file: a [gates] table, or gates at the top level."""
+    name = str(path)
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise RagaugeError.of(
+            "bad-config", f"{error}", hint="a gates file is TOML", place=Place(name)
+        ) from error
+    gates = table.get("gates", table)
+    if not isinstance(gates, dict) or not gates:
+        raise RagaugeError.of(
+            "bad-config", "there are no gates in the file",
+            hint='write lines such as "answer.precision" = ">= 0.80"', place=Place(name),
+        )
+    return gates

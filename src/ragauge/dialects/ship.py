@@ -1,0 +1,24 @@
+"""The files of seeds 003 and 004: `gold.jsonl`, and traces with `answer_json`."""
+
+from ragauge.model.dialect import Dialect
+
+DIALECT = Dialect(
+    name="ship",
+    title="gold.jsonl with gold_citations, trace.jsonl with retrieved_ids and answer_json",
+    source="seeds 003, 004",
+    profile="ship",
+    gold_marks=frozenset({"gold_claim_substr", "gold_citations"}),
+    trace_marks=frozenset({"answer_json", "retrieved_ids"}),
+    own_gold={
+        "qid": ("qid",),
+        "question": ("question",),
+        "relevant": ("gold_citations",),
+        "claims": ("gold_claim_substr",),
+    },
+    own_trace={
+        "qid": ("qid", "q_id"),
+        "question": ("q",),
+        "hits": ("retrieved_ids",),
+        "answer": ("answer_json",),
+    },
+)

@@ -1,0 +1,146 @@
+"""The scores document: scores and verdict as plain JSON values, and back again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ragauge.errors import Place, RagaugeError
+from ragauge.model.aggregate import SCHEMA, MetricResult, Scores
+from ragauge.model.metric import Tally
+from ragauge.model.verdict import GateResult, Verdict
+
+DECIMALS = 4
+
+
+def rounded(value: float | None) -> float | None:
+    """Round as every stored and printed value is rounded; -0.0 becomes 0.0."""
+    return None if value is None else round(value, DECIMALS) + 0.0
+
+
+def _pair(interval: tuple[float, float] | None) -> list[float | None] | None:
+    return None if interval is None else [rounded(interval[0]), rounded(interval[1])]
+
+
+def to_document(scores: Scores, verdict: Verdict, *, full: bool) -> dict[str, Any]:
+    """Everything that was measured and judged; `full` adds each question."""
+    tally = scores.tally
+    document: dict[str, Any] = {
+        "schema": SCHEMA,
+        "profile": scores.profile,
+        "dialect": scores.dialect,
+        "k": list(scores.k),
+        "inputs": {"gold": scores.gold_name, "trace": scores.trace_name},
+        "missing": tally.missing,
+        "duplicates": tally.duplicates,
+        "unknown": tally.unknown,
+        "errored": tally.errored,
+        "skipped": tally.gold_skipped + tally.trace_skipped,
+        "counts": msgspec.to_builtins(tally),
+        "metrics": {name: _metric(result) for name, result in scores.metrics.items()},
+        "refusal_rules": scores.refusal_rules,
+        "verdict": verdict_document(verdict),
+        "warnings": list(scores.warnings),
+        "skipped_lines": list(scores.skipped),
+    }
+    if full:
+        document["questions"] = msgspec.to_builtins(scores.questions)
+    return document
+
+
+def _metric(result: MetricResult) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "value": rounded(result.value),
+        "n": result.n,
+        "records": result.records,
+        "excluded": result.excluded,
+        "interval": _pair(result.interval),
+        "version": result.version,
+        "better": result.better,
+    }
+    if result.value is None:
+        entry["reason"] = result.reason
+        entry["default"] = result.default
+    return entry
+
+
+def verdict_document(verdict: Verdict) -> dict[str, Any]:
+    """The verdict with each gate's value, threshold, n and margin."""
+    return {
+        "status": verdict.status,
+        "exit_code": int(verdict.exit_code),
+        "gates": [_gate(result) for result in verdict.gates],
+        "blocks": [{"code": block.code, "message": block.message} for block in verdict.blocks],
+    }
+
+
+def _gate(result: GateResult) -> dict[str, Any]:
+    gate = result.gate
+    return {
+        "name": gate.name,
+        "metric": gate.metric,
+        "demand": f"{gate.sign} {gate.given}",
+        "status": result.status,
+        "value": rounded(result.value),
+        "threshold": gate.threshold,
+        "n": result.n,
+        "margin": rounded(result.margin),
+        "interval": _pair(result.interval),
+        "detectable": rounded(result.detectable),
+        "policy": gate.policy,
+        "origin": gate.origin,
+        "reason": result.reason,
+        "waived": result.waived,
+    }
+
+
+class _Inputs(msgspec.Struct):
+    gold: str
+    trace: str
+
+
+class _Document(msgspec.Struct):
+    schema: str
+    profile: str
+    dialect: str
+    k: list[int] | int
+    inputs: _Inputs
+    counts: Tally
+    metrics: dict[str, MetricResult]
+    refusal_rules: dict[str, int]
+
+
+def from_document(data: bytes, name: str) -> Scores:
+    """Read a scores document back, as far as gates need it.
+
+    Values were rounded when they were saved, so a value that lay within 0.00005 of a threshold may
+    be judged differently.
+    """
+    try:
+        document = msgspec.json.decode(data, type=_Document)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RagaugeError.of(
+            "bad-scores",
+            f"`{name}` is not a scores file: {error}",
+            hint="save one with `ragauge score ... --full -o scores.json`",
+            place=Place(name),
+        ) from error
+    if document.schema != SCHEMA:
+        raise RagaugeError.of(
+            "bad-scores",
+            f"`{name}` has the schema `{document.schema}`, this version reads `{SCHEMA}`",
+            hint="score the traces again with this version",
+            place=Place(name),
+        )
+    return Scores(
+        profile=document.profile,
+        dialect=document.dialect,
+        k=(document.k,) if isinstance(document.k, int) else tuple(document.k),
+        gold_name=document.inputs.gold,
+        trace_name=document.inputs.trace,
+        tally=document.counts,
+        metrics=document.metrics,
+        refusal_rules=document.refusal_rules,
+        questions=(),
+    )

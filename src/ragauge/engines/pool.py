@@ -1,0 +1,122 @@
+"""The engine that reduces ranges in worker processes.
+
+Workers are plain subprocesses that import no numpy and share nothing: they get the job once and
+then ranges, over a pipe. So the calling script needs no `__main__` guard and nothing is forked.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+import ragauge
+from ragauge.framing import read_message, write_message
+from ragauge.rows import Job, Partial
+from ragauge.source import Range
+
+_AHEAD = 3
+
+
+def run(job: Job, ranges: Sequence[Range], *, workers: int) -> Iterator[Partial]:
+    """Yield the partial of each range, from the last range to the first."""
+    pool = _Pool(job, list(reversed(ranges)), workers)
+    try:
+        yield from pool.results()
+    finally:
+        pool.close()
+
+
+class _Pool:
+    def __init__(self, job: Job, order: list[Range], workers: int) -> None:
+        self.order = order
+        self.next = 0
+        self.done: dict[int, Partial] = {}
+        self.failure: BaseException | None = None
+        self.ready = threading.Condition()
+        self.room = threading.Semaphore(workers * _AHEAD)
+        payload = msgspec.msgpack.encode(job)
+        root = str(Path(ragauge.__file__).resolve().parents[1])
+        path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
+        self.processes = [
+            subprocess.Popen(
+                [sys.executable, "-m", "ragauge.engines.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env={**os.environ, "PYTHONPATH": path},
+            )
+            for _ in range(min(workers, len(order)))
+        ]
+        self.threads = [
+            threading.Thread(target=self._serve, args=(process, payload), daemon=True)
+            for process in self.processes
+        ]
+        for thread in self.threads:
+            thread.start()
+
+    def _take(self) -> int | None:
+        with self.ready:
+            if self.failure is not None or self.next >= len(self.order):
+                return None
+            self.next += 1
+            return self.next - 1
+
+    def _serve(self, process: subprocess.Popen[bytes], payload: bytes) -> None:
+        """Feed one worker: it takes ranges in order, so its own ranges descend."""
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            write_message(process.stdin, payload)
+            while True:
+                self.room.acquire()
+                position = self._take()
+                if position is None:
+                    return
+                write_message(process.stdin, msgspec.msgpack.encode(self.order[position]))
+                reply = read_message(process.stdout)
+                if reply is None:
+                    raise RuntimeError(f"a worker ended early (status {process.poll()})")
+                partial = msgspec.msgpack.decode(reply, type=Partial)
+                with self.ready:
+                    self.done[position] = partial
+                    self.ready.notify_all()
+        except BaseException as error:
+            with self.ready:
+                self.failure = self.failure or error
+                self.ready.notify_all()
+
+    def results(self) -> Iterator[Partial]:
+        for position in range(len(self.order)):
+            with self.ready:
+                self.ready.wait_for(lambda: position in self.done or self.failure is not None)  # noqa: B023
+                if self.failure is not None:
+                    raise RuntimeError("reading in worker processes failed") from self.failure
+                partial = self.done.pop(position)
+            self.room.release()
+            yield partial
+
+    def close(self) -> None:
+        with self.ready:
+            self.next = len(self.order)
+        for _ in self.threads:
+            self.room.release()
+        for process in self.processes:
+            if process.stdin is not None:
+                try:
+                    process.stdin.close()
+                except OSError:
+                    process.kill()
+        for process in self.processes:
+            try:
+                process.wait(timeout=1)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
+        for thread in self.threads:
+            thread.join()

@@ -1,0 +1,31 @@
+"""The worker process of the pool engine: reads a job, then ranges, and answers with partials."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import sys
+
+import msgspec
+
+from ragauge.framing import read_message, write_message
+from ragauge.rows import Job, RangeReducer
+from ragauge.source import Range
+
+
+def main() -> None:
+    """Serve until the standard input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
+    gc.disable()  # rows are trees and are freed by count
+    stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+    payload = read_message(stdin)
+    if payload is None:
+        return
+    reducer = RangeReducer(msgspec.msgpack.decode(payload, type=Job))
+    while (message := read_message(stdin)) is not None:
+        partial = reducer.reduce(msgspec.msgpack.decode(message, type=Range))
+        write_message(stdout, msgspec.msgpack.encode(partial))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,288 @@
+"""Everything that can go wrong for a user: exit codes, error codes, and the one exception class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+
+from msgspec import Struct
+
+MAX_REPORTED = 20
+
+
+class ExitCode(IntEnum):
+    """The exit codes of every command; 0 is never returned for an empty run."""
+
+    PASS = 0
+    GATE_FAILED = 1
+    USAGE = 2
+    BAD_INPUT = 3
+    NOT_EVALUABLE = 4
+    NOTHING_MEASURED = 5
+    BUG = 70
+
+
+class Code(Struct, frozen=True):
+    """One error code: what it means and what to do, as `ragauge explain` prints it."""
+
+    name: str
+    exit: ExitCode
+    title: str
+    explanation: str
+
+
+def _codes(exit_code: ExitCode, *entries: tuple[str, str, str]) -> dict[str, Code]:
+    return {name: Code(name, exit_code, title, text) for name, title, text in entries}
+
+
+CODES: dict[str, Code] = {
+    **_codes(
+        ExitCode.USAGE,
+        (
+            "usage",
+            "the command line does not fit the command",
+            "An option is missing, unknown, or has a value that cannot be read. "
+            "`ragauge COMMAND --help` lists what the command takes.",
+        ),
+        (
+            "file-not-found",
+            "a named file is not there",
+            "The path was taken as written, relative to the current folder. "
+            "Check the spelling and the folder that the command runs in.",
+        ),
+        (
+            "file-unreadable",
+            "a named file is there but cannot be read or written",
+            "It is a folder, the permissions forbid it, or the disk refused. "
+            "Nothing half-written is left behind: output goes to a temporary file first.",
+        ),
+        (
+            "bad-config",
+            "ragauge.toml or a gates file cannot be used",
+            "The file is not TOML, or a key is unknown or has the wrong type. "
+            "Unknown keys are refused, because a misspelt gate would otherwise never fail.",
+        ),
+        (
+            "bad-gate",
+            "a gate cannot be read",
+            "A gate is NAME=NUMBER (the metric knows its direction), or METRIC>=NUMBER or "
+            "METRIC<=NUMBER. The number must be finite. The direction must fit the metric: a "
+            "floor under something that should be low would pass exactly when it must not.",
+        ),
+        (
+            "unknown-metric",
+            "no metric of that name is registered",
+            "`ragauge metrics` lists the ids. A metric with a cut-off is written with it, as in "
+            "retrieval.recall_all@5; a profile also knows short names such as chr.",
+        ),
+        (
+            "unknown-name",
+            "a profile, dialect, format or code of that name does not exist",
+            "The message lists the names that do.",
+        ),
+        (
+            "file-exists",
+            "a file that would be written is already there",
+            "`ragauge init` and `ragauge demo --write` never replace your files unless told to "
+            "with --force.",
+        ),
+    ),
+    **_codes(
+        ExitCode.BAD_INPUT,
+        (
+            "bad-json",
+            "a line is not valid JSON",
+            "JSON Lines needs one complete object on every line. NaN, Infinity, single quotes, "
+            "trailing commas and unescaped control characters are not JSON.",
+        ),
+        (
+            "truncated-line",
+            "the last line ends in the middle of an object",
+            "The file has no final newline and its last line is not complete: the program that "
+            "wrote it was probably stopped. Write the line again, or remove it, so that the "
+            "question counts as missing and not as something else.",
+        ),
+        (
+            "bad-encoding",
+            "the bytes are not UTF-8",
+            "Files are read as UTF-8, with or without a byte order mark. Convert the file; do not "
+            "drop the bytes, because that moves every offset behind them.",
+        ),
+        (
+            "nul-byte",
+            "the line contains a NUL byte",
+            "Usually the tail of a file that was being written when the machine went down.",
+        ),
+        (
+            "line-too-long",
+            "one line is longer than 64 MiB",
+            "A trace of that size is a whole index dump or a missing newline.",
+        ),
+        (
+            "too-deep",
+            "objects are nested too deeply",
+            "No field that is read needs more than a few levels.",
+        ),
+        (
+            "not-a-row",
+            "a row is not a JSON object",
+            "Every line, or every element of a JSON array, must be one object.",
+        ),
+        (
+            "bad-field",
+            "a field has the wrong type or an impossible value",
+            "The message names the path inside the object, what was expected and what was found.",
+        ),
+        (
+            "missing-field",
+            "a field that is needed is absent",
+            "A gold item needs an id and a question or evidence to be scored against.",
+        ),
+        (
+            "field-conflict",
+            "two spellings of one field disagree",
+            "A row may spell a field in two ways (retrieved_ids and topk) when both say the same. "
+            "When they differ, only a profile that names one of them as its own can decide: "
+            "choose it with --profile or --dialect, or drop one of the fields.",
+        ),
+        (
+            "duplicate-qid",
+            "two gold items have the same id",
+            "Under the profiles ship and smoke the last one wins, as in their sources, and the "
+            "report counts it. Everywhere else it is an error, because nobody can tell which "
+            "answer was meant.",
+        ),
+        (
+            "bad-gzip",
+            "a compressed file is damaged",
+            "It could not be unpacked to its end.",
+        ),
+        (
+            "bad-scores",
+            "a file is not a scores file that can be judged again",
+            "`ragauge gate` reads what `ragauge score --full -o FILE.json` wrote: the metrics with "
+            "their n. The short JSON of the ship profile does not carry n.",
+        ),
+    ),
+    **_codes(
+        ExitCode.NOT_EVALUABLE,
+        (
+            "missing-traces",
+            "gold items have no trace",
+            "A question that was not asked cannot pass. Run the missing questions, or say "
+            "--allow-missing when the trace file is meant to be partial.",
+        ),
+        (
+            "errored-traces",
+            "traces carry an error instead of a result",
+            "Errored rows count 0 in retrieval metrics and are left out of answer metrics by "
+            "name; the gate does not pass over them unless --allow-errored is given.",
+        ),
+        (
+            "skipped-lines",
+            "bad lines were skipped",
+            "--on-bad-line=skip was asked for and lines were skipped. They are counted and listed; "
+            "--allow-skipped lets the gates decide without them.",
+        ),
+        (
+            "nothing-answered",
+            "nothing was answered and nothing was answerable",
+            "Every ratio would be 0/0, and the source's defaults would pass. --allow-empty accepts "
+            "that.",
+        ),
+        (
+            "undefined-metric",
+            "a gated metric is 0/0",
+            "No record is in its population; the reason is in the gate's row. A gate on nothing "
+            "does not pass.",
+        ),
+        (
+            "too-few",
+            "a gate has fewer questions than its min_n",
+            "The gate asks for a minimum number of questions, and the run has fewer.",
+        ),
+    ),
+    **_codes(
+        ExitCode.NOTHING_MEASURED,
+        (
+            "nothing-measured",
+            "there is no gold item or no trace that belongs to one",
+            "The gold file is empty, the trace file is empty, or no id is in both. Compare one id "
+            "of each file: a changed prefix is the usual cause.",
+        ),
+    ),
+    **_codes(
+        ExitCode.BUG,
+        (
+            "bug",
+            "ragauge itself is wrong",
+            "Not your input. Please report it with the lines that were printed.",
+        ),
+    ),
+}
+
+
+class Place(Struct, frozen=True):
+    """Where in the input something is: file, line, and the item on it."""
+
+    file: str
+    line: int | None = None
+    qid: str | None = None
+    dialect: str | None = None
+
+    def __str__(self) -> str:
+        where = self.file if self.line is None else f"{self.file}:{self.line}"
+        about = []
+        if self.qid is not None:
+            about.append(f"qid {self.qid}")
+        if self.dialect is not None:
+            about.append(f"dialect {self.dialect}")
+        return f"{where}  ({', '.join(about)})" if about else where
+
+
+class Problem(Struct, frozen=True):
+    """One thing a user can fix: its code, what is wrong, where, and how to mend it."""
+
+    code: str
+    message: str
+    hint: str
+    place: Place | None = None
+
+    def __str__(self) -> str:
+        lines = [f"error[{self.code}]: {self.message}"]
+        if self.place is not None:
+            lines.append(f"  --> {self.place}")
+        lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class RagaugeError(Exception):
+    """The one exception for what a user can fix; it carries up to 20 problems at once."""
+
+    def __init__(self, problems: Iterable[Problem], *, total: int | None = None) -> None:
+        self.problems = tuple(problems)
+        self.total = len(self.problems) if total is None else total
+        super().__init__(str(self))
+
+    @classmethod
+    def of(
+        cls, code: str, message: str, *, hint: str, place: Place | None = None
+    ) -> RagaugeError:
+        """Build the common case: one problem."""
+        return cls([Problem(code, message, hint, place)])
+
+    @property
+    def code(self) -> str:
+        """The code of the first problem."""
+        return self.problems[0].code
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The exit code that the first problem's code stands for."""
+        return CODES[self.code].exit
+
+    def __str__(self) -> str:
+        shown = self.problems[:MAX_REPORTED]
+        text = "\n".join(str(problem) for problem in shown)
+        more = self.total - len(shown)
+        return f"{text}\n... and {more} more problems" if more > 0 else text

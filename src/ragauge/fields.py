@@ -1,0 +1,138 @@
+"""Taking typed fields out of decoded JSON objects, with errors that name the path inside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+INT64 = 1 << 63
+
+
+class FieldError(Exception):
+    """A field that cannot be used: code, message and hint, still without its place."""
+
+    def __init__(self, code: str, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+
+
+Row = Mapping[str, Any]
+
+
+def wrong_type(path: str, expected: str, value: object, hint: str) -> FieldError:
+    """Build the error for a value of the wrong type."""
+    return FieldError("bad-field", f"`{path}` must be {expected}, got {shown(value)}", hint)
+
+
+def shown(value: object) -> str:
+    """Show a JSON value as the file has it, cut to a readable length."""
+    import json
+
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def pick(
+    row: Row, names: Sequence[str], own: Sequence[str] = (), *, inside: str = ""
+) -> tuple[str, Any]:
+    """Return the name and value of a field among its spellings; ("", None) if it is absent.
+
+    null counts as absent. The first own name that is there and not empty wins; otherwise all
+    spellings that are there must agree.
+    """
+    if own:
+        empty: tuple[str, Any] = ("", None)
+        for name in own:
+            value = row.get(name)
+            if value is not None:
+                if value != "":
+                    return inside + name, value
+                empty = (inside + name, value)
+        if empty[0]:
+            return empty
+    found: tuple[str, Any] = ("", None)
+    for name in names:
+        value = row.get(name)
+        if value is None:
+            continue
+        if found[0] and found[1] != value:
+            raise FieldError(
+                "field-conflict",
+                f"`{found[0]}` and `{inside}{name}` are the same field and disagree: "
+                f"{shown(found[1])} and {shown(value)}",
+                "keep one of them, or choose the profile whose spelling is meant",
+            )
+        if not found[0]:
+            found = (inside + name, value)
+    return found
+
+
+def as_id(value: Any, path: str) -> str:
+    """Take an id: a string, or an integer, which is read as its digits."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(as_int(value, path))
+    raise wrong_type(path, "an id (a string)", value, "write the id as a string")
+
+
+def as_int(value: Any, path: str) -> int:
+    """Take an integer of at most 64 bits."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise wrong_type(path, "a whole number", value, "write the number without quotes")
+    if not -INT64 <= value < INT64:
+        raise wrong_type(path, "a number of at most 64 bits", value, "use a smaller number")
+    return value
+
+
+def as_number(value: Any, path: str) -> float:
+    """Take a number."""
+    if isinstance(value, float):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return float(as_int(value, path))
+    raise wrong_type(path, "a number", value, "write the number without quotes")
+
+
+def as_text(value: Any, path: str) -> str:
+    """Take a string."""
+    if not isinstance(value, str):
+        raise wrong_type(path, "a string", value, "put it in quotes, or use null for nothing")
+    return value
+
+
+def as_bool(value: Any, path: str) -> bool:
+    """Take true or false."""
+    if not isinstance(value, bool):
+        raise wrong_type(path, "true or false", value, "write true or false without quotes")
+    return value
+
+
+def as_list(value: Any, path: str) -> list[Any]:
+    """Take a list."""
+    if not isinstance(value, list):
+        raise wrong_type(path, "a list", value, "put it in square brackets")
+    return value
+
+
+def as_object(value: Any, path: str) -> dict[str, Any]:
+    """Take an object."""
+    if not isinstance(value, dict):
+        raise wrong_type(path, "an object", value, "put it in curly brackets, with named fields")
+    return value
+
+
+def as_texts(value: Any, path: str) -> tuple[str, ...]:
+    """Take a list of strings; null and absence are the empty list."""
+    if value is None:
+        return ()
+    return tuple(as_text(each, f"{path}[{i}]") for i, each in enumerate(as_list(value, path)))
+
+
+def as_ids(value: Any, path: str) -> tuple[str, ...]:
+    """Take a list of ids; null and absence are the empty list."""
+    if value is None:
+        return ()
+    return tuple(as_id(each, f"{path}[{i}]") for i, each in enumerate(as_list(value, path)))

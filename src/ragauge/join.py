@@ -1,0 +1,172 @@
+"""Joining: gold items as columns, and which trace of a slot is the one to score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragauge.model.batch import Batch, Bools, GoldColumns
+from ragauge.model.facts import Fact
+from ragauge.model.gold import GoldItem
+from ragauge.model.profile import JoinRules
+from ragauge.model.trace import SlotKey
+from ragauge.reduce import Columns
+from ragauge.rows import Partial
+
+DENSE_CELLS = 64_000_000
+
+
+def gold_columns(items: Sequence[GoldItem], rules: JoinRules) -> GoldColumns:
+    """Give the gold items as columns, unlabelled ones as the rules have them."""
+    answer = np.array([item.expect == "answer" for item in items], np.bool_)
+    refuse = np.array([item.expect == "refuse" for item in items], np.bool_)
+    unlabelled = ~answer & ~refuse
+    unanswerable, creditable, refusable = refuse, answer, refuse
+    if rules.unlabelled == "creditable":
+        unanswerable, creditable = refuse | unlabelled, answer | unlabelled
+    elif rules.unlabelled == "unanswerable":
+        unanswerable = refusable = refuse | unlabelled
+    return GoldColumns(
+        answerable=answer,
+        unanswerable=unanswerable,
+        creditable=creditable,
+        refusable=refusable,
+        relevant_count=np.array([len(set(item.relevant)) for item in items], np.int32),
+        has_claims=np.array(
+            [bool(item.claims_any) or rules.no_claims == "counted" for item in items], np.bool_
+        ),
+        has_constraints=np.array([bool(item.constraints) for item in items], np.bool_),
+    )
+
+
+class Ledger:
+    """Remembers which slots of which questions are taken; the first to come takes the slot.
+
+    Slots × questions is a table of bytes while it is small. Runs whose slots hardly repeat (a new
+    random seed for every trace) would need a huge one; they go into sorted runs that are merged
+    as they grow.
+    """
+
+    def __init__(self, questions: int, *, dense_cells: int = DENSE_CELLS) -> None:
+        self.questions = questions
+        self.dense_cells = dense_cells
+        self.codes: dict[SlotKey, int] = {}
+        self.taken: Bools = np.zeros(0, np.bool_)
+        self.runs: list[NDArray[np.int64]] | None = None
+        self.count = 0
+
+    def claim(self, question: NDArray[np.int32], slots: NDArray[np.int64]) -> Bools:
+        """Take the slots of these records, in their order; say which were still free."""
+        keys = slots * self.questions + question
+        first = np.zeros(len(keys), np.bool_)
+        ordered = np.sort(keys)
+        if len(keys) and bool((ordered[1:] == ordered[:-1]).any()):
+            first[np.unique(keys, return_index=True)[1]] = True
+        else:
+            first[:] = True
+        fresh: Bools = first & ~self._held(keys)
+        self._hold(keys[fresh])
+        self.count += int(np.count_nonzero(fresh))
+        return fresh
+
+    def code(self, key: SlotKey) -> int:
+        """The number of a slot key, the same for the whole run."""
+        return self.codes.setdefault(key, len(self.codes))
+
+    def _held(self, keys: NDArray[np.int64]) -> Bools:
+        if self.runs is None and len(self.codes) * self.questions <= self.dense_cells:
+            needed = len(self.codes) * self.questions
+            if needed > len(self.taken):
+                grown = np.zeros(max(needed, 2 * len(self.taken)), np.bool_)
+                grown[: len(self.taken)] = self.taken
+                self.taken = grown
+            return self.taken[keys]
+        if self.runs is None:
+            self.runs = [np.flatnonzero(self.taken).astype(np.int64)]
+            self.taken = np.zeros(0, np.bool_)
+        held = np.zeros(len(keys), np.bool_)
+        for run in self.runs:
+            if len(run):
+                place = np.minimum(np.searchsorted(run, keys), len(run) - 1)
+                held |= run[place] == keys
+        return held
+
+    def _hold(self, keys: NDArray[np.int64]) -> None:
+        if self.runs is None:
+            self.taken[keys] = True
+            return
+        self.runs.append(np.sort(keys))
+        while len(self.runs) > 1 and len(self.runs[-2]) < 2 * len(self.runs[-1]):
+            last = self.runs.pop()
+            self.runs[-1] = np.sort(np.concatenate([self.runs[-1], last]))
+
+    def missing_slots(self, seen: Bools) -> int:
+        """Slots of paraphrases × seeds seen in the run that questions with a trace lack."""
+        pairs = {(paraphrase, seed) for paraphrase, seed, _ in self.codes}
+        grid = len({paraphrase for paraphrase, _ in pairs}) * len({seed for _, seed in pairs})
+        asked = int(np.count_nonzero(seen))
+        if self.runs is None:
+            rows = self.taken[: len(self.codes) * self.questions].reshape(-1, self.questions)
+            order = {pair: i for i, pair in enumerate(sorted(pairs, key=repr))}
+            filled = np.zeros((len(order), self.questions), np.bool_)
+            for (paraphrase, seed, _), code in self.codes.items():
+                filled[order[paraphrase, seed]] |= rows[code]
+            return grid * asked - int(np.count_nonzero(filled))
+        # Too many slots for a table: without turns every slot is a pair of its own.
+        return max(0, grid * asked - self.count)
+
+
+class Records:
+    """The scored records of one partial, as numpy columns."""
+
+    def __init__(self, partial: Partial, ledger: Ledger, rules: JoinRules) -> None:
+        columns = {
+            name: np.frombuffer(data, np.int32)
+            for name, data in zip(Columns.NAMES, partial.columns, strict=True)
+        }
+        question = columns["question"]
+        if rules.keep == "every":
+            keep = np.ones(len(question), np.bool_)
+        elif rules.keep == "last":
+            ledger.code((None, None, None))
+            keep = ledger.claim(question, np.zeros(len(question), np.int64))
+        else:
+            codes = np.array([ledger.code(key) for key in partial.slots], np.int64)
+            keep = ledger.claim(question, codes[columns["slot"]])
+        self.ranks = columns["ranks"][np.repeat(keep, columns["found"])]
+        self.question = question[keep]
+        self.hits = columns["hits"][keep]
+        self.found = columns["found"][keep]
+        self.cited = columns["cited"][keep]
+        self.facts = columns["facts"][keep]
+        self.position = (partial.range_index << 32) + columns["line"][keep].astype(np.int64)
+
+
+def as_source(facts: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Facts as a profile that follows its source has them: every record is an answer."""
+    dropped = int(Fact.ERRORED | Fact.MISSING)
+    return (facts & ~dropped) | int(Fact.ANSWER)
+
+
+def batch_of(
+    gold: GoldColumns, rules: JoinRules, records: Sequence[Records], *, absent_counts: bool
+) -> Batch:
+    """Put records together into one batch."""
+
+    def column(name: str) -> NDArray[np.int32]:
+        return np.concatenate([getattr(each, name) for each in records])
+
+    facts = column("facts")
+    return Batch(
+        gold=gold,
+        question=column("question"),
+        facts=as_source(facts) if rules.absent == "empty-answer" else facts,
+        hits=column("hits"),
+        found=column("found"),
+        cited=column("cited"),
+        ranks=column("ranks"),
+        absent_counts=absent_counts,
+        no_evidence_counts=rules.no_evidence == "recalled",
+    )

@@ -1,0 +1,118 @@
+"""Loading whole files into the model: gold sets, trace sets, and telling which dialect they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from ragauge import registry
+from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
+from ragauge.fields import FieldError, Row
+from ragauge.model.dialect import Dialect
+from ragauge.model.gold import GoldItem
+from ragauge.model.trace import Trace
+from ragauge.reading import Reader, decode_row
+from ragauge.source import Source, plan, read_rows
+
+T = TypeVar("T")
+SNIFFED = 20
+
+
+class Loaded(Struct, frozen=True):
+    """The rows of a file that could be read, and what was wrong with the others."""
+
+    items: list[Any]
+    problems: list[Problem]
+    problem_count: int
+
+    def stop_on_problems(self) -> None:
+        """Raise what was wrong, if anything was."""
+        if self.problem_count:
+            raise RagaugeError(self.problems, total=self.problem_count)
+
+
+def load_gold_rows(source: Source, reader: Reader) -> Loaded:
+    """Read every gold item of a file."""
+    return _load(source, reader, reader.gold)
+
+
+def load_trace_rows(source: Source, reader: Reader) -> Loaded:
+    """Read every trace of a file."""
+    return _load(source, reader, reader.trace)
+
+
+def _load(source: Source, reader: Reader, make: Callable[[Row, int], GoldItem | Trace]) -> Loaded:
+    items: list[Any] = []
+    problems: list[Problem] = []
+    count = 0
+    for line, row, error in _rows(source):
+        try:
+            if error is not None:
+                raise error
+            items.append(make(row, line))
+        except FieldError as failure:
+            count += 1
+            if len(problems) < MAX_REPORTED:
+                place = Place(source.name, line)
+                problems.append(reader.problem(failure, row or None, place))
+    return Loaded(items, problems, count)
+
+
+def _rows(source: Source) -> Iterator[tuple[int, Row, FieldError | None]]:
+    """Yield line, row and what is wrong with it, in file order; blank lines are passed over."""
+    first = 1
+    for part in plan(source):
+        rows = read_rows(source, part)
+        if part.first_line is not None:
+            first = part.first_line
+        at_end = part.end >= source.size
+        for index, data in enumerate(rows.data):
+            overlong = index in rows.overlong
+            if not overlong and not data.strip():
+                continue
+            line = first + rows.line(index)
+            last = at_end and index == len(rows.data) - 1
+            try:
+                yield line, decode_row(data, last=last, overlong=overlong), None
+            except FieldError as error:
+                yield line, {}, error
+        first += rows.newlines
+
+
+def sniff(source: Source) -> set[str]:
+    """The field names of the first rows of a file, as far as they can be read."""
+    names: set[str] = set()
+    ranges = plan(source, range_bytes=64 * 1024)[:1]
+    for part in ranges:
+        if part.end - part.start > 16 * 2**20:
+            continue
+        for data in read_rows(source, part).data[:SNIFFED]:
+            try:
+                row = msgspec.json.decode(data)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                continue
+            if isinstance(row, dict):
+                names |= row.keys()
+    return names
+
+
+def detect(gold_names: set[str], trace_names: set[str]) -> tuple[Dialect, str | None]:
+    """The dialect that the field names speak of, and a note if the two files disagree."""
+    gold = _best(gold_names, [(d, d.gold_marks) for d in registry.dialects().values()])
+    trace = _best(trace_names, [(d, d.trace_marks) for d in registry.dialects().values()])
+    if gold is None or trace is None or gold.name == trace.name:
+        return gold or trace or registry.dialect("native"), None
+    note = (
+        f"the gold set looks like dialect {gold.name} and the traces like {trace.name}: "
+        "both are read by any spelling, under the profile `all`"
+    )
+    return registry.dialect("native"), note
+
+
+def _best(names: set[str], marks: Sequence[tuple[Dialect, frozenset[str]]]) -> Dialect | None:
+    counted = [(len(names & own), dialect.name, dialect) for dialect, own in marks]
+    top = max(counted)
+    return top[2] if top[0] > 0 and sum(each[0] == top[0] for each in counted) == 1 else None

@@ -1,0 +1,1 @@
+"""One file a family: each exports METRICS, a tuple of frozen metrics over a batch."""

@@ -1,0 +1,112 @@
+"""Answers: is what was said right, contained, and in the agreed form."""
+
+from __future__ import annotations
+
+from ragauge.model.metric import Example, Metric
+from ragauge.model.populations import (
+    ANSWERABLE_WITH_CLAIMS,
+    ANSWERED,
+    WITH_ANSWER,
+    WITH_ECHO,
+)
+
+_GOLD = {
+    "qid": "A1",
+    "question": "Does X support null keys?",
+    "answerable": True,
+    "gold_claim_substr": ["rejects null keys"],
+    "gold_citations": ["p1#2"],
+}
+
+METRICS = (
+    Metric(
+        id="answer.precision",
+        title="Answers with a cited piece of evidence",
+        formula="1 if the item is answerable and C ∩ G ≠ ∅, else 0",
+        over=ANSWERED,
+        better="higher",
+        source="seed 001 (answer precision)",
+        value=lambda b, k: b.answerable & b.hit,
+        elsewhere="ragas and deepeval ask a model whether the answer is right; here a citation "
+        "of known evidence decides. An answer to an unanswerable question is wrong whatever it "
+        "says.",
+        example=Example(
+            gold=_GOLD,
+            trace={"qid": "A1", "retrieved_ids": ["p1#1"],
+                   "answer_json": {"claim": "No.", "citations": ["p1#2", "p7#7"]}},
+            value=1.0,
+            arithmetic="answered, answerable, C ∩ G = {p1#2}: 1, although p1#2 was not retrieved "
+            "and the claim is not contained.",
+        ),
+    ),
+    Metric(
+        id="answer.grounded_precision",
+        title="Answers that are right and cited from what was retrieved",
+        formula="1 if the item is answerable, the claim is contained, and the citations hit in "
+        "scope (C ⊆ hits and C ∩ G ≠ ∅, or both empty), else 0",
+        over=ANSWERED,
+        better="higher",
+        source="seed 003 (Precision, answered)",
+        value=lambda b, k: b.creditable & b.contained & b.hit_in_scope,
+        elsewhere="The claim is contained if any gold substring of at least 5 characters appears "
+        "in it, ignoring case; an empty list of substrings is contained, an absent one is not.",
+        example=Example(
+            gold=_GOLD,
+            trace={"qid": "A1", "retrieved_ids": ["p1#1", "p1#2"],
+                   "answer_json": {"claim": "X rejects null keys.", "citations": ["p1#2"]}},
+            value=1.0,
+            arithmetic="contains `rejects null keys`, C = {p1#2} is among the hits and in G: 1.",
+        ),
+    ),
+    Metric(
+        id="answer.claim_containment",
+        title="Answers that contain a claim of the gold item",
+        formula="1 if answered and a gold claim appears in what was said, else 0",
+        over=ANSWERABLE_WITH_CLAIMS,
+        better="higher",
+        source="seed 001 (claim containment)",
+        value=lambda b, k: b.answered & b.contained,
+        elsewhere="`gold_claim` is cut into phrases of at least 5 letters, digits, hyphens and "
+        "blanks, any of which is enough; `gold_claim_substr` is taken whole.",
+        example=Example(
+            gold={"qid": "A1", "question": "What is X?", "answerable": True,
+                  "gold_claim": "X is a constrained mapping (see 4.2)."},
+            trace={"qid": "A1", "question": "What is X?",
+                   "answer": "In short, x is a constrained mapping - nothing more."},
+            value=1.0,
+            arithmetic="the phrase `x is a constrained mapping` of the gold claim appears: 1.",
+        ),
+    ),
+    Metric(
+        id="answer.compliance",
+        title="Answers in the agreed form",
+        formula="1 if there is a citations list (be it empty) or a refusal, else 0",
+        over=WITH_ANSWER,
+        better="higher",
+        source="seed 001 (schema compliance)",
+        value=lambda b, k: b.listed | b.refused,
+        example=Example(
+            gold=_GOLD,
+            trace={"qid": "A1", "answer": "X rejects null keys, I believe."},
+            value=0.0,
+            arithmetic="no citations list, no `citations: [...]` in the text, no refusal: 0.",
+        ),
+    ),
+    Metric(
+        id="answer.constraints_echoed",
+        title="Answers that repeat every locked constraint",
+        formula="1 if each constraint equals an element of constraints_echo after strip, else 0",
+        over=WITH_ECHO,
+        better="higher",
+        source="seed 003 (constraints)",
+        value=lambda b, k: b.echoed,
+        example=Example(
+            gold={**_GOLD, "constraints": ["X rejects null keys.", "Keys are strings."]},
+            trace={"qid": "A1", "answer_json": {
+                "claim": "X rejects null keys.", "citations": ["p1#2"],
+                "constraints_echo": ["X rejects null keys. "]}},
+            value=0.0,
+            arithmetic="one of two constraints is echoed; `Keys are strings.` is not: 0.",
+        ),
+    ),
+)  # fmt: skip

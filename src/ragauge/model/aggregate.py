@@ -1,0 +1,74 @@
+"""Scores: what a run measured, ready to be judged, reported and saved."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from ragauge.model.metric import Better, Tally
+
+SCHEMA = "ragauge.scores/1"
+
+
+class MetricResult(Struct, frozen=True, kw_only=True):
+    """One reported number with all that is needed to read it.
+
+    `value` is None for 0/0, and `reason` then says why. `default` is what the profile's source
+    prints in that case.
+    """
+
+    value: float | None
+    n: int
+    records: int
+    excluded: dict[str, int]
+    interval: tuple[float, float] | None
+    version: int
+    better: Better
+    reason: str | None = None
+    default: float | None = None
+
+    @property
+    def shown(self) -> float | None:
+        """The value, or the source's default for 0/0."""
+        return self.default if self.value is None else self.value
+
+
+class QuestionResult(Struct, frozen=True, kw_only=True):
+    """What came of one question: its worst label, and where to look."""
+
+    qid: str
+    label: str
+    gold: str
+    trace: str | None
+    labels: dict[str, int]
+
+
+class RowResult(Struct, frozen=True, kw_only=True):
+    """One scored row, for profiles that score every row."""
+
+    qid: str
+    answered: bool
+    hit: bool
+    refused: bool
+    label: str
+
+
+class Scores(Struct, frozen=True, kw_only=True):
+    """The result of scoring one run. Values are not rounded here, only where they are printed."""
+
+    profile: str
+    dialect: str
+    k: tuple[int, ...]
+    gold_name: str
+    trace_name: str
+    tally: Tally
+    metrics: dict[str, MetricResult]
+    refusal_rules: dict[str, int]
+    questions: tuple[QuestionResult, ...]
+    rows: tuple[RowResult, ...] = ()
+    warnings: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+
+    @property
+    def measured(self) -> bool:
+        """Whether any trace met a gold item."""
+        return self.tally.gold > 0 and self.tally.scored > 0

@@ -1,0 +1,27 @@
+"""Facts: the yes-or-no findings about one record, as bits of one integer."""
+
+from __future__ import annotations
+
+from enum import IntFlag
+
+
+class Fact(IntFlag):
+    """What is true of a record; a column holds the sum."""
+
+    ERRORED = 1
+    ANSWER = 2  # there is an answer: a claim, a text, a citations list, or a flag
+    REFUSED = 4
+    LISTED = 8  # there is a citations list, perhaps empty
+    CITED = 16
+    CITED_RELEVANT = 32  # a citation is in the evidence
+    IN_CONTEXT = 64  # every citation is among the hits
+    CONTAINED = 128  # the claim is contained
+    ODD_CITATIONS = 256  # the citations field holds something that is not a list
+    ECHO = 512  # there is a constraints_echo list
+    ECHOED = 1024  # every locked constraint is in it
+    BY_TOKEN = 2048  # which rule decided that this is a refusal
+    BY_FLAG = 4096
+    BY_GROUNDED = 8192
+    BY_PATTERN = 16384
+    MISSING = 32768
+    REPEATED = 65536  # an id stands more than once among the hits

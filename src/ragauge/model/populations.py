@@ -1,0 +1,60 @@
+"""The populations that metrics are means over."""
+
+from __future__ import annotations
+
+from ragauge.model.metric import Population, Requirement
+
+ALL = Population("all", "every record", ())
+
+_TRACED = Requirement("missing", lambda b: ~b.missing)
+_NO_ERROR = Requirement("errored", lambda b: ~b.errored)
+_HAS_ANSWER = Requirement("no-answer", lambda b: b.has_answer)
+_ANSWERABLE = Requirement("not-answerable", lambda b: b.answerable)
+_UNANSWERABLE = Requirement("not-unanswerable", lambda b: b.unanswerable)
+
+COUNTED = ALL.also(
+    "counted",
+    "every record; with --missing exclude only those with a trace and no error",
+    Requirement("missing", lambda b: ~b.missing | b.absent_counts),
+    Requirement("errored", lambda b: ~b.errored | b.absent_counts),
+)
+ANSWERABLE_EVIDENCE = COUNTED.also(
+    "answerable",
+    "items to be answered that have evidence; missing and errored traces count as no hits",
+    _ANSWERABLE,
+    Requirement("no-evidence", lambda b: (b.relevant_count > 0) | b.no_evidence_counts),
+)
+WITH_ANSWER = ALL.also(
+    "with an answer",
+    "records whose trace has an answer: a claim, a text, a citations list, or a flag",
+    _TRACED,
+    _NO_ERROR,
+    _HAS_ANSWER,
+)
+ANSWERED = WITH_ANSWER.also(
+    "answered",
+    "records with an answer that is not a refusal, and no error",
+    Requirement("refused", lambda b: ~b.refused),
+)
+CITED = WITH_ANSWER.also(
+    "cited",
+    "records with an answer that cites something",
+    Requirement("no-citations", lambda b: b.cited),
+)
+ANSWERABLE = WITH_ANSWER.also(
+    "answerable", "records with an answer, of items to be answered", _ANSWERABLE
+)
+UNANSWERABLE = WITH_ANSWER.also(
+    "unanswerable", "records with an answer, of items to be refused", _UNANSWERABLE
+)
+ANSWERABLE_WITH_CLAIMS = ANSWERABLE.also(
+    "answerable, with claims",
+    "records with an answer, of items to be answered that name claims",
+    Requirement("no-claims", lambda b: b.has_claims),
+)
+WITH_ECHO = WITH_ANSWER.also(
+    "with constraints and echo",
+    "records of items with locked constraints whose trace has constraints_echo",
+    Requirement("no-constraints", lambda b: b.has_constraints),
+    Requirement("no-echo", lambda b: b.has_echo),
+)

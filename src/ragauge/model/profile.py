@@ -1,0 +1,55 @@
+"""Profiles: a named choice of metrics, short names, join rules and gates."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+
+class JoinRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How traces meet gold items, and what counts as an answer.
+
+    by          the field that joins: the id, the question's text, or the id with the text behind it
+    keep        the traces that are scored: the last of a question, the last of a slot, or every one
+    refusal     `token`: only the exact token; `declared`: flags first, then the token
+    absent      a record without an answer is left out by name, or counts as an empty answer
+    unlabelled  items without `answerable`: in no class; as unanswerable; or as the source of
+                `ship` has them (counted as unanswerable, never wrong to answer)
+    no_evidence what recall_all makes of an answerable item without evidence
+    no_claims   whether claim containment is also asked of items that name no claims
+    unit        what a mean is over: questions, or every scored row
+    """
+
+    by: Literal["qid", "question", "either"] = "either"
+    keep: Literal["last", "slot", "every"] = "slot"
+    refusal: Literal["token", "declared"] = "declared"
+    absent: Literal["excluded", "empty-answer"] = "excluded"
+    unlabelled: Literal["unlabelled", "unanswerable", "creditable"] = "unlabelled"
+    no_evidence: Literal["excluded", "recalled"] = "excluded"
+    no_claims: Literal["excluded", "counted"] = "excluded"
+    duplicate_gold: Literal["error", "last"] = "error"
+    unit: Literal["question", "row"] = "question"
+
+
+class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A profile as its TOML file states it."""
+
+    name: str
+    title: str
+    source: str
+    dialect: str = "native"
+    metrics: tuple[str, ...] = ("*",)
+    k: tuple[int, ...] = (1, 3, 5, 10)
+    correct: str = "answer.precision"
+    join: JoinRules = JoinRules()
+    aliases: dict[str, str] = {}
+    empty: dict[str, float] = {}
+    gates: dict[str, str] = {}
+    titles: dict[str, str] = {}
+    reports: dict[str, str] = {}
+
+    @property
+    def follows_source(self) -> bool:
+        """Whether the profile reproduces a source, and so has a dialect of its own."""
+        return self.dialect != "native"

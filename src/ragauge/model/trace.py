@@ -1,0 +1,67 @@
+"""Traces: what a system did for one question."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+SlotKey = tuple[int | None, int | str | None, int | None]
+"""Paraphrase, seed and turn: with the question they name the slot that a trace fills."""
+
+
+class Hit(Struct, frozen=True):
+    """One retrieved item, at the rank of its place in the list."""
+
+    id: str
+    doc: str | None = None
+    section: str | None = None
+    score: float | None = None
+    type: str | None = None
+    text: str | None = None
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """What was answered.
+
+    `citations` is None where there is no list; `odd_citations` says that the field held something
+    that is not a list, which is no citation and can never be a hit.
+    """
+
+    claim: str | None = None
+    text: str | None = None
+    citations: tuple[str, ...] | None = None
+    odd_citations: bool = False
+    refused: bool | None = None
+    grounded: bool | None = None
+    constraints_echo: tuple[str, ...] | None = None
+
+    @property
+    def said(self) -> str | None:
+        """The claim, or the text where there is no claim."""
+        return self.claim if self.claim is not None else self.text
+
+
+class Trace(Struct, frozen=True, kw_only=True):
+    """The trace of one slot; fields that nothing reads stay in `extra`."""
+
+    qid: str | None = None
+    question: str | None = None
+    paraphrase: int | None = None
+    seed: int | str | None = None
+    turn: int | None = None
+    hits: tuple[Hit, ...] = ()
+    answer: Answer | None = None
+    error: str | None = None
+    extra: dict[str, Any] = {}
+    line: int | None = None
+
+
+class TraceSet(Struct, frozen=True, kw_only=True):
+    """The traces of a file in file order, with the file they came from."""
+
+    traces: tuple[Trace, ...]
+    name: str
+    dialect: str
+    notes: tuple[str, ...] = ()
+    skipped: int = 0

@@ -1,0 +1,79 @@
+"""Gates and verdicts: what was demanded, and whether it was met."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from ragauge.errors import ExitCode
+from ragauge.model.metric import Better
+
+Status = Literal["pass", "review", "fail", "not-evaluable"]
+ORDER: tuple[Status, ...] = ("pass", "review", "fail", "not-evaluable")
+
+
+class Gate(Struct, frozen=True, kw_only=True):
+    """One demand on one metric. `given` is the threshold as it was written."""
+
+    name: str
+    metric: str
+    better: Better
+    threshold: float
+    given: str
+    origin: str
+    title: str | None = None
+    min_n: int = 0
+    review: tuple[float, float] | None = None
+    policy: Literal["point", "interval"] = "point"
+
+    @property
+    def sign(self) -> str:
+        """The comparison that must hold."""
+        return ">=" if self.better == "higher" else "<="
+
+
+class Waiver(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A gate that may fail until a date, and why."""
+
+    gate: str
+    reason: str
+    expires: str
+
+
+class GateResult(Struct, frozen=True, kw_only=True):
+    """One gate's verdict; `margin` is positive on the good side of the threshold.
+
+    `detectable` is the smallest change that a run of this n would show in four cases of five.
+    """
+
+    gate: Gate
+    status: Status
+    value: float | None
+    n: int
+    margin: float | None
+    interval: tuple[float, float] | None
+    detectable: float | None
+    reason: str | None = None
+    waived: str | None = None
+
+
+class Block(Struct, frozen=True):
+    """A reason for which the run cannot be judged, whatever its gates say."""
+
+    code: str
+    message: str
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """The worst of all gates and blocks, and the exit code that it stands for."""
+
+    status: Status
+    exit_code: ExitCode
+    gates: tuple[GateResult, ...]
+    blocks: tuple[Block, ...]
+
+    @property
+    def gates_pass(self) -> bool:
+        """Whether every gate passes (or is waived), leaving blocks aside."""
+        return all(result.status in ("pass", "review") or result.waived for result in self.gates)

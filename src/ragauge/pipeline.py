@@ -1,0 +1,268 @@
+"""The wiring: from file names to scores and verdicts. This is the public API."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from datetime import date
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from ragauge import gates as gating
+from ragauge import registry
+from ragauge.document import from_document
+from ragauge.errors import Place, Problem, RagaugeError
+from ragauge.loading import Loaded, detect, load_gold_rows, load_trace_rows, sniff
+from ragauge.model.aggregate import Scores
+from ragauge.model.dialect import Dialect
+from ragauge.model.gold import GoldItem, GoldSet
+from ragauge.model.profile import Profile
+from ragauge.model.trace import Trace, TraceSet
+from ragauge.model.verdict import Gate, Verdict, Waiver
+from ragauge.reading import Reader
+from ragauge.scoring import Run, ScoringPlan
+from ragauge.source import Source, opened, plan
+
+PathLike = str | os.PathLike[str]
+POOL_FROM_BYTES = 16 * 1024 * 1024
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    """The dialect and profile of a run, and whether the dialect's own names win."""
+
+    dialect: Dialect
+    profile: Profile
+    own: bool
+    note: str | None = None
+
+
+def load_gold(path: PathLike, *, dialect: str = "auto") -> GoldSet:
+    """Read a gold set. Any bad row is an error that names all bad rows (up to 20)."""
+    with opened(path) as source:
+        choice = _choose(dialect, None, sniff(source), set())
+        loaded = load_gold_rows(source, Reader(choice.dialect, own=choice.own))
+        loaded.stop_on_problems()
+        return GoldSet(
+            items=tuple(loaded.items), name=source.name, dialect=choice.dialect.name,
+            notes=source.notes,
+        )  # fmt: skip
+
+
+def load_traces(path: PathLike, *, dialect: str = "auto") -> TraceSet:
+    """Read a trace file into memory. To score a large file, give `score` its path instead."""
+    with opened(path) as source:
+        choice = _choose(dialect, None, set(), sniff(source))
+        loaded = load_trace_rows(source, Reader(choice.dialect, own=choice.own))
+        loaded.stop_on_problems()
+        return TraceSet(
+            traces=tuple(loaded.items), name=source.name, dialect=choice.dialect.name,
+            notes=source.notes,
+        )  # fmt: skip
+
+
+def score(
+    gold: PathLike | GoldSet | Iterable[GoldItem],
+    traces: PathLike | TraceSet | Iterable[Trace],
+    *,
+    profile: str | None = None,
+    dialect: str = "auto",
+    k: Sequence[int] | int | None = None,
+    metrics: Sequence[str] = (),
+    gates: Sequence[Gate] = (),
+    missing: str = "count",
+    on_bad_line: str = "stop",
+    refusal_patterns: Sequence[str] = (),
+    workers: int | None = None,
+    intervals: bool = True,
+) -> Scores:
+    """Score traces against gold.
+
+    Files are streamed; sets and lists from memory are taken as they are. `gates` only adds the
+    metrics that they name: `gate` is what decides. The result does not depend on `workers`.
+    """
+    with ExitStack() as stack:
+        gold_source = _source(stack, gold)
+        trace_source = _source(stack, traces)
+        choice = _choose(
+            dialect,
+            profile,
+            sniff(gold_source) if gold_source is not None else set(),
+            sniff(trace_source) if trace_source is not None else set(),
+            loaded=[each.dialect for each in (gold, traces) if isinstance(each, GoldSet | TraceSet)],
+        )
+        ks = cutoffs(k, choice.profile)
+        skip = on_bad_line == "skip"
+        loaded = _gold(gold, gold_source, choice)
+        if not skip:
+            loaded.stop_on_problems()
+        selected = registry.select(
+            [*(metrics or choice.profile.metrics), *(gate.metric for gate in gates)], ks
+        )
+        run = Run(
+            ScoringPlan(
+                profile=choice.profile,
+                dialect=choice.dialect,
+                own=choice.own,
+                k=ks,
+                selected=selected,
+                absent_counts=missing != "exclude",
+                patterns=tuple(refusal_patterns),
+                intervals=intervals,
+            ),
+            loaded.items,
+            gold_name=_name(gold, gold_source, "<gold>"),
+            trace_name=_name(traces, trace_source, "<traces>"),
+        )
+        run.note_gold(loaded.problems, loaded.problem_count, gold_source)
+        if choice.note:
+            run.warnings.append(choice.note)
+        if trace_source is not None:
+            _stream(run, trace_source, workers)
+        else:
+            items = traces.traces if isinstance(traces, TraceSet) else tuple(traces)  # type: ignore[arg-type]
+            run.add_traces(items)  # type: ignore[arg-type]
+        if not skip:
+            run.stop_on_problems()
+        return run.finish()
+
+
+def gate(
+    scores: Scores | PathLike,
+    gates: str | dict[str, object] | Sequence[Gate] | None = None,
+    *,
+    allow_missing: bool = False,
+    allow_errored: bool = False,
+    allow_skipped: bool = False,
+    allow_empty: bool = False,
+    waivers: Sequence[Waiver] = (),
+    today: date | None = None,
+) -> Verdict:
+    """Judge scores (or a saved scores file) by gates.
+
+    `gates` may be text (`"precision=0.80,refusal.over<=0.1"`), a table as in `ragauge.toml`, or
+    Gate values; they go on top of the gates of the scores' profile.
+    """
+    if not isinstance(scores, Scores):
+        scores = load_scores(scores)
+    profile = registry.profile(scores.profile)
+    layers = [profile_gates(profile, scores.k)]
+    if isinstance(gates, str):
+        layers.append(gating.parse_items(gates, profile, scores.k))
+    elif isinstance(gates, dict):
+        layers.append(gating.parse_table(gates, profile, scores.k, origin="gates"))
+    elif gates is not None:
+        layers = [list(gates)]
+    return gating.judge(
+        scores,
+        gating.merge(*layers),
+        source_rules=profile.follows_source,
+        tolerance=gating.Tolerance(
+            missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty
+        ),
+        waivers=waivers,
+        today=today,
+    )
+
+
+def load_scores(path: PathLike) -> Scores:
+    """Read a saved scores file."""
+    with opened(path) as source:
+        return from_document(Path(source.path).read_bytes(), source.name)
+
+
+def profile_gates(profile: Profile, k: Sequence[int]) -> list[Gate]:
+    """The gates that are built into a profile."""
+    return gating.parse_table(profile.gates, profile, k, origin=f"profile {profile.name}")
+
+
+def resolve(gold: PathLike, trace: PathLike, *, profile: str | None, dialect: str) -> Choice:
+    """Say which dialect and profile `score` would take for two files."""
+    with opened(gold) as gold_source, opened(trace) as trace_source:
+        return _choose(dialect, profile, sniff(gold_source), sniff(trace_source))
+
+
+def _choose(
+    dialect: str,
+    profile: str | None,
+    gold_names: set[str],
+    trace_names: set[str],
+    *,
+    loaded: Sequence[str] = (),
+) -> Choice:
+    """Decide on dialect and profile: what is given wins, then what the files look like."""
+    if profile is not None:
+        chosen = registry.profile(profile)
+        if dialect != "auto":
+            return Choice(dialect=registry.dialect(dialect), profile=chosen, own=True)
+        return Choice(
+            dialect=registry.dialect(chosen.dialect), profile=chosen, own=chosen.follows_source
+        )
+    if dialect != "auto":
+        forced = registry.dialect(dialect)
+        return Choice(dialect=forced, profile=registry.profile(forced.profile), own=True)
+    if loaded and len(set(loaded)) == 1 and not gold_names and not trace_names:
+        found, note = registry.dialect(loaded[0]), None
+    else:
+        found, note = detect(gold_names, trace_names)
+    return Choice(dialect=found, profile=registry.profile(found.profile), own=True, note=note)
+
+
+def cutoffs(k: Sequence[int] | int | None, profile: Profile) -> tuple[int, ...]:
+    ks = profile.k if k is None else (k,) if isinstance(k, int) else tuple(k)
+    if not ks or any(not isinstance(each, int) or each < 1 for each in ks):
+        raise RagaugeError.of(
+            "usage", f"k must be whole numbers from 1, got {list(ks)}", hint="for example --k 5"
+        )
+    if len(profile.k) == 1 and len(ks) != 1:
+        raise RagaugeError.of(
+            "usage", f"the profile {profile.name} takes one k, got {len(ks)}",
+            hint="give one, or use --profile all",
+        )  # fmt: skip
+    return tuple(dict.fromkeys(ks))
+
+
+def _source(stack: ExitStack, given: object) -> Source | None:
+    if isinstance(given, str | os.PathLike):
+        return stack.enter_context(opened(given))
+    return None
+
+
+def _name(given: object, source: Source | None, fallback: str) -> str:
+    if source is not None:
+        return source.name
+    return given.name if isinstance(given, GoldSet | TraceSet) else fallback
+
+
+def _gold(given: object, source: Source | None, choice: Choice) -> Loaded:
+    if source is not None:
+        return load_gold_rows(source, Reader(choice.dialect, own=choice.own))
+    items = given.items if isinstance(given, GoldSet) else list(given)  # type: ignore[call-overload]
+    return Loaded(list(items), [], 0)
+
+
+def _stream(run: Run, source: Source, workers: int | None) -> None:
+    ranges = plan(source)
+    run.note_source(source, ranges)
+    count = _worker_count(workers, source.size, len(ranges))
+    job = run.job(source)
+    if count <= 1:
+        from ragauge.engines import local
+
+        partials = local.run(job, ranges)
+    else:
+        from ragauge.engines import pool
+
+        partials = pool.run(job, ranges, workers=count)
+    run.add_partials(partials)
+
+
+def _worker_count(workers: int | None, size: int, ranges: int) -> int:
+    if workers is None:
+        if size < POOL_FROM_BYTES:
+            return 1
+        workers = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity")
+                      else os.cpu_count() or 1, 8)  # fmt: skip
+    return max(1, min(workers, ranges))

@@ -1,0 +1,131 @@
+"""Finds components in their folders and in entry points, so that no second list exists.
+
+A component module exports one constant: METRICS, DIALECT, REPORT or COMMAND.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ragauge.errors import RagaugeError
+
+if TYPE_CHECKING:
+    from ragauge.model.dialect import Dialect
+    from ragauge.model.metric import Metric, Selected
+    from ragauge.model.profile import Profile
+    from ragauge.model.report import Report
+
+
+def _modules(folder: str) -> list[str]:
+    package = importlib.import_module(f"ragauge.{folder}")
+    return sorted(f"ragauge.{folder}.{found.name}" for found in pkgutil.iter_modules(package.__path__))
+
+
+def _constants(folder: str, constant: str) -> list[Any]:
+    """The constants of a folder's modules, then those of the entry-point group ragauge.FOLDER."""
+    from importlib.metadata import entry_points
+
+    found = [getattr(importlib.import_module(name), constant) for name in _modules(folder)]
+    outside = sorted(entry_points(group=f"ragauge.{folder}"), key=lambda point: point.name)
+    return found + [point.load() for point in outside]
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> RagaugeError:
+    """Build the error for a name that no component has."""
+    import difflib
+
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, 1)
+    hint = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(names)}"
+    code = "unknown-metric" if kind == "metric" else "unknown-name"
+    return RagaugeError.of(code, f"there is no {kind} `{name}`", hint=hint)
+
+
+@cache
+def metrics() -> dict[str, Metric]:
+    """All metrics by id, in the order of their ids."""
+    every = [metric for group in _constants("metrics", "METRICS") for metric in group]
+    return {metric.id: metric for metric in sorted(every, key=lambda metric: metric.id)}
+
+
+@cache
+def dialects() -> dict[str, Dialect]:
+    """All dialects by name."""
+    return {dialect.name: dialect for dialect in _constants("dialects", "DIALECT")}
+
+
+@cache
+def reports() -> dict[str, Report]:
+    """All reports by name."""
+    return {report.name: report for report in _constants("reports", "REPORT")}
+
+
+@cache
+def profiles() -> dict[str, Profile]:
+    """All profiles by name, from the TOML files beside the package's `profiles`."""
+    import tomllib
+    from importlib.resources import files
+
+    import msgspec
+
+    from ragauge.model.profile import Profile
+
+    found = {}
+    for entry in sorted(files("ragauge.profiles").iterdir(), key=lambda entry: entry.name):
+        if entry.name.endswith(".toml"):
+            table = tomllib.loads(entry.read_text("utf-8"))
+            profile = msgspec.convert(table, Profile)
+            found[profile.name] = profile
+    return found
+
+
+def dialect(name: str) -> Dialect:
+    """The dialect of that name."""
+    if name not in dialects():
+        raise unknown_name("dialect", name, dialects())
+    return dialects()[name]
+
+
+def profile(name: str) -> Profile:
+    """The profile of that name."""
+    if name not in profiles():
+        raise unknown_name("profile", name, profiles())
+    return profiles()[name]
+
+
+def report(name: str) -> Report:
+    """The report of that name."""
+    if name not in reports():
+        raise unknown_name("format", name, reports())
+    return reports()[name]
+
+
+def select(names: Iterable[str], ks: Iterable[int]) -> list[Selected]:
+    """Resolve metric names (`*`, `family.*`, `id`, `id@k`) to metrics at their cut-offs."""
+    from ragauge.model.metric import Selected
+
+    chosen: dict[str, Selected] = {}
+    for name in names:
+        base, at, cut = name.partition("@")
+        if base == "*" or base.endswith(".*"):
+            matching = [each for each in metrics().values() if each.id.startswith(base[:-1])]
+        else:
+            matching = [metrics()[base]] if base in metrics() else []
+        if not matching:
+            raise unknown_name("metric", name, metrics())
+        if at and (not cut.isdigit() or int(cut) < 1 or not all(m.at_k for m in matching)):
+            raise RagaugeError.of(
+                "unknown-metric",
+                f"`{name}` has no such cut-off",
+                hint="k is a whole number from 1, on metrics that have a cut-off",
+            )
+        for metric in matching:
+            cuts = [int(cut)] if at else list(ks)
+            for k in cuts if metric.at_k else [None]:
+                selected = Selected(metric, k)
+                chosen.setdefault(selected.id, selected)
+    return list(chosen.values())

@@ -1,0 +1,43 @@
+"""The Markdown report of the scorer of seed 001, line by line."""
+
+from __future__ import annotations
+
+from ragauge.model.report import Report, View
+
+
+def _percent(view: View, metric: str) -> str:
+    value = view.scores.metrics[metric].shown if metric in view.scores.metrics else None
+    return "n/a" if value is None else f"{100 * value:.1f}%"
+
+
+def _yes(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _text(view: View) -> str:
+    lines = [
+        "# RAG Quality Report",
+        "",
+        f"- Questions scored: **{len(view.scores.rows)}**",
+        f"- Answer precision (over answered): **{_percent(view, 'answer.precision')}**",
+        f"- Over-refusal (answerable but refused): **{_percent(view, 'refusal.over')}**",
+        "- Under-refusal / Hallucination (unanswerable but answered): "
+        f"**{_percent(view, 'refusal.under')}**",
+        "- Citation hit rate (answerable): "
+        f"**{_percent(view, 'citation.hit_rate_answerable')}**",
+        f"- Claim containment (answerable): **{_percent(view, 'answer.claim_containment')}**",
+        "",
+        "## Per-question",
+        "",
+        "| qid | answered | hit | refusal | label |",
+        "|-----|----------|-----|---------|-------|",
+    ]
+    lines += [
+        f"| {row.qid} | {_yes(row.answered)} | {_yes(row.hit)} | {_yes(row.refused)} "
+        f"| **{row.label}** |"
+        for row in view.scores.rows
+    ]
+    return "\n".join(lines) + "\n"
+
+
+REPORT = Report(name="smoke", title="the Markdown of seed 001, line by line", text=_text)

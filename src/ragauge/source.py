@@ -1,0 +1,361 @@
+"""Files as rows: what is in a file, its byte ranges, and the rows of a range with their lines.
+
+A range is newline-aligned and is the unit of work: any process can read one alone. A row knows its
+line inside the range; the first line of each range is known once all ranges before it are counted.
+"""
+
+from __future__ import annotations
+
+import gzip
+import mmap
+import os
+import shutil
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+import msgspec
+from msgspec import Struct
+
+from ragauge.errors import Place, RagaugeError
+
+RANGE_BYTES = 4 * 1024 * 1024
+MAX_LINE = 64 * 1024 * 1024
+_STEP = 64 * 1024
+_UTF8_BOM = b"\xef\xbb\xbf"
+_GZIP_MAGIC = b"\x1f\x8b"
+
+Layout = Literal["lines", "array", "object", "empty"]
+
+
+class Range(Struct, frozen=True):
+    """A newline-aligned (or, in a JSON array, element-aligned) part of a file."""
+
+    index: int
+    start: int
+    end: int
+    first_line: int | None = None
+
+
+class Rows(Struct, frozen=True):
+    """The rows of one range; `lines` counts from 0 at the range (None: row i is on line i).
+
+    Blank lines are kept as empty rows, so that rows and lines agree. A row that is too long to be
+    held is empty too, and its index is in `overlong`.
+    """
+
+    data: list[bytes]
+    lines: Sequence[int] | None
+    overlong: frozenset[int]
+    newlines: int
+
+    def line(self, index: int) -> int:
+        """The line of a row within its range, from 0."""
+        return index if self.lines is None else self.lines[index]
+
+
+class Source(Struct, frozen=True):
+    """A file that is ready to be read in ranges; `name` is how the user wrote it."""
+
+    name: str
+    path: str
+    start: int
+    size: int
+    layout: Layout
+    notes: tuple[str, ...]
+
+
+@contextmanager
+def opened(name: str | os.PathLike[str]) -> Iterator[Source]:
+    """Yield the source behind a file name; gzip and standard input (`-`) are spooled to disk."""
+    text = os.fspath(name)
+    if text == "-":
+        with _spooled(sys.stdin.buffer, "<stdin>") as path:
+            yield _inspect("<stdin>", path)
+        return
+    path = Path(text)
+    _check_file(text, path)
+    try:
+        with path.open("rb") as file:
+            compressed = file.read(2) == _GZIP_MAGIC
+    except OSError as error:
+        raise _unreadable(text, error) from error
+    if not compressed:
+        yield _inspect(text, text)
+        return
+    with gzip.open(path, "rb") as packed, _spooled(packed, text) as spooled:
+        yield _inspect(text, spooled)
+
+
+def _check_file(name: str, path: Path) -> None:
+    if path.is_dir():
+        raise RagaugeError.of(
+            "file-unreadable", f"`{name}` is a folder", hint="name a file inside it"
+        )
+    if not path.exists():
+        near = _near_names(path)
+        hint = f"did you mean {near}?" if near else "check the path and the current folder"
+        raise RagaugeError.of("file-not-found", f"there is no file `{name}`", hint=hint)
+
+
+def _near_names(path: Path) -> str:
+    import difflib
+
+    parent = path.parent
+    if not parent.is_dir():
+        return ""
+    names = sorted(entry.name for entry in parent.iterdir() if entry.is_file())
+    return ", ".join(f"`{parent / name}`" for name in difflib.get_close_matches(path.name, names, 2))
+
+
+def _unreadable(name: str, error: OSError) -> RagaugeError:
+    return RagaugeError.of(
+        "file-unreadable",
+        f"`{name}` cannot be read: {error.strerror or error}",
+        hint="check the permissions of the file",
+    )
+
+
+@contextmanager
+def _spooled(stream: BinaryIO | gzip.GzipFile, name: str) -> Iterator[str]:
+    """Copy a stream to a temporary file, so that it can be read in ranges, in any order."""
+    handle, path = tempfile.mkstemp(prefix="ragauge-")
+    try:
+        try:
+            with os.fdopen(handle, "wb") as spool:
+                shutil.copyfileobj(stream, spool, 1024 * 1024)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise RagaugeError.of(
+                "bad-gzip",
+                f"`{name}` cannot be unpacked: {error}",
+                hint="the file is damaged or was not written to its end; make it again",
+                place=Place(name),
+            ) from error
+        yield path
+    finally:
+        os.unlink(path)
+
+
+def _inspect(name: str, path: str) -> Source:
+    try:
+        size = os.path.getsize(path)
+        with open(path, "rb") as file:
+            head = file.read(_STEP)
+    except OSError as error:
+        raise _unreadable(name, error) from error
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff") or (b"\0" in head[:4] and len(head) > 3):
+        raise RagaugeError.of(
+            "bad-encoding",
+            f"`{name}` looks like UTF-16 or UTF-32",
+            hint="convert it to UTF-8 (for example with `iconv -t UTF-8`)",
+            place=Place(name, 1),
+        )
+    notes = []
+    start = 0
+    if head.startswith(_UTF8_BOM):
+        start = len(_UTF8_BOM)
+        notes.append("byte order mark at the start")
+    if b"\r\n" in head:
+        notes.append("CRLF line ends")
+    return Source(name, path, start, size, _layout(head[start:], path, start), tuple(notes))
+
+
+def _layout(head: bytes, path: str, start: int) -> Layout:
+    body = head.lstrip()
+    if not body:
+        return "empty" if len(head) < _STEP - len(_UTF8_BOM) else "lines"
+    if body.startswith(b"["):
+        return "array"
+    # A pretty-printed single object opens with a line that is not an object of its own.
+    first = body.split(b"\n", 1)[0].rstrip()
+    if first == b"{" or (first.startswith(b"{") and first.endswith((b",", b"[", b"{"))):
+        with open(path, "rb") as file:
+            file.seek(start)
+            whole = file.read(MAX_LINE)
+        try:
+            if isinstance(msgspec.json.decode(whole), dict):
+                return "object"
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            pass
+    return "lines"
+
+
+def plan(source: Source, *, range_bytes: int = RANGE_BYTES) -> list[Range]:
+    """Split a source into ranges, in file order."""
+    if source.layout == "array":
+        return _plan_array(source, range_bytes)
+    if source.layout == "object":
+        with open(source.path, "rb") as file:
+            file.seek(source.start)
+            head = file.read()
+        blank = len(head) - len(head.lstrip())
+        return [Range(0, source.start, source.size, 1 + head[:blank].count(b"\n"))]
+    ranges: list[Range] = []
+    start = source.start
+    with open(source.path, "rb") as file:
+        while start < source.size:
+            end = _line_end(file, min(start + range_bytes, source.size), source.size)
+            ranges.append(Range(len(ranges), start, end))
+            start = end
+    return ranges
+
+
+def _line_end(file: BinaryIO, position: int, size: int) -> int:
+    """Return the first position at or behind `position` that begins a line (or the file's end)."""
+    if position >= size:
+        return size
+    file.seek(position - 1)
+    while chunk := file.read(_STEP):
+        found = chunk.find(b"\n")
+        if found >= 0:
+            return file.tell() - len(chunk) + found + 1
+    return size
+
+
+def _plan_array(source: Source, range_bytes: int) -> list[Range]:
+    with open(source.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as m:
+        data = memoryview(m)[source.start :]
+        try:
+            return _element_ranges(source, data, range_bytes)
+        finally:
+            data.release()
+
+
+def _element_ranges(source: Source, data: memoryview, range_bytes: int) -> list[Range]:
+    try:
+        elements = msgspec.json.decode(data, type=list[msgspec.Raw])
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _bad_array(source, bytes(data), error) from error
+    ranges: list[Range] = []
+    position, line, counted = bytes(data[:_STEP]).index(b"[") + 1, 1, 0
+    start: int | None = None
+    for element in elements:
+        while data[position] in b" \t\r\n,":
+            position += 1
+        if start is None:
+            start = position
+            line += bytes(data[counted:start]).count(b"\n")
+            counted = start
+        position += len(memoryview(element))
+        if position - start >= range_bytes:
+            ranges.append(_array_range(source, len(ranges), start, position, line))
+            start = None
+    if start is not None:
+        ranges.append(_array_range(source, len(ranges), start, position, line))
+    return ranges
+
+
+def _array_range(source: Source, index: int, start: int, end: int, line: int) -> Range:
+    return Range(index, source.start + start, source.start + end, line)
+
+
+def _bad_array(source: Source, data: bytes, error: Exception) -> RagaugeError:
+    if isinstance(error, RecursionError):
+        return RagaugeError.of(
+            "too-deep", f"`{source.name}` is nested too deeply",
+            hint="write one flat object per question", place=Place(source.name, 1),
+        )
+    at = error_offset(error, data)
+    cut = "truncated" in str(error)
+    return RagaugeError.of(
+        "truncated-line" if cut else "bad-json",
+        f"the JSON array is {'cut off' if cut else 'malformed'}: {error}",
+        hint="close the array, or write JSON Lines: one object per line",
+        place=Place(source.name, data[:at].count(b"\n") + 1),
+    )
+
+
+def error_offset(error: Exception, data: bytes) -> int:
+    """Return the byte at which the decoder stopped, or the end of the data if it does not say."""
+    text = str(error)
+    _, found, tail = text.rpartition("(byte ")
+    return int(tail.rstrip(")")) if found else len(data)
+
+
+def read_rows(source: Source, part: Range) -> Rows:
+    """Return the rows of a range."""
+    if source.layout == "array":
+        return _read_elements(source, part)
+    if source.layout == "object":
+        data = read_range(source, part)
+        return Rows([data.strip()], [0], frozenset(), 0)
+    if part.end - part.start > MAX_LINE:
+        return _read_bounded(source, part)
+    rows = read_range(source, part).split(b"\n")
+    newlines = len(rows) - 1
+    if not rows[-1]:
+        rows.pop()
+    return Rows(rows, None, frozenset(), newlines)
+
+
+def _read_bounded(source: Source, part: Range) -> Rows:
+    """Read a range that holds a huge line without ever holding that line."""
+    rows: list[bytes] = []
+    overlong: set[int] = set()
+    with open(source.path, "rb") as file:
+        file.seek(part.start)
+        while file.tell() < part.end and (row := file.readline(MAX_LINE + 1)):
+            whole = row.endswith(b"\n")
+            if not whole and len(row) > MAX_LINE:
+                overlong.add(len(rows))
+                rows.append(b"")
+                while (piece := file.readline(_STEP)) and not piece.endswith(b"\n"):
+                    pass
+            else:
+                rows.append(row[:-1] if whole else row)
+    return Rows(rows, None, frozenset(overlong), len(rows))
+
+
+def _read_elements(source: Source, part: Range) -> Rows:
+    data = read_range(source, part)
+    elements = msgspec.json.decode(b"[" + data + b"]", type=list[msgspec.Raw])
+    rows: list[bytes] = []
+    lines: list[int] = []
+    position = line = counted = 0
+    for element in elements:
+        while data[position] in b" \t\r\n,":
+            position += 1
+        line += data.count(b"\n", counted, position)
+        counted = position
+        rows.append(bytes(element))
+        lines.append(line)
+        position += len(rows[-1])
+    return Rows(rows, lines, frozenset(), data.count(b"\n"))
+
+
+def read_range(source: Source, part: Range) -> bytes:
+    """Read the bytes of a range."""
+    with open(source.path, "rb") as file:
+        file.seek(part.start)
+        return file.read(part.end - part.start)
+
+
+def write_atomically(name: str | os.PathLike[str], text: str) -> None:
+    """Write a text file by a temporary file and a rename, so that it is whole or not there."""
+    path = Path(name)
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}.",
+            delete=False,
+        ) as file:
+            temporary = file.name
+            file.write(text)
+        # mkstemp makes files private; a report gets the permissions of any new file.
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, path)
+    except OSError as error:
+        if temporary is not None and os.path.exists(temporary):
+            os.unlink(temporary)
+        raise RagaugeError.of(
+            "file-unreadable",
+            f"`{path}` cannot be written: {error.strerror or error}",
+            hint="check that the folder exists and may be written to",
+        ) from error

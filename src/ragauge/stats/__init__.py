@@ -1,0 +1,1 @@
+"""Statistics over plain arrays; nothing here knows what a trace is."""

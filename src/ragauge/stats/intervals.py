@@ -1,0 +1,111 @@
+"""95 % intervals: Wilson for rates of few questions, the question-level bootstrap otherwise."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+RESAMPLES = 10_000
+SEED = 20_150_827
+Z95 = 1.959963984540054
+WILSON_BELOW = 30
+POISSON_FROM = 1_000
+_BLOCK = 64
+_LEVELS = 1 << 20
+
+Floats = NDArray[np.float64]
+
+
+def wilson(successes: float, n: int) -> tuple[float, float]:
+    """Wilson's score interval for a rate of `successes` in `n` (n > 0)."""
+    rate = successes / n
+    spread = Z95 * Z95 / n
+    middle = (rate + spread / 2) / (1 + spread)
+    half = Z95 / (1 + spread) * math.sqrt(rate * (1 - rate) / n + spread / (4 * n))
+    low = 0.0 if successes == 0 else max(0.0, middle - half)
+    high = 1.0 if successes == n else min(1.0, middle + half)
+    return low, high
+
+
+def bootstrap(
+    numerators: Floats, denominators: Floats, *, resamples: int = RESAMPLES, seed: int = SEED
+) -> list[tuple[float, float] | None]:
+    """Percentile intervals of Σ numerators / Σ denominators, questions resampled together.
+
+    Both arrays are (questions, metrics) with values from 0 to 1 in the numerators; a question
+    outside a metric's population has 0 in both. All metrics share the resamples, so they stay
+    comparable. Numerators are taken in steps of 2**-20: whole numbers, whose sums are exact in any
+    order, so the result does not depend on threads or on the linear algebra library.
+    """
+    questions, metrics = numerators.shape
+    if questions == 0:
+        return [None] * metrics
+    stacked = np.ascontiguousarray(
+        np.concatenate([np.rint(numerators * _LEVELS), denominators], axis=1)
+    )
+    weigh = _poisson_weights if questions >= POISSON_FROM else _multinomial_weights
+    blocks = -(-resamples // _BLOCK)
+
+    def block(index: int) -> Floats:
+        size = min(_BLOCK, resamples - index * _BLOCK)
+        raw = np.random.SFC64(np.random.SeedSequence([seed, index]))
+        sums: Floats = weigh(raw, size, questions) @ stacked
+        return sums
+
+    with ThreadPoolExecutor(2) as threads:
+        sums = np.concatenate(list(threads.map(block, range(blocks))))
+    return [
+        _percentiles(sums[:, i], sums[:, metrics + i]) for i in range(metrics)
+    ]
+
+
+def _percentiles(tops: Floats, bottoms: Floats) -> tuple[float, float] | None:
+    drawn = bottoms > 0
+    if not drawn.any():
+        return None
+    ratios = np.sort(tops[drawn] / bottoms[drawn] / _LEVELS)
+    return _quantile(ratios, 0.025), _quantile(ratios, 0.975)
+
+
+def _quantile(ordered: Floats, share: float) -> float:
+    """Linear interpolation between order statistics."""
+    place = share * (len(ordered) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    low, high = float(ordered[below]), float(ordered[above])
+    return low + (high - low) * (place - below)
+
+
+def _multinomial_weights(raw: np.random.SFC64, rows: int, n: int) -> Floats:
+    """How often each question is drawn when n are drawn with replacement, `rows` times."""
+    draws = raw.random_raw(rows * n) >> np.uint64(32)
+    picks = ((draws * np.uint64(n)) >> np.uint64(32)).astype(np.int64).reshape(rows, n)
+    picks += np.arange(rows)[:, None] * n
+    counts = np.bincount(picks.ravel(), minlength=rows * n)
+    return counts.reshape(rows, n).astype(np.float64)
+
+
+def _poisson_table() -> NDArray[np.uint8]:
+    table = np.zeros(65536, np.uint8)
+    start, cumulated, share = 0, 0.0, math.exp(-1.0)
+    for count in range(12):
+        cumulated += share
+        share /= count + 1
+        end = round(cumulated * 65536)
+        table[start:end] = count
+        start = end
+    table[start:] = 8
+    return table
+
+
+_POISSON = _poisson_table()
+
+
+def _poisson_weights(raw: np.random.SFC64, rows: int, n: int) -> Floats:
+    """Independent Poisson(1) weights: from a thousand questions on the same, at a fraction."""
+    words = raw.random_raw(-(-rows * n // 4))
+    shorts = words.astype("<u8").view("<u2")[: rows * n]
+    return _POISSON[shorts].reshape(rows, n).astype(np.float64)

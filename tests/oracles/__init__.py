@@ -1,0 +1,1 @@
+"""Independent scorers, from the definitions, that the package's numbers are held against."""
