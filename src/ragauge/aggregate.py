@@ -33,8 +33,9 @@ class Totals:
         self.shares = [each for each in selected if each.metric.share is not None]
         self.correct = correct
         self.sums = np.zeros((len(self.selected), questions), np.int64)
-        self.counts = np.zeros((len(self.selected), questions), np.int64)
-        self.excluded: list[Counter[str]] = [Counter() for _ in self.selected]
+        populations = dict.fromkeys(each.metric.over for each in self.selected)
+        self.sizes = {over: np.zeros(questions, np.int64) for over in populations}
+        self.excluded: dict[Population, Counter[str]] = {over: Counter() for over in populations}
         self.labels = np.zeros((len(LABELS), questions), np.int64)
         # The worst label's rank and the earliest position with it, in one number to maximise.
         self.worst = np.full(questions, -1, np.int64)
@@ -49,22 +50,23 @@ class Totals:
     ) -> None:
         """Add the records of a batch."""
         questions = len(self.worst)
-        members: dict[Population, tuple[Bools, dict[str, int]]] = {}
+        members: dict[Population, Bools] = {}
+        for over, sizes in self.sizes.items():
+            inside, excluded = over.members(batch)
+            members[over] = inside
+            self.excluded[over].update(excluded)
+            sizes += np.bincount(batch.question[inside], minlength=questions)
         for i, each in enumerate(self.selected):
             metric = each.metric
-            if metric.over not in members:
-                members[metric.over] = metric.over.members(batch)
-            inside, excluded = members[metric.over]
-            self.excluded[i].update(excluded)
             assert metric.value is not None
             values = metric.value(batch, each.k or 0)
-            where = batch.question[inside]
-            self.counts[i] += np.bincount(where, minlength=questions)
+            inside = members[metric.over]
             if metric.binary:
                 ones = batch.question[inside & values.astype(np.bool_)]
                 self.sums[i] += np.bincount(ones, minlength=questions)
             else:
-                np.add.at(self.sums[i], where, exact.to_units(values[inside].astype(np.float64)))
+                units = exact.to_units(values[inside].astype(np.float64))
+                np.add.at(self.sums[i], batch.question[inside], units)
         assert self.correct.value is not None
         correct = self.correct.value(batch, 0).astype(np.bool_)
         labels = label_records(batch, correct, missing)
@@ -106,8 +108,9 @@ class Totals:
         ranges = self._intervals(tops, bottoms, unit) if intervals else [None] * len(tops)
         results: dict[str, MetricResult] = {}
         for i, each in enumerate(self.selected):
-            n = int(np.count_nonzero(self.counts[i]))
-            records = int(self.counts[i].sum())
+            sizes, excluded = self.sizes[each.metric.over], self.excluded[each.metric.over]
+            n = int(np.count_nonzero(sizes))
+            records = int(sizes.sum())
             if unit == "row":
                 scale = 1 if each.metric.binary else exact.UNIT
                 value = int(self.sums[i].sum()) / (scale * records) if records else None
@@ -117,11 +120,11 @@ class Totals:
                 value=value,
                 n=n,
                 records=records,
-                excluded=dict(sorted(self.excluded[i].items())),
+                excluded=dict(sorted(excluded.items())),
                 interval=ranges[i],
                 version=each.metric.version,
                 better=each.metric.better,
-                reason=None if n else _why_empty(self.excluded[i]),
+                reason=None if n else _why_empty(excluded),
             )
         for each in self.shares:
             assert each.metric.share is not None
@@ -141,7 +144,9 @@ class Totals:
         With the question as the unit these are its mean and 1; with the row, its sum and count.
         """
         sums = self.sums[:, order].astype(np.float64)
-        counts = self.counts[:, order].astype(np.float64)
+        counts = np.array(
+            [self.sizes[each.metric.over][order] for each in self.selected], np.float64
+        ).reshape(sums.shape)
         scale = np.array([1.0 if each.metric.binary else exact.UNIT for each in self.selected])
         if unit == "row":
             return sums / scale[:, None], counts

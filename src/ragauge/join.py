@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,12 @@ from ragauge.model.facts import Fact
 from ragauge.model.gold import GoldItem
 from ragauge.model.profile import JoinRules
 from ragauge.model.trace import SlotKey
-from ragauge.reduce import Columns
+from ragauge.reduce import FLAGS, NUMBERS, Columns
 from ragauge.rows import Partial
 
 DENSE_CELLS = 64_000_000
+
+Facts = NDArray[np.int32]
 
 
 def gold_columns(items: Sequence[GoldItem], rules: JoinRules) -> GoldColumns:
@@ -38,6 +40,10 @@ def gold_columns(items: Sequence[GoldItem], rules: JoinRules) -> GoldColumns:
             [bool(item.claims_any) or rules.no_claims == "counted" for item in items], np.bool_
         ),
         has_constraints=np.array([bool(item.constraints) for item in items], np.bool_),
+        # An empty list of claim substrings is contained in any claim; an absent one in none.
+        vacuous=np.array(
+            [item.claims_any == () and item.claim_rule == "substring" for item in items], np.bool_
+        ),
     )
 
 
@@ -119,54 +125,94 @@ class Ledger:
 
 
 class Records:
-    """The scored records of one partial, as numpy columns."""
+    """The scored records of some partials, as numpy columns.
 
-    def __init__(self, partial: Partial, ledger: Ledger, rules: JoinRules) -> None:
-        columns = {
-            name: np.frombuffer(data, np.int32)
-            for name, data in zip(Columns.NAMES, partial.columns, strict=True)
+    Many partials are joined at a time, because a numpy call costs the same for few records.
+    """
+
+    def __init__(
+        self, partials: Sequence[Partial], gold: GoldColumns, ledger: Ledger, rules: JoinRules
+    ) -> None:
+        columns = [partial.columns for partial in partials]
+        numbers = {
+            name: np.frombuffer(b"".join(each.numbers[name] for each in columns), np.int32)
+            for name in NUMBERS
         }
-        question = columns["question"]
+        question = numbers["question"]
         if rules.keep == "every":
             keep = np.ones(len(question), np.bool_)
         elif rules.keep == "last":
             ledger.code((None, None, None))
             keep = ledger.claim(question, np.zeros(len(question), np.int64))
         else:
-            codes = np.array([ledger.code(key) for key in partial.slots], np.int64)
-            keep = ledger.claim(question, codes[columns["slot"]])
-        self.ranks = columns["ranks"][np.repeat(keep, columns["found"])]
+            keep = ledger.claim(question, _run_slots(partials, ledger))
+        ranks = np.frombuffer(b"".join(each.ranks for each in columns), np.int32)
+        self.ranks = ranks[np.repeat(keep, gold.relevant_count[question])]
         self.question = question[keep]
-        self.hits = columns["hits"][keep]
-        self.found = columns["found"][keep]
-        self.cited = columns["cited"][keep]
-        self.facts = columns["facts"][keep]
-        self.position = (partial.range_index << 32) + columns["line"][keep].astype(np.int64)
+        self.hits = numbers["hits"][keep]
+        self.cited = numbers["cited"][keep]
+        self.facts = _facts(columns, numbers)[keep]
+        sizes = [len(each.numbers["line"]) // 4 for each in columns]
+        ranges = np.repeat(np.array([each.range_index for each in partials], np.int64), sizes)
+        self.position = ((ranges << 32) + numbers["line"])[keep]
 
 
-def as_source(facts: NDArray[np.int32]) -> NDArray[np.int32]:
+def _run_slots(partials: Sequence[Partial], ledger: Ledger) -> NDArray[np.int64]:
+    """The slots of the records, numbered for the whole run."""
+    parts = []
+    for partial in partials:
+        codes = np.array([ledger.code(key) for key in partial.slots], np.int64)
+        parts.append(codes[np.frombuffer(partial.columns.numbers["slot"], np.int32)])
+    return np.concatenate(parts)
+
+
+def _facts(columns: Sequence[Columns], numbers: Mapping[str, NDArray[np.int32]]) -> Facts:
+    """The facts of each record: what was declared, and what reduction found."""
+    flags = {
+        name: np.frombuffer(b"".join(each.flags[name] for each in columns), np.bool_)
+        for name in FLAGS
+    }
+    declared = numbers["facts"]
+    cited = numbers["cited"] > 0
+    said = ~flags["silent"]
+    listed = ~flags["unlisted"]
+    odd = (declared & int(Fact.ODD_CITATIONS)) != 0
+    decided = (declared & int(Fact.BY_FLAG | Fact.BY_GROUNDED)) != 0
+    found = {
+        Fact.ANSWER: said | listed,
+        Fact.LISTED: listed,
+        Fact.CITED: cited,
+        Fact.CITED_RELEVANT: flags["cites_evidence"],
+        Fact.CONTAINED: flags["contained"],
+        Fact.IN_CONTEXT: (flags["in_context"] | ~cited) & ~odd,
+        Fact.BY_TOKEN | Fact.REFUSED: said & flags["token"] & ~decided,
+    }
+    if len(flags["repeated"]):
+        found[Fact.REPEATED] = flags["repeated"]
+    facts = declared.copy()
+    for fact, holds in found.items():
+        facts |= holds.astype(np.int32) * np.int32(fact)
+    return facts
+
+
+def as_source(facts: Facts) -> Facts:
     """Facts as a profile that follows its source has them: every record is an answer."""
     dropped = int(Fact.ERRORED | Fact.MISSING)
     return (facts & ~dropped) | int(Fact.ANSWER)
 
 
 def batch_of(
-    gold: GoldColumns, rules: JoinRules, records: Sequence[Records], *, absent_counts: bool
+    gold: GoldColumns, rules: JoinRules, records: Records, *, absent_counts: bool
 ) -> Batch:
-    """Put records together into one batch."""
-
-    def column(name: str) -> NDArray[np.int32]:
-        return np.concatenate([getattr(each, name) for each in records])
-
-    facts = column("facts")
+    """Make a batch of records."""
+    follows_source = rules.absent == "empty-answer"
     return Batch(
         gold=gold,
-        question=column("question"),
-        facts=as_source(facts) if rules.absent == "empty-answer" else facts,
-        hits=column("hits"),
-        found=column("found"),
-        cited=column("cited"),
-        ranks=column("ranks"),
+        question=records.question,
+        facts=as_source(records.facts) if follows_source else records.facts,
+        hits=records.hits,
+        cited=records.cited,
+        ranks=records.ranks,
         absent_counts=absent_counts,
         no_evidence_counts=rules.no_evidence == "recalled",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import date
 from pathlib import Path
@@ -23,11 +23,14 @@ from ragauge.model.profile import Profile
 from ragauge.model.trace import Trace, TraceSet
 from ragauge.model.verdict import Gate, Verdict, Waiver
 from ragauge.reading import Reader
+from ragauge.rows import Job, Partial
 from ragauge.scoring import Run, ScoringPlan
-from ragauge.source import Source, opened, plan
+from ragauge.source import RANGE_BYTES, Range, Source, opened, plan
 
 PathLike = str | os.PathLike[str]
 POOL_FROM_BYTES = 16 * 1024 * 1024
+MOST_WORKERS = 8
+Engine = Callable[[Job, Sequence[Range]], Iterator[Partial]]
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -93,6 +96,7 @@ def score(
             sniff(trace_source) if trace_source is not None else set(),
             loaded=[each.dialect for each in (gold, traces) if isinstance(each, GoldSet | TraceSet)],
         )
+        engine = _engine(stack, trace_source, workers) if trace_source is not None else None
         ks = cutoffs(k, choice.profile)
         skip = on_bad_line == "skip"
         loaded = _gold(gold, gold_source, choice)
@@ -119,8 +123,10 @@ def score(
         run.note_gold(loaded.problems, loaded.problem_count, gold_source)
         if choice.note:
             run.warnings.append(choice.note)
-        if trace_source is not None:
-            _stream(run, trace_source, workers)
+        if trace_source is not None and engine is not None:
+            ranges = plan(trace_source)
+            run.note_source(trace_source, ranges)
+            run.add_partials(engine(run.job(trace_source), ranges))
         else:
             items = traces.traces if isinstance(traces, TraceSet) else tuple(traces)  # type: ignore[arg-type]
             run.add_traces(items)  # type: ignore[arg-type]
@@ -243,26 +249,21 @@ def _gold(given: object, source: Source | None, choice: Choice) -> Loaded:
     return Loaded(list(items), [], 0)
 
 
-def _stream(run: Run, source: Source, workers: int | None) -> None:
-    ranges = plan(source)
-    run.note_source(source, ranges)
-    count = _worker_count(workers, source.size, len(ranges))
-    job = run.job(source)
-    if count <= 1:
+def _engine(stack: ExitStack, source: Source, workers: int | None) -> Engine:
+    """The engine for a trace file; a pool is started here, so that it warms up meanwhile."""
+    if _worker_count(workers, source.size) <= 1:
         from ragauge.engines import local
 
-        partials = local.run(job, ranges)
-    else:
-        from ragauge.engines import pool
+        return local.run
+    from ragauge.engines.pool import Pool
 
-        partials = pool.run(job, ranges, workers=count)
-    run.add_partials(partials)
+    return stack.enter_context(Pool(_worker_count(workers, source.size))).run
 
 
-def _worker_count(workers: int | None, size: int, ranges: int) -> int:
+def _worker_count(workers: int | None, size: int) -> int:
     if workers is None:
         if size < POOL_FROM_BYTES:
             return 1
-        workers = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity")
-                      else os.cpu_count() or 1, 8)  # fmt: skip
-    return max(1, min(workers, ranges))
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        workers = min(cores or 1, MOST_WORKERS)
+    return max(1, min(workers, -(-size // RANGE_BYTES)))

@@ -7,8 +7,9 @@ are plain arrays: a worker needs neither numpy nor the metrics.
 from __future__ import annotations
 
 import re
-from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
+from operator import contains
+from struct import pack
 
 from msgspec import Struct
 
@@ -19,71 +20,99 @@ from ragauge.model.trace import SlotKey, Trace
 from ragauge.text import REFUSAL_TOKEN, normalise, phrase_needles, substring_needles
 
 
-class GoldKey(Struct, frozen=True, array_like=True):
-    """What reduction needs to know of one gold item."""
+class GoldKeys(Struct, frozen=True, kw_only=True):
+    """What reduction needs to know of the gold items, one list a field.
 
-    relevant: tuple[str, ...]
-    needles: tuple[str, ...]
-    vacuous: bool
-    constraints: frozenset[str]
-
-
-def gold_key(item: GoldItem) -> GoldKey:
-    """Prepare a gold item for reduction.
-
-    An empty list of claim substrings is contained in any claim; an absent one in none.
-    """
-    claims = item.claims_any or ()
-    by_phrase = item.claim_rule == "phrase"
-    return GoldKey(
-        relevant=tuple(dict.fromkeys(item.relevant)),
-        needles=phrase_needles(claims) if by_phrase else substring_needles(claims),
-        vacuous=item.claims_any == () and not by_phrase,
-        constraints=frozenset(each.strip() for each in item.constraints),
-    )
-
-
-class Columns:
-    """Growing columns, one entry a record; `ranks` holds the found evidence of all records.
-
-    `found[i]` entries of `ranks` belong to record i: the 0-based rank of the first occurrence of
-    each piece of evidence among its hits.
+    `needle` is the first needle of an item, or empty; `more` holds the other needles of items
+    that have several. Lists side by side, because the inner steps map over them.
     """
 
-    NAMES = ("question", "slot", "line", "facts", "hits", "found", "cited", "ranks")
+    evidence: list[tuple[str, ...]]
+    needle: list[str]
+    more: dict[int, tuple[str, ...]]
+    constraints: list[frozenset[str]]
 
-    def __init__(self) -> None:
-        self.question = array("i")
-        self.slot = array("i")
-        self.line = array("i")
-        self.facts = array("i")
-        self.hits = array("i")
-        self.found = array("i")
-        self.cited = array("i")
-        self.ranks = array("i")
 
-    def to_bytes(self) -> tuple[bytes, ...]:
-        """Give the columns as bytes, in the order of NAMES."""
-        return tuple(getattr(self, name).tobytes() for name in self.NAMES)
+_NEVER = "\ud800"
+"""No file holds a lone surrogate: it cannot be decoded from UTF-8."""
+
+_SHORT = 32
+"""Up to this length a list is searched faster than a set is built from it."""
+
+
+def gold_keys(items: Iterable[GoldItem]) -> GoldKeys:
+    """Prepare gold items for reduction."""
+    keys = GoldKeys(evidence=[], needle=[], more={}, constraints=[])
+    for question, item in enumerate(items):
+        claims = item.claims_any or ()
+        by_phrase = item.claim_rule == "phrase"
+        needles = phrase_needles(claims) if by_phrase else substring_needles(claims)
+        keys.evidence.append(tuple(dict.fromkeys(item.relevant)))
+        keys.needle.append(needles[0] if needles else "")
+        if len(needles) > 1:
+            keys.more[question] = needles[1:]
+        keys.constraints.append(frozenset(each.strip() for each in item.constraints))
+    return keys
+
+
+class Columns(Struct, frozen=True, kw_only=True):
+    """The columns of some records as bytes: 32-bit integers in `numbers`, 0 or 1 in `flags`.
+
+    `ranks` has one entry for each piece of evidence of each record, in the gold item's order: the
+    0-based rank of its first occurrence among the hits, or -1.
+    """
+
+    numbers: dict[str, bytes]
+    flags: dict[str, bytes]
+    ranks: bytes
+
+
+SlotName = SlotKey | int | str | None
+"""A slot; where only the seed is known the seed alone, which costs less to look up."""
+
+Pending = tuple[int, SlotName, int, Sequence[str], str | None, Sequence[str] | None, int]
+"""A record before reduction: question, slot, line, hit ids, what was said, citations, facts."""
 
 
 class Reducer:
-    """Turns traces into columns for one gold set under one profile's rules."""
+    """Turns traces into columns for one gold set under one profile's rules.
+
+    Records are gathered and reduced many at a time: each step is one pass of a built-in over all
+    of them, which is much cheaper than a loop that takes all steps for one record.
+    """
 
     def __init__(
-        self, keys: Sequence[GoldKey], rules: JoinRules, *, patterns: Iterable[str] = ()
+        self,
+        keys: GoldKeys,
+        rules: JoinRules,
+        *,
+        patterns: Iterable[str] = (),
+        count_repeats: bool = False,
     ) -> None:
         self.keys = keys
+        self.count_repeats = count_repeats
+        self.needle = [each or _NEVER for each in keys.needle]
         self.declared = rules.refusal == "declared"
         self.patterns = [re.compile(pattern, re.IGNORECASE) for pattern in patterns]
-        self.columns = Columns()
-        self.slots: dict[SlotKey, int] = {}
+        self.pending: list[Pending] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        self.slots: dict[SlotName, int] = {}
+        self.numbers: dict[str, list[bytes]] = {name: [] for name in NUMBERS}
+        self.flags: dict[str, list[bytes]] = {name: [] for name in FLAGS}
+        self.ranks: list[bytes] = []
 
     def take(self) -> tuple[Columns, list[SlotKey]]:
         """Hand over the columns gathered so far, and begin anew."""
-        columns, slots = self.columns, list(self.slots)
-        self.columns = Columns()
-        self.slots = {}
+        self.flush()
+        columns = Columns(
+            numbers={name: b"".join(parts) for name, parts in self.numbers.items()},
+            flags={name: b"".join(parts) for name, parts in self.flags.items()},
+            ranks=b"".join(self.ranks),
+        )
+        slots = [slot if isinstance(slot, tuple) else (None, slot, None) for slot in self.slots]
+        self._begin()
         return columns, slots
 
     def add_trace(self, question: int, trace: Trace, line: int) -> None:
@@ -97,15 +126,14 @@ class Reducer:
             facts |= self._declared(question, answer.refused, answer.grounded, said)
             if answer.odd_citations:
                 facts |= Fact.ODD_CITATIONS
-            if said is not None or citations is not None:
-                facts |= Fact.ANSWER
             if answer.constraints_echo is not None:
                 facts |= Fact.ECHO
                 echoed = {each.strip() for each in answer.constraints_echo}
-                if self.keys[question].constraints <= echoed:
+                if self.keys.constraints[question] <= echoed:
                     facts |= Fact.ECHOED
-        slot = (trace.paraphrase, trace.seed, trace.turn)
-        self.add(question, slot, line, [hit.id for hit in trace.hits], said, citations, facts)
+        slot = slot_name(trace.paraphrase, trace.seed, trace.turn)
+        hits = [hit.id for hit in trace.hits]
+        self.pending.append((question, slot, line, hits, said, citations, facts))
 
     def _declared(
         self, question: int, refused: bool | None, grounded: bool | None, said: str | None
@@ -125,61 +153,88 @@ class Reducer:
                 facts |= Fact.BY_PATTERN | Fact.REFUSED
         return int(facts)
 
-    def add(
+    def flush(self) -> None:
+        """Reduce the records that are pending."""
+        if self.pending:
+            columns = zip(*self.pending, strict=True)
+            self.pending.clear()
+            self.reduce(*columns)
+
+    def reduce(
         self,
-        question: int,
-        slot: SlotKey,
-        line: int,
-        hits: Sequence[str],
-        said: str | None,
-        citations: Sequence[str] | None,
-        facts: int = 0,
+        questions: Sequence[int],
+        slots: Sequence[SlotName],
+        lines: Sequence[int],
+        hits: Sequence[Sequence[str]],
+        said: Sequence[str | None],
+        citations: Sequence[Sequence[str] | None],
+        facts: Sequence[int],
     ) -> None:
-        """Reduce one record. This is the inner loop: plain integers, no enum arithmetic."""
-        key = self.keys[question]
-        columns = self.columns
-        unique = set(hits)
-        found = 0
-        for each in key.relevant:
-            if each in unique:
-                columns.ranks.append(hits.index(each))
-                found += 1
-        count = len(hits)
-        if len(unique) != count:
-            facts |= 65536  # REPEATED
-        lowered = ""
-        if said is not None:
-            lowered = said.strip().lower()
-            if lowered == REFUSAL_TOKEN and not facts & 12288:  # BY_FLAG | BY_GROUNDED
-                facts |= 2052  # BY_TOKEN | REFUSED
-        if key.vacuous:
-            facts |= 128  # CONTAINED
-        else:
-            for needle in key.needles:
-                if needle in lowered:
-                    facts |= 128
-                    break
-        cited = 0
-        if citations is None:
-            if not facts & 256:  # ODD_CITATIONS
-                facts |= 64  # IN_CONTEXT: nothing is cited from elsewhere
-        else:
-            facts |= 8  # LISTED
-            cites = set(citations)
-            cited = len(cites)
-            if cited:
-                facts |= 16  # CITED
-                if not cites.isdisjoint(key.relevant):
-                    facts |= 32  # CITED_RELEVANT
-            if cites <= unique:
-                facts |= 64
-        code = self.slots.get(slot)
-        if code is None:
-            code = self.slots[slot] = len(self.slots)
-        columns.question.append(question)
-        columns.slot.append(code)
-        columns.line.append(line)
-        columns.facts.append(facts)
-        columns.hits.append(count)
-        columns.found.append(found)
-        columns.cited.append(cited)
+        """Reduce records that are given as columns."""
+        every, needle, known = self.keys.evidence, self.needle, self.slots
+        evidence = [every[question] for question in questions]
+        texts = ["" if each is None else each.strip().lower() for each in said]
+        contained = bytearray(map(contains, texts, [needle[question] for question in questions]))
+        if not self.keys.more.keys().isdisjoint(questions):
+            self._more_needles(questions, texts, contained)
+        cites = [each or () for each in citations]
+        first = [each[0] if each else None for each in cites]
+        cited = list(map(len, cites))
+        longest = max(map(len, hits), default=0)
+        pools: Sequence[Container[str]] = hits if longest <= _SHORT else list(map(set, hits))
+        in_context = bytearray(map(contains, pools, first))
+        cites_evidence = bytearray(map(contains, evidence, first))
+        if max(cited, default=0) > 1:
+            for place, ids in enumerate(cites):
+                if len(ids) > 1:
+                    pool, wanted = pools[place], evidence[place]
+                    cited[place] = len(set(ids))
+                    in_context[place] = all(each in pool for each in ids)
+                    cites_evidence[place] = any(each in wanted for each in ids)
+        try:
+            codes = [known[slot] for slot in slots]
+        except KeyError:
+            codes = [known.setdefault(slot, len(known)) for slot in slots]
+        ranks = [
+            ordered.index(each) if each in pool else -1
+            for ids, pool, ordered in zip(evidence, pools, hits)  # noqa: B905 (the inner loop)
+            for each in ids
+        ]
+        self.ranks.append(pack(f"{len(ranks)}i", *ranks))
+        layout = f"{len(questions)}i"
+        numbers = (questions, codes, lines, facts, map(len, hits), cited)
+        for name, column in zip(NUMBERS, numbers, strict=True):
+            self.numbers[name].append(pack(layout, *column))
+        tokens = bytes([text == REFUSAL_TOKEN for text in texts])
+        repeated = b""
+        if self.count_repeats:
+            repeated = bytes([len(set(each)) != len(each) for each in hits])
+        flags = (
+            contained, tokens, _nones(said), _nones(citations), in_context, cites_evidence, repeated
+        )  # fmt: skip
+        for name, flag in zip(FLAGS, flags, strict=True):
+            self.flags[name].append(flag)
+
+    def _more_needles(
+        self, questions: Sequence[int], texts: Sequence[str], contained: bytearray
+    ) -> None:
+        more = self.keys.more
+        for place, question in enumerate(questions):
+            if question in more and not contained[place]:
+                contained[place] = any(each in texts[place] for each in more[question])
+
+
+NUMBERS = ("question", "slot", "line", "facts", "hits", "cited")
+FLAGS = ("contained", "token", "silent", "unlisted", "in_context", "cites_evidence", "repeated")
+
+
+def _nones(column: Sequence[object]) -> bytes:
+    """1 where there is nothing; mostly there is something everywhere."""
+    if None not in column:
+        return bytes(len(column))
+    return bytes([each is None for each in column])
+
+
+def slot_name(paraphrase: int | None, seed: int | str | None, turn: int | None) -> SlotName:
+    """Name a slot."""
+    return seed if paraphrase is None and turn is None else (paraphrase, seed, turn)

@@ -7,9 +7,10 @@ decides what is an error. The two paths give the same columns; a test compares t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated, cast
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import Meta, Struct
 
 from ragauge.errors import MAX_REPORTED, Place, Problem
 from ragauge.fields import INT64, FieldError, Row
@@ -17,59 +18,84 @@ from ragauge.model.dialect import Dialect
 from ragauge.model.profile import JoinRules
 from ragauge.model.trace import Trace
 from ragauge.reading import Reader, decode_row
-from ragauge.reduce import GoldKey, Reducer
+from ragauge.reduce import Columns, GoldKeys, Reducer, SlotName, slot_name
 from ragauge.source import Range, Rows, Source, read_rows
 from ragauge.text import citations_in
 
-_CHUNK = 1024
+_CHUNK = 512
+
+
+_Int64 = Annotated[int, Meta(ge=-INT64, le=INT64 - 1)]
 
 
 class _FastHit(Struct, gc=False):
     id: str
-    chunk_id: Raw | UnsetType = UNSET
-    snippet_id: Raw | UnsetType = UNSET
-    block_id: Raw | UnsetType = UNSET
+    chunk_id: None = None
+    snippet_id: None = None
+    block_id: None = None
 
 
 class _FastAnswer(Struct, gc=False):
     claim: str | None = None
     citations: list[str] | None = None
-    text: Raw | UnsetType = UNSET
-    refused: Raw | UnsetType = UNSET
-    grounded: Raw | UnsetType = UNSET
-    constraints_echo: Raw | UnsetType = UNSET
+    text: None = None
+    refused: None = None
+    grounded: None = None
+    constraints_echo: None = None
 
 
-class _FastRow(Struct, gc=False):
+class _Unusual(Struct, gc=False, kw_only=True):
+    """Fields that the usual shapes do not have. They may only be null: any other value in them
+    fails to decode, so the row takes the exact path, at no cost to the rows that pass."""
+
+    q_id: None = None
+    id: None = None
+    query_id: None = None
+    query: None = None
+    topk: None = None
+    items: None = None
+    retrieved: None = None
+    hits_top_k: None = None
+    hits: None = None
+    retrieval: None = None
+    answer_text: None = None
+    answer_citations: None = None
+    cited_chunks: None = None
+    refused: None = None
+    grounded: None = None
+    constraints_echo: None = None
+    error: None = None
+
+
+class _FastRow(_Unusual, gc=False, kw_only=True):
+    """The usual shapes, mixed as they come."""
+
     qid: str | None = None
     q: str | None = None
     question: str | None = None
-    seed: int | None = None
-    paraphrase: int | None = None
-    turn: int | None = None
+    seed: _Int64 | None = None
+    paraphrase: _Int64 | None = None
+    turn: _Int64 | None = None
     retrieved_ids: list[str] | None = None
     chunks: list[_FastHit] | None = None
     answer_json: _FastAnswer | None = None
     answer: str | None = None
     citations: list[str] | None = None
-    # Any of these sends the row to the exact path.
-    q_id: Raw | UnsetType = UNSET
-    id: Raw | UnsetType = UNSET
-    query_id: Raw | UnsetType = UNSET
-    query: Raw | UnsetType = UNSET
-    topk: Raw | UnsetType = UNSET
-    items: Raw | UnsetType = UNSET
-    retrieved: Raw | UnsetType = UNSET
-    hits_top_k: Raw | UnsetType = UNSET
-    hits: Raw | UnsetType = UNSET
-    retrieval: Raw | UnsetType = UNSET
-    answer_text: Raw | UnsetType = UNSET
-    answer_citations: Raw | UnsetType = UNSET
-    cited_chunks: Raw | UnsetType = UNSET
-    refused: Raw | UnsetType = UNSET
-    grounded: Raw | UnsetType = UNSET
-    constraints_echo: Raw | UnsetType = UNSET
-    error: Raw | UnsetType = UNSET
+
+
+class _JoinedRow(_Unusual, gc=False, kw_only=True):
+    """The one shape that is reduced by columns: joined by id, with `answer_json`."""
+
+    qid: Annotated[str, Meta(min_length=1)]
+    answer_json: _FastAnswer
+    retrieved_ids: list[str] | None = None
+    seed: _Int64 | None = None
+    paraphrase: _Int64 | None = None
+    turn: _Int64 | None = None
+    question: None = None
+    chunks: None = None
+    answer: None = None
+    citations: None = None
 
 
 class Job(Struct, frozen=True, kw_only=True):
@@ -79,10 +105,11 @@ class Job(Struct, frozen=True, kw_only=True):
     dialect: Dialect
     own: bool
     rules: JoinRules
-    keys: list[GoldKey]
+    keys: GoldKeys
     by_qid: dict[str, int]
     by_question: dict[str, int]
     patterns: tuple[str, ...] = ()
+    count_repeats: bool = False
 
 
 class Misplaced(Struct, frozen=True, array_like=True):
@@ -96,7 +123,7 @@ class Partial(Struct, frozen=True, kw_only=True):
     """The records of one range as columns, and what was counted on the way."""
 
     range_index: int
-    columns: tuple[bytes, ...]
+    columns: Columns
     slots: list[tuple[int | None, int | str | None, int | None]]
     newlines: int
     traces: int
@@ -115,9 +142,21 @@ class RangeReducer:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.reader = Reader(job.dialect, own=job.own)
-        self.reducer = Reducer(job.keys, job.rules, patterns=job.patterns)
+        self.reducer = Reducer(
+            job.keys, job.rules, patterns=job.patterns, count_repeats=job.count_repeats
+        )
         self.decode = msgspec.json.Decoder(_FastRow).decode
-        self.plain_only = not job.patterns
+        self.pend = self.reducer.pending.append
+        self.by_qid = job.by_qid.get
+        self.by_question = job.by_question.get
+        self.by_question_only = job.rules.by == "question"
+        self.keep_last = job.rules.keep == "last"
+        self.strip_citations = self.reader.strip_citations
+        self.has_patterns = bool(job.patterns)
+        self.decode_joined = msgspec.json.Decoder(_JoinedRow).decode
+        self.by_columns = (
+            not self.by_question_only and not self.strip_citations and not self.has_patterns
+        )
         # Under `keep = last` a question that was met further down needs no second look.
         self.met: set[int] = set()
         self._begin()
@@ -146,7 +185,7 @@ class RangeReducer:
         columns, slots = self.reducer.take()
         partial = Partial(
             range_index=range_index,
-            columns=columns.to_bytes(),
+            columns=columns,
             slots=slots,
             newlines=newlines,
             traces=self.traces,
@@ -160,19 +199,54 @@ class RangeReducer:
 
     def _chunk(self, rows: Rows, start: int, *, is_end: bool) -> None:
         data = rows.data[start : start + _CHUNK]
-        decoded: Sequence[_FastRow | None]
+        # Fields that are passed over are not decoded, so their bytes are checked here.
+        other = [each for each in data if not each.isascii()]
         try:
-            if not all(map(bytes.isascii, data)):
-                b"\n".join(data).decode()
-            decoded = list(map(self.decode, data))
+            if other:
+                b"\n".join(other).decode()
+            if self.by_columns and rows.lines is None:
+                self._columns(list(map(self.decode_joined, data)), start)
+                return
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            decoded = [self._try_decode(each) for each in data]
-        for offset in reversed(range(len(data))):
-            fast = decoded[offset]
-            index = start + offset
+            pass
+        index = start + len(data)
+        for each in reversed(data):
+            index -= 1
+            fast = None if self.has_patterns else self._try_decode(each)
             if fast is None or not self._fast(fast, rows.line(index)):
                 last = is_end and index == len(rows.data) - 1
                 self._exact(rows, index, last=last)
+        self.reducer.flush()
+
+    def _columns(self, rows: list[_JoinedRow], start: int) -> None:
+        """Reduce rows of the one shape, all steps on all rows."""
+        rows.reverse()
+        lines: Sequence[int] = range(start + len(rows) - 1, start - 1, -1)
+        codes = list(map(self.by_qid, [row.qid for row in rows]))
+        self.traces += len(rows)
+        if None in codes or self.keep_last:
+            kept = []
+            for place, code in enumerate(codes):
+                if code is None:
+                    self._unknown(lines[place], rows[place].qid)
+                elif not self.keep_last:
+                    kept.append(place)
+                elif code not in self.met:
+                    self.met.add(code)
+                    kept.append(place)
+            rows = [rows[place] for place in kept]
+            codes = [codes[place] for place in kept]
+            lines = [lines[place] for place in kept]
+        answers = [row.answer_json for row in rows]
+        self.reducer.reduce(
+            cast("list[int]", codes),
+            _slots(rows),
+            lines,
+            [row.retrieved_ids or () for row in rows],
+            [answer.claim for answer in answers],
+            [answer.citations for answer in answers],
+            [0] * len(rows),
+        )
 
     def _try_decode(self, data: bytes) -> _FastRow | None:
         try:
@@ -180,6 +254,48 @@ class RangeReducer:
             return self.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
+
+    def _fast(self, row: _FastRow, line: int) -> bool:
+        """Reduce a row of the usual shape; return False if it needs the exact path."""
+        question = row.q
+        if question is None:
+            question = row.question
+        elif row.question is not None:
+            return False
+        qid = row.qid
+        if self.by_question_only:
+            code = self.by_question(question or "")
+        elif qid:
+            code = self.by_qid(qid)
+        else:
+            code = self._find(qid, question)
+        hits = row.retrieved_ids
+        if row.chunks is not None:
+            if hits is not None:
+                return False
+            hits = [hit.id for hit in row.chunks]
+        answer = row.answer_json
+        if answer is not None:
+            if row.answer is not None or row.citations is not None:
+                return False
+            said, citations = answer.claim, answer.citations
+        else:
+            said, citations = row.answer, row.citations
+            if said is not None and citations is None:
+                citations = citations_in(said)
+        self.traces += 1
+        if code is None:
+            self._unknown(line, qid or question)
+            return True
+        if self.keep_last:
+            if code in self.met:
+                return True
+            self.met.add(code)
+        if citations is not None and self.strip_citations:
+            citations = [each.strip() for each in citations]
+        slot = slot_name(row.paraphrase, row.seed, row.turn)
+        self.pend((code, slot, line, hits or (), said, citations, 0))
+        return True
 
     def _find(self, qid: str | None, question: str | None) -> int | None:
         by = self.job.rules.by
@@ -189,80 +305,11 @@ class RangeReducer:
             return self.job.by_qid.get(qid)
         return self.job.by_question.get(question or "") if by == "either" else None
 
-    def _count(self, code: int | None, line: int, name: str | None) -> bool:
-        """Count a trace; say whether it is to be reduced."""
-        self.traces += 1
-        if code is None:
-            self.unknown += 1
-            self.unknown_first.append((line, name or "(no id)"))
-            if len(self.unknown_first) > 4 * MAX_REPORTED:
-                self.unknown_first = sorted(self.unknown_first)[:MAX_REPORTED]
-            return False
-        if self.job.rules.keep == "last":
-            if code in self.met:
-                return False
-            self.met.add(code)
-        return True
-
-    def _fast(self, row: _FastRow, line: int) -> bool:
-        """Reduce a row of the usual shape; return False if it needs the exact path."""
-        if not (
-            row.q_id is UNSET and row.id is UNSET and row.query_id is UNSET
-            and row.query is UNSET and row.topk is UNSET and row.items is UNSET
-            and row.retrieved is UNSET and row.hits_top_k is UNSET and row.hits is UNSET
-            and row.retrieval is UNSET and row.answer_text is UNSET
-            and row.answer_citations is UNSET and row.cited_chunks is UNSET
-            and row.refused is UNSET and row.grounded is UNSET
-            and row.constraints_echo is UNSET and row.error is UNSET and self.plain_only
-        ):  # fmt: skip
-            return False
-        question = row.q
-        if question is None:
-            question = row.question
-        elif row.question is not None:
-            return False
-        seed = row.seed
-        if seed is not None and not -INT64 <= seed < INT64:
-            return False
-        hits: Sequence[str]
-        if row.chunks is None:
-            hits = row.retrieved_ids or ()
-        elif row.retrieved_ids is None:
-            chunks = row.chunks
-            for hit in chunks:
-                if not (
-                    hit.chunk_id is UNSET and hit.snippet_id is UNSET and hit.block_id is UNSET
-                ):
-                    return False
-            hits = [hit.id for hit in chunks]
-        else:
-            return False
-        facts = 0
-        answer = row.answer_json
-        if answer is None:
-            said, citations = row.answer, row.citations
-            if said is not None and citations is None:
-                citations = citations_in(said)
-        elif row.answer is None and row.citations is None:
-            if not (
-                answer.text is UNSET and answer.refused is UNSET and answer.grounded is UNSET
-                and answer.constraints_echo is UNSET
-            ):  # fmt: skip
-                return False
-            said, citations = answer.claim, answer.citations
-        else:
-            return False
-        code = self._find(row.qid, question)
-        if not self._count(code, line, row.qid or question):
-            return True
-        assert code is not None
-        if citations is not None and self.reader.strip_citations:
-            citations = [each.strip() for each in citations]
-        if said is not None or citations is not None:
-            facts = 2  # ANSWER
-        slot = (row.paraphrase, seed, row.turn)
-        self.reducer.add(code, slot, line, hits, said, citations, facts)
-        return True
+    def _unknown(self, line: int, name: str | None) -> None:
+        self.unknown += 1
+        self.unknown_first.append((line, name or "(no id)"))
+        if len(self.unknown_first) > 4 * MAX_REPORTED:
+            self.unknown_first = sorted(self.unknown_first)[:MAX_REPORTED]
 
     def _exact(self, rows: Rows, index: int, *, last: bool) -> None:
         data = rows.data[index]
@@ -285,9 +332,23 @@ class RangeReducer:
 
     def _add(self, trace: Trace, line: int) -> None:
         code = self._find(trace.qid, trace.question)
-        if self._count(code, line, trace.qid or trace.question):
-            assert code is not None
-            self.reducer.add_trace(code, trace, line)
+        self.traces += 1
+        if code is None:
+            self._unknown(line, trace.qid or trace.question)
+            return
+        if self.keep_last:
+            if code in self.met:
+                return
+            self.met.add(code)
+        self.reducer.add_trace(code, trace, line)
+
+
+def _slots(rows: Sequence[_JoinedRow]) -> list[SlotName]:
+    paraphrases = [row.paraphrase for row in rows]
+    turns = [row.turn for row in rows]
+    if paraphrases.count(None) == turns.count(None) == len(rows):
+        return [row.seed for row in rows]
+    return [slot_name(row.paraphrase, row.seed, row.turn) for row in rows]
 
 
 def _line(entry: Misplaced) -> int:

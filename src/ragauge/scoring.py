@@ -21,7 +21,7 @@ from ragauge.model.gold import GoldItem
 from ragauge.model.metric import Selected, Tally
 from ragauge.model.profile import Profile
 from ragauge.model.trace import Trace
-from ragauge.reduce import Reducer, gold_key
+from ragauge.reduce import Reducer, gold_keys
 from ragauge.rows import Job, Partial, RangeReducer
 from ragauge.source import Range, Source
 
@@ -39,6 +39,7 @@ class ScoringPlan(Struct, frozen=True, kw_only=True):
     absent_counts: bool = True
     patterns: tuple[str, ...] = ()
     intervals: bool = True
+    count_repeats: bool = False
     batch_records: int = BATCH_RECORDS
 
 
@@ -54,7 +55,7 @@ class Run:
         self.trace_name = trace_name
         self.read = len(items)
         self.items = _unique_items(items, plan.profile, gold_name)
-        self.keys = [gold_key(item) for item in self.items]
+        self.keys = gold_keys(self.items)
         self.gold = gold_columns(self.items, self.rules)
         self.ledger = Ledger(len(self.items))
         self.totals = Totals(
@@ -63,7 +64,7 @@ class Run:
             registry.metrics()[plan.profile.correct],
             keep_rows=self.rules.keep == "every",
         )
-        self.waiting: list[Records] = []
+        self.waiting: list[Partial] = []
         self.waiting_records = 0
         self.traces = self.unknown = self.scored = 0
         self.unknown_first: list[tuple[int, int, str]] = []
@@ -86,6 +87,7 @@ class Run:
             by_qid={item.qid: code for code, item in enumerate(self.items)},
             by_question=_by_question(self.items),
             patterns=self.plan.patterns,
+            count_repeats=self.plan.count_repeats,
         )
 
     def note_gold(self, problems: list[Problem], count: int, source: Source | None) -> None:
@@ -117,27 +119,25 @@ class Run:
             self.problem_count += partial.problem_count
             found = [(index, each.line, each.problem) for each in partial.problems]
             self.problems = sorted(self.problems + found, key=_place)[:MAX_REPORTED]
-            records = Records(partial, self.ledger, self.rules)
-            self.scored += len(records.question)
-            self.waiting.append(records)
-            self.waiting_records += len(records.question)
+            self.waiting.append(partial)
+            self.waiting_records += len(partial.columns.numbers["question"]) // 4
             if self.waiting_records >= self.plan.batch_records:
                 self._flush()
         self._flush()
 
     def _flush(self) -> None:
-        if not self.waiting_records:
-            self.waiting = []
-            return
-        facts = np.concatenate([each.facts for each in self.waiting])
-        position = np.concatenate([each.position for each in self.waiting])
-        batch = batch_of(
-            self.gold, self.rules, self.waiting, absent_counts=self.plan.absent_counts
-        )
+        if self.waiting_records:
+            records = Records(self.waiting, self.gold, self.ledger, self.rules)
+            self.scored += len(records.question)
+            self._total(records)
+        self.waiting, self.waiting_records = [], 0
+
+    def _total(self, records: Records) -> None:
+        facts = records.facts
+        batch = batch_of(self.gold, self.rules, records, absent_counts=self.plan.absent_counts)
         missing = (facts & int(Fact.MISSING)) != 0
         errored = int(np.count_nonzero(facts & int(Fact.ERRORED)))
-        self.totals.add(batch, position, missing, errored)
-        self.waiting, self.waiting_records = [], 0
+        self.totals.add(batch, records.position, missing, errored)
 
     def stop_on_problems(self) -> None:
         """Raise what was wrong with the traces, if anything was."""
@@ -210,15 +210,13 @@ class Run:
     def _add_missing(self, gaps: NDArray[np.int64]) -> None:
         reducer = Reducer(self.keys, self.rules)
         for question in gaps.tolist():
-            reducer.add(question, (None, None, None), 0, (), None, None, int(Fact.MISSING))
+            reducer.pending.append((question, None, 0, (), None, None, int(Fact.MISSING)))
         columns, slots = reducer.take()
         partial = Partial(
-            range_index=0, columns=columns.to_bytes(), slots=slots, newlines=0, traces=0,
+            range_index=0, columns=columns, slots=slots, newlines=0, traces=0,
             unknown=0, unknown_first=(), problems=(), problem_count=0,
         )  # fmt: skip
-        records = Records(partial, Ledger(len(self.items)), self.rules)
-        self.waiting, self.waiting_records = [records], len(gaps)
-        self._flush()
+        self._total(Records([partial], self.gold, Ledger(len(self.items)), self.rules))
 
     def _metrics(self, tally: Tally) -> dict[str, MetricResult]:
         order = np.array(

@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from ragauge.errors import Place, RagaugeError
 
-RANGE_BYTES = 4 * 1024 * 1024
+RANGE_BYTES = 1024 * 1024
 MAX_LINE = 64 * 1024 * 1024
 _STEP = 64 * 1024
 _UTF8_BOM = b"\xef\xbb\xbf"

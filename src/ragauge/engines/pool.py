@@ -23,24 +23,17 @@ from ragauge.source import Range
 _AHEAD = 3
 
 
-def run(job: Job, ranges: Sequence[Range], *, workers: int) -> Iterator[Partial]:
-    """Yield the partial of each range, from the last range to the first."""
-    pool = _Pool(job, list(reversed(ranges)), workers)
-    try:
-        yield from pool.results()
-    finally:
-        pool.close()
+class Pool:
+    """Worker processes that are started at once and given their job later, while they import."""
 
-
-class _Pool:
-    def __init__(self, job: Job, order: list[Range], workers: int) -> None:
-        self.order = order
+    def __init__(self, workers: int) -> None:
+        self.order: list[Range] = []
         self.next = 0
         self.done: dict[int, Partial] = {}
         self.failure: BaseException | None = None
         self.ready = threading.Condition()
         self.room = threading.Semaphore(workers * _AHEAD)
-        payload = msgspec.msgpack.encode(job)
+        self.threads: list[threading.Thread] = []
         root = str(Path(ragauge.__file__).resolve().parents[1])
         path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
         self.processes = [
@@ -50,14 +43,24 @@ class _Pool:
                 stdout=subprocess.PIPE,
                 env={**os.environ, "PYTHONPATH": path},
             )
-            for _ in range(min(workers, len(order)))
+            for _ in range(workers)
         ]
-        self.threads = [
-            threading.Thread(target=self._serve, args=(process, payload), daemon=True)
-            for process in self.processes
-        ]
-        for thread in self.threads:
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._close()
+
+    def run(self, job: Job, ranges: Sequence[Range]) -> Iterator[Partial]:
+        """Yield the partial of each range, from the last range to the first."""
+        self.order = list(reversed(ranges))
+        payload = msgspec.msgpack.encode(job)
+        for process in self.processes:
+            thread = threading.Thread(target=self._serve, args=(process, payload), daemon=True)
             thread.start()
+            self.threads.append(thread)
+        yield from self._results()
 
     def _take(self) -> int | None:
         with self.ready:
@@ -89,7 +92,7 @@ class _Pool:
                 self.failure = self.failure or error
                 self.ready.notify_all()
 
-    def results(self) -> Iterator[Partial]:
+    def _results(self) -> Iterator[Partial]:
         for position in range(len(self.order)):
             with self.ready:
                 self.ready.wait_for(lambda: position in self.done or self.failure is not None)  # noqa: B023
@@ -99,7 +102,7 @@ class _Pool:
             self.room.release()
             yield partial
 
-    def close(self) -> None:
+    def _close(self) -> None:
         with self.ready:
             self.next = len(self.order)
         for _ in self.threads:

@@ -32,6 +32,7 @@ class GoldColumns:
         relevant_count: Column,
         has_claims: Bools,
         has_constraints: Bools,
+        vacuous: Bools,
     ) -> None:
         self.answerable = answerable
         self.unanswerable = unanswerable
@@ -40,10 +41,13 @@ class GoldColumns:
         self.relevant_count = relevant_count
         self.has_claims = has_claims
         self.has_constraints = has_constraints
+        self.vacuous = vacuous
 
 
 class Batch:
     """Records as columns; a property or method gives one value for each record.
+
+    `ranks` has one entry for each piece of evidence of each record: its 0-based rank, or -1.
 
     `absent_counts` says whether records without a trace or with an error count in retrieval
     metrics, as records without hits; `no_evidence_counts` whether an answerable item without
@@ -57,7 +61,6 @@ class Batch:
         question: Column,
         facts: Column,
         hits: Column,
-        found: Column,
         cited: Column,
         ranks: Column,
         absent_counts: bool = True,
@@ -67,7 +70,6 @@ class Batch:
         self.question = question
         self.facts = facts
         self.hit_count = hits
-        self.found = found
         self.cited_count = cited
         self.ranks = ranks
         self.absent_counts = absent_counts
@@ -166,8 +168,8 @@ class Batch:
 
     @cached_property
     def contained(self) -> Bools:
-        """A claim of the gold item appears in what was said."""
-        return self.has(Fact.CONTAINED)
+        """A claim of the gold item appears in what was said, or its list of claims is empty."""
+        return self.has(Fact.CONTAINED) | self.gold.vacuous[self.question]
 
     @cached_property
     def has_echo(self) -> Bools:
@@ -181,8 +183,9 @@ class Batch:
 
     @cached_property
     def _record_of_rank(self) -> Ints:
-        return np.repeat(np.arange(self.size, dtype=np.int64), self.found)
+        return np.repeat(np.arange(self.size, dtype=np.int64), self.relevant_count)
 
     def relevant_in_top(self, k: int) -> Ints:
         """|G ∩ R_k|."""
-        return np.bincount(self._record_of_rank[self.ranks < k], minlength=self.size)
+        near = (self.ranks >= 0) & (self.ranks < k)
+        return np.bincount(self._record_of_rank[near], minlength=self.size)

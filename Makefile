@@ -1,0 +1,61 @@
+# Every target works from a fresh clone: Python 3.11 or newer and make are all it takes.
+# `make PYTHON=python3.12 test` takes another interpreter; `make clean` first if one was set up.
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+READY := $(VENV)/.ready
+PIP := $(RUN) -m pip --disable-pip-version-check --quiet
+PYTEST := $(RUN) -m pytest
+PARALLEL := -n auto --dist loadgroup
+
+.PHONY: help demo test lint types unit golden bench docs changelog clean
+.DEFAULT_GOAL := help
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: $(READY) ## score the built-in sample and show what a report looks like
+	$(VENV)/bin/ragauge demo
+
+test: lint types ## check everything: style, types, all tests
+	$(PYTEST) $(PARALLEL)
+
+lint: $(READY) ## check style and formatting
+	$(RUN) -m ruff check
+	$(RUN) -m ruff format --check
+
+types: $(READY) ## check types
+	$(RUN) -m mypy
+
+unit: $(READY) ## the fast lane: no end-to-end tests, nothing marked slow
+	$(PYTEST) $(PARALLEL) --ignore=tests/e2e -m "not slow"
+
+golden: $(READY) ## rewrite the golden outputs; read the diff before you commit it
+	$(PYTEST) tests/golden --update-golden
+
+bench: $(READY) ## measure speed and memory, and write docs/benchmarks.md (about 2.5 GB of disk)
+	$(RUN) benchmarks/score.py --write docs/benchmarks.md
+
+docs: $(READY) ## write the generated reference pages
+	$(RUN) scripts/reference.py
+
+changelog: $(READY) ## move the fragments into CHANGELOG.md: make changelog VERSION=0.1.0 DATE=2026-11-15
+	$(RUN) scripts/changelog.py --version "$(VERSION)" --date "$(DATE)"
+
+clean: ## remove the environment, caches and builds
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	find src tests benchmarks scripts -type d -name __pycache__ -prune -exec rm -rf {} +
+
+# Built anew, not updated, when a dependency changes: what left the list leaves the environment.
+$(READY): pyproject.toml constraints.txt
+	@command -v "$(PYTHON)" >/dev/null || { \
+	  echo "error: there is no '$(PYTHON)' on the path; name a Python 3.11 or newer:" \
+	    "make PYTHON=/path/to/python3" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "error: ragauge needs Python 3.11 or newer, and '$(PYTHON)' is" \
+	    "$$("$(PYTHON)" --version 2>&1); name another: make PYTHON=python3.12" >&2; exit 1; }
+	"$(PYTHON)" -m venv --clear $(VENV)
+	$(PIP) install --constraint constraints.txt hatchling
+	$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev]'
+	@touch $@

@@ -1,0 +1,1 @@
+"""Promises about the shape of the source, checked on its text."""

@@ -1,0 +1,1 @@
+"""The tool as its users meet it: a real process, a real wheel."""

@@ -1,0 +1,1 @@
+"""One module or function at a time."""
