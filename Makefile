@@ -15,7 +15,7 @@ PARALLEL := -n auto --dist loadgroup
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: $(READY) ## score the built-in sample and show what a report looks like
+demo: $(READY) ## score the bundled example, where one gate fails
 	$(VENV)/bin/ragauge demo
 
 test: lint types ## check everything: style, types, all tests

@@ -1,6 +1,6 @@
 """ragauge: deterministic metrics and gates for retrieval-augmented generation.
 
-    from ragauge import gate, load_gold, load_traces, score
+from ragauge import gate, load_gold, load_traces, score
 """
 
 from __future__ import annotations

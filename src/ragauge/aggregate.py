@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ragauge.labels import LABELS, label_records
+from ragauge.labels import label_records
 from ragauge.model.aggregate import MetricResult
 from ragauge.model.batch import Batch, Bools, GoldColumns
 from ragauge.model.facts import Fact
+from ragauge.model.labels import LABELS
 from ragauge.model.metric import Metric, Population, Selected, Tally
 from ragauge.stats import exact
 from ragauge.stats.intervals import WILSON_BELOW, bootstrap, wilson
@@ -45,17 +46,15 @@ class Totals:
         self.keep_rows = keep_rows
         self.rows: list[tuple[NDArray[np.int64], Batch, NDArray[np.uint8]]] = []
 
-    def add(
-        self, batch: Batch, position: NDArray[np.int64], missing: Bools, errored: int
-    ) -> None:
+    def add(self, batch: Batch, position: NDArray[np.int64], missing: Bools, errored: int) -> None:
         """Add the records of a batch."""
         questions = len(self.worst)
         members: dict[Population, Bools] = {}
-        for over, sizes in self.sizes.items():
+        for over in self.sizes:
             inside, excluded = over.members(batch)
             members[over] = inside
             self.excluded[over].update(excluded)
-            sizes += np.bincount(batch.question[inside], minlength=questions)
+            self.sizes[over] += np.bincount(batch.question[inside], minlength=questions)
         for i, each in enumerate(self.selected):
             metric = each.metric
             assert metric.value is not None

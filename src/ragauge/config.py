@@ -55,7 +55,8 @@ def load_config(path: Path) -> Config:
             date.fromisoformat(waiver.expires)
     except (msgspec.ValidationError, ValueError) as error:
         raise RagaugeError.of(
-            "bad-config", f"{error}",
+            "bad-config",
+            f"{error}",
             hint="keys: gold, trace, profile, dialect, k, metrics, [gates], [[waivers]] with "
             "gate, reason and expires (a date in quotes, YYYY-MM-DD), [refusal] patterns",
             place=Place(name),
@@ -82,7 +83,9 @@ def load_gates(path: Path) -> dict[str, Any]:
     gates = table.get("gates", table)
     if not isinstance(gates, dict) or not gates:
         raise RagaugeError.of(
-            "bad-config", "there are no gates in the file",
-            hint='write lines such as "answer.precision" = ">= 0.80"', place=Place(name),
+            "bad-config",
+            "there are no gates in the file",
+            hint='write lines such as "answer.precision" = ">= 0.80"',
+            place=Place(name),
         )
     return gates

@@ -265,9 +265,7 @@ class RagaugeError(Exception):
         super().__init__(str(self))
 
     @classmethod
-    def of(
-        cls, code: str, message: str, *, hint: str, place: Place | None = None
-    ) -> RagaugeError:
+    def of(cls, code: str, message: str, *, hint: str, place: Place | None = None) -> RagaugeError:
         """Build the common case: one problem."""
         return cls([Problem(code, message, hint, place)])
 

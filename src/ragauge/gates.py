@@ -104,9 +104,7 @@ def _bad(item: str, hint: str) -> RagaugeError:
 def _gate(name: str, demand: str, profile: Profile, k: Sequence[int], *, origin: str) -> Gate:
     base, at, cut = profile.aliases.get(name, name).partition("@")
     if base not in registry.metrics():
-        raise registry.unknown_name(
-            "metric", name, [*registry.metrics(), *profile.aliases]
-        )
+        raise registry.unknown_name("metric", name, [*registry.metrics(), *profile.aliases])
     metric = registry.metrics()[base]
     if metric.at_k and not at:
         if len(k) != 1:
@@ -216,9 +214,7 @@ def _undefined(gate: Gate, n: int, reason: str) -> GateResult:
     )  # fmt: skip
 
 
-def _with_waiver(
-    result: GateResult, waivers: Sequence[Waiver], today: date | None
-) -> GateResult:
+def _with_waiver(result: GateResult, waivers: Sequence[Waiver], today: date | None) -> GateResult:
     if result.status in ("pass", "review"):
         return result
     for waiver in waivers:
@@ -237,9 +233,7 @@ def _blocks(scores: Scores, tolerance: Tolerance, *, source_rules: bool) -> list
     blocks = []
     if tally.missing and not tolerance.missing:
         noun = "gold item has" if tally.missing == 1 else "gold items have"
-        blocks.append(
-            Block("missing-traces", f"{tally.missing} of {tally.gold} {noun} no trace")
-        )
+        blocks.append(Block("missing-traces", f"{tally.missing} of {tally.gold} {noun} no trace"))
     if tally.errored and not source_rules and not tolerance.errored:
         noun = "trace carries" if tally.errored == 1 else "traces carry"
         blocks.append(Block("errored-traces", f"{tally.errored} {noun} an error"))

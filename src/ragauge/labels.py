@@ -1,4 +1,4 @@
-"""Labels: one word a record for what came of it, and the worst one for its question."""
+"""Labelling: one word a record for what came of it."""
 
 from __future__ import annotations
 
@@ -6,24 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragauge.model.batch import Batch, Bools
+from ragauge.model.labels import LABELS
 
-MEANINGS: dict[str, str] = {
-    "OK": "answered rightly: the profile's precision counts it",
-    "REFUSAL_OK": "refused, and the gold item says that it should be",
-    "UNLABELLED": "the gold item does not say whether there is an answer",
-    "NO_ANSWER": "the trace has hits but no answer of any kind",
-    "OVER_REFUSAL": "refused, although there is an answer",
-    "CLAIM_MISSING": "cites the evidence in scope, but no gold claim is in what was said",
-    "OUT_OF_SCOPE": "cites the evidence, and also something that was not retrieved",
-    "ANS_NO_HIT": "answered without citing any of the evidence",
-    "HALLUCINATION": "answered, although there is no answer",
-    "ERRORED": "the trace carries an error",
-    "MISSING": "no trace",
-}
-"""The labels from best to worst; a question with several slots shows its worst."""
-
-LABELS = tuple(MEANINGS)
-GOOD = ("OK", "REFUSAL_OK")
 _CODE = {label: code for code, label in enumerate(LABELS)}
 
 

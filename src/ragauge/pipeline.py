@@ -8,13 +8,12 @@ from contextlib import ExitStack
 from datetime import date
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from ragauge import gates as gating
 from ragauge import registry
 from ragauge.document import from_document
-from ragauge.errors import Place, Problem, RagaugeError
+from ragauge.errors import Problem, RagaugeError
 from ragauge.loading import Loaded, detect, load_gold_rows, load_trace_rows, sniff
 from ragauge.model.aggregate import Scores
 from ragauge.model.dialect import Dialect
@@ -80,11 +79,13 @@ def score(
     refusal_patterns: Sequence[str] = (),
     workers: int | None = None,
     intervals: bool = True,
+    count_repeats: bool = True,
 ) -> Scores:
     """Score traces against gold.
 
     Files are streamed; sets and lists from memory are taken as they are. `gates` only adds the
-    metrics that they name: `gate` is what decides. The result does not depend on `workers`.
+    metrics that they name: `gate` is what decides. `count_repeats` looks for ids that stand twice
+    among the hits of a trace, which takes time. The result does not depend on `workers`.
     """
     with ExitStack() as stack:
         gold_source = _source(stack, gold)
@@ -94,7 +95,9 @@ def score(
             profile,
             sniff(gold_source) if gold_source is not None else set(),
             sniff(trace_source) if trace_source is not None else set(),
-            loaded=[each.dialect for each in (gold, traces) if isinstance(each, GoldSet | TraceSet)],
+            loaded=[
+                each.dialect for each in (gold, traces) if isinstance(each, GoldSet | TraceSet)
+            ],
         )
         engine = _engine(stack, trace_source, workers) if trace_source is not None else None
         ks = cutoffs(k, choice.profile)
@@ -115,6 +118,7 @@ def score(
                 absent_counts=missing != "exclude",
                 patterns=tuple(refusal_patterns),
                 intervals=intervals,
+                count_repeats=count_repeats,
             ),
             loaded.items,
             gold_name=_name(gold, gold_source, "<gold>"),
@@ -173,6 +177,80 @@ def gate(
     )
 
 
+class FileCheck(Struct, frozen=True, kw_only=True):
+    """What is in one file, and what is wrong with it."""
+
+    name: str
+    kind: str
+    rows: int
+    dialect: str
+    notes: tuple[str, ...]
+    problems: tuple[Problem, ...]
+    problem_count: int
+
+
+class Checks(Struct, frozen=True, kw_only=True):
+    """The checks of the files, and how they fit together."""
+
+    files: tuple[FileCheck, ...]
+    findings: tuple[str, ...] = ()
+
+
+def validate(
+    gold: PathLike | None,
+    trace: PathLike | None,
+    *,
+    profile: str | None = None,
+    dialect: str = "auto",
+) -> Checks:
+    """Read gold and traces to the end and say what is wrong; problems are not raised."""
+    with ExitStack() as stack:
+        gold_source = _source(stack, gold)
+        trace_source = _source(stack, trace)
+        choice = _choose(
+            dialect,
+            profile,
+            sniff(gold_source) if gold_source is not None else set(),
+            sniff(trace_source) if trace_source is not None else set(),
+        )
+        reader = Reader(choice.dialect, own=choice.own)
+        checks: list[FileCheck] = []
+        findings = [choice.note] if choice.note else []
+        items: list[GoldItem] = []
+        if gold_source is not None:
+            loaded = load_gold_rows(gold_source, reader)
+            items = loaded.items
+            checks.append(_check(gold_source, "gold items", len(items), choice, loaded))
+        if trace_source is not None:
+            plan_ = ScoringPlan(
+                profile=choice.profile, dialect=choice.dialect, own=choice.own,
+                k=choice.profile.k, selected=[], intervals=False,
+            )  # fmt: skip
+            run = Run(
+                plan_, items, gold_name=_name(gold, gold_source, "<gold>"),
+                trace_name=trace_source.name,
+            )  # fmt: skip
+            ranges = plan(trace_source)
+            run.note_source(trace_source, ranges)
+            engine = _engine(stack, trace_source, None)
+            run.add_partials(engine(run.job(trace_source), ranges))
+            found = run.problems_found()
+            checks.append(_check(trace_source, "traces", run.traces, choice, found))
+            if items:
+                scores = run.finish()
+                known = {f"{source.name}: {note}" for source in (gold_source, trace_source)
+                         if source is not None for note in source.notes}  # fmt: skip
+                findings += [each for each in scores.warnings if each not in known]
+        return Checks(files=tuple(checks), findings=tuple(findings))
+
+
+def _check(source: Source, kind: str, rows: int, choice: Choice, loaded: Loaded) -> FileCheck:
+    return FileCheck(
+        name=source.name, kind=kind, rows=rows, dialect=choice.dialect.name, notes=source.notes,
+        problems=tuple(loaded.problems), problem_count=loaded.problem_count,
+    )  # fmt: skip
+
+
 def load_scores(path: PathLike) -> Scores:
     """Read a saved scores file."""
     with opened(path) as source:
@@ -217,6 +295,7 @@ def _choose(
 
 
 def cutoffs(k: Sequence[int] | int | None, profile: Profile) -> tuple[int, ...]:
+    """The cut-offs of a run: those given, or the profile's own."""
     ks = profile.k if k is None else (k,) if isinstance(k, int) else tuple(k)
     if not ks or any(not isinstance(each, int) or each < 1 for each in ks):
         raise RagaugeError.of(

@@ -61,7 +61,8 @@ def decode_row(data: bytes, *, last: bool, overlong: bool) -> Row:
         ) from error
     if not isinstance(row, dict):
         raise FieldError(
-            "not-a-row", f"a row must be an object, got {shown(row)}",
+            "not-a-row",
+            f"a row must be an object, got {shown(row)}",
             "write one JSON object per line, or a JSON array of objects",
         )
     return row
@@ -70,14 +71,16 @@ def decode_row(data: bytes, *, last: bool, overlong: bool) -> Row:
 def _text_problem(data: bytes) -> FieldError | None:
     if b"\0" in data:
         return FieldError(
-            "nul-byte", f"NUL byte at byte {data.index(0)} of the row",
+            "nul-byte",
+            f"NUL byte at byte {data.index(0)} of the row",
             "the file was damaged while it was written; write the row again",
         )
     try:
         data.decode()
     except UnicodeDecodeError as error:
         return FieldError(
-            "bad-encoding", f"byte {error.start} of the row is not UTF-8: {error.reason}",
+            "bad-encoding",
+            f"byte {error.start} of the row is not UTF-8: {error.reason}",
             "convert the file to UTF-8",
         )
     return None
@@ -196,7 +199,8 @@ class Reader:
             name, value = ("answer", plain) if plain is not None else ("", None)
         elif isinstance(value, dict) and isinstance(plain, dict) and value != plain and not own:
             raise FieldError(
-                "field-conflict", f"`{name}` and `answer` are the same field and disagree",
+                "field-conflict",
+                f"`{name}` and `answer` are the same field and disagree",
                 "keep one of them, or choose the profile whose spelling is meant",
             )
         body: Row = {}
@@ -214,7 +218,8 @@ class Reader:
             more = as_text(row["answer_text"], "answer_text")
             if text is not None and text != more and not own:
                 raise FieldError(
-                    "field-conflict", "`answer` and `answer_text` are the same field and disagree",
+                    "field-conflict",
+                    "`answer` and `answer_text` are the same field and disagree",
                     "keep one of them, or choose the profile whose spelling is meant",
                 )
             text = more if text is None else text
@@ -243,9 +248,10 @@ class Reader:
         _, echo = pick(body, ("constraints_echo",))
         if echo is None:
             echo = outer.get("constraints_echo")
-        if claim is None and text is None and refused is None and grounded is None:
-            if citations is None and not odd and echo is None:
-                return None
+        if not odd and all(
+            each is None for each in (claim, text, citations, refused, grounded, echo)
+        ):
+            return None
         return Answer(
             claim=claim,
             text=text,
@@ -266,7 +272,8 @@ class Reader:
             if own and isinstance(outside, list):
                 return outside_name, outside
             raise FieldError(
-                "field-conflict", f"`{name}.citations` and `{outside_name}` disagree",
+                "field-conflict",
+                f"`{name}.citations` and `{outside_name}` disagree",
                 "keep one of them, or choose the profile whose spelling is meant",
             )
         return f"{name}.citations", inner

@@ -123,7 +123,7 @@ class Reducer:
         facts = int(Fact.ERRORED) if trace.error is not None else 0
         if answer is not None:
             said, citations = answer.said, answer.citations
-            facts |= self._declared(question, answer.refused, answer.grounded, said)
+            facts |= self._declared(answer.refused, answer.grounded, said)
             if answer.odd_citations:
                 facts |= Fact.ODD_CITATIONS
             if answer.constraints_echo is not None:
@@ -135,9 +135,7 @@ class Reducer:
         hits = [hit.id for hit in trace.hits]
         self.pending.append((question, slot, line, hits, said, citations, facts))
 
-    def _declared(
-        self, question: int, refused: bool | None, grounded: bool | None, said: str | None
-    ) -> int:
+    def _declared(self, refused: bool | None, grounded: bool | None, said: str | None) -> int:
         facts = 0
         if refused is not None or grounded is not None:
             facts |= Fact.ANSWER
@@ -148,10 +146,12 @@ class Reducer:
             facts |= Fact.BY_FLAG | (Fact.REFUSED if refused else 0)
         elif grounded is False:
             facts |= Fact.BY_GROUNDED | Fact.REFUSED
-        elif said is not None and normalise(said) != REFUSAL_TOKEN:
-            if any(pattern.search(said) for pattern in self.patterns):
-                facts |= Fact.BY_PATTERN | Fact.REFUSED
+        elif normalise(said) != REFUSAL_TOKEN and self._matches(said or ""):
+            facts |= Fact.BY_PATTERN | Fact.REFUSED
         return int(facts)
+
+    def _matches(self, said: str) -> bool:
+        return any(pattern.search(said) for pattern in self.patterns)
 
     def flush(self) -> None:
         """Reduce the records that are pending."""
@@ -175,7 +175,7 @@ class Reducer:
         evidence = [every[question] for question in questions]
         texts = ["" if each is None else each.strip().lower() for each in said]
         contained = bytearray(map(contains, texts, [needle[question] for question in questions]))
-        if not self.keys.more.keys().isdisjoint(questions):
+        if self.keys.more and not self.keys.more.keys().isdisjoint(questions):
             self._more_needles(questions, texts, contained)
         cites = [each or () for each in citations]
         first = [each[0] if each else None for each in cites]
@@ -202,18 +202,22 @@ class Reducer:
         ]
         self.ranks.append(pack(f"{len(ranks)}i", *ranks))
         layout = f"{len(questions)}i"
-        numbers = (questions, codes, lines, facts, map(len, hits), cited)
-        for name, column in zip(NUMBERS, numbers, strict=True):
+        sizes = list(map(len, hits))
+        for name, column in zip(
+            NUMBERS, (questions, codes, lines, facts, sizes, cited), strict=True
+        ):
             self.numbers[name].append(pack(layout, *column))
         tokens = bytes([text == REFUSAL_TOKEN for text in texts])
         repeated = b""
         if self.count_repeats:
             repeated = bytes([len(set(each)) != len(each) for each in hits])
-        flags = (
-            contained, tokens, _nones(said), _nones(citations), in_context, cites_evidence, repeated
-        )  # fmt: skip
-        for name, flag in zip(FLAGS, flags, strict=True):
-            self.flags[name].append(flag)
+        silent, unlisted = _nones(said), _nones(citations)
+        for name, flag in zip(
+            FLAGS,
+            (contained, tokens, silent, unlisted, in_context, cites_evidence, repeated),
+            strict=True,
+        ):
+            self.flags[name].append(bytes(flag))
 
     def _more_needles(
         self, questions: Sequence[int], texts: Sequence[str], contained: bytearray

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 def _modules(folder: str) -> list[str]:
     package = importlib.import_module(f"ragauge.{folder}")
-    return sorted(f"ragauge.{folder}.{found.name}" for found in pkgutil.iter_modules(package.__path__))
+    return sorted(
+        f"ragauge.{folder}.{found.name}" for found in pkgutil.iter_modules(package.__path__)
+    )
 
 
 def _constants(folder: str, constant: str) -> list[Any]:

@@ -45,8 +45,11 @@ class _FastAnswer(Struct, gc=False):
 
 
 class _Unusual(Struct, gc=False, kw_only=True):
-    """Fields that the usual shapes do not have. They may only be null: any other value in them
-    fails to decode, so the row takes the exact path, at no cost to the rows that pass."""
+    """Fields that the usual shapes do not have.
+
+    They may only be null: any other value in them fails to decode, so the row takes the exact
+    path, at no cost to the rows that pass.
+    """
 
     q_id: None = None
     id: None = None

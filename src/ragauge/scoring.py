@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from ragauge import registry
 from ragauge.aggregate import Totals
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
+from ragauge.findings import findings
 from ragauge.join import Ledger, Records, batch_of, gold_columns
-from ragauge.labels import LABELS
+from ragauge.loading import Loaded
 from ragauge.model.aggregate import MetricResult, QuestionResult, RowResult, Scores
 from ragauge.model.dialect import Dialect
 from ragauge.model.facts import Fact
 from ragauge.model.gold import GoldItem
+from ragauge.model.labels import LABELS
 from ragauge.model.metric import Selected, Tally
 from ragauge.model.profile import Profile
 from ragauge.model.trace import Trace
@@ -39,7 +41,7 @@ class ScoringPlan(Struct, frozen=True, kw_only=True):
     absent_counts: bool = True
     patterns: tuple[str, ...] = ()
     intervals: bool = True
-    count_repeats: bool = False
+    count_repeats: bool = True
     batch_records: int = BATCH_RECORDS
 
 
@@ -141,8 +143,11 @@ class Run:
 
     def stop_on_problems(self) -> None:
         """Raise what was wrong with the traces, if anything was."""
-        if self.problem_count:
-            raise RagaugeError(self._located(), total=self.problem_count)
+        self.problems_found().stop_on_problems()
+
+    def problems_found(self) -> Loaded:
+        """What was wrong with the traces, with its lines."""
+        return Loaded([], self._located(), self.problem_count)
 
     def _located(self) -> list[Problem]:
         first = self._first_lines()
@@ -201,7 +206,7 @@ class Run:
             refusal_rules=dict(sorted(totals.refusals.items())),
             questions=self._questions(first),
             rows=self._rows(),
-            warnings=tuple(self._warnings(tally, first)),
+            warnings=(*self.warnings, *self._findings(tally, first)),
             skipped=tuple(
                 f"{each.place}: {each.message}" for each in [*self.gold_problems, *self._located()]
             ),
@@ -219,9 +224,7 @@ class Run:
         self._total(Records([partial], self.gold, Ledger(len(self.items)), self.rules))
 
     def _metrics(self, tally: Tally) -> dict[str, MetricResult]:
-        order = np.array(
-            sorted(range(len(self.items)), key=lambda i: self.items[i].qid), np.int64
-        )
+        order = np.array(sorted(range(len(self.items)), key=lambda i: self.items[i].qid), np.int64)
         results = self.totals.results(
             order, tally, unit=self.rules.unit, intervals=self.plan.intervals
         )
@@ -252,6 +255,19 @@ class Run:
             )
         return tuple(questions)
 
+    def _findings(self, tally: Tally, first: dict[int, int]) -> list[str]:
+        gone = LABELS.index("MISSING")
+        missing = [
+            item.qid
+            for item, counts in zip(self.items, self.totals.labels.T, strict=True)
+            if counts[gone] or not counts.any()
+        ]
+        stray = None
+        if self.unknown_first:
+            index, line, name = self.unknown_first[0]
+            stray = f"{name} at {_at(self.trace_name, first.get(index, 0) + line)}"
+        return findings(tally, self.rules, missing=missing, stray=stray)
+
     def _rows(self) -> tuple[RowResult, ...]:
         if not self.totals.keep_rows or not self.totals.rows:
             return ()
@@ -272,37 +288,6 @@ class Run:
             for i in order
         )  # fmt: skip
 
-    def _warnings(self, tally: Tally, first: dict[int, int]) -> list[str]:
-        warnings = list(self.warnings)
-        if tally.gold_duplicates:
-            warnings.append(
-                f"{tally.gold_duplicates} gold items were replaced by a later one with the same "
-                f"{'question' if self.rules.by == 'question' else 'id'}"
-            )
-        if tally.missing:
-            names = [each.qid for each, seen in zip(self.items, self.totals.labels.T, strict=True)
-                     if not seen.any() or seen[LABELS.index("MISSING")]]  # fmt: skip
-            warnings.append(f"{tally.missing} gold items have no trace: {_some(names)}")
-        if tally.missing_slots:
-            warnings.append(f"{tally.missing_slots} slots (paraphrase × seed) have no trace")
-        if tally.duplicates:
-            what = "are on a question again" if self.rules.keep == "every" else "were replaced"
-            warnings.append(f"{tally.duplicates} traces {what} by a later one of the same slot"
-                            if self.rules.keep != "every" else f"{tally.duplicates} traces {what}")  # fmt: skip
-        if tally.unknown:
-            index, line, name = self.unknown_first[0]
-            place = _at(self.trace_name, first.get(index, 0) + line)
-            warnings.append(
-                f"{tally.unknown} traces belong to no gold item, the first: {name} at {place}"
-            )
-        if tally.errored:
-            warnings.append(f"{tally.errored} traces carry an error")
-        if tally.repeated_ids:
-            warnings.append(f"{tally.repeated_ids} traces have an id twice among their hits")
-        if tally.gold_skipped + tally.trace_skipped:
-            warnings.append(f"{tally.gold_skipped + tally.trace_skipped} bad lines were skipped")
-        return warnings
-
 
 def _again(totals: Totals) -> int:
     """How many rows are on a question that an earlier row was on too."""
@@ -310,9 +295,7 @@ def _again(totals: Totals) -> int:
     return int((counts[counts > 0] - 1).sum())
 
 
-def _unique_items(
-    items: Sequence[GoldItem], profile: Profile, gold_name: str
-) -> list[GoldItem]:
+def _unique_items(items: Sequence[GoldItem], profile: Profile, gold_name: str) -> list[GoldItem]:
     """One item an id (or a question): the last where the profile says so, else an error."""
     by_question = profile.join.by == "question"
     unique: dict[str, GoldItem] = {}
@@ -357,8 +340,3 @@ def _place(entry: tuple[int, int, Problem]) -> tuple[int, int]:
 
 def _at(name: str, line: int | None) -> str:
     return name if line is None else f"{name}:{line}"
-
-
-def _some(names: Sequence[str], most: int = 5) -> str:
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

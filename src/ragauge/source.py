@@ -77,17 +77,16 @@ def opened(name: str | os.PathLike[str]) -> Iterator[Source]:
         with _spooled(sys.stdin.buffer, "<stdin>") as path:
             yield _inspect("<stdin>", path)
         return
-    path = Path(text)
-    _check_file(text, path)
+    _check_file(text, Path(text))
     try:
-        with path.open("rb") as file:
+        with open(text, "rb") as file:
             compressed = file.read(2) == _GZIP_MAGIC
     except OSError as error:
         raise _unreadable(text, error) from error
     if not compressed:
         yield _inspect(text, text)
         return
-    with gzip.open(path, "rb") as packed, _spooled(packed, text) as spooled:
+    with gzip.open(text, "rb") as packed, _spooled(packed, text) as spooled:
         yield _inspect(text, spooled)
 
 
@@ -109,7 +108,9 @@ def _near_names(path: Path) -> str:
     if not parent.is_dir():
         return ""
     names = sorted(entry.name for entry in parent.iterdir() if entry.is_file())
-    return ", ".join(f"`{parent / name}`" for name in difflib.get_close_matches(path.name, names, 2))
+    return ", ".join(
+        f"`{parent / name}`" for name in difflib.get_close_matches(path.name, names, 2)
+    )
 
 
 def _unreadable(name: str, error: OSError) -> RagaugeError:
@@ -256,8 +257,10 @@ def _array_range(source: Source, index: int, start: int, end: int, line: int) ->
 def _bad_array(source: Source, data: bytes, error: Exception) -> RagaugeError:
     if isinstance(error, RecursionError):
         return RagaugeError.of(
-            "too-deep", f"`{source.name}` is nested too deeply",
-            hint="write one flat object per question", place=Place(source.name, 1),
+            "too-deep",
+            f"`{source.name}` is nested too deeply",
+            hint="write one flat object per question",
+            place=Place(source.name, 1),
         )
     at = error_offset(error, data)
     cut = "truncated" in str(error)
@@ -341,7 +344,11 @@ def write_atomically(name: str | os.PathLike[str], text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}.",
+            "w",
+            encoding="utf-8",
+            newline="\n",
+            dir=path.parent,
+            prefix=f".{path.name}.",
             delete=False,
         ) as file:
             temporary = file.name

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ragauge.labels import GOOD, LABELS
 from ragauge.model.aggregate import MetricResult, QuestionResult, Scores
+from ragauge.model.labels import GOOD, LABELS
 from ragauge.model.verdict import GateResult, Verdict
 
 VERDICTS = {
@@ -57,7 +57,9 @@ def headline(verdict: Verdict) -> str:
     if not verdict.gates and not verdict.blocks:
         return "no gates: nothing was decided"
     parts = [VERDICTS[verdict.status]]
-    failed = [gate_name(each) for each in verdict.gates if each.status == "fail" and not each.waived]
+    failed = [
+        gate_name(each) for each in verdict.gates if each.status == "fail" and not each.waived
+    ]
     if failed:
         parts.append(f"failed: {', '.join(failed)}")
     parts += [block.message for block in verdict.blocks]

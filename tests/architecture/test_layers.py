@@ -17,10 +17,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("model.*", "registry"),
     # 2: components, and what reports share
     ("dialects.*", "metrics.*", "reports.*", "document", "wording"),
-    # 3: verbs
+    # 3: verbs, and folders of data
     (
-        "aggregate", "config", "gates", "join", "labels", "loading", "profiles.*", "reading",
-        "reduce", "rows", "scoring",
+        "aggregate", "config", "demo.*", "gates", "join", "labels", "loading", "profiles.*",
+        "reading", "reduce", "rows", "scoring",
     ),
     # 4: ways to run, and the wiring
     ("engines.*", "pipeline"),

@@ -145,8 +145,8 @@ def test_worker_processes_open_no_socket(
 
 def test_demo_opens_no_socket(tmp_path: Path, offline: dict[str, str]) -> None:
     done = run(offline, tmp_path, "-m", "ragauge", "demo")
-    assert done.returncode in {0, 1}, done.stderr
-    assert done.stdout
+    assert done.returncode == 0, done.stderr
+    assert "FAIL" in done.stdout  # the sample has one gate that fails
 
 
 def test_the_api_opens_no_socket(monkeypatch: pytest.MonkeyPatch, gold: Path, trace: Path) -> None:

@@ -119,8 +119,8 @@ def test_the_command_helps(installed: Environment) -> None:
 
 def test_the_demo_runs_from_an_empty_folder(installed: Environment) -> None:
     done = installed.run("ragauge", "demo")
-    assert done.returncode in {0, 1}, done.stderr
-    assert done.stdout
+    assert done.returncode == 0, done.stderr
+    assert "FAIL" in done.stdout  # the sample has one gate that fails
     assert not list(installed.work.iterdir()), "the demo left files behind"
 
 

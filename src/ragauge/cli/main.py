@@ -19,7 +19,7 @@ _NOT_COMMANDS = {"main", "shared"}
 class _Commands(click.Group):
     """Finds commands in this folder; a command's module is imported when it is named."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         folder = importlib.import_module("ragauge.cli").__path__
         names = (found.name for found in pkgutil.iter_modules(folder))
         return sorted(name for name in names if name not in _NOT_COMMANDS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import click
 
 from ragauge.cli.shared import (
@@ -27,7 +26,9 @@ def _numbers(text: str | None) -> tuple[int, ...] | None:
         raise click.UsageError(f"--k takes whole numbers, got {text!r}") from error
 
 
-def _one(option: str, flag: str, named: str | None, position: str | None, fallback: str | None) -> str:
+def _one(
+    option: str, flag: str, named: str | None, position: str | None, fallback: str | None
+) -> str:
     if named is not None and position is not None:
         raise click.UsageError(f"the {option} file is given twice: {named!r} and {position!r}")
     found = named or position or fallback
@@ -38,21 +39,35 @@ def _one(option: str, flag: str, named: str | None, position: str | None, fallba
     return found
 
 
-@click.command("score")
+@click.command("score", short_help="Score traces against gold, and decide.")
 @click.argument("files", nargs=-1, metavar="[GOLD TRACE]")
 @click.option("--gold", metavar="FILE", help="The gold set: JSON, JSONL, also gzipped; - is stdin.")
 @click.option("--trace", metavar="FILE", help="The traces: JSON, JSONL, also gzipped; - is stdin.")
-@click.option("--profile", metavar="NAME", help="ship, smoke or all; the dialect chooses if not given.")
+@click.option(
+    "--profile", metavar="NAME", help="ship, smoke or all; the dialect chooses if not given."
+)
 @click.option("--dialect", default=None, metavar="NAME", help="Force the field names of a dialect.")
 @click.option("--k", "ks", metavar="K[,K...]", help="Cut-offs (the profile's own if not given).")
-@click.option("--metrics", "names", metavar="ID[,ID...]", help="Only these; `family.*` is a family.")
+@click.option(
+    "--metrics", "names", metavar="ID[,ID...]", help="Only these; `family.*` is a family."
+)
 @options(GATE_OPTIONS)
 @click.option(
     "--format", "format_name", default="table", type=click.Choice(["table", "json", "md"]),
     show_default=True, help="What is printed.",
 )  # fmt: skip
-@click.option("-o", "outputs", multiple=True, metavar="FILE", help="Also write FILE; its suffix says the format. Repeats.")
-@click.option("--full", is_flag=True, help="Add n, what was left out, intervals, and every question.")
+@click.option(
+    "-o",
+    "outputs",
+    multiple=True,
+    metavar="FILE",
+    help="Also write FILE; its suffix says the format. Repeats.",
+)
+@click.option(
+    "--full",
+    is_flag=True,
+    help="Add n, what was left out, intervals, every question, and repeated ids.",
+)
 @click.option(
     "--missing", type=click.Choice(["count", "exclude"]), default="count", show_default=True,
     help="Missing and errored traces in retrieval metrics: as no hits, or left out.",
@@ -88,7 +103,9 @@ def COMMAND(  # noqa: N802
     k = _numbers(ks) or config.k or None
     name = profile or config.profile
     if name is None and "-" not in (gold, trace):
-        found = pipeline.resolve(gold, trace, profile=None, dialect=dialect or config.dialect or "auto")
+        found = pipeline.resolve(
+            gold, trace, profile=None, dialect=dialect or config.dialect or "auto"
+        )
         name = found.profile.name if found.note is None else None
     chosen = registry.profile(name or "all")
     cutoffs = pipeline.cutoffs(k, chosen)
@@ -107,7 +124,7 @@ def COMMAND(  # noqa: N802
         on_bad_line=on_bad_line,
         refusal_patterns=config.refusal.patterns,
         workers=workers,
-        intervals=True,
+        count_repeats=full,
     )
     verdict = judge(
         scores,
@@ -123,5 +140,3 @@ def COMMAND(  # noqa: N802
     emit(view, format_name, outputs)
     talk(view, format_name)
     return int(verdict.exit_code)
-
-

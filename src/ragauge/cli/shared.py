@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ragauge.model.profile import Profile
     from ragauge.model.report import Report, View
     from ragauge.model.verdict import Gate
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 ALLOW_OPTIONS = [
     click.option("--allow-missing", is_flag=True, help="Judge although gold items have no trace."),
@@ -41,10 +43,10 @@ GATE_OPTIONS = [
 ]
 
 
-def options(decorators: Sequence[Any]) -> Any:
+def options(decorators: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
     """Apply several option decorators, in order."""
 
-    def apply(function: Any) -> Any:
+    def apply(function: F) -> F:
         for decorator in reversed(decorators):
             function = decorator(function)
         return function
@@ -62,9 +64,7 @@ def read_config(path: str | None) -> Config:
     return load_config(here) if here.exists() else Config()
 
 
-def gates_from(
-    profile: Profile, k: Sequence[int], config: Config, given: str | None
-) -> list[Gate]:
+def gates_from(profile: Profile, k: Sequence[int], config: Config, given: str | None) -> list[Gate]:
     """The gates of the profile, the configuration and the command line, put together."""
     from ragauge import gates as gating
     from ragauge.config import load_gates

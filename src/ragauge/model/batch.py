@@ -78,7 +78,8 @@ class Batch:
 
     def has(self, fact: Fact) -> Bools:
         """Whether a fact is true of each record."""
-        return (self.facts & int(fact)) != 0
+        held: Bools = (self.facts & int(fact)) != 0
+        return held
 
     @cached_property
     def missing(self) -> Bools:
@@ -164,7 +165,8 @@ class Batch:
     def hit_in_scope(self) -> Bools:
         """Not to be refused, C ⊆ hits, and C ∩ G is not empty or both are empty."""
         neither = (self.relevant_count == 0) & ~self.cited
-        return ~self.refusable & self.in_context & (self.hit | neither)
+        scoped: Bools = ~self.refusable & self.in_context & (self.hit | neither)
+        return scoped
 
     @cached_property
     def contained(self) -> Bools:

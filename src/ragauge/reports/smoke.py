@@ -23,8 +23,7 @@ def _text(view: View) -> str:
         f"- Over-refusal (answerable but refused): **{_percent(view, 'refusal.over')}**",
         "- Under-refusal / Hallucination (unanswerable but answered): "
         f"**{_percent(view, 'refusal.under')}**",
-        "- Citation hit rate (answerable): "
-        f"**{_percent(view, 'citation.hit_rate_answerable')}**",
+        f"- Citation hit rate (answerable): **{_percent(view, 'citation.hit_rate_answerable')}**",
         f"- Claim containment (answerable): **{_percent(view, 'answer.claim_containment')}**",
         "",
         "## Per-question",

@@ -53,10 +53,10 @@ def _text(view: View) -> str:
                 console.print(f"{wording.gate_name(result)}: {wording.gate_note(result)}")
         console.print()
     metrics = table("metric", "value", "n", "95 % interval", "left out", right=("value", "n"))
-    for name, result in scores.metrics.items():
+    for name, measured in scores.metrics.items():
         metrics.add_row(
-            name, wording.number(result.value), str(result.n), wording.interval(result.interval),
-            wording.metric_note(result),
+            name, wording.number(measured.value), str(measured.n),
+            wording.interval(measured.interval), wording.metric_note(measured),
         )  # fmt: skip
     console.print(metrics)
     worst = wording.to_look_at(scores, len(scores.questions) if view.full else _QUESTIONS)

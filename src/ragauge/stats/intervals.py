@@ -57,9 +57,7 @@ def bootstrap(
 
     with ThreadPoolExecutor(2) as threads:
         sums = np.concatenate(list(threads.map(block, range(blocks))))
-    return [
-        _percentiles(sums[:, i], sums[:, metrics + i]) for i in range(metrics)
-    ]
+    return [_percentiles(sums[:, i], sums[:, metrics + i]) for i in range(metrics)]
 
 
 def _percentiles(tops: Floats, bottoms: Floats) -> tuple[float, float] | None:
@@ -108,4 +106,5 @@ def _poisson_weights(raw: np.random.SFC64, rows: int, n: int) -> Floats:
     """Independent Poisson(1) weights: from a thousand questions on the same, at a fraction."""
     words = raw.random_raw(-(-rows * n // 4))
     shorts = words.astype("<u8").view("<u2")[: rows * n]
-    return _POISSON[shorts].reshape(rows, n).astype(np.float64)
+    weights: Floats = _POISSON[shorts].reshape(rows, n).astype(np.float64)
+    return weights

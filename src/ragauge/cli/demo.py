@@ -1,0 +1,105 @@
+"""`ragauge demo`: score the bundled example, where one gate fails, and say what to do next."""
+
+from __future__ import annotations
+
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from ragauge.model.aggregate import Scores
+
+_NAMES = ("gold.jsonl", "trace.jsonl")
+
+
+@click.command("demo", short_help="Score a bundled example in which one gate fails.")
+@click.option("--write", metavar="FOLDER", help="Write the example files there, and stop.")
+@click.option("--force", is_flag=True, help="With --write: replace files that are already there.")
+def COMMAND(write: str | None, force: bool) -> int:  # noqa: N802
+    """Score a bundled example: a help desk that answers what it should refuse.
+
+    One gate fails, and that is the point: the exit code is 0 all the same.
+    """
+    if write is not None:
+        return _write(Path(write), force=force)
+    import msgspec
+
+    from ragauge import pipeline, registry, wording
+    from ragauge.cli.shared import choose_report, screen
+    from ragauge.model.report import View
+
+    with as_file(files("ragauge.demo")) as folder:
+        scores = pipeline.score(folder / "gold.jsonl", folder / "trace.jsonl", profile="ship")
+        rows = {name: (folder / name).read_text("utf-8").splitlines() for name in _NAMES}
+        scores = _relative(scores, str(folder))
+    profile = registry.profile("ship")
+    verdict = pipeline.gate(scores)
+    view = View(scores=scores, verdict=verdict, profile=profile)
+    click.echo("$ ragauge score --gold demo/gold.jsonl --trace demo/trace.jsonl\n")
+    shown = msgspec.structs.replace(view, **screen())
+    click.echo(choose_report("table", profile).text(shown))
+    failed = [each for each in verdict.gates if each.status == "fail"]
+    culprits = [each for each in scores.questions if each.label == "HALLUCINATION"]
+    for result in failed:
+        click.echo(
+            f"The gate {wording.gate_name(result)} failed: {wording.number(result.value)} is not "
+            f"{wording.demand(result)} (n = {result.n})."
+        )
+    if culprits:
+        first = culprits[0]
+        gold_line, trace_line = (
+            rows[name][int(str(place).rpartition(":")[2]) - 1]
+            for name, place in zip(_NAMES, (first.gold, first.trace), strict=True)
+        )
+        gold = msgspec.json.decode(gold_line)
+        trace = msgspec.json.decode(trace_line)
+        click.echo(
+            f"Look at {first.trace}: question {first.qid} has no answer in the documents\n"
+            f"({first.gold} says answerable: false), yet the system answered.\n"
+            f"  asked   {gold['question']}\n"
+            f"  said    {trace['answer_json']['claim']}\n"
+            f"  cited   {', '.join(trace['answer_json']['citations'])}\n"
+        )
+    click.echo(
+        "Next, a user would make the prompt refuse when no passage answers, run the questions\n"
+        "again, and score the new traces. In CI the same command exits with 1 and blocks the\n"
+        "merge until it holds:\n"
+        "  ragauge demo --write try-ragauge\n"
+        "  ragauge score try-ragauge/gold.jsonl try-ragauge/trace.jsonl; echo $?"
+    )
+    return 0
+
+
+def _relative(scores: Scores, folder: str) -> Scores:
+    """The same scores with the places written from the bundle's folder."""
+    import msgspec
+
+    def short(place: str | None) -> str:
+        return str(place).replace(folder, "demo", 1).replace("\\", "/")
+
+    questions = tuple(
+        msgspec.structs.replace(each, gold=short(each.gold), trace=short(each.trace))
+        for each in scores.questions
+    )
+    return msgspec.structs.replace(
+        scores, questions=questions, gold_name="demo/gold.jsonl", trace_name="demo/trace.jsonl"
+    )
+
+
+def _write(folder: Path, *, force: bool) -> int:
+    from ragauge.errors import RagaugeError
+    from ragauge.source import write_atomically
+
+    there = [name for name in _NAMES if (folder / name).exists()]
+    if there and not force:
+        raise RagaugeError.of(
+            "file-exists",
+            f"already there: {', '.join(str(folder / name) for name in there)}",
+            hint="nothing was written; use --force to replace them, or another folder",
+        )
+    for name in _NAMES:
+        write_atomically(folder / name, (files("ragauge.demo") / name).read_text("utf-8"))
+        click.echo(f"wrote {folder / name}")
+    return 0

@@ -1,0 +1,43 @@
+"""`ragauge explain`: what an error code, an exit code or a label means."""
+
+from __future__ import annotations
+
+import textwrap
+
+import click
+
+
+@click.command("explain", short_help="Explain an error code, exit code or label.")
+@click.argument("code", required=False, metavar="[CODE]")
+def COMMAND(code: str | None) -> int:  # noqa: N802
+    """Explain an error code, an exit code or a label; without CODE, list them all."""
+    from ragauge.errors import CODES, ExitCode
+    from ragauge.model.labels import MEANINGS
+    from ragauge.registry import metrics, unknown_name
+
+    if code is None:
+        click.echo("error codes")
+        for name, entry in CODES.items():
+            click.echo(f"  {name:<18} exit {int(entry.exit):<3} {entry.title}")
+        click.echo("labels")
+        for label, meaning in MEANINGS.items():
+            click.echo(f"  {label:<18} {meaning}")
+        return 0
+    name = code.strip("[]`").removeprefix("error[")
+    if name in CODES:
+        entry = CODES[name]
+        click.echo(f"{name}: {entry.title}  (exit code {int(entry.exit)})\n")
+        click.echo(textwrap.fill(entry.explanation, 80))
+    elif name.upper() in MEANINGS:
+        click.echo(f"{name.upper()}: {MEANINGS[name.upper()]}")
+    elif name.isdigit() and int(name) in set(ExitCode):
+        exit_code = ExitCode(int(name))
+        click.echo(f"exit code {name}: {exit_code.name.lower().replace('_', ' ')}")
+        for entry in CODES.values():
+            if entry.exit == exit_code:
+                click.echo(f"  {entry.name:<18} {entry.title}")
+    elif name.partition("@")[0] in metrics():
+        click.echo(f"`{name}` is a metric: `ragauge metrics {name}` explains it")
+    else:
+        raise unknown_name("code", code, [*CODES, *MEANINGS])
+    return 0

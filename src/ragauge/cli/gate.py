@@ -1,0 +1,63 @@
+"""`ragauge gate`: judge a saved scores file again, under other gates."""
+
+from __future__ import annotations
+
+import click
+
+from ragauge.cli.shared import (
+    ALLOW_OPTIONS,
+    GATE_OPTIONS,
+    day,
+    emit,
+    gates_from,
+    options,
+    read_config,
+    report_for_file,
+    talk,
+)
+
+
+@click.command("gate", short_help="Judge a saved scores file under other gates.")
+@click.argument("scores_file", metavar="SCORES")
+@options(GATE_OPTIONS)
+@click.option(
+    "--format", "format_name", default="table", type=click.Choice(["table", "json", "md"]),
+    show_default=True, help="What is printed.",
+)  # fmt: skip
+@click.option("-o", "outputs", multiple=True, metavar="FILE", help="Also write FILE. Repeats.")
+@options(ALLOW_OPTIONS)
+def COMMAND(  # noqa: N802
+    scores_file: str, gates: str | None, config_path: str | None, as_of: str | None,
+    format_name: str, outputs: tuple[str, ...], allow_missing: bool, allow_errored: bool,
+    allow_skipped: bool, allow_empty: bool,
+) -> int:  # fmt: skip
+    """Judge saved SCORES (from `ragauge score --full -o FILE.json`) without scoring again."""
+    import msgspec
+
+    from ragauge import pipeline, registry
+    from ragauge.gates import Tolerance, judge
+    from ragauge.model.report import View
+
+    scores = pipeline.load_scores(scores_file)
+    profile = registry.profile(scores.profile)
+    config = read_config(config_path)
+    judged_by = gates_from(profile, scores.k, config, gates)
+    if not judged_by:
+        raise click.UsageError("there are no gates: give --gates, or set them in ragauge.toml")
+    plain = msgspec.structs.replace(profile, reports={})
+    for output in outputs:
+        report_for_file(output, plain)
+    verdict = judge(
+        scores,
+        judged_by,
+        source_rules=profile.follows_source,
+        tolerance=Tolerance(
+            missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty
+        ),
+        waivers=config.waivers,
+        today=day(as_of, needed=bool(config.waivers)),
+    )
+    view = View(scores=scores, verdict=verdict, profile=plain)
+    emit(view, format_name, outputs)
+    talk(view, format_name)
+    return int(verdict.exit_code)

@@ -1,0 +1,120 @@
+"""`ragauge metrics`: list the metrics, or explain one."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from ragauge.cli.shared import screen
+
+if TYPE_CHECKING:
+    from ragauge.model.metric import Metric
+
+
+@click.command("metrics", short_help="List the metrics, or explain one.")
+@click.argument("name", required=False, metavar="[ID]")
+@click.option("--format", "format_name", type=click.Choice(["table", "json"]), default="table")
+def COMMAND(name: str | None, format_name: str) -> int:  # noqa: N802
+    """List all metrics, or explain one with its formula and a worked example."""
+    from ragauge import registry
+
+    known = registry.metrics()
+    if name is None:
+        click.echo(
+            _json(list(known.values())) if format_name == "json" else _table(known), nl=False
+        )
+        return 0
+    base = name.partition("@")[0]
+    short = {
+        profile.name: profile.aliases[base]
+        for profile in registry.profiles().values()
+        if base not in known and base in profile.aliases
+    }
+    for profile_name, meant in short.items():
+        click.echo(f"in the profile {profile_name}, {base} is short for {meant}", err=True)
+    chosen = dict.fromkeys(short.values() if short else [base])
+    if not chosen.keys() <= known.keys():
+        raise registry.unknown_name("metric", name, known)
+    metrics = [known[each] for each in chosen]
+    if format_name == "json":
+        click.echo(_json(metrics), nl=False)
+    else:
+        click.echo("\n".join(explain(metric) for metric in metrics), nl=False)
+    return 0
+
+
+def _entry(metric: Metric) -> dict[str, object]:
+    return {
+        "id": metric.id,
+        "title": metric.title,
+        "formula": metric.formula,
+        "over": metric.over.name,
+        "over_meaning": metric.over.meaning,
+        "better": metric.better,
+        "at_k": metric.at_k,
+        "version": metric.version,
+        "source": metric.source,
+        "elsewhere": metric.elsewhere,
+    }
+
+
+def _json(metrics: list[Metric]) -> str:
+    return json.dumps([_entry(metric) for metric in metrics], indent=2, ensure_ascii=False) + "\n"
+
+
+def _table(metrics: dict[str, Metric]) -> str:
+    import io
+
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    buffer = io.StringIO()
+    console = Console(file=buffer, width=int(screen()["width"]), no_color=True, highlight=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in ("metric", "better", "what it is"):
+        table.add_column(column, no_wrap=column == "metric")
+    for metric in metrics.values():
+        shown = f"{metric.id}@k" if metric.at_k else metric.id
+        table.add_row(shown, metric.better, metric.title)
+    console.print(table)
+    lines = [line.rstrip() for line in buffer.getvalue().splitlines()]
+    return "\n".join(lines) + "\n\n`ragauge metrics ID` explains one.\n"
+
+
+def explain(metric: Metric) -> str:
+    """A metric in words: formula, population, null rule, a worked example, and its source."""
+    import textwrap
+
+    def block(label: str, text: str) -> str:
+        return textwrap.fill(
+            text, 80, initial_indent=f"{label:<10}", subsequent_indent=" " * 10,
+            break_on_hyphens=False, break_long_words=False,
+        )  # fmt: skip
+
+    shown = f"{metric.id}@k" if metric.at_k else metric.id
+    reasons = ", ".join(dict.fromkeys(each.reason for each in metric.over.requires)) or "none"
+    lines = [
+        f"{shown}  (version {metric.version}, {metric.better} is better)",
+        metric.title,
+        "",
+        block("formula", metric.formula),
+        block("over", f"{metric.over.name}: {metric.over.meaning}"),
+        block("left out", f"by name and counted: {reasons}"),
+        block("0/0", "null with a reason; a gate on it is not evaluable"),
+        block("source", metric.source),
+    ]
+    if metric.elsewhere:
+        lines.append(block("compare", metric.elsewhere))
+    example = metric.example
+    lines += [
+        "",
+        "example",
+        f"  gold   {json.dumps(example.gold, ensure_ascii=False)}",
+        f"  trace  {json.dumps(example.trace, ensure_ascii=False)}",
+        block("  value", f"{'null' if example.value is None else f'{example.value:g}'}: "
+              f"{example.arithmetic}"),
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,59 @@
+"""`ragauge validate`: read gold and traces, say what is in them and what is wrong."""
+
+from __future__ import annotations
+
+import click
+
+from ragauge.cli.shared import read_config
+
+
+@click.command("validate", short_help="Check that files can be read and fit together.")
+@click.argument("files", nargs=-1, metavar="[GOLD [TRACE]]")
+@click.option("--gold", metavar="FILE", help="The gold set.")
+@click.option("--trace", metavar="FILE", help="The traces.")
+@click.option("--profile", metavar="NAME", help="Read as under this profile.")
+@click.option("--dialect", metavar="NAME", help="Force the field names of a dialect.")
+@click.option(
+    "--config", "config_path", metavar="FILE", help="Read this instead of ./ragauge.toml."
+)
+def COMMAND(  # noqa: N802
+    files: tuple[str, ...], gold: str | None, trace: str | None, profile: str | None,
+    dialect: str | None, config_path: str | None,
+) -> int:  # fmt: skip
+    """Check that gold and traces can be read and belong together; nothing is scored.
+
+    Exit code 3 with every problem (up to 20 a file), 5 if there is nothing in them, else 0.
+    """
+    from ragauge import pipeline
+    from ragauge.errors import ExitCode
+
+    if len(files) > 2:
+        raise click.UsageError(f"at most two files: GOLD and TRACE, got {len(files)}")
+    config = read_config(config_path)
+    gold = gold or (files[0] if files else config.gold)
+    trace = trace or (files[1] if len(files) > 1 else config.trace if not files else None)
+    if gold is None and trace is None:
+        raise click.UsageError("name a gold set, a trace file, or both")
+    checks = pipeline.validate(
+        gold, trace, profile=profile or config.profile, dialect=dialect or config.dialect or "auto"
+    )
+    for check in checks.files:
+        click.echo(
+            f"{check.name}: {check.rows} {check.kind}, dialect {check.dialect}"
+            + "".join(f", {note}" for note in check.notes)
+        )
+        for problem in check.problems:
+            click.echo(str(problem), err=True)
+        if check.problem_count > len(check.problems):
+            more = check.problem_count - len(check.problems)
+            click.echo(f"... and {more} more problems in {check.name}", err=True)
+    for line in checks.findings:
+        click.echo(line)
+    if any(check.problem_count for check in checks.files):
+        return int(ExitCode.BAD_INPUT)
+    if any(check.rows == 0 for check in checks.files):
+        click.echo("error[nothing-measured]: a file has no rows\n  hint: check how it is written",
+                   err=True)  # fmt: skip
+        return int(ExitCode.NOTHING_MEASURED)
+    click.echo("ok")
+    return 0
