@@ -148,7 +148,7 @@ class Records:
             keep = ledger.claim(question, _run_slots(partials, ledger))
         ranks = np.frombuffer(b"".join(each.ranks for each in columns), np.int32)
         self.ranks = ranks[np.repeat(keep, gold.relevant_count[question])]
-        self.question = question[keep]
+        self.question = question[keep].astype(np.int64)
         self.hits = numbers["hits"][keep]
         self.cited = numbers["cited"][keep]
         self.facts = _facts(columns, numbers)[keep]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Annotated, Any
 
 import msgspec
@@ -17,7 +19,8 @@ from ragauge.model.trace import Trace
 from ragauge.reading import Reader, decode_row
 from ragauge.source import Source, plan, read_rows
 
-SNIFFED = 20
+SNIFFED = 64 * 1024
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:]', re.DOTALL)
 
 
 class Loaded(Struct, frozen=True):
@@ -113,19 +116,20 @@ def _rows(source: Source) -> Iterator[tuple[int, bytes, bool, bool]]:
 
 
 def sniff(source: Source) -> set[str]:
-    """The field names of the first rows of a file, as far as they can be read."""
+    """The field names of the rows at the head of a file; nothing is checked."""
+    with open(source.path, "rb") as file:
+        file.seek(source.start)
+        head = file.read(SNIFFED)
     names: set[str] = set()
-    ranges = plan(source, range_bytes=64 * 1024)[:1]
-    for part in ranges:
-        if part.end - part.start > 16 * 2**20:
-            continue
-        for data in read_rows(source, part).data[:SNIFFED]:
-            try:
-                row = msgspec.json.decode(data)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                continue
-            if isinstance(row, dict):
-                names |= row.keys()
+    depth, rows_at = 0, 1 if source.layout == "array" else 0
+    tokens = [match.group() for match in _TOKEN.finditer(head)]
+    for token, following in pairwise(tokens):
+        if token in (b"{", b"["):
+            depth += 1
+        elif token in (b"}", b"]"):
+            depth -= 1
+        elif following == b":" and depth == rows_at + 1 and token != b":":
+            names.add(token[1:-1].decode("utf-8", "replace"))
     return names
 
 

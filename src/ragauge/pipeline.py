@@ -30,6 +30,7 @@ PathLike = str | os.PathLike[str]
 POOL_FROM_BYTES = 16 * 1024 * 1024
 MOST_WORKERS = 8
 Engine = Callable[[Job, Sequence[Range]], Iterator[Partial]]
+GateMaker = Callable[[Profile, Sequence[int]], Sequence[Gate]]
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -73,7 +74,7 @@ def score(
     dialect: str = "auto",
     k: Sequence[int] | int | None = None,
     metrics: Sequence[str] = (),
-    gates: Sequence[Gate] = (),
+    gates: Sequence[Gate] | GateMaker = (),
     missing: str = "count",
     on_bad_line: str = "stop",
     refusal_patterns: Sequence[str] = (),
@@ -83,9 +84,10 @@ def score(
 ) -> Scores:
     """Score traces against gold.
 
-    Files are streamed; sets and lists from memory are taken as they are. `gates` only adds the
-    metrics that they name: `gate` is what decides. `count_repeats` looks for ids that stand twice
-    among the hits of a trace, which takes time. The result does not depend on `workers`.
+    Files are streamed; sets and lists from memory are taken as they are. `gates` (or a function
+    that makes them for the profile found) only adds the metrics that they name: `gate` decides.
+    `count_repeats` looks for ids that stand twice among the hits of a trace, which takes time. The
+    result does not depend on `workers`.
     """
     with ExitStack() as stack:
         gold_source = _source(stack, gold)
@@ -105,8 +107,9 @@ def score(
         loaded = _gold(gold, gold_source, choice)
         if not skip:
             loaded.stop_on_problems()
+        demanded = gates(choice.profile, ks) if callable(gates) else gates
         selected = registry.select(
-            [*(metrics or choice.profile.metrics), *(gate.metric for gate in gates)], ks
+            [*(metrics or choice.profile.metrics), *(gate.metric for gate in demanded)], ks
         )
         run = Run(
             ScoringPlan(
@@ -260,12 +263,6 @@ def load_scores(path: PathLike) -> Scores:
 def profile_gates(profile: Profile, k: Sequence[int]) -> list[Gate]:
     """The gates that are built into a profile."""
     return gating.parse_table(profile.gates, profile, k, origin=f"profile {profile.name}")
-
-
-def resolve(gold: PathLike, trace: PathLike, *, profile: str | None, dialect: str) -> Choice:
-    """Say which dialect and profile `score` would take for two files."""
-    with opened(gold) as gold_source, opened(trace) as trace_source:
-        return _choose(dialect, profile, sniff(gold_source), sniff(trace_source))
 
 
 def _choose(

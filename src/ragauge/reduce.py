@@ -184,13 +184,16 @@ class Reducer:
         pools: Sequence[Container[str]] = hits if longest <= _SHORT else list(map(set, hits))
         in_context = bytearray(map(contains, pools, first))
         cites_evidence = bytearray(map(contains, evidence, first))
-        if max(cited, default=0) > 1:
-            for place, ids in enumerate(cites):
-                if len(ids) > 1:
-                    pool, wanted = pools[place], evidence[place]
-                    cited[place] = len(set(ids))
-                    in_context[place] = all(each in pool for each in ids)
-                    cites_evidence[place] = any(each in wanted for each in ids)
+        for place in [place for place, count in enumerate(cited) if count > 1]:
+            ids, pool, wanted = cites[place], pools[place], evidence[place]
+            inside, hit = 1, 0
+            for each in ids:
+                if each not in pool:
+                    inside = 0
+                if each in wanted:
+                    hit = 1
+            cited[place] = 2 if len(ids) == 2 and ids[0] != ids[1] else len(set(ids))
+            in_context[place], cites_evidence[place] = inside, hit
         try:
             codes = [known[slot] for slot in slots]
         except KeyError:

@@ -78,7 +78,7 @@ def run(arguments: list[str]) -> int:
         _say(str(error))
         return int(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        _say("interrupted: nothing was written")
+        _say("interrupted")
         return 130
     except BrokenPipeError:
         # The reader of our output went away (`| head`); keep Python from complaining at exit.

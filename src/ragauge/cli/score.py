@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import click
 
 from ragauge.cli.shared import (
@@ -15,6 +18,10 @@ from ragauge.cli.shared import (
     report_for_file,
     talk,
 )
+
+if TYPE_CHECKING:
+    from ragauge.model.profile import Profile
+    from ragauge.model.verdict import Gate
 
 
 def _numbers(text: str | None) -> tuple[int, ...] | None:
@@ -100,35 +107,30 @@ def COMMAND(  # noqa: N802
     trace = _one("trace", "--trace", trace, files[1] if len(files) > 1 else None, config.trace)
     if gold == trace == "-":
         raise click.UsageError("only one of gold and trace can be standard input")
-    k = _numbers(ks) or config.k or None
-    name = profile or config.profile
-    if name is None and "-" not in (gold, trace):
-        found = pipeline.resolve(
-            gold, trace, profile=None, dialect=dialect or config.dialect or "auto"
-        )
-        name = found.profile.name if found.note is None else None
-    chosen = registry.profile(name or "all")
-    cutoffs = pipeline.cutoffs(k, chosen)
-    judged_by = gates_from(chosen, cutoffs, config, gates)
     for output in outputs:
-        report_for_file(output, chosen)
+        report_for_file(output, registry.profile("all"))
+
+    def demanded(chosen: Profile, cutoffs: Sequence[int]) -> list[Gate]:
+        return gates_from(chosen, cutoffs, config, gates)
+
     scores = pipeline.score(
         gold,
         trace,
-        profile=name,
+        profile=profile or config.profile,
         dialect=dialect or config.dialect or "auto",
-        k=cutoffs,
+        k=_numbers(ks) or config.k or None,
         metrics=names.split(",") if names else config.metrics,
-        gates=judged_by,
+        gates=demanded,
         missing=missing,
         on_bad_line=on_bad_line,
         refusal_patterns=config.refusal.patterns,
         workers=workers,
         count_repeats=full,
     )
+    chosen = registry.profile(scores.profile)
     verdict = judge(
         scores,
-        judged_by,
+        demanded(chosen, scores.k),
         source_rules=chosen.follows_source,
         tolerance=Tolerance(
             missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty

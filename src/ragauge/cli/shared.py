@@ -124,15 +124,20 @@ def screen() -> dict[str, Any]:
 
 def emit(view: View, format_name: str, outputs: Sequence[str]) -> None:
     """Write the files that were asked for, then print the chosen format."""
-    from ragauge.source import write_atomically
-
-    reports = [(name, report_for_file(name, view.profile)) for name in outputs]
-    for name, report in reports:
-        write_atomically(name, report.text(view))
     import msgspec
 
-    shown = msgspec.structs.replace(view, **screen())
-    click.echo(choose_report(format_name, view.profile).text(shown), nl=False)
+    from ragauge.source import write_atomically
+
+    texts: dict[str, str] = {}
+    for name in outputs:
+        report = report_for_file(name, view.profile)
+        if report.name not in texts:
+            texts[report.name] = report.text(view)
+        write_atomically(name, texts[report.name])
+    report = choose_report(format_name, view.profile)
+    if format_name == "table" or report.name not in texts:
+        texts[report.name] = report.text(msgspec.structs.replace(view, **screen()))
+    click.echo(texts[report.name], nl=False)
 
 
 def talk(view: View, format_name: str) -> None:

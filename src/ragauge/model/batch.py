@@ -58,7 +58,7 @@ class Batch:
         self,
         *,
         gold: GoldColumns,
-        question: Column,
+        question: Ints,
         facts: Column,
         hits: Column,
         cited: Column,

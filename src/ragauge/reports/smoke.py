@@ -1,7 +1,8 @@
-"""The Markdown report of the scorer of seed 001, line by line."""
+"""The Markdown report of the scorer of seed 001, line by line; --full adds tables behind it."""
 
 from __future__ import annotations
 
+from ragauge import markdown
 from ragauge.model.report import Report, View
 
 
@@ -36,7 +37,16 @@ def _text(view: View) -> str:
         f"| **{row.label}** |"
         for row in view.scores.rows
     ]
-    return "\n".join(lines) + "\n"
+    if view.full:
+        lines += [
+            "",
+            "## Gates and metrics",
+            "",
+            *markdown.gates(view.verdict),
+            *markdown.metrics(view.scores),
+            *markdown.warnings(view.scores),
+        ]
+    return "\n".join(lines).rstrip("\n") + "\n"
 
 
 REPORT = Report(name="smoke", title="the Markdown of seed 001, line by line", text=_text)

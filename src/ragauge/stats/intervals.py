@@ -14,9 +14,12 @@ Z95 = 1.959963984540054
 WILSON_BELOW = 30
 POISSON_FROM = 1_000
 _BLOCK = 64
-_LEVELS = 1 << 20
+_FINE = 1 << 20
+_COARSE = 1 << 10
+_EXACT_SINGLE = float(1 << 24)
 
 Floats = NDArray[np.float64]
+Weights = NDArray[np.float64] | NDArray[np.float32]
 
 
 def wilson(successes: float, n: int) -> tuple[float, float]:
@@ -35,36 +38,56 @@ def bootstrap(
 ) -> list[tuple[float, float] | None]:
     """Percentile intervals of Σ numerators / Σ denominators, questions resampled together.
 
-    Both arrays are (questions, metrics) with values from 0 to 1 in the numerators; a question
+    Both arrays are (questions, metrics), numerators at most as large as denominators; a question
     outside a metric's population has 0 in both. All metrics share the resamples, so they stay
-    comparable. Numerators are taken in steps of 2**-20: whole numbers, whose sums are exact in any
-    order, so the result does not depend on threads or on the linear algebra library.
+    comparable. Numerators are taken in small fixed steps: whole numbers, whose sums are exact in
+    any order, so the result does not depend on threads or on the linear algebra library.
     """
     questions, metrics = numerators.shape
     if questions == 0:
         return [None] * metrics
-    stacked = np.ascontiguousarray(
-        np.concatenate([np.rint(numerators * _LEVELS), denominators], axis=1)
-    )
-    weigh = _poisson_weights if questions >= POISSON_FROM else _multinomial_weights
-    blocks = -(-resamples // _BLOCK)
+    # Steps of 2**-10 fit single precision up to some 13,000 questions and move a bound by less
+    # than 0.00001; beyond that, double precision and steps of 2**-20.
+    largest = float(denominators.sum(axis=0).max(initial=1.0))
+    single = 1.25 * largest * _COARSE < _EXACT_SINGLE
+    sums = _resample(numerators, denominators, resamples, seed, single=single)
+    if single and float(sums.max(initial=0.0)) >= _EXACT_SINGLE:
+        single = False
+        sums = _resample(numerators, denominators, resamples, seed, single=False)
+    steps = _COARSE if single else _FINE
+    return [_percentiles(sums[:, i], sums[:, metrics + i], steps) for i in range(metrics)]
 
-    def block(index: int) -> Floats:
+
+def _resample(
+    numerators: Floats, denominators: Floats, resamples: int, seed: int, *, single: bool
+) -> Floats:
+    """The sums of all columns in every resample: (resamples, 2 × metrics)."""
+    steps = _COARSE if single else _FINE
+    columns = np.concatenate([np.rint(numerators * steps), denominators], axis=1)
+    columns = columns.astype(np.float32 if single else np.float64)
+    distinct: dict[bytes, int] = {}
+    place = [distinct.setdefault(column.tobytes(), len(distinct)) for column in columns.T]
+    first = [place.index(i) for i in range(len(distinct))]
+    kept = np.ascontiguousarray(columns[:, first])
+    questions = len(kept)
+    weigh = _poisson_weights if questions >= POISSON_FROM else _multinomial_weights
+
+    def block(index: int) -> Weights:
         size = min(_BLOCK, resamples - index * _BLOCK)
         raw = np.random.SFC64(np.random.SeedSequence([seed, index]))
-        sums: Floats = weigh(raw, size, questions) @ stacked
+        sums: Weights = weigh(raw, size, questions).astype(kept.dtype, copy=False) @ kept
         return sums
 
     with ThreadPoolExecutor(2) as threads:
-        sums = np.concatenate(list(threads.map(block, range(blocks))))
-    return [_percentiles(sums[:, i], sums[:, metrics + i]) for i in range(metrics)]
+        sums = np.concatenate(list(threads.map(block, range(-(-resamples // _BLOCK)))))
+    return sums.astype(np.float64)[:, place]
 
 
-def _percentiles(tops: Floats, bottoms: Floats) -> tuple[float, float] | None:
+def _percentiles(tops: Floats, bottoms: Floats, steps: int) -> tuple[float, float] | None:
     drawn = bottoms > 0
     if not drawn.any():
         return None
-    ratios = np.sort(tops[drawn] / bottoms[drawn] / _LEVELS)
+    ratios = np.sort(tops[drawn] / bottoms[drawn] / steps)
     return _quantile(ratios, 0.025), _quantile(ratios, 0.975)
 
 
@@ -77,17 +100,16 @@ def _quantile(ordered: Floats, share: float) -> float:
     return low + (high - low) * (place - below)
 
 
-def _multinomial_weights(raw: np.random.SFC64, rows: int, n: int) -> Floats:
+def _multinomial_weights(raw: np.random.SFC64, rows: int, n: int) -> NDArray[np.int64]:
     """How often each question is drawn when n are drawn with replacement, `rows` times."""
     draws = raw.random_raw(rows * n) >> np.uint64(32)
     picks = ((draws * np.uint64(n)) >> np.uint64(32)).astype(np.int64).reshape(rows, n)
     picks += np.arange(rows)[:, None] * n
-    counts = np.bincount(picks.ravel(), minlength=rows * n)
-    return counts.reshape(rows, n).astype(np.float64)
+    return np.bincount(picks.ravel(), minlength=rows * n).reshape(rows, n)
 
 
-def _poisson_table() -> NDArray[np.uint8]:
-    table = np.zeros(65536, np.uint8)
+def _poisson_table() -> NDArray[np.float32]:
+    table = np.zeros(65536, np.float32)
     start, cumulated, share = 0, 0.0, math.exp(-1.0)
     for count in range(12):
         cumulated += share
@@ -102,9 +124,8 @@ def _poisson_table() -> NDArray[np.uint8]:
 _POISSON = _poisson_table()
 
 
-def _poisson_weights(raw: np.random.SFC64, rows: int, n: int) -> Floats:
+def _poisson_weights(raw: np.random.SFC64, rows: int, n: int) -> NDArray[np.float32]:
     """Independent Poisson(1) weights: from a thousand questions on the same, at a fraction."""
     words = raw.random_raw(-(-rows * n // 4))
-    shorts = words.astype("<u8").view("<u2")[: rows * n]
-    weights: Floats = _POISSON[shorts].reshape(rows, n).astype(np.float64)
-    return weights
+    shorts = words.astype("<u8", copy=False).view("<u2")[: rows * n]
+    return np.take(_POISSON, shorts, mode="clip").reshape(rows, n)
