@@ -29,10 +29,20 @@ _Int64 = Annotated[int, Meta(ge=-INT64, le=INT64 - 1)]
 
 
 class _FastHit(Struct, gc=False):
+    """A hit with an id and perhaps a text; whatever else is read of hits must be null here."""
+
     id: str
+    text: str | None = None
+    type: str | None = None
     chunk_id: None = None
     snippet_id: None = None
     block_id: None = None
+    doc: None = None
+    doc_id: None = None
+    doc_path: None = None
+    section: None = None
+    section_id: None = None
+    score: None = None
 
 
 class _FastAnswer(Struct, gc=False):
@@ -202,16 +212,11 @@ class RangeReducer:
 
     def _chunk(self, rows: Rows, start: int, *, is_end: bool) -> None:
         data = rows.data[start : start + _CHUNK]
-        # Fields that are passed over are not decoded, so their bytes are checked here.
-        other = [each for each in data if not each.isascii()]
-        try:
-            if other:
-                b"\n".join(other).decode()
-            if self.by_columns and rows.lines is None:
-                self._columns(list(map(self.decode_joined, data)), start)
+        if self.by_columns and rows.lines is None:
+            joined = self._try_decode_all(data)
+            if joined is not None:
+                self._columns(joined, start)
                 return
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            pass
         index = start + len(data)
         for each in reversed(data):
             index -= 1
@@ -220,6 +225,16 @@ class RangeReducer:
                 last = is_end and index == len(rows.data) - 1
                 self._exact(rows, index, last=last)
         self.reducer.flush()
+
+    def _try_decode_all(self, data: list[bytes]) -> list[_JoinedRow] | None:
+        # Fields that are passed over are not decoded, so their bytes are checked here.
+        other = [each for each in data if not each.isascii()]
+        try:
+            if other:
+                b"\n".join(other).decode()
+            return list(map(self.decode_joined, data))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
 
     def _columns(self, rows: list[_JoinedRow], start: int) -> None:
         """Reduce rows of the one shape, all steps on all rows."""
@@ -265,13 +280,6 @@ class RangeReducer:
             question = row.question
         elif row.question is not None:
             return False
-        qid = row.qid
-        if self.by_question_only:
-            code = self.by_question(question or "")
-        elif qid:
-            code = self.by_qid(qid)
-        else:
-            code = self._find(qid, question)
         hits = row.retrieved_ids
         if row.chunks is not None:
             if hits is not None:
@@ -286,27 +294,32 @@ class RangeReducer:
             said, citations = row.answer, row.citations
             if said is not None and citations is None:
                 citations = citations_in(said)
-        self.traces += 1
-        if code is None:
-            self._unknown(line, qid or question)
-            return True
-        if self.keep_last:
-            if code in self.met:
-                return True
-            self.met.add(code)
-        if citations is not None and self.strip_citations:
-            citations = [each.strip() for each in citations]
-        slot = slot_name(row.paraphrase, row.seed, row.turn)
-        self.pend((code, slot, line, hits or (), said, citations, 0))
+        code = self._admit(row.qid, question, line)
+        if code is not None:
+            if citations is not None and self.strip_citations:
+                citations = [each.strip() for each in citations]
+            slot = slot_name(row.paraphrase, row.seed, row.turn)
+            self.pend((code, slot, line, hits or (), said, citations, 0))
         return True
 
+    def _admit(self, qid: str | None, question: str | None, line: int) -> int | None:
+        """Count a trace; return its question, or None if it is not to be reduced."""
+        self.traces += 1
+        code = self._find(qid, question)
+        if code is None:
+            self._unknown(line, qid or question)
+        elif self.keep_last:
+            if code in self.met:
+                return None
+            self.met.add(code)
+        return code
+
     def _find(self, qid: str | None, question: str | None) -> int | None:
-        by = self.job.rules.by
-        if by == "question":
-            return self.job.by_question.get(question or "")
+        if self.by_question_only:
+            return self.by_question(question or "")
         if qid:
-            return self.job.by_qid.get(qid)
-        return self.job.by_question.get(question or "") if by == "either" else None
+            return self.by_qid(qid)
+        return self.by_question(question or "") if self.job.rules.by == "either" else None
 
     def _unknown(self, line: int, name: str | None) -> None:
         self.unknown += 1
@@ -334,16 +347,9 @@ class RangeReducer:
         self._add(trace, line)
 
     def _add(self, trace: Trace, line: int) -> None:
-        code = self._find(trace.qid, trace.question)
-        self.traces += 1
-        if code is None:
-            self._unknown(line, trace.qid or trace.question)
-            return
-        if self.keep_last:
-            if code in self.met:
-                return
-            self.met.add(code)
-        self.reducer.add_trace(code, trace, line)
+        code = self._admit(trace.qid, trace.question, line)
+        if code is not None:
+            self.reducer.add_trace(code, trace, line)
 
 
 def _slots(rows: Sequence[_JoinedRow]) -> list[SlotName]:

@@ -256,12 +256,9 @@ class Run:
         return tuple(questions)
 
     def _findings(self, tally: Tally, first: dict[int, int]) -> list[str]:
-        gone = LABELS.index("MISSING")
-        missing = [
-            item.qid
-            for item, counts in zip(self.items, self.totals.labels.T, strict=True)
-            if counts[gone] or not counts.any()
-        ]
+        counts = self.totals.labels
+        gone = (counts[LABELS.index("MISSING")] > 0) | (counts.sum(axis=0) == 0)
+        missing = [self.items[question].qid for question in np.flatnonzero(gone).tolist()]
         stray = None
         if self.unknown_first:
             index, line, name = self.unknown_first[0]
