@@ -56,6 +56,7 @@ def test_every_way_to_write_an_import_is_seen(text: str) -> None:
     [
         ("errors", "import ragauge.model.gold", "model.gold"),
         ("model.gold", "from ragauge import registry", "registry"),
+        ("model.gold", "from ragauge import wording", "wording"),
         ("metrics.answer", "from ragauge.metrics import run", "metrics.run"),
         ("metrics.answer", "from . import run", "metrics.run"),
         ("metrics.answer", "from ragauge.dialects import ship", "dialects.ship"),

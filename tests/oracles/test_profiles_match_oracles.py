@@ -1,4 +1,4 @@
-"""The profiles `ship` and `smoke` print what their oracles print, over thousands of random cases."""
+"""The profiles `ship` and `smoke` print what their oracles print, over thousands of cases."""
 
 from __future__ import annotations
 

@@ -6,7 +6,9 @@ import click
 
 from ragauge.cli.shared import (
     ALLOW_OPTIONS,
+    FORMAT_OPTION,
     GATE_OPTIONS,
+    choose_report,
     day,
     emit,
     gates_from,
@@ -20,10 +22,7 @@ from ragauge.cli.shared import (
 @click.command("gate", short_help="Judge a saved scores file under other gates.")
 @click.argument("scores_file", metavar="SCORES")
 @options(GATE_OPTIONS)
-@click.option(
-    "--format", "format_name", default="table", type=click.Choice(["table", "json", "md"]),
-    show_default=True, help="What is printed.",
-)  # fmt: skip
+@options([FORMAT_OPTION])
 @click.option("-o", "outputs", multiple=True, metavar="FILE", help="Also write FILE. Repeats.")
 @options(ALLOW_OPTIONS)
 def COMMAND(  # noqa: N802
@@ -45,6 +44,7 @@ def COMMAND(  # noqa: N802
     if not judged_by:
         raise click.UsageError("there are no gates: give --gates, or set them in ragauge.toml")
     plain = msgspec.structs.replace(profile, reports={})
+    choose_report(format_name, plain)
     for output in outputs:
         report_for_file(output, plain)
     verdict = judge(

@@ -9,7 +9,9 @@ import click
 
 from ragauge.cli.shared import (
     ALLOW_OPTIONS,
+    FORMAT_OPTION,
     GATE_OPTIONS,
+    choose_report,
     day,
     emit,
     gates_from,
@@ -59,10 +61,7 @@ def _one(
     "--metrics", "names", metavar="ID[,ID...]", help="Only these; `family.*` is a family."
 )
 @options(GATE_OPTIONS)
-@click.option(
-    "--format", "format_name", default="table", type=click.Choice(["table", "json", "md"]),
-    show_default=True, help="What is printed.",
-)  # fmt: skip
+@options([FORMAT_OPTION])
 @click.option(
     "-o",
     "outputs",
@@ -107,8 +106,10 @@ def COMMAND(  # noqa: N802
     trace = _one("trace", "--trace", trace, files[1] if len(files) > 1 else None, config.trace)
     if gold == trace == "-":
         raise click.UsageError("only one of gold and trace can be standard input")
+    anyone = registry.profile("all")
+    choose_report(format_name, anyone)
     for output in outputs:
-        report_for_file(output, registry.profile("all"))
+        report_for_file(output, anyone)
 
     def demanded(chosen: Profile, cutoffs: Sequence[int]) -> list[Gate]:
         return gates_from(chosen, cutoffs, config, gates)

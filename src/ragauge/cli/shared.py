@@ -27,6 +27,14 @@ ALLOW_OPTIONS = [
         "--allow-empty", is_flag=True, help="Judge although nothing was answered or answerable."
     ),
 ]
+FORMAT_OPTION = click.option(
+    "--format",
+    "format_name",
+    default="table",
+    metavar="NAME",
+    show_default=True,
+    help="What is printed: table, json or md.",
+)
 GATE_OPTIONS = [
     click.option(
         "--gates",
@@ -97,6 +105,9 @@ def choose_report(name: str, profile: Profile) -> Report:
     """The report of that name, or the profile's own version of it."""
     from ragauge import registry
 
+    public = [report.name for report in registry.reports().values() if report.suffixes]
+    if name not in public:
+        raise registry.unknown_name("format", name, public)
     return registry.report(profile.reports.get(name, name))
 
 
