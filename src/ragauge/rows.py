@@ -54,13 +54,20 @@ class _FastAnswer(Struct, gc=False):
     constraints_echo: None = None
 
 
-class _Unusual(Struct, gc=False, kw_only=True):
-    """Fields that the usual shapes do not have.
+class _Row(Struct, gc=False, kw_only=True):
+    """What all usual shapes have: the common fields first, in their common order.
 
-    They may only be null: any other value in them fails to decode, so the row takes the exact
-    path, at no cost to the rows that pass.
+    The fields behind them may only be null: any other value in them fails to decode, so the row
+    takes the exact path, at little cost to the rows that pass.
     """
 
+    qid: str | None = None
+    seed: _Int64 | None = None
+    q: str | None = None
+    retrieved_ids: list[str] | None = None
+    answer_json: _FastAnswer | None = None
+    paraphrase: _Int64 | None = None
+    turn: _Int64 | None = None
     q_id: None = None
     id: None = None
     query_id: None = None
@@ -80,31 +87,18 @@ class _Unusual(Struct, gc=False, kw_only=True):
     error: None = None
 
 
-class _FastRow(_Unusual, gc=False, kw_only=True):
+class _FastRow(_Row, gc=False, kw_only=True):
     """The usual shapes, mixed as they come."""
 
-    qid: str | None = None
-    q: str | None = None
     question: str | None = None
-    seed: _Int64 | None = None
-    paraphrase: _Int64 | None = None
-    turn: _Int64 | None = None
-    retrieved_ids: list[str] | None = None
     chunks: list[_FastHit] | None = None
-    answer_json: _FastAnswer | None = None
     answer: str | None = None
     citations: list[str] | None = None
 
 
-class _JoinedRow(_Unusual, gc=False, kw_only=True):
+class _JoinedRow(_Row, gc=False, kw_only=True):
     """The one shape that is reduced by columns: joined by id, with `answer_json`."""
 
-    qid: Annotated[str, Meta(min_length=1)]
-    answer_json: _FastAnswer
-    retrieved_ids: list[str] | None = None
-    seed: _Int64 | None = None
-    paraphrase: _Int64 | None = None
-    turn: _Int64 | None = None
     question: None = None
     chunks: None = None
     answer: None = None
@@ -214,8 +208,7 @@ class RangeReducer:
         data = rows.data[start : start + _CHUNK]
         if self.by_columns and rows.lines is None:
             joined = self._try_decode_all(data)
-            if joined is not None:
-                self._columns(joined, start)
+            if joined is not None and self._columns(joined, start):
                 return
         index = start + len(data)
         for each in reversed(data):
@@ -236,11 +229,15 @@ class RangeReducer:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
 
-    def _columns(self, rows: list[_JoinedRow], start: int) -> None:
-        """Reduce rows of the one shape, all steps on all rows."""
+    def _columns(self, rows: list[_JoinedRow], start: int) -> bool:
+        """Reduce rows of the one shape, all steps on all rows; False if one has another shape."""
         rows.reverse()
+        qids = [row.qid for row in rows]
+        answers = cast("list[_FastAnswer]", [row.answer_json for row in rows])
+        if not all(qids) or None in answers:
+            return False
         lines: Sequence[int] = range(start + len(rows) - 1, start - 1, -1)
-        codes = list(map(self.by_qid, [row.qid for row in rows]))
+        codes = list(map(self.by_qid, cast("list[str]", qids)))
         self.traces += len(rows)
         if None in codes or self.keep_last:
             kept = []
@@ -253,9 +250,9 @@ class RangeReducer:
                     self.met.add(code)
                     kept.append(place)
             rows = [rows[place] for place in kept]
+            answers = [answers[place] for place in kept]
             codes = [codes[place] for place in kept]
             lines = [lines[place] for place in kept]
-        answers = [row.answer_json for row in rows]
         self.reducer.reduce(
             cast("list[int]", codes),
             _slots(rows),
@@ -265,6 +262,7 @@ class RangeReducer:
             [answer.citations for answer in answers],
             [0] * len(rows),
         )
+        return True
 
     def _try_decode(self, data: bytes) -> _FastRow | None:
         try:
