@@ -8,7 +8,7 @@ import msgspec
 
 from ragauge.errors import Place, RagaugeError
 from ragauge.model.aggregate import SCHEMA, MetricResult, Scores
-from ragauge.model.metric import Tally
+from ragauge.model.metric import Better, Tally
 from ragauge.model.verdict import GateResult, Verdict
 
 DECIMALS = 4
@@ -62,6 +62,8 @@ def _metric(result: MetricResult) -> dict[str, Any]:
     if result.value is None:
         entry["reason"] = result.reason
         entry["default"] = result.default
+    else:
+        entry["unrounded"] = [result.value, *(result.interval or ())]
     return entry
 
 
@@ -100,6 +102,32 @@ class _Inputs(msgspec.Struct):
     trace: str
 
 
+class _Metric(msgspec.Struct):
+    value: float | None
+    n: int
+    records: int
+    excluded: dict[str, int]
+    interval: tuple[float, float] | None
+    version: int
+    better: Better
+    reason: str | None = None
+    default: float | None = None
+    unrounded: list[float] = []
+
+    def result(self) -> MetricResult:
+        """The result as it was before it was rounded, so that a gate decides as it did then."""
+        value, interval = self.value, self.interval
+        if self.unrounded:
+            value = self.unrounded[0]
+            if interval is not None and len(self.unrounded) == 3:
+                interval = (self.unrounded[1], self.unrounded[2])
+        return MetricResult(
+            value=value, n=self.n, records=self.records, excluded=self.excluded,
+            interval=interval, version=self.version, better=self.better, reason=self.reason,
+            default=self.default,
+        )  # fmt: skip
+
+
 class _Document(msgspec.Struct):
     schema: str
     profile: str
@@ -107,16 +135,12 @@ class _Document(msgspec.Struct):
     k: list[int] | int
     inputs: _Inputs
     counts: Tally
-    metrics: dict[str, MetricResult]
+    metrics: dict[str, _Metric]
     refusal_rules: dict[str, int]
 
 
 def from_document(data: bytes, name: str) -> Scores:
-    """Read a scores document back, as far as gates need it.
-
-    Values were rounded when they were saved, so a value that lay within 0.00005 of a threshold may
-    be judged differently.
-    """
+    """Read a scores document back, as far as gates need it."""
     try:
         document = msgspec.json.decode(data, type=_Document)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -140,7 +164,7 @@ def from_document(data: bytes, name: str) -> Scores:
         gold_name=document.inputs.gold,
         trace_name=document.inputs.trace,
         tally=document.counts,
-        metrics=document.metrics,
+        metrics={name: each.result() for name, each in document.metrics.items()},
         refusal_rules=document.refusal_rules,
         questions=(),
     )
