@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ragauge.errors import Place, RagaugeError
-from ragauge.model.aggregate import SCHEMA, MetricResult, Scores
+from ragauge.model.aggregate import SCHEMA, MetricResult, QuestionResult, Scores
 from ragauge.model.metric import Better, Tally
 from ragauge.model.verdict import GateResult, Verdict
 
@@ -137,10 +137,13 @@ class _Document(msgspec.Struct):
     counts: Tally
     metrics: dict[str, _Metric]
     refusal_rules: dict[str, int]
+    questions: tuple[QuestionResult, ...] = ()
+    warnings: tuple[str, ...] = ()
+    skipped_lines: tuple[str, ...] = ()
 
 
 def from_document(data: bytes, name: str) -> Scores:
-    """Read a scores document back, as far as gates need it."""
+    """Read a scores document back: all but the rows of profiles that score every row."""
     try:
         document = msgspec.json.decode(data, type=_Document)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -166,5 +169,7 @@ def from_document(data: bytes, name: str) -> Scores:
         tally=document.counts,
         metrics={name: each.result() for name, each in document.metrics.items()},
         refusal_rules=document.refusal_rules,
-        questions=(),
+        questions=document.questions,
+        warnings=document.warnings,
+        skipped=document.skipped_lines,
     )
