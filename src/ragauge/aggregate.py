@@ -61,13 +61,13 @@ class Totals:
             values = metric.value(batch, each.k or 0)
             inside = members[metric.over]
             if metric.binary:
-                ones = batch.question[inside & values.astype(np.bool_)]
+                ones = batch.question[inside & np.asarray(values, np.bool_)]
                 self.sums[i] += np.bincount(ones, minlength=questions)
             else:
                 units = exact.to_units(values[inside].astype(np.float64))
                 np.add.at(self.sums[i], batch.question[inside], units)
         assert self.correct.value is not None
-        correct = self.correct.value(batch, 0).astype(np.bool_)
+        correct = np.asarray(self.correct.value(batch, 0), np.bool_)
         labels = label_records(batch, correct, missing)
         cells = labels.astype(np.int64) * questions + batch.question
         self.labels += np.bincount(cells, minlength=self.labels.size).reshape(self.labels.shape)
