@@ -29,7 +29,8 @@ def _text(view: View) -> str:
         made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, expand=False)
         for column in columns:
             justify = "right" if column in right else "left"
-            made.add_column(column, justify=justify, overflow="fold")  # type: ignore[arg-type]
+            whole = column == "metric" or column in right
+            made.add_column(column, justify=justify, overflow="fold", no_wrap=whole)  # type: ignore[arg-type]
         return made
 
     console.print(
