@@ -1,0 +1,359 @@
+"""Writes the reference pages in `docs/reference/` from what the package itself knows.
+
+Run as `python scripts/reference.py`; `--check` only says which pages are stale, and exits with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import click
+import msgspec
+
+import reference_words as words
+from ragauge import registry
+from ragauge.cli.main import root as command_group
+from ragauge.errors import CODES, ExitCode
+from ragauge.model.dialect import GOLD_SPELLINGS, HIT_IDS, TRACE_SPELLINGS, Dialect
+from ragauge.model.labels import GOOD, MEANINGS
+from ragauge.model.metric import Metric
+from ragauge.model.profile import Profile
+from reference_fields import scores_fields, ship_fields
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
+NOTICE = "<!-- Written by scripts/reference.py: run `make docs` instead of editing. -->"
+SEEDS = (
+    "A source such as `seed 003` is one of the five documents that the profiles were taken from; "
+    "they are not part of this repository."
+)
+
+
+class MissingWordsError(Exception):
+    """A name of the package has no words in `reference_words.py`, or words have no name."""
+
+
+def described(what: str, names: Iterable[str], texts: Mapping[str, str]) -> dict[str, str]:
+    """The words for names, in the order of the words; no name and no text may be left over."""
+    wanted = list(names)
+    missing = [name for name in wanted if name not in texts]
+    left_over = [name for name in texts if name not in wanted]
+    if missing or left_over:
+        raise MissingWordsError(
+            f"{what} in scripts/reference_words.py: add words for {missing or 'nothing'}, "
+            f"remove {left_over or 'nothing'}"
+        )
+    return dict(texts)
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A Markdown table, and the empty line behind it."""
+
+    def line(cells: Sequence[str]) -> str:
+        return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+    return [line(heads), f"|{'---|' * len(heads)}", *(line(row) for row in rows), ""]
+
+
+def code(names: Iterable[str], *, joint: str = ", ") -> str:
+    """Names as code, or a dash."""
+    return joint.join(f"`{name}`" for name in names) or "-"
+
+
+def shown_id(metric: Metric) -> str:
+    """The id as users write it, with its cut-off."""
+    return f"{metric.id}@k" if metric.at_k else metric.id
+
+
+def opening(text: str) -> str:
+    """A phrase as the opening of a sentence; names such as `ragauge.toml` keep their letters."""
+    first = text.split(maxsplit=1)[0]
+    return text if "." in first or first == "ragauge" else text[0].upper() + text[1:]
+
+
+def anchor(heading: str) -> str:
+    """The fragment that leads to a heading."""
+    kept = (each for each in heading.lower().replace(" ", "-") if each.isalnum() or each in "-_")
+    return "".join(kept)
+
+
+def metrics_page() -> list[str]:
+    """Every metric: formula, population, and a worked example."""
+    metrics = registry.metrics()
+    profiles = registry.profiles().values()
+    lines = [
+        "# Metrics", "",
+        "Notation for one record: `G` the evidence of the gold item, `R_k` the first k hits, `C` "
+        "the citations of the answer. A metric is a mean over its population; records outside "
+        "are left out by name and counted. 0/0 is null with the reason. A value has one id and "
+        "one formula for ever: a changed formula gets a new version. "
+        "`ragauge metrics ID` prints the same.", "",
+    ]  # fmt: skip
+    lines += table(
+        ["metric", "better", "what it is"],
+        [
+            (f"[`{shown_id(each)}`](#{anchor(shown_id(each))})", each.better, each.title)
+            for each in metrics.values()
+        ],
+    )
+    for metric in metrics.values():
+        short = [
+            f"`{alias}` in `{profile.name}`"
+            for profile in profiles
+            for alias, meant in profile.aliases.items()
+            if meant == metric.id
+        ]
+        reasons = dict.fromkeys(each.reason for each in metric.over.requires)
+        lines += [f"## {shown_id(metric)}", "", f"{metric.title}.", ""]
+        lines += [
+            f"- **formula**: {metric.formula}",
+            f"- **over**: {metric.over.name}: {metric.over.meaning}",
+            f"- **left out**, by name: {code(reasons)}",
+            f"- **better**: {metric.better}; version {metric.version}; source: {metric.source}",
+        ]
+        if short:
+            lines.append(f"- **short**: {', '.join(short)}")
+        if metric.elsewhere:
+            lines.append(f"- **compare**: {metric.elsewhere}")
+        example = metric.example
+        value = "null" if example.value is None else f"{example.value:g}"
+        rows = [json.dumps(row, ensure_ascii=False) for row in (example.gold, example.trace)]
+        lines += ["", "A gold item and its trace:", "", "```json", *rows, "```", ""]
+        lines += [f"Value {value}: {example.arithmetic}", ""]
+    return lines
+
+
+def commands_page() -> list[str]:
+    """Every command with every option, as click knows them."""
+    top = click.Context(command_group, info_name="ragauge", **command_group.context_settings)
+    lines = ["# Commands", "", _sentence(command_group.help), ""]
+    lines += _usage(command_group, top)
+    for name in command_group.list_commands(top):
+        command = command_group.get_command(top, name)
+        assert command is not None
+        context = click.Context(command, info_name=name, parent=top)
+        lines += [f"## ragauge {name}", ""]
+        lines += [line.strip() for line in (command.help or "").strip().splitlines()] + [""]
+        lines += _usage(command, context)
+    lines += [_sentence(command_group.epilog) + " [Error codes and exit codes](errors.md)", ""]
+    return lines
+
+
+def _sentence(text: str | None) -> str:
+    return " ".join((text or "").split())
+
+
+def _usage(command: click.Command, context: click.Context) -> list[str]:
+    usage = " ".join(command.collect_usage_pieces(context))
+    lines = ["```text", f"{context.command_path} {usage}", "```", ""]
+    options = [each for each in command.get_params(context) if isinstance(each, click.Option)]
+    return lines + table(
+        ["option", "value", "what it does"],
+        [(code(each.opts), _value(each), _help(each)) for each in options],
+    )
+
+
+def _value(option: click.Option) -> str:
+    if option.is_flag or option.count:
+        return ""
+    kind = option.type
+    if isinstance(kind, click.Choice):
+        return code((str(each) for each in kind.choices), joint=" or ")
+    if isinstance(kind, click.IntRange):
+        return f"{kind.min} to {kind.max}"
+    return f"`{option.metavar or kind.name.upper()}`"
+
+
+def _help(option: click.Option) -> str:
+    default = "" if option.is_flag or not isinstance(option.default, str | int) else option.default
+    return f"{option.help or ''}{f' Default: `{default}`.' if default else ''}".strip()
+
+
+def errors_page() -> list[str]:
+    """Exit codes, error codes and labels."""
+    exits = described("EXIT_CODES", map(str, map(int, ExitCode)),
+                      {str(key): text for key, text in words.EXIT_CODES.items()})  # fmt: skip
+    lines = [
+        "# Exit codes, error codes and labels", "",
+        "`ragauge explain CODE` prints the same for one code, exit code or label.", "",
+        "## Exit codes", "",
+    ]  # fmt: skip
+    lines += table(["code", "meaning"], exits.items())
+    for exit_code in ExitCode:
+        entries = [each for each in CODES.values() if each.exit == exit_code]
+        if not entries:
+            continue
+        lines += [f"## Error codes with exit code {int(exit_code)}", ""]
+        for entry in entries:
+            lines += [f"### {entry.name}", "", f"{opening(entry.title)}. {entry.explanation}"]
+            lines += [""]
+    lines += [
+        "## Labels", "",
+        "One word for what came of a record, from best to worst; a question with several records "
+        f"shows its worst. {code(GOOD, joint=' and ')} are good, the others are what to look at.",
+        "",
+    ]  # fmt: skip
+    return lines + table(["label", "meaning"], [(f"`{k}`", v) for k, v in MEANINGS.items()])
+
+
+def profiles_page() -> list[str]:
+    """Every profile: metrics, short names, gates and join rules."""
+    lines = [
+        "# Profiles", "",
+        "A profile is a named choice of metrics, short names, join rules and gates. Without "
+        "`--profile` the [dialect](dialects.md) of the files chooses.", "",
+    ]  # fmt: skip
+    for profile in registry.profiles().values():
+        lines += [f"## {profile.name}", "", f"{profile.title}. Source: {profile.source}.", ""]
+        lines += [f"Cut-offs: {', '.join(map(str, profile.k))}. Read as: `{profile.dialect}`."]
+        if profile.reports:
+            own = ", ".join(f"`--format {key}`" for key in profile.reports)
+            lines[-1] += f" Prints {own} as its source does."
+        lines += ["", *_profile_metrics(profile), "How traces meet gold items:", ""]
+        for rule, value in msgspec.to_builtins(profile.join).items():
+            if rule not in words.JOIN_RULES or value not in words.JOIN_RULES[rule]:
+                raise MissingWordsError(f"JOIN_RULES: add words for {rule} = {value!r}")
+            lines.append(f"- `{rule} = {value}`: {words.JOIN_RULES[rule][value]}")
+        lines.append("")
+    return lines
+
+
+def _profile_metrics(profile: Profile) -> list[str]:
+    rows = []
+    chosen = [each.metric for each in registry.select(profile.metrics, profile.k[:1])]
+    for metric in chosen:
+        short = [alias for alias, meant in profile.aliases.items() if meant == metric.id]
+        demands = [profile.gates[alias] for alias in short if alias in profile.gates]
+        sign = ">=" if metric.better == "higher" else "<="
+        empty = profile.empty.get(metric.id)
+        name = shown_id(metric)
+        rows.append((
+            f"[`{name}`](metrics.md#{anchor(name)})", code(short),
+            ", ".join(f"`{sign} {each}`" for each in demands) or "-",
+            "null" if empty is None else f"{empty:g}",
+        ))  # fmt: skip
+    return table(["metric", "short name", "gate", "0/0"], rows)
+
+
+def dialects_page() -> list[str]:
+    """Every dialect, and every spelling of every field."""
+    lines = [
+        "# Dialects", "",
+        "A dialect is a family of files: the names that it owns win over any other spelling in a "
+        "row. Whatever the dialect, a field is read by every name in the tables at the end; two "
+        "spellings with different values are an error unless the dialect owns one of them.", "",
+    ]  # fmt: skip
+    for dialect in registry.dialects().values():
+        lines += [f"## {dialect.name}", "", f"{opening(dialect.title)}.", ""]
+        lines += [*_dialect(dialect), ""]
+    gold = described("GOLD_FIELDS", GOLD_SPELLINGS, words.GOLD_FIELDS)
+    trace = described("TRACE_FIELDS", TRACE_SPELLINGS, words.TRACE_FIELDS)
+    for title, spellings, texts in (
+        ("Gold fields", GOLD_SPELLINGS, gold),
+        ("Trace fields", TRACE_SPELLINGS, trace),
+    ):
+        lines += [f"## {title}", ""]
+        lines += table(
+            ["field", "read from", "meaning"],
+            [(name, code(spellings[name]), text) for name, text in texts.items()],
+        )
+    lines += [
+        f"Hits may also stand under `retrieval`. A hit or a citation that is an object has its id "
+        f"in {code(HIT_IDS, joint=' or ')}. Fields that nothing reads are kept, not dropped.", "",
+    ]  # fmt: skip
+    return lines
+
+
+def _dialect(dialect: Dialect) -> list[str]:
+    lines = [f"- profile if none is named: `{dialect.profile}`; source: {dialect.source}"]
+    for kind, marks, own in (
+        ("gold", dialect.gold_marks, dialect.own_gold),
+        ("trace", dialect.trace_marks, dialect.own_trace),
+    ):
+        owned = ", ".join(f"{field} from {code(names)}" for field, names in own.items())
+        if marks:
+            lines.append(f"- {kind}: recognised by {code(sorted(marks))}; owns {owned}")
+    if dialect.strip_citations:
+        lines.append("- blanks around cited ids are dropped")
+    return lines
+
+
+def scores_page() -> list[str]:
+    """Every key of the scores document; the keys come from real documents."""
+    return [
+        "# The scores document", "",
+        "`ragauge score --format json` prints it and `-o FILE.json` writes it; `--full` adds "
+        "`questions`. `ragauge gate` reads it again. "
+        "In the names below, `[]` stands for each element of a list, and a word in capitals for "
+        "any key.", "",
+        *_keys("SCORES_FIELDS", scores_fields(), words.SCORES_FIELDS),
+        "## Under the profile ship", "",
+        "`--format json` prints these keys alone, as the source of the profile does; with "
+        "`--full` they stand in front of the others.", "",
+        *_keys("SHIP_FIELDS", ship_fields(), words.SHIP_FIELDS),
+    ]  # fmt: skip
+
+
+def _keys(what: str, types: Mapping[str, str], texts: Mapping[str, str]) -> list[str]:
+    rows = described(what, types, texts).items()
+    return table(["key", "type", "meaning"], [(f"`{key}`", types[key], text) for key, text in rows])
+
+
+PAGES: dict[str, Callable[[], list[str]]] = {
+    "metrics.md": metrics_page,
+    "commands.md": commands_page,
+    "errors.md": errors_page,
+    "profiles.md": profiles_page,
+    "dialects.md": dialects_page,
+    "scores-json.md": scores_page,
+}
+
+
+def pages() -> dict[str, str]:
+    """The text of every page by its name."""
+    made = {}
+    for name, page in PAGES.items():
+        title, *rest = page()
+        text = "\n".join([title, "", NOTICE, *rest]).rstrip() + "\n"
+        made[name] = text if "seed 0" not in text else f"{text}\n{SEEDS}\n"
+    return made
+
+
+def stale(folder: Path) -> list[str]:
+    """The pages that are missing, differ from what the package knows, or should not be there."""
+    made = pages()
+    there = {path.name: path.read_text("utf-8") for path in folder.glob("*.md")}
+    return sorted(name for name in made.keys() | there if made.get(name) != there.get(name))
+
+
+def main(arguments: Sequence[str] | None = None, *, folder: Path = FOLDER) -> int:
+    """Write the pages, or check them."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; name stale pages")
+    options = parser.parse_args(arguments)
+    try:
+        names = stale(folder)
+    except MissingWordsError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    if options.check:
+        for name in names:
+            print(f"error: docs/reference/{name} is stale: run `make docs`", file=sys.stderr)
+        return 1 if names else 0
+    folder.mkdir(parents=True, exist_ok=True)
+    made = pages()
+    for name in names:
+        if name in made:
+            (folder / name).write_text(made[name], "utf-8", newline="\n")
+            print(f"wrote docs/reference/{name}")
+        else:
+            (folder / name).unlink()
+            print(f"removed docs/reference/{name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""The keys of the scores document with their types, as real documents of the demo have them."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable, Mapping
+from datetime import date
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+from ragauge import registry
+from ragauge.document import to_document
+from ragauge.model.report import View
+from ragauge.model.verdict import Waiver
+from ragauge.pipeline import gate, score
+
+MAPS = {
+    "metrics": "ID",
+    "metrics.ID.excluded": "REASON",
+    "refusal_rules": "RULE",
+    "questions[].labels": "LABEL",
+    "gates": "NAME",
+}
+"""Objects whose keys are data: one word stands for all of them."""
+
+
+def scores_fields() -> dict[str, str]:
+    """Each key of the scores document and its type.
+
+    Three documents of the demo hold every key together: 0/0 with a default and without, something
+    left out, a block, a warning, a skipped line, a waiver.
+    """
+    waiver = Waiver(gate="under", reason="known", expires="2030-01-31")
+    with as_file(files("ragauge.demo")) as folder, tempfile.TemporaryDirectory() as temporary:
+        gold, trace = folder / "gold.jsonl", folder / "trace.jsonl"
+        first, _, rest = trace.read_text("utf-8").partition("\n")
+        broken, single = Path(temporary) / "broken.jsonl", Path(temporary) / "single.jsonl"
+        broken.write_text(f"not JSON\n{rest}", "utf-8")
+        single.write_text(gold.read_text("utf-8").partition("\n")[0], "utf-8")
+        alone = Path(temporary) / "alone.jsonl"
+        alone.write_text(first, "utf-8")
+        whole = score(gold, trace, profile="all")
+        partial = score(gold, broken, profile="all", on_bad_line="skip")
+        default = score(single, alone, profile="ship")
+    undefined = gate(partial, "precision=0.80,answer.constraints_echoed=0.80")
+    waived = gate(whole, "under=0.05", waivers=[waiver], today=date(2026, 11, 15))
+    return _fields([
+        to_document(whole, waived, full=True),
+        to_document(partial, undefined, full=True),
+        to_document(default, gate(default), full=True),
+    ])  # fmt: skip
+
+
+def ship_fields() -> dict[str, str]:
+    """Each key of the short JSON of the profile `ship` and its type."""
+    profile = registry.profile("ship")
+    with as_file(files("ragauge.demo")) as folder:
+        scores = score(folder / "gold.jsonl", folder / "trace.jsonl", profile="ship")
+    view = View(scores=scores, verdict=gate(scores), profile=profile)
+    return _fields([json.loads(registry.report(profile.reports["json"]).text(view))])
+
+
+def _fields(documents: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    found: dict[str, set[str]] = {}
+    for document in documents:
+        _walk(document, "", found)
+    return {
+        path: _words(kinds)
+        for path, kinds in found.items()
+        # An empty list shows no type; its path is left to the objects that it can hold.
+        if kinds or not any(each.startswith(f"{path}[]") for each in found)
+    }
+
+
+def _walk(value: Any, path: str, found: dict[str, set[str]]) -> None:
+    """Note the type at every path; keys that are data go under one word."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            _walk(inner, f"{path}.{MAPS.get(path, key)}".lstrip("."), found)
+    elif not isinstance(value, list | tuple):
+        found.setdefault(path, set()).add(_kind(value))
+    elif any(isinstance(each, Mapping) for each in value):
+        for inner in value:
+            _walk(inner, f"{path}[]", found)
+    else:
+        found.setdefault(path, set()).update(f"list of {_kind(each)}s" for each in value)
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, str):
+        return "string"
+    return "whole number" if isinstance(value, int) else "number"
+
+
+def _words(kinds: set[str]) -> str:
+    """Types in words, null last; a whole number beside a number is a number."""
+    wider = {each for each in kinds if each.replace("whole ", "") in kinds - {each}}
+    named = sorted(kinds - {"null"} - wider)
+    return " or ".join([*named, "null"] if "null" in kinds else named)

@@ -1,0 +1,1 @@
+"""The registry times the contract: what every component must do, whoever wrote it."""

@@ -1,0 +1,1 @@
+"""What holds for all inputs: small random data sets, drawn the same way on every machine."""

@@ -1,0 +1,68 @@
+"""The order of rows does not matter: not in gold, nor among traces of different slots."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragauge.stats.intervals import POISSON_FROM, WILSON_BELOW
+from tests.properties.datasets import (
+    Data,
+    Row,
+    data_sets,
+    large_data,
+    scored,
+    steady,
+    unordered,
+)
+
+
+def _by_question(rows: list[Row]) -> list[Row]:
+    """One trace a question, for the profile that keeps only the last of each."""
+    return list({row.get("qid"): row for row in rows}.values())
+
+
+@steady(120)
+@given(data=data_sets(unique=True), shuffle=st.randoms(use_true_random=False))
+def test_order_does_not_matter(data: Data, shuffle: random.Random) -> None:
+    """Shuffled gold and shuffled traces give the same metrics, intervals, counts and labels."""
+    moved = Data(
+        shuffle.sample(data.gold, len(data.gold)), shuffle.sample(data.trace, len(data.trace))
+    )
+    assert unordered(scored(moved)) == unordered(scored(data))
+
+
+@steady(60)
+@given(data=data_sets(), shuffle=st.randoms(use_true_random=False))
+def test_order_does_not_matter_where_every_row_counts(data: Data, shuffle: random.Random) -> None:
+    """Under `smoke` that is so of any rows."""
+    moved = Data(
+        shuffle.sample(data.gold, len(data.gold)), shuffle.sample(data.trace, len(data.trace))
+    )
+    assert unordered(scored(moved, profile="smoke")) == unordered(scored(data, profile="smoke"))
+
+
+@steady(60)
+@given(data=data_sets(unique=True), shuffle=st.randoms(use_true_random=False))
+def test_order_does_not_matter_for_one_trace_a_question(data: Data, shuffle: random.Random) -> None:
+    """Under `ship` that is so with one trace a question."""
+    data = Data(data.gold, _by_question(data.trace))
+    moved = Data(
+        shuffle.sample(data.gold, len(data.gold)), shuffle.sample(data.trace, len(data.trace))
+    )
+    assert unordered(scored(moved, profile="ship")) == unordered(scored(data, profile="ship"))
+
+
+@pytest.mark.parametrize("profile", ["all", "smoke"])
+@pytest.mark.parametrize("questions", [WILSON_BELOW + 15, POISSON_FROM + 40])
+def test_order_does_not_matter_to_the_bootstrap(profile: str, questions: int) -> None:
+    """Resampled intervals are the same too, with few questions and with many."""
+    data = large_data(questions, questions)
+    rng = random.Random(7)
+    moved = Data(rng.sample(data.gold, len(data.gold)), rng.sample(data.trace, len(data.trace)))
+    expected = unordered(scored(data, profile=profile, k=5))
+    assert any(each.n >= WILSON_BELOW and each.interval for each in expected["metrics"].values())
+    assert unordered(scored(moved, profile=profile, k=5)) == expected

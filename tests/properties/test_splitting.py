@@ -1,0 +1,115 @@
+"""How the work is cut, and how the rows are written down, changes nothing."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragauge import loading, pipeline, rows, source
+from ragauge.scoring import ScoringPlan
+from tests.properties.datasets import LAYOUTS, Data, data_sets, essence, large_data, scored, steady
+
+PROFILES = ("all", "ship", "smoke")
+profiles = st.sampled_from(PROFILES)
+
+
+def _cut(patch: pytest.MonkeyPatch, range_bytes: int) -> None:
+    """Cut files into ranges of about this many bytes."""
+    plan = partial(source.plan, range_bytes=range_bytes)
+    patch.setattr(pipeline, "plan", plan)
+    patch.setattr(loading, "plan", plan)
+    patch.setattr(pipeline, "RANGE_BYTES", range_bytes)
+
+
+@steady(100)
+@given(
+    data=data_sets(),
+    profile=profiles,
+    layout=st.sampled_from(tuple(LAYOUTS)),
+    range_bytes=st.integers(1, 700),
+)
+def test_ranges_do_not_matter(data: Data, profile: str, layout: str, range_bytes: int) -> None:
+    """Any size of ranges gives the same scores, lines included."""
+    expected = essence(scored(data, profile=profile))
+    with pytest.MonkeyPatch.context() as patch:
+        _cut(patch, range_bytes)
+        assert essence(scored(data, profile=profile, layout=layout)) == expected
+
+
+@steady(60)
+@given(data=data_sets(), profile=profiles, chunk=st.integers(1, 6))
+def test_chunks_do_not_matter(data: Data, profile: str, chunk: int) -> None:
+    """Any number of rows that are decoded together gives the same scores."""
+    expected = essence(scored(data, profile=profile))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows, "_CHUNK", chunk)
+        assert essence(scored(data, profile=profile)) == expected
+
+
+@steady(60)
+@given(data=data_sets(), profile=profiles, batch=st.integers(1, 6), range_bytes=st.integers(1, 500))
+def test_batches_do_not_matter(data: Data, profile: str, batch: int, range_bytes: int) -> None:
+    """Any number of records that are added up together gives the same scores."""
+    expected = essence(scored(data, profile=profile))
+    with pytest.MonkeyPatch.context() as patch:
+        _cut(patch, range_bytes)
+        patch.setattr(pipeline, "ScoringPlan", partial(ScoringPlan, batch_records=batch))
+        assert essence(scored(data, profile=profile)) == expected
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("profile", PROFILES)
+def test_layouts_do_not_matter(layout: str, profile: str) -> None:
+    """Lines, an array, gzip, CRLF and a byte order mark are the same rows."""
+    data = large_data(3, 40)
+    plain = scored(data, profile=profile, k=2)
+    assert essence(scored(data, profile=profile, k=2, layout=layout)) == essence(plain)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("layout", ["lines", "array", "gzip"])
+def test_workers_do_not_matter(profile: str, layout: str) -> None:
+    """One process or two give the same scores."""
+    data = large_data(5, 60)
+    random.Random(5).shuffle(data.trace)
+    data.trace.extend(data.trace[::3])
+    expected = essence(scored(data, profile=profile, k=3, workers=1))
+    with pytest.MonkeyPatch.context() as patch:
+        _cut(patch, 2_000)
+        found = scored(data, profile=profile, k=3, workers=2, layout=layout)
+    assert essence(found) == expected
+
+
+def test_two_workers_are_really_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above would say nothing if the file were too small for a second process."""
+    from ragauge.engines import pool
+
+    started: list[int] = []
+    begin = pool.Pool.__init__
+
+    def counted(self: pool.Pool, workers: int) -> None:
+        started.append(workers)
+        begin(self, workers)
+
+    monkeypatch.setattr(pool.Pool, "__init__", counted)
+    _cut(monkeypatch, 2_000)
+    scored(large_data(5, 60), workers=2)
+    assert started == [2]
+
+
+@pytest.mark.parametrize("range_bytes", [1, 1_000, 1 << 20])
+def test_bad_lines_keep_their_numbers(range_bytes: int) -> None:
+    """Skipped lines are counted and named by line, however the file is cut."""
+    data = large_data(9, 30)
+    data.trace[4] = {"qid": 4.5}
+    data.trace[11] = {"qid": "q1", "retrieved_ids": "p1"}
+    with pytest.MonkeyPatch.context() as patch:
+        _cut(patch, range_bytes)
+        scores = scored(data, on_bad_line="skip", intervals=False)
+    assert scores.tally.trace_skipped == 2
+    places = [int(line.partition("trace:")[2].split()[0]) for line in scores.skipped]
+    assert places == [5, 12]
