@@ -68,7 +68,8 @@ class Totals:
                 np.add.at(self.sums[i], batch.question[inside], units)
         assert self.correct.value is not None
         correct = np.asarray(self.correct.value(batch, 0), np.bool_)
-        labels = label_records(batch, correct, missing)
+        grounded = self.correct.id == "answer.grounded_precision"
+        labels = label_records(batch, correct, missing, grounded=grounded)
         cells = labels.astype(np.int64) * questions + batch.question
         self.labels += np.bincount(cells, minlength=self.labels.size).reshape(self.labels.shape)
         # Positions are below 2**56; the earliest of the worst wins.
@@ -167,7 +168,7 @@ class Totals:
             if each.metric.binary and n < WILSON_BELOW:
                 shares = tops[i][inside] / bottoms[i][inside]
                 value = exact.mean(shares) if unit == "question" else None
-                rate = tops[i].sum() / bottoms[i].sum() if value is None else value
+                rate = float(tops[i].sum() / bottoms[i].sum()) if value is None else value
                 ranges[i] = wilson(rate * n, n)
             else:
                 large.append(i)

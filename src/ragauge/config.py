@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -51,14 +50,12 @@ def load_config(path: Path) -> Config:
         ) from error
     try:
         config = msgspec.convert(table, Config)
-        for waiver in config.waivers:
-            date.fromisoformat(waiver.expires)
-    except (msgspec.ValidationError, ValueError) as error:
+    except msgspec.ValidationError as error:
         raise RagaugeError.of(
             "bad-config",
             f"{error}",
             hint="keys: gold, trace, profile, dialect, k, metrics, [gates], [[waivers]] with "
-            "gate, reason and expires (a date in quotes, YYYY-MM-DD), [refusal] patterns",
+            "gate, reason and expires (a date, YYYY-MM-DD), [refusal] patterns",
             place=Place(name),
         ) from error
     base = path.parent
@@ -76,6 +73,10 @@ def load_gates(path: Path) -> dict[str, Any]:
     name = str(path)
     try:
         table = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise RagaugeError.of(
+            "file-not-found", f"there is no gates file `{name}`", hint="check the path"
+        ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise RagaugeError.of(
             "bad-config", f"{error}", hint="a gates file is TOML", place=Place(name)

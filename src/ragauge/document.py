@@ -147,9 +147,12 @@ def from_document(data: bytes, name: str) -> Scores:
     try:
         document = msgspec.json.decode(data, type=_Document)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        short = b'"under_refusal"' in data and b'"schema"' not in data
         raise RagaugeError.of(
             "bad-scores",
-            f"`{name}` is not a scores file: {error}",
+            f"`{name}` is the short JSON of the profile ship, which has no n"
+            if short
+            else f"`{name}` is not a scores file: {error}",
             hint="save one with `ragauge score ... --full -o scores.json`",
             place=Place(name),
         ) from error

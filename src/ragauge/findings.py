@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ragauge.model.gold import GoldItem
 from ragauge.model.metric import Tally
 from ragauge.model.profile import JoinRules
 
@@ -33,6 +34,19 @@ def findings(
         (skipped, "bad line", "skipped"),
     ]
     return [f"{n} {noun if n == 1 else noun + 's'} {what}" for n, noun, what in said if n]
+
+
+def gold_findings(items: Sequence[GoldItem]) -> list[str]:
+    """Sentences about gold items that can hardly be meant as they are."""
+    unread = sorted({name for item in items for name in item.extra})
+    bare = [item.qid for item in items if item.expect == "answer" and not item.relevant]
+    said = []
+    if unread:
+        said.append(f"fields of the gold set that nothing reads: {_some(unread)}")
+    if bare:
+        noun = "item" if len(bare) == 1 else "items"
+        said.append(f"{len(bare)} answerable gold {noun} without evidence: {_some(bare)}")
+    return said
 
 
 def _some(names: Sequence[str], most: int = 5) -> str:

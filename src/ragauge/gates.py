@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from ragauge import registry
-from ragauge.errors import CODES, ExitCode, RagaugeError
+from ragauge.errors import CODES, ExitCode, Place, RagaugeError
 from ragauge.model.aggregate import MetricResult, Scores
 from ragauge.model.metric import Better
 from ragauge.model.profile import Profile
@@ -102,7 +102,16 @@ def _bad(item: str, hint: str) -> RagaugeError:
 
 
 def _gate(name: str, demand: str, profile: Profile, k: Sequence[int], *, origin: str) -> Gate:
-    base, at, cut = profile.aliases.get(name, name).partition("@")
+    try:
+        return _read_gate(name, demand, profile, k, origin=origin)
+    except RagaugeError as error:
+        problem = error.problems[0]
+        place = None if origin == "--gates" else Place(origin)
+        raise RagaugeError([msgspec.structs.replace(problem, place=place)]) from error
+
+
+def _read_gate(name: str, demand: str, profile: Profile, k: Sequence[int], *, origin: str) -> Gate:
+    base, at, cut = _meant(name, profile).partition("@")
     if base not in registry.metrics():
         raise registry.unknown_name("metric", name, [*registry.metrics(), *profile.aliases])
     metric = registry.metrics()[base]
@@ -135,6 +144,14 @@ def _gate(name: str, demand: str, profile: Profile, k: Sequence[int], *, origin:
     )
 
 
+def _meant(name: str, profile: Profile) -> str:
+    """The metric that a gate's name means: `recall@5` is the short name `recall@k` at 5."""
+    short, at, cut = name.partition("@")
+    if name not in profile.aliases and f"{short}@k" in profile.aliases and at:
+        return f"{profile.aliases[f'{short}@k']}@{cut}"
+    return profile.aliases.get(name, name)
+
+
 def judge(
     scores: Scores,
     gates: Sequence[Gate],
@@ -149,6 +166,7 @@ def judge(
     `source_rules` is for profiles that follow a source: 0/0 takes the source's default, and
     errored traces count as answers.
     """
+    _refuse_stray(waivers, gates)
     results = [_with_waiver(_one(scores, gate), waivers, today) for gate in gates]
     blocks = _blocks(scores, tolerance, source_rules=source_rules) if gates else []
     if not scores.measured:
@@ -184,9 +202,13 @@ def _one(scores: Scores, gate: Gate) -> GateResult:
     # The comparison is made on the values themselves: a margin of -1e-17 may only be rounding.
     met = deciding >= gate.threshold if gate.better == "higher" else deciding <= gate.threshold
     status: Status = "pass" if met else "fail"
+    reason = None
+    if gate.policy == "interval":
+        side = "lower" if gate.better == "higher" else "upper"
+        reason = f"judged by the {side} bound {deciding:.4f}"
     if gate.review is not None and gate.review[0] <= deciding <= gate.review[1]:
         status = "review"
-    reason = None
+        reason = f"in the review band {gate.review[0]:g} to {gate.review[1]:g}"
     if result.value is None:
         reason = f"0/0 ({result.reason}): the source counts it as {value:g}"
     return GateResult(
@@ -214,13 +236,24 @@ def _undefined(gate: Gate, n: int, reason: str) -> GateResult:
     )  # fmt: skip
 
 
+def _refuse_stray(waivers: Sequence[Waiver], gates: Sequence[Gate]) -> None:
+    known = {name for gate in gates for name in (gate.name, gate.metric)}
+    for waiver in waivers:
+        if waiver.gate not in known:
+            raise RagaugeError.of(
+                "bad-config",
+                f"a waiver names `{waiver.gate}`, and there is no such gate",
+                hint=f"gates: {', '.join(gate.name for gate in gates) or 'none'}",
+            )
+
+
 def _with_waiver(result: GateResult, waivers: Sequence[Waiver], today: date | None) -> GateResult:
     if result.status in ("pass", "review"):
         return result
     for waiver in waivers:
         if waiver.gate not in (result.gate.name, result.gate.metric):
             continue
-        if today is not None and today <= date.fromisoformat(waiver.expires):
+        if today is not None and today <= waiver.expires:
             note = f"waived until {waiver.expires}: {waiver.reason}"
             return msgspec.structs.replace(result, waived=note)
         note = f"the waiver expired on {waiver.expires}"
@@ -232,8 +265,10 @@ def _blocks(scores: Scores, tolerance: Tolerance, *, source_rules: bool) -> list
     tally = scores.tally
     blocks = []
     if tally.missing and not tolerance.missing:
-        noun = "gold item has" if tally.missing == 1 else "gold items have"
-        blocks.append(Block("missing-traces", f"{tally.missing} of {tally.gold} {noun} no trace"))
+        verb = "has" if tally.missing == 1 else "have"
+        blocks.append(
+            Block("missing-traces", f"{tally.missing} of {tally.gold} gold items {verb} no trace")
+        )
     if tally.errored and not source_rules and not tolerance.errored:
         noun = "trace carries" if tally.errored == 1 else "traces carry"
         blocks.append(Block("errored-traces", f"{tally.errored} {noun} an error"))

@@ -11,12 +11,14 @@ from ragauge.model.labels import LABELS
 _CODE = {label: code for code, label in enumerate(LABELS)}
 
 
-def label_records(batch: Batch, correct: Bools, missing: Bools) -> NDArray[np.uint8]:
+def label_records(
+    batch: Batch, correct: Bools, missing: Bools, *, grounded: bool
+) -> NDArray[np.uint8]:
     """The label of each record, as its place in LABELS.
 
     `correct` is the value of the profile's precision metric. `missing` are the records that stand
     for no trace; a profile that follows its source scores them as empty answers, but the label
-    says what they are.
+    says what they are. `grounded`: citing nothing is a hit where there is no evidence.
     """
     answerable, refusable = batch.answerable, batch.refusable
     answered, refused = batch.answered, batch.refused
@@ -25,9 +27,12 @@ def label_records(batch: Batch, correct: Bools, missing: Bools) -> NDArray[np.ui
     labels[~batch.has_answer] = _CODE["NO_ANSWER"]
     labels[answerable & refused] = _CODE["OVER_REFUSAL"]
     labels[refusable & refused] = _CODE["REFUSAL_OK"]
-    labels[creditable & ~batch.hit] = _CODE["ANS_NO_HIT"]
-    labels[creditable & batch.hit & ~batch.in_context] = _CODE["OUT_OF_SCOPE"]
-    labels[creditable & batch.hit & batch.in_context] = _CODE["CLAIM_MISSING"]
+    hit = batch.hit
+    if grounded:
+        hit = hit | ((batch.relevant_count == 0) & ~batch.cited)
+    labels[creditable & ~hit] = _CODE["ANS_NO_HIT"]
+    labels[creditable & hit & ~batch.in_context] = _CODE["OUT_OF_SCOPE"]
+    labels[creditable & hit & batch.in_context] = _CODE["CLAIM_MISSING"]
     labels[creditable & correct] = _CODE["OK"]
     labels[refusable & answered] = _CODE["HALLUCINATION"]
     labels[batch.errored] = _CODE["ERRORED"]

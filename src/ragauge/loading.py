@@ -134,9 +134,13 @@ def sniff(source: Source) -> set[str]:
 
 
 def detect(gold_names: set[str], trace_names: set[str]) -> tuple[Dialect, str | None]:
-    """The dialect that the field names speak of, and a note if the two files disagree."""
-    gold = _best(gold_names, [(d, d.gold_marks) for d in registry.dialects().values()])
-    trace = _best(trace_names, [(d, d.trace_marks) for d in registry.dialects().values()])
+    """The dialect that the field names speak of, and a note where they leave doubt."""
+    known = registry.dialects().values()
+    gold = _best(gold_names, [(each, each.gold_marks) for each in known])
+    trace = _best(trace_names, [(each, each.trace_marks) for each in known])
+    if gold is None and trace is None:
+        note = "no dialect was recognised by its field names: read by any spelling, under `all`"
+        return registry.dialect("native"), note if gold_names or trace_names else None
     if gold is None or trace is None or gold.name == trace.name:
         return gold or trace or registry.dialect("native"), None
     note = (
@@ -144,6 +148,20 @@ def detect(gold_names: set[str], trace_names: set[str]) -> tuple[Dialect, str | 
         "both are read by any spelling, under the profile `all`"
     )
     return registry.dialect("native"), note
+
+
+def refuse_swapped(gold_names: set[str], trace_names: set[str], gold: str, trace: str) -> None:
+    """Raise if the gold file has the marks of traces, and the trace file those of gold."""
+    known = registry.dialects().values()
+    gold_marks = frozenset[str]().union(*(each.gold_marks for each in known))
+    trace_marks = frozenset[str]().union(*(each.trace_marks for each in known))
+    swapped = gold_names & trace_marks and trace_names & gold_marks
+    if swapped and not gold_names & gold_marks and not trace_names & trace_marks:
+        raise RagaugeError.of(
+            "usage",
+            f"`{gold}` looks like a trace file, and `{trace}` like a gold set",
+            hint="the gold set comes first",
+        )
 
 
 def _best(names: set[str], marks: Sequence[tuple[Dialect, frozenset[str]]]) -> Dialect | None:

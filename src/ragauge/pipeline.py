@@ -7,16 +7,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import date
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 
 from ragauge import gates as gating
 from ragauge import registry
+from ragauge.choosing import Choice, choose, cutoffs
 from ragauge.document import from_document
 from ragauge.errors import Problem, RagaugeError
-from ragauge.loading import Loaded, detect, load_gold_rows, load_trace_rows, sniff
+from ragauge.findings import gold_findings
+from ragauge.loading import Loaded, load_gold_rows, load_trace_rows
 from ragauge.model.aggregate import Scores
-from ragauge.model.dialect import Dialect
 from ragauge.model.gold import GoldItem, GoldSet
 from ragauge.model.profile import Profile
 from ragauge.model.trace import Trace, TraceSet
@@ -33,19 +35,10 @@ Engine = Callable[[Job, Sequence[Range]], Iterator[Partial]]
 GateMaker = Callable[[Profile, Sequence[int]], Sequence[Gate]]
 
 
-class Choice(Struct, frozen=True, kw_only=True):
-    """The dialect and profile of a run, and whether the dialect's own names win."""
-
-    dialect: Dialect
-    profile: Profile
-    own: bool
-    note: str | None = None
-
-
 def load_gold(path: PathLike, *, dialect: str = "auto") -> GoldSet:
     """Read a gold set. Any bad row is an error that names all bad rows (up to 20)."""
     with opened(path) as source:
-        choice = _choose(dialect, None, sniff(source), set())
+        choice = choose(dialect, None, gold=source)
         loaded = load_gold_rows(source, Reader(choice.dialect, own=choice.own))
         loaded.stop_on_problems()
         return GoldSet(
@@ -57,7 +50,7 @@ def load_gold(path: PathLike, *, dialect: str = "auto") -> GoldSet:
 def load_traces(path: PathLike, *, dialect: str = "auto") -> TraceSet:
     """Read a trace file into memory. To score a large file, give `score` its path instead."""
     with opened(path) as source:
-        choice = _choose(dialect, None, set(), sniff(source))
+        choice = choose(dialect, None, trace=source)
         loaded = load_trace_rows(source, Reader(choice.dialect, own=choice.own))
         loaded.stop_on_problems()
         return TraceSet(
@@ -75,8 +68,8 @@ def score(
     k: Sequence[int] | int | None = None,
     metrics: Sequence[str] = (),
     gates: Sequence[Gate] | GateMaker = (),
-    missing: str = "count",
-    on_bad_line: str = "stop",
+    missing: Literal["count", "exclude"] = "count",
+    on_bad_line: Literal["stop", "skip"] = "stop",
     refusal_patterns: Sequence[str] = (),
     workers: int | None = None,
     intervals: bool = True,
@@ -89,18 +82,15 @@ def score(
     `count_repeats` looks for ids that stand twice among the hits of a trace, which takes time. The
     result does not depend on `workers`.
     """
+    _one_of("missing", missing, ("count", "exclude"))
+    _one_of("on_bad_line", on_bad_line, ("stop", "skip"))
     with ExitStack() as stack:
         gold_source = _source(stack, gold)
         trace_source = _source(stack, traces)
-        choice = _choose(
-            dialect,
-            profile,
-            sniff(gold_source) if gold_source is not None else set(),
-            sniff(trace_source) if trace_source is not None else set(),
-            loaded=[
-                each.dialect for each in (gold, traces) if isinstance(each, GoldSet | TraceSet)
-            ],
-        )
+        loaded_as = [
+            each.dialect for each in (gold, traces) if isinstance(each, GoldSet | TraceSet)
+        ]
+        choice = choose(dialect, profile, gold=gold_source, trace=trace_source, loaded=loaded_as)
         engine = _engine(stack, trace_source, workers) if trace_source is not None else None
         ks = cutoffs(k, choice.profile)
         skip = on_bad_line == "skip"
@@ -156,7 +146,8 @@ def gate(
     """Judge scores (or a saved scores file) by gates.
 
     `gates` may be text (`"precision=0.80,refusal.over<=0.1"`), a table as in `ragauge.toml`, or
-    Gate values; they go on top of the gates of the scores' profile.
+    Gate values, which stand alone; text and tables go on top of the gates of the scores' profile.
+    Waivers are judged on `today`, by the clock if it is not given.
     """
     if not isinstance(scores, Scores):
         scores = load_scores(scores)
@@ -176,7 +167,7 @@ def gate(
             missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty
         ),
         waivers=waivers,
-        today=today,
+        today=date.today() if waivers and today is None else today,
     )
 
 
@@ -210,12 +201,7 @@ def validate(
     with ExitStack() as stack:
         gold_source = _source(stack, gold)
         trace_source = _source(stack, trace)
-        choice = _choose(
-            dialect,
-            profile,
-            sniff(gold_source) if gold_source is not None else set(),
-            sniff(trace_source) if trace_source is not None else set(),
-        )
+        choice = choose(dialect, profile, gold=gold_source, trace=trace_source)
         reader = Reader(choice.dialect, own=choice.own)
         checks: list[FileCheck] = []
         findings = [choice.note] if choice.note else []
@@ -240,10 +226,8 @@ def validate(
             found = run.problems_found()
             checks.append(_check(trace_source, "traces", run.traces, choice, found))
             if items:
-                scores = run.finish()
-                known = {f"{source.name}: {note}" for source in (gold_source, trace_source)
-                         if source is not None for note in source.notes}  # fmt: skip
-                findings += [each for each in scores.warnings if each not in known]
+                findings += run.together()
+        findings += gold_findings(items)
         return Checks(files=tuple(checks), findings=tuple(findings))
 
 
@@ -265,45 +249,12 @@ def profile_gates(profile: Profile, k: Sequence[int]) -> list[Gate]:
     return gating.parse_table(profile.gates, profile, k, origin=f"profile {profile.name}")
 
 
-def _choose(
-    dialect: str,
-    profile: str | None,
-    gold_names: set[str],
-    trace_names: set[str],
-    *,
-    loaded: Sequence[str] = (),
-) -> Choice:
-    """Decide on dialect and profile: what is given wins, then what the files look like."""
-    if profile is not None:
-        chosen = registry.profile(profile)
-        if dialect != "auto":
-            return Choice(dialect=registry.dialect(dialect), profile=chosen, own=True)
-        return Choice(
-            dialect=registry.dialect(chosen.dialect), profile=chosen, own=chosen.follows_source
-        )
-    if dialect != "auto":
-        forced = registry.dialect(dialect)
-        return Choice(dialect=forced, profile=registry.profile(forced.profile), own=True)
-    if loaded and len(set(loaded)) == 1 and not gold_names and not trace_names:
-        found, note = registry.dialect(loaded[0]), None
-    else:
-        found, note = detect(gold_names, trace_names)
-    return Choice(dialect=found, profile=registry.profile(found.profile), own=True, note=note)
-
-
-def cutoffs(k: Sequence[int] | int | None, profile: Profile) -> tuple[int, ...]:
-    """The cut-offs of a run: those given, or the profile's own."""
-    ks = profile.k if k is None else (k,) if isinstance(k, int) else tuple(k)
-    if not ks or any(not isinstance(each, int) or each < 1 for each in ks):
+def _one_of(name: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
         raise RagaugeError.of(
-            "usage", f"k must be whole numbers from 1, got {list(ks)}", hint="for example --k 5"
-        )
-    if len(profile.k) == 1 and len(ks) != 1:
-        raise RagaugeError.of(
-            "usage", f"the profile {profile.name} takes one k, got {len(ks)}",
-            hint="give one, or use --profile all",
+            "usage", f"{name} must be one of {', '.join(known)}, got {value!r}",
+            hint="check the spelling",
         )  # fmt: skip
-    return tuple(dict.fromkeys(ks))
 
 
 def _source(stack: ExitStack, given: object) -> Source | None:

@@ -92,6 +92,8 @@ def _json_hint(data: bytes) -> str:
         return "NaN and Infinity are not JSON: write null"
     if body in (b"{", b"}", b"[", b"]") or body.endswith((b",", b"{", b"[")):
         return "write each object on one line, or the whole file as one JSON array"
+    if body.endswith((b",}", b",]", b", }", b", ]")):
+        return "remove the comma before the closing bracket"
     if body.startswith(b"{'"):
         return "JSON strings take double quotes"
     if not body.startswith(b"{"):

@@ -42,7 +42,8 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> RagaugeError:
 
     names = sorted(known)
     near = difflib.get_close_matches(name, names, 1)
-    hint = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(names)}"
+    listed = ", ".join(names) if len(names) <= 12 else "see `ragauge metrics`"
+    hint = f"did you mean `{near[0]}`?" if near else f"known: {listed}"
     code = "unknown-metric" if kind == "metric" else "unknown-name"
     return RagaugeError.of(code, f"there is no {kind} `{name}`", hint=hint)
 

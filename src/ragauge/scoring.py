@@ -149,6 +149,11 @@ class Run:
         """What was wrong with the traces, with its lines."""
         return Loaded([], self._located(), self.problem_count)
 
+    def together(self) -> list[str]:
+        """What gold and traces say of each other, once all traces are in."""
+        tally = msgspec.structs.replace(self.finish().tally, gold_skipped=0, trace_skipped=0)
+        return self._findings(tally, self._first_lines())
+
     def _located(self) -> list[Problem]:
         first = self._first_lines()
         located = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ragauge.errors import ExitCode
 from ragauge.model.aggregate import MetricResult, QuestionResult, Scores
 from ragauge.model.labels import GOOD, LABELS
 from ragauge.model.verdict import GateResult, Verdict
@@ -28,7 +29,7 @@ def metric_note(result: MetricResult) -> str:
     """Why a value is undefined, or what was left out of it."""
     if result.value is None:
         default = "" if result.default is None else f"; the source prints {result.default:g}"
-        return f"0/0: {result.reason}{default}"
+        return f"0/0: all {result.reason}{default}"
     return ", ".join(f"{count} {reason}" for reason, count in result.excluded.items())
 
 
@@ -43,8 +44,34 @@ def demand(result: GateResult) -> str:
 
 
 def margin(result: GateResult) -> str:
-    """How far the value is on the good side, with its sign."""
-    return "-" if result.margin is None else f"{result.margin + 0.0:+.4f}"
+    """How far the value is on the good side, with its sign; never a zero that is none."""
+    if result.margin is None:
+        return "-"
+    if result.margin and abs(result.margin) < 0.00005:
+        return f"{result.margin:+.0e}"
+    return f"{result.margin + 0.0:+.4f}"
+
+
+def count(n: int, noun: str) -> str:
+    """A number with its noun."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def opening(scores: Scores) -> str:
+    """What was scored, in one line."""
+    return (
+        f"profile {scores.profile}, {count(scores.tally.gold, 'question')}, "
+        f"{count(scores.tally.scored, 'trace')} scored"
+    )
+
+
+def origins(verdict: Verdict) -> list[str]:
+    """Where gates come from that are not the profile's own."""
+    found: dict[str, list[str]] = {}
+    for result in verdict.gates:
+        if not result.gate.origin.startswith("profile "):
+            found.setdefault(result.gate.origin, []).append(result.gate.name)
+    return [f"from {origin}: {', '.join(names)}" for origin, names in found.items()]
 
 
 def gate_note(result: GateResult) -> str:
@@ -56,19 +83,21 @@ def headline(verdict: Verdict) -> str:
     """The verdict in one line."""
     if not verdict.gates and not verdict.blocks:
         return "no gates: nothing was decided"
-    parts = [VERDICTS[verdict.status]]
-    failed = [
-        gate_name(each) for each in verdict.gates if each.status == "fail" and not each.waived
+    if verdict.exit_code == ExitCode.NOTHING_MEASURED:
+        return f"NOTHING MEASURED: {verdict.blocks[0].message}"
+    open_gates = [each for each in verdict.gates if not each.waived]
+    failed = [gate_name(each) for each in open_gates if each.status == "fail"]
+    reasons = [block.message for block in verdict.blocks]
+    reasons += [
+        f"{gate_name(each)}: {each.reason}" for each in open_gates if each.status == "not-evaluable"
     ]
-    if failed:
-        parts.append(f"failed: {', '.join(failed)}")
-    parts += [block.message for block in verdict.blocks]
-    parts += [
-        f"{gate_name(each)}: {each.reason}"
-        for each in verdict.gates
-        if each.status == "not-evaluable" and not each.waived
-    ]
-    return " - ".join(parts)
+    if not reasons:
+        reasons = failed or [gate_name(each) for each in open_gates if each.status == "review"]
+    elif failed:
+        reasons.append(f"failed: {', '.join(failed)}")
+        return f"{VERDICTS[verdict.status]}: {'; '.join(reasons)}"
+    joint = "; " if verdict.status == "not-evaluable" else ", "
+    return f"{VERDICTS[verdict.status]}: {joint.join(reasons)}" if reasons else "PASS"
 
 
 def to_look_at(scores: Scores, most: int) -> list[QuestionResult]:

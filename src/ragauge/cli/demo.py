@@ -44,7 +44,7 @@ def COMMAND(write: str | None, force: bool) -> int:  # noqa: N802
     culprits = [each for each in scores.questions if each.label == "HALLUCINATION"]
     for result in failed:
         click.echo(
-            f"The gate {wording.gate_name(result)} failed: {wording.number(result.value)} is not "
+            f"The gate `{wording.gate_name(result)}` failed: {wording.number(result.value)} is not "
             f"{wording.demand(result)} (n = {result.n})."
         )
     if culprits:

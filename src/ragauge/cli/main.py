@@ -68,6 +68,9 @@ def run(arguments: list[str]) -> int:
     except click.exceptions.Exit as stop:
         return int(stop.exit_code)
     except click.UsageError as error:
+        if not arguments:
+            click.echo(root.get_help(click.Context(root, info_name="ragauge")))
+            return int(ExitCode.USAGE)
         context = f"ragauge {error.ctx.info_name}" if error.ctx and error.ctx.parent else "ragauge"
         _say(f"error[usage]: {error.format_message()}\n  hint: `{context} --help` shows the usage")
         return int(ExitCode.USAGE)

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 @click.command("metrics", short_help="List the metrics, or explain one.")
 @click.argument("name", required=False, metavar="[ID]")
-@click.option("--format", "format_name", type=click.Choice(["table", "json"]), default="table")
+@click.option(
+    "--format", "format_name", type=click.Choice(["table", "json"]), default="table",
+    show_default=True, help="What is printed.",
+)  # fmt: skip
 def COMMAND(name: str | None, format_name: str) -> int:  # noqa: N802
     """List all metrics, or explain one with its formula and a worked example."""
     from ragauge import registry
@@ -27,13 +30,15 @@ def COMMAND(name: str | None, format_name: str) -> int:  # noqa: N802
         )
         return 0
     base = name.partition("@")[0]
+    aliases = (name, base, f"{base}@k")
     short = {
-        profile.name: profile.aliases[base]
+        profile.name: profile.aliases[alias]
         for profile in registry.profiles().values()
-        if base not in known and base in profile.aliases
+        for alias in aliases
+        if base not in known and alias in profile.aliases
     }
     for profile_name, meant in short.items():
-        click.echo(f"in the profile {profile_name}, {base} is short for {meant}", err=True)
+        click.echo(f"in the profile {profile_name}, {name} is short for {meant}", err=True)
     chosen = dict.fromkeys(short.values() if short else [base])
     if not chosen.keys() <= known.keys():
         raise registry.unknown_name("metric", name, known)
@@ -103,7 +108,11 @@ def explain(metric: Metric) -> str:
         block("formula", metric.formula),
         block("over", f"{metric.over.name}: {metric.over.meaning}"),
         block("left out", f"by name and counted: {reasons}"),
-        block("0/0", "null with a reason; a gate on it is not evaluable"),
+        block(
+            "0/0",
+            "null with a reason, and a gate on it is not evaluable; where a profile follows a "
+            "source, its gates judge what the source prints",
+        ),
         block("source", metric.source),
     ]
     if metric.elsewhere:

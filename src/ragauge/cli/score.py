@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -88,7 +89,7 @@ def COMMAND(  # noqa: N802
     files: tuple[str, ...], gold: str | None, trace: str | None, profile: str | None,
     dialect: str | None, ks: str | None, names: str | None, gates: str | None,
     config_path: str | None, as_of: str | None, format_name: str, outputs: tuple[str, ...],
-    full: bool, missing: str, on_bad_line: str, allow_missing: bool, allow_errored: bool,
+    full: bool, missing: Literal["count", "exclude"], on_bad_line: Literal["stop", "skip"], allow_missing: bool, allow_errored: bool,
     allow_skipped: bool, allow_empty: bool, workers: int | None,
 ) -> int:  # fmt: skip
     """Score traces against a gold set, and decide by the gates of the profile.
@@ -96,6 +97,7 @@ def COMMAND(  # noqa: N802
     GOLD and TRACE may be given by position or by option, or come from ragauge.toml.
     """
     from ragauge import pipeline, registry
+    from ragauge.errors import RagaugeError
     from ragauge.gates import Tolerance, judge
     from ragauge.model.report import View
 
@@ -104,6 +106,11 @@ def COMMAND(  # noqa: N802
     config = read_config(config_path)
     gold = _one("gold", "--gold", gold, files[0] if files else None, config.gold)
     trace = _one("trace", "--trace", trace, files[1] if len(files) > 1 else None, config.trace)
+    if trace == config.trace and not Path(trace).exists():
+        raise RagaugeError.of(
+            "file-not-found", f"there is no file `{trace}`, which ragauge.toml names",
+            hint="your pipeline writes it: one line a question of the gold set",
+        )  # fmt: skip
     if gold == trace == "-":
         raise click.UsageError("only one of gold and trace can be standard input")
     anyone = registry.profile("all")

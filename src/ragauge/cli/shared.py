@@ -165,7 +165,7 @@ def talk(view: View, format_name: str) -> None:
         if result.status != "pass":
             note = wording.gate_note(result)
             click.echo(
-                f"gate {wording.gate_name(result)}: {wording.number(result.value)} "
+                f"gate `{wording.gate_name(result)}`: {wording.number(result.value)} "
                 f"{wording.demand(result)} (n = {result.n}): {result.status}"
                 + (f" - {note}" if note else ""),
                 err=True,

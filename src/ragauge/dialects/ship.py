@@ -1,11 +1,11 @@
-"""The files of seeds 003 and 004: `gold.jsonl`, and traces with `answer_json`."""
+"""The files of the WFGY eval page: `gold.jsonl`, and traces with `answer_json`."""
 
 from ragauge.model.dialect import Dialect
 
 DIALECT = Dialect(
     name="ship",
     title="gold.jsonl with gold_citations, trace.jsonl with retrieved_ids and answer_json",
-    source="seeds 003, 004",
+    source="WFGY eval page",
     profile="ship",
     gold_marks=frozenset({"gold_claim_substr", "gold_citations"}),
     trace_marks=frozenset({"answer_json", "retrieved_ids"}),

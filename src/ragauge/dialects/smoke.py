@@ -1,11 +1,11 @@
-"""The files of seed 001: `qaset.json`, and traces with the answer as text."""
+"""The files of the WFGY example 08: `qaset.json`, and traces with the answer as text."""
 
 from ragauge.model.dialect import Dialect
 
 DIALECT = Dialect(
     name="smoke",
     title="qaset.json with gold_ids, trace.jsonl with the answer as text, joined by the question",
-    source="seed 001",
+    source="WFGY example 08",
     profile="smoke",
     gold_marks=frozenset({"gold_ids", "gold_claim"}),
     trace_marks=frozenset({"chunks", "ok"}),

@@ -25,7 +25,7 @@ METRICS = (
         formula="1 if the item is answerable and C ∩ G ≠ ∅, else 0",
         over=ANSWERED,
         better="higher",
-        source="seed 001 (answer precision)",
+        source="WFGY example 08 (answer precision)",
         value=lambda b, k: b.answerable & b.hit,
         elsewhere="ragas and deepeval ask a model whether the answer is right; here a citation "
         "of known evidence decides. An answer to an unanswerable question is wrong whatever it "
@@ -46,7 +46,7 @@ METRICS = (
         "scope (C ⊆ hits and C ∩ G ≠ ∅, or both empty), else 0",
         over=ANSWERED,
         better="higher",
-        source="seed 003 (Precision, answered)",
+        source="WFGY eval page (Precision, answered)",
         value=lambda b, k: b.creditable & b.contained & b.hit_in_scope,
         elsewhere="The claim is contained if any gold substring of at least 5 characters appears "
         "in it, ignoring case; an empty list of substrings is contained, an absent one is not.",
@@ -64,7 +64,7 @@ METRICS = (
         formula="1 if answered and a gold claim appears in what was said, else 0",
         over=ANSWERABLE_WITH_CLAIMS,
         better="higher",
-        source="seed 001 (claim containment)",
+        source="WFGY example 08 (claim containment)",
         value=lambda b, k: b.answered & b.contained,
         elsewhere="`gold_claim` is cut into phrases of at least 5 letters, digits, hyphens and "
         "blanks, any of which is enough; `gold_claim_substr` is taken whole.",
@@ -83,7 +83,7 @@ METRICS = (
         formula="1 if there is a citations list (be it empty) or a refusal, else 0",
         over=WITH_ANSWER,
         better="higher",
-        source="seed 001 (schema compliance)",
+        source="WFGY example 08 (schema compliance)",
         value=lambda b, k: b.listed | b.refused,
         example=Example(
             gold=_GOLD,
@@ -98,7 +98,7 @@ METRICS = (
         formula="1 if each constraint equals an element of constraints_echo after strip, else 0",
         over=WITH_ECHO,
         better="higher",
-        source="seed 003 (constraints)",
+        source="WFGY eval page (constraints)",
         value=lambda b, k: b.echoed,
         example=Example(
             gold={**_GOLD, "constraints": ["X rejects null keys.", "Keys are strings."]},

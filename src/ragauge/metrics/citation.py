@@ -13,10 +13,10 @@ METRICS = (
         "empty), else 0",
         over=ANSWERED,
         better="higher",
-        source="seed 003 (CHR)",
+        source="WFGY eval page (CHR)",
         value=lambda b, k: b.hit_in_scope,
-        elsewhere="Seed 001 means by CHR a hit among the answerable questions, whether or not "
-        "the cited id was retrieved: that is citation.hit_rate_answerable.",
+        elsewhere="WFGY example 08 means by CHR a hit among the answerable questions, whether or "
+        "not the cited id was retrieved: that is citation.hit_rate_answerable.",
         example=Example(
             gold={"qid": "A1", "question": "What domain?", "answerable": True,
                   "gold_citations": ["pB#1"]},
@@ -32,7 +32,7 @@ METRICS = (
         formula="1 if answered and C ∩ G ≠ ∅, else 0",
         over=ANSWERABLE,
         better="higher",
-        source="seed 001 (CHR)",
+        source="WFGY example 08 (CHR)",
         value=lambda b, k: b.answered & b.hit,
         elsewhere="Refusing an answerable question counts 0 here and is left out of "
         "citation.hit_rate.",
@@ -50,7 +50,7 @@ METRICS = (
         formula="1 if C ⊆ hits, else 0",
         over=CITED,
         better="higher",
-        source="seed 003 (scoped grounding)",
+        source="WFGY eval page (scoped grounding)",
         value=lambda b, k: b.in_context,
         example=Example(
             gold={"qid": "A1", "question": "What domain?", "answerable": True,

@@ -12,7 +12,7 @@ METRICS = (
         formula="1 if refused, else 0",
         over=ANSWERABLE,
         better="lower",
-        source="seeds 001, 003 (over-refusal)",
+        source="WFGY example 08 and eval page (over-refusal)",
         value=lambda b, k: b.refused,
         example=Example(
             gold={"qid": "A1", "question": "What domain?", "answerable": True,
@@ -30,7 +30,7 @@ METRICS = (
         formula="1 if answered, else 0",
         over=UNANSWERABLE,
         better="lower",
-        source="seeds 001, 003 (under-refusal)",
+        source="WFGY example 08 and eval page (under-refusal)",
         value=lambda b, k: b.answered & b.refusable,
         elsewhere="Often called the hallucination rate; here it is only about questions that "
         "the gold set marks as unanswerable.",

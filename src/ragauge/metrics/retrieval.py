@@ -13,7 +13,7 @@ METRICS = (
         formula="1 if G ⊆ R_k, else 0",
         over=ANSWERABLE_EVIDENCE,
         better="higher",
-        source="seed 003 (Recall@k)",
+        source="WFGY eval page (Recall@k)",
         value=lambda b, k: b.relevant_in_top(k) == b.relevant_count,
         elsewhere=(
             "Most tools mean by recall@k the share of the evidence that came back "

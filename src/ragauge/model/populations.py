@@ -9,8 +9,9 @@ ALL = Population("all", "every record", ())
 _TRACED = Requirement("missing", lambda b: ~b.missing)
 _NO_ERROR = Requirement("errored", lambda b: ~b.errored)
 _HAS_ANSWER = Requirement("no-answer", lambda b: b.has_answer)
-_ANSWERABLE = Requirement("not-answerable", lambda b: b.answerable)
-_UNANSWERABLE = Requirement("not-unanswerable", lambda b: b.unanswerable)
+_LABELLED = Requirement("unlabelled", lambda b: b.answerable | b.unanswerable)
+_ANSWERABLE = Requirement("unanswerable", lambda b: b.answerable)
+_UNANSWERABLE = Requirement("answerable", lambda b: b.unanswerable)
 
 COUNTED = ALL.also(
     "counted",
@@ -19,8 +20,9 @@ COUNTED = ALL.also(
     Requirement("errored", lambda b: ~b.errored | b.absent_counts),
 )
 ANSWERABLE_EVIDENCE = COUNTED.also(
-    "answerable",
+    "answerable, with evidence",
     "items to be answered that have evidence; missing and errored traces count as no hits",
+    _LABELLED,
     _ANSWERABLE,
     Requirement("no-evidence", lambda b: (b.relevant_count > 0) | b.no_evidence_counts),
 )
@@ -42,10 +44,10 @@ CITED = WITH_ANSWER.also(
     Requirement("no-citations", lambda b: b.cited),
 )
 ANSWERABLE = WITH_ANSWER.also(
-    "answerable", "records with an answer, of items to be answered", _ANSWERABLE
+    "answerable", "records with an answer, of items to be answered", _LABELLED, _ANSWERABLE
 )
 UNANSWERABLE = WITH_ANSWER.also(
-    "unanswerable", "records with an answer, of items to be refused", _UNANSWERABLE
+    "unanswerable", "records with an answer, of items to be refused", _LABELLED, _UNANSWERABLE
 )
 ANSWERABLE_WITH_CLAIMS = ANSWERABLE.also(
     "answerable, with claims",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Literal
 
 from msgspec import Struct
@@ -38,7 +39,7 @@ class Waiver(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     gate: str
     reason: str
-    expires: str
+    expires: date
 
 
 class GateResult(Struct, frozen=True, kw_only=True):

@@ -13,8 +13,7 @@ def _text(view: View) -> str:
     lines = [
         f"# ragauge: {wording.headline(view.verdict)}",
         "",
-        f"Profile `{scores.profile}`, {scores.tally.gold} questions, "
-        f"{scores.tally.scored} traces scored.",
+        f"{wording.opening(scores).capitalize()}.",
         "",
         *markdown.gates(view.verdict),
         *markdown.metrics(scores),

@@ -1,4 +1,4 @@
-"""The JSON object of the scorer of seeds 003 and 004; with --full the scores document follows."""
+"""The JSON object of the scorer of the WFGY eval page; with --full the scores document follows."""
 
 from __future__ import annotations
 
@@ -41,4 +41,4 @@ def _text(view: View) -> str:
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
 
 
-REPORT = Report(name="ship", title="the JSON of seeds 003 and 004, key by key", text=_text)
+REPORT = Report(name="ship", title="the JSON of the WFGY eval page, key by key", text=_text)

@@ -1,4 +1,4 @@
-"""The Markdown report of the scorer of seed 001, line by line; --full adds tables behind it."""
+"""The Markdown of the WFGY example 08, line by line; --full adds tables behind it."""
 
 from __future__ import annotations
 
@@ -49,4 +49,4 @@ def _text(view: View) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-REPORT = Report(name="smoke", title="the Markdown of seed 001, line by line", text=_text)
+REPORT = Report(name="smoke", title="the Markdown of the WFGY example 08, line by line", text=_text)

@@ -33,22 +33,23 @@ def _text(view: View) -> str:
             made.add_column(column, justify=justify, overflow="fold", no_wrap=whole)  # type: ignore[arg-type]
         return made
 
-    console.print(
-        f"profile {scores.profile}, {scores.tally.gold} questions, "
-        f"{scores.tally.scored} traces scored"
-    )
+    console.print(wording.opening(scores))
     console.print()
     if verdict.gates:
         gates = table(
-            "gate", "value", "demand", "margin", "n", "verdict", right=("value", "margin", "n")
-        )
+            "gate", "value", "demand", "margin", "n", "detectable", "verdict",
+            right=("value", "margin", "n", "detectable"),
+        )  # fmt: skip
         for result in verdict.gates:
             shown = "waived" if result.waived else result.status
             gates.add_row(
                 wording.gate_name(result), wording.number(result.value), wording.demand(result),
-                wording.margin(result), str(result.n), Text(shown, style=_COLORS[result.status]),
+                wording.margin(result), str(result.n), wording.number(result.detectable),
+                Text(shown, style=_COLORS[result.status]),
             )  # fmt: skip
         console.print(gates)
+        for line in wording.origins(verdict):
+            console.print(line)
         for result in verdict.gates:
             if wording.gate_note(result):
                 console.print(f"{wording.gate_name(result)}: {wording.gate_note(result)}")
