@@ -32,7 +32,7 @@ def scores_fields() -> dict[str, str]:
     Three documents of the demo hold every key together: 0/0 with a default and without, something
     left out, a block, a warning, a skipped line, a waiver.
     """
-    waiver = Waiver(gate="under", reason="known", expires="2030-01-31")
+    waiver = Waiver(gate="under", reason="known", expires=date(2030, 1, 31))
     with as_file(files("ragauge.demo")) as folder, tempfile.TemporaryDirectory() as temporary:
         gold, trace = folder / "gold.jsonl", folder / "trace.jsonl"
         first, _, rest = trace.read_text("utf-8").partition("\n")

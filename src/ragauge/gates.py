@@ -190,7 +190,7 @@ def _one(scores: Scores, gate: Gate) -> GateResult:
         return _undefined(gate, 0, f"{gate.metric} is not in these scores")
     value = result.shown
     if value is None:
-        return _undefined(gate, result.n, f"0/0: {result.reason}")
+        return _undefined(gate, result.n, f"0/0: {result.left_out or result.reason}")
     if result.n < gate.min_n:
         return _undefined(gate, result.n, f"n = {result.n} is below min_n = {gate.min_n}")
     deciding = value
@@ -210,7 +210,7 @@ def _one(scores: Scores, gate: Gate) -> GateResult:
         status = "review"
         reason = f"in the review band {gate.review[0]:g} to {gate.review[1]:g}"
     if result.value is None:
-        reason = f"0/0 ({result.reason}): the source counts it as {value:g}"
+        reason = f"0/0 ({result.left_out or result.reason}): the source counts it as {value:g}"
     return GateResult(
         gate=gate,
         status=status,

@@ -29,8 +29,8 @@ def metric_note(result: MetricResult) -> str:
     """Why a value is undefined, or what was left out of it."""
     if result.value is None:
         default = "" if result.default is None else f"; the source prints {result.default:g}"
-        return f"0/0: all {result.reason}{default}"
-    return ", ".join(f"{count} {reason}" for reason, count in result.excluded.items())
+        return f"0/0: {result.left_out or result.reason}{default}"
+    return result.left_out
 
 
 def gate_name(result: GateResult) -> str:

@@ -89,8 +89,9 @@ def COMMAND(  # noqa: N802
     files: tuple[str, ...], gold: str | None, trace: str | None, profile: str | None,
     dialect: str | None, ks: str | None, names: str | None, gates: str | None,
     config_path: str | None, as_of: str | None, format_name: str, outputs: tuple[str, ...],
-    full: bool, missing: Literal["count", "exclude"], on_bad_line: Literal["stop", "skip"], allow_missing: bool, allow_errored: bool,
-    allow_skipped: bool, allow_empty: bool, workers: int | None,
+    full: bool, missing: Literal["count", "exclude"], on_bad_line: Literal["stop", "skip"],
+    allow_missing: bool, allow_errored: bool, allow_skipped: bool, allow_empty: bool,
+    workers: int | None,
 ) -> int:  # fmt: skip
     """Score traces against a gold set, and decide by the gates of the profile.
 

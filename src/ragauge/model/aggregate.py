@@ -27,6 +27,11 @@ class MetricResult(Struct, frozen=True, kw_only=True):
     default: float | None = None
 
     @property
+    def left_out(self) -> str:
+        """How many records were left out, by reason."""
+        return ", ".join(f"{count} {reason}" for reason, count in self.excluded.items())
+
+    @property
     def shown(self) -> float | None:
         """The value, or the source's default for 0/0."""
         return self.default if self.value is None else self.value
