@@ -46,7 +46,7 @@ class Totals:
         self.keep_rows = keep_rows
         self.rows: list[tuple[NDArray[np.int64], Batch, NDArray[np.uint8]]] = []
 
-    def add(self, batch: Batch, position: NDArray[np.int64], missing: Bools, errored: int) -> None:
+    def add(self, batch: Batch, position: NDArray[np.int64]) -> None:
         """Add the records of a batch."""
         questions = len(self.worst)
         members: dict[Population, Bools] = {}
@@ -69,7 +69,7 @@ class Totals:
         assert self.correct.value is not None
         correct = np.asarray(self.correct.value(batch, 0), np.bool_)
         grounded = self.correct.id == "answer.grounded_precision"
-        labels = label_records(batch, correct, missing, grounded=grounded)
+        labels = label_records(batch, correct, grounded=grounded)
         cells = labels.astype(np.int64) * questions + batch.question
         self.labels += np.bincount(cells, minlength=self.labels.size).reshape(self.labels.shape)
         # Positions are below 2**56; the earliest of the worst wins.
@@ -79,7 +79,7 @@ class Totals:
         self.refused += int(np.count_nonzero(batch.refused))
         self.answerable += int(np.count_nonzero(batch.answerable))
         self.unanswerable += int(np.count_nonzero(batch.unanswerable))
-        self.errored += errored
+        self.errored += int(np.count_nonzero(batch.with_error))
         self.repeated += int(np.count_nonzero(batch.has(Fact.REPEATED)))
         for name, fact in RULES.items():
             decided = int(np.count_nonzero(batch.refused & batch.has(fact)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -44,13 +45,15 @@ def load_config(path: Path) -> Config:
         raise RagaugeError.of(
             "file-not-found", f"there is no file `{name}`", hint="`ragauge init` writes one"
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError, RecursionError) as error:
         raise RagaugeError.of(
             "bad-config", f"{error}", hint="the file must be TOML in UTF-8", place=Place(name)
         ) from error
     try:
         config = msgspec.convert(table, Config)
-    except msgspec.ValidationError as error:
+        for pattern in config.refusal.patterns:
+            re.compile(pattern)
+    except (msgspec.ValidationError, re.error) as error:
         raise RagaugeError.of(
             "bad-config",
             f"{error}",
@@ -77,11 +80,17 @@ def load_gates(path: Path) -> dict[str, Any]:
         raise RagaugeError.of(
             "file-not-found", f"there is no gates file `{name}`", hint="check the path"
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError, RecursionError) as error:
         raise RagaugeError.of(
             "bad-config", f"{error}", hint="a gates file is TOML", place=Place(name)
         ) from error
     gates = table.get("gates", table)
+    if "gates" in table and len(table) > 1:
+        beside = ", ".join(f"`{key}`" for key in table if key != "gates")
+        raise RagaugeError.of(
+            "bad-config", f"beside the table of gates there is {beside}",
+            hint="put every gate into [gates], or leave the heading out", place=Place(name),
+        )  # fmt: skip
     if not isinstance(gates, dict) or not gates:
         raise RagaugeError.of(
             "bad-config",

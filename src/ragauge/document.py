@@ -146,7 +146,7 @@ def from_document(data: bytes, name: str) -> Scores:
     """Read a scores document back: all but the rows of profiles that score every row."""
     try:
         document = msgspec.json.decode(data, type=_Document)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         short = b'"under_refusal"' in data and b'"schema"' not in data
         raise RagaugeError.of(
             "bad-scores",

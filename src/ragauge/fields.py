@@ -26,6 +26,16 @@ def wrong_type(path: str, expected: str, value: object, hint: str) -> FieldError
     return FieldError("bad-field", f"`{path}` must be {expected}, got {shown(value)}", hint)
 
 
+def conflict(one: str, other: str, value: object, different: object) -> FieldError:
+    """Build the error for two spellings of one field that disagree."""
+    return FieldError(
+        "field-conflict",
+        f"`{one}` and `{other}` are the same field and disagree: {shown(value)} and "
+        f"{shown(different)}",
+        "keep one of them, or choose the profile whose spelling is meant",
+    )
+
+
 def shown(value: object) -> str:
     """Show a JSON value as the file has it, cut to a readable length."""
     import json
@@ -58,12 +68,7 @@ def pick(
         if value is None:
             continue
         if found[0] and found[1] != value:
-            raise FieldError(
-                "field-conflict",
-                f"`{found[0]}` and `{inside}{name}` are the same field and disagree: "
-                f"{shown(found[1])} and {shown(value)}",
-                "keep one of them, or choose the profile whose spelling is meant",
-            )
+            raise conflict(found[0], inside + name, found[1], value)
         if not found[0]:
             found = (inside + name, value)
     return found
@@ -90,6 +95,8 @@ def as_int(value: Any, path: str) -> int:
 def as_number(value: Any, path: str) -> float:
     """Take a number."""
     if isinstance(value, float):
+        if value in (float("inf"), float("-inf")):
+            raise wrong_type(path, "a number of at most 64 bits", value, "use a smaller number")
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return float(as_int(value, path))

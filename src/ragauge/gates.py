@@ -169,6 +169,11 @@ def judge(
     _refuse_stray(waivers, gates)
     results = [_with_waiver(_one(scores, gate), waivers, today) for gate in gates]
     blocks = _blocks(scores, tolerance, source_rules=source_rules) if gates else []
+    blocks += [
+        Block(result.code, f"{result.gate.title or result.gate.name}: {result.reason}")
+        for result in results
+        if result.code is not None and not result.waived
+    ]
     if not scores.measured:
         blocks = [Block("nothing-measured", CODES["nothing-measured"].title)]
     worst: Status = max(
@@ -187,16 +192,18 @@ def judge(
 def _one(scores: Scores, gate: Gate) -> GateResult:
     result = scores.metrics.get(gate.metric)
     if result is None:
-        return _undefined(gate, 0, f"{gate.metric} is not in these scores")
+        return _undefined(gate, 0, "undefined-metric", f"{gate.metric} is not in these scores")
     value = result.shown
     if value is None:
-        return _undefined(gate, result.n, f"0/0: {result.left_out or result.reason}")
+        why = f"0/0: {result.left_out or result.reason}"
+        return _undefined(gate, result.n, "undefined-metric", why)
     if result.n < gate.min_n:
-        return _undefined(gate, result.n, f"n = {result.n} is below min_n = {gate.min_n}")
+        why = f"n = {result.n} is below min_n = {gate.min_n}"
+        return _undefined(gate, result.n, "too-few", why)
     deciding = value
     if gate.policy == "interval":
         if result.interval is None:
-            return _undefined(gate, result.n, "no interval to judge by")
+            return _undefined(gate, result.n, "undefined-metric", "no interval to judge by")
         deciding = result.interval[0] if gate.better == "higher" else result.interval[1]
     margin = deciding - gate.threshold if gate.better == "higher" else gate.threshold - deciding
     # The comparison is made on the values themselves: a margin of -1e-17 may only be rounding.
@@ -229,10 +236,10 @@ def _detectable(result: MetricResult) -> float | None:
     return (result.interval[1] - result.interval[0]) * _DETECTABLE
 
 
-def _undefined(gate: Gate, n: int, reason: str) -> GateResult:
+def _undefined(gate: Gate, n: int, code: str, reason: str) -> GateResult:
     return GateResult(
         gate=gate, status="not-evaluable", value=None, n=n, margin=None, interval=None,
-        detectable=None, reason=reason,
+        detectable=None, reason=reason, code=code,
     )  # fmt: skip
 
 
@@ -248,17 +255,16 @@ def _refuse_stray(waivers: Sequence[Waiver], gates: Sequence[Gate]) -> None:
 
 
 def _with_waiver(result: GateResult, waivers: Sequence[Waiver], today: date | None) -> GateResult:
-    if result.status in ("pass", "review"):
+    mine = [each for each in waivers if each.gate in (result.gate.name, result.gate.metric)]
+    if result.status in ("pass", "review") or not mine:
         return result
-    for waiver in waivers:
-        if waiver.gate not in (result.gate.name, result.gate.metric):
-            continue
-        if today is not None and today <= waiver.expires:
-            note = f"waived until {waiver.expires}: {waiver.reason}"
-            return msgspec.structs.replace(result, waived=note)
-        note = f"the waiver expired on {waiver.expires}"
-        return msgspec.structs.replace(result, reason=note)
-    return result
+    last = max(mine, key=lambda each: each.expires)
+    if today is not None and today <= last.expires:
+        note = f"waived until {last.expires}: {last.reason}"
+        return msgspec.structs.replace(result, waived=note)
+    note = f"the waiver expired on {last.expires}"
+    reason = note if result.reason is None else f"{result.reason}; {note}"
+    return msgspec.structs.replace(result, reason=reason)
 
 
 def _blocks(scores: Scores, tolerance: Tolerance, *, source_rules: bool) -> list[Block]:

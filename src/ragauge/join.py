@@ -110,6 +110,8 @@ class Ledger:
 
     def missing_slots(self, seen: Bools) -> int:
         """Slots of paraphrases × seeds seen in the run that questions with a trace lack."""
+        if not self.questions or not self.codes:
+            return 0
         pairs = {(paraphrase, seed) for paraphrase, seed, _ in self.codes}
         grid = len({paraphrase for paraphrase, _ in pairs}) * len({seed for _, seed in pairs})
         asked = int(np.count_nonzero(seen))
@@ -195,24 +197,33 @@ def _facts(columns: Sequence[Columns], numbers: Mapping[str, NDArray[np.int32]])
     return facts
 
 
-def as_source(facts: Facts) -> Facts:
-    """Facts as a profile that follows its source has them: every record is an answer."""
-    dropped = int(Fact.ERRORED | Fact.MISSING)
-    return (facts & ~dropped) | int(Fact.ANSWER)
-
-
 def batch_of(
     gold: GoldColumns, rules: JoinRules, records: Records, *, absent_counts: bool
 ) -> Batch:
-    """Make a batch of records."""
-    follows_source = rules.absent == "empty-answer"
+    """Make a batch of records.
+
+    Under a profile that follows its source every record is an answer, be it an empty one. Under
+    any other an errored trace has neither hits nor an answer, whatever was written before the
+    error.
+    """
+    facts, hits, cited, ranks = records.facts, records.hits, records.cited, records.ranks
+    traceless = (facts & int(Fact.MISSING)) != 0
+    with_error = (facts & int(Fact.ERRORED)) != 0
+    if rules.absent == "empty-answer":
+        facts = (facts & ~int(Fact.ERRORED | Fact.MISSING)) | int(Fact.ANSWER)
+    elif with_error.any():
+        facts = np.where(with_error, int(Fact.ERRORED), facts).astype(np.int32)
+        hits, cited = np.where(with_error, 0, hits), np.where(with_error, 0, cited)
+        ranks = np.where(np.repeat(with_error, gold.relevant_count[records.question]), -1, ranks)
     return Batch(
         gold=gold,
         question=records.question,
-        facts=as_source(records.facts) if follows_source else records.facts,
-        hits=records.hits,
-        cited=records.cited,
-        ranks=records.ranks,
+        facts=facts,
+        hits=hits,
+        cited=cited,
+        ranks=ranks,
+        traceless=traceless,
+        with_error=with_error,
         absent_counts=absent_counts,
         no_evidence_counts=rules.no_evidence == "recalled",
     )

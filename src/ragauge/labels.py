@@ -11,14 +11,12 @@ from ragauge.model.labels import LABELS
 _CODE = {label: code for code, label in enumerate(LABELS)}
 
 
-def label_records(
-    batch: Batch, correct: Bools, missing: Bools, *, grounded: bool
-) -> NDArray[np.uint8]:
+def label_records(batch: Batch, correct: Bools, *, grounded: bool) -> NDArray[np.uint8]:
     """The label of each record, as its place in LABELS.
 
-    `correct` is the value of the profile's precision metric. `missing` are the records that stand
-    for no trace; a profile that follows its source scores them as empty answers, but the label
-    says what they are. `grounded`: citing nothing is a hit where there is no evidence.
+    `correct` is the value of the profile's precision metric. A profile that follows its source
+    scores missing traces as empty answers, but the label says what they are. `grounded`: citing
+    nothing is a hit where there is no evidence.
     """
     answerable, refusable = batch.answerable, batch.refusable
     answered, refused = batch.answered, batch.refused
@@ -36,5 +34,5 @@ def label_records(
     labels[creditable & correct] = _CODE["OK"]
     labels[refusable & answered] = _CODE["HALLUCINATION"]
     labels[batch.errored] = _CODE["ERRORED"]
-    labels[missing] = _CODE["MISSING"]
+    labels[batch.traceless] = _CODE["MISSING"]
     return labels

@@ -11,12 +11,13 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ragauge import registry
+from ragauge.decoding import decode_row
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.fields import FieldError, Row
 from ragauge.model.dialect import Dialect
 from ragauge.model.gold import GoldItem
 from ragauge.model.trace import Trace
-from ragauge.reading import Reader, decode_row
+from ragauge.reading import Reader
 from ragauge.source import Source, plan, read_rows
 
 SNIFFED = 64 * 1024
@@ -81,13 +82,13 @@ def _load(
     items: list[Any] = []
     problems: list[Problem] = []
     count = 0
-    for line, data, last, overlong in _rows(source):
+    for line, data, cut, overlong in _rows(source):
         if usual is not None and (item := usual(data, line)) is not None:
             items.append(item)
             continue
         row: Row | None = None
         try:
-            row = decode_row(data, last=last, overlong=overlong)
+            row = decode_row(data, cut=cut, overlong=overlong)
             items.append(make(row, line))
         except FieldError as failure:
             count += 1
@@ -97,7 +98,7 @@ def _load(
 
 
 def _rows(source: Source) -> Iterator[tuple[int, bytes, bool, bool]]:
-    """Yield line, bytes, whether it is the last row, and whether it was too long to be read.
+    """Yield line, bytes, whether it ends the file without a newline, and whether it is too long.
 
     Rows come in file order; blank lines are passed over.
     """
@@ -110,8 +111,8 @@ def _rows(source: Source) -> Iterator[tuple[int, bytes, bool, bool]]:
         for index, data in enumerate(rows.data):
             overlong = index in rows.overlong
             if overlong or data.strip():
-                last = at_end and index == len(rows.data) - 1
-                yield first + rows.line(index), data, last, overlong
+                cut = at_end and not rows.ended and index == len(rows.data) - 1
+                yield first + rows.line(index), data, cut, overlong
         first += rows.newlines
 
 

@@ -25,7 +25,7 @@ from ragauge.model.trace import Trace, TraceSet
 from ragauge.model.verdict import Gate, Verdict, Waiver
 from ragauge.reading import Reader
 from ragauge.rows import Job, Partial
-from ragauge.scoring import Run, ScoringPlan
+from ragauge.scoring import Run, ScoringPlan, unique_items
 from ragauge.source import RANGE_BYTES, Range, Source, opened, plan
 
 PathLike = str | os.PathLike[str]
@@ -210,6 +210,7 @@ def validate(
             loaded = load_gold_rows(gold_source, reader)
             items = loaded.items
             checks.append(_check(gold_source, "gold items", len(items), choice, loaded))
+            unique_items(items, choice.profile, gold_source.name)
         if trace_source is not None:
             plan_ = ScoringPlan(
                 profile=choice.profile, dialect=choice.dialect, own=choice.own,

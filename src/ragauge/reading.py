@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from ragauge.errors import Place, Problem
 from ragauge.fields import (
     FieldError,
@@ -16,89 +14,24 @@ from ragauge.fields import (
     as_int,
     as_list,
     as_number,
-    as_object,
     as_text,
     as_texts,
+    conflict,
     pick,
     shown,
     wrong_type,
 )
-from ragauge.model.dialect import GOLD_SPELLINGS, HIT_IDS, TRACE_SPELLINGS, Dialect
+from ragauge.model.dialect import (
+    GOLD_NAMES,
+    GOLD_SPELLINGS,
+    HIT_IDS,
+    TRACE_NAMES,
+    TRACE_SPELLINGS,
+    Dialect,
+)
 from ragauge.model.gold import ClaimRule, Expect, GoldItem
 from ragauge.model.trace import Answer, Hit, Trace
-from ragauge.source import MAX_LINE
 from ragauge.text import citations_in
-
-_GOLD_NAMES = frozenset(name for names in GOLD_SPELLINGS.values() for name in names)
-_TRACE_NAMES = frozenset(name for names in TRACE_SPELLINGS.values() for name in names)
-_TRACE_NAMES |= {"retrieval"}
-
-
-def decode_row(data: bytes, *, last: bool, overlong: bool) -> Row:
-    """Decode the bytes of one row, or raise a FieldError that says what is wrong with them."""
-    if overlong:
-        raise FieldError(
-            "line-too-long",
-            f"the line is longer than {MAX_LINE // 2**20} MiB",
-            "a newline is missing, or the row holds a whole document: write one row per line",
-        )
-    try:
-        text_problem = _text_problem(data)
-        if text_problem is not None:
-            raise text_problem
-        row = msgspec.json.decode(data)
-    except msgspec.DecodeError as error:
-        if last and "truncated" in str(error):
-            raise FieldError(
-                "truncated-line",
-                "the last line ends in the middle of an object",
-                "the writer was stopped: write the row again, or remove the line",
-            ) from error
-        raise FieldError("bad-json", str(error), _json_hint(data)) from error
-    except RecursionError as error:
-        raise FieldError(
-            "too-deep", "the row is nested too deeply", "write a flat object"
-        ) from error
-    if not isinstance(row, dict):
-        raise FieldError(
-            "not-a-row",
-            f"a row must be an object, got {shown(row)}",
-            "write one JSON object per line, or a JSON array of objects",
-        )
-    return row
-
-
-def _text_problem(data: bytes) -> FieldError | None:
-    if b"\0" in data:
-        return FieldError(
-            "nul-byte",
-            f"NUL byte at byte {data.index(0)} of the row",
-            "the file was damaged while it was written; write the row again",
-        )
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        return FieldError(
-            "bad-encoding",
-            f"byte {error.start} of the row is not UTF-8: {error.reason}",
-            "convert the file to UTF-8",
-        )
-    return None
-
-
-def _json_hint(data: bytes) -> str:
-    body = data.strip()
-    if b"NaN" in body or b"Infinity" in body:
-        return "NaN and Infinity are not JSON: write null"
-    if body in (b"{", b"}", b"[", b"]") or body.endswith((b",", b"{", b"[")):
-        return "write each object on one line, or the whole file as one JSON array"
-    if body.endswith((b",}", b",]", b", }", b", ]")):
-        return "remove the comma before the closing bracket"
-    if body.startswith(b"{'"):
-        return "JSON strings take double quotes"
-    if not body.startswith(b"{"):
-        return "every line must be one JSON object"
-    return "check the line with a JSON tool"
 
 
 class Reader:
@@ -147,7 +80,7 @@ class Reader:
             group=_optional_text(row, "group"),
             difficulty=_optional_text(row, "difficulty"),
             lang=_optional_text(row, "lang"),
-            extra={key: value for key, value in row.items() if key not in _GOLD_NAMES},
+            extra={key: value for key, value in row.items() if key not in GOLD_NAMES},
             line=line,
         )
 
@@ -175,20 +108,22 @@ class Reader:
             hits=self._hits(row),
             answer=self._answer(row),
             error=_error(row.get("error")),
-            extra={key: value for key, value in row.items() if key not in _TRACE_NAMES},
+            extra={key: value for key, value in row.items() if key not in TRACE_NAMES},
             line=line,
         )
 
     def _hits(self, row: Row) -> tuple[Hit, ...]:
-        name, value = pick(row, TRACE_SPELLINGS["hits"], self.own_trace.get("hits", ()))
+        own = self.own_trace.get("hits", ())
+        name, value = pick(row, TRACE_SPELLINGS["hits"], own)
         nested = row.get("retrieval")
-        if value is None and nested is not None:
-            if isinstance(nested, list):
-                name, value = "retrieval", nested
-            else:
-                name, value = pick(
-                    as_object(nested, "retrieval"), TRACE_SPELLINGS["hits"], inside="retrieval."
-                )
+        if nested is not None and (value is None or not own):
+            inner = nested if isinstance(nested, dict) else {"": as_list(nested, "retrieval")}
+            names = TRACE_SPELLINGS["hits"] if isinstance(nested, dict) else ("",)
+            where, found = pick(inner, names, inside="retrieval.")
+            if value is not None and found is not None and found != value:
+                raise conflict(name, where.rstrip("."), value, found)
+            if value is None:
+                name, value = where.rstrip("."), found
         if value is None:
             return ()
         return tuple(_hit(each, f"{name}[{i}]") for i, each in enumerate(as_list(value, name)))
@@ -247,9 +182,9 @@ class Reader:
             citations = tuple(found) if found is not None else None
         refused = _flag(body, outer, "refused", name)
         grounded = _flag(body, outer, "grounded", name)
-        _, echo = pick(body, ("constraints_echo",))
+        echo_name, echo = f"{name}.constraints_echo", body.get("constraints_echo")
         if echo is None:
-            echo = outer.get("constraints_echo")
+            echo_name, echo = "constraints_echo", outer.get("constraints_echo")
         if not odd and all(
             each is None for each in (claim, text, citations, refused, grounded, echo)
         ):
@@ -261,7 +196,7 @@ class Reader:
             odd_citations=odd and citations is None,
             refused=refused,
             grounded=grounded,
-            constraints_echo=as_texts(echo, "constraints_echo") if echo is not None else None,
+            constraints_echo=as_texts(echo, echo_name) if echo is not None else None,
         )
 
     def _citations(self, body: Row, outer: Row, name: str) -> tuple[str, Any]:
@@ -308,9 +243,9 @@ def _claims(name: str, value: Any) -> tuple[tuple[str, ...] | None, ClaimRule]:
     return as_texts(value, name), "substring"
 
 
-def _optional_text(row: Row, name: str) -> str | None:
+def _optional_text(row: Row, name: str, *, inside: str = "") -> str | None:
     value = row.get(name)
-    return None if value is None else as_text(value, name)
+    return None if value is None else as_text(value, inside + name)
 
 
 def _seed(value: Any) -> int | str | None:
@@ -343,8 +278,8 @@ def _hit(value: Any, path: str) -> Hit:
         doc=as_id(doc, doc_name) if doc is not None else None,
         section=as_id(section, section_name) if section is not None else None,
         score=as_number(score, f"{path}.score") if score is not None else None,
-        type=_optional_text(value, "type"),
-        text=_optional_text(value, "text"),
+        type=_optional_text(value, "type", inside=f"{path}."),
+        text=_optional_text(value, "text", inside=f"{path}."),
     )
 
 
@@ -360,8 +295,9 @@ def _citation(value: Any, path: str) -> str:
 
 
 def _flag(body: Row, outer: Row, field: str, name: str) -> bool | None:
-    value = body.get(field)
-    if value is not None:
-        return as_bool(value, f"{name}.{field}")
-    value = outer.get(field)
-    return None if value is None else as_bool(value, field)
+    inner, outside = body.get(field), outer.get(field)
+    if inner is not None and outside is not None and inner != outside:
+        raise conflict(f"{name}.{field}", field, inner, outside)
+    if inner is not None:
+        return as_bool(inner, f"{name}.{field}")
+    return None if outside is None else as_bool(outside, field)

@@ -115,7 +115,7 @@ class Reducer:
         self._begin()
         return columns, slots
 
-    def add_trace(self, question: int, trace: Trace, line: int) -> None:
+    def add_trace(self, question: int, slot: SlotName, trace: Trace, line: int) -> None:
         """Reduce a trace of the model."""
         answer = trace.answer
         said: str | None = None
@@ -131,7 +131,6 @@ class Reducer:
                 echoed = {each.strip() for each in answer.constraints_echo}
                 if self.keys.constraints[question] <= echoed:
                     facts |= Fact.ECHOED
-        slot = slot_name(trace.paraphrase, trace.seed, trace.turn)
         hits = [hit.id for hit in trace.hits]
         self.pending.append((question, slot, line, hits, said, citations, facts))
 

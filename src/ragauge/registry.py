@@ -120,7 +120,8 @@ def select(names: Iterable[str], ks: Iterable[int]) -> list[Selected]:
             matching = [metrics()[base]] if base in metrics() else []
         if not matching:
             raise unknown_name("metric", name, metrics())
-        if at and (not cut.isdigit() or int(cut) < 1 or not all(m.at_k for m in matching)):
+        is_cut = cut.isascii() and cut.isdecimal() and len(cut) < 10 and int(cut) > 0
+        if at and not (is_cut and all(metric.at_k for metric in matching)):
             raise RagaugeError.of(
                 "unknown-metric",
                 f"`{name}` has no such cut-off",

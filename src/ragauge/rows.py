@@ -12,12 +12,13 @@ from typing import Annotated, cast
 import msgspec
 from msgspec import Meta, Struct
 
+from ragauge.decoding import decode_row
 from ragauge.errors import MAX_REPORTED, Place, Problem
 from ragauge.fields import INT64, FieldError, Row
 from ragauge.model.dialect import Dialect
 from ragauge.model.profile import JoinRules
 from ragauge.model.trace import Trace
-from ragauge.reading import Reader, decode_row
+from ragauge.reading import Reader
 from ragauge.reduce import Columns, GoldKeys, Reducer, SlotName, slot_name
 from ragauge.source import Range, Rows, Source, read_rows
 from ragauge.text import citations_in
@@ -115,6 +116,7 @@ class Job(Struct, frozen=True, kw_only=True):
     keys: GoldKeys
     by_qid: dict[str, int]
     by_question: dict[str, int]
+    paraphrases: dict[int, dict[str, int]]
     patterns: tuple[str, ...] = ()
     count_repeats: bool = False
 
@@ -133,6 +135,7 @@ class Partial(Struct, frozen=True, kw_only=True):
     columns: Columns
     slots: list[tuple[int | None, int | str | None, int | None]]
     newlines: int
+    crlf: bool
     traces: int
     unknown: int
     unknown_first: tuple[tuple[int, str], ...]
@@ -161,8 +164,8 @@ class RangeReducer:
         self.strip_citations = self.reader.strip_citations
         self.has_patterns = bool(job.patterns)
         self.decode_joined = msgspec.json.Decoder(_JoinedRow).decode
-        self.by_columns = (
-            not self.by_question_only and not self.strip_citations and not self.has_patterns
+        self.by_columns = not (
+            self.by_question_only or self.strip_citations or self.has_patterns or job.paraphrases
         )
         # Under `keep = last` a question that was met further down needs no second look.
         self.met: set[int] = set()
@@ -170,6 +173,7 @@ class RangeReducer:
 
     def _begin(self) -> None:
         self.traces = self.unknown = self.problem_count = 0
+        self.crlf = False
         self.unknown_first: list[tuple[int, str]] = []
         self.problems: list[Misplaced] = []
 
@@ -195,6 +199,7 @@ class RangeReducer:
             columns=columns,
             slots=slots,
             newlines=newlines,
+            crlf=self.crlf,
             traces=self.traces,
             unknown=self.unknown,
             unknown_first=tuple(sorted(self.unknown_first)[:MAX_REPORTED]),
@@ -206,6 +211,8 @@ class RangeReducer:
 
     def _chunk(self, rows: Rows, start: int, *, is_end: bool) -> None:
         data = rows.data[start : start + _CHUNK]
+        # A look at both ends: files of two writers have their line ends in stretches.
+        self.crlf = self.crlf or data[0].endswith(b"\r") or data[-1].endswith(b"\r")
         if self.by_columns and rows.lines is None:
             joined = self._try_decode_all(data)
             if joined is not None and self._columns(joined, start):
@@ -215,8 +222,8 @@ class RangeReducer:
             index -= 1
             fast = None if self.has_patterns else self._try_decode(each)
             if fast is None or not self._fast(fast, rows.line(index)):
-                last = is_end and index == len(rows.data) - 1
-                self._exact(rows, index, last=last)
+                cut = is_end and not rows.ended and index == len(rows.data) - 1
+                self._exact(rows, index, cut=cut)
         self.reducer.flush()
 
     def _try_decode_all(self, data: list[bytes]) -> list[_JoinedRow] | None:
@@ -296,9 +303,16 @@ class RangeReducer:
         if code is not None:
             if citations is not None and self.strip_citations:
                 citations = [each.strip() for each in citations]
-            slot = slot_name(row.paraphrase, row.seed, row.turn)
+            paraphrase = self._paraphrase(code, row.paraphrase, question)
+            slot = slot_name(paraphrase, row.seed, row.turn)
             self.pend((code, slot, line, hits or (), said, citations, 0))
         return True
+
+    def _paraphrase(self, code: int, given: int | None, question: str | None) -> int | None:
+        """The number of the paraphrase: as given, or found by its text."""
+        if given is not None or code not in self.job.paraphrases:
+            return given
+        return self.job.paraphrases[code].get(question or "")
 
     def _admit(self, qid: str | None, question: str | None, line: int) -> int | None:
         """Count a trace; return its question, or None if it is not to be reduced."""
@@ -325,7 +339,7 @@ class RangeReducer:
         if len(self.unknown_first) > 4 * MAX_REPORTED:
             self.unknown_first = sorted(self.unknown_first)[:MAX_REPORTED]
 
-    def _exact(self, rows: Rows, index: int, *, last: bool) -> None:
+    def _exact(self, rows: Rows, index: int, *, cut: bool) -> None:
         data = rows.data[index]
         overlong = index in rows.overlong
         line = rows.line(index)
@@ -333,7 +347,7 @@ class RangeReducer:
             return
         row: Row | None = None
         try:
-            row = decode_row(data, last=last, overlong=overlong)
+            row = decode_row(data, cut=cut, overlong=overlong)
             trace = self.reader.trace(row)
         except FieldError as error:
             self.problem_count += 1
@@ -347,7 +361,9 @@ class RangeReducer:
     def _add(self, trace: Trace, line: int) -> None:
         code = self._admit(trace.qid, trace.question, line)
         if code is not None:
-            self.reducer.add_trace(code, trace, line)
+            paraphrase = self._paraphrase(code, trace.paraphrase, trace.question)
+            slot = slot_name(paraphrase, trace.seed, trace.turn)
+            self.reducer.add_trace(code, slot, trace, line)
 
 
 def _slots(rows: Sequence[_JoinedRow]) -> list[SlotName]:

@@ -56,7 +56,7 @@ class Run:
         self.gold_name = gold_name
         self.trace_name = trace_name
         self.read = len(items)
-        self.items = _unique_items(items, plan.profile, gold_name)
+        self.items = unique_items(items, plan.profile, gold_name)
         self.keys = gold_keys(self.items)
         self.gold = gold_columns(self.items, self.rules)
         self.ledger = Ledger(len(self.items))
@@ -77,6 +77,7 @@ class Run:
         self.gold_problems: list[Problem] = []
         self.gold_problem_count = 0
         self.warnings: list[str] = []
+        self.crlf = False
 
     def job(self, source: Source) -> Job:
         """What a worker needs to reduce ranges of the trace file."""
@@ -87,7 +88,8 @@ class Run:
             rules=self.rules,
             keys=self.keys,
             by_qid={item.qid: code for code, item in enumerate(self.items)},
-            by_question=_by_question(self.items),
+            by_question=_by_question(self.items, paraphrases=self.rules.by == "either"),
+            paraphrases=_paraphrases(self.items) if self.rules.keep == "slot" else {},
             patterns=self.plan.patterns,
             count_repeats=self.plan.count_repeats,
         )
@@ -116,6 +118,7 @@ class Run:
             self.traces += partial.traces
             self.unknown += partial.unknown
             self.newlines[index] = partial.newlines
+            self.crlf = self.crlf or partial.crlf
             self.unknown_first += [(index, line, name) for line, name in partial.unknown_first]
             self.unknown_first = sorted(self.unknown_first)[:MAX_REPORTED]
             self.problem_count += partial.problem_count
@@ -135,11 +138,8 @@ class Run:
         self.waiting, self.waiting_records = [], 0
 
     def _total(self, records: Records) -> None:
-        facts = records.facts
         batch = batch_of(self.gold, self.rules, records, absent_counts=self.plan.absent_counts)
-        missing = (facts & int(Fact.MISSING)) != 0
-        errored = int(np.count_nonzero(facts & int(Fact.ERRORED)))
-        self.totals.add(batch, records.position, missing, errored)
+        self.totals.add(batch, records.position)
 
     def stop_on_problems(self) -> None:
         """Raise what was wrong with the traces, if anything was."""
@@ -211,7 +211,7 @@ class Run:
             refusal_rules=dict(sorted(totals.refusals.items())),
             questions=self._questions(first),
             rows=self._rows(),
-            warnings=(*self.warnings, *self._findings(tally, first)),
+            warnings=(*self._notes(), *self._findings(tally, first)),
             skipped=tuple(
                 f"{each.place}: {each.message}" for each in [*self.gold_problems, *self._located()]
             ),
@@ -223,7 +223,7 @@ class Run:
             reducer.pending.append((question, None, 0, (), None, None, int(Fact.MISSING)))
         columns, slots = reducer.take()
         partial = Partial(
-            range_index=0, columns=columns, slots=slots, newlines=0, traces=0,
+            range_index=0, columns=columns, slots=slots, newlines=0, crlf=False, traces=0,
             unknown=0, unknown_first=(), problems=(), problem_count=0,
         )  # fmt: skip
         self._total(Records([partial], self.gold, Ledger(len(self.items)), self.rules))
@@ -259,6 +259,10 @@ class Run:
                 )
             )
         return tuple(questions)
+
+    def _notes(self) -> list[str]:
+        crlf = f"{self.trace_name}: CRLF line ends"
+        return [*self.warnings, *([crlf] if self.crlf and crlf not in self.warnings else [])]
 
     def _findings(self, tally: Tally, first: dict[int, int]) -> list[str]:
         counts = self.totals.labels
@@ -297,7 +301,7 @@ def _again(totals: Totals) -> int:
     return int((counts[counts > 0] - 1).sum())
 
 
-def _unique_items(items: Sequence[GoldItem], profile: Profile, gold_name: str) -> list[GoldItem]:
+def unique_items(items: Sequence[GoldItem], profile: Profile, gold_name: str) -> list[GoldItem]:
     """One item an id (or a question): the last where the profile says so, else an error."""
     by_question = profile.join.by == "question"
     unique: dict[str, GoldItem] = {}
@@ -323,17 +327,27 @@ def _unique_items(items: Sequence[GoldItem], profile: Profile, gold_name: str) -
     return list(unique.values())
 
 
-def _by_question(items: Sequence[GoldItem]) -> dict[str, int]:
+def _by_question(items: Sequence[GoldItem], *, paraphrases: bool) -> dict[str, int]:
     """The items by their exact question; a question that two items share names neither."""
     codes: dict[str, int] = {}
     shared: set[str] = set()
     for code, item in enumerate(items):
-        if item.question is None:
-            continue
-        if item.question in codes:
-            shared.add(item.question)
-        codes[item.question] = code
+        texts = {item.question, *(item.paraphrases if paraphrases else ())} - {None}
+        for text in texts:
+            assert text is not None
+            if text in codes:
+                shared.add(text)
+            codes[text] = code
     return {text: code for text, code in codes.items() if text not in shared}
+
+
+def _paraphrases(items: Sequence[GoldItem]) -> dict[int, dict[str, int]]:
+    """The number of each paraphrase by its text, for the items that have any."""
+    return {
+        code: {text: number for number, text in reversed(list(enumerate(item.paraphrases)))}
+        for code, item in enumerate(items)
+        if item.paraphrases
+    }
 
 
 def _place(entry: tuple[int, int, Problem]) -> tuple[int, int]:

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -22,6 +22,7 @@ import msgspec
 from msgspec import Struct
 
 from ragauge.errors import Place, RagaugeError
+from ragauge.jsontext import deepest, error_offset, half_surrogate
 
 RANGE_BYTES = 1024 * 1024
 MAX_LINE = 64 * 1024 * 1024
@@ -45,13 +46,14 @@ class Rows(Struct, frozen=True):
     """The rows of one range; `lines` counts from 0 at the range (None: row i is on line i).
 
     Blank lines are kept as empty rows, so that rows and lines agree. A row that is too long to be
-    held is empty too, and its index is in `overlong`.
+    held is empty too, and its index is in `overlong`. `ended`: the last row has its newline.
     """
 
     data: list[bytes]
     lines: Sequence[int] | None
     overlong: frozenset[int]
     newlines: int
+    ended: bool = True
 
     def line(self, index: int) -> int:
         """The line of a row within its range, from 0."""
@@ -72,30 +74,38 @@ class Source(Struct, frozen=True):
 @contextmanager
 def opened(name: str | os.PathLike[str]) -> Iterator[Source]:
     """Yield the source behind a file name; gzip and standard input (`-`) are spooled to disk."""
-    text = os.fspath(name)
-    if text == "-":
-        with _spooled(sys.stdin.buffer, "<stdin>") as path:
-            yield _inspect("<stdin>", path)
-        return
-    _check_file(text, Path(text))
-    try:
-        with open(text, "rb") as file:
-            compressed = file.read(2) == _GZIP_MAGIC
-    except OSError as error:
-        raise _unreadable(text, error) from error
-    if not compressed:
-        yield _inspect(text, text)
-        return
-    with gzip.open(text, "rb") as packed, _spooled(packed, text) as spooled:
-        yield _inspect(text, spooled)
+    path = os.fspath(name)
+    with ExitStack() as stack:
+        if path == "-":
+            shown = "<stdin>"
+            path = stack.enter_context(_spooled(sys.stdin.buffer, shown))
+        else:
+            # A name of odd bytes can be opened, but not written into a report as it is.
+            shown = os.fsencode(path).decode("utf-8", "replace")
+            _check_file(shown, Path(path))
+        try:
+            if not os.path.isfile(path):  # a pipe: it can be read once, and from the start
+                path = stack.enter_context(_spooled(stack.enter_context(open(path, "rb")), shown))
+            with open(path, "rb") as file:
+                packed = file.read(2) == _GZIP_MAGIC
+        except OSError as error:
+            raise _unreadable(shown, error) from error
+        if packed:
+            stream = stack.enter_context(gzip.open(path, "rb"))
+            path = stack.enter_context(_spooled(stream, shown))
+        yield _inspect(shown, path)
 
 
 def _check_file(name: str, path: Path) -> None:
-    if path.is_dir():
+    try:
+        is_dir, exists = path.is_dir(), path.exists()
+    except OSError as error:
+        raise _unreadable(name, error) from error
+    if is_dir:
         raise RagaugeError.of(
             "file-unreadable", f"`{name}` is a folder", hint="name a file inside it"
         )
-    if not path.exists():
+    if not exists:
         near = _near_names(path)
         hint = f"did you mean {near}?" if near else "check the path and the current folder"
         raise RagaugeError.of("file-not-found", f"there is no file `{name}`", hint=hint)
@@ -255,28 +265,25 @@ def _array_range(source: Source, index: int, start: int, end: int, line: int) ->
 
 
 def _bad_array(source: Source, data: bytes, error: Exception) -> RagaugeError:
-    if isinstance(error, RecursionError):
-        return RagaugeError.of(
-            "too-deep",
-            f"`{source.name}` is nested too deeply",
-            hint="write one flat object per question",
-            place=Place(source.name, 1),
-        )
-    at = error_offset(error, data)
-    cut = "truncated" in str(error)
-    return RagaugeError.of(
-        "truncated-line" if cut else "bad-json",
-        f"the JSON array is {'cut off' if cut else 'malformed'}: {error}",
-        hint="close the array, or write JSON Lines: one object per line",
-        place=Place(source.name, data[:at].count(b"\n") + 1),
-    )
-
-
-def error_offset(error: Exception, data: bytes) -> int:
-    """Return the byte at which the decoder stopped, or the end of the data if it does not say."""
-    text = str(error)
-    _, found, tail = text.rpartition("(byte ")
-    return int(tail.rstrip(")")) if found else len(data)
+    """Say what is wrong with an array that does not decode, as near to the place as can be."""
+    code, message, hint, at = "bad-json", f"the JSON array is malformed: {error}", "", len(data)
+    if b"\0" in data:
+        code, message, at = "nul-byte", "there is a NUL byte in the JSON array", data.index(0)
+        hint = "the file was damaged while it was written; write it again"
+    elif isinstance(error, RecursionError):
+        code, message, at = "too-deep", "an element is nested too deeply", deepest(data)
+        hint = "write one flat object per question"
+    elif (half := half_surrogate(data)) is not None:
+        message, at = "half of a surrogate pair is no character", half
+        hint = "write both halves, or the character itself in UTF-8"
+    elif "truncated" in str(error):
+        code, message = "truncated-line", "the JSON array is cut off"
+        hint = "close the array, or write JSON Lines: one object per line"
+    else:
+        at = error_offset(error, data)
+        hint = "check the place with a JSON tool, or write JSON Lines: one object per line"
+    place = Place(source.name, data[:at].count(b"\n") + 1)
+    return RagaugeError.of(code, message, hint=hint, place=place)
 
 
 def read_rows(source: Source, part: Range) -> Rows:
@@ -290,9 +297,10 @@ def read_rows(source: Source, part: Range) -> Rows:
         return _read_bounded(source, part)
     rows = read_range(source, part).split(b"\n")
     newlines = len(rows) - 1
-    if not rows[-1]:
+    ended = not rows[-1]
+    if ended:
         rows.pop()
-    return Rows(rows, None, frozenset(), newlines)
+    return Rows(rows, None, frozenset(), newlines, ended)
 
 
 def _read_bounded(source: Source, part: Range) -> Rows:
@@ -344,25 +352,28 @@ def write_atomically(name: str | os.PathLike[str], text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(
-            "w",
-            encoding="utf-8",
-            newline="\n",
-            dir=path.parent,
-            prefix=f".{path.name}.",
-            delete=False,
-        ) as file:
+            "w", encoding="utf-8", newline="\n", dir=path.parent,
+            prefix=f".{path.name}.", delete=False,
+        ) as file:  # fmt: skip
             temporary = file.name
             file.write(text)
-        # mkstemp makes files private; a report gets the permissions of any new file.
+        # Temporary files are private; a report gets the permissions of any new file.
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(temporary, 0o666 & ~mask)
         os.replace(temporary, path)
     except OSError as error:
-        if temporary is not None and os.path.exists(temporary):
-            os.unlink(temporary)
+        _discard(temporary)
         raise RagaugeError.of(
             "file-unreadable",
             f"`{path}` cannot be written: {error.strerror or error}",
             hint="check that the folder exists and may be written to",
         ) from error
+    except BaseException:
+        _discard(temporary)
+        raise
+
+
+def _discard(temporary: str | None) -> None:
+    if temporary is not None and os.path.exists(temporary):
+        os.unlink(temporary)

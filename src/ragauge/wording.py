@@ -87,17 +87,13 @@ def headline(verdict: Verdict) -> str:
         return f"NOTHING MEASURED: {verdict.blocks[0].message}"
     open_gates = [each for each in verdict.gates if not each.waived]
     failed = [gate_name(each) for each in open_gates if each.status == "fail"]
-    reasons = [block.message for block in verdict.blocks]
-    reasons += [
-        f"{gate_name(each)}: {each.reason}" for each in open_gates if each.status == "not-evaluable"
-    ]
-    if not reasons:
-        reasons = failed or [gate_name(each) for each in open_gates if each.status == "review"]
-    elif failed:
-        reasons.append(f"failed: {', '.join(failed)}")
+    if verdict.blocks:
+        reasons = [block.message for block in verdict.blocks]
+        if failed:
+            reasons.append(f"failed: {', '.join(failed)}")
         return f"{VERDICTS[verdict.status]}: {'; '.join(reasons)}"
-    joint = "; " if verdict.status == "not-evaluable" else ", "
-    return f"{VERDICTS[verdict.status]}: {joint.join(reasons)}" if reasons else "PASS"
+    named = failed or [gate_name(each) for each in open_gates if each.status == "review"]
+    return f"{VERDICTS[verdict.status]}: {', '.join(named)}" if named else VERDICTS[verdict.status]
 
 
 def to_look_at(scores: Scores, most: int) -> list[QuestionResult]:

@@ -12,15 +12,15 @@ from .source_text import PACKAGE, Import, Module, import_cycle, read_modules, ta
 # A name stands for that module of ragauge; `name.*` for the folder and everything below it.
 LAYERS: tuple[tuple[str, ...], ...] = (
     # 0: leaves
-    ("errors", "fields", "framing", "source", "stats.*", "text"),
+    ("errors", "fields", "framing", "jsontext", "source", "stats.*", "text"),
     # 1: frozen nouns, how they are worded, and the finder of components
     ("model.*", "markdown", "registry", "wording"),
     # 2: components, and the document that reports share
     ("dialects.*", "metrics.*", "reports.*", "document"),
     # 3: verbs, and folders of data
     (
-        "aggregate", "config", "demo.*", "findings", "gates", "join", "labels", "loading",
-        "profiles.*", "reading", "reduce", "rows", "scoring",
+        "aggregate", "choosing", "config", "decoding", "demo.*", "findings", "gates", "join",
+        "labels", "loading", "profiles.*", "reading", "reduce", "rows", "scoring",
     ),
     # 4: ways to run, and the wiring
     ("engines.*", "pipeline"),

@@ -59,6 +59,7 @@ def test_counts_add_up(data: Data, profile: str) -> None:
     assert sum(sum(each.labels.values()) for each in scores.questions) == (
         tally.scored + tally.missing
     )
+    assert tally.answered == scores.metrics["answer.precision"].records
     records = tally.scored + (tally.missing if profile != "smoke" else 0)
     for name, result in scores.metrics.items():
         if name not in ("run.duplicate", "run.unknown"):

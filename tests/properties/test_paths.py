@@ -268,8 +268,11 @@ def test_patterns_send_rows_down_the_exact_path() -> None:
     with written(data) as files:
         plain = score(*files, profile="all", metrics=["*"])
         unmatched = score(*files, profile="all", metrics=["*"], refusal_patterns=["no such words"])
-        matched = score(*files, profile="all", metrics=["*"], refusal_patterns=["^straße$"])
+        matched = score(
+            *files, profile="all", metrics=["*"], refusal_patterns=["^straße$", "^ ?not in context"]
+        )
     assert essence(unmatched) == essence(plain)
     said = [row for row in data.trace if row["answer_json"]["claim"] == "Straße"]
     assert said
-    assert matched.refusal_rules["pattern"] == len(said)
+    # The token is asked for before the patterns.
+    assert matched.refusal_rules == {"pattern": len(said), "token": plain.refusal_rules["token"]}

@@ -212,7 +212,7 @@ def test_a_cut_last_line_is_truncated_wherever_it_was_cut(folder: Folder, where:
 @pytest.mark.parametrize(
     ("data", "line"),
     [
-        (gzip.compress(lines_of(TRACES) + SECOND[:30]), 4),
+        (gzip.compress(lines_of(TRACES) + SECOND[:30], mtime=0), 4),
         (lines_of(TRACES).replace(b"\n", b"\r\n") + SECOND[:30], 4),
         (BOM + SECOND[:30], 1),
         (b"[\n" + FIRST + b",\n" + SECOND[:30], 3),
@@ -415,9 +415,8 @@ def test_a_line_of_more_than_64_mib_is_refused(folder: Folder) -> None:
         b'{"qid": "A1", "note": ' + b"[" * DEEP + b"]" * DEEP + b"}",
         b'{"qid": "A1", "topk": ' + b"[" * DEEP + b"]" * DEEP + b"}",
         b'{"a":' * DEEP + b"1" + b"}" * DEEP,
-        b"[" * DEEP + b"]" * DEEP,
     ],
-    ids=["unread field", "hits", "objects", "lists"],
+    ids=["unread field", "hits", "objects"],
 )
 @pytest.mark.parametrize("where", ["gold", "trace"])
 def test_deep_nesting_is_refused(folder: Folder, line: bytes, where: str) -> None:
@@ -923,7 +922,7 @@ def test_a_damaged_gzip_file_is_refused(
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"\n", b" \r\n\t\n\n", BOM, b"[]", b" [ \n ]\n", gzip.compress(b"")],
+    [b"", b"\n", b" \r\n\t\n\n", BOM, b"[]", b" [ \n ]\n", gzip.compress(b"", mtime=0)],
     ids=["no bytes", "newline", "blanks", "BOM", "empty array", "blank array", "gzip"],
 )
 @pytest.mark.parametrize("where", ["gold", "trace", "both"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -55,9 +56,17 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
         k=(3, 5),
         metrics=("answer.*",),
         gates={"precision": ">= 0.80", "refusal.over": {"threshold": 0.1, "min_n": 30}},
-        waivers=(Waiver(gate="over", reason="pages move", expires="2030-01-31"),),
+        waivers=(Waiver(gate="over", reason="pages move", expires=date(2030, 1, 31)),),
         refusal=Refusal(patterns=("^i do not know",)),
     )
+
+
+@pytest.mark.parametrize("written", ['"2030-01-31"', "2030-01-31"], ids=["text", "date"])
+def test_the_last_day_of_a_waiver_is_a_date(tmp_path: Path, written: str) -> None:
+    """In quotes or as TOML's own date."""
+    text = f"[[waivers]]\ngate = 'over'\nreason = 'pages move'\nexpires = {written}\n"
+    (waiver,) = load_config(write(tmp_path, text)).waivers
+    assert waiver.expires == date(2030, 1, 31)
 
 
 def test_an_empty_file_sets_nothing(tmp_path: Path) -> None:

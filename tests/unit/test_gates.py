@@ -398,7 +398,7 @@ def test_the_defaults_of_a_source_are_judged_and_named() -> None:
 
 
 def waiver(expires: str, gate: str = PRECISION) -> Waiver:
-    return Waiver(gate=gate, reason="pages move", expires=expires)
+    return Waiver(gate=gate, reason="pages move", expires=date.fromisoformat(expires))
 
 
 BAD = {**GOOD, PRECISION: measured(0.1)}
@@ -426,8 +426,17 @@ def test_an_expired_waiver_waives_nothing() -> None:
 
 def test_a_waiver_of_another_gate_waives_nothing() -> None:
     """Each gate is waived by its own name."""
-    verdict = decided(BAD, {"precision": 0.8}, waivers=[waiver("2030-01-01", "chr")])
+    table = {"precision": 0.8, "chr": 0.8}
+    verdict = decided(BAD, table, waivers=[waiver("2030-01-01", "chr")])
     assert verdict.exit_code == 1
+
+
+def test_a_waiver_of_no_gate_is_refused() -> None:
+    """It is misspelt, or its gate is gone; either way somebody is mistaken."""
+    with pytest.raises(RagaugeError) as caught:
+        decided(GOOD, {"precision": 0.8}, waivers=[waiver("2030-01-01", "precison")])
+    assert (caught.value.code, caught.value.exit_code) == ("bad-config", 2)
+    assert "precision" in caught.value.problems[0].hint
 
 
 def test_an_expired_waiver_does_not_hide_a_valid_one() -> None:
@@ -479,7 +488,7 @@ def test_without_gates_nothing_is_decided() -> None:
 
 BLOCKS = [
     ("missing", {"missing": 3}, "missing-traces", "3 of 100 gold items have no trace"),
-    ("missing", {"missing": 1}, "missing-traces", "1 of 100 gold item has no trace"),
+    ("missing", {"missing": 1}, "missing-traces", "1 of 100 gold items has no trace"),
     ("skipped", {"gold_skipped": 2, "trace_skipped": 3}, "skipped-lines", "5 bad lines were"),
     ("skipped", {"trace_skipped": 1}, "skipped-lines", "1 bad line was skipped"),
     ("empty", {"answered": 0, "answerable": 0}, "nothing-answered", "nothing was answered"),

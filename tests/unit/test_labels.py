@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import pytest
 
 from ragauge import load_gold, load_traces, registry, score
-from ragauge.labels import label_records
-from ragauge.model.batch import Batch, GoldColumns
-from ragauge.model.facts import Fact
 from ragauge.model.labels import GOOD, LABELS, MEANINGS
 from tests.unit.command import Folder, Row
 
@@ -42,6 +36,7 @@ CASES: list[tuple[str, Row, str, str]] = [
     ("no", {"retrieved_ids": ["x"], "answer_json": REFUSAL}, "REFUSAL_OK", "REFUSAL_OK"),
     ("no", {"retrieved_ids": ["x"], "answer_json": RIGHT}, "HALLUCINATION", "HALLUCINATION"),
     ("no", {"retrieved_ids": ["x"]}, "HALLUCINATION", "NO_ANSWER"),
+    ("no", {"answer_json": RIGHT, "error": "timeout"}, "HALLUCINATION", "ERRORED"),
     ("open", {"retrieved_ids": ["g1"], "answer_json": REFUSAL}, "UNLABELLED", "UNLABELLED"),
     # `ship` lets an unlabelled item be answered, and its claims are absent: never contained
     ("open", {"retrieved_ids": ["g1"], "answer_json": RIGHT}, "CLAIM_MISSING", "UNLABELLED"),
@@ -116,33 +111,6 @@ def test_labels_are_ordered_from_best_to_worst() -> None:
     assert LABELS[: len(GOOD)] == GOOD
     assert tuple(MEANINGS) == LABELS
     assert all(MEANINGS.values())
-
-
-def batch_of(facts: int, **gold: bool) -> Batch:
-    def column(value: object, kind: Any) -> Any:
-        return np.array([value], kind)
-
-    asked = {"answerable": False, "unanswerable": False, "creditable": False, "refusable": False}
-    flags = {name: column(value, np.bool_) for name, value in {**asked, **gold}.items()}
-    false = column(False, np.bool_)
-    return Batch(
-        gold=GoldColumns(
-            **flags, relevant_count=column(0, np.int32), has_claims=false,
-            has_constraints=false, vacuous=false,
-        ),
-        question=column(0, np.int32), facts=column(facts, np.int32), hits=column(0, np.int32),
-        cited=column(0, np.int32), ranks=np.zeros(0, np.int32),
-    )  # fmt: skip
-
-
-def test_missing_goes_over_errored_and_errored_over_all_others() -> None:
-    """The label says what to look at first."""
-    wrong = batch_of(Fact.ANSWER | Fact.ERRORED, refusable=True, unanswerable=True)
-    no, yes = np.array([False]), np.array([True])
-    assert LABELS[label_records(wrong, no, no)[0]] == "ERRORED"
-    assert LABELS[label_records(wrong, no, yes)[0]] == "MISSING"
-    answered = batch_of(Fact.ANSWER, refusable=True, unanswerable=True)
-    assert LABELS[label_records(answered, no, no)[0]] == "HALLUCINATION"
 
 
 def test_every_profile_names_a_metric_that_says_what_is_right() -> None:

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from ragauge import registry
+from ragauge.decoding import decode_row
 from ragauge.errors import Place
 from ragauge.fields import FieldError
 from ragauge.model.gold import GoldItem
 from ragauge.model.trace import Answer, Hit, Trace
-from ragauge.reading import Reader, decode_row
+from ragauge.reading import Reader
 
 NATIVE = Reader(registry.dialect("native"), own=False)
 SHIP = Reader(registry.dialect("ship"), own=True)
@@ -333,7 +334,7 @@ def test_the_other_fields_of_a_gold_item() -> None:
 
 def test_a_row_is_decoded_with_its_last_duplicate_key() -> None:
     """At every level."""
-    row = decode_row(b'{"a": 1, "a": {"b": 1, "b": 2}}', last=False, overlong=False)
+    row = decode_row(b'{"a": 1, "a": {"b": 1, "b": 2}}', cut=False, overlong=False)
     assert row == {"a": {"b": 2}}
 
 
@@ -354,16 +355,16 @@ def test_a_row_is_decoded_with_its_last_duplicate_key() -> None:
 def test_the_hint_fits_the_damage(data: bytes, code: str, hint: str) -> None:
     """It says what to do about this line, not about lines in general."""
     with pytest.raises(FieldError) as caught:
-        decode_row(data, last=False, overlong=False)
+        decode_row(data, cut=False, overlong=False)
     assert caught.value.code == code
     assert hint in caught.value.hint
 
 
 def test_only_the_last_line_can_be_truncated() -> None:
-    """The same bytes in the middle are malformed."""
-    for last, code in ((True, "truncated-line"), (False, "bad-json")):
+    """Where it has no newline; the same bytes in the middle are malformed."""
+    for cut, code in ((True, "truncated-line"), (False, "bad-json")):
         with pytest.raises(FieldError) as caught:
-            decode_row(b'{"qid": "A1", "answer', last=last, overlong=False)
+            decode_row(b'{"qid": "A1", "answer', cut=cut, overlong=False)
         assert caught.value.code == code
 
 

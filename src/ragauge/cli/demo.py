@@ -63,9 +63,9 @@ def COMMAND(write: str | None, force: bool) -> int:  # noqa: N802
             f"  cited   {', '.join(trace['answer_json']['citations'])}\n"
         )
     click.echo(
-        "Next, a user would make the prompt refuse when no passage answers, run the questions\n"
-        "again, and score the new traces. In CI the same command exits with 1 and blocks the\n"
-        "merge until it holds:\n"
+        "Next, a user would make the prompt refuse when no passage answers, run the\n"
+        "questions again, and score the new traces. In CI the same command exits with 1\n"
+        "and blocks the merge until it holds. The files, to try it yourself:\n"
         "  ragauge demo --write try-ragauge\n"
         "  ragauge score try-ragauge/gold.jsonl try-ragauge/trace.jsonl; echo $?"
     )

@@ -30,7 +30,7 @@ def COMMAND(code: str | None) -> int:  # noqa: N802
         click.echo(textwrap.fill(entry.explanation, 80))
     elif name.upper() in MEANINGS:
         click.echo(f"{name.upper()}: {MEANINGS[name.upper()]}")
-    elif name.isdigit() and int(name) in set(ExitCode):
+    elif name.isascii() and name.isdecimal() and int(name) in set(ExitCode):
         exit_code = ExitCode(int(name))
         click.echo(f"exit code {name}: {exit_code.name.lower().replace('_', ' ')}")
         for entry in CODES.values():

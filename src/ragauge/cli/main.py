@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
 import os
 import pkgutil
 import sys
@@ -57,13 +59,19 @@ def main() -> NoReturn:
     """Run the command line and exit with the code that the outcome stands for."""
     # One thread a multiplication: the bootstrap brings its own threads.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    for stream in (sys.stdout, sys.stderr):
+        # Where the encoding has no character for something, an escape is better than a crash.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:
     """Run the command line on arguments; return the exit code."""
     try:
-        code = root.main(arguments, prog_name="ragauge", standalone_mode=False)
+        with root.make_context("ragauge", list(arguments)) as context:
+            code = root.invoke(context)
+        sys.stdout.flush()
         return int(code or 0)
     except click.exceptions.Exit as stop:
         return int(stop.exit_code)
@@ -71,8 +79,8 @@ def run(arguments: list[str]) -> int:
         if not arguments:
             click.echo(root.get_help(click.Context(root, info_name="ragauge")))
             return int(ExitCode.USAGE)
-        context = f"ragauge {error.ctx.info_name}" if error.ctx and error.ctx.parent else "ragauge"
-        _say(f"error[usage]: {error.format_message()}\n  hint: `{context} --help` shows the usage")
+        name = f"ragauge {error.ctx.info_name}" if error.ctx and error.ctx.parent else "ragauge"
+        _say(f"error[usage]: {error.format_message()}\n  hint: `{name} --help` shows the usage")
         return int(ExitCode.USAGE)
     except click.ClickException as error:
         _say(f"error[usage]: {error.format_message()}")
@@ -84,11 +92,23 @@ def run(arguments: list[str]) -> int:
         _say("interrupted")
         return 130
     except BrokenPipeError:
-        # The reader of our output went away (`| head`); keep Python from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence()  # the reader of our output went away, as in `| head`
         return 141
+    except OSError as error:
+        _silence()
+        _say(
+            f"error[file-unreadable]: {error.strerror or error}\n"
+            "  hint: the output could not be written, or a file went away while it was read"
+        )
+        return int(ExitCode.USAGE)
     except Exception as error:
         return _bug(error)
+
+
+def _silence() -> None:
+    """Send what is left of the output nowhere, so that Python does not complain at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _bug(error: Exception) -> int:

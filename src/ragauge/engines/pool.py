@@ -41,6 +41,8 @@ class Pool:
                 [sys.executable, "-m", "ragauge.engines.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
+                # An interrupt from the keyboard is for the parent, which then closes the pipes.
+                start_new_session=os.name == "posix",
                 env={**os.environ, "PYTHONPATH": path},
             )
             for _ in range(workers)

@@ -49,6 +49,9 @@ class Batch:
 
     `ranks` has one entry for each piece of evidence of each record: its 0-based rank, or -1.
 
+    `traceless` and `with_error` say what became of the trace; under a profile that follows its
+    source such records are answers all the same, and are neither `missing` nor `errored`.
+
     `absent_counts` says whether records without a trace or with an error count in retrieval
     metrics, as records without hits; `no_evidence_counts` whether an answerable item without
     evidence counts as recalled.
@@ -63,6 +66,8 @@ class Batch:
         hits: Column,
         cited: Column,
         ranks: Column,
+        traceless: Bools,
+        with_error: Bools,
         absent_counts: bool = True,
         no_evidence_counts: bool = False,
     ) -> None:
@@ -72,6 +77,8 @@ class Batch:
         self.hit_count = hits
         self.cited_count = cited
         self.ranks = ranks
+        self.traceless = traceless
+        self.with_error = with_error
         self.absent_counts = absent_counts
         self.no_evidence_counts = no_evidence_counts
         self.size = len(question)
@@ -83,12 +90,12 @@ class Batch:
 
     @cached_property
     def missing(self) -> Bools:
-        """The gold item has no trace."""
+        """The gold item has no trace, and the profile leaves such records out."""
         return self.has(Fact.MISSING)
 
     @cached_property
     def errored(self) -> Bools:
-        """The trace carries an error."""
+        """The trace carries an error, and the profile leaves such records out."""
         return self.has(Fact.ERRORED)
 
     @cached_property

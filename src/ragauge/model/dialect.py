@@ -39,6 +39,11 @@ TRACE_SPELLINGS: Mapping[str, tuple[str, ...]] = {
 }
 """Every name under which a trace field is read; hits may also stand under `retrieval`."""
 
+GOLD_NAMES = frozenset(name for names in GOLD_SPELLINGS.values() for name in names)
+TRACE_NAMES = frozenset(name for names in TRACE_SPELLINGS.values() for name in names)
+TRACE_NAMES |= {"retrieval"}
+"""All names that something reads."""
+
 HIT_IDS = ("id", "chunk_id", "snippet_id", "block_id")
 
 

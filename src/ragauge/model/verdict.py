@@ -57,6 +57,7 @@ class GateResult(Struct, frozen=True, kw_only=True):
     detectable: float | None
     reason: str | None = None
     waived: str | None = None
+    code: str | None = None
 
 
 class Block(Struct, frozen=True):

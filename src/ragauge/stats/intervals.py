@@ -15,7 +15,6 @@ WILSON_BELOW = 30
 POISSON_FROM = 1_000
 _BLOCK = 64
 _FINE = 1 << 20
-_COARSE = 1 << 10
 _EXACT_SINGLE = float(1 << 24)
 
 Floats = NDArray[np.float64]
@@ -46,25 +45,19 @@ def bootstrap(
     questions, metrics = numerators.shape
     if questions == 0:
         return [None] * metrics
-    # Steps of 2**-10 fit single precision up to some 13,000 questions and move a bound by less
-    # than 0.00001; beyond that, double precision and steps of 2**-20.
-    largest = float(denominators.sum(axis=0).max(initial=1.0))
-    single = 1.25 * largest * _COARSE < _EXACT_SINGLE
-    sums = _resample(numerators, denominators, resamples, seed, single=single)
-    if single and float(sums.max(initial=0.0)) >= _EXACT_SINGLE:
-        single = False
-        sums = _resample(numerators, denominators, resamples, seed, single=False)
-    steps = _COARSE if single else _FINE
+    # Counts need no steps, and their sums fit single precision, which is twice as fast.
+    counts = bool((numerators == np.rint(numerators)).all())
+    single = counts and 2 * float(denominators.sum(axis=0).max(initial=0.0)) < _EXACT_SINGLE
+    steps = 1 if counts else _FINE
+    columns: Weights = np.concatenate([np.rint(numerators * steps), denominators], axis=1)
+    if single:
+        columns = columns.astype(np.float32)
+    sums = _resample(columns, resamples, seed)
     return [_percentiles(sums[:, i], sums[:, metrics + i], steps) for i in range(metrics)]
 
 
-def _resample(
-    numerators: Floats, denominators: Floats, resamples: int, seed: int, *, single: bool
-) -> Floats:
-    """The sums of all columns in every resample: (resamples, 2 × metrics)."""
-    steps = _COARSE if single else _FINE
-    columns = np.concatenate([np.rint(numerators * steps), denominators], axis=1)
-    columns = columns.astype(np.float32 if single else np.float64)
+def _resample(columns: Weights, resamples: int, seed: int) -> Floats:
+    """The sums of all columns in every resample: (resamples, columns)."""
     distinct: dict[bytes, int] = {}
     place = [distinct.setdefault(column.tobytes(), len(distinct)) for column in columns.T]
     first = [place.index(i) for i in range(len(distinct))]

@@ -1,0 +1,51 @@
+"""JSON as text: where a document that does not decode goes wrong."""
+
+from __future__ import annotations
+
+import re
+
+_ESCAPE = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+def half_surrogate(data: bytes) -> int | None:
+    """Where an escape stands for half of a surrogate pair, if one does."""
+    waiting: re.Match[bytes] | None = None
+    for match in _ESCAPE.finditer(data):
+        code = int(match.group(1) or b"0", 16)
+        if waiting is not None:
+            if match.start() != waiting.end() or not 0xDC00 <= code < 0xE000:
+                return waiting.start()
+            waiting = None
+        elif 0xD800 <= code < 0xDC00:
+            waiting = match
+        elif 0xDC00 <= code < 0xE000:
+            return match.start()
+    return None if waiting is None else waiting.start()
+
+
+def deepest(data: bytes) -> int:
+    """Where brackets are nested most deeply."""
+    depth = most = at = 0
+    for match in re.finditer(rb'"(?:[^"\\]|\\.)*"|[{}\[\]]', data, re.DOTALL):
+        if match.group() in (b"{", b"["):
+            depth += 1
+            if depth > most:
+                most, at = depth, match.start()
+        elif match.group() in (b"}", b"]"):
+            depth -= 1
+    return at
+
+
+def is_cut(data: bytes) -> bool:
+    """Whether a row ends inside a string or with a bracket open."""
+    rest = _STRING.sub(b"", data)
+    opened_, closed = rest.count(b"{") + rest.count(b"["), rest.count(b"}") + rest.count(b"]")
+    return b'"' in rest or opened_ > closed
+
+
+def error_offset(error: Exception, data: bytes) -> int:
+    """Return the byte at which the decoder stopped, or the end of the data if it does not say."""
+    text = str(error)
+    _, found, tail = text.rpartition("(byte ")
+    return int(tail.rstrip(")")) if found else len(data)

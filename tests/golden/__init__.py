@@ -1,0 +1,1 @@
+"""Whole outputs of the commands, compared byte by byte."""
