@@ -27,8 +27,8 @@ from reference_fields import scores_fields, ship_fields
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 NOTICE = "<!-- Written by scripts/reference.py: run `make docs` instead of editing. -->"
 SEEDS = (
-    "The WFGY eval page and the WFGY example 08 are public pages of the WFGY Problem Map, each with "
-    "a small scorer; the profiles `ship` and `smoke` reproduce what those scorers print."
+    "The WFGY eval page and the WFGY example 08 are public pages of the WFGY Problem Map, each "
+    "with a small scorer; the profiles `ship` and `smoke` reproduce what those scorers print."
 )
 
 
