@@ -32,6 +32,8 @@ SAID = (
 CLAIMS = ("null keys", "null", "straße", "left!", "It rejects null keys.")
 CONSTRAINTS = ("Be brief.", "Be exact.")
 MOST_QUESTIONS = 6
+MOST_TRACES = 12
+SHAPES = ("usual", "usual", "text", "odd")
 
 
 def steady(examples: int) -> settings:
@@ -84,29 +86,34 @@ def gold_sets(draw: st.DrawFn) -> list[Row]:
     return rows
 
 
-def slots(*, unique: bool) -> st.SearchStrategy[list[Slot]]:
-    """Places for traces; a question beyond the gold set is unknown."""
+@st.composite
+def slots(draw: st.DrawFn, questions: int, *, unique: bool) -> list[Slot]:
+    """Places for traces; the question behind the last of the gold set is unknown."""
     one = st.builds(
         Slot,
-        st.integers(0, MOST_QUESTIONS),
+        st.integers(0, questions),
         st.sampled_from((None, None, 0, 1)),
         st.sampled_from((None, 0, 1, "s")),
         st.sampled_from((None, None, None, 1)),
     )
-    return st.lists(one, max_size=14, unique_by=(lambda slot: slot) if unique else None)
+    size = draw(st.integers(0, MOST_TRACES))
+    apart = (lambda slot: slot) if unique else None
+    return draw(st.lists(one, min_size=size, max_size=size, unique_by=apart))
 
 
 @st.composite
-def traces(draw: st.DrawFn, slot: Slot) -> Row:
+def traces(draw: st.DrawFn, slot: Slot, shapes: tuple[str, ...] = SHAPES) -> Row:
     """One trace of a slot, in any shape that is read."""
+    shape = draw(st.sampled_from(shapes))
     row = _place(draw, slot)
-    shape = draw(st.sampled_from(("usual", "usual", "text", "odd")))
     if shape == "usual":
         row |= _usual(draw)
     elif shape == "text":
         row |= _text(draw)
     else:
         row |= _odd(draw)
+    if shapes is SHAPES and not draw(st.integers(0, 7)):
+        row["error"] = draw(st.sampled_from(("timeout", "", None, {"code": 500})))
     return row
 
 
@@ -117,8 +124,8 @@ def _place(draw: st.DrawFn, slot: Slot) -> Row:
     named = {"paraphrase": slot.paraphrase, "seed": slot.seed, "turn": slot.turn}
     null_is_written = draw(st.booleans())
     row |= {name: value for name, value in named.items() if value is not None or null_is_written}
-    if "qid" not in row or draw(st.booleans()):
-        row[draw(st.sampled_from(("q", "question", "query")))] = f"Frage {slot.question}?"
+    if "qid" not in row or draw(st.integers(0, 2)):
+        row[draw(st.sampled_from(("q", "q", "question", "query")))] = f"Frage {slot.question}?"
     return row
 
 
@@ -158,8 +165,6 @@ def _odd(draw: st.DrawFn) -> Row:
     for flag in ("refused", "grounded"):
         if not draw(st.integers(0, 2)):
             row[flag] = draw(st.booleans())
-    if not draw(st.integers(0, 2)):
-        row["error"] = draw(st.sampled_from(("timeout", "", None, {"code": 500})))
     if draw(st.booleans()):
         row["constraints_echo"] = draw(st.lists(st.sampled_from(CONSTRAINTS), max_size=2))
     return row
@@ -169,7 +174,10 @@ def _odd(draw: st.DrawFn) -> Row:
 def data_sets(draw: st.DrawFn, *, unique: bool = False) -> Data:
     """A gold set and traces; with `unique` no two traces are of one slot."""
     gold = draw(gold_sets())
-    return Data(gold, [draw(traces(slot)) for slot in draw(slots(unique=unique))])
+    # Often all rows have one shape: then they are reduced together.
+    shapes = draw(st.sampled_from((SHAPES, SHAPES, ("usual",), ("text",))))
+    places = draw(slots(len(gold), unique=unique))
+    return Data(gold, [draw(traces(slot, shapes)) for slot in places])
 
 
 def large_data(seed: int, questions: int) -> Data:

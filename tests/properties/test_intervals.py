@@ -104,18 +104,20 @@ def test_bootstrap_is_the_same_every_time(n: int) -> None:
         assert bootstrap(tops, bottoms, seed=1) != first
 
 
-@pytest.mark.parametrize("n", [40, 200, POISSON_FROM + 200])
+@pytest.mark.parametrize("n", [40, 300, POISSON_FROM + 200])
 def test_bootstrap_holds_the_estimate(n: int) -> None:
-    """The mean lies inside its interval, which is about as wide as theory has it."""
+    """The mean lies inside; each bound is 1.96 standard errors away, as theory has it for many."""
     tops, bottoms = _shares(n + 1, n)
     for column, interval in enumerate(bootstrap(tops, bottoms)):
         assert interval is not None
-        inside = bottoms[:, column] > 0
-        values = tops[inside, column]
+        values = tops[bottoms[:, column] > 0, column]
         low, high = interval
         assert low < values.mean() < high
-        theory = 2 * Z95 * values.std() / math.sqrt(len(values))
-        assert high - low == pytest.approx(theory, rel=0.15)
+        reach = Z95 * values.std() / math.sqrt(len(values))
+        expected = (values.mean() - reach, values.mean() + reach)
+        # A 90 % bound would be off by 0.16 of the reach.
+        near = 0.1 if n > 100 else 0.4
+        assert interval == pytest.approx(expected, abs=near * reach), column
 
 
 @pytest.mark.parametrize("n", [40, POISSON_FROM + 200])

@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import sys
+import tracemalloc
 from collections.abc import Callable
 
 import pytest
@@ -479,6 +480,29 @@ def test_a_whole_surrogate_pair_is_one_character(folder: Folder) -> None:
     """Escapes in pairs are how JSON writes characters beyond the first plane."""
     data = lines_of(TRACES).replace(b"X rejects", rb"\ud83d\ude00 rejects")
     assert_accepted(folder.score(data))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        FIRST + b'\n{"qid": "A2", "note": "' + b"x" * 2**20,
+        FIRST + b'\n{"qid": "A2", "note": "' + b"x" * 2**20 + b'", "answer',
+        FIRST + b'\n{"qid": "A2", "note": "' + b"x" * 2**20 + rb'\ud83d"}',
+        b"[" + FIRST + b',\n{"note": "' + b"x" * 2**20 + b'", "deep": ' + b"[" * DEEP + b"\n",
+    ],
+    ids=["cut in a string", "cut behind a string", "half a pair", "deep array"],
+)
+def test_a_long_row_is_refused_in_little_memory(folder: Folder, data: bytes) -> None:
+    """Rows may have 64 MiB: to say what is wrong with one must not take a hundred times that."""
+    tracemalloc.start()
+    try:
+        outcome = folder.score(data)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (outcome.exit_code, outcome.out) == (3, "")
+    assert outcome.problems[0].where == "trace.jsonl:2"
+    assert peak < 16 * len(data)
 
 
 # --- wrong types ---
