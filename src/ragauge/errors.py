@@ -136,7 +136,8 @@ CODES: dict[str, Code] = {
         (
             "missing-field",
             "a field that is needed is absent",
-            "A gold item needs an id and a question or evidence to be scored against.",
+            "A gold item needs an id; where traces are joined by the question, as under smoke, it "
+            "needs a question too.",
         ),
         (
             "field-conflict",

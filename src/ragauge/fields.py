@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 INT64 = 1 << 63
@@ -45,12 +45,17 @@ def shown(value: object) -> str:
 
 
 def pick(
-    row: Row, names: Sequence[str], own: Sequence[str] = (), *, inside: str = ""
+    row: Row,
+    names: Sequence[str],
+    own: Sequence[str] = (),
+    *,
+    inside: str = "",
+    meaning: Callable[[Any], Any] = lambda value: value,
 ) -> tuple[str, Any]:
     """Return the name and value of a field among its spellings; ("", None) if it is absent.
 
     null counts as absent. The first own name that is there and not empty wins; otherwise all
-    spellings that are there must agree.
+    spellings that are there must agree in their meaning.
     """
     if own:
         empty: tuple[str, Any] = ("", None)
@@ -67,7 +72,7 @@ def pick(
         value = row.get(name)
         if value is None:
             continue
-        if found[0] and found[1] != value:
+        if found[0] and meaning(found[1]) != meaning(value):
             raise conflict(found[0], inside + name, found[1], value)
         if not found[0]:
             found = (inside + name, value)

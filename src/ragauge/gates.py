@@ -128,7 +128,7 @@ def _read_gate(name: str, demand: str, profile: Profile, k: Sequence[int], *, or
     if sign is not None and sign != right:
         raise _bad(f"{name} {sign} {given}", f"{base} is better when {metric.better}: use {right}")
     try:
-        threshold = float(given)
+        threshold = float(given if "_" not in given else "one number")
     except ValueError as error:
         raise _bad(f"{name} {demand}", "the threshold must be a number") from error
     if not math.isfinite(threshold):

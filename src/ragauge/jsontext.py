@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 
 _ESCAPE = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+# Possessive: a string without an end must not be tried again from every place in it.
+STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_STRING = re.compile(STRING, re.DOTALL)
+_STRING_OR_BRACKET = re.compile(STRING + rb"|[{}\[\]]", re.DOTALL)
 
 
 def half_surrogate(data: bytes) -> int | None:
@@ -27,7 +30,7 @@ def half_surrogate(data: bytes) -> int | None:
 def deepest(data: bytes) -> int:
     """Where brackets are nested most deeply."""
     depth = most = at = 0
-    for match in re.finditer(rb'"(?:[^"\\]|\\.)*"|[{}\[\]]', data, re.DOTALL):
+    for match in _STRING_OR_BRACKET.finditer(data):
         if match.group() in (b"{", b"["):
             depth += 1
             if depth > most:

@@ -14,6 +14,7 @@ from ragauge import registry
 from ragauge.decoding import decode_row
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.fields import FieldError, Row
+from ragauge.jsontext import STRING
 from ragauge.model.dialect import Dialect
 from ragauge.model.gold import GoldItem
 from ragauge.model.trace import Trace
@@ -21,7 +22,7 @@ from ragauge.reading import Reader
 from ragauge.source import Source, plan, read_rows
 
 SNIFFED = 64 * 1024
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:]', re.DOTALL)
+_TOKEN = re.compile(STRING + rb"|[{}\[\]:]", re.DOTALL)
 
 
 class Loaded(Struct, frozen=True):

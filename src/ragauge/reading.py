@@ -48,7 +48,7 @@ class Reader:
         own = self.own_gold
 
         def take(field: str) -> tuple[str, Any]:
-            return pick(row, GOLD_SPELLINGS[field], own.get(field, ()))
+            return pick(row, GOLD_SPELLINGS[field], own.get(field, ()), meaning=_meaning)
 
         name, value = take("qid")
         if value is None:
@@ -89,7 +89,7 @@ class Reader:
         own = self.own_trace
 
         def take(field: str) -> tuple[str, Any]:
-            return pick(row, TRACE_SPELLINGS[field], own.get(field, ()))
+            return pick(row, TRACE_SPELLINGS[field], own.get(field, ()), meaning=_meaning)
 
         name, value = take("qid")
         qid = as_id(value, name) if value is not None else None
@@ -114,13 +114,13 @@ class Reader:
 
     def _hits(self, row: Row) -> tuple[Hit, ...]:
         own = self.own_trace.get("hits", ())
-        name, value = pick(row, TRACE_SPELLINGS["hits"], own)
+        name, value = pick(row, TRACE_SPELLINGS["hits"], own, meaning=_meaning)
         nested = row.get("retrieval")
         if nested is not None and (value is None or not own):
             inner = nested if isinstance(nested, dict) else {"": as_list(nested, "retrieval")}
             names = TRACE_SPELLINGS["hits"] if isinstance(nested, dict) else ("",)
-            where, found = pick(inner, names, inside="retrieval.")
-            if value is not None and found is not None and found != value:
+            where, found = pick(inner, names, inside="retrieval.", meaning=_meaning)
+            if value is not None and found is not None and _meaning(found) != _meaning(value):
                 raise conflict(name, where.rstrip("."), value, found)
             if value is None:
                 name, value = where.rstrip("."), found
@@ -144,7 +144,8 @@ class Reader:
         text: str | None = None
         if isinstance(value, dict):
             body = value
-            text = plain if isinstance(plain, str) and "answer" not in own else None
+            if plain is not None and plain is not value and "answer" not in own:
+                text = None if isinstance(plain, dict) else as_text(plain, "answer")
         elif value is not None:
             if name == "answer_json":
                 raise wrong_type(
@@ -160,7 +161,8 @@ class Reader:
                     "keep one of them, or choose the profile whose spelling is meant",
                 )
             text = more if text is None else text
-        return self._assemble(row, body, name, text, inside_only=bool(body) and "answer" in own)
+        inside_only = isinstance(value, dict) and "answer" in own
+        return self._assemble(row, body, name, text, inside_only=inside_only)
 
     def _assemble(
         self, row: Row, body: Row, name: str, text: str | None, *, inside_only: bool
@@ -201,11 +203,11 @@ class Reader:
 
     def _citations(self, body: Row, outer: Row, name: str) -> tuple[str, Any]:
         own = self.own_trace.get("citations", ())
-        outside_name, outside = pick(outer, TRACE_SPELLINGS["citations"], own)
+        outside_name, outside = pick(outer, TRACE_SPELLINGS["citations"], own, meaning=_meaning)
         inner = body.get("citations")
         if inner is None:
             return outside_name, outside
-        if outside is not None and outside != inner:
+        if outside is not None and _meaning(outside) != _meaning(inner):
             if own and isinstance(outside, list):
                 return outside_name, outside
             raise FieldError(
@@ -226,6 +228,16 @@ class Reader:
                     break
         where = Place(place.file, place.line, qid, self.dialect.name)
         return Problem(error.code, error.message, error.hint, where)
+
+
+def _meaning(value: Any) -> Any:
+    """What a value says as an id or a list of ids: 7 is "7", and {"id": "a"} is "a"."""
+    if isinstance(value, list):
+        return [_meaning(each) for each in value]
+    if isinstance(value, dict):
+        found = [value[name] for name in HIT_IDS if value.get(name) is not None]
+        return _meaning(found[0]) if found else value
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _expect(value: Any) -> Expect | None:

@@ -401,7 +401,9 @@ def test_wide_characters_count_twice(project: Path) -> None:
     assert "漢字" in done.stdout
 
 
-@pytest.mark.parametrize("arguments", [("demo",), ("metrics",), ("metrics", "refusal.over")])
+@pytest.mark.parametrize(
+    "arguments", [("demo",), ("explain",), ("metrics",), ("metrics", "refusal.over")]
+)
 def test_other_commands_are_at_most_80_columns_wide(
     tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
@@ -785,7 +787,7 @@ def test_explain_lists_every_code_and_label(tmp_path: Path) -> None:
     done = run(tmp_path, "explain")
     assert done.returncode == 0
     for code, entry in CODES.items():
-        assert re.search(rf"^  {code} +exit {int(entry.exit)} ", done.stdout, re.MULTILINE)
+        assert re.search(rf"^  {code} +{int(entry.exit)}  ", done.stdout, re.MULTILINE)
     for label in MEANINGS:
         assert re.search(rf"^  {label} ", done.stdout, re.MULTILINE)
 

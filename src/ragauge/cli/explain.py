@@ -16,12 +16,12 @@ def COMMAND(code: str | None) -> int:  # noqa: N802
     from ragauge.registry import metrics, unknown_name
 
     if code is None:
-        click.echo("error codes")
+        click.echo("error codes, with their exit codes")
         for name, entry in CODES.items():
-            click.echo(f"  {name:<18} exit {int(entry.exit):<3} {entry.title}")
-        click.echo("labels")
+            click.echo(_listed(f"{name:<17}{int(entry.exit):>3}  ", entry.title))
+        click.echo("labels, from best to worst")
         for label, meaning in MEANINGS.items():
-            click.echo(f"  {label:<18} {meaning}")
+            click.echo(_listed(f"{label:<22}", meaning))
         return 0
     name = code.strip("[]`").removeprefix("error[")
     if name in CODES:
@@ -41,3 +41,7 @@ def COMMAND(code: str | None) -> int:  # noqa: N802
     else:
         raise unknown_name("code", code, [*CODES, *MEANINGS])
     return 0
+
+
+def _listed(head: str, text: str) -> str:
+    return textwrap.fill(text, 80, initial_indent=f"  {head}", subsequent_indent=" " * 24)

@@ -159,6 +159,10 @@ def talk(view: View, format_name: str) -> None:
         click.echo(f"warning: {warning}", err=True)
     for line in view.scores.skipped:
         click.echo(f"skipped: {line}", err=True)
+    more = view.scores.tally.gold_skipped + view.scores.tally.trace_skipped
+    more -= len(view.scores.skipped)
+    if more > 0:
+        click.echo(f"skipped: ... and {more} more", err=True)
     if format_name == "table":
         return
     for result in view.verdict.gates:
