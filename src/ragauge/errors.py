@@ -81,6 +81,12 @@ CODES: dict[str, Code] = {
             "The message lists the names that do.",
         ),
         (
+            "bad-plugin",
+            "an installed plugin cannot be loaded",
+            "Packages can bring metrics, dialects and reports by entry points. One that fails to "
+            "import is refused, because its metrics and gates would be missing without a word.",
+        ),
+        (
             "file-exists",
             "a file that would be written is already there",
             "`ragauge init` and `ragauge demo --write` never replace your files unless told to "

@@ -32,8 +32,16 @@ def _constants(folder: str, constant: str) -> list[Any]:
     from importlib.metadata import entry_points
 
     found = [getattr(importlib.import_module(name), constant) for name in _modules(folder)]
-    outside = sorted(entry_points(group=f"ragauge.{folder}"), key=lambda point: point.name)
-    return found + [point.load() for point in outside]
+    for point in sorted(entry_points(group=f"ragauge.{folder}"), key=lambda point: point.name):
+        try:
+            found.append(point.load())
+        except Exception as error:
+            raise RagaugeError.of(
+                "bad-plugin",
+                f"the plugin `{point.value}` cannot be loaded: {error}",
+                hint="mend or uninstall the package that brings it",
+            ) from error
+    return found
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> RagaugeError:

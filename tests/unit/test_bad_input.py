@@ -9,10 +9,11 @@ import os
 import sys
 import tracemalloc
 from collections.abc import Callable
+from importlib.metadata import EntryPoint
 
 import pytest
 
-from ragauge import pipeline, source
+from ragauge import pipeline, registry, source
 from ragauge.errors import CODES, MAX_REPORTED
 from tests.unit.command import GOLD, TRACES, Content, Folder, Outcome, Row, line_of, lines_of
 
@@ -1219,6 +1220,17 @@ def _bug(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
     return folder.score()
 
 
+def _bad_plugin(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    broken = EntryPoint("broken", "no_such_package:METRICS", "ragauge.metrics")
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [broken])
+    registry.metrics.cache_clear()
+    try:
+        return folder.score()
+    finally:
+        monkeypatch.undo()
+        registry.metrics.cache_clear()
+
+
 def scored(
     *options: str, trace: Content | None = None, gold: Content | None = None, **names: str
 ) -> Recipe:
@@ -1235,6 +1247,7 @@ RECIPES: dict[str, Recipe] = {
     "unknown-metric": scored("--metrics", "answer.precission"),
     "unknown-name": scored("--profile", "shipp"),
     "file-exists": _exists,
+    "bad-plugin": _bad_plugin,
     "bad-json": scored(trace=MALFORMED + b"\n" + FIRST),
     "truncated-line": scored(trace=FIRST[:40]),
     "bad-encoding": scored(trace=b'{"qid": "\xff"}'),
