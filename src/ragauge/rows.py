@@ -7,103 +7,24 @@ decides what is an error. The two paths give the same columns; a test compares t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, cast
+from typing import cast
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from ragauge.decoding import decode_row
 from ragauge.errors import MAX_REPORTED, Place, Problem
-from ragauge.fields import INT64, FieldError, Row
+from ragauge.fields import FieldError, Row
 from ragauge.model.dialect import Dialect
 from ragauge.model.profile import JoinRules
 from ragauge.model.trace import Trace
 from ragauge.reading import Reader
 from ragauge.reduce import Columns, GoldKeys, Reducer, SlotName, slot_name
+from ragauge.shapes import FastRow, Joined, JoinedRow, StrictAnswer, StrictRow
 from ragauge.source import Range, Rows, Source, read_rows
 from ragauge.text import citations_in
 
 _CHUNK = 512
-
-
-_Int64 = Annotated[int, Meta(ge=-INT64, le=INT64 - 1)]
-
-
-class _FastHit(Struct, gc=False):
-    """A hit with an id and perhaps a text; whatever else is read of hits must be null here."""
-
-    id: str
-    text: str | None = None
-    type: str | None = None
-    chunk_id: None = None
-    snippet_id: None = None
-    block_id: None = None
-    doc: None = None
-    doc_id: None = None
-    doc_path: None = None
-    section: None = None
-    section_id: None = None
-    score: None = None
-
-
-class _FastAnswer(Struct, gc=False):
-    claim: str | None = None
-    citations: list[str] | None = None
-    text: None = None
-    refused: None = None
-    grounded: None = None
-    constraints_echo: None = None
-
-
-class _Row(Struct, gc=False, kw_only=True):
-    """What all usual shapes have: the common fields first, in their common order.
-
-    The fields behind them may only be null: any other value in them fails to decode, so the row
-    takes the exact path, at little cost to the rows that pass.
-    """
-
-    qid: str | None = None
-    seed: _Int64 | None = None
-    q: str | None = None
-    retrieved_ids: list[str] | None = None
-    answer_json: _FastAnswer | None = None
-    paraphrase: _Int64 | None = None
-    turn: _Int64 | None = None
-    q_id: None = None
-    id: None = None
-    query_id: None = None
-    query: None = None
-    topk: None = None
-    items: None = None
-    retrieved: None = None
-    hits_top_k: None = None
-    hits: None = None
-    retrieval: None = None
-    answer_text: None = None
-    answer_citations: None = None
-    cited_chunks: None = None
-    refused: None = None
-    grounded: None = None
-    constraints_echo: None = None
-    error: None = None
-
-
-class _FastRow(_Row, gc=False, kw_only=True):
-    """The usual shapes, mixed as they come."""
-
-    question: str | None = None
-    chunks: list[_FastHit] | None = None
-    answer: str | None = None
-    citations: list[str] | None = None
-
-
-class _JoinedRow(_Row, gc=False, kw_only=True):
-    """The one shape that is reduced by columns: joined by id, with `answer_json`."""
-
-    question: None = None
-    chunks: None = None
-    answer: None = None
-    citations: None = None
 
 
 class Job(Struct, frozen=True, kw_only=True):
@@ -155,7 +76,7 @@ class RangeReducer:
         self.reducer = Reducer(
             job.keys, job.rules, patterns=job.patterns, count_repeats=job.count_repeats
         )
-        self.decode = msgspec.json.Decoder(_FastRow).decode
+        self.decode = msgspec.json.Decoder(FastRow).decode
         self.pend = self.reducer.pending.append
         self.by_qid = job.by_qid.get
         self.by_question = job.by_question.get
@@ -163,7 +84,9 @@ class RangeReducer:
         self.keep_last = job.rules.keep == "last"
         self.strip_citations = self.reader.strip_citations
         self.has_patterns = bool(job.patterns)
-        self.decode_joined = msgspec.json.Decoder(_JoinedRow).decode
+        self.decode_joined = msgspec.json.Decoder(JoinedRow).decode
+        self.decode_strict = msgspec.json.Decoder(StrictRow).decode
+        self.strict = True
         self.by_columns = not (
             self.by_question_only or self.strip_citations or self.has_patterns or job.paraphrases
         )
@@ -226,7 +149,12 @@ class RangeReducer:
                 self._exact(rows, index, cut=cut)
         self.reducer.flush()
 
-    def _try_decode_all(self, data: list[bytes]) -> list[_JoinedRow] | None:
+    def _try_decode_all(self, data: list[bytes]) -> Joined | None:
+        if self.strict:
+            try:
+                return list(map(self.decode_strict, data))
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                self.strict = False  # what one row has, others will have too
         # Fields that are passed over are not decoded, so their bytes are checked here.
         other = [each for each in data if not each.isascii()]
         try:
@@ -236,11 +164,11 @@ class RangeReducer:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
 
-    def _columns(self, rows: list[_JoinedRow], start: int) -> bool:
+    def _columns(self, rows: Joined, start: int) -> bool:
         """Reduce rows of the one shape, all steps on all rows; False if one has another shape."""
         rows.reverse()
         qids = [row.qid for row in rows]
-        answers = cast("list[_FastAnswer]", [row.answer_json for row in rows])
+        answers = cast("list[StrictAnswer]", [row.answer_json for row in rows])
         if not all(qids) or None in answers:
             return False
         lines: Sequence[int] = range(start + len(rows) - 1, start - 1, -1)
@@ -256,7 +184,7 @@ class RangeReducer:
                 elif code not in self.met:
                     self.met.add(code)
                     kept.append(place)
-            rows = [rows[place] for place in kept]
+            rows = cast("Joined", [rows[place] for place in kept])
             answers = [answers[place] for place in kept]
             codes = [codes[place] for place in kept]
             lines = [lines[place] for place in kept]
@@ -271,14 +199,14 @@ class RangeReducer:
         )
         return True
 
-    def _try_decode(self, data: bytes) -> _FastRow | None:
+    def _try_decode(self, data: bytes) -> FastRow | None:
         try:
             data.decode()
             return self.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
 
-    def _fast(self, row: _FastRow, line: int) -> bool:
+    def _fast(self, row: FastRow, line: int) -> bool:
         """Reduce a row of the usual shape; return False if it needs the exact path."""
         question = row.q
         if question is None:
@@ -366,7 +294,9 @@ class RangeReducer:
             self.reducer.add_trace(code, slot, trace, line)
 
 
-def _slots(rows: Sequence[_JoinedRow]) -> list[SlotName]:
+def _slots(rows: Joined) -> list[SlotName]:
+    if not rows or isinstance(rows[0], StrictRow):
+        return [row.seed for row in rows]
     paraphrases = [row.paraphrase for row in rows]
     turns = [row.turn for row in rows]
     if paraphrases.count(None) == turns.count(None) == len(rows):

@@ -20,7 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     # 3: verbs, and folders of data
     (
         "aggregate", "choosing", "config", "decoding", "demo.*", "findings", "gates", "join",
-        "labels", "loading", "profiles.*", "reading", "reduce", "rows", "scoring",
+        "labels", "loading", "profiles.*", "reading", "reduce", "rows", "scoring", "shapes",
     ),
     # 4: ways to run, and the wiring
     ("engines.*", "pipeline"),

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 from hypothesis import settings
 from hypothesis import strategies as st
 
@@ -34,6 +35,8 @@ CONSTRAINTS = ("Be brief.", "Be exact.")
 MOST_QUESTIONS = 6
 MOST_TRACES = 12
 SHAPES = ("usual", "usual", "text", "odd")
+SAID_ONLY = 2
+"""The paraphrase that traces do not number: its text tells which it is."""
 
 
 def steady(examples: int) -> settings:
@@ -62,7 +65,7 @@ claim_lists = st.lists(st.sampled_from(CLAIMS), max_size=3)
 
 
 @st.composite
-def gold_sets(draw: st.DrawFn) -> list[Row]:
+def gold_sets(draw: st.DrawFn, *, paraphrased: bool = False) -> list[Row]:
     """Some questions, labelled or not, in the usual spelling or in others."""
     rows = []
     for number in range(draw(st.integers(1, MOST_QUESTIONS))):
@@ -82,17 +85,19 @@ def gold_sets(draw: st.DrawFn) -> list[Row]:
                 row["gold_claim"] = " - ".join(draw(claim_lists))
             row["constraints"] = draw(st.lists(st.sampled_from(CONSTRAINTS), max_size=2))
             row["tags"] = ["extra"]
+        if paraphrased:
+            row["paraphrases"] = [f"Wie {number}?", f"Was {number}?", f"Sag {number}!"]
         rows.append(row)
     return rows
 
 
 @st.composite
-def slots(draw: st.DrawFn, questions: int, *, unique: bool) -> list[Slot]:
+def slots(draw: st.DrawFn, questions: int, *, unique: bool, paraphrased: bool) -> list[Slot]:
     """Places for traces; the question behind the last of the gold set is unknown."""
     one = st.builds(
         Slot,
         st.integers(0, questions),
-        st.sampled_from((None, None, 0, 1)),
+        st.sampled_from((None, 0, 1, SAID_ONLY) if paraphrased else (None, None, 0, 1)),
         st.sampled_from((None, 0, 1, "s")),
         st.sampled_from((None, None, None, 1)),
     )
@@ -121,11 +126,14 @@ def _place(draw: st.DrawFn, slot: Slot) -> Row:
     row: Row = {}
     if draw(st.integers(0, 4)):
         row["qid"] = f"q{slot.question}"
-    named = {"paraphrase": slot.paraphrase, "seed": slot.seed, "turn": slot.turn}
+    said = slot.paraphrase == SAID_ONLY
+    paraphrase = None if said else slot.paraphrase
+    named = {"paraphrase": paraphrase, "seed": slot.seed, "turn": slot.turn}
     null_is_written = draw(st.booleans())
     row |= {name: value for name, value in named.items() if value is not None or null_is_written}
-    if "qid" not in row or draw(st.integers(0, 2)):
-        row[draw(st.sampled_from(("q", "q", "question", "query")))] = f"Frage {slot.question}?"
+    if said or "qid" not in row or draw(st.integers(0, 2)):
+        text = f"Sag {slot.question}!" if said else f"Frage {slot.question}?"
+        row[draw(st.sampled_from(("q", "q", "question", "query")))] = text
     return row
 
 
@@ -173,10 +181,11 @@ def _odd(draw: st.DrawFn) -> Row:
 @st.composite
 def data_sets(draw: st.DrawFn, *, unique: bool = False) -> Data:
     """A gold set and traces; with `unique` no two traces are of one slot."""
-    gold = draw(gold_sets())
+    paraphrased = not draw(st.integers(0, 3))
+    gold = draw(gold_sets(paraphrased=paraphrased))
     # Often all rows have one shape: then they are reduced together.
     shapes = draw(st.sampled_from((SHAPES, SHAPES, ("usual",), ("text",))))
-    places = draw(slots(len(gold), unique=unique))
+    places = draw(slots(len(gold), unique=unique, paraphrased=paraphrased))
     return Data(gold, [draw(traces(slot, shapes)) for slot in places])
 
 
@@ -186,16 +195,18 @@ def large_data(seed: int, questions: int) -> Data:
     gold: list[Row] = []
     trace: list[Row] = []
     for number in range(questions):
-        name = {"qid": f"q{number}", "question": f"Frage {number}?"}
+        qid, question = f"q{number}", f"Frage {number}?"
         evidence = rng.choices(IDS, k=rng.randrange(3))
         expect: Row = {} if rng.random() < 0.1 else {"answerable": rng.random() < 0.7}
-        gold.append({**name, **expect, "gold_citations": evidence, "gold_claim_substr": ["null"]})
+        known = {"gold_citations": evidence, "gold_claim_substr": ["null keys"]}
+        gold.append({"qid": qid, "question": question, **expect, **known})
         for run in range(2):
             if rng.random() < 0.15:
                 continue
             hits = [*rng.choices(IDS, k=2), *evidence] if rng.random() < 0.8 else []
             answer = {"claim": rng.choice(SAID), "citations": rng.choices(IDS, k=rng.randrange(3))}
-            row: Row = {**name, "seed": run, "retrieved_ids": hits, "answer_json": answer}
+            row: Row = {"qid": qid, "q": question, "seed": run, "retrieved_ids": hits}
+            row["answer_json"] = answer
             if rng.random() < 0.1:
                 row["error"] = "timeout"
             trace.append(row)
@@ -252,6 +263,8 @@ def essence(scores: Scores) -> dict[str, Any]:
     """All that two runs over the same rows must share to the last bit, lines included."""
     return {
         "metrics": scores.metrics,
+        # As bytes too: entries that come in another order would be printed in another order.
+        "written": msgspec.json.encode((scores.metrics, scores.refusal_rules)),
         "tally": scores.tally,
         "refusal rules": scores.refusal_rules,
         "rows": scores.rows,

@@ -101,6 +101,7 @@ def _turned(answerable: bool | None) -> bool | None:
 def _comparable(scores: Scores) -> dict[str, object]:
     """All but what a replaced trace adds to: the traces read, and the duplicates among them."""
     shared = unordered(scores)
+    del shared["written"]
     shared["metrics"] = {
         name: result
         for name, result in scores.metrics.items()

@@ -89,8 +89,6 @@ def test_columns_equal_exact_rows(profile: str) -> None:
     """So do hundreds of rows of the one shape that is reduced by columns."""
     data = large_data(1, 300)
     usual = [{**row, "error": None} for row in data.trace] + [USUAL] * 3
-    for row in usual:
-        row.pop("question", None)
     trace = as_lines(usual)
     fast = _reduce(RangeReducer, data.gold, trace, profile, 20_000)
     assert fast == _reduce(_ExactReducer, data.gold, trace, profile, 20_000)
@@ -128,6 +126,10 @@ ODD_FIELDS = {
     "refused is a word": '"refused": "yes"',
     "retrieval beside hits": '"retrieval": {"topk": ["p2"]}',
     "a number out of range": '"more": 1e999',
+    "a negative number out of range": '"more": [-1E+400]',
+    "a number out of range as text": '"more": "1e999"',
+    "a score out of range": '"topk": [{"id": "p1", "score": 1e999}]',
+    "both halves of a pair": '"more": "\\ud83d\\ude42"',
     "a number of many digits": '"more": 123456789012345678901234567890',
     "NaN": '"more": NaN',
     "half a surrogate pair": '"more": "\\ud800"',

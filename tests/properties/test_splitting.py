@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import random
 from functools import partial
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge import loading, pipeline, rows, source
+from ragauge import loading, pipeline, rows, score, source
 from ragauge.scoring import ScoringPlan
-from tests.properties.datasets import LAYOUTS, Data, data_sets, essence, large_data, scored, steady
+from tests.properties.datasets import (
+    LAYOUTS,
+    Data,
+    Row,
+    as_lines,
+    data_sets,
+    essence,
+    large_data,
+    scored,
+    steady,
+)
 
 PROFILES = ("all", "ship", "smoke")
 profiles = st.sampled_from(PROFILES)
@@ -61,6 +74,22 @@ def test_batches_do_not_matter(data: Data, profile: str, batch: int, range_bytes
         assert essence(scored(data, profile=profile)) == expected
 
 
+def test_batches_do_not_matter_to_what_is_printed_first() -> None:
+    """The rules that decided refusals are listed in one order, whichever was met first."""
+    gold: list[Row] = [{"qid": "q0", "answerable": True}]
+    said: list[Row] = [{"answer": "not in context"}, {"refused": True}, {"grounded": False}]
+    found = set()
+    for order in itertools.permutations(said):
+        trace = [{"qid": "q0", "seed": seed, **row} for seed, row in enumerate(order)]
+        for batch in (1, 100):
+            with pytest.MonkeyPatch.context() as patch:
+                _cut(patch, 1)
+                patch.setattr(pipeline, "ScoringPlan", partial(ScoringPlan, batch_records=batch))
+                found.add(tuple(scored(Data(gold, trace)).refusal_rules.items()))
+    assert len(found) == 1
+    assert len(found.pop()) == 3
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("profile", PROFILES)
 def test_layouts_do_not_matter(layout: str, profile: str) -> None:
@@ -99,6 +128,23 @@ def test_two_workers_are_really_two(monkeypatch: pytest.MonkeyPatch) -> None:
     _cut(monkeypatch, 2_000)
     scored(large_data(5, 60), workers=2)
     assert started == [2]
+
+
+@pytest.mark.parametrize("range_bytes", [1, 300, 1 << 20])
+def test_rows_over_many_lines_are_named_by_their_first(range_bytes: int, tmp_path: Path) -> None:
+    """In a printed array a row is where its bracket opens, however the file is cut."""
+    data = large_data(4, 12)
+    last = {row["qid"]: {**row, "error": None} for row in data.trace}
+    text = "\n\n" + json.dumps(list(last.values()), indent=2)
+    opened = [number for number, line in enumerate(text.split("\n"), 1) if line == "  {"]
+    gold, trace = tmp_path / "gold", tmp_path / "trace"
+    gold.write_bytes(as_lines(data.gold))
+    trace.write_text(text, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        _cut(patch, range_bytes)
+        scores = score(gold, trace, profile="all", intervals=False)
+    found = {each.qid: each.trace for each in scores.questions if each.trace is not None}
+    assert found == {qid: f"{trace}:{line}" for qid, line in zip(last, opened, strict=True)}
 
 
 @pytest.mark.parametrize("range_bytes", [1, 1_000, 1 << 20])

@@ -101,24 +101,16 @@ def _multinomial_weights(raw: np.random.SFC64, rows: int, n: int) -> NDArray[np.
     return np.bincount(picks.ravel(), minlength=rows * n).reshape(rows, n)
 
 
-def _poisson_table() -> NDArray[np.float32]:
-    table = np.zeros(65536, np.float32)
-    start, cumulated, share = 0, 0.0, math.exp(-1.0)
-    for count in range(12):
-        cumulated += share
-        share /= count + 1
-        end = round(cumulated * 65536)
-        table[start:end] = count
-        start = end
-    table[start:] = 8
-    return table
+# How many of 256 equally likely bytes are below each weight from 1 to 5: Poisson(1) in 256ths.
+# The shares 94, 95, 46, 16, 4 and 1 have the mean 1 and the variance 1 exactly.
+_BELOW = (94, 189, 235, 251, 255)
 
 
-_POISSON = _poisson_table()
-
-
-def _poisson_weights(raw: np.random.SFC64, rows: int, n: int) -> NDArray[np.float32]:
+def _poisson_weights(raw: np.random.SFC64, rows: int, n: int) -> NDArray[np.uint8]:
     """Independent Poisson(1) weights: from a thousand questions on the same, at a fraction."""
-    words = raw.random_raw(-(-rows * n // 4))
-    shorts = words.astype("<u8", copy=False).view("<u2")[: rows * n]
-    return np.take(_POISSON, shorts, mode="clip").reshape(rows, n)
+    words = raw.random_raw(-(-rows * n // 8))
+    draws = words.astype("<u8", copy=False).view(np.uint8)[: rows * n]
+    weights = np.zeros(rows * n, np.uint8)
+    for below in _BELOW:  # comparisons run many bytes at a time; a table would not
+        weights += draws >= below
+    return weights.reshape(rows, n)

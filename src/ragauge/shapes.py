@@ -1,0 +1,113 @@
+"""The usual shapes of trace rows, as types that the decoder checks while it decodes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from ragauge.fields import INT64
+
+_Int64 = Annotated[int, Meta(ge=-INT64, le=INT64 - 1)]
+
+
+class FastHit(Struct, gc=False):
+    """A hit with an id and perhaps a text; whatever else is read of hits must be null here."""
+
+    id: str
+    text: str | None = None
+    type: str | None = None
+    chunk_id: None = None
+    snippet_id: None = None
+    block_id: None = None
+    doc: None = None
+    doc_id: None = None
+    doc_path: None = None
+    section: None = None
+    section_id: None = None
+    score: None = None
+
+
+class FastAnswer(Struct, gc=False):
+    """An answer with a claim and citations; whatever else is read of answers must be null here."""
+
+    claim: str | None = None
+    citations: list[str] | None = None
+    text: None = None
+    refused: None = None
+    grounded: None = None
+    constraints_echo: None = None
+
+
+class _Row(Struct, gc=False, kw_only=True):
+    """What all usual shapes have: the common fields first, in their common order.
+
+    The fields behind them may only be null: any other value in them fails to decode, so the row
+    takes the exact path, at little cost to the rows that pass.
+    """
+
+    qid: str | None = None
+    seed: _Int64 | None = None
+    q: str | None = None
+    retrieved_ids: list[str] | None = None
+    answer_json: FastAnswer | None = None
+    paraphrase: _Int64 | None = None
+    turn: _Int64 | None = None
+    q_id: None = None
+    id: None = None
+    query_id: None = None
+    query: None = None
+    topk: None = None
+    items: None = None
+    retrieved: None = None
+    hits_top_k: None = None
+    hits: None = None
+    retrieval: None = None
+    answer_text: None = None
+    answer_citations: None = None
+    cited_chunks: None = None
+    refused: None = None
+    grounded: None = None
+    constraints_echo: None = None
+    error: None = None
+
+
+class FastRow(_Row, gc=False, kw_only=True):
+    """The usual shapes, mixed as they come."""
+
+    question: str | None = None
+    chunks: list[FastHit] | None = None
+    answer: str | None = None
+    citations: list[str] | None = None
+
+
+class JoinedRow(_Row, gc=False, kw_only=True):
+    """The one shape that is reduced by columns: joined by id, with `answer_json`."""
+
+    question: None = None
+    chunks: None = None
+    answer: None = None
+    citations: None = None
+
+
+class StrictAnswer(Struct, gc=False, forbid_unknown_fields=True):
+    """An answer with a claim and citations, and nothing else."""
+
+    claim: str | None = None
+    citations: list[str] | None = None
+
+
+class StrictRow(Struct, gc=False, forbid_unknown_fields=True):
+    """The shape of the source's own example, and nothing else: the cheapest to decode.
+
+    Nothing is passed over, so the decoder has checked every byte.
+    """
+
+    qid: str | None = None
+    seed: _Int64 | None = None
+    q: str | None = None
+    retrieved_ids: list[str] | None = None
+    answer_json: StrictAnswer | None = None
+
+
+Joined = list[StrictRow] | list[JoinedRow]
