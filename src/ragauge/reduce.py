@@ -179,7 +179,8 @@ class Reducer:
         cites = [each or () for each in citations]
         first = [each[0] if each else None for each in cites]
         cited = list(map(len, cites))
-        longest = max(map(len, hits), default=0)
+        sizes = list(map(len, hits))
+        longest = max(sizes, default=0)
         pools: Sequence[Container[str]] = hits if longest <= _SHORT else list(map(set, hits))
         in_context = bytearray(map(contains, pools, first))
         cites_evidence = bytearray(map(contains, evidence, first))
@@ -204,12 +205,11 @@ class Reducer:
         ]
         self.ranks.append(pack(f"{len(ranks)}i", *ranks))
         layout = f"{len(questions)}i"
-        sizes = list(map(len, hits))
         for name, column in zip(
             NUMBERS, (questions, codes, lines, facts, sizes, cited), strict=True
         ):
             self.numbers[name].append(pack(layout, *column))
-        tokens = bytes([text == REFUSAL_TOKEN for text in texts])
+        tokens = bytes(map(REFUSAL_TOKEN.__eq__, texts))
         repeated = b""
         if self.count_repeats:
             repeated = bytes([len(set(each)) != len(each) for each in hits])
