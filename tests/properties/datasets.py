@@ -35,6 +35,9 @@ CONSTRAINTS = ("Be brief.", "Be exact.")
 MOST_QUESTIONS = 6
 MOST_TRACES = 12
 SHAPES = ("usual", "usual", "text", "odd")
+PLAIN = ("plain",)
+SEEDS: dict[int | str | None, int | None] = {None: None, 0: 0, 1: 1, "s": 2}
+"""The seeds, and the numbers that stand for them where only numbers may."""
 SAID_ONLY = 2
 """The paraphrase that traces do not number: its text tells which it is."""
 
@@ -92,13 +95,15 @@ def gold_sets(draw: st.DrawFn, *, paraphrased: bool = False) -> list[Row]:
 
 
 @st.composite
-def slots(draw: st.DrawFn, questions: int, *, unique: bool, paraphrased: bool) -> list[Slot]:
+def slots(
+    draw: st.DrawFn, questions: int, paraphrases: tuple[int | None, ...], *, unique: bool
+) -> list[Slot]:
     """Places for traces; the question behind the last of the gold set is unknown."""
     one = st.builds(
         Slot,
         st.integers(0, questions),
-        st.sampled_from((None, 0, 1, SAID_ONLY) if paraphrased else (None, None, 0, 1)),
-        st.sampled_from((None, 0, 1, "s")),
+        st.sampled_from(paraphrases),
+        st.sampled_from(tuple(SEEDS)),
         st.sampled_from((None, None, None, 1)),
     )
     size = draw(st.integers(0, MOST_TRACES))
@@ -110,6 +115,8 @@ def slots(draw: st.DrawFn, questions: int, *, unique: bool, paraphrased: bool) -
 def traces(draw: st.DrawFn, slot: Slot, shapes: tuple[str, ...] = SHAPES) -> Row:
     """One trace of a slot, in any shape that is read."""
     shape = draw(st.sampled_from(shapes))
+    if shape == "plain":
+        return _plain(draw, slot)
     row = _place(draw, slot)
     if shape == "usual":
         row |= _usual(draw)
@@ -134,6 +141,16 @@ def _place(draw: st.DrawFn, slot: Slot) -> Row:
     if said or "qid" not in row or draw(st.integers(0, 2)):
         text = f"Sag {slot.question}!" if said else f"Frage {slot.question}?"
         row[draw(st.sampled_from(("q", "q", "question", "query")))] = text
+    return row
+
+
+def _plain(draw: st.DrawFn, slot: Slot) -> Row:
+    """The five fields of the source's own example, and nothing else."""
+    row: Row = {"qid": f"q{slot.question}", "q": f"Frage {slot.question}?", "seed": slot.seed}
+    if slot.seed is None:
+        del row["seed"]
+    row["retrieved_ids"] = draw(id_lists)
+    row["answer_json"] = {"claim": draw(st.sampled_from(SAID)), "citations": draw(id_lists)}
     return row
 
 
@@ -184,8 +201,12 @@ def data_sets(draw: st.DrawFn, *, unique: bool = False) -> Data:
     paraphrased = not draw(st.integers(0, 3))
     gold = draw(gold_sets(paraphrased=paraphrased))
     # Often all rows have one shape: then they are reduced together.
-    shapes = draw(st.sampled_from((SHAPES, SHAPES, ("usual",), ("text",))))
-    places = draw(slots(len(gold), unique=unique, paraphrased=paraphrased))
+    shapes = draw(st.sampled_from((SHAPES, SHAPES, ("usual",), ("text",), PLAIN)))
+    paraphrases = (None, 0, 1, SAID_ONLY) if paraphrased else (None, None, 0, 1)
+    places = draw(slots(len(gold), paraphrases, unique=unique))
+    if shapes is PLAIN:
+        places = [Slot(each.question, None, SEEDS[each.seed], None) for each in places]
+        places = list(dict.fromkeys(places)) if unique else places
     return Data(gold, [draw(traces(slot, shapes)) for slot in places])
 
 

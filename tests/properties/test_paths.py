@@ -158,6 +158,43 @@ def test_odd_rows_are_judged_alike(field: str, profile: str) -> None:
             assert fast == _reduce(_ExactReducer, GOLD, trace, profile, 1 << 20)
 
 
+DAMAGED = {
+    "a byte that is never UTF-8": b"\xff",
+    "a surrogate in UTF-8": b"\xed\xa0\x80",
+    "an overlong form": b"\xc0\x80",
+    "beyond the last character": b"\xf4\x90\x80\x80",
+    "half a character": b"\xc3",
+    "a NUL byte": b"\x00",
+    "a control character": b"\x1f",
+    "a quote": b'"',
+    "a backslash": b"\\",
+    "nothing wrong": b"\xc3\xa4",
+}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("damage", DAMAGED.values(), ids=DAMAGED)
+def test_damaged_rows_are_judged_alike(damage: bytes, profile: str) -> None:
+    """Bytes that are no text are found in every part of a row, by every path."""
+    whole = (
+        b'{"qid": "q0@", "q": "Frage 0?@", "retrieved_ids": ["p1@"], "answer_json": '
+        b'{"claim": "So.@", "citations": ["p1@"]}}\n'
+    )
+    rows = [whole.replace(b"@", damage, 1).replace(b"@", b"")]
+    for count in range(1, 5):
+        parts = whole.split(b"@")
+        rows.append(b"".join(parts[: count + 1]) + damage + b"".join(parts[count + 1 :]))
+    plain = whole.replace(b"@", b"")
+    rows += [plain.replace(b'"So."', b'"So.", "more' + damage + b'": 1', 1)]
+    rows += [plain.replace(b'"So."', b'"So.", "more": "' + damage + b'"', 1)]
+    for row in rows:
+        for trace in (row, plain + row, row + plain, row + b'{"qid": "q1", "error": "x"}\n'):
+            fast = _reduce(RangeReducer, GOLD, trace, profile, 1 << 20)
+            assert fast == _reduce(_ExactReducer, GOLD, trace, profile, 1 << 20)
+            harmless = damage == DAMAGED["nothing wrong"]
+            assert fast[0].problem_count == (0 if harmless else 1), row
+
+
 @pytest.mark.parametrize("field", ODD_FIELDS.values(), ids=ODD_FIELDS)
 def test_odd_rows_are_judged_alike_in_memory(field: str, tmp_path: Path) -> None:
     """A row that `load_traces` refuses is refused by `score`, and the other way round."""

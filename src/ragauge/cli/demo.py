@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ragauge.cli.shared import choose_report, screen, write_new
+
 if TYPE_CHECKING:
     from ragauge.model.aggregate import Scores
 
@@ -23,11 +25,13 @@ def COMMAND(write: str | None, force: bool) -> int:  # noqa: N802
     One gate fails, and that is the point: the exit code is 0 all the same.
     """
     if write is not None:
-        return _write(Path(write), force=force)
+        bundle = files("ragauge.demo")
+        texts = {Path(write) / name: (bundle / name).read_text("utf-8") for name in _NAMES}
+        write_new(texts, force=force)
+        return 0
     import msgspec
 
     from ragauge import pipeline, registry, wording
-    from ragauge.cli.shared import choose_report, screen
     from ragauge.model.report import View
 
     with as_file(files("ragauge.demo")) as folder:
@@ -86,20 +90,3 @@ def _relative(scores: Scores, folder: str) -> Scores:
     return msgspec.structs.replace(
         scores, questions=questions, gold_name="demo/gold.jsonl", trace_name="demo/trace.jsonl"
     )
-
-
-def _write(folder: Path, *, force: bool) -> int:
-    from ragauge.errors import RagaugeError
-    from ragauge.source import write_atomically
-
-    there = [name for name in _NAMES if (folder / name).exists()]
-    if there and not force:
-        raise RagaugeError.of(
-            "file-exists",
-            f"already there: {', '.join(str(folder / name) for name in there)}",
-            hint="nothing was written; use --force to replace them, or another folder",
-        )
-    for name in _NAMES:
-        write_atomically(folder / name, (files("ragauge.demo") / name).read_text("utf-8"))
-        click.echo(f"wrote {folder / name}")
-    return 0

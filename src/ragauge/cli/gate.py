@@ -9,13 +9,11 @@ from ragauge.cli.shared import (
     FORMAT_OPTION,
     GATE_OPTIONS,
     choose_report,
-    day,
-    emit,
+    conclude,
     gates_from,
     options,
     read_config,
     report_for_file,
-    talk,
 )
 
 
@@ -34,8 +32,7 @@ def COMMAND(  # noqa: N802
     import msgspec
 
     from ragauge import pipeline, registry
-    from ragauge.gates import Tolerance, judge
-    from ragauge.model.report import View
+    from ragauge.gates import Tolerance
 
     scores = pipeline.load_scores(scores_file)
     profile = registry.profile(scores.profile)
@@ -47,17 +44,10 @@ def COMMAND(  # noqa: N802
     choose_report(format_name, plain)
     for output in outputs:
         report_for_file(output, plain)
-    verdict = judge(
-        scores,
-        judged_by,
-        source_rules=profile.follows_source,
-        tolerance=Tolerance(
-            missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty
-        ),
-        waivers=config.waivers,
-        today=day(as_of, needed=bool(config.waivers)),
+    allowed = Tolerance(
+        missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty
     )
-    view = View(scores=scores, verdict=verdict, profile=plain)
-    emit(view, format_name, outputs)
-    talk(view, format_name)
-    return int(verdict.exit_code)
+    return conclude(
+        scores, plain, judged_by, config,
+        allowed=allowed, as_of=as_of, format_name=format_name, outputs=outputs, full=False,
+    )  # fmt: skip

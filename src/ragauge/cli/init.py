@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from ragauge.cli.shared import write_new
+
 _CONFIG = """\
 # What `ragauge score` reads and demands. Commit this file: a gate is part of the code.
 gold = "eval/gold.jsonl"
@@ -71,20 +73,8 @@ _FILES = {
 @click.option("--force", is_flag=True, help="Replace files that are already there.")
 def COMMAND(folder: str, force: bool) -> int:  # noqa: N802
     """Write ragauge.toml, a sample gold set and a CI workflow into FOLDER."""
-    from ragauge.errors import RagaugeError
-    from ragauge.source import write_atomically
-
     root = Path(folder)
-    there = [name for name in _FILES if (root / name).exists()]
-    if there and not force:
-        raise RagaugeError.of(
-            "file-exists",
-            f"already there: {', '.join(there)}",
-            hint="nothing was written; use --force to replace them, or another folder",
-        )
-    for name, text in _FILES.items():
-        write_atomically(root / name, text)
-        click.echo(f"wrote {root / name}")
+    write_new({root / name: text for name, text in _FILES.items()}, force=force)
     click.echo(
         "\nNext:\n"
         "  1. put your own questions into eval/gold.jsonl\n"

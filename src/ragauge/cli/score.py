@@ -13,13 +13,11 @@ from ragauge.cli.shared import (
     FORMAT_OPTION,
     GATE_OPTIONS,
     choose_report,
-    day,
-    emit,
+    conclude,
     gates_from,
     options,
     read_config,
     report_for_file,
-    talk,
 )
 
 if TYPE_CHECKING:
@@ -99,8 +97,7 @@ def COMMAND(  # noqa: N802
     """
     from ragauge import pipeline, registry
     from ragauge.errors import RagaugeError
-    from ragauge.gates import Tolerance, judge
-    from ragauge.model.report import View
+    from ragauge.gates import Tolerance
 
     if len(files) > 2:
         raise click.UsageError(f"at most two files: GOLD and TRACE, got {len(files)}")
@@ -137,17 +134,10 @@ def COMMAND(  # noqa: N802
         count_repeats=full,
     )
     chosen = registry.profile(scores.profile)
-    verdict = judge(
-        scores,
-        demanded(chosen, scores.k),
-        source_rules=chosen.follows_source,
-        tolerance=Tolerance(
-            missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty
-        ),
-        waivers=config.waivers,
-        today=day(as_of, needed=bool(config.waivers)),
+    allowed = Tolerance(
+        missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty
     )
-    view = View(scores=scores, verdict=verdict, profile=chosen, full=full)
-    emit(view, format_name, outputs)
-    talk(view, format_name)
-    return int(verdict.exit_code)
+    return conclude(
+        scores, chosen, demanded(chosen, scores.k), config,
+        allowed=allowed, as_of=as_of, format_name=format_name, outputs=outputs, full=full,
+    )  # fmt: skip

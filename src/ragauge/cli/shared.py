@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,6 +13,8 @@ import click
 
 if TYPE_CHECKING:
     from ragauge.config import Config
+    from ragauge.gates import Tolerance
+    from ragauge.model.aggregate import Scores
     from ragauge.model.profile import Profile
     from ragauge.model.report import Report, View
     from ragauge.model.verdict import Gate
@@ -131,6 +133,53 @@ def screen() -> dict[str, Any]:
         "width": shutil.get_terminal_size((80, 24)).columns,
         "color": "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb",
     }
+
+
+def conclude(
+    scores: Scores,
+    profile: Profile,
+    gates: Sequence[Gate],
+    config: Config,
+    *,
+    allowed: Tolerance,
+    as_of: str | None,
+    format_name: str,
+    outputs: Sequence[str],
+    full: bool,
+) -> int:
+    """Judge scores, write and print what was asked for, and return the exit code."""
+    from ragauge.gates import judge
+    from ragauge.model.report import View
+
+    verdict = judge(
+        scores,
+        gates,
+        source_rules=profile.follows_source,
+        tolerance=allowed,
+        waivers=config.waivers,
+        today=day(as_of, needed=bool(config.waivers)),
+    )
+    view = View(scores=scores, verdict=verdict, profile=profile, full=full)
+    emit(view, format_name, outputs)
+    talk(view, format_name)
+    return int(verdict.exit_code)
+
+
+def write_new(files: Mapping[Path, str], *, force: bool) -> None:
+    """Write files that are not there yet, all or none; with `force` replace those that are."""
+    from ragauge.errors import RagaugeError
+    from ragauge.source import write_atomically
+
+    there = [str(path) for path in files if path.exists()]
+    if there and not force:
+        raise RagaugeError.of(
+            "file-exists",
+            f"already there: {', '.join(there)}",
+            hint="nothing was written; use --force to replace them, or another folder",
+        )
+    for path, text in files.items():
+        write_atomically(path, text)
+        click.echo(f"wrote {path}")
 
 
 def emit(view: View, format_name: str, outputs: Sequence[str]) -> None:
