@@ -229,7 +229,7 @@ class Run:
         self._total(Records([partial], self.gold, Ledger(len(self.items)), self.rules))
 
     def _metrics(self, tally: Tally) -> dict[str, MetricResult]:
-        order = np.array(sorted(range(len(self.items)), key=lambda i: self.items[i].qid), np.int64)
+        order = np.array(sorted(range(len(self.items)), key=self._identity), np.int64)
         results = self.totals.results(
             order, tally, unit=self.rules.unit, intervals=self.plan.intervals
         )
@@ -240,6 +240,10 @@ class Run:
             each.id: msgspec.structs.replace(results[each.id], default=defaults[each.id])
             for each in self.plan.selected
         }
+
+    def _identity(self, question: int) -> tuple[str, str]:
+        item = self.items[question]
+        return item.qid, item.question or ""
 
     def _questions(self, first: dict[int, int]) -> tuple[QuestionResult, ...]:
         counts = self.totals.labels.T.tolist()

@@ -66,3 +66,21 @@ def test_order_does_not_matter_to_the_bootstrap(profile: str, questions: int) ->
     expected = unordered(scored(data, profile=profile, k=5))
     assert any(each.n >= WILSON_BELOW and each.interval for each in expected["metrics"].values())
     assert unordered(scored(moved, profile=profile, k=5)) == expected
+
+
+def test_order_does_not_matter_to_items_of_one_id() -> None:
+    """Under `smoke` the question names the item: where ids repeat, order still does not matter."""
+    rng = random.Random(11)
+    questions = range(WILSON_BELOW + 10)
+    gold: list[Row] = [
+        {"qid": f"q{i % 3}", "q": f"Frage {i}?", "answerable": True, "gold_ids": ["p1"]}
+        for i in questions
+    ]
+    trace: list[Row] = [
+        {"q": f"Frage {i}?", "answer": "So.", "citations": rng.choice((["p1"], []))}
+        for i in questions
+        for _ in range(1 + i % 3)
+    ]
+    moved = Data(rng.sample(gold, len(gold)), rng.sample(trace, len(trace)))
+    found, expected = (scored(each, profile="smoke") for each in (moved, Data(gold, trace)))
+    assert found.metrics == expected.metrics

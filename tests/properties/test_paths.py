@@ -180,11 +180,11 @@ def test_damaged_rows_are_judged_alike(damage: bytes, profile: str) -> None:
         b'{"qid": "q0@", "q": "Frage 0?@", "retrieved_ids": ["p1@"], "answer_json": '
         b'{"claim": "So.@", "citations": ["p1@"]}}\n'
     )
-    rows = [whole.replace(b"@", damage, 1).replace(b"@", b"")]
-    for count in range(1, 5):
-        parts = whole.split(b"@")
-        rows.append(b"".join(parts[: count + 1]) + damage + b"".join(parts[count + 1 :]))
-    plain = whole.replace(b"@", b"")
+    parts = whole.split(b"@")
+    plain = b"".join(parts)
+    rows = [
+        b"".join(parts[:place]) + damage + b"".join(parts[place:]) for place in range(1, len(parts))
+    ]
     rows += [plain.replace(b'"So."', b'"So.", "more' + damage + b'": 1', 1)]
     rows += [plain.replace(b'"So."', b'"So.", "more": "' + damage + b'"', 1)]
     for row in rows:

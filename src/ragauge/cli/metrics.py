@@ -57,6 +57,8 @@ def _entry(metric: Metric) -> dict[str, object]:
         "formula": metric.formula,
         "over": metric.over.name,
         "over_meaning": metric.over.meaning,
+        "aggregate": metric.aggregate,
+        "range": list(metric.range),
         "better": metric.better,
         "at_k": metric.at_k,
         "version": metric.version,

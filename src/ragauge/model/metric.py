@@ -98,8 +98,14 @@ class Metric(Struct, frozen=True, kw_only=True):
     example: Example
     at_k: bool = False
     binary: bool = True
+    range: tuple[float, float] = (0.0, 1.0)
     version: int = 1
     elsewhere: str = ""
+
+    @property
+    def aggregate(self) -> Literal["mean", "share"]:
+        """How values become one number: the mean over questions, or a share of the whole run."""
+        return "mean" if self.share is None else "share"
 
 
 class Selected(Struct, frozen=True):
