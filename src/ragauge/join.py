@@ -226,4 +226,5 @@ def batch_of(
         with_error=with_error,
         absent_counts=absent_counts,
         no_evidence_counts=rules.no_evidence == "recalled",
+        shows_missing=rules.keep != "every",
     )

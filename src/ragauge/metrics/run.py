@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragauge.model.metric import Example, Metric
-from ragauge.model.populations import ALL
+from ragauge.model.populations import ALL, SHOWS_MISSING
 
 _GOLD = {"qid": "A1", "question": "What domain?", "answerable": True, "gold_citations": ["pB#1"]}
 
@@ -12,7 +12,7 @@ METRICS = (
         id="run.missing",
         title="Gold items without a trace",
         formula="1 if the item has no trace, else 0",
-        over=ALL,
+        over=SHOWS_MISSING,
         better="lower",
         source="own",
         value=lambda b, k: b.traceless,

@@ -54,7 +54,8 @@ class Batch:
 
     `absent_counts` says whether records without a trace or with an error count in retrieval
     metrics, as records without hits; `no_evidence_counts` whether an answerable item without
-    evidence counts as recalled.
+    evidence counts as recalled; `shows_missing` whether an item without a trace has a record at
+    all, which it has not where only rows of the trace file are scored.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Batch:
         with_error: Bools,
         absent_counts: bool = True,
         no_evidence_counts: bool = False,
+        shows_missing: bool = True,
     ) -> None:
         self.gold = gold
         self.question = question
@@ -81,6 +83,7 @@ class Batch:
         self.with_error = with_error
         self.absent_counts = absent_counts
         self.no_evidence_counts = no_evidence_counts
+        self.shows_missing = shows_missing
         self.size = len(question)
 
     def has(self, fact: Fact) -> Bools:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ragauge.model.metric import Population, Requirement
 
 ALL = Population("all", "every record", ())
+
+SHOWS_MISSING = ALL.also(
+    "all",
+    "every record; none where only rows of the trace file are scored, as under smoke",
+    Requirement("rows-only", lambda b: np.full(b.size, b.shows_missing)),
+)
 
 _TRACED = Requirement("missing", lambda b: ~b.missing)
 _NO_ERROR = Requirement("errored", lambda b: ~b.errored)
