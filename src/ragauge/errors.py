@@ -92,6 +92,12 @@ CODES: dict[str, Code] = {
             "`ragauge init` and `ragauge demo --write` never replace your files unless told to "
             "with --force.",
         ),
+        (
+            "missing-extra",
+            "a file needs a package that is not installed",
+            "Parquet, YAML and zstd are read by packages of their own, which come with an extra: "
+            "ragauge[parquet], ragauge[yaml] or ragauge[zstd].",
+        ),
     ),
     **_codes(
         ExitCode.BAD_INPUT,
@@ -160,9 +166,40 @@ CODES: dict[str, Code] = {
             "answer was meant.",
         ),
         (
+            "mixed-units",
+            "offsets of different units meet",
+            "Bytes and characters agree only in plain ASCII; comparing one with the other would "
+            "move every place behind the first accent. Use bytes of the UTF-8 text everywhere, or "
+            "say unit: char everywhere.",
+        ),
+        (
+            "quote-unpinned",
+            "evidence is named by a quote alone",
+            "A quote is found in the document's text, which a run does not have. Give its offsets "
+            "beside it: doc, start and end in bytes.",
+        ),
+        (
             "bad-gzip",
             "a compressed file is damaged",
             "It could not be unpacked to its end.",
+        ),
+        (
+            "bad-zstd",
+            "a file that zstd has packed is damaged",
+            "It could not be unpacked to its end.",
+        ),
+        (
+            "bad-parquet",
+            "a Parquet file is damaged, or a value in it has no JSON form",
+            "Rows are read as JSON objects, and the line that is named is the number of the row. "
+            "NaN, infinity and bytes that are not UTF-8 have no place there.",
+        ),
+        (
+            "bad-yaml",
+            "a YAML file cannot be read",
+            "It must be one document: a list of mappings, or a mapping with one such list under "
+            "queries, items or questions. NaN, infinity, unknown tags and aliases that stand for "
+            "very much are refused.",
         ),
         (
             "bad-scores",
@@ -207,6 +244,23 @@ CODES: dict[str, Code] = {
             "too-few",
             "a gate has fewer questions than its min_n",
             "The gate asks for a minimum number of questions, and the run has fewer.",
+        ),
+        (
+            "no-baseline",
+            "a gate on a drop has nothing to compare with",
+            "Score the live system with --full -o live.json, and give that file as --baseline.",
+        ),
+        (
+            "incomparable",
+            "a gate on a drop cannot compare the two runs",
+            "The baseline lacks the metric or the values of its questions, has another version of "
+            "it, was scored with other options, or shares no question with this run.",
+        ),
+        (
+            "mixed-embedders",
+            "the ΔS of this run come from different embedders",
+            "A distance means nothing without the embedder that measured it. The traces name more "
+            "than one in embed_model: score them apart.",
         ),
     ),
     **_codes(

@@ -1,4 +1,4 @@
-"""Files as rows: what is in a file, its byte ranges, and the rows of a range with their lines.
+"""Files as rows: the byte ranges of a file, and the rows of a range with their lines.
 
 A range is newline-aligned and is the unit of work: any process can read one alone. A row knows its
 line inside the range; the first line of each range is known once all ranges before it are counted.
@@ -6,16 +6,8 @@ line inside the range; the first line of each range is known once all ranges bef
 
 from __future__ import annotations
 
-import gzip
 import mmap
-import os
-import shutil
-import sys
-import tempfile
-import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from collections.abc import Sequence
 from typing import BinaryIO, Literal
 
 import msgspec
@@ -27,10 +19,8 @@ from ragauge.jsontext import deepest, error_offset, half_surrogate
 RANGE_BYTES = 1024 * 1024
 MAX_LINE = 64 * 1024 * 1024
 _STEP = 64 * 1024
-_UTF8_BOM = b"\xef\xbb\xbf"
-_GZIP_MAGIC = b"\x1f\x8b"
 
-Layout = Literal["lines", "array", "object", "empty"]
+Layout = Literal["lines", "array", "object", "empty", "qrels", "run"]
 
 
 class Range(Struct, frozen=True):
@@ -69,130 +59,6 @@ class Source(Struct, frozen=True):
     size: int
     layout: Layout
     notes: tuple[str, ...]
-
-
-@contextmanager
-def opened(name: str | os.PathLike[str]) -> Iterator[Source]:
-    """Yield the source behind a file name; gzip and standard input (`-`) are spooled to disk."""
-    path = os.fspath(name)
-    with ExitStack() as stack:
-        if path == "-":
-            shown = "<stdin>"
-            path = stack.enter_context(_spooled(sys.stdin.buffer, shown))
-        else:
-            # A name of odd bytes can be opened, but not written into a report as it is.
-            shown = os.fsencode(path).decode("utf-8", "replace")
-            _check_file(shown, Path(path))
-        try:
-            if not os.path.isfile(path):  # a pipe: it can be read once, and from the start
-                path = stack.enter_context(_spooled(stack.enter_context(open(path, "rb")), shown))
-            with open(path, "rb") as file:
-                packed = file.read(2) == _GZIP_MAGIC
-        except OSError as error:
-            raise _unreadable(shown, error) from error
-        if packed:
-            stream = stack.enter_context(gzip.open(path, "rb"))
-            path = stack.enter_context(_spooled(stream, shown))
-        yield _inspect(shown, path)
-
-
-def _check_file(name: str, path: Path) -> None:
-    try:
-        is_dir, exists = path.is_dir(), path.exists()
-    except OSError as error:
-        raise _unreadable(name, error) from error
-    if is_dir:
-        raise RagaugeError.of(
-            "file-unreadable", f"`{name}` is a folder", hint="name a file inside it"
-        )
-    if not exists:
-        near = _near_names(path)
-        hint = f"did you mean {near}?" if near else "check the path and the current folder"
-        raise RagaugeError.of("file-not-found", f"there is no file `{name}`", hint=hint)
-
-
-def _near_names(path: Path) -> str:
-    import difflib
-
-    parent = path.parent
-    if not parent.is_dir():
-        return ""
-    names = sorted(entry.name for entry in parent.iterdir() if entry.is_file())
-    return ", ".join(
-        f"`{parent / name}`" for name in difflib.get_close_matches(path.name, names, 2)
-    )
-
-
-def _unreadable(name: str, error: OSError) -> RagaugeError:
-    return RagaugeError.of(
-        "file-unreadable",
-        f"`{name}` cannot be read: {error.strerror or error}",
-        hint="check the permissions of the file",
-    )
-
-
-@contextmanager
-def _spooled(stream: BinaryIO | gzip.GzipFile, name: str) -> Iterator[str]:
-    """Copy a stream to a temporary file, so that it can be read in ranges, in any order."""
-    handle, path = tempfile.mkstemp(prefix="ragauge-")
-    try:
-        try:
-            with os.fdopen(handle, "wb") as spool:
-                shutil.copyfileobj(stream, spool, 1024 * 1024)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise RagaugeError.of(
-                "bad-gzip",
-                f"`{name}` cannot be unpacked: {error}",
-                hint="the file is damaged or was not written to its end; make it again",
-                place=Place(name),
-            ) from error
-        yield path
-    finally:
-        os.unlink(path)
-
-
-def _inspect(name: str, path: str) -> Source:
-    try:
-        size = os.path.getsize(path)
-        with open(path, "rb") as file:
-            head = file.read(_STEP)
-    except OSError as error:
-        raise _unreadable(name, error) from error
-    if head[:2] in (b"\xff\xfe", b"\xfe\xff") or (b"\0" in head[:4] and len(head) > 3):
-        raise RagaugeError.of(
-            "bad-encoding",
-            f"`{name}` looks like UTF-16 or UTF-32",
-            hint="convert it to UTF-8 (for example with `iconv -t UTF-8`)",
-            place=Place(name, 1),
-        )
-    notes = []
-    start = 0
-    if head.startswith(_UTF8_BOM):
-        start = len(_UTF8_BOM)
-        notes.append("byte order mark at the start")
-    if b"\r\n" in head:
-        notes.append("CRLF line ends")
-    return Source(name, path, start, size, _layout(head[start:], path, start), tuple(notes))
-
-
-def _layout(head: bytes, path: str, start: int) -> Layout:
-    body = head.lstrip()
-    if not body:
-        return "empty" if len(head) < _STEP - len(_UTF8_BOM) else "lines"
-    if body.startswith(b"["):
-        return "array"
-    # A pretty-printed single object opens with a line that is not an object of its own.
-    first = body.split(b"\n", 1)[0].rstrip()
-    if first == b"{" or (first.startswith(b"{") and first.endswith((b",", b"[", b"{"))):
-        with open(path, "rb") as file:
-            file.seek(start)
-            whole = file.read(MAX_LINE)
-        try:
-            if isinstance(msgspec.json.decode(whole), dict):
-                return "object"
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            pass
-    return "lines"
 
 
 def plan(source: Source, *, range_bytes: int = RANGE_BYTES) -> list[Range]:
@@ -343,37 +209,3 @@ def read_range(source: Source, part: Range) -> bytes:
     with open(source.path, "rb") as file:
         file.seek(part.start)
         return file.read(part.end - part.start)
-
-
-def write_atomically(name: str | os.PathLike[str], text: str) -> None:
-    """Write a text file by a temporary file and a rename, so that it is whole or not there."""
-    path = Path(name)
-    temporary = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", newline="\n", dir=path.parent,
-            prefix=f".{path.name}.", delete=False,
-        ) as file:  # fmt: skip
-            temporary = file.name
-            file.write(text)
-        # Temporary files are private; a report gets the permissions of any new file.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
-    except OSError as error:
-        _discard(temporary)
-        raise RagaugeError.of(
-            "file-unreadable",
-            f"`{path}` cannot be written: {error.strerror or error}",
-            hint="check that the folder exists and may be written to",
-        ) from error
-    except BaseException:
-        _discard(temporary)
-        raise
-
-
-def _discard(temporary: str | None) -> None:
-    if temporary is not None and os.path.exists(temporary):
-        os.unlink(temporary)

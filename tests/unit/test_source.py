@@ -15,7 +15,9 @@ import pytest
 
 from ragauge import source
 from ragauge.errors import RagaugeError
-from ragauge.source import Range, Source, opened, plan, read_range, read_rows, write_atomically
+from ragauge.opening import opened
+from ragauge.source import Range, Source, plan, read_range, read_rows
+from ragauge.writing import write_atomically
 
 BOM = codecs.BOM_UTF8
 ROW = b'{"qid": "A1"}'

@@ -1,0 +1,258 @@
+"""Other kinds of files as JSON Lines: Parquet, and whatever zstd has packed.
+
+Each function takes an open file and the name to report it by, and yields bytes to be written to a
+temporary file. The packages behind them are extras, imported when such a file is met.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, NamedTuple
+
+import msgspec
+
+from ragauge.errors import Place, RagaugeError
+
+_STEP = 4 * 1024  # zstd packs up to 128 KiB into four bytes
+_BATCH_BYTES = 4 * 1024 * 1024
+_BATCH_ROWS = 4096
+_DAMAGED = "the file is damaged or was not written to its end; make it again"
+
+_encode_lines = msgspec.json.Encoder(decimal_format="number").encode_lines
+
+
+def missing_extra(extra: str, package: str, name: str) -> RagaugeError:
+    """Build the error for a file whose package is not installed."""
+    return RagaugeError.of(
+        "missing-extra",
+        f"`{name}` needs the package {package}, which is not installed",
+        hint=f'pip install "ragauge[{extra}]"',
+    )
+
+
+# --- zstd ---
+
+
+def zstd_chunks(file: BinaryIO, name: str) -> Iterator[bytes]:
+    """Yield what a zstd file holds, frame by frame."""
+    start, failure = _zstd(name)
+    frame, rest = start(), b""
+    inside = False
+    try:
+        while data := rest or file.read(_STEP):
+            yield frame.decompress(data)
+            rest, inside = frame.unused_data, not frame.eof
+            if frame.eof:
+                frame = start()
+    except failure as error:
+        raise _bad_zstd(name, str(error)) from error
+    if inside:  # the package does not mind a frame that has no end
+        raise _bad_zstd(name, "it ends in the middle of a frame")
+
+
+def _zstd(name: str) -> tuple[Callable[[], Any], type[Exception]]:
+    """What starts to unpack a frame, and what it raises; Python has both itself from 3.14 on."""
+    try:
+        import zstandard
+
+        unpacker = zstandard.ZstdDecompressor()
+        return unpacker.decompressobj, zstandard.ZstdError
+    except ImportError:
+        pass
+    try:
+        import importlib
+
+        zstd = importlib.import_module("compression.zstd")
+    except ImportError as error:
+        raise missing_extra("zstd", "zstandard", name) from error
+    return zstd.ZstdDecompressor, zstd.ZstdError
+
+
+def _bad_zstd(name: str, reason: str) -> RagaugeError:
+    return RagaugeError.of(
+        "bad-zstd",
+        f"`{name}` cannot be unpacked: {reason}",
+        hint=_DAMAGED,
+        place=Place(name),
+    )
+
+
+# --- Parquet ---
+
+
+class _Column(NamedTuple):
+    """A column: its name, the type that is read, and what makes JSON of a value, if anything."""
+
+    name: str
+    kind: Any
+    convert: Callable[[Any], Any] | None
+
+    def values(self, array: Any) -> list[Any]:
+        if array.type != self.kind:
+            array = array.cast(self.kind, safe=False)
+        return _each(array.to_pylist(), self.convert)
+
+
+def parquet_lines(file: BinaryIO, name: str) -> Iterator[bytes]:
+    """Yield the rows of a Parquet file as JSON Lines: row i, from 1, is line i."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise missing_extra("parquet", "pyarrow", name) from error
+    try:
+        table = parquet.ParquetFile(
+            file, buffer_size=_BATCH_BYTES // 4, pre_buffer=False, page_checksum_verification=True
+        )
+        columns = [_column(field, name) for field in table.schema_arrow]
+        if not columns:
+            raise _bad_parquet(name, f"`{name}` has no columns", "write the fields as columns")
+        first = 1
+        for batch in table.iter_batches(batch_size=_batch_rows(table.metadata), use_threads=False):
+            yield _batch_lines(batch, columns, Place(name, first))
+            first += batch.num_rows
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        message = f"`{name}` cannot be read: {first_line(error)}"
+        raise _bad_parquet(name, message, _DAMAGED) from error
+
+
+def _batch_rows(metadata: Any) -> int:
+    """How many rows to hold at a time: fewer where rows are wide."""
+    groups = range(metadata.num_row_groups)
+    size: int = sum(metadata.row_group(index).total_byte_size for index in groups)
+    width = size // max(int(metadata.num_rows), 1) + 1
+    return max(1, min(_BATCH_ROWS, _BATCH_BYTES // width))
+
+
+def _batch_lines(batch: Any, columns: list[_Column], first: Place) -> bytes:
+    names = [column.name for column in columns]
+    try:
+        values = [
+            column.values(array) for column, array in zip(columns, batch.columns, strict=True)
+        ]
+        rows = zip(*values, strict=True)
+        return _encode_lines([dict(zip(names, row, strict=True)) for row in rows])
+    except (ValueError, OverflowError, TypeError) as error:
+        _name_the_row(batch, columns, first)
+        message = f"rows of `{first.file}` cannot be read: {first_line(error)}"
+        raise _bad_parquet(first.file, message, _DAMAGED) from error
+
+
+def _name_the_row(batch: Any, columns: list[_Column], first: Place) -> None:
+    """Raise for the first value of a batch that has no JSON form."""
+    for index in range(batch.num_rows):
+        for column, array in zip(columns, batch.columns, strict=True):
+            try:
+                _encode_lines(column.values(array.slice(index, 1)))
+            except (ValueError, OverflowError, TypeError) as error:
+                row = (first.line or 1) + index
+                raise RagaugeError.of(
+                    "bad-parquet",
+                    f"column `{column.name}` of row {row} cannot be read: {first_line(error)}",
+                    hint="write null where there is no value, and text as UTF-8",
+                    place=Place(first.file, row),
+                ) from error
+
+
+def _column(field: Any, name: str) -> _Column:
+    try:
+        return _Column(field.name, kind := _readable(field.type), _converter(kind))
+    except TypeError as error:
+        raise _bad_parquet(
+            name,
+            f"column `{field.name}` of `{name}` has the type {error}, which has no JSON form",
+            "leave the column out, or write it as text",
+        ) from error
+
+
+def _readable(kind: Any) -> Any:
+    """A type whose values Python knows: no nanoseconds, and no time zone but UTC."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if types.is_timestamp(kind):
+        unit = "us" if kind.unit == "ns" else kind.unit
+        return pa.timestamp(unit, kind.tz and "UTC")
+    if types.is_time64(kind):
+        return pa.time64("us")
+    if types.is_duration(kind):
+        return pa.duration("us")
+    if str(kind) in ("string_view", "binary_view"):  # older releases have no name for these
+        return pa.large_string() if str(kind) == "string_view" else pa.large_binary()
+    if types.is_struct(kind):
+        return pa.struct([field.with_type(_readable(field.type)) for field in kind])
+    if types.is_map(kind):
+        return pa.map_(_readable(kind.key_type), _readable(kind.item_type))
+    if types.is_fixed_size_list(kind):
+        return pa.list_(_readable(kind.value_type), kind.list_size)
+    if types.is_large_list(kind):
+        return pa.large_list(_readable(kind.value_type))
+    return pa.list_(_readable(kind.value_type)) if types.is_list(kind) else kind
+
+
+def _converter(kind: Any) -> Callable[[Any], Any] | None:
+    """What makes JSON of a value of a type; None: it is JSON, or the encoder knows it."""
+    import pyarrow
+    from pyarrow import types
+
+    if isinstance(kind, pyarrow.BaseExtensionType):
+        known = kind.extension_name == "arrow.uuid"
+        return None if known else _converter(kind.storage_type)
+    if types.is_dictionary(kind):
+        return _converter(kind.value_type)
+    if types.is_floating(kind):
+        return finite
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        return _text
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        inner = _converter(kind.value_type)
+        return None if inner is None else lambda values: _each(values, inner)
+    if types.is_map(kind):
+        key, item = _converter(kind.key_type), _converter(kind.item_type)
+        return lambda pairs: {_map_key(name, key): _each([value], item)[0] for name, value in pairs}
+    if types.is_struct(kind):
+        fields = {field.name: _converter(field.type) for field in kind}
+        return lambda row: {name: _each([row[name]], each)[0] for name, each in fields.items()}
+    if not any(is_plain(kind) for is_plain in _plain_kinds(types)):
+        raise TypeError(str(kind))
+    return None
+
+
+def _plain_kinds(types: Any) -> list[Callable[[Any], bool]]:
+    return [
+        types.is_string, types.is_large_string, types.is_integer, types.is_boolean, types.is_null,
+        types.is_decimal, types.is_temporal,
+    ]  # fmt: skip
+
+
+def _each(values: list[Any], convert: Callable[[Any], Any] | None) -> list[Any]:
+    if convert is None:
+        return values
+    return [None if value is None else convert(value) for value in values]
+
+
+def finite(value: float) -> float:
+    """Return a number that JSON has, or raise a ValueError."""
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{number} is not a number that JSON has")
+    return number
+
+
+def _text(value: bytes) -> str:
+    return value.decode()
+
+
+def _map_key(key: Any, convert: Callable[[Any], Any] | None) -> str:
+    value = _each([key], convert)[0]
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode().strip('"')
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, in one line."""
+    return str(error).partition("\n")[0].rstrip(".") or type(error).__name__
+
+
+def _bad_parquet(name: str, message: str, hint: str) -> RagaugeError:
+    return RagaugeError.of("bad-parquet", message, hint=hint, place=Place(name))
