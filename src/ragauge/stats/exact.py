@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 UNIT = 720_720 * 2**20
 
 
-def to_units(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Express values between 0 and 1 in units."""
-    return np.rint(values * UNIT).astype(np.int64)
+def to_units(values: NDArray[np.float64], unit: int = UNIT) -> NDArray[np.int64]:
+    """Express values as whole numbers of 1/unit.
+
+    With UNIT the sum of a million values up to 12 fits; larger values take a coarser unit.
+    """
+    return np.rint(values * unit).astype(np.int64)
 
 
 def mean(values: NDArray[np.float64]) -> float | None:

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numpy.typing import NDArray
 
-RESAMPLES = 10_000
-SEED = 20_150_827
+from ragauge.stats.resampling import (
+    POISSON_FROM,
+    RESAMPLES,
+    SEED,
+    Draws,
+    Floats,
+    in_blocks,
+    resample,
+    weigh,
+    whole,
+)
+
+__all__ = [
+    "POISSON_FROM", "RESAMPLES", "SEED", "WILSON_BELOW", "Z95", "bootstrap", "bootstrap_quantile",
+    "percentiles", "quantile", "wilson",
+]  # fmt: skip
+
 Z95 = 1.959963984540054
 WILSON_BELOW = 30
-POISSON_FROM = 1_000
-_BLOCK = 64
-_FINE = 1 << 20
-_EXACT_SINGLE = float(1 << 24)
-
-Floats = NDArray[np.float64]
-Weights = NDArray[np.float64] | NDArray[np.float32]
+_CELLS = 1 << 17  # running sums at a time: half a megabyte stays in the cache
 
 
 def wilson(successes: float, n: int) -> tuple[float, float]:
@@ -37,80 +44,97 @@ def bootstrap(
 ) -> list[tuple[float, float] | None]:
     """Percentile intervals of Σ numerators / Σ denominators, questions resampled together.
 
-    Both arrays are (questions, metrics), numerators at most as large as denominators; a question
-    outside a metric's population has 0 in both. All metrics share the resamples, so they stay
-    comparable. Numerators are taken in small fixed steps: whole numbers, whose sums are exact in
-    any order, so the result does not depend on threads or on the linear algebra library.
+    Both arrays are (questions, metrics) of finite values: numerators of any sign and size,
+    denominators not negative; a question outside a metric's population has 0 in both. All metrics
+    share the resamples, so they stay comparable; a resample belongs to the places of the
+    questions, so the caller sorts them. Values are taken in small steps (see `resampling.whole`),
+    so the result does not depend on threads or on the linear algebra library.
     """
     questions, metrics = numerators.shape
     if questions == 0:
         return [None] * metrics
-    # Counts need no steps, and their sums fit single precision, which is twice as fast.
-    counts = bool((numerators == np.rint(numerators)).all())
-    single = counts and 2 * float(denominators.sum(axis=0).max(initial=0.0)) < _EXACT_SINGLE
-    steps = 1 if counts else _FINE
-    columns: Weights = np.concatenate([np.rint(numerators * steps), denominators], axis=1)
-    if single:
-        columns = columns.astype(np.float32)
-    sums = _resample(columns, resamples, seed)
-    return [_percentiles(sums[:, i], sums[:, metrics + i], steps) for i in range(metrics)]
+    columns, steps = whole(np.concatenate([numerators, denominators], axis=1))
+    sums = resample(columns, resamples, seed)
+    found: list[tuple[float, float] | None] = []
+    for top in range(metrics):
+        bottom = metrics + top
+        drawn = sums[:, bottom] > 0
+        ratios = sums[drawn, top] / sums[drawn, bottom] / (steps[top] / steps[bottom])
+        found.append(percentiles(ratios))
+    return found
 
 
-def _resample(columns: Weights, resamples: int, seed: int) -> Floats:
-    """The sums of all columns in every resample: (resamples, columns)."""
-    distinct: dict[bytes, int] = {}
-    place = [distinct.setdefault(column.tobytes(), len(distinct)) for column in columns.T]
-    first = [place.index(i) for i in range(len(distinct))]
-    kept = np.ascontiguousarray(columns[:, first])
-    questions = len(kept)
-    weigh = _poisson_weights if questions >= POISSON_FROM else _multinomial_weights
+def bootstrap_quantile(
+    values: Floats, share: float, *, resamples: int = RESAMPLES, seed: int = SEED
+) -> tuple[float, float] | None:
+    """Percentile interval of `quantile(values, share)`; None for no values.
 
-    def block(index: int) -> Weights:
-        size = min(_BLOCK, resamples - index * _BLOCK)
-        raw = np.random.SFC64(np.random.SeedSequence([seed, index]))
-        sums: Weights = weigh(raw, size, questions).astype(kept.dtype, copy=False) @ kept
-        return sums
-
-    with ThreadPoolExecutor(2) as threads:
-        sums = np.concatenate(list(threads.map(block, range(-(-resamples // _BLOCK)))))
-    return sums.astype(np.float64)[:, place]
-
-
-def _percentiles(tops: Floats, bottoms: Floats, steps: int) -> tuple[float, float] | None:
-    drawn = bottoms > 0
-    if not drawn.any():
+    The questions have the weights that `bootstrap` gives to as many. A resample is the multiset in
+    which each value stands as often as its weight says, so that nothing is rounded: a bound
+    lies on or between two values. As there, a resample belongs to the places of the questions.
+    """
+    _check_finite(values)
+    n = len(values)
+    if n == 0:
         return None
-    ratios = np.sort(tops[drawn] / bottoms[drawn] / steps)
-    return _quantile(ratios, 0.025), _quantile(ratios, 0.975)
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+
+    def block(raw: np.random.SFC64, rows: int) -> Floats:
+        draws, some = weigh(raw, rows, n), max(1, _CELLS // n)
+        parts = (draws[start : start + some] for start in range(0, rows, some))
+        return np.concatenate([_quantiles(part, order, ordered, share) for part in parts])
+
+    return percentiles(in_blocks(block, resamples, seed))
 
 
-def _quantile(ordered: Floats, share: float) -> float:
-    """Linear interpolation between order statistics."""
+def quantile(values: Floats, share: float) -> float | None:
+    """Interpolate linearly between order statistics, as numpy does; None for no values.
+
+    This is type 7 of Hyndman and Fan 1996: the smallest value is at 0, the largest at 1, and the
+    others are evenly spaced between them. The order of the values does not matter.
+    """
+    _check_finite(values)
+    return _between(np.sort(values), share) if len(values) else None
+
+
+def percentiles(estimates: Floats) -> tuple[float, float] | None:
+    """The middle 95 % of the estimates from all resamples; None if there are none."""
+    if len(estimates) == 0:
+        return None
+    ordered = np.sort(estimates)
+    return _between(ordered, 0.025), _between(ordered, 0.975)
+
+
+def _between(ordered: Floats, share: float) -> float:
     place = share * (len(ordered) - 1)
     below = math.floor(place)
     above = min(below + 1, len(ordered) - 1)
     low, high = float(ordered[below]), float(ordered[above])
-    return low + (high - low) * (place - below)
+    return low + (high - low) * (place - below)  # the sum turns -0.0 into 0.0 as well
 
 
-def _multinomial_weights(raw: np.random.SFC64, rows: int, n: int) -> NDArray[np.int64]:
-    """How often each question is drawn when n are drawn with replacement, `rows` times."""
-    draws = raw.random_raw(rows * n) >> np.uint64(32)
-    picks = ((draws * np.uint64(n)) >> np.uint64(32)).astype(np.int64).reshape(rows, n)
-    picks += np.arange(rows)[:, None] * n
-    return np.bincount(picks.ravel(), minlength=rows * n).reshape(rows, n)
+def _quantiles(draws: Draws, order: Draws, ordered: Floats, share: float) -> Floats:
+    """The quantile of each resample that draws a question at all.
+
+    The running sum of the weights in the order of the values goes on from row to row: a value of
+    rank r in its row is the first whose sum is more than r beyond the end of the row before.
+    """
+    running = np.take(draws, order, axis=1).cumsum(dtype=np.int32)
+    ends = running[len(order) - 1 :: len(order)].astype(np.int64)
+    starts = np.concatenate([[0], ends[:-1]])
+    drawn = ends > starts
+    starts, last = starts[drawn], (ends - starts)[drawn] - 1
+    places = share * last
+    below = np.floor(places).astype(np.int64)
+    above = np.minimum(below + 1, last)
+    ranks = (np.stack([below, above]) + starts).astype(np.int32)
+    found = np.searchsorted(running, ranks, side="right")
+    low, high = ordered[found - np.flatnonzero(drawn) * len(order)]
+    middle: Floats = low + (high - low) * (places - below)
+    return middle
 
 
-# How many of 256 equally likely bytes are below each weight from 1 to 5: Poisson(1) in 256ths.
-# The shares 94, 95, 46, 16, 4 and 1 have the mean 1 and the variance 1 exactly.
-_BELOW = (94, 189, 235, 251, 255)
-
-
-def _poisson_weights(raw: np.random.SFC64, rows: int, n: int) -> NDArray[np.uint8]:
-    """Independent Poisson(1) weights: from a thousand questions on the same, at a fraction."""
-    words = raw.random_raw(-(-rows * n // 8))
-    draws = words.astype("<u8", copy=False).view(np.uint8)[: rows * n]
-    weights = np.zeros(rows * n, np.uint8)
-    for below in _BELOW:  # comparisons run many bytes at a time; a table would not
-        weights += draws >= below
-    return weights.reshape(rows, n)
+def _check_finite(values: Floats) -> None:
+    if not np.isfinite(values).all():
+        raise ValueError("a quantile needs finite values; leave questions without a value out")

@@ -1,0 +1,159 @@
+"""Spans of text: half-open intervals of one unit, their unions, and how rows hold them.
+
+A byte span and a line span say different things: only spans of the same unit are ever compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from ragauge.fields import FieldError, Row, as_int, as_list, as_text, wrong_type
+
+UNITS = ("byte", "char", "line", "page", "token", "ms")
+_PAIRS = (
+    ("start", "end", None),
+    ("start_byte", "end_byte", "byte"),
+    ("start_char", "end_char", "char"),
+    ("start_token", "end_token", "token"),
+    ("start_ms", "end_ms", "ms"),
+)
+# Lines and pages are numbered inclusively wherever they are written down.
+_INCLUSIVE = (("line_start", "line_end", "line"), ("start_line", "end_line", "line"))
+SPAN_FIELDS = frozenset(
+    {"span", "offsets", "source_spans", "unit", "page"}
+    | {name for pair in (*_PAIRS, *_INCLUSIVE) for name in pair[:2]}
+)
+
+Merged = list[tuple[int, int]]
+"""Disjoint intervals in ascending order."""
+
+
+class Span(Struct, frozen=True, order=True):
+    """From `start` up to, and not including, `end`."""
+
+    start: int
+    end: int
+    unit: str = "byte"
+
+    @property
+    def length(self) -> int:
+        """How many units it covers."""
+        return self.end - self.start
+
+
+def spans_in(row: Row, path: str, *, unit: str = "byte") -> tuple[Span, ...]:
+    """The spans that an object holds, under any of their spellings; none if it holds none.
+
+    `unit` is what plain offsets mean where the object does not say.
+    """
+    unit = unit_in(row, path, unit)
+    for name in ("span", "offsets"):
+        if row.get(name) is not None:
+            return (_one(row[name], f"{path}.{name}", unit),)
+    listed = row.get("source_spans")
+    if listed is not None:
+        where = f"{path}.source_spans"
+        found = [_one(each, f"{where}[{i}]", unit) for i, each in enumerate(as_list(listed, where))]
+        if len({span.unit for span in found}) > 1:
+            raise _mixed(where)
+        return tuple(found)
+    found_one = _fields(row, path, unit)
+    return () if found_one is None else (found_one,)
+
+
+def unit_in(row: Row, path: str, fallback: str) -> str:
+    """The unit that an object names for its offsets."""
+    given = row.get("unit")
+    if given is None:
+        return fallback
+    name = as_text(given, f"{path}.unit" if path else "unit").strip().lower()
+    name = name[:-1] if name.endswith("s") and name != "ms" else name
+    name = {"character": "char", "codepoint": "char"}.get(name, name)
+    if name not in UNITS:
+        raise wrong_type(f"{path}.unit", f"one of {', '.join(UNITS)}", given, "offsets are bytes")
+    return name
+
+
+def _mixed(path: str) -> FieldError:
+    return FieldError(
+        "mixed-units", f"`{path}` holds spans of different units", "use one unit: bytes"
+    )
+
+
+def _one(value: Any, path: str, unit: str) -> Span:
+    if isinstance(value, list):
+        if len(value) != 2:
+            raise wrong_type(path, "a pair of offsets", value, "write [start, end]")
+        return _made(value[0], value[1], unit, path)
+    if isinstance(value, Mapping):
+        kind = value.get("kind")
+        inner = unit_in(value, path, kind if kind in UNITS else unit)
+        found = _fields(value, path, inner)
+        if found is not None:
+            return found
+    raise wrong_type(path, "offsets", value, 'write [start, end] or {"start": 0, "end": 9}')
+
+
+def _fields(row: Row, path: str, unit: str) -> Span | None:
+    inclusive = row.get("kind") in ("line", "code")
+    for start, end, own in _PAIRS:
+        if row.get(start) is not None and row.get(end) is not None:
+            if inclusive and own is None:
+                return _made(row[start], as_int(row[end], f"{path}.{end}") + 1, "line", path)
+            return _made(row[start], row[end], own or unit, path)
+    for start, end, own in _INCLUSIVE:
+        if row.get(start) is not None and row.get(end) is not None:
+            return _made(row[start], as_int(row[end], f"{path}.{end}") + 1, own, path)
+    if row.get("kind") == "page" and row.get("page") is not None:
+        page = as_int(row["page"], f"{path}.page")
+        return _made(page, page + 1, "page", path)
+    return None
+
+
+def _made(start: Any, end: Any, unit: str, path: str) -> Span:
+    first, last = as_int(start, f"{path} start"), as_int(end, f"{path} end")
+    if first < 0 or last < first:
+        raise wrong_type(
+            path, "offsets from 0 with start before end", [first, last],
+            "spans are half-open: [start, end)",
+        )  # fmt: skip
+    return Span(first, last, unit)
+
+
+def merged(spans: Iterable[tuple[int, int]]) -> Merged:
+    """The union of intervals as disjoint ones."""
+    union: Merged = []
+    for start, end in sorted(spans):
+        if end <= start:
+            continue
+        if union and start <= union[-1][1]:
+            if end > union[-1][1]:
+                union[-1] = (union[-1][0], end)
+        else:
+            union.append((start, end))
+    return union
+
+
+def size(union: Sequence[tuple[int, int]]) -> int:
+    """How much a union covers."""
+    return sum(end - start for start, end in union)
+
+
+def overlap(one: Sequence[tuple[int, int]], other: Sequence[tuple[int, int]]) -> int:
+    """How much two unions have in common."""
+    common = i = j = 0
+    while i < len(one) and j < len(other):
+        common += max(0, min(one[i][1], other[j][1]) - max(one[i][0], other[j][0]))
+        if one[i][1] <= other[j][1]:
+            i += 1
+        else:
+            j += 1
+    return common
+
+
+def of_unit(spans: Iterable[Span], unit: str) -> Merged:
+    """The union of those spans that have a unit."""
+    return merged((span.start, span.end) for span in spans if span.unit == unit)

@@ -1,0 +1,129 @@
+"""Two runs over the same questions: the interval of their difference, and whether it is chance."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragauge.stats.exact import UNIT
+from ragauge.stats.intervals import percentiles
+from ragauge.stats.resampling import (
+    EXACT,
+    FINEST,
+    RESAMPLES,
+    SEED,
+    Floats,
+    flip,
+    in_blocks,
+    resample,
+    sum_bits,
+    weighted_sums,
+    whole,
+)
+
+PERMUTATIONS = 10_000
+_DIVISIBLE = UNIT >> 20  # by every number up to 16
+
+
+def paired_bootstrap(
+    a_tops: Floats,
+    a_bottoms: Floats,
+    b_tops: Floats,
+    b_bottoms: Floats,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> list[tuple[float, float] | None]:
+    """Percentile intervals of Σ b_tops / Σ b_bottoms - Σ a_tops / Σ a_bottoms.
+
+    All arrays are (questions, metrics), as for `intervals.bootstrap`, and row i is the same
+    question on both sides: what is drawn for one run is drawn for the other, so that what is hard
+    about a question cancels out. A resample in which either side is empty says nothing and
+    is left out; None where all are.
+    """
+    questions, metrics = a_tops.shape
+    if questions == 0:
+        return [None] * metrics
+    columns, steps = whole(np.concatenate([a_tops, a_bottoms, b_tops, b_bottoms], axis=1))
+    sums = resample(columns, resamples, seed)
+    found: list[tuple[float, float] | None] = []
+    for a_top in range(metrics):
+        a_bottom, b_top, b_bottom = a_top + metrics, a_top + 2 * metrics, a_top + 3 * metrics
+        drawn = (sums[:, a_bottom] > 0) & (sums[:, b_bottom] > 0)
+        a = sums[drawn, a_top] / sums[drawn, a_bottom] / (steps[a_top] / steps[a_bottom])
+        b = sums[drawn, b_top] / sums[drawn, b_bottom] / (steps[b_top] / steps[b_bottom])
+        found.append(percentiles(b - a))
+    return found
+
+
+def permutation(
+    differences: Floats,
+    *,
+    inside: NDArray[np.bool_] | None = None,
+    permutations: int = PERMUTATIONS,
+    seed: int = SEED,
+) -> list[float | None]:
+    """Two-sided p-values of Σ differences, if each might as well have the other sign.
+
+    `differences` is (questions, metrics), and so is `inside`, which tells the questions of a
+    metric's population; what stands elsewhere is not looked at. With few differences other than 0
+    all their signs are tried, and p is the share of sums at least as far from 0 as the
+    one found. Otherwise p is (1 + hits) / (1 + permutations) of random signs, which all metrics
+    share, and which belong to the places of the questions, so the caller sorts them. 1.0 where
+    nothing differs, None where there are no questions.
+
+    Sums are whole numbers of steps that halves, thirds and all fractions down to sixteenths are
+    made of, so that equal sums are equal however they come about.
+    """
+    questions, metrics = differences.shape
+    if questions == 0:
+        return [None] * metrics
+    if inside is None:
+        inside = np.ones(differences.shape, np.bool_)
+    columns = _in_steps(np.where(inside, differences, 0.0))
+    found: list[float | None] = [None] * metrics
+    many: list[int] = []
+    for i in np.flatnonzero(inside.any(axis=0)).tolist():
+        other = columns[columns[:, i] != 0, i]
+        if 2 ** len(other) <= permutations:
+            found[i] = _every_sign(other)
+        else:
+            many.append(i)
+    if many:
+        kept = np.ascontiguousarray(columns[:, many])
+        flipped: Floats = in_blocks(
+            lambda raw, rows: weighted_sums(flip(raw, rows, questions), kept), permutations, seed
+        )
+        for i, hits in zip(many, _hits(kept, flipped).tolist(), strict=True):
+            found[i] = (1 + hits) / (1 + permutations)
+    return found
+
+
+def _in_steps(differences: Floats) -> Floats:
+    """Whole numbers whose sums are exact; in 1/720720 or its halves unless they are large.
+
+    Where sums are so large that this would not fit, in the smallest power of two that does.
+    """
+    steps = []
+    for bits in sum_bits(differences, most=1):
+        power = EXACT - bits
+        fine = power - _DIVISIBLE.bit_length()
+        steps.append(_DIVISIBLE * 2.0 ** min(FINEST, fine) if fine >= 0 else 2.0**power)
+    stepped: Floats = np.rint(differences * np.array(steps))
+    return stepped
+
+
+def _every_sign(column: Floats) -> float:
+    """The share of all 2**n choices of signs."""
+    flipped = np.zeros(1)
+    for value in column:
+        flipped = np.concatenate([flipped, flipped + value])
+    return int(_hits(column[:, None], flipped[:, None])[0]) / len(flipped)
+
+
+def _hits(columns: Floats, flipped: Floats) -> NDArray[np.int64]:
+    """How often the sum is at least as far from 0 as it was, given what was flipped in it."""
+    totals = columns.sum(axis=0)
+    far = np.abs(totals - 2 * flipped) >= np.abs(totals)
+    hits: NDArray[np.int64] = np.count_nonzero(far, axis=0)
+    return hits
