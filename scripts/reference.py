@@ -80,6 +80,36 @@ def anchor(heading: str) -> str:
     return "".join(kept)
 
 
+HEADINGS = {"→": "convergent", "←": "divergent", "<>": "recursive", "×": "chaotic"}
+
+
+def heading(metric: Metric) -> str:
+    """The id as a heading; a sign of λ is followed by its word, which a link can reach."""
+    sign = metric.id.partition("lambda_")[2]
+    return f"{shown_id(metric)} {HEADINGS[sign]}" if sign in HEADINGS else shown_id(metric)
+
+
+TOGETHER = {
+    "mean": "the mean over questions",
+    "ratio": "one sum over the other, each question with its mean",
+    "share": "one count of the run over another",
+    "median": "the median over questions",
+    "p90": "the 90th percentile over questions",
+    "p95": "the 95th percentile over questions",
+}
+
+
+def null_rule(metric: Metric) -> str:
+    """When the metric is null."""
+    if metric.share is not None:
+        return "null where no trace was read"
+    if metric.ratio is not None:
+        return "null where the population is empty, or nothing was or should be refused"
+    if metric.of_question is not None:
+        return "null where no question is in the population"
+    return "null where no record is in the population"
+
+
 def metrics_page() -> list[str]:
     """Every metric: formula, population, and a worked example."""
     metrics = registry.metrics()
@@ -87,15 +117,25 @@ def metrics_page() -> list[str]:
     lines = [
         "# Metrics", "",
         "Notation for one record: `G` the evidence of the gold item, `R_k` the first k hits, `C` "
-        "the citations of the answer. A metric is a mean over its population; records outside "
-        "are left out by name and counted. 0/0 is null with the reason. A value has one id and "
-        "one formula for ever: a changed formula gets a new version. "
-        "`ragauge metrics ID` prints the same.", "",
+        "the citations of the answer. A metric gives a value for each record of its population; "
+        "the slots of a question are averaged first, then the questions are put together by "
+        "their mean, unless the formula says otherwise. Records outside the population are left "
+        "out by name and counted. 0/0 is null with the reason. A value has one id and one formula "
+        "for ever: a changed formula gets a new version. `ragauge metrics ID` prints the same.",
+        "",
+        "Hits count in the order of the trace, whatever its ranks or scores say; a TREC run is "
+        "sorted as trec_eval does it. A repeated id gains nothing again and shifts nothing. A "
+        "missing trace counts as no hits in retrieval metrics, and is reported.", "",
+        "The same words elsewhere:", "",
+        *table(
+            ["word", "here", "elsewhere"],
+            [(f"{word}", code(ids), text) for word, ids, text in words.SAME_WORDS],
+        ),
     ]  # fmt: skip
     lines += table(
         ["metric", "better", "what it is"],
         [
-            (f"[`{shown_id(each)}`](#{anchor(shown_id(each))})", each.better, each.title)
+            (f"[`{shown_id(each)}`](#{anchor(heading(each))})", each.better, each.title)
             for each in metrics.values()
         ],
     )
@@ -107,11 +147,15 @@ def metrics_page() -> list[str]:
             if meant == metric.id
         ]
         reasons = dict.fromkeys(each.reason for each in metric.over.requires)
-        lines += [f"## {shown_id(metric)}", "", f"{metric.title}.", ""]
+        if metric.undefined is not None:
+            reasons[metric.undefined] = None
+        lines += [f"## {heading(metric)}", "", f"{metric.title}.", ""]
         lines += [
             f"- **formula**: {metric.formula}",
             f"- **over**: {metric.over.name}: {metric.over.meaning}",
             f"- **left out**, by name: {code(reasons)}",
+            f"- **0/0**: {null_rule(metric)}",
+            f"- **together**: {TOGETHER[metric.aggregate]}",
             f"- **better**: {metric.better}; version {metric.version}; source: {metric.source}",
         ]
         if short:
@@ -120,8 +164,10 @@ def metrics_page() -> list[str]:
             lines.append(f"- **compare**: {metric.elsewhere}")
         example = metric.example
         value = "null" if example.value is None else f"{example.value:g}"
-        rows = [json.dumps(row, ensure_ascii=False) for row in (example.gold, example.trace)]
-        lines += ["", "A gold item and its trace:", "", "```json", *rows, "```", ""]
+        traces = example.trace if isinstance(example.trace, list) else [example.trace]
+        rows = [json.dumps(row, ensure_ascii=False) for row in (example.gold, *traces)]
+        noun = "trace" if len(traces) == 1 else "traces"
+        lines += ["", f"A gold item and its {noun}:", "", "```json", *rows, "```", ""]
         lines += [f"Value {value}: {example.arithmetic}", ""]
     return lines
 
@@ -152,7 +198,7 @@ def _usage(command: click.Command, context: click.Context) -> list[str]:
     options = [each for each in command.get_params(context) if isinstance(each, click.Option)]
     return lines + table(
         ["option", "value", "what it does"],
-        [(code(each.opts), _value(each), _help(each)) for each in options],
+        [(code([*each.opts, *each.secondary_opts]), _value(each), _help(each)) for each in options],
     )
 
 
@@ -163,7 +209,7 @@ def _value(option: click.Option) -> str:
     if isinstance(kind, click.Choice):
         return code((str(each) for each in kind.choices), joint=" or ")
     if isinstance(kind, click.IntRange):
-        return f"{kind.min} to {kind.max}"
+        return f"{kind.min} to {kind.max}" if kind.max is not None else f"from {kind.min}"
     return f"`{option.metavar or kind.name.upper()}`"
 
 
@@ -227,11 +273,16 @@ def _profile_metrics(profile: Profile) -> list[str]:
     for metric in chosen:
         short = [alias for alias, meant in profile.aliases.items() if meant == metric.id]
         demands = [profile.gates[alias] for alias in short if alias in profile.gates]
+        demands += [
+            f"drop {gate['max_drop']}"
+            for gate in profile.gates.values()
+            if isinstance(gate, dict) and gate["metric"].partition("@")[0] == metric.id
+        ]
         sign = ">=" if metric.better == "higher" else "<="
         empty = profile.empty.get(metric.id)
         name = shown_id(metric)
         rows.append((
-            f"[`{name}`](metrics.md#{anchor(name)})", code(short),
+            f"[`{name}`](metrics.md#{anchor(heading(metric))})", code(short),
             ", ".join(f"`{sign} {each}`" for each in demands) or "-",
             "null" if empty is None else f"{empty:g}",
         ))  # fmt: skip

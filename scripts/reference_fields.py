@@ -12,6 +12,8 @@ from typing import Any
 
 from ragauge import registry
 from ragauge.document import to_document
+from ragauge.model.aggregate import Scores
+from ragauge.model.options import Options
 from ragauge.model.report import View
 from ragauge.model.verdict import Waiver
 from ragauge.pipeline import gate, score
@@ -19,18 +21,33 @@ from ragauge.pipeline import gate, score
 MAPS = {
     "metrics": "ID",
     "metrics.ID.excluded": "REASON",
+    "slices": "BY",
+    "slices.BY": "PART",
+    "slices.BY.PART.metrics": "ID",
     "refusal_rules": "RULE",
+    "refusal_table": "CASE",
+    "lambda.computed": "STATE",
+    "lambda.recorded": "STATE",
+    "questions[].values": "ID",
     "questions[].labels": "LABEL",
     "gates": "NAME",
 }
 """Objects whose keys are data: one word stands for all of them."""
 
+TURN_GOLD = [{"qid": "T1", "turn": 1, "question": "What is X?", "relevant": ["p1#1"]}]
+TURN_TRACES = [
+    {"qid": "T1", "turn": 1, "seed": seed, "topk": ["p1#1"], "delta_s": [0.2],
+     "embed_model": "e5", "lambda_state": "convergent"}
+    for seed in (1, 2)
+]  # fmt: skip
+"""A run with turns, recorded λ and ΔS, for the keys that the demo's documents lack."""
+
 
 def scores_fields() -> dict[str, str]:
     """Each key of the scores document and its type.
 
-    Three documents of the demo hold every key together: 0/0 with a default and without, something
-    left out, a block, a warning, a skipped line, a waiver.
+    Four documents hold every key together: 0/0 with a default and without, something left out, a
+    block, a warning, a skipped line, a waiver, turns and states.
     """
     waiver = Waiver(gate="under", reason="known", expires=date(2030, 1, 31))
     with as_file(files("ragauge.demo")) as folder, tempfile.TemporaryDirectory() as temporary:
@@ -44,13 +61,22 @@ def scores_fields() -> dict[str, str]:
         whole = score(gold, trace, profile="all")
         partial = score(gold, broken, profile="all", on_bad_line="skip")
         default = score(single, alone, profile="ship")
+        turns = _score_rows(Path(temporary), TURN_GOLD, TURN_TRACES)
     undefined = gate(partial, "precision=0.80,answer.constraints_echoed=0.80")
     waived = gate(whole, "under=0.05", waivers=[waiver], today=date(2026, 11, 15))
     return _fields([
         to_document(whole, waived, full=True),
         to_document(partial, undefined, full=True),
         to_document(default, gate(default), full=True),
+        to_document(turns, gate(turns), full=True),
     ])  # fmt: skip
+
+
+def _score_rows(folder: Path, gold: list[dict[str, Any]], traces: list[dict[str, Any]]) -> Scores:
+    paths = folder / "rows-gold.jsonl", folder / "rows-trace.jsonl"
+    for path, rows in zip(paths, (gold, traces), strict=True):
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    return score(*paths, profile="all", options=Options(min_n=1))
 
 
 def ship_fields() -> dict[str, str]:

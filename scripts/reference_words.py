@@ -5,6 +5,25 @@
 
 from __future__ import annotations
 
+SAME_WORDS = (
+    ("P@k", ("retrieval.precision@k", "retrieval.precision_at_cutoff@k"),
+     "over the hits that came back, or over k (trec_eval, ranx) also when fewer came back"),
+    ("recall@k", ("retrieval.recall@k", "retrieval.hit@k", "retrieval.recall_all@k"),
+     "the share of the evidence (trec_eval), whether any came back, or whether all did"),
+    ("CHR", ("citation.hit_rate", "citation.hit_rate_answerable"),
+     "over the answers and in scope, or over all answerable questions"),
+    ("precision", ("answer.precision", "answer.grounded_precision", "retrieval.precision@k"),
+     "of answers with a cited hit, of answers that also contain the claim, or of hits"),
+    ("groundedness", ("answer.groundedness",),
+     "elsewhere a model's judgement; here known strings that must and must not be there"),
+    ("coverage", ("answer.coverage", "citation.resolved"),
+     "answers that cite the evidence or its section, or answers whose citations all exist"),
+    ("nDCG@k", ("retrieval.ndcg@k",),
+     "gain is the grade (trec_eval), or 2^grade - 1 in other tools"),
+    ("MAP@k", ("retrieval.map@k",), "divided by all evidence (trec_eval), or by at most k of it"),
+)  # fmt: skip
+"""Words that mean different things in different tools."""
+
 EXIT_CODES = {
     0: "passed: every gate holds or is waived, or there are no gates",
     1: "a gate failed",
@@ -43,6 +62,8 @@ JOIN_RULES = {
         "unanswerable": "an item without `answerable` is unanswerable",
         "creditable": "an item without `answerable` is counted among the unanswerable ones, yet "
         "an answer to it can be right and is never a hallucination",
+        "by-evidence": "an item without `answerable` is answerable if it has evidence or an "
+        "anchor section, and unlabelled otherwise",
     },
     "no_evidence": {
         "excluded": "an answerable item without evidence is left out of recall",
@@ -68,15 +89,29 @@ GOLD_FIELDS = {
     "question": "the question; with paraphrases only, the first of them",
     "paraphrases": "other ways to ask it",
     "answerable": "true: it must be answered; false: it must be refused",
-    "relevant": "the ids of the evidence",
+    "relevant": "the evidence: ids, or places in a document, `{doc, start, end}` in bytes of its "
+    "text, perhaps with an `id`",
+    "relevant_docs": "documents that hold the answer; in the dialect `kb` an empty list says that "
+    "the question is to be refused",
+    "places": "where the evidence lies, beside its ids; without ids it is the evidence",
+    "groups": "lists of evidence of which any member is enough, for questions that need several "
+    "facts",
+    "grades": "graded relevance, an object from id to number",
+    "anchor_section": "the section that holds the answer, as `S.4.2` or `guide.md#S.4.2`",
+    "negatives": "ids of hard negatives",
+    "decoy_section": "a section whose blocks are hard negatives",
     "claims": "text of which a right answer contains at least one piece. `gold_claim` is cut into "
     "phrases, the other two are taken whole; pieces under five characters never match",
+    "must_contain": "strings that must all be in the answer",
+    "forbidden": "strings of which none may be in the answer",
     "constraints": "sentences that the answer must echo",
-    "type": "kept with the item",
-    "tags": "kept with the item",
+    "turn": "the turn of a conversation: items may share an id and differ in the turn",
+    "unit": "the unit of offsets in this item, `byte` if it is not said",
+    "type": "a slice: prose, code, table or figure; else the type that the ids speak of",
+    "tags": "slices",
     "group": "kept with the item",
-    "difficulty": "kept with the item",
-    "lang": "kept with the item",
+    "difficulty": "a slice",
+    "lang": "a slice, called language",
 }
 
 TRACE_FIELDS = {
@@ -85,7 +120,8 @@ TRACE_FIELDS = {
     "paraphrase": "which paraphrase was asked, a whole number",
     "seed": "the seed of the run, a whole number or text",
     "turn": "the turn of the conversation, a whole number",
-    "hits": "what was retrieved, best first: ids, or objects with an id",
+    "hits": "what was retrieved, best first: ids, or objects with an id and perhaps `doc`, "
+    "`section`, `offsets`, `score`, `type`, `text` and ΔS",
     "answer": "the answer: text, or an object with `claim` or `text`, `citations`, `refused`, "
     "`grounded`, `constraints_echo`",
     "text": "the answer as text",
@@ -94,6 +130,12 @@ TRACE_FIELDS = {
     "grounded": "false: the system says that it found no ground for an answer",
     "constraints_echo": "the constraints as the answer repeats them",
     "error": "why there is no result",
+    "delta_s": "ΔS, the distance from the question: a list beside the hits, or one number for the "
+    "cited snippet; it may also stand in hits, citations and the answer",
+    "lambda_state": "the recorded state of λ: → ← <> ×, or convergent, divergent, recursive, "
+    "chaotic",
+    "perf": "times of the parts: `t_retrieve_ms` and `t_reason_ms`",
+    "total_ms": "the time in all, in milliseconds",
 }
 
 SCORES_FIELDS = {
@@ -121,6 +163,8 @@ SCORES_FIELDS = {
     "trace lack",
     "counts.errored": "as `errored`",
     "counts.repeated_ids": "scored traces with an id twice among the hits; counted with --full",
+    "counts.disordered": "traces (TREC: queries) whose ranks or scores disagree with the order "
+    "that counts",
     "counts.scored": "traces that were scored",
     "counts.answered": "records with an answer that is not a refusal",
     "counts.refused": "records with a refusal",
@@ -137,11 +181,29 @@ SCORES_FIELDS = {
     "metrics.ID.reason": "only where the value is null: why",
     "metrics.ID.default": "only where the value is null: what the profile's source prints for "
     "0/0, if it has a source",
+    "slices.BY.PART.n": "questions in this part, by type, tag, section, document, language or "
+    "difficulty",
+    "slices.BY.PART.metrics.ID.value": "the value over the part; null below min_n",
+    "slices.BY.PART.metrics.ID.n": "questions of the part in the population",
+    "slices.BY.PART.metrics.ID.interval": "its 95 % interval",
+    "slices.BY.PART.metrics.ID.unrounded": "value, low and high before rounding",
     "refusal_rules.RULE": "refusals that this rule decided",
+    "refusal_table.CASE": "refusal as a classification: the four counts of records",
+    "lambda.computed.STATE": "questions with this λ, computed from their slots",
+    "lambda.recorded.STATE": "questions with this λ, as the traces record it",
+    "embedders": "the embedders that the recorded ΔS come from",
+    "cites": "whether any answer cites anything",
+    "options.citation_mode": "when a cited span agrees with a gold span",
+    "options.citation_window": "that many bytes on each side",
+    "options.ignore_case": "whether must_contain and forbidden ignore case",
+    "options.relevance_level": "the lowest grade that counts as relevant",
+    "options.min_n": "a slice of fewer questions shows no value",
     "verdict.status": "`pass`, `review`, `fail` or `not-evaluable`: the worst of all",
     "verdict.exit_code": "the exit code of the command",
     "verdict.gates[].name": "the gate, as it was written",
     "verdict.gates[].metric": "the id of its metric, with the cut-off",
+    "verdict.gates[].slice": "the part of the questions that is judged, null for all",
+    "verdict.gates[].drop": "whether the demand is on the drop against the baseline",
     "verdict.gates[].demand": "the comparison, as in `>= 0.80`",
     "verdict.gates[].status": "as above, for this gate alone",
     "verdict.gates[].value": "the value that was judged",
@@ -166,6 +228,8 @@ SCORES_FIELDS = {
     "questions[].gold": "file and line of the gold item",
     "questions[].trace": "file and line of the record with that label; null if there is none",
     "questions[].labels.LABEL": "records of the question with that label",
+    "questions[].turn": "the turn, for items that are turns of a conversation",
+    "questions[].values.ID": "the question's value of each metric that it has one of, not rounded",
 }
 
 SHIP_FIELDS = {

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ragauge import registry
 from ragauge.errors import RagaugeError
-from ragauge.loading import detect, refuse_swapped, sniff
+from ragauge.loading import TREC, detect, refuse_swapped, sniff
 from ragauge.model.dialect import Dialect
 from ragauge.model.profile import Profile
 from ragauge.source import Source
@@ -36,13 +36,15 @@ def choose(
     trace_names = sniff(trace) if trace is not None else set()
     if gold is not None and trace is not None:
         refuse_swapped(gold_names, trace_names, gold.name, trace.name)
+    given = [source for source in (gold, trace) if source is not None]
+    if dialect == "auto" and any(source.layout in TREC for source in given):
+        dialect = "trec"
     if profile is not None:
         chosen = registry.profile(profile)
         if dialect != "auto":
             return Choice(dialect=registry.dialect(dialect), profile=chosen, own=True)
-        return Choice(
-            dialect=registry.dialect(chosen.dialect), profile=chosen, own=chosen.follows_source
-        )
+        own = chosen.dialect != "native"
+        return Choice(dialect=registry.dialect(chosen.dialect), profile=chosen, own=own)
     if dialect != "auto":
         forced = registry.dialect(dialect)
         return Choice(dialect=forced, profile=registry.profile(forced.profile), own=True)

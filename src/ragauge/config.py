@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from ragauge.errors import Place, RagaugeError
+from ragauge.model.options import CitationMode, Options
 from ragauge.model.verdict import Waiver
 
 FILE_NAME = "ragauge.toml"
@@ -20,6 +21,13 @@ class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Natural-language patterns that also count as a refusal; none unless configured."""
 
     patterns: tuple[str, ...] = ()
+
+
+class CitationRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a cited span is compared with a gold span."""
+
+    mode: CitationMode = "within"
+    window: int = 30
 
 
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -34,6 +42,23 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     gates: dict[str, Any] = {}
     waivers: tuple[Waiver, ...] = ()
     refusal: Refusal = Refusal()
+    citation: CitationRule = CitationRule()
+    chunks: str | None = None
+    baseline: str | None = None
+    relevance_level: float = 1
+    ignore_case: bool = False
+    min_n: int = 5
+
+    @property
+    def options(self) -> Options:
+        """The readings that the file chooses."""
+        return Options(
+            citation_mode=self.citation.mode,
+            citation_window=self.citation.window,
+            ignore_case=self.ignore_case,
+            relevance_level=self.relevance_level,
+            min_n=self.min_n,
+        )
 
 
 def load_config(path: Path) -> Config:
@@ -57,13 +82,18 @@ def load_config(path: Path) -> Config:
         raise RagaugeError.of(
             "bad-config",
             f"{error}",
-            hint="keys: gold, trace, profile, dialect, k, metrics, [gates], [[waivers]] with "
-            "gate, reason and expires (a date, YYYY-MM-DD), [refusal] patterns",
+            hint="keys: gold, trace, profile, dialect, k, metrics, chunks, baseline, "
+            "relevance_level, ignore_case, min_n, [gates], [[waivers]] with gate, reason and "
+            "expires (a date, YYYY-MM-DD), [refusal] patterns, [citation] mode and window",
             place=Place(name),
         ) from error
     base = path.parent
     return msgspec.structs.replace(
-        config, gold=_beside(base, config.gold), trace=_beside(base, config.trace)
+        config,
+        **{
+            name: _beside(base, getattr(config, name))
+            for name in ("gold", "trace", "chunks", "baseline")
+        },
     )
 
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from ragauge.errors import Place, RagaugeError
-from ragauge.model.aggregate import SCHEMA, MetricResult, QuestionResult, Scores
+from ragauge.model.aggregate import (
+    SCHEMA,
+    MetricResult,
+    PerQuestion,
+    QuestionResult,
+    Scores,
+    SliceResult,
+)
 from ragauge.model.metric import Better, Tally
+from ragauge.model.options import Options
 from ragauge.model.verdict import GateResult, Verdict
 
 DECIMALS = 4
@@ -39,14 +49,62 @@ def to_document(scores: Scores, verdict: Verdict, *, full: bool) -> dict[str, An
         "skipped": tally.gold_skipped + tally.trace_skipped,
         "counts": msgspec.to_builtins(tally),
         "metrics": {name: _metric(result) for name, result in scores.metrics.items()},
+        "slices": _slices(scores),
         "refusal_rules": scores.refusal_rules,
+        "refusal_table": scores.confusion,
+        "lambda": scores.states,
+        "embedders": list(scores.embedders),
+        "cites": scores.cites,
+        "options": msgspec.to_builtins(scores.options),
         "verdict": verdict_document(verdict),
         "warnings": list(scores.warnings),
         "skipped_lines": list(scores.skipped),
     }
     if full:
-        document["questions"] = msgspec.to_builtins(scores.questions)
+        document["questions"] = _questions(scores)
     return document
+
+
+def _slices(scores: Scores) -> dict[str, Any]:
+    """Each metric over each part: value, n and interval, where it has a value there."""
+    return {
+        dimension: {
+            name: {
+                "n": part.n,
+                "metrics": {
+                    metric: {
+                        "value": rounded(result.value),
+                        "n": result.n,
+                        "interval": _pair(result.interval),
+                        "unrounded": _unrounded(result),
+                    }
+                    for metric, result in part.metrics.items()
+                    if result.value is not None
+                },
+            }
+            for name, part in parts.items()
+        }
+        for dimension, parts in scores.slices.items()
+    }
+
+
+def _unrounded(result: MetricResult) -> list[float]:
+    return [] if result.value is None else [result.value, *(result.interval or ())]
+
+
+def _questions(scores: Scores) -> list[dict[str, Any]]:
+    """Each question with its label and its value of each metric, as measured, not rounded."""
+    entries: list[dict[str, Any]] = msgspec.to_builtins(scores.questions)
+    values = scores.per_question
+    if values is not None:
+        columns = values.values.T.tolist()
+        for entry, column in zip(entries, columns, strict=True):
+            entry["values"] = {
+                name: value
+                for name, value in zip(values.metrics, column, strict=True)
+                if not math.isnan(value)  # else the metric has no value here
+            }
+    return entries
 
 
 def _metric(result: MetricResult) -> dict[str, Any]:
@@ -63,7 +121,7 @@ def _metric(result: MetricResult) -> dict[str, Any]:
         entry["reason"] = result.reason
         entry["default"] = result.default
     else:
-        entry["unrounded"] = [result.value, *(result.interval or ())]
+        entry["unrounded"] = _unrounded(result)
     return entry
 
 
@@ -82,6 +140,8 @@ def _gate(result: GateResult) -> dict[str, Any]:
     return {
         "name": gate.name,
         "metric": gate.metric,
+        "slice": gate.part,
+        "drop": gate.is_drop,
         "demand": f"{gate.sign} {gate.given}",
         "status": result.status,
         "value": rounded(result.value),
@@ -128,6 +188,34 @@ class _Metric(msgspec.Struct):
         )  # fmt: skip
 
 
+class _Slice(msgspec.Struct):
+    value: float | None
+    n: int
+    interval: tuple[float, float] | None
+    unrounded: list[float] = []
+
+
+class _Part(msgspec.Struct):
+    n: int
+    metrics: dict[str, _Slice]
+
+    def result(self, metrics: dict[str, _Metric]) -> SliceResult:
+        """The part as it was, with what the metric as a whole says of versions and direction."""
+        found = {}
+        for name, each in self.metrics.items():
+            whole = metrics[name]
+            found[name] = _Metric(
+                value=each.value, n=each.n, records=each.n, excluded={}, interval=each.interval,
+                version=whole.version, better=whole.better,
+                reason=None if each.value is not None else "too-few", unrounded=each.unrounded,
+            ).result()  # fmt: skip
+        return SliceResult(n=self.n, metrics=found)
+
+
+class _Question(QuestionResult, frozen=True, kw_only=True):
+    values: dict[str, float] = msgspec.field(default_factory=dict)
+
+
 class _Document(msgspec.Struct):
     schema: str
     profile: str
@@ -137,7 +225,13 @@ class _Document(msgspec.Struct):
     counts: Tally
     metrics: dict[str, _Metric]
     refusal_rules: dict[str, int]
-    questions: tuple[QuestionResult, ...] = ()
+    slices: dict[str, dict[str, _Part]] = {}
+    refusal_table: dict[str, int] = {}
+    lambda_: dict[str, dict[str, int]] = msgspec.field(default_factory=dict, name="lambda")
+    embedders: tuple[str, ...] = ()
+    cites: bool = False
+    options: Options = Options()
+    questions: tuple[_Question, ...] = ()
     warnings: tuple[str, ...] = ()
     skipped_lines: tuple[str, ...] = ()
 
@@ -175,4 +269,33 @@ def from_document(data: bytes, name: str) -> Scores:
         questions=document.questions,
         warnings=document.warnings,
         skipped=document.skipped_lines,
+        options=document.options,
+        slices={
+            dimension: {name: part.result(document.metrics) for name, part in parts.items()}
+            for dimension, parts in document.slices.items()
+        },
+        confusion=document.refusal_table,
+        states=document.lambda_,
+        embedders=document.embedders,
+        cites=document.cites,
+        per_question=_per_question(document),
+    )
+
+
+def _per_question(document: _Document) -> PerQuestion | None:
+    if not any(question.values for question in document.questions):
+        return None
+    names = tuple(
+        name
+        for name in document.metrics
+        if any(name in question.values for question in document.questions)
+    )
+    values = [
+        [question.values.get(name, math.nan) for question in document.questions] for name in names
+    ]
+    return PerQuestion(
+        metrics=names,
+        qids=[question.qid for question in document.questions],
+        turns=[question.turn for question in document.questions],
+        values=np.array(values, np.float64),
     )

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 INT64 = 1 << 63
+ID_NAMES = ("id", "chunk_id", "snippet_id", "block_id")
+"""The names under which an object may carry its id."""
 
 
 class FieldError(Exception):
@@ -42,6 +44,16 @@ def shown(value: object) -> str:
 
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def meaning(value: Any) -> Any:
+    """What a value says as an id or a list of ids: 7 is "7", and {"id": "a"} is "a"."""
+    if isinstance(value, list):
+        return [meaning(each) for each in value]
+    if isinstance(value, dict):
+        found = [value[name] for name in ID_NAMES if value.get(name) is not None]
+        return meaning(found[0]) if found else value
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def pick(

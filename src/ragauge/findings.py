@@ -10,7 +10,12 @@ from ragauge.model.profile import JoinRules
 
 
 def findings(
-    tally: Tally, rules: JoinRules, *, missing: Sequence[str], stray: str | None
+    tally: Tally,
+    rules: JoinRules,
+    *,
+    missing: Sequence[str],
+    stray: str | None,
+    embedders: Sequence[str] = (),
 ) -> list[str]:
     """Sentences about what is missing, stands twice, belongs to nothing, or went wrong.
 
@@ -31,15 +36,19 @@ def findings(
         (tally.unknown, "trace", f"of no gold item, the first: {stray}"),
         (tally.errored, "trace", "with an error"),
         (tally.repeated_ids, "trace", "with an id twice among the hits"),
+        (tally.disordered, "trace", "whose ranks or scores disagree with the order that counts"),
         (skipped, "bad line", "skipped"),
     ]
-    return [f"{n} {noun if n == 1 else noun + 's'} {what}" for n, noun, what in said if n]
+    found = [f"{n} {noun if n == 1 else noun + 's'} {what}" for n, noun, what in said if n]
+    if len(embedders) > 1:
+        found.append(f"ΔS of different embedders: {_some(embedders)}")
+    return found
 
 
 def gold_findings(items: Sequence[GoldItem]) -> list[str]:
     """Sentences about gold items that can hardly be meant as they are."""
     unread = sorted({name for item in items for name in item.extra})
-    bare = [item.qid for item in items if item.expect == "answer" and not item.relevant]
+    bare = [item.qid for item in items if item.expect == "answer" and not _has_evidence(item)]
     said = []
     if unread:
         said.append(f"fields of the gold set that nothing reads: {_some(unread)}")
@@ -47,6 +56,13 @@ def gold_findings(items: Sequence[GoldItem]) -> list[str]:
         noun = "item" if len(bare) == 1 else "items"
         said.append(f"{len(bare)} answerable gold {noun} without evidence: {_some(bare)}")
     return said
+
+
+def _has_evidence(item: GoldItem) -> bool:
+    return bool(
+        item.relevant or item.anchors or item.places or item.groups or item.grades
+        or item.relevant_docs or item.anchor_section
+    )  # fmt: skip
 
 
 def _some(names: Sequence[str], most: int = 5) -> str:

@@ -12,21 +12,28 @@ import msgspec
 from msgspec import Struct
 
 from ragauge import registry
+from ragauge.drops import drop_of
 from ragauge.errors import CODES, ExitCode, Place, RagaugeError
-from ragauge.model.aggregate import MetricResult, Scores
+from ragauge.model.aggregate import Scores, SliceResult
 from ragauge.model.metric import Better
 from ragauge.model.profile import Profile
 from ragauge.model.verdict import ORDER, Block, Gate, GateResult, Status, Verdict, Waiver
 
-_ITEM = re.compile(r"\s*([A-Za-z][\w.@]*)\s*(>=|<=|=)\s*(\S.*?)\s*\Z")
+_ITEM = re.compile(r"\s*([A-Za-z][\w.@→←×<>]*?)\s*(>=|<=|=)\s*(\S.*?)\s*\Z")
 _DEMAND = re.compile(r"\s*(>=|<=)?\s*(\S.*?)\s*\Z")
 _SIGN_OF: dict[Better, str] = {"higher": ">=", "lower": "<="}
 # 1.96 for the 95 % interval and 0.84 for a power of 80 %.
 _DETECTABLE = (1.959963984540054 + 0.8416212335729143) / (2 * 1.959963984540054)
 
 
+_KEYS = "metric, threshold or max_drop, slice, min_n, review = [lo, hi], policy = point | interval"
+
+
 class _Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    threshold: str | float
+    threshold: str | float | None = None
+    max_drop: float | None = None
+    metric: str | None = None
+    slice: str | None = None
     min_n: int = 0
     review: tuple[float, float] | None = None
     policy: Literal["point", "interval"] = "point"
@@ -50,8 +57,22 @@ def parse_items(text: str, profile: Profile, k: Sequence[int]) -> list[Gate]:
             raise _bad(item, "write NAME=NUMBER, METRIC>=NUMBER or METRIC<=NUMBER")
         name, sign, given = match.groups()
         demand = given if sign == "=" else f"{sign}{given}"
-        gates[name] = _gate(name, demand, profile, k, origin="--gates")
+        built_in = profile.gates.get(name)
+        if isinstance(built_in, Mapping):
+            # A gate of the profile by its own name: only the number is new.
+            key = "max_drop" if "max_drop" in built_in else "threshold"
+            table = {**built_in, key: _number(name, given) if key == "max_drop" else demand}
+            (gates[name],) = parse_table({name: table}, profile, k, origin="--gates")
+        else:
+            gates[name] = _gate(name, demand, profile, k, origin="--gates")
     return list(gates.values())
+
+
+def _number(name: str, given: str) -> float:
+    try:
+        return float(given)
+    except ValueError as error:
+        raise _bad(f"{name}={given}", "the threshold must be a number") from error
 
 
 def parse_table(
@@ -61,27 +82,43 @@ def parse_table(
     gates = []
     for name, value in table.items():
         if isinstance(value, Mapping):
-            try:
-                options = msgspec.convert(value, _Table)
-            except msgspec.ValidationError as error:
-                raise RagaugeError.of(
-                    "bad-config",
-                    f"gate `{name}` in {origin}: {error}",
-                    hint="keys: threshold, min_n, review = [lo, hi], policy = point | interval",
-                ) from error
-            gate = _gate(name, str(options.threshold), profile, k, origin=origin)
-            review = options.review
-            if review is not None and review[0] > review[1]:
-                raise _bad(f"{name} review = {list(review)}", "write review = [low, high]")
-            gate = msgspec.structs.replace(
-                gate, min_n=options.min_n, review=review, policy=options.policy
-            )
+            gate = _gate_of_table(name, value, profile, k, origin)
         elif isinstance(value, str | int | float) and not isinstance(value, bool):
             gate = _gate(name, str(value), profile, k, origin=origin)
         else:
             raise _bad(f"{name} = {value!r}", 'write a number, ">= 0.80", or a table')
         gates.append(gate)
     return gates
+
+
+def _gate_of_table(
+    name: str, value: Mapping[str, Any], profile: Profile, k: Sequence[int], origin: str
+) -> Gate:
+    try:
+        options = msgspec.convert(value, _Table)
+    except msgspec.ValidationError as error:
+        raise RagaugeError.of(
+            "bad-config", f"gate `{name}` in {origin}: {error}", hint=f"keys: {_KEYS}"
+        ) from error
+    if (options.threshold is None) == (options.max_drop is None):
+        raise RagaugeError.of(
+            "bad-config",
+            f"gate `{name}` in {origin} needs either threshold or max_drop",
+            hint=f"keys: {_KEYS}",
+        )
+    review = options.review
+    if review is not None and review[0] > review[1]:
+        raise _bad(f"{name} review = {list(review)}", "write review = [low, high]")
+    if options.slice is not None and "=" not in options.slice:
+        raise _bad(f"{name} slice = {options.slice}", 'write slice = "type=table"')
+    is_drop = options.max_drop is not None
+    if is_drop and options.slice is not None:
+        raise _bad(f"{name} slice = {options.slice}", "a drop is judged over all questions")
+    demand = str(options.max_drop if is_drop else options.threshold)
+    gate = _gate(name, demand, profile, k, origin=origin, metric=options.metric, is_drop=is_drop)
+    return msgspec.structs.replace(
+        gate, min_n=options.min_n, review=review, policy=options.policy, part=options.slice
+    )
 
 
 def merge(*layers: Sequence[Gate]) -> list[Gate]:
@@ -92,8 +129,8 @@ def merge(*layers: Sequence[Gate]) -> list[Gate]:
     """
     merged: list[Gate] = []
     for layer in layers:
-        replaced = {gate.metric for gate in layer}
-        merged = [*layer, *(gate for gate in merged if gate.metric not in replaced)]
+        replaced = {gate.key for gate in layer}
+        merged = [*layer, *(gate for gate in merged if gate.key not in replaced)]
     return merged
 
 
@@ -101,19 +138,32 @@ def _bad(item: str, hint: str) -> RagaugeError:
     return RagaugeError.of("bad-gate", f"cannot read the gate `{item.strip()}`", hint=hint)
 
 
-def _gate(name: str, demand: str, profile: Profile, k: Sequence[int], *, origin: str) -> Gate:
+def _gate(
+    name: str,
+    demand: str,
+    profile: Profile,
+    k: Sequence[int],
+    *,
+    origin: str,
+    metric: str | None = None,
+    is_drop: bool = False,
+) -> Gate:
     try:
-        return _read_gate(name, demand, profile, k, origin=origin)
+        return _read_gate(name, metric or name, demand, profile, k, origin, is_drop=is_drop)
     except RagaugeError as error:
         problem = error.problems[0]
         place = None if origin == "--gates" else Place(origin)
         raise RagaugeError([msgspec.structs.replace(problem, place=place)]) from error
 
 
-def _read_gate(name: str, demand: str, profile: Profile, k: Sequence[int], *, origin: str) -> Gate:
-    base, at, cut = _meant(name, profile).partition("@")
+def _read_gate(
+    name: str, on: str, demand: str, profile: Profile, k: Sequence[int], origin: str, *,
+    is_drop: bool,
+) -> Gate:  # fmt: skip
+    meant = _meant(on, profile)
+    base, at, cut = meant.rpartition("@") if "@" in meant else (meant, "", "")
     if base not in registry.metrics():
-        raise registry.unknown_name("metric", name, [*registry.metrics(), *profile.aliases])
+        raise registry.unknown_name("metric", on, [*registry.metrics(), *profile.aliases])
     metric = registry.metrics()[base]
     if metric.at_k and not at:
         if len(k) != 1:
@@ -124,7 +174,7 @@ def _read_gate(name: str, demand: str, profile: Profile, k: Sequence[int], *, or
     if match is None:
         raise _bad(f"{name} {demand}", 'write a number or ">= 0.80"')
     sign, given = match.groups()
-    right = _SIGN_OF[metric.better]
+    right = "<=" if is_drop else _SIGN_OF[metric.better]
     if sign is not None and sign != right:
         raise _bad(f"{name} {sign} {given}", f"{base} is better when {metric.better}: use {right}")
     try:
@@ -141,6 +191,8 @@ def _read_gate(name: str, demand: str, profile: Profile, k: Sequence[int], *, or
         given=given,
         origin=origin,
         title=profile.titles.get(name),
+        is_drop=is_drop,
+        instead=profile.instead.get(selected.id),
     )
 
 
@@ -160,14 +212,22 @@ def judge(
     tolerance: Tolerance = Tolerance(),  # noqa: B008  (frozen)
     waivers: Sequence[Waiver] = (),
     today: date | None = None,
+    baseline: Scores | None = None,
 ) -> Verdict:
     """Judge scores by gates. Pure: the same scores and gates give the same verdict.
+
+    Demands on a drop are judged against the baseline, and are not evaluable without one.
 
     `source_rules` is for profiles that follow a source: 0/0 takes the source's default, and
     errored traces count as answers.
     """
     _refuse_stray(waivers, gates)
-    results = [_with_waiver(_one(scores, gate), waivers, today) for gate in gates]
+    results = [
+        _with_waiver(
+            _fallen(scores, gate, baseline) if gate.is_drop else _one(scores, gate), waivers, today
+        )
+        for gate in gates
+    ]
     blocks = _blocks(scores, tolerance, source_rules=source_rules) if gates else []
     blocks += [
         Block(result.code, f"{result.gate.title or result.gate.name}: {result.reason}")
@@ -189,10 +249,33 @@ def judge(
     return Verdict(status=worst, exit_code=exit_code, gates=tuple(results), blocks=tuple(blocks))
 
 
+def _fallen(scores: Scores, gate: Gate, baseline: Scores | None) -> GateResult:
+    """Judge a demand on how much worse a metric is than in the baseline."""
+    drop = drop_of(gate.metric, gate.better, scores, baseline)
+    if drop.value is None:
+        return _undefined(gate, drop.n, drop.code or "incomparable", drop.reason)
+    if drop.n < gate.min_n:
+        return _undefined(gate, drop.n, "too-few", f"n = {drop.n} is below min_n = {gate.min_n}")
+    result = _judged(gate, drop.value, drop.n, drop.interval, "lower")
+    reason = drop.reason if result.reason is None else f"{drop.reason}; {result.reason}"
+    return msgspec.structs.replace(result, reason=reason)
+
+
 def _one(scores: Scores, gate: Gate) -> GateResult:
-    result = scores.metrics.get(gate.metric)
+    name = gate.metric
+    if gate.instead is not None and not scores.cites:
+        name = gate.instead
+    if gate.part is not None and name in scores.metrics:
+        part = _part(scores, gate.part)
+        result = None if part is None else part.metrics.get(name)
+        if part is None or result is None or result.value is None:
+            n = 0 if part is None else part.n
+            why = f"{gate.part} has {n} questions, too few for a value"
+            return _undefined(gate, n, "too-few", why)
+    else:
+        result = scores.metrics.get(name)
     if result is None:
-        return _undefined(gate, 0, "undefined-metric", f"{gate.metric} is not in these scores")
+        return _undefined(gate, 0, "undefined-metric", f"{name} is not in these scores")
     value = result.shown
     if value is None:
         why = f"0/0: {result.left_out or result.reason}"
@@ -200,40 +283,59 @@ def _one(scores: Scores, gate: Gate) -> GateResult:
     if result.n < gate.min_n:
         why = f"n = {result.n} is below min_n = {gate.min_n}"
         return _undefined(gate, result.n, "too-few", why)
+    if name.startswith("semantic.") and len(scores.embedders) > 1:
+        return _undefined(gate, result.n, "mixed-embedders", CODES["mixed-embedders"].title)
+    judged = _judged(gate, value, result.n, result.interval, gate.better)
+    if result.value is None:
+        told = f"0/0 ({result.left_out or result.reason}): the source counts it as {value:g}"
+        judged = msgspec.structs.replace(judged, reason=told)
+    if name != gate.metric:
+        told = f"no answer cites anything: judged by {name}"
+        judged = msgspec.structs.replace(
+            judged, reason=told if judged.reason is None else f"{told}; {judged.reason}"
+        )
+    return judged
+
+
+def _part(scores: Scores, name: str) -> SliceResult | None:
+    dimension, _, value = name.partition("=")
+    return scores.slices.get(dimension, {}).get(value)
+
+
+def _judged(
+    gate: Gate, value: float, n: int, interval: tuple[float, float] | None, better: Better
+) -> GateResult:
+    """Compare a value with the threshold, by the point or by the bound on the wrong side."""
     deciding = value
     if gate.policy == "interval":
-        if result.interval is None:
-            return _undefined(gate, result.n, "undefined-metric", "no interval to judge by")
-        deciding = result.interval[0] if gate.better == "higher" else result.interval[1]
-    margin = deciding - gate.threshold if gate.better == "higher" else gate.threshold - deciding
-    # The comparison is made on the values themselves: a margin of -1e-17 may only be rounding.
-    met = deciding >= gate.threshold if gate.better == "higher" else deciding <= gate.threshold
+        if interval is None:
+            return _undefined(gate, n, "undefined-metric", "no interval to judge by")
+        deciding = interval[0] if better == "higher" else interval[1]
+    margin = deciding - gate.threshold if better == "higher" else gate.threshold - deciding
+    # A difference of two means may be off by its last bit; nothing else is.
+    slack = 1e-12 if gate.is_drop else 0.0
+    met = margin >= -slack if gate.is_drop else _holds(deciding, gate.threshold, better)
     status: Status = "pass" if met else "fail"
     reason = None
     if gate.policy == "interval":
-        side = "lower" if gate.better == "higher" else "upper"
+        side = "lower" if better == "higher" else "upper"
         reason = f"judged by the {side} bound {deciding:.4f}"
     if gate.review is not None and gate.review[0] <= deciding <= gate.review[1]:
         status = "review"
         reason = f"in the review band {gate.review[0]:g} to {gate.review[1]:g}"
-    if result.value is None:
-        reason = f"0/0 ({result.left_out or result.reason}): the source counts it as {value:g}"
     return GateResult(
-        gate=gate,
-        status=status,
-        value=value,
-        n=result.n,
-        margin=margin,
-        interval=result.interval,
-        detectable=_detectable(result),
-        reason=reason,
-    )
+        gate=gate, status=status, value=value, n=n, margin=margin, interval=interval,
+        detectable=_detectable(interval), reason=reason,
+    )  # fmt: skip
 
 
-def _detectable(result: MetricResult) -> float | None:
-    if result.interval is None:
-        return None
-    return (result.interval[1] - result.interval[0]) * _DETECTABLE
+def _holds(value: float, threshold: float, better: Better) -> bool:
+    """Compare the values themselves: a margin of -1e-17 may only be rounding."""
+    return value >= threshold if better == "higher" else value <= threshold
+
+
+def _detectable(interval: tuple[float, float] | None) -> float | None:
+    return None if interval is None else (interval[1] - interval[0]) * _DETECTABLE
 
 
 def _undefined(gate: Gate, n: int, code: str, reason: str) -> GateResult:

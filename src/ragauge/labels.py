@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ragauge.model.batch import Batch, Bools
+from ragauge.model.batch import Batch
+from ragauge.model.columns import Bools
 from ragauge.model.labels import LABELS
 
 _CODE = {label: code for code, label in enumerate(LABELS)}

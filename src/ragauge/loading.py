@@ -22,6 +22,8 @@ from ragauge.reading import Reader
 from ragauge.source import Source, plan, read_rows
 
 SNIFFED = 64 * 1024
+TREC = ("qrels", "run")
+"""Layouts that are no JSON."""
 _TOKEN = re.compile(STRING + rb"|[{}\[\]:]", re.DOTALL)
 
 
@@ -83,7 +85,7 @@ def _load(
     items: list[Any] = []
     problems: list[Problem] = []
     count = 0
-    for line, data, cut, overlong in _rows(source):
+    for line, data, cut, overlong in rows_of(source):
         if usual is not None and (item := usual(data, line)) is not None:
             items.append(item)
             continue
@@ -98,7 +100,7 @@ def _load(
     return Loaded(items, problems, count)
 
 
-def _rows(source: Source) -> Iterator[tuple[int, bytes, bool, bool]]:
+def rows_of(source: Source) -> Iterator[tuple[int, bytes, bool, bool]]:
     """Yield line, bytes, whether it ends the file without a newline, and whether it is too long.
 
     Rows come in file order; blank lines are passed over.
@@ -123,6 +125,8 @@ def sniff(source: Source) -> set[str]:
         file.seek(source.start)
         head = file.read(SNIFFED)
     names: set[str] = set()
+    if source.layout in TREC:
+        return names
     depth, rows_at = 0, 1 if source.layout == "array" else 0
     tokens = [match.group() for match in _TOKEN.finditer(head)]
     for token, following in pairwise(tokens):

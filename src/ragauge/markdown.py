@@ -36,26 +36,50 @@ def gates(verdict: Verdict) -> list[str]:
     )  # fmt: skip
 
 
-def metrics(scores: Scores) -> list[str]:
-    """A table of the metrics."""
-    return table(
+def metrics(scores: Scores, verdict: Verdict) -> list[str]:
+    """A table of the metrics, and below it those that have no value."""
+    lines = table(
         ["metric", "value", "n", "95 % interval", "left out"],
         [
             (
                 f"`{name}`", wording.number(each.value), str(each.n),
                 wording.interval(each.interval), wording.metric_note(each),
             )
-            for name, each in scores.metrics.items()
+            for name, each in wording.shown_metrics(scores, verdict).items()
         ],
     )  # fmt: skip
+    rest = wording.not_measured(scores, verdict)
+    return [*lines, *(f"- {line}" for line in rest), *([""] if rest else [])]
+
+
+def slices(scores: Scores, verdict: Verdict, most: int) -> list[str]:
+    """A table for each dimension; at most so many parts of each."""
+    columns = wording.slice_metrics(scores, verdict)
+    lines: list[str] = []
+    for dimension, parts in wording.shown_slices(scores).items():
+        rows = [
+            (
+                name, str(part.n),
+                *(wording.number(part.metrics[metric].value) for metric in columns),
+            )
+            for name, part in list(parts.items())[:most]
+        ]  # fmt: skip
+        lines += [f"## By {dimension}", ""]
+        lines += table([dimension, "n", *(f"`{metric}`" for metric in columns)], rows)
+        if len(parts) > most:
+            lines += [f"... and {len(parts) - most} more.", ""]
+    return lines
 
 
 def look_at(scores: Scores, most: int) -> list[str]:
     """The questions to look at; nothing if all is well."""
-    worst = wording.to_look_at(scores, most)
-    if not worst:
+    bad = wording.bad_questions(scores)
+    if not bad:
         return []
-    rows = [(each.qid, each.label, f"`{each.trace or each.gold}`") for each in worst]
+    rows = [
+        (wording.question_name(each), each.label, f"`{each.trace or each.gold}`")
+        for each in bad[:most]
+    ]
     return ["## Look at", "", *table(["question", "label", "where"], rows)]
 
 

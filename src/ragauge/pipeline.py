@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import date
 from pathlib import Path
@@ -14,32 +13,43 @@ from msgspec import Struct
 from ragauge import gates as gating
 from ragauge import registry
 from ragauge.choosing import Choice, choose, cutoffs
+from ragauge.chunklist import load_chunks
 from ragauge.document import from_document
 from ragauge.errors import Problem, RagaugeError
 from ragauge.findings import gold_findings
-from ragauge.loading import Loaded, load_gold_rows, load_trace_rows
+from ragauge.inputs import (
+    Gold,
+    GoldInput,
+    PathLike,
+    TraceInput,
+    Traces,
+    name_of,
+    open_source,
+    read_gold,
+    read_traces,
+)
+from ragauge.loading import Loaded
 from ragauge.model.aggregate import Scores
 from ragauge.model.gold import GoldItem, GoldSet
+from ragauge.model.options import Options
 from ragauge.model.profile import Profile
-from ragauge.model.trace import Trace, TraceSet
+from ragauge.model.trace import TraceSet
 from ragauge.model.verdict import Gate, Verdict, Waiver
-from ragauge.reading import Reader
-from ragauge.rows import Job, Partial
-from ragauge.scoring import Run, ScoringPlan, unique_items
-from ragauge.source import RANGE_BYTES, Range, Source, opened, plan
+from ragauge.opening import opened
+from ragauge.pieces import Chunk
+from ragauge.scoring import Run, ScoringPlan
+from ragauge.source import Source
 
-PathLike = str | os.PathLike[str]
-POOL_FROM_BYTES = 16 * 1024 * 1024
-MOST_WORKERS = 8
-Engine = Callable[[Job, Sequence[Range]], Iterator[Partial]]
 GateMaker = Callable[[Profile, Sequence[int]], Sequence[Gate]]
 
 
 def load_gold(path: PathLike, *, dialect: str = "auto") -> GoldSet:
     """Read a gold set. Any bad row is an error that names all bad rows (up to 20)."""
-    with opened(path) as source:
+    with ExitStack() as stack:
+        source = open_source(stack, path)
+        assert source is not None
         choice = choose(dialect, None, gold=source)
-        loaded = load_gold_rows(source, Reader(choice.dialect, own=choice.own))
+        loaded = read_gold(path, source, choice)
         loaded.stop_on_problems()
         return GoldSet(
             items=tuple(loaded.items), name=source.name, dialect=choice.dialect.name,
@@ -51,7 +61,7 @@ def load_traces(path: PathLike, *, dialect: str = "auto") -> TraceSet:
     """Read a trace file into memory. To score a large file, give `score` its path instead."""
     with opened(path) as source:
         choice = choose(dialect, None, trace=source)
-        loaded = load_trace_rows(source, Reader(choice.dialect, own=choice.own))
+        loaded = read_traces(source, choice)
         loaded.stop_on_problems()
         return TraceSet(
             traces=tuple(loaded.items), name=source.name, dialect=choice.dialect.name,
@@ -60,13 +70,14 @@ def load_traces(path: PathLike, *, dialect: str = "auto") -> TraceSet:
 
 
 def score(
-    gold: PathLike | GoldSet | Iterable[GoldItem],
-    traces: PathLike | TraceSet | Iterable[Trace],
+    gold: Gold,
+    traces: Traces,
     *,
     profile: str | None = None,
     dialect: str = "auto",
     k: Sequence[int] | int | None = None,
     metrics: Sequence[str] = (),
+    also: Sequence[str] = (),
     gates: Sequence[Gate] | GateMaker = (),
     missing: Literal["count", "exclude"] = "count",
     on_bad_line: Literal["stop", "skip"] = "stop",
@@ -74,33 +85,43 @@ def score(
     workers: int | None = None,
     intervals: bool = True,
     count_repeats: bool = True,
+    chunks: PathLike | None = None,
+    options: Options = Options(),  # noqa: B008  (frozen)
 ) -> Scores:
     """Score traces against gold.
 
-    Files are streamed; sets and lists from memory are taken as they are. `gates` (or a function
-    that makes them for the profile found) only adds the metrics that they name: `gate` decides.
-    `count_repeats` looks for ids that stand twice among the hits of a trace, which takes time. The
-    result does not depend on `workers`.
+    Files are streamed; sets and lists from memory are taken as they are. `metrics` replaces the
+    profile's choice, `also` adds to it, and so do `gates` (or a function that makes them for the
+    profile found), which are not judged here: `gate` decides.
+    `count_repeats` looks for ids that stand twice among the hits of a trace, which takes time.
+    `chunks` is a list of where the chunks of the index lie. The result does not depend on
+    `workers`.
     """
     _one_of("missing", missing, ("count", "exclude"))
     _one_of("on_bad_line", on_bad_line, ("stop", "skip"))
     with ExitStack() as stack:
-        gold_source = _source(stack, gold)
-        trace_source = _source(stack, traces)
+        gold_source = open_source(stack, gold)
+        trace_source = open_source(stack, traces)
         loaded_as = [
             each.dialect for each in (gold, traces) if isinstance(each, GoldSet | TraceSet)
         ]
         choice = choose(dialect, profile, gold=gold_source, trace=trace_source, loaded=loaded_as)
-        engine = _engine(stack, trace_source, workers) if trace_source is not None else None
+        feeding = TraceInput(stack, traces, trace_source, choice, workers)
         ks = cutoffs(k, choice.profile)
         skip = on_bad_line == "skip"
-        loaded = _gold(gold, gold_source, choice)
+        known = GoldInput(gold, gold_source, trace_source, choice)
+        loaded = known.loaded
         if not skip:
             loaded.stop_on_problems()
         demanded = gates(choice.profile, ks) if callable(gates) else gates
-        selected = registry.select(
-            [*(metrics or choice.profile.metrics), *(gate.metric for gate in demanded)], ks
-        )
+        wanted = [choice.profile.aliases.get(name, name) for name in metrics]
+        for gate in demanded:
+            wanted += [gate.metric, *([gate.instead] if gate.instead is not None else [])]
+        if not metrics:
+            wanted = [*choice.profile.metrics, *wanted]
+        selected = registry.select([*wanted, *also], ks)
+        name = name_of(gold, gold_source, "<gold>")
+        listed = _chunks(stack, chunks)
         run = Run(
             ScoringPlan(
                 profile=choice.profile,
@@ -108,25 +129,20 @@ def score(
                 own=choice.own,
                 k=ks,
                 selected=selected,
+                options=options,
                 absent_counts=missing != "exclude",
                 patterns=tuple(refusal_patterns),
                 intervals=intervals,
                 count_repeats=count_repeats,
             ),
-            loaded.items,
-            gold_name=_name(gold, gold_source, "<gold>"),
-            trace_name=_name(traces, trace_source, "<traces>"),
+            known.table(options, name, listed),
+            gold_name=name,
+            trace_name=name_of(traces, trace_source, "<traces>"),
         )
         run.note_gold(loaded.problems, loaded.problem_count, gold_source)
         if choice.note:
             run.warnings.append(choice.note)
-        if trace_source is not None and engine is not None:
-            ranges = plan(trace_source)
-            run.note_source(trace_source, ranges)
-            run.add_partials(engine(run.job(trace_source), ranges))
-        else:
-            items = traces.traces if isinstance(traces, TraceSet) else tuple(traces)  # type: ignore[arg-type]
-            run.add_traces(items)  # type: ignore[arg-type]
+        feeding.feed(run, known)
         if not skip:
             run.stop_on_problems()
         return run.finish()
@@ -142,15 +158,19 @@ def gate(
     allow_empty: bool = False,
     waivers: Sequence[Waiver] = (),
     today: date | None = None,
+    baseline: Scores | PathLike | None = None,
 ) -> Verdict:
     """Judge scores (or a saved scores file) by gates.
 
     `gates` may be text (`"precision=0.80,refusal.over<=0.1"`), a table as in `ragauge.toml`, or
     Gate values, which stand alone; text and tables go on top of the gates of the scores' profile.
-    Waivers are judged on `today`, by the clock if it is not given.
+    Waivers are judged on `today`, by the clock if it is not given. Gates on a drop are judged
+    against `baseline`.
     """
     if not isinstance(scores, Scores):
         scores = load_scores(scores)
+    if baseline is not None and not isinstance(baseline, Scores):
+        baseline = load_scores(baseline)
     profile = registry.profile(scores.profile)
     layers = [profile_gates(profile, scores.k)]
     if isinstance(gates, str):
@@ -168,6 +188,7 @@ def gate(
         ),
         waivers=waivers,
         today=date.today() if waivers and today is None else today,
+        baseline=baseline,
     )
 
 
@@ -199,31 +220,24 @@ def validate(
 ) -> Checks:
     """Read gold and traces to the end and say what is wrong; problems are not raised."""
     with ExitStack() as stack:
-        gold_source = _source(stack, gold)
-        trace_source = _source(stack, trace)
+        gold_source = open_source(stack, gold)
+        trace_source = open_source(stack, trace)
         choice = choose(dialect, profile, gold=gold_source, trace=trace_source)
-        reader = Reader(choice.dialect, own=choice.own)
         checks: list[FileCheck] = []
         findings = [choice.note] if choice.note else []
-        items: list[GoldItem] = []
+        known = GoldInput(gold if gold is not None else (), gold_source, None, choice)
+        items: list[GoldItem] = known.loaded.items
         if gold_source is not None:
-            loaded = load_gold_rows(gold_source, reader)
-            items = loaded.items
-            checks.append(_check(gold_source, "gold items", len(items), choice, loaded))
-            unique_items(items, choice.profile, gold_source.name)
+            checks.append(_check(gold_source, "gold items", len(items), choice, known.loaded))
+        named = name_of(gold, gold_source, "<gold>")
+        table = known.table(Options(), named, {})
         if trace_source is not None:
             plan_ = ScoringPlan(
                 profile=choice.profile, dialect=choice.dialect, own=choice.own,
                 k=choice.profile.k, selected=[], intervals=False,
             )  # fmt: skip
-            run = Run(
-                plan_, items, gold_name=_name(gold, gold_source, "<gold>"),
-                trace_name=trace_source.name,
-            )  # fmt: skip
-            ranges = plan(trace_source)
-            run.note_source(trace_source, ranges)
-            engine = _engine(stack, trace_source, None)
-            run.add_partials(engine(run.job(trace_source), ranges))
+            run = Run(plan_, table, gold_name=named, trace_name=trace_source.name)
+            TraceInput(stack, trace, trace_source, choice, None).feed(run, known)
             found = run.problems_found()
             checks.append(_check(trace_source, "traces", run.traces, choice, found))
             if items:
@@ -250,48 +264,13 @@ def profile_gates(profile: Profile, k: Sequence[int]) -> list[Gate]:
     return gating.parse_table(profile.gates, profile, k, origin=f"profile {profile.name}")
 
 
+def _chunks(stack: ExitStack, given: PathLike | None) -> dict[str, Chunk]:
+    return {} if given is None else load_chunks(stack.enter_context(opened(given)))
+
+
 def _one_of(name: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise RagaugeError.of(
             "usage", f"{name} must be one of {', '.join(known)}, got {value!r}",
             hint="check the spelling",
         )  # fmt: skip
-
-
-def _source(stack: ExitStack, given: object) -> Source | None:
-    if isinstance(given, str | os.PathLike):
-        return stack.enter_context(opened(given))
-    return None
-
-
-def _name(given: object, source: Source | None, fallback: str) -> str:
-    if source is not None:
-        return source.name
-    return given.name if isinstance(given, GoldSet | TraceSet) else fallback
-
-
-def _gold(given: object, source: Source | None, choice: Choice) -> Loaded:
-    if source is not None:
-        return load_gold_rows(source, Reader(choice.dialect, own=choice.own))
-    items = given.items if isinstance(given, GoldSet) else list(given)  # type: ignore[call-overload]
-    return Loaded(list(items), [], 0)
-
-
-def _engine(stack: ExitStack, source: Source, workers: int | None) -> Engine:
-    """The engine for a trace file; a pool is started here, so that it warms up meanwhile."""
-    if _worker_count(workers, source.size) <= 1:
-        from ragauge.engines import local
-
-        return local.run
-    from ragauge.engines.pool import Pool
-
-    return stack.enter_context(Pool(_worker_count(workers, source.size))).run
-
-
-def _worker_count(workers: int | None, size: int) -> int:
-    if workers is None:
-        if size < POOL_FROM_BYTES:
-            return 1
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        workers = min(cores or 1, MOST_WORKERS)
-    return max(1, min(workers, -(-size // RANGE_BYTES)))

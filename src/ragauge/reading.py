@@ -4,33 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
+from ragauge import hitreading
 from ragauge.errors import Place, Problem
 from ragauge.fields import (
     FieldError,
     Row,
     as_bool,
     as_id,
-    as_ids,
     as_int,
     as_list,
-    as_number,
     as_text,
     as_texts,
     conflict,
+    meaning,
     pick,
     shown,
     wrong_type,
 )
-from ragauge.model.dialect import (
-    GOLD_NAMES,
-    GOLD_SPELLINGS,
-    HIT_IDS,
-    TRACE_NAMES,
-    TRACE_SPELLINGS,
-    Dialect,
-)
-from ragauge.model.gold import ClaimRule, Expect, GoldItem
-from ragauge.model.trace import Answer, Hit, Trace
+from ragauge.goldreading import gold_item
+from ragauge.model.dialect import INDEX_NAMES, TRACE_NAMES, TRACE_SPELLINGS, Dialect
+from ragauge.model.gold import GoldItem
+from ragauge.model.trace import Answer, Citation, Hit, Trace
 from ragauge.text import citations_in
 
 
@@ -45,51 +41,15 @@ class Reader:
 
     def gold(self, row: Row, line: int | None = None) -> GoldItem:
         """Make a gold item of a row."""
-        own = self.own_gold
-
-        def take(field: str) -> tuple[str, Any]:
-            return pick(row, GOLD_SPELLINGS[field], own.get(field, ()), meaning=_meaning)
-
-        name, value = take("qid")
-        if value is None:
-            raise FieldError(
-                "missing-field", "the item has no id", 'add a unique "qid" to every gold item'
-            )
-        qid = as_id(value, name)
-        if not qid:
-            raise wrong_type(name, "a non-empty id", value, "give every gold item its own id")
-        paraphrases = as_texts(take("paraphrases")[1], "paraphrases")
-        name, value = take("question")
-        question = as_text(value, name) if value is not None else None
-        if question is None and paraphrases:
-            question = paraphrases[0]
-        name, value = take("relevant")
-        relevant = as_ids(value, name)
-        claims, rule = _claims(*take("claims"))
-        return GoldItem(
-            qid=qid,
-            question=question,
-            paraphrases=paraphrases,
-            expect=_expect(take("answerable")[1]),
-            relevant=relevant,
-            claims_any=claims,
-            claim_rule=rule,
-            constraints=as_texts(take("constraints")[1], "constraints"),
-            type=_optional_text(row, "type"),
-            tags=as_texts(row.get("tags"), "tags"),
-            group=_optional_text(row, "group"),
-            difficulty=_optional_text(row, "difficulty"),
-            lang=_optional_text(row, "lang"),
-            extra={key: value for key, value in row.items() if key not in GOLD_NAMES},
-            line=line,
-        )
+        by_docs = self.dialect.expects_by_docs
+        return gold_item(row, self.own_gold, line, expects_by_docs=by_docs)
 
     def trace(self, row: Row, line: int | None = None) -> Trace:
         """Make a trace of a row."""
         own = self.own_trace
 
         def take(field: str) -> tuple[str, Any]:
-            return pick(row, TRACE_SPELLINGS[field], own.get(field, ()), meaning=_meaning)
+            return pick(row, TRACE_SPELLINGS[field], own.get(field, ()), meaning=meaning)
 
         name, value = take("qid")
         qid = as_id(value, name) if value is not None else None
@@ -99,34 +59,44 @@ class Reader:
         paraphrase = as_int(value, name) if value is not None else None
         name, value = take("turn")
         turn = as_int(value, name) if value is not None else None
+        hits, disordered = self._hits(row)
+        answer = self._answer(row)
+        hits, answer = _with_distances(row, hits, answer)
         return Trace(
             qid=qid or None,
             question=question,
             paraphrase=paraphrase,
             seed=_seed(row.get("seed")),
             turn=turn,
-            hits=self._hits(row),
-            answer=self._answer(row),
+            hits=hits,
+            answer=answer,
             error=_error(row.get("error")),
+            lambda_state=_state(row),
+            timing=hitreading.timing(row),
+            index=_index(row),
+            disordered=disordered,
             extra={key: value for key, value in row.items() if key not in TRACE_NAMES},
             line=line,
         )
 
-    def _hits(self, row: Row) -> tuple[Hit, ...]:
+    def _hits(self, row: Row) -> tuple[tuple[Hit, ...], bool]:
+        """The hits in the order of the list, and whether their ranks or scores disagree with it."""
         own = self.own_trace.get("hits", ())
-        name, value = pick(row, TRACE_SPELLINGS["hits"], own, meaning=_meaning)
+        name, value = pick(row, TRACE_SPELLINGS["hits"], own, meaning=meaning)
         nested = row.get("retrieval")
         if nested is not None and (value is None or not own):
             inner = nested if isinstance(nested, dict) else {"": as_list(nested, "retrieval")}
             names = TRACE_SPELLINGS["hits"] if isinstance(nested, dict) else ("",)
-            where, found = pick(inner, names, inside="retrieval.", meaning=_meaning)
-            if value is not None and found is not None and _meaning(found) != _meaning(value):
+            where, found = pick(inner, names, inside="retrieval.", meaning=meaning)
+            if value is not None and found is not None and meaning(found) != meaning(value):
                 raise conflict(name, where.rstrip("."), value, found)
             if value is None:
                 name, value = where.rstrip("."), found
         if value is None:
-            return ()
-        return tuple(_hit(each, f"{name}[{i}]") for i, each in enumerate(as_list(value, name)))
+            return (), False
+        listed = as_list(value, name)
+        hits = tuple(hitreading.hit(each, f"{name}[{i}]") for i, each in enumerate(listed))
+        return hits, hitreading.out_of_order(listed)
 
     def _answer(self, row: Row) -> Answer | None:
         own = self.own_trace
@@ -168,20 +138,27 @@ class Reader:
         self, row: Row, body: Row, name: str, text: str | None, *, inside_only: bool
     ) -> Answer | None:
         claim = as_text(body["claim"], f"{name}.claim") if body.get("claim") is not None else None
-        if text is None and body.get("text") is not None:
-            text = as_text(body["text"], f"{name}.text")
+        for each in ("text", "answer"):
+            if text is None and body.get(each) is not None:
+                text = as_text(body[each], f"{name}.{each}")
         outer: Row = {} if inside_only else row
         where, listed = self._citations(body, outer, name)
         citations: tuple[str, ...] | None = None
+        cited: tuple[Citation, ...] = ()
         odd = False
         if isinstance(listed, list):
-            citations = tuple(_citation(each, f"{where}[{i}]") for i, each in enumerate(listed))
+            found = tuple(
+                hitreading.citation(each, f"{where}[{i}]") for i, each in enumerate(listed)
+            )
+            citations = tuple(each.id for each in found)
+            if any(each != Citation(each.id) for each in found):
+                cited = found
             if self.strip_citations:
                 citations = tuple(each.strip() for each in citations)
         else:
             odd = bool(listed)
-            found = citations_in(text) if text is not None else None
-            citations = tuple(found) if found is not None else None
+            written = citations_in(text) if text is not None else None
+            citations = tuple(written) if written is not None else None
         refused = _flag(body, outer, "refused", name)
         grounded = _flag(body, outer, "grounded", name)
         echo_name, echo = f"{name}.constraints_echo", body.get("constraints_echo")
@@ -195,6 +172,7 @@ class Reader:
             claim=claim,
             text=text,
             citations=citations,
+            cited=cited,
             odd_citations=odd and citations is None,
             refused=refused,
             grounded=grounded,
@@ -203,11 +181,11 @@ class Reader:
 
     def _citations(self, body: Row, outer: Row, name: str) -> tuple[str, Any]:
         own = self.own_trace.get("citations", ())
-        outside_name, outside = pick(outer, TRACE_SPELLINGS["citations"], own, meaning=_meaning)
+        outside_name, outside = pick(outer, TRACE_SPELLINGS["citations"], own, meaning=meaning)
         inner = body.get("citations")
         if inner is None:
             return outside_name, outside
-        if outside is not None and _meaning(outside) != _meaning(inner):
+        if outside is not None and meaning(outside) != meaning(inner):
             if own and isinstance(outside, list):
                 return outside_name, outside
             raise FieldError(
@@ -230,36 +208,6 @@ class Reader:
         return Problem(error.code, error.message, error.hint, where)
 
 
-def _meaning(value: Any) -> Any:
-    """What a value says as an id or a list of ids: 7 is "7", and {"id": "a"} is "a"."""
-    if isinstance(value, list):
-        return [_meaning(each) for each in value]
-    if isinstance(value, dict):
-        found = [value[name] for name in HIT_IDS if value.get(name) is not None]
-        return _meaning(found[0]) if found else value
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def _expect(value: Any) -> Expect | None:
-    if value is None:
-        return None
-    return "answer" if as_bool(value, "answerable") else "refuse"
-
-
-def _claims(name: str, value: Any) -> tuple[tuple[str, ...] | None, ClaimRule]:
-    if value is None:
-        return None, "substring"
-    if name == "gold_claim":
-        claims = (value,) if isinstance(value, str) else as_texts(value, name)
-        return tuple(claim for claim in claims if claim), "phrase"
-    return as_texts(value, name), "substring"
-
-
-def _optional_text(row: Row, name: str, *, inside: str = "") -> str | None:
-    value = row.get(name)
-    return None if value is None else as_text(value, inside + name)
-
-
 def _seed(value: Any) -> int | str | None:
     if value is None or isinstance(value, str):
         return value
@@ -272,38 +220,52 @@ def _error(value: Any) -> str | None:
     return value if isinstance(value, str) else shown(value)
 
 
-def _hit(value: Any, path: str) -> Hit:
-    if isinstance(value, str):
-        return Hit(value)
-    if not isinstance(value, dict):
-        return Hit(as_id(value, path))
-    name, found = pick(value, HIT_IDS, inside=f"{path}.")
-    if found is None:
-        raise wrong_type(
-            path, "an id or an object with an id", value, f"add one of {', '.join(HIT_IDS)}"
+def _with_distances(
+    row: Row, hits: tuple[Hit, ...], answer: Answer | None
+) -> tuple[tuple[Hit, ...], Answer | None]:
+    """Give hits and answer the ΔS that the row records beside them.
+
+    A list goes with the hits, entry by entry; one number is the answer's, or where there is no
+    answer the first hit's.
+    """
+    listed, overall = hitreading.distances(row)
+    if listed is not None:
+        if len(listed) != len(hits):
+            raise wrong_type(
+                "ΔS", f"a list of one number for each of the {len(hits)} hits", listed,
+                "write null for a hit without ΔS",
+            )  # fmt: skip
+        hits = tuple(
+            replace(hit, delta_s=each) if each is not None else hit
+            for hit, each in zip(hits, listed, strict=True)
         )
-    doc_name, doc = pick(value, ("doc", "doc_id", "doc_path"), inside=f"{path}.")
-    section_name, section = pick(value, ("section", "section_id"), inside=f"{path}.")
-    score = value.get("score")
-    return Hit(
-        id=as_id(found, name),
-        doc=as_id(doc, doc_name) if doc is not None else None,
-        section=as_id(section, section_name) if section is not None else None,
-        score=as_number(score, f"{path}.score") if score is not None else None,
-        type=_optional_text(value, "type", inside=f"{path}."),
-        text=_optional_text(value, "text", inside=f"{path}."),
-    )
+    for name in ("answer_json", "answer"):
+        body = row.get(name)
+        if isinstance(body, dict) and answer is not None:
+            inner = hitreading.distances(body, f"{name}.")[1]
+            overall = overall if inner is None else inner
+    if overall is not None and answer is not None:
+        answer = replace(answer, delta_s=overall)
+    elif overall is not None and hits and hits[0].delta_s is None:
+        hits = (replace(hits[0], delta_s=overall), *hits[1:])
+    return hits, answer
 
 
-def _citation(value: Any, path: str) -> str:
-    if not isinstance(value, dict):
-        return as_id(value, path)
-    name, found = pick(value, HIT_IDS, inside=f"{path}.")
-    if found is None:
-        raise wrong_type(
-            path, "an id or an object with an id", value, f"add one of {', '.join(HIT_IDS)}"
-        )
-    return as_id(found, name)
+def _state(row: Row) -> str | None:
+    """The recorded λ; the final state that stands in the answer comes first."""
+    for name in ("answer_json", "answer"):
+        body = row.get(name)
+        if isinstance(body, dict) and (found := hitreading.state(body)) is not None:
+            return found
+    return hitreading.state(row)
+
+
+def _index(row: Row) -> dict[str, str]:
+    return {
+        name: value if isinstance(value, str) else shown(value)
+        for name in INDEX_NAMES
+        if (value := row.get(name)) is not None
+    }
 
 
 def _flag(body: Row, outer: Row, field: str, name: str) -> bool | None:

@@ -7,30 +7,37 @@ are plain arrays: a worker needs neither numpy nor the metrics.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from operator import contains
 from struct import pack
 
 from msgspec import Struct
 
+from ragauge.detail import Detailer, TableBytes
 from ragauge.model.facts import Fact
 from ragauge.model.gold import GoldItem
+from ragauge.model.options import Options
 from ragauge.model.profile import JoinRules
 from ragauge.model.trace import SlotKey, Trace
+from ragauge.pieces import Chunk, Pieces, Rich
 from ragauge.text import REFUSAL_TOKEN, normalise, phrase_needles, substring_needles
 
 
 class GoldKeys(Struct, frozen=True, kw_only=True):
     """What reduction needs to know of the gold items, one list a field.
 
-    `needle` is the first needle of an item, or empty; `more` holds the other needles of items
-    that have several. Lists side by side, because the inner steps map over them.
+    `evidence` are the pieces known by id alone; `counted` says for items in which not all of them
+    are relevant which are. `needle` is the first needle of an item, or empty; `more` holds the
+    other needles of items that have several. Lists side by side, because the inner steps map over
+    them. `rich` holds what there is to know of items with more than ids.
     """
 
     evidence: list[tuple[str, ...]]
     needle: list[str]
     more: dict[int, tuple[str, ...]]
     constraints: list[frozenset[str]]
+    counted: dict[int, tuple[str, ...]] = {}
+    rich: dict[int, Rich] = {}
 
 
 _NEVER = "\ud800"
@@ -40,14 +47,21 @@ _SHORT = 32
 """Up to this length a list is searched faster than a set is built from it."""
 
 
-def gold_keys(items: Iterable[GoldItem]) -> GoldKeys:
+def gold_keys(
+    items: Iterable[GoldItem], pieces: Sequence[Pieces], rich: Mapping[int, Rich]
+) -> GoldKeys:
     """Prepare gold items for reduction."""
-    keys = GoldKeys(evidence=[], needle=[], more={}, constraints=[])
+    keys = GoldKeys(evidence=[], needle=[], more={}, constraints=[], counted={}, rich=dict(rich))
     for question, item in enumerate(items):
         claims = item.claims_any or ()
         by_phrase = item.claim_rule == "phrase"
         needles = phrase_needles(claims) if by_phrase else substring_needles(claims)
-        keys.evidence.append(tuple(dict.fromkeys(item.relevant)))
+        mine = pieces[question]
+        keys.evidence.append(mine.ids)
+        if not all(mine.relevant[: len(mine.ids)]):
+            keys.counted[question] = tuple(
+                name for name, counts in zip(mine.ids, mine.relevant, strict=False) if counts
+            )
         keys.needle.append(needles[0] if needles else "")
         if len(needles) > 1:
             keys.more[question] = needles[1:]
@@ -58,13 +72,15 @@ def gold_keys(items: Iterable[GoldItem]) -> GoldKeys:
 class Columns(Struct, frozen=True, kw_only=True):
     """The columns of some records as bytes: 32-bit integers in `numbers`, 0 or 1 in `flags`.
 
-    `ranks` has one entry for each piece of evidence of each record, in the gold item's order: the
-    0-based rank of its first occurrence among the hits, or -1.
+    `ranks` has one entry for each piece of evidence of each record that is known by id alone, in
+    the gold item's order: the 0-based rank of its first occurrence among the hits, or -1.
+    `details` are sparse tables; their records count from the first of these columns.
     """
 
     numbers: dict[str, bytes]
     flags: dict[str, bytes]
     ranks: bytes
+    details: dict[str, TableBytes] = {}
 
 
 SlotName = SlotKey | int | str | None
@@ -88,8 +104,13 @@ class Reducer:
         *,
         patterns: Iterable[str] = (),
         count_repeats: bool = False,
+        chunks: Mapping[str, Chunk] | None = None,
+        options: Options = Options(),  # noqa: B008  (frozen)
     ) -> None:
         self.keys = keys
+        self.detail = Detailer(
+            keys.rich, chunks or {}, options, errors_count=rules.absent == "empty-answer"
+        )
         self.count_repeats = count_repeats
         self.needle = [each or _NEVER for each in keys.needle]
         self.declared = rules.refusal == "declared"
@@ -98,6 +119,7 @@ class Reducer:
         self._begin()
 
     def _begin(self) -> None:
+        self.count = 0
         self.slots: dict[SlotName, int] = {}
         self.numbers: dict[str, list[bytes]] = {name: [] for name in NUMBERS}
         self.flags: dict[str, list[bytes]] = {name: [] for name in FLAGS}
@@ -110,6 +132,7 @@ class Reducer:
             numbers={name: b"".join(parts) for name, parts in self.numbers.items()},
             flags={name: b"".join(parts) for name, parts in self.flags.items()},
             ranks=b"".join(self.ranks),
+            details=self.detail.tables.take(),
         )
         slots = [slot if isinstance(slot, tuple) else (None, slot, None) for slot in self.slots]
         self._begin()
@@ -131,13 +154,23 @@ class Reducer:
                 echoed = {each.strip() for each in answer.constraints_echo}
                 if self.keys.constraints[question] <= echoed:
                     facts |= Fact.ECHOED
+        facts |= self.detail.add(self.count + len(self.pending), question, trace)
         hits = [hit.id for hit in trace.hits]
         self.pending.append((question, slot, line, hits, said, citations, facts))
+
+    def note_times(self, retrieve: float | None, reason: float | None, total: float | None) -> None:
+        """Note the times of the record that is pended next."""
+        record, add = self.count + len(self.pending), self.detail.tables.add
+        for name, value in (("retrieve", retrieve), ("reason", reason), ("total", total)):
+            if value is not None:
+                add(f"{name}_ms", record, 0, value)
 
     def _declared(self, refused: bool | None, grounded: bool | None, said: str | None) -> int:
         facts = 0
         if refused is not None or grounded is not None:
             facts |= Fact.ANSWER
+        if grounded is not None:
+            facts |= Fact.GROUNDED_KNOWN | (Fact.GROUNDED if grounded else 0)
         if not self.declared:
             return int(facts)
         if refused is not None:
@@ -171,7 +204,12 @@ class Reducer:
     ) -> None:
         """Reduce records that are given as columns."""
         every, needle, known = self.keys.evidence, self.needle, self.slots
+        self.count += len(questions)
         evidence = [every[question] for question in questions]
+        relevant = evidence
+        if self.keys.counted:
+            counted = self.keys.counted
+            relevant = [counted.get(question, every[question]) for question in questions]
         texts = ["" if each is None else each.strip().lower() for each in said]
         contained = bytearray(map(contains, texts, [needle[question] for question in questions]))
         if self.keys.more and not self.keys.more.keys().isdisjoint(questions):
@@ -183,17 +221,16 @@ class Reducer:
         longest = max(sizes, default=0)
         pools: Sequence[Container[str]] = hits if longest <= _SHORT else list(map(set, hits))
         in_context = bytearray(map(contains, pools, first))
-        cites_evidence = bytearray(map(contains, evidence, first))
+        cited_relevant: list[int] = list(map(contains, relevant, first))
         for place in [place for place, count in enumerate(cited) if count > 1]:
-            ids, pool, wanted = cites[place], pools[place], evidence[place]
-            inside, hit = 1, 0
-            for each in ids:
-                if each not in pool:
-                    inside = 0
-                if each in wanted:
-                    hit = 1
-            cited[place] = 2 if len(ids) == 2 and ids[0] != ids[1] else len(set(ids))
-            in_context[place], cites_evidence[place] = inside, hit
+            listed, pool, wanted = cites[place], pools[place], relevant[place]
+            different = set(listed) if len(listed) != 2 or listed[0] == listed[1] else listed
+            inside = hitting = 0
+            for each in different:
+                inside += each in pool
+                hitting += each in wanted
+            cited[place] = len(different)
+            in_context[place], cited_relevant[place] = inside == len(different), hitting
         try:
             codes = [known[slot] for slot in slots]
         except KeyError:
@@ -206,7 +243,7 @@ class Reducer:
         self.ranks.append(pack(f"{len(ranks)}i", *ranks))
         layout = f"{len(questions)}i"
         for name, column in zip(
-            NUMBERS, (questions, codes, lines, facts, sizes, cited), strict=True
+            NUMBERS, (questions, codes, lines, facts, sizes, cited, cited_relevant), strict=True
         ):
             self.numbers[name].append(pack(layout, *column))
         tokens = bytes(map(REFUSAL_TOKEN.__eq__, texts))
@@ -216,7 +253,7 @@ class Reducer:
         silent, unlisted = _nones(said), _nones(citations)
         for name, flag in zip(
             FLAGS,
-            (contained, tokens, silent, unlisted, in_context, cites_evidence, repeated),
+            (contained, tokens, silent, unlisted, in_context, repeated),
             strict=True,
         ):
             self.flags[name].append(bytes(flag))
@@ -230,8 +267,8 @@ class Reducer:
                 contained[place] = any(each in texts[place] for each in more[question])
 
 
-NUMBERS = ("question", "slot", "line", "facts", "hits", "cited")
-FLAGS = ("contained", "token", "silent", "unlisted", "in_context", "cites_evidence", "repeated")
+NUMBERS = ("question", "slot", "line", "facts", "hits", "cited", "cited_relevant")
+FLAGS = ("contained", "token", "silent", "unlisted", "in_context", "repeated")
 
 
 def _nones(column: Sequence[object]) -> bytes:

@@ -121,23 +121,27 @@ def select(names: Iterable[str], ks: Iterable[int]) -> list[Selected]:
 
     chosen: dict[str, Selected] = {}
     for name in names:
-        base, at, cut = name.partition("@")
+        base, at, cut = name.rpartition("@") if "@" in name else (name, "", "")
         if base == "*" or base.endswith(".*"):
-            matching = [each for each in metrics().values() if each.id.startswith(base[:-1])]
+            matching = [
+                each
+                for each in metrics().values()
+                if each.id.startswith(base[:-1]) and (each.at_k or not at or base == "*")
+            ]
         else:
             matching = [metrics()[base]] if base in metrics() else []
         if not matching:
             raise unknown_name("metric", name, metrics())
         is_cut = cut.isascii() and cut.isdecimal() and len(cut) < 10 and int(cut) > 0
-        if at and not (is_cut and all(metric.at_k for metric in matching)):
+        if at and not (is_cut and all(each.at_k or each.may_cut for each in matching)):
             raise RagaugeError.of(
                 "unknown-metric",
                 f"`{name}` has no such cut-off",
                 hint="k is a whole number from 1, on metrics that have a cut-off",
             )
         for metric in matching:
-            cuts = [int(cut)] if at else list(ks)
-            for k in cuts if metric.at_k else [None]:
+            cuts: list[int | None] = [int(cut)] if at else [*ks] if metric.at_k else [None]
+            for k in cuts:
                 selected = Selected(metric, k)
                 chosen.setdefault(selected.id, selected)
     return list(chosen.values())

@@ -6,6 +6,7 @@ decides what is an error. The two paths give the same columns; a test compares t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import cast
 
@@ -16,8 +17,10 @@ from ragauge.decoding import decode_row
 from ragauge.errors import MAX_REPORTED, Place, Problem
 from ragauge.fields import FieldError, Row
 from ragauge.model.dialect import Dialect
+from ragauge.model.options import Options
 from ragauge.model.profile import JoinRules
 from ragauge.model.trace import Trace
+from ragauge.pieces import Chunk
 from ragauge.reading import Reader
 from ragauge.reduce import Columns, GoldKeys, Reducer, SlotName, slot_name
 from ragauge.shapes import FastRow, Joined, JoinedRow, StrictAnswer, StrictRow
@@ -25,6 +28,8 @@ from ragauge.source import Range, Rows, Source, read_rows
 from ragauge.text import citations_in
 
 _CHUNK = 512
+# A name with a letter beyond ASCII, plain or escaped: only the exact path knows what it may mean.
+_ODD_NAME = re.compile(rb'(?:[\x80-\xff]|\\u)[^"]*"\s*:')
 
 
 class Job(Struct, frozen=True, kw_only=True):
@@ -38,8 +43,11 @@ class Job(Struct, frozen=True, kw_only=True):
     by_qid: dict[str, int]
     by_question: dict[str, int]
     paraphrases: dict[int, dict[str, int]]
+    by_turn: dict[str, dict[int, int]] = {}
     patterns: tuple[str, ...] = ()
     count_repeats: bool = False
+    chunks: dict[str, Chunk] = {}
+    options: Options = Options()
 
 
 class Misplaced(Struct, frozen=True, array_like=True):
@@ -62,6 +70,7 @@ class Partial(Struct, frozen=True, kw_only=True):
     unknown_first: tuple[tuple[int, str], ...]
     problems: tuple[Misplaced, ...]
     problem_count: int
+    embedders: tuple[str, ...] = ()
 
 
 class RangeReducer:
@@ -74,8 +83,9 @@ class RangeReducer:
         self.job = job
         self.reader = Reader(job.dialect, own=job.own)
         self.reducer = Reducer(
-            job.keys, job.rules, patterns=job.patterns, count_repeats=job.count_repeats
-        )
+            job.keys, job.rules, patterns=job.patterns, count_repeats=job.count_repeats,
+            chunks=job.chunks, options=job.options,
+        )  # fmt: skip
         self.decode = msgspec.json.Decoder(FastRow).decode
         self.pend = self.reducer.pending.append
         self.by_qid = job.by_qid.get
@@ -83,13 +93,15 @@ class RangeReducer:
         self.by_question_only = job.rules.by == "question"
         self.keep_last = job.rules.keep == "last"
         self.strip_citations = self.reader.strip_citations
-        self.has_patterns = bool(job.patterns)
+        # Patterns, places and lists of chunks are looked up for each trace by itself.
+        self.exact_only = bool(job.patterns or job.keys.rich or job.chunks)
         self.decode_joined = msgspec.json.Decoder(JoinedRow).decode
         self.decode_strict = msgspec.json.Decoder(StrictRow).decode
         self.strict = True
         self.by_columns = not (
-            self.by_question_only or self.strip_citations or self.has_patterns or job.paraphrases
-        )
+            self.by_question_only or self.strip_citations or self.exact_only or job.paraphrases
+            or job.by_turn
+        )  # fmt: skip
         # Under `keep = last` a question that was met further down needs no second look.
         self.met: set[int] = set()
         self._begin()
@@ -128,6 +140,7 @@ class RangeReducer:
             unknown_first=tuple(sorted(self.unknown_first)[:MAX_REPORTED]),
             problems=tuple(sorted(self.problems, key=_line)[:MAX_REPORTED]),
             problem_count=self.problem_count,
+            embedders=tuple(sorted(self.reducer.detail.embedders)),
         )
         self._begin()
         return partial
@@ -143,7 +156,7 @@ class RangeReducer:
         index = start + len(data)
         for each in reversed(data):
             index -= 1
-            fast = None if self.has_patterns else self._try_decode(each)
+            fast = None if self.exact_only else self.try_decode(each)
             if fast is None or not self._fast(fast, rows.line(index)):
                 cut = is_end and not rows.ended and index == len(rows.data) - 1
                 self._exact(rows, index, cut=cut)
@@ -156,10 +169,13 @@ class RangeReducer:
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 self.strict = False  # what one row has, others will have too
         # Fields that are passed over are not decoded, so their bytes are checked here.
-        other = [each for each in data if not each.isascii()]
+        other = [each for each in data if not each.isascii() or b"\\u" in each]
         try:
             if other:
-                b"\n".join(other).decode()
+                joined = b"\n".join(other)
+                joined.decode()
+                if _ODD_NAME.search(joined):
+                    return None
             return list(map(self.decode_joined, data))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
@@ -172,6 +188,8 @@ class RangeReducer:
         if not all(qids) or None in answers:
             return False
         lines: Sequence[int] = range(start + len(rows) - 1, start - 1, -1)
+        if not self.strict and any(row.timed for row in cast("list[JoinedRow]", rows)):
+            return False
         codes = list(map(self.by_qid, cast("list[str]", qids)))
         self.traces += len(rows)
         if None in codes or self.keep_last:
@@ -199,9 +217,12 @@ class RangeReducer:
         )
         return True
 
-    def _try_decode(self, data: bytes) -> FastRow | None:
+    def try_decode(self, data: bytes) -> FastRow | None:
+        """Decode a row of the usual shape; None if it has another."""
         try:
             data.decode()
+            if (not data.isascii() or b"\\u" in data) and _ODD_NAME.search(data):
+                return None
             return self.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
@@ -227,25 +248,39 @@ class RangeReducer:
             said, citations = row.answer, row.citations
             if said is not None and citations is None:
                 citations = citations_in(said)
-        code = self._admit(row.qid, question, line)
+        code = self._admit(row.qid, question, row.turn, line)
         if code is not None:
+            if row.timed:
+                self._times(row)
             if citations is not None and self.strip_citations:
                 citations = [each.strip() for each in citations]
-            paraphrase = self._paraphrase(code, row.paraphrase, question)
+            paraphrase = self.paraphrase(code, row.paraphrase, question)
             slot = slot_name(paraphrase, row.seed, row.turn)
             self.pend((code, slot, line, hits or (), said, citations, 0))
         return True
 
-    def _paraphrase(self, code: int, given: int | None, question: str | None) -> int | None:
+    def _times(self, row: FastRow) -> None:
+        """Note the times that a row of the usual shape records."""
+        perf = row.perf
+        retrieve = None if perf is None else perf.t_retrieve_ms
+        reason = None if perf is None else perf.t_reason_ms
+        total = row.latency_ms if row.latency_ms is not None else row.elapsed_ms
+        if total is None and retrieve is not None and reason is not None:
+            total = retrieve + reason
+        self.reducer.note_times(retrieve, reason, total)
+
+    def paraphrase(self, code: int, given: int | None, question: str | None) -> int | None:
         """The number of the paraphrase: as given, or found by its text."""
         if given is not None or code not in self.job.paraphrases:
             return given
         return self.job.paraphrases[code].get(question or "")
 
-    def _admit(self, qid: str | None, question: str | None, line: int) -> int | None:
+    def _admit(
+        self, qid: str | None, question: str | None, turn: int | None, line: int
+    ) -> int | None:
         """Count a trace; return its question, or None if it is not to be reduced."""
         self.traces += 1
-        code = self._find(qid, question)
+        code = self.find(qid, question, turn)
         if code is None:
             self._unknown(line, qid or question)
         elif self.keep_last:
@@ -254,10 +289,14 @@ class RangeReducer:
             self.met.add(code)
         return code
 
-    def _find(self, qid: str | None, question: str | None) -> int | None:
+    def find(self, qid: str | None, question: str | None, turn: int | None) -> int | None:
+        """The gold item that a trace belongs to."""
         if self.by_question_only:
             return self.by_question(question or "")
         if qid:
+            turns = self.job.by_turn.get(qid)
+            if turns is not None and turn in turns:
+                return turns[turn]
             return self.by_qid(qid)
         return self.by_question(question or "") if self.job.rules.by == "either" else None
 
@@ -276,20 +315,18 @@ class RangeReducer:
         row: Row | None = None
         try:
             row = decode_row(data, cut=cut, overlong=overlong)
-            trace = self.reader.trace(row)
+            self._add(self.reader.trace(row), line)
         except FieldError as error:
             self.problem_count += 1
             problem = self.reader.problem(error, row, Place(self.job.source.name))
             self.problems.append(Misplaced(line, problem))
             if len(self.problems) > 4 * MAX_REPORTED:
                 self.problems = sorted(self.problems, key=_line)[:MAX_REPORTED]
-            return
-        self._add(trace, line)
 
     def _add(self, trace: Trace, line: int) -> None:
-        code = self._admit(trace.qid, trace.question, line)
+        code = self._admit(trace.qid, trace.question, trace.turn, line)
         if code is not None:
-            paraphrase = self._paraphrase(code, trace.paraphrase, trace.question)
+            paraphrase = self.paraphrase(code, trace.paraphrase, trace.question)
             slot = slot_name(paraphrase, trace.seed, trace.turn)
             self.reducer.add_trace(code, slot, trace, line)
 

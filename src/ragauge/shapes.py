@@ -4,14 +4,47 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from ragauge.fields import INT64
 
 _Int64 = Annotated[int, Meta(ge=-INT64, le=INT64 - 1)]
+_Milliseconds = Annotated[float, Meta(ge=0, le=366 * 24 * 3600 * 1000)]
 
 
-class FastHit(Struct, gc=False):
+class _NoDistance(Struct, gc=False, kw_only=True):
+    """Names of ΔS in ASCII; under any other name the row is not of a usual shape."""
+
+    delta_s: None = None
+    deltaS: None = None  # noqa: N815
+    deltas: None = None
+    DeltaS: None = None
+    dS: None = None  # noqa: N815
+    delta_s_list: None = None
+    deltaS_list: None = None  # noqa: N815
+    deltaS_q_ctx: None = None  # noqa: N815
+    delta_s_q_ctx: None = None
+    delta_s_qr: None = None
+
+
+class _NoState(_NoDistance, gc=False, kw_only=True):
+    """Names of λ in ASCII, likewise."""
+
+    lambda_: None = field(default=None, name="lambda")
+    lambda_state: None = None
+    lambda_observe: None = None
+    lambda_final: None = None
+    lambda_states: None = None
+
+
+class FastPerf(Struct, gc=False):
+    """The times of the parts."""
+
+    t_retrieve_ms: _Milliseconds | None = None
+    t_reason_ms: _Milliseconds | None = None
+
+
+class FastHit(_NoDistance, gc=False, kw_only=True):
     """A hit with an id and perhaps a text; whatever else is read of hits must be null here."""
 
     id: str
@@ -23,17 +56,36 @@ class FastHit(Struct, gc=False):
     doc: None = None
     doc_id: None = None
     doc_path: None = None
+    path: None = None
     section: None = None
     section_id: None = None
     score: None = None
+    rank: None = None
+    snippet: None = None
+    citation: None = None
+    chunker_version: None = None
+    span: None = None
+    offsets: None = None
+    source_spans: None = None
+    start: None = None
+    end: None = None
+    start_byte: None = None
+    start_char: None = None
+    start_token: None = None
+    start_ms: None = None
+    line_start: None = None
+    start_line: None = None
+    unit: None = None
+    kind: None = None
 
 
-class FastAnswer(Struct, gc=False):
+class FastAnswer(_NoState, gc=False, kw_only=True):
     """An answer with a claim and citations; whatever else is read of answers must be null here."""
 
     claim: str | None = None
     citations: list[str] | None = None
     text: None = None
+    answer: None = None
     refused: None = None
     grounded: None = None
     constraints_echo: None = None
@@ -70,6 +122,29 @@ class _Row(Struct, gc=False, kw_only=True):
     grounded: None = None
     constraints_echo: None = None
     error: None = None
+    latency_ms: _Milliseconds | None = None
+    elapsed_ms: _Milliseconds | None = None
+    perf: FastPerf | None = None
+    delta_s: None = None
+    deltaS: None = None  # noqa: N815
+    deltas: None = None
+    DeltaS: None = None
+    dS: None = None  # noqa: N815
+    delta_s_list: None = None
+    deltaS_list: None = None  # noqa: N815
+    deltaS_q_ctx: None = None  # noqa: N815
+    delta_s_q_ctx: None = None
+    delta_s_qr: None = None
+    lambda_: None = field(default=None, name="lambda")
+    lambda_state: None = None
+    lambda_observe: None = None
+    lambda_final: None = None
+    lambda_states: None = None
+
+    @property
+    def timed(self) -> bool:
+        """Whether the row records how long anything took."""
+        return not (self.latency_ms is None and self.elapsed_ms is None and self.perf is None)
 
 
 class FastRow(_Row, gc=False, kw_only=True):

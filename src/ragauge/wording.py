@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragauge.errors import ExitCode
-from ragauge.model.aggregate import MetricResult, QuestionResult, Scores
+from ragauge.model.aggregate import MetricResult, QuestionResult, Scores, SliceResult
 from ragauge.model.labels import GOOD, LABELS
 from ragauge.model.verdict import GateResult, Verdict
 
@@ -96,7 +96,73 @@ def headline(verdict: Verdict) -> str:
     return f"{VERDICTS[verdict.status]}: {', '.join(named)}" if named else VERDICTS[verdict.status]
 
 
-def to_look_at(scores: Scores, most: int) -> list[QuestionResult]:
-    """The questions to look at first: the worst labels, in gold order."""
-    bad = [each for each in scores.questions if each.label not in GOOD]
-    return sorted(bad, key=lambda each: -LABELS.index(each.label))[:most]
+def bad_questions(scores: Scores) -> list[QuestionResult]:
+    """The questions to look at, the worst labels first, each label in gold order.
+
+    Where nothing was answered, that a question has no answer says nothing of it.
+    """
+    fine = set(GOOD)
+    if not scores.tally.answered and not scores.tally.refused:
+        fine |= {"NO_ANSWER", "UNLABELLED"}
+    bad = [each for each in scores.questions if each.label not in fine]
+    return sorted(bad, key=lambda each: -LABELS.index(each.label))
+
+
+def question_name(question: QuestionResult) -> str:
+    """A question's id, with its turn where it is one of a conversation."""
+    return question.qid if question.turn is None else f"{question.qid} turn {question.turn}"
+
+
+def shown_metrics(scores: Scores, verdict: Verdict) -> dict[str, MetricResult]:
+    """The metrics that are shown one by one: those with a value, and those with a gate."""
+    gated = {result.gate.metric for result in verdict.gates}
+    return {
+        name: result
+        for name, result in scores.metrics.items()
+        if result.value is not None or result.default is not None or name in gated
+    }
+
+
+def not_measured(scores: Scores, verdict: Verdict) -> list[str]:
+    """The other metrics, by the reason for which they have no value."""
+    shown = shown_metrics(scores, verdict)
+    reasons: dict[str, list[str]] = {}
+    for name, result in scores.metrics.items():
+        if name not in shown:
+            found = reasons.setdefault(result.reason or "", [])
+            base = name.partition("@")[0]
+            if base not in found:
+                found.append(base)
+    return [f"0/0 ({reason}): {', '.join(names)}" for reason, names in sorted(reasons.items())]
+
+
+def shown_slices(scores: Scores) -> dict[str, dict[str, SliceResult]]:
+    """The parts that tables show: of sections and documents only dimensions with a value in them.
+
+    Every gold set has documents, mostly of one or two questions; JSON has them all.
+    """
+    least = scores.options.min_n
+    return {
+        dimension: parts
+        for dimension, parts in scores.slices.items()
+        if dimension not in ("section", "document")
+        or any(part.n >= least for part in parts.values())
+    }
+
+
+SLICE_COLUMNS = 4
+"""Metrics that a table of slices shows: the gated ones first."""
+
+
+def slice_metrics(scores: Scores, verdict: Verdict) -> list[str]:
+    """The metrics that tables of slices show; JSON has all of them."""
+    gated = [result.gate.metric for result in verdict.gates if not result.gate.is_drop]
+    usual = ["answer.precision", "answer.grounded_precision", "answer.coverage",
+             "retrieval.recall@5", "retrieval.precision@5", "retrieval.hit@5"]  # fmt: skip
+    rest = [name for name in scores.metrics if not name.startswith("run.")]
+    valued = [
+        name
+        for name in dict.fromkeys([*gated, *usual, *rest])
+        if name in scores.metrics and scores.metrics[name].value is not None
+    ]
+    return valued[:SLICE_COLUMNS]

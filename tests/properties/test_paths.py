@@ -13,11 +13,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ragauge import RagaugeError, load_gold, load_traces, registry, score
+from ragauge.goldtable import gold_table
 from ragauge.model.dialect import Dialect
+from ragauge.model.options import Options
+from ragauge.opening import opened
 from ragauge.reading import Reader
 from ragauge.rows import Partial, RangeReducer
 from ragauge.scoring import Run, ScoringPlan
-from ragauge.source import opened, plan
+from ragauge.source import plan
 from tests.properties.datasets import (
     Data,
     Row,
@@ -41,7 +44,7 @@ class _ExactReducer(RangeReducer):
         super().__init__(job)
         self.by_columns = False
 
-    def _try_decode(self, data: bytes) -> None:  # noqa: ARG002
+    def try_decode(self, data: bytes) -> None:  # noqa: ARG002
         return None
 
 
@@ -61,10 +64,12 @@ def _reduce(
     """The partials of a trace file, reduced by one kind of reducer."""
     chosen = registry.profile(profile)
     dialect: Dialect = registry.dialect(chosen.dialect)
-    own = chosen.follows_source
+    own = chosen.dialect != "native"
     reader = Reader(dialect, own=own)
     scoring = ScoringPlan(profile=chosen, dialect=dialect, own=own, k=(5,), selected=[])
-    run = Run(scoring, [reader.gold(row) for row in gold], gold_name="gold", trace_name="trace")
+    items = [reader.gold(row) for row in gold]
+    table = gold_table(items, chosen, Options(), name="gold")
+    run = Run(scoring, table, gold_name="gold", trace_name="trace")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "trace")
         path.write_bytes(trace)
@@ -136,6 +141,32 @@ ODD_FIELDS = {
     "an unknown escape": '"more": "\\q"',
     "a control character": '"more": "\x01"',
     "a NUL byte": '"more": "\x00"',
+    "latency is a string": '"latency_ms": "5"',
+    "latency": '"latency_ms": 5',
+    "latency below zero": '"elapsed_ms": -1',
+    "latency of an age": '"latency_ms": 1e15',
+    "parts of latency": '"perf": {"t_retrieve_ms": 1.5, "t_reason_ms": 2}',
+    "latency is a word inside": '"perf": {"t_retrieve_ms": "soon"}',
+    "perf is a number": '"perf": 3',
+    "delta_s": '"delta_s": [0.1]',
+    "delta_s of the whole": '"deltaS": 0.1',
+    "delta_s out of range": '"delta_s_qr": 3',
+    "ΔS": '"ΔS": 0.25',
+    "ΔS escaped": '"\\u0394S": 0.25',
+    "ΔS damaged": '"Î”S": 0.25',
+    "ΔS as a word": '"ΔS": "far"',
+    "ΔS in the answer": '"answer_json": {"claim": "x", "citations": ["p1"], "ΔS": 0.3}',
+    "delta_s in the answer": '"answer_json": {"claim": "x", "citations": ["p1"], "delta_s": 0.3}',
+    "λ": '"λ_state": "→"',
+    "λ escaped": '"\\u03bb_state": "\\u2192"',
+    "λ unknown": '"lambda_state": "upwards"',
+    "lambda as a weight": '"lambda": 0.5',
+    "λ in the answer": '"answer_json": {"claim": "x", "citations": ["p1"], "lambda_final": "->"}',
+    "a text with an escape": '"more": "caf\\u00e9"',
+    "ranks of hits": '"chunks": [{"id": "p1", "rank": 2}, {"id": "p2", "rank": 1}]',
+    "offsets of hits": '"chunks": [{"id": "p1", "offsets": [3, 1]}]',
+    "a distance of a hit": '"chunks": [{"id": "p1", "delta_s": 0.5}]',
+    "a distance of a hit, damaged": '"chunks": [{"id": "p1", "Î”S": 9}]',
     "an escaped NUL": '"more": "\\u0000"',
     "deep nesting": '"more": ' + "[" * 3000 + "]" * 3000,
     "a key twice": '"qid": "q9"',

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge import loading, pipeline, rows, score, source
+from ragauge import inputs, loading, pipeline, rows, score, source
 from ragauge.scoring import ScoringPlan
 from tests.properties.datasets import (
     LAYOUTS,
@@ -33,9 +33,9 @@ profiles = st.sampled_from(PROFILES)
 def _cut(patch: pytest.MonkeyPatch, range_bytes: int) -> None:
     """Cut files into ranges of about this many bytes."""
     plan = partial(source.plan, range_bytes=range_bytes)
-    patch.setattr(pipeline, "plan", plan)
+    patch.setattr(inputs, "plan", plan)
     patch.setattr(loading, "plan", plan)
-    patch.setattr(pipeline, "RANGE_BYTES", range_bytes)
+    patch.setattr(inputs, "RANGE_BYTES", range_bytes)
 
 
 @steady(100)

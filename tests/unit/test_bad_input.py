@@ -13,7 +13,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from ragauge import pipeline, registry, source
+from ragauge import inputs, pipeline, registry, source
 from ragauge.errors import CODES, MAX_REPORTED
 from tests.unit.command import GOLD, TRACES, Content, Folder, Outcome, Row, line_of, lines_of
 
@@ -46,7 +46,7 @@ def small_ranges(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     """Cut files into ranges of about this many bytes, as large files are."""
     assert source.plan.__kwdefaults__ is not None
     monkeypatch.setitem(source.plan.__kwdefaults__, "range_bytes", size)
-    monkeypatch.setattr(pipeline, "RANGE_BYTES", size)
+    monkeypatch.setattr(inputs, "RANGE_BYTES", size)
 
 
 def array_of(*elements: bytes) -> bytes:
@@ -754,9 +754,9 @@ TRACE_CONFLICTS: list[tuple[Row, str, str]] = [
     ({"qid": "A1", "topk": [{"id": "a", "chunk_id": "b"}]}, "topk[0].id", "topk[0].chunk_id"),
     ({"qid": "A1", "chunks": [{"id": "a", "block_id": "b"}]}, "chunks[0].id", "chunks[0].block_id"),
     (
-        {"qid": "A1", "topk": [{"id": "a", "doc": "x", "doc_path": "y"}]},
+        {"qid": "A1", "topk": [{"id": "a", "doc": "x", "doc_id": "y"}]},
         "topk[0].doc",
-        "topk[0].doc_path",
+        "topk[0].doc_id",
     ),
     ({"qid": "A1", "answer": "x", "answer_text": "y"}, "answer", "answer_text"),
     (
@@ -1231,6 +1231,11 @@ def _bad_plugin(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
         registry.metrics.cache_clear()
 
 
+def _missing_extra(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    return folder.score(gold="- qid: A1\n", gold_name="gold.yaml")
+
+
 def scored(
     *options: str, trace: Content | None = None, gold: Content | None = None, **names: str
 ) -> Recipe:
@@ -1238,6 +1243,21 @@ def scored(
 
 
 ERRORED: list[Row] = [{**TRACES[0], "error": "timeout"}, *TRACES[1:]]
+PLACE = {"doc": "a.md", "start": 0, "end": 9}
+CANARY = ("--profile", "canary", "--gates", "recall_drop=0.02,delta_s_median=0.4")
+DISTANT = [
+    {"qid": "A1", "seed": 1, "topk": ["p1"], "ΔS": [0.2], "embed_model": "one"},
+    {"qid": "A1", "seed": 2, "topk": ["p1"], "ΔS": [0.2], "embed_model": "other"},
+]
+
+
+def _incomparable(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    live = scored("--profile", "all", "-o", "live.json", trace=TRACES[:1], gold=GOLD[:1])
+    live(folder, monkeypatch)
+    again = scored(*CANARY, *FULL, "--baseline", "live.json", trace=DISTANT[:1], gold=GOLD[:1])
+    return again(folder, monkeypatch)
+
+
 RECIPES: dict[str, Recipe] = {
     "usage": scored("--k", "five"),
     "file-not-found": lambda folder, _: folder.run("score", "gold.jsonl", "trace.jsonl"),
@@ -1248,6 +1268,7 @@ RECIPES: dict[str, Recipe] = {
     "unknown-name": scored("--profile", "shipp"),
     "file-exists": _exists,
     "bad-plugin": _bad_plugin,
+    "missing-extra": _missing_extra,
     "bad-json": scored(trace=MALFORMED + b"\n" + FIRST),
     "truncated-line": scored(trace=FIRST[:40]),
     "bad-encoding": scored(trace=b'{"qid": "\xff"}'),
@@ -1259,7 +1280,16 @@ RECIPES: dict[str, Recipe] = {
     "missing-field": scored(gold=[{"question": "What?"}]),
     "field-conflict": scored("--profile", "all", trace=[{"qid": "A1", "id": "A2"}]),
     "duplicate-qid": scored("--profile", "all", gold=GOLD * 2),
+    "mixed-units": scored(
+        gold=[{"qid": "A1", "relevant": [PLACE, {**PLACE, "unit": "char"}]}], trace=TRACES[:1]
+    ),
+    "quote-unpinned": scored(
+        gold=[{"qid": "A1", "relevant": [{"doc": "a.md", "quote": "so"}]}], trace=TRACES[:1]
+    ),
     "bad-gzip": scored(trace=PACKED[:50]),
+    "bad-zstd": scored(trace=b"\x28\xb5\x2f\xfd"),
+    "bad-parquet": scored(trace=b"PAR1 and no more"),
+    "bad-yaml": scored(gold="- qid: [", gold_name="gold.yaml"),
     "bad-scores": _bad_scores,
     "missing-traces": scored(*FULL, trace=TRACES[:2]),
     "errored-traces": scored("--profile", "all", "--gates", "precision=0", *FULL, trace=ERRORED),
@@ -1269,6 +1299,9 @@ RECIPES: dict[str, Recipe] = {
         "--profile", "all", "--gates", "under=0.05", *FULL, trace=TRACES[:1], gold=GOLD[:1]
     ),
     "too-few": _too_few,
+    "no-baseline": scored(*CANARY, *FULL, trace=DISTANT[:1], gold=GOLD[:1]),
+    "incomparable": _incomparable,
+    "mixed-embedders": scored(*CANARY, *FULL, trace=DISTANT, gold=GOLD[:2]),
     "nothing-measured": scored(*FULL, trace=b""),
     "bug": _bug,
 }

@@ -27,7 +27,8 @@ def test_every_file_of_a_folder_is_a_component() -> None:
     """A new file needs no second list anywhere."""
     assert set(registry.dialects()) == modules("dialects")
     assert set(registry.reports()) == modules("reports")
-    assert {metric.id.partition(".")[0] for metric in METRICS.values()} == modules("metrics")
+    families = {name.partition("_")[0] for name in modules("metrics")}
+    assert {metric.id.partition(".")[0] for metric in METRICS.values()} == families
     tomls = {entry.name for entry in files("ragauge.profiles").iterdir()}
     assert {f"{name}.toml" for name in registry.profiles()} == {
         name for name in tomls if name.endswith(".toml")
@@ -55,7 +56,7 @@ def test_a_family_is_all_metrics_of_that_name() -> None:
     """`refusal.*` is what begins with `refusal.`."""
     assert selected("refusal.*") == [name for name in METRICS if name.startswith("refusal.")]
     assert selected("retrieval.*", ks=(3,)) == [
-        f"{name}@3" for name in AT_K if name.startswith("retrieval.")
+        f"{name}@3" if name in AT_K else name for name in METRICS if name.startswith("retrieval.")
     ]
 
 
@@ -138,7 +139,13 @@ def test_profiles_name_only_what_exists() -> None:
         assert profile.correct in METRICS
         assert set(profile.aliases.values()) <= set(METRICS)
         assert set(profile.empty) <= set(METRICS)
-        assert set(profile.gates) <= set(profile.aliases) | set(METRICS)
+        named = {
+            gate["metric"].partition("@")[0] if isinstance(gate, dict) else name
+            for name, gate in profile.gates.items()
+        }
+        assert named <= set(profile.aliases) | set(METRICS)
+        assert set(profile.instead) <= set(METRICS)
+        assert registry.select(profile.instead.values(), profile.k) or not profile.instead
         assert set(profile.titles) <= set(profile.gates)
         assert set(profile.reports) | set(profile.reports.values()) <= set(registry.reports())
     for dialect in registry.dialects().values():

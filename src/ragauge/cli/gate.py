@@ -6,11 +6,13 @@ import click
 
 from ragauge.cli.shared import (
     ALLOW_OPTIONS,
+    BASELINE_OPTION,
     FORMAT_OPTION,
     GATE_OPTIONS,
     choose_report,
     conclude,
     gates_from,
+    load_baseline,
     options,
     read_config,
     report_for_file,
@@ -20,13 +22,13 @@ from ragauge.cli.shared import (
 @click.command("gate", short_help="Judge a saved scores file under other gates.")
 @click.argument("scores_file", metavar="SCORES")
 @options(GATE_OPTIONS)
-@options([FORMAT_OPTION])
+@options([BASELINE_OPTION, FORMAT_OPTION])
 @click.option("-o", "outputs", multiple=True, metavar="FILE", help="Also write FILE. Repeats.")
 @options(ALLOW_OPTIONS)
 def COMMAND(  # noqa: N802
     scores_file: str, gates: str | None, config_path: str | None, as_of: str | None,
     format_name: str, outputs: tuple[str, ...], allow_missing: bool, allow_errored: bool,
-    allow_skipped: bool, allow_empty: bool,
+    allow_skipped: bool, allow_empty: bool, baseline: str | None,
 ) -> int:  # fmt: skip
     """Judge saved SCORES (from `ragauge score --full -o FILE.json`) without scoring again."""
     import msgspec
@@ -50,4 +52,5 @@ def COMMAND(  # noqa: N802
     return conclude(
         scores, plain, judged_by, config,
         allowed=allowed, as_of=as_of, format_name=format_name, outputs=outputs, full=False,
+        baseline=load_baseline(baseline or config.baseline),
     )  # fmt: skip

@@ -10,19 +10,25 @@ import click
 
 from ragauge.cli.shared import (
     ALLOW_OPTIONS,
+    BASELINE_OPTION,
     FORMAT_OPTION,
     GATE_OPTIONS,
     choose_report,
     conclude,
     gates_from,
+    load_baseline,
     options,
     read_config,
     report_for_file,
 )
 
 if TYPE_CHECKING:
+    from ragauge.model.options import CitationMode
     from ragauge.model.profile import Profile
     from ragauge.model.verdict import Gate
+
+
+CITATION_MODES = ("within", "endpoints", "overlap")
 
 
 def _numbers(text: str | None) -> tuple[int, ...] | None:
@@ -49,18 +55,32 @@ def _one(
 
 @click.command("score", short_help="Score traces against gold, and decide.")
 @click.argument("files", nargs=-1, metavar="[GOLD TRACE]")
-@click.option("--gold", metavar="FILE", help="The gold set: JSON, JSONL, also gzipped; - is stdin.")
-@click.option("--trace", metavar="FILE", help="The traces: JSON, JSONL, also gzipped; - is stdin.")
 @click.option(
-    "--profile", metavar="NAME", help="ship, smoke or all; the dialect chooses if not given."
+    "--gold",
+    metavar="FILE",
+    help="The gold set: JSON, JSONL, YAML, Parquet, TREC qrels, BEIR folder; - is stdin.",
+)
+@click.option(
+    "--trace",
+    metavar="FILE",
+    help="The traces: JSON, JSONL, Parquet, TREC run, also gzipped; - is stdin.",
+)
+@click.option(
+    "--profile",
+    metavar="NAME",
+    help="ship, smoke, canary or all; the dialect chooses if not given.",
 )
 @click.option("--dialect", default=None, metavar="NAME", help="Force the field names of a dialect.")
 @click.option("--k", "ks", metavar="K[,K...]", help="Cut-offs (the profile's own if not given).")
 @click.option(
     "--metrics", "names", metavar="ID[,ID...]", help="Only these; `family.*` is a family."
 )
+@click.option(
+    "--chunks", metavar="FILE",
+    help="Where the chunks of the index lie: JSON Lines with id, doc, start, end.",
+)  # fmt: skip
 @options(GATE_OPTIONS)
-@options([FORMAT_OPTION])
+@options([BASELINE_OPTION, FORMAT_OPTION])
 @click.option(
     "-o",
     "outputs",
@@ -82,6 +102,23 @@ def _one(
     help="Stop at bad lines, or count, list and skip them.",
 )  # fmt: skip
 @options(ALLOW_OPTIONS)
+@click.option(
+    "--citation-mode", type=click.Choice(CITATION_MODES), default=None,
+    help="When a cited span agrees with a gold span (default: within).",
+)  # fmt: skip
+@click.option(
+    "--relevance-level", type=float, default=None, metavar="L",
+    help="The lowest grade that counts as relevant (default: 1).",
+)  # fmt: skip
+@click.option("--ignore-case", is_flag=True, help="For must_contain and forbidden.")
+@click.option(
+    "--min-n", type=click.IntRange(1), default=None, metavar="N",
+    help="A slice of fewer questions shows no value (default: 5).",
+)  # fmt: skip
+@click.option(
+    "--intervals/--no-intervals", default=True,
+    help="Resample for 95 % intervals, or leave them out to save time.",
+)  # fmt: skip
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes (default: by file size).")
 def COMMAND(  # noqa: N802
     files: tuple[str, ...], gold: str | None, trace: str | None, profile: str | None,
@@ -89,12 +126,16 @@ def COMMAND(  # noqa: N802
     config_path: str | None, as_of: str | None, format_name: str, outputs: tuple[str, ...],
     full: bool, missing: Literal["count", "exclude"], on_bad_line: Literal["stop", "skip"],
     allow_missing: bool, allow_errored: bool, allow_skipped: bool, allow_empty: bool,
-    workers: int | None,
+    workers: int | None, chunks: str | None, baseline: str | None,
+    citation_mode: CitationMode | None, relevance_level: float | None, ignore_case: bool,
+    min_n: int | None, intervals: bool,
 ) -> int:  # fmt: skip
     """Score traces against a gold set, and decide by the gates of the profile.
 
     GOLD and TRACE may be given by position or by option, or come from ragauge.toml.
     """
+    from msgspec.structs import replace
+
     from ragauge import pipeline, registry
     from ragauge.errors import RagaugeError
     from ragauge.gates import Tolerance
@@ -112,9 +153,16 @@ def COMMAND(  # noqa: N802
     if gold == trace == "-":
         raise click.UsageError("only one of gold and trace can be standard input")
     anyone = registry.profile("all")
-    choose_report(format_name, anyone)
-    for output in outputs:
-        report_for_file(output, anyone)
+    reports = [choose_report(format_name, anyone)]
+    reports += [report_for_file(output, anyone) for output in outputs]
+    given = {
+        "citation_mode": citation_mode, "relevance_level": relevance_level,
+        "ignore_case": ignore_case or None, "min_n": min_n,
+    }  # fmt: skip
+    chosen_options = replace(
+        config.options, **{name: value for name, value in given.items() if value is not None}
+    )
+    live = load_baseline(baseline or config.baseline)
 
     def demanded(chosen: Profile, cutoffs: Sequence[int]) -> list[Gate]:
         return gates_from(chosen, cutoffs, config, gates)
@@ -126,12 +174,16 @@ def COMMAND(  # noqa: N802
         dialect=dialect or config.dialect or "auto",
         k=_numbers(ks) or config.k or None,
         metrics=names.split(",") if names else config.metrics,
+        also=[name for report in reports for name in report.needs],
         gates=demanded,
         missing=missing,
         on_bad_line=on_bad_line,
         refusal_patterns=config.refusal.patterns,
         workers=workers,
         count_repeats=full,
+        intervals=intervals,
+        chunks=chunks or config.chunks,
+        options=chosen_options,
     )
     chosen = registry.profile(scores.profile)
     allowed = Tolerance(
@@ -140,4 +192,5 @@ def COMMAND(  # noqa: N802
     return conclude(
         scores, chosen, demanded(chosen, scores.k), config,
         allowed=allowed, as_of=as_of, format_name=format_name, outputs=outputs, full=full,
+        baseline=live,
     )  # fmt: skip

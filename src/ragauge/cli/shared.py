@@ -35,7 +35,12 @@ FORMAT_OPTION = click.option(
     default="table",
     metavar="NAME",
     show_default=True,
-    help="What is printed: table, json or md.",
+    help="What is printed: table, json, md, csv or compact.",
+)
+BASELINE_OPTION = click.option(
+    "--baseline",
+    metavar="SCORES",
+    help="Scores of the live system (from `score --full -o FILE.json`), for gates on a drop.",
 )
 GATE_OPTIONS = [
     click.option(
@@ -91,6 +96,13 @@ def gates_from(profile: Profile, k: Sequence[int], config: Config, given: str | 
     return gating.merge(*layers)
 
 
+def load_baseline(path: str | None) -> Scores | None:
+    """The scores of the live system, where a file of them is named."""
+    from ragauge import pipeline
+
+    return None if path is None else pipeline.load_scores(path)
+
+
 def day(given: str | None, *, needed: bool) -> Any:
     """The date that waivers are judged on; the clock is only asked when there are waivers."""
     from datetime import date
@@ -107,7 +119,7 @@ def choose_report(name: str, profile: Profile) -> Report:
     """The report of that name, or the profile's own version of it."""
     from ragauge import registry
 
-    public = [report.name for report in registry.reports().values() if report.suffixes]
+    public = [report.name for report in registry.reports().values() if report.public]
     if name not in public:
         raise registry.unknown_name("format", name, public)
     return registry.report(profile.reports.get(name, name))
@@ -146,6 +158,7 @@ def conclude(
     format_name: str,
     outputs: Sequence[str],
     full: bool,
+    baseline: Scores | None = None,
 ) -> int:
     """Judge scores, write and print what was asked for, and return the exit code."""
     from ragauge.gates import judge
@@ -158,6 +171,7 @@ def conclude(
         tolerance=allowed,
         waivers=config.waivers,
         today=day(as_of, needed=bool(config.waivers)),
+        baseline=baseline,
     )
     view = View(scores=scores, verdict=verdict, profile=profile, full=full)
     emit(view, format_name, outputs)
@@ -168,7 +182,7 @@ def conclude(
 def write_new(files: Mapping[Path, str], *, force: bool) -> None:
     """Write files that are not there yet, all or none; with `force` replace those that are."""
     from ragauge.errors import RagaugeError
-    from ragauge.source import write_atomically
+    from ragauge.writing import write_atomically
 
     there = [str(path) for path in files if path.exists()]
     if there and not force:
@@ -186,7 +200,7 @@ def emit(view: View, format_name: str, outputs: Sequence[str]) -> None:
     """Write the files that were asked for, then print the chosen format."""
     import msgspec
 
-    from ragauge.source import write_atomically
+    from ragauge.writing import write_atomically
 
     texts: dict[str, str] = {}
     for name in outputs:

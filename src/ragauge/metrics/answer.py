@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from ragauge.model.facts import Fact
 from ragauge.model.metric import Example, Metric
 from ragauge.model.populations import (
+    ANSWERABLE,
     ANSWERABLE_WITH_CLAIMS,
     ANSWERED,
     WITH_ANSWER,
     WITH_ECHO,
+    WITH_STRINGS,
 )
 
 _GOLD = {
@@ -107,6 +110,44 @@ METRICS = (
                 "constraints_echo": ["X rejects null keys. "]}},
             value=0.0,
             arithmetic="one of two constraints is echoed; `Keys are strings.` is not: 0.",
+        ),
+    ),
+    Metric(
+        id="answer.coverage",
+        title="Answers that cite the evidence or its section",
+        formula="1 if a citation is in G or lies inside the anchor section, else 0",
+        over=ANSWERABLE,
+        better="higher",
+        source="WFGY chunking eval page (Coverage)",
+        value=lambda b, k: b.hit | b.has(Fact.CITES_SECTION),
+        elsewhere="A refusal that cites nothing counts 0. The page's pseudocode looks at the first "
+        "citation only; its text, and this metric, at any.",
+        example=Example(
+            gold={"qid": "A1", "question": "What is SCU?", "answerable": True,
+                  "relevant": ["S.4.2.p.Bk011a"], "anchor_section": "S.4.2"},
+            trace={"qid": "A1", "topk": ["S.4.2.p.Bk012"], "answer_citations": [
+                {"id": "S.4.2.p.Bk012", "offsets": [204000, 204200]}]},
+            value=1.0,
+            arithmetic="S.4.2.p.Bk012 is no evidence, but lies in S.4.2: 1.",
+        ),
+    ),
+    Metric(
+        id="answer.groundedness",
+        title="Answers with all the strings they must have, and none they must not",
+        formula="1 if every must_contain string and no forbidden string is in what was said, "
+        "else 0 (after NFC; case counts unless --ignore-case)",
+        over=WITH_STRINGS,
+        better="higher",
+        source="kb evaluation (groundedness)",
+        value=lambda b, k: b.has(Fact.STRINGS_OK),
+        elsewhere="Elsewhere groundedness or faithfulness is a model's judgement of whether the "
+        "context supports the answer; this looks for known strings.",
+        example=Example(
+            gold={**_GOLD, "must_contain": ["null keys"], "forbidden": ["accepts"]},
+            trace={"qid": "A1", "answer_json": {"claim": "X rejects null keys.",
+                                                "citations": ["p1#2"]}},
+            value=1.0,
+            arithmetic="`null keys` is there, `accepts` is not: 1.",
         ),
     ),
 )  # fmt: skip

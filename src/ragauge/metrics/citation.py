@@ -2,8 +2,27 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from ragauge.model.facts import Fact
 from ragauge.model.metric import Example, Metric
-from ragauge.model.populations import ANSWERABLE, ANSWERED, CITED
+from ragauge.model.populations import (
+    ANSWERABLE,
+    ANSWERED,
+    ANSWERED_LABELLED,
+    CITED,
+    CITED_ANCHORED,
+    CITED_LABELLED,
+    CITED_SPAN_LABELLED,
+    GROUNDED,
+)
+
+_SPANS = {
+    "qid": "A1",
+    "question": "What is SCU?",
+    "relevant": [{"id": "S.4.2.p.Bk011a", "doc": "guide.md", "start": 1000, "end": 1200}],
+    "anchor_section": "S.4.2",
+}
 
 METRICS = (
     Metric(
@@ -59,6 +78,99 @@ METRICS = (
                    "answer_json": {"claim": "example.com", "citations": ["pB#1", "p8#3"]}},
             value=0.0,
             arithmetic="p8#3 is cited and was not retrieved: 0.",
+        ),
+    ),
+    Metric(
+        id="citation.accuracy",
+        title="Answers that cite the right bytes",
+        formula="1 if a citation and a gold span of the same document agree: the sections are "
+        "equal where both are known, and the cited span lies inside the gold span widened by 30 "
+        "bytes each side and overlaps it, else 0",
+        over=CITED_SPAN_LABELLED,
+        better="higher",
+        source="WFGY chunking eval page (Citation accuracy)",
+        value=lambda b, k: b.has(Fact.ACCURATE),
+        elsewhere="The source says `within a 30-byte window` and no more. --citation-mode "
+        "endpoints asks that both ends are no further apart than the window, overlap that the "
+        "spans touch after widening; the report records the mode.",
+        example=Example(
+            gold=_SPANS,
+            trace={"qid": "A1", "answer_citations": [
+                {"id": "S.4.2.p.Bk011a", "doc": "guide.md", "offsets": [980, 1150]}]},
+            value=1.0,
+            arithmetic="980–1150 lies inside 970–1230 and overlaps 1000–1200: 1.",
+        ),
+    ),
+    Metric(
+        id="citation.precision",
+        binary=False,
+        title="Share of the citations that are evidence",
+        formula="|C ∩ G| / |C|, C without repeats",
+        over=CITED_LABELLED,
+        better="higher",
+        source="own",
+        value=lambda b, k: b.cited_relevant / np.maximum(1, b.cited_count),
+        example=Example(
+            gold={"qid": "A1", "question": "What domain?", "relevant": ["pB#1", "pB#2"]},
+            trace={"qid": "A1", "answer_json": {"claim": "example.com",
+                                                "citations": ["pB#1", "p8#3", "pB#1"]}},
+            value=0.5,
+            arithmetic="C = {pB#1, p8#3}, of which pB#1 is evidence: 1 / 2.",
+        ),
+    ),
+    Metric(
+        id="citation.recall",
+        binary=False,
+        title="Share of the evidence that is cited",
+        formula="|C ∩ G| / |G|",
+        over=ANSWERED_LABELLED,
+        better="higher",
+        source="own",
+        value=lambda b, k: b.cited_pieces / np.maximum(1, b.relevant_count),
+        example=Example(
+            gold={"qid": "A1", "question": "What domain?", "relevant": ["pB#1", "pB#2", "pB#3"]},
+            trace={"qid": "A1", "answer_json": {"claim": "example.com",
+                                                "citations": ["pB#1", "p8#3"]}},
+            value=1 / 3,
+            arithmetic="of three pieces of evidence pB#1 is cited: 1 / 3.",
+        ),
+    ),
+    Metric(
+        id="citation.resolved",
+        title="Answers whose citations all exist",
+        formula="1 if there are citations and every one is a known chunk (of the list of chunks, "
+        "or without one among the hits of any scored trace), else 0",
+        over=GROUNDED,
+        better="higher",
+        source="kb evaluation (citation_coverage)",
+        value=lambda b, k: b.cited & b.has(Fact.RESOLVED),
+        elsewhere="citation.in_context asks for the hits of the same trace.",
+        example=Example(
+            gold={"qid": "A1", "question": "What domain?", "relevant": ["pB#1"]},
+            trace={"qid": "A1", "topk": ["p1#2"],
+                   "answer_json": {"claim": "example.com", "citations": ["p1#2", "made-up"]}},
+            value=0.0,
+            arithmetic="no trace of the run has retrieved `made-up`: 0.",
+        ),
+    ),
+    Metric(
+        id="citation.anchor_distance",
+        binary=False,
+        range=(0.0, 1_000_000.0),
+        unit=720_720,
+        title="How far the citations are from the section that holds the answer",
+        formula="mean over the citations with a section of the edges between it and the anchor "
+        "section, through their lowest common ancestor in the title tree",
+        over=CITED_ANCHORED,
+        better="lower",
+        source="WFGY chunking eval page (Anchor proximity)",
+        value=lambda b, k: b.single("distance"),
+        elsewhere="0 is the section itself, 1 its parent or child, 2 a sibling.",
+        example=Example(
+            gold=_SPANS,
+            trace={"qid": "A1", "answer_citations": ["S.4.2.p.Bk012", "S.4.10.p.Bk001"]},
+            value=1.0,
+            arithmetic="0 edges to S.4.2, 2 to its sibling S.4.10: (0 + 2) / 2.",
         ),
     ),
 )  # fmt: skip

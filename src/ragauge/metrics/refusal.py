@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from ragauge.model.batch import Batch
+from ragauge.model.columns import Floats
 from ragauge.model.metric import Example, Metric
-from ragauge.model.populations import ANSWERABLE, UNANSWERABLE
+from ragauge.model.populations import ANSWERABLE, EXPECT_LABELLED, UNANSWERABLE
+
+
+def _f1(batch: Batch, k: int) -> tuple[Floats, Floats]:  # noqa: ARG001
+    """Twice the right refusals, and that plus the wrong refusals and the wrong answers."""
+    right: Floats = 2.0 * (batch.refused & batch.unanswerable).astype(np.float64)
+    wrong = (batch.refused & batch.answerable) | (~batch.refused & batch.unanswerable)
+    return right, right + wrong.astype(np.float64)
+
 
 METRICS = (
     Metric(
@@ -41,6 +53,42 @@ METRICS = (
                    "answer_json": {"claim": "Z is a city.", "citations": ["p1#1"]}},
             value=1.0,
             arithmetic="any answer to an unanswerable question counts: 1.",
+        ),
+    ),
+    Metric(
+        id="refusal.correct",
+        title="Questions to be refused that were refused",
+        formula="1 if refused, else 0",
+        over=UNANSWERABLE,
+        better="higher",
+        source="kb evaluation (refusal_correctness)",
+        value=lambda b, k: b.refused,
+        elsewhere="The kb evaluation marks such questions with an empty expected_doc_ids.",
+        example=Example(
+            gold={"qid": "A2", "question": "Explain Z.", "answerable": False},
+            trace={"qid": "A2", "hits_top_k": [],
+                   "answer": {"answer": "I found nothing.", "grounded": False}},
+            value=1.0,
+            arithmetic="the question is to be refused, and the answer is not grounded: 1.",
+        ),
+    ),
+    Metric(
+        id="refusal.f1",
+        binary=False,
+        title="Refusal as a classification: F1",
+        formula="2·TP / (2·TP + FP + FN), where a refusal is positive: TP refused and to be "
+        "refused, FP refused and answerable, FN answered and to be refused",
+        over=EXPECT_LABELLED,
+        better="higher",
+        source="own",
+        ratio=_f1,
+        elsewhere="Over- and under-refusal can each be bought with the other; this cannot. The "
+        "report has the four counts beside it.",
+        example=Example(
+            gold={"qid": "A2", "question": "Explain Z.", "answerable": False},
+            trace={"qid": "A2", "answer_json": {"claim": "not in context", "citations": []}},
+            value=1.0,
+            arithmetic="TP = 1, FP = FN = 0: 2 / 2.",
         ),
     ),
 )  # fmt: skip

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from ragauge.model.metric import Better, Tally
+from ragauge.model.options import Options
 
-SCHEMA = "ragauge.scores/1"
+SCHEMA = "ragauge.scores/2"
 
 
 class MetricResult(Struct, frozen=True, kw_only=True):
@@ -45,6 +50,34 @@ class QuestionResult(Struct, frozen=True, kw_only=True):
     gold: str
     trace: str | None
     labels: dict[str, int]
+    turn: int | None = None
+
+
+class SliceResult(Struct, frozen=True, kw_only=True):
+    """One part of the questions: how many there are, and each metric over them.
+
+    A metric whose n is below the least that is shown has no value.
+    """
+
+    n: int
+    metrics: dict[str, MetricResult]
+
+
+class PerQuestion(Struct, frozen=True, kw_only=True):
+    """The value of each metric for each question, nan where it has none, as (metrics, questions).
+
+    Only of metrics that are made of values of questions.
+    """
+
+    metrics: tuple[str, ...]
+    qids: Sequence[str]
+    turns: Sequence[int | None]
+    values: NDArray[np.float64]
+
+    def of(self, metric: str) -> NDArray[np.float64]:
+        """The values of one metric."""
+        values: NDArray[np.float64] = self.values[self.metrics.index(metric)]
+        return values
 
 
 class RowResult(Struct, frozen=True, kw_only=True):
@@ -58,7 +91,13 @@ class RowResult(Struct, frozen=True, kw_only=True):
 
 
 class Scores(Struct, frozen=True, kw_only=True):
-    """The result of scoring one run. Values are not rounded here, only where they are printed."""
+    """The result of scoring one run. Values are not rounded here, only where they are printed.
+
+    confusion     refusal as a classification: the four counts
+    states        how many questions have which λ, computed and recorded
+    embedders     the embedders that the recorded ΔS come from
+    cites         whether any answer cites anything
+    """
 
     profile: str
     dialect: str
@@ -72,6 +111,13 @@ class Scores(Struct, frozen=True, kw_only=True):
     rows: tuple[RowResult, ...] = ()
     warnings: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
+    options: Options = Options()
+    slices: dict[str, dict[str, SliceResult]] = {}
+    confusion: dict[str, int] = {}
+    states: dict[str, dict[str, int]] = {}
+    embedders: tuple[str, ...] = ()
+    cites: bool = False
+    per_question: PerQuestion | None = None
 
     @property
     def measured(self) -> bool:

@@ -6,14 +6,29 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from ragauge import greek
+from ragauge.fields import ID_NAMES
+from ragauge.spans import SPAN_FIELDS
+
 GOLD_SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "qid": ("qid", "q_id", "id", "query_id"),
     "question": ("question", "q", "query"),
     "paraphrases": ("paraphrases",),
     "answerable": ("answerable",),
     "relevant": ("relevant", "gold_ids", "gold_citations", "expected_chunk_ids"),
+    "relevant_docs": ("relevant_docs", "expected_doc_ids", "expected_doc"),
+    "places": ("gold_spans",),
+    "groups": ("groups",),
+    "grades": ("grades",),
+    "anchor_section": ("anchor_section", "target_section", "section_id"),
+    "negatives": ("negatives",),
+    "decoy_section": ("decoy_section",),
     "claims": ("gold_claim_substr", "gold_claim", "claims_any"),
+    "must_contain": ("must_contain",),
+    "forbidden": ("forbidden",),
     "constraints": ("constraints",),
+    "turn": ("turn",),
+    "unit": ("unit",),
     "type": ("type",),
     "tags": ("tags",),
     "group": ("group",),
@@ -36,22 +51,39 @@ TRACE_SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "grounded": ("grounded",),
     "constraints_echo": ("constraints_echo",),
     "error": ("error",),
+    "delta_s": greek.DELTA_S,
+    "lambda_state": greek.LAMBDA,
+    "perf": ("perf",),
+    "total_ms": ("latency_ms", "elapsed_ms"),
 }
 """Every name under which a trace field is read; hits may also stand under `retrieval`."""
 
+INDEX_NAMES = (
+    "index_hash", "embed_model", "metric", "analyzer", "chunker_version", "build", "rev",
+)  # fmt: skip
+"""What identifies the index that a trace came from."""
+
 GOLD_NAMES = frozenset(name for names in GOLD_SPELLINGS.values() for name in names)
 TRACE_NAMES = frozenset(name for names in TRACE_SPELLINGS.values() for name in names)
-TRACE_NAMES |= {"retrieval"}
+TRACE_NAMES |= {"retrieval", *INDEX_NAMES}
 """All names that something reads."""
 
-HIT_IDS = ("id", "chunk_id", "snippet_id", "block_id")
+HIT_IDS = ID_NAMES
+HIT_DOCS = ("doc", "doc_id", "doc_path")
+HIT_SECTIONS = ("section", "section_id")
+HIT_NAMES = frozenset(
+    {*HIT_IDS, *HIT_DOCS, *HIT_SECTIONS, *greek.DELTA_S, *SPAN_FIELDS}
+    | {"score", "rank", "type", "text", "snippet", "chunker_version", "citation"}
+)
+"""All names of a hit that something reads."""
 
 
 class Dialect(Struct, frozen=True, kw_only=True):
     """A family of files: the names it owns, the marks it is known by, the profile it implies.
 
     An own name wins over any other spelling in the row; among own names the first that is there
-    and not empty wins.
+    and not empty wins. `expects_by_docs`: an item that expects no document is to be refused, one
+    that expects some is to be answered.
     """
 
     name: str
@@ -63,3 +95,4 @@ class Dialect(Struct, frozen=True, kw_only=True):
     own_gold: Mapping[str, tuple[str, ...]]
     own_trace: Mapping[str, tuple[str, ...]]
     strip_citations: bool = False
+    expects_by_docs: bool = False

@@ -25,3 +25,16 @@ class Fact(IntFlag):
     BY_PATTERN = 16384
     MISSING = 32768
     REPEATED = 65536  # an id stands more than once among the hits
+    CITES_DECIDED = 1 << 17  # CITED_RELEVANT was decided by places, not by ids
+    CONTEXT_DECIDED = 1 << 18  # IN_CONTEXT likewise
+    CITES_SECTION = 1 << 19  # a citation lies in the anchor section
+    ACCURATE = 1 << 20  # a cited span agrees with a gold span
+    STRINGS_OK = 1 << 21  # every string that must be there is, and none that must not
+    GROUNDED = 1 << 22  # the trace says that the answer is grounded
+    GROUNDED_KNOWN = 1 << 25  # the trace says whether it is grounded
+    DISORDERED = 1 << 23  # ranks or scores disagree with the order of the hits
+    RESOLVED = 1 << 24  # every citation is known: among these hits, or other hits of the run
+
+
+LAMBDA_STATES = ("→", "←", "<>", "×")
+"""The states of λ: convergent, divergent, recursive, chaotic."""

@@ -9,21 +9,31 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ragauge.model.batch import Batch, Bools
+from ragauge.model.batch import Batch
+from ragauge.model.columns import Bools
+from ragauge.model.questions import Questions
+from ragauge.stats.exact import UNIT
 
 Values = NDArray[np.float64] | Bools
 Better = Literal["higher", "lower"]
+Quantile = Literal["median", "p90", "p95"]
+Aggregate = Literal["mean", "ratio", "share"] | Quantile
+SHARES: dict[str, float] = {"median": 0.5, "p90": 0.9, "p95": 0.95}
+"""The quantiles by name."""
 
 
 class Requirement(Struct, frozen=True):
-    """One condition of a population, and the reason given for a record that fails it."""
+    """One condition of a population, and the reason given for a record that fails it.
+
+    Populations of records are asked of a Batch, those of whole questions of a Questions.
+    """
 
     reason: str
-    holds: Callable[[Batch], Bools]
+    holds: Callable[[Any], Bools]
 
 
 class Population(Struct, frozen=True):
-    """The named set of records that a metric is a mean over.
+    """The named set of records (or questions) that a metric is over.
 
     A record is excluded for the first requirement that it fails.
     """
@@ -36,7 +46,7 @@ class Population(Struct, frozen=True):
         """A narrower population."""
         return Population(name, meaning, (*self.requires, *requires))
 
-    def members(self, batch: Batch) -> tuple[Bools, dict[str, int]]:
+    def members(self, batch: Batch | Questions) -> tuple[Bools, dict[str, int]]:
         """The members in a batch, and how many records each reason excludes."""
         inside = np.ones(batch.size, np.bool_)
         excluded: dict[str, int] = {}
@@ -50,10 +60,13 @@ class Population(Struct, frozen=True):
 
 
 class Example(Struct, frozen=True):
-    """A worked example: rows as a file has them, and the arithmetic. A test runs every one."""
+    """A worked example: rows as a file has them, and the arithmetic. A test runs every one.
+
+    `trace` is one row, or several for what only several slots can show.
+    """
 
     gold: dict[str, Any]
-    trace: dict[str, Any]
+    trace: dict[str, Any] | list[dict[str, Any]]
     value: float | None
     arithmetic: str
 
@@ -72,6 +85,7 @@ class Tally(Struct, frozen=True, kw_only=True):
     missing_slots: int
     errored: int
     repeated_ids: int
+    disordered: int = 0
     scored: int
     answered: int
     refused: int
@@ -82,9 +96,15 @@ class Tally(Struct, frozen=True, kw_only=True):
 class Metric(Struct, frozen=True, kw_only=True):
     """One id, one formula, for ever; a changed formula gets a new version.
 
-    `value` gives a number for each record of a batch; only those in the population are used.
-    `binary` says that it is 0 or 1. A metric with `share` instead is one count of the run over
-    another: it speaks of rows that never became records.
+    Exactly one of four functions says what is measured: `value` gives a number for each record of
+    a batch, `ratio` two, whose sums are divided in the end, `of_question` one for each question
+    seen over all its slots, and `share` one count of the run over another, for rows that never
+    became records. Only what is in the population is used.
+
+    `binary`: values are 0 or 1. `quantile`: questions are put together by that quantile, not by
+    their mean. `at_k`: the metric has a cut-off; `may_cut`: it may be given one, 0 is all hits.
+    `unit` is the number of steps in 1 that sums are exact to. Where a value is nan although the
+    record is in the population, the record is left out, and `undefined` is the reason.
     """
 
     id: str
@@ -92,20 +112,30 @@ class Metric(Struct, frozen=True, kw_only=True):
     formula: str
     over: Population
     value: Callable[[Batch, int], Values] | None = None
+    ratio: Callable[[Batch, int], tuple[Values, Values]] | None = None
+    of_question: Callable[[Questions], Values] | None = None
     share: Callable[[Tally], tuple[int, int]] | None = None
     better: Better
     source: str
     example: Example
     at_k: bool = False
+    may_cut: bool = False
     binary: bool = True
+    quantile: Quantile | None = None
     range: tuple[float, float] = (0.0, 1.0)
+    unit: int = UNIT
+    undefined: str | None = None
     version: int = 1
     elsewhere: str = ""
 
     @property
-    def aggregate(self) -> Literal["mean", "share"]:
-        """How values become one number: the mean over questions, or a share of the whole run."""
-        return "mean" if self.share is None else "share"
+    def aggregate(self) -> Aggregate:
+        """How values become one number."""
+        if self.share is not None:
+            return "share"
+        if self.ratio is not None:
+            return "ratio"
+        return self.quantile or "mean"
 
 
 class Selected(Struct, frozen=True):

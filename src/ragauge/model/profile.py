@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -14,8 +14,9 @@ class JoinRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     keep        the traces that are scored: the last of a question, the last of a slot, or every one
     refusal     `token`: only the exact token; `declared`: flags first, then the token
     absent      a record without an answer is left out by name, or counts as an empty answer
-    unlabelled  items without `answerable`: in no class; as unanswerable; or as the source of
-                `ship` has them (counted as unanswerable, never wrong to answer)
+    unlabelled  items without `answerable`: in no class; as unanswerable; as the source of `ship`
+                has them (counted as unanswerable, never wrong to answer); or as answerable where
+                there is evidence or an anchor section
     no_evidence what recall_all makes of an answerable item without evidence
     no_claims   whether claim containment is also asked of items that name no claims
     unit        what a mean is over: questions, or every scored row
@@ -25,7 +26,7 @@ class JoinRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     keep: Literal["last", "slot", "every"] = "slot"
     refusal: Literal["token", "declared"] = "declared"
     absent: Literal["excluded", "empty-answer"] = "excluded"
-    unlabelled: Literal["unlabelled", "unanswerable", "creditable"] = "unlabelled"
+    unlabelled: Literal["unlabelled", "unanswerable", "creditable", "by-evidence"] = "unlabelled"
     no_evidence: Literal["excluded", "recalled"] = "excluded"
     no_claims: Literal["excluded", "counted"] = "excluded"
     duplicate_gold: Literal["error", "last"] = "error"
@@ -33,7 +34,11 @@ class JoinRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A profile as its TOML file states it."""
+    """A profile as its TOML file states it.
+
+    `instead` names, for a metric that a gate is on, the metric that is judged in its place where
+    no answer of the run cites anything.
+    """
 
     name: str
     title: str
@@ -45,11 +50,12 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     join: JoinRules = JoinRules()
     aliases: dict[str, str] = {}
     empty: dict[str, float] = {}
-    gates: dict[str, str] = {}
+    instead: dict[str, str] = {}
+    gates: dict[str, str | dict[str, Any]] = {}
     titles: dict[str, str] = {}
     reports: dict[str, str] = {}
 
     @property
     def follows_source(self) -> bool:
-        """Whether the profile reproduces a source, and so has a dialect of its own."""
-        return self.dialect != "native"
+        """Whether the profile reproduces a source's numbers, down to its 0/0 and its absences."""
+        return self.join.absent == "empty-answer"

@@ -23,9 +23,15 @@ class View(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """A way to write scores down; `text` is a pure function and ends with a newline."""
+    """A way to write scores down; `text` is a pure function and ends with a newline.
+
+    `needs` are metrics that must be measured for it. A report that is not public stands in for
+    another one under some profile.
+    """
 
     name: str
     title: str
     text: Callable[[View], str]
     suffixes: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    public: bool = False

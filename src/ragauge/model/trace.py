@@ -6,12 +6,17 @@ from typing import Any
 
 from msgspec import Struct
 
+from ragauge.spans import Span
+
 SlotKey = tuple[int | None, int | str | None, int | None]
 """Paraphrase, seed and turn: with the question they name the slot that a trace fills."""
 
 
 class Hit(Struct, frozen=True):
-    """One retrieved item, at the rank of its place in the list."""
+    """One retrieved item, at the rank of its place in the list.
+
+    `path` is another name of the document, where the trace has two.
+    """
 
     id: str
     doc: str | None = None
@@ -19,22 +24,40 @@ class Hit(Struct, frozen=True):
     score: float | None = None
     type: str | None = None
     text: str | None = None
+    spans: tuple[Span, ...] = ()
+    delta_s: float | None = None
+    chunker_version: str | None = None
+    path: str | None = None
+
+
+class Citation(Struct, frozen=True):
+    """One cited item. `placed` says that it has no id of its own, only a place in a document."""
+
+    id: str
+    doc: str | None = None
+    section: str | None = None
+    spans: tuple[Span, ...] = ()
+    delta_s: float | None = None
+    placed: bool = False
 
 
 class Answer(Struct, frozen=True, kw_only=True):
     """What was answered.
 
     `citations` is None where there is no list; `odd_citations` says that the field held something
-    that is not a list, which is no citation and can never be a hit.
+    that is not a list, which is no citation and can never be a hit. `cited` goes beside
+    `citations`, entry by entry, where the list says more than ids.
     """
 
     claim: str | None = None
     text: str | None = None
     citations: tuple[str, ...] | None = None
+    cited: tuple[Citation, ...] = ()
     odd_citations: bool = False
     refused: bool | None = None
     grounded: bool | None = None
     constraints_echo: tuple[str, ...] | None = None
+    delta_s: float | None = None
 
     @property
     def said(self) -> str | None:
@@ -42,8 +65,20 @@ class Answer(Struct, frozen=True, kw_only=True):
         return self.claim if self.claim is not None else self.text
 
 
+class Timing(Struct, frozen=True, kw_only=True):
+    """How long the parts took, in milliseconds."""
+
+    retrieve: float | None = None
+    reason: float | None = None
+    total: float | None = None
+
+
 class Trace(Struct, frozen=True, kw_only=True):
-    """The trace of one slot; fields that nothing reads stay in `extra`."""
+    """The trace of one slot; fields that nothing reads stay in `extra`.
+
+    `lambda_state` is the recorded state, one of `→ ← <> ×`; `disordered` says that the ranks or
+    scores of the hits disagree with the order of the list, which is the order that counts.
+    """
 
     qid: str | None = None
     question: str | None = None
@@ -53,6 +88,10 @@ class Trace(Struct, frozen=True, kw_only=True):
     hits: tuple[Hit, ...] = ()
     answer: Answer | None = None
     error: str | None = None
+    lambda_state: str | None = None
+    timing: Timing | None = None
+    index: dict[str, str] = {}
+    disordered: bool = False
     extra: dict[str, Any] = {}
     line: int | None = None
 

@@ -15,7 +15,11 @@ ORDER: tuple[Status, ...] = ("pass", "review", "fail", "not-evaluable")
 
 
 class Gate(Struct, frozen=True, kw_only=True):
-    """One demand on one metric. `given` is the threshold as it was written."""
+    """One demand on one metric. `given` is the threshold as it was written.
+
+    `is_drop`: the demand is on how much worse the metric is than in the baseline. `part` narrows it
+    to a slice, as `type=table`. `instead` is judged where no answer of the run cites anything.
+    """
 
     name: str
     metric: str
@@ -27,11 +31,19 @@ class Gate(Struct, frozen=True, kw_only=True):
     min_n: int = 0
     review: tuple[float, float] | None = None
     policy: Literal["point", "interval"] = "point"
+    is_drop: bool = False
+    part: str | None = None
+    instead: str | None = None
 
     @property
     def sign(self) -> str:
         """The comparison that must hold."""
-        return ">=" if self.better == "higher" else "<="
+        return ">=" if self.better == "higher" and not self.is_drop else "<="
+
+    @property
+    def key(self) -> tuple[str, bool, str | None]:
+        """What the demand is on; a later demand on the same replaces it."""
+        return self.metric, self.is_drop, self.part
 
 
 class Waiver(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

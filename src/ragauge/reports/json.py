@@ -18,4 +18,5 @@ REPORT = Report(
     title="the scores document, with a versioned schema",
     text=_text,
     suffixes=(".json",),
+    public=True,
 )

@@ -6,6 +6,7 @@ from ragauge import markdown, wording
 from ragauge.model.report import Report, View
 
 _QUESTIONS = 20
+_SLICES = 20
 
 
 def _text(view: View) -> str:
@@ -16,7 +17,8 @@ def _text(view: View) -> str:
         f"{wording.opening(scores).capitalize()}.",
         "",
         *markdown.gates(view.verdict),
-        *markdown.metrics(scores),
+        *markdown.metrics(scores, view.verdict),
+        *markdown.slices(scores, view.verdict, 10**6 if view.full else _SLICES),
         *markdown.look_at(scores, len(scores.questions) if view.full else _QUESTIONS),
         *markdown.warnings(scores),
     ]
@@ -24,5 +26,9 @@ def _text(view: View) -> str:
 
 
 REPORT = Report(
-    name="md", title="Markdown for people and pull requests", text=_text, suffixes=(".md",)
+    name="md",
+    title="Markdown for people and pull requests",
+    text=_text,
+    suffixes=(".md",),
+    public=True,
 )

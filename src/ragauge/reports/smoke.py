@@ -43,7 +43,8 @@ def _text(view: View) -> str:
             "## Gates and metrics",
             "",
             *markdown.gates(view.verdict),
-            *markdown.metrics(view.scores),
+            *markdown.metrics(view.scores, view.verdict),
+            *markdown.slices(view.scores, view.verdict, 10**6),
             *markdown.warnings(view.scores),
         ]
     return "\n".join(lines).rstrip("\n") + "\n"

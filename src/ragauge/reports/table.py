@@ -9,6 +9,7 @@ from ragauge.model.report import Report, View
 
 _COLORS = {"pass": "green", "review": "yellow", "fail": "red", "not-evaluable": "magenta"}
 _QUESTIONS = 8
+_SLICES = 8
 
 
 def _text(view: View) -> str:
@@ -29,7 +30,7 @@ def _text(view: View) -> str:
         made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, expand=False)
         for column in columns:
             justify = "right" if column in right else "left"
-            whole = column == "metric" or column in right
+            whole = column in ("metric", "95 % interval") or column in right
             made.add_column(column, justify=justify, overflow="fold", no_wrap=whole)  # type: ignore[arg-type]
         return made
 
@@ -55,23 +56,37 @@ def _text(view: View) -> str:
                 console.print(f"{wording.gate_name(result)}: {wording.gate_note(result)}")
         console.print()
     metrics = table("metric", "value", "n", "95 % interval", "left out", right=("value", "n"))
-    for name, measured in scores.metrics.items():
+    for name, measured in wording.shown_metrics(scores, verdict).items():
         metrics.add_row(
             name, wording.number(measured.value), str(measured.n),
             wording.interval(measured.interval), wording.metric_note(measured),
         )  # fmt: skip
     console.print(metrics)
-    worst = wording.to_look_at(scores, len(scores.questions) if view.full else _QUESTIONS)
-    if worst:
-        bad = sum(1 for each in scores.questions if each.label not in ("OK", "REFUSAL_OK"))
+    for line in wording.not_measured(scores, verdict):
+        console.print(line)
+    columns = wording.slice_metrics(scores, verdict)
+    for dimension, parts in wording.shown_slices(scores).items():
         console.print()
-        questions = table(f"look at ({bad})", "label", "where")
-        for each in worst:
-            questions.add_row(each.qid, each.label, each.trace or each.gold)
+        heads = [column.replace(".", ".\n", 1) for column in columns]
+        slices = table(dimension, "n", *heads, right=("n", *heads))
+        for name, part in list(parts.items())[: len(parts) if view.full else _SLICES]:
+            values = [part.metrics[metric].value for metric in columns]
+            slices.add_row(name, str(part.n), *(wording.number(value) for value in values))
+        console.print(slices)
+        if len(parts) > _SLICES and not view.full:
+            console.print(f"... and {len(parts) - _SLICES} more; --full shows all")
+    bad = wording.bad_questions(scores)
+    if bad:
+        console.print()
+        questions = table(f"look at ({len(bad)})", "label", "where")
+        for each in bad[: len(bad) if view.full else _QUESTIONS]:
+            questions.add_row(wording.question_name(each), each.label, each.trace or each.gold)
         console.print(questions)
     console.print()
     console.print(Text(wording.headline(verdict), style=f"bold {_COLORS[verdict.status]}"))
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
 
 
-REPORT = Report(name="table", title="tables for the terminal", text=_text, suffixes=(".txt",))
+REPORT = Report(
+    name="table", title="tables for the terminal", text=_text, suffixes=(".txt",), public=True
+)

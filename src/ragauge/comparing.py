@@ -1,0 +1,94 @@
+"""Comparing the slots of a question: what they cite, say and rank under other words and seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from ragauge.model.columns import Floats, Ints
+from ragauge.model.trace import SlotKey
+from ragauge.stats.edits import distances
+from ragauge.stats.ranks import tau_of_lists
+
+PAIRS = 150_000
+FEWEST_SLOTS = 6
+"""The grid of three paraphrases and two seeds is always compared in full."""
+
+
+class Slot(NamedTuple):
+    """What is compared of a slot; `claim` is None where nothing was answered."""
+
+    citations: frozenset[str]
+    claim: str | None
+    hits: tuple[str, ...]
+
+
+def slot_order(key: SlotKey) -> tuple[tuple[int, int, str], ...]:
+    """Slots in an order that no file order can change: by paraphrase, seed, turn."""
+    return tuple(
+        (0, 0, "") if part is None else (1, part, "") if isinstance(part, int) else (2, 0, part)
+        for part in key
+    )
+
+
+def most_slots(slots: Ints) -> int:
+    """How many slots of a question are compared, so that the pairs of the run stay bounded.
+
+    All of them in a run of usual size. The number depends on the counts alone.
+    """
+    counts = slots[slots > 1].astype(np.float64)
+    most = int(counts.max(initial=0))
+    low, high = min(most, FEWEST_SLOTS), most
+    while low < high:
+        middle = (low + high + 1) // 2
+        used = np.minimum(counts, middle)
+        if float((used * (used - 1) / 2).sum()) <= PAIRS:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def compare(questions: int, slots: Mapping[int, Sequence[Slot]]) -> dict[str, Floats]:
+    """Compare the slots of each question that has several; nan where there is nothing to say."""
+    jaccard, tau, edit = (np.full(questions, np.nan) for _ in range(3))
+    pairs: list[tuple[str, str]] = []
+    owners: list[tuple[int, int]] = []
+    for question, group in slots.items():
+        jaccard[question] = _jaccard([slot.citations for slot in group])
+        tau[question] = _tau([slot.hits for slot in group])
+        claims = [slot.claim for slot in group if slot.claim is not None]
+        mine = list(combinations(claims, 2))
+        pairs += mine
+        owners.append((question, len(mine)))
+    found = distances(pairs).astype(np.float64)
+    longer = np.array([max(len(one), len(other), 1) for one, other in pairs], np.float64)
+    shares = found / longer if len(pairs) else found
+    start = 0
+    for question, count in owners:
+        if count:
+            edit[question] = float(np.median(shares[start : start + count]))
+        start += count
+    return {"citation_jaccard": jaccard, "claim_distance": edit, "rank_tau": tau}
+
+
+def _jaccard(sets: Sequence[frozenset[str]]) -> float:
+    union = frozenset[str]().union(*sets)
+    if not union:
+        return float("nan")
+    return len(sets[0].intersection(*sets[1:])) / len(union)
+
+
+def _tau(lists: Iterable[tuple[str, ...]]) -> float:
+    found = []
+    for one, other in combinations(lists, 2):
+        if one == other and len(set(one)) > 1:
+            found.append(1.0)
+            continue
+        value = tau_of_lists(one, other)
+        if value is not None:
+            found.append(value)
+    return float(np.sum(np.sort(np.array(found)))) / len(found) if found else float("nan")

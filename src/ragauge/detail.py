@@ -1,0 +1,309 @@
+"""The details of a record that ids alone cannot give: places, sections, documents, distances.
+
+They come out as sparse tables of (record, key, value), so that records without them cost nothing.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ragauge.ids import distance, lies_in, parts_of, section_of, section_path
+from ragauge.model.facts import LAMBDA_STATES, Fact
+from ragauge.model.gold import Anchor
+from ragauge.model.options import Options
+from ragauge.model.trace import Answer, Citation, Hit, Trace
+from ragauge.pieces import Chunks, Rich, fold
+from ragauge.placing import AGREE, Place, found_at, in_section, is_relevant, refuse_mixed, shares
+from ragauge.spans import Merged, merged, of_unit, overlap, size
+
+TableBytes = tuple[bytes, bytes, bytes]
+
+
+class _Table(NamedTuple):
+    record: array[int]
+    key: array[int]
+    value: array[float]
+
+
+class Tables:
+    """Sparse tables as they grow; every entry is a record, a key and a value."""
+
+    def __init__(self) -> None:
+        self.tables: dict[str, _Table] = {}
+
+    def add(self, table: str, record: int, key: int, value: float) -> None:
+        """Add one entry."""
+        found = self.tables.get(table)
+        if found is None:
+            found = self.tables[table] = _Table(array("i"), array("i"), array("d"))
+        found.record.append(record)
+        found.key.append(key)
+        found.value.append(value)
+
+    def take(self) -> dict[str, TableBytes]:
+        """Hand over the entries gathered so far, and begin anew."""
+        packed = {
+            name: (table.record.tobytes(), table.key.tobytes(), table.value.tobytes())
+            for name, table in self.tables.items()
+        }
+        self.tables = {}
+        return packed
+
+
+class Detailer:
+    """Finds the details of traces for one gold set.
+
+    `errors_count`: a trace with an error is a trace like any other, as in sources that say so.
+    """
+
+    def __init__(
+        self, rich: Mapping[int, Rich], chunks: Chunks, options: Options, *, errors_count: bool
+    ) -> None:
+        self.rich = rich
+        self.chunks = chunks
+        self.options = options
+        self.errors_count = errors_count
+        self.agrees = AGREE[options.citation_mode]
+        self.tables = Tables()
+        self.embedders: set[str] = set()
+
+    def add(self, record: int, question: int, trace: Trace) -> int:
+        """Add the details of one trace; return the facts that they decide."""
+        facts = int(Fact.DISORDERED) if trace.disordered else 0
+        if trace.error is not None and not self.errors_count:
+            return facts
+        self._recorded(record, trace)
+        rich = self.rich.get(question)
+        answer = trace.answer
+        cited = answer.citations if answer is not None else None
+        if self.chunks and cited and all(each in self.chunks for each in cited):
+            facts |= Fact.RESOLVED
+        placed = answer is not None and any(each.placed for each in answer.cited)
+        if rich is None and not placed:
+            return facts
+        item = rich or _PLAIN
+        hits = [self._place_of_hit(hit, item) for hit in trace.hits]
+        if rich is not None:
+            self._ranks(record, rich, hits)
+            self._spans(record, rich, hits)
+        if answer is not None:
+            places = self._citations(answer, hits, item)
+            if rich is not None:
+                facts |= self._cited(record, rich, places)
+                facts |= self._strings(rich, answer)
+            if placed:
+                facts |= _context(places, hits, answer)
+        return facts
+
+    def _recorded(self, record: int, trace: Trace) -> None:
+        """What the trace itself says: ΔS, λ and times."""
+        add, answer = self.tables.add, trace.answer
+        seen = False
+        for rank, hit in enumerate(trace.hits):
+            if hit.delta_s is not None:
+                add("delta_s", record, rank, hit.delta_s)
+                seen = True
+        if answer is not None and answer.citations:
+            found = answer.delta_s
+            if found is None:
+                found = _distance_of_citation(answer, trace.hits)
+            if found is not None:
+                add("delta_s_cited", record, 0, found)
+                seen = True
+        if seen and "embed_model" in trace.index:
+            self.embedders.add(trace.index["embed_model"])
+        if trace.lambda_state is not None:
+            add("lambda", record, 0, LAMBDA_STATES.index(trace.lambda_state))
+        if trace.timing is not None:
+            for name in ("retrieve", "reason", "total"):
+                value = getattr(trace.timing, name)
+                if value is not None:
+                    add(f"{name}_ms", record, 0, value)
+
+    def _place_of_hit(self, hit: Hit, rich: Rich) -> Place:
+        chunk = self.chunks.get(hit.id)
+        parts = parts_of(hit.id)
+        doc = hit.doc or (chunk.doc if chunk else None) or parts.doc
+        stated = tuple(each for each in (doc, hit.path) if each is not None)
+        return Place(
+            hit.id,
+            stated or ((rich.doc,) if rich.doc is not None else ()),
+            hit.section or (chunk.section if chunk else None) or parts.section,
+            hit.spans or (chunk.spans if chunk else ()),
+            stated,
+        )
+
+    def _citations(self, answer: Answer, hits: Sequence[Place], rich: Rich) -> list[Place]:
+        """The distinct citations, each with what it says itself or the hit of the same id says."""
+        by_id = {hit.id: hit for hit in reversed(hits)}
+        listed = answer.cited or tuple(Citation(each) for each in answer.citations or ())
+        found: dict[str, Place] = {}
+        for each in listed:
+            if each.id in found:
+                continue
+            same = by_id.get(each.id)
+            chunk = self.chunks.get(each.id)
+            parts = parts_of(each.id)
+            doc = each.doc or (chunk.doc if chunk else None) or parts.doc
+            docs = (doc,) if doc is not None else ()
+            if same is not None:
+                docs = tuple(dict.fromkeys((*docs, *same.docs)))
+            elif doc is None and rich.doc is not None:
+                docs = (rich.doc,)
+            found[each.id] = Place(
+                each.id,
+                docs,
+                each.section
+                or (same.section if same else None)
+                or (chunk.section if chunk else None)
+                or parts.section,
+                each.spans or (same.spans if same else ()) or (chunk.spans if chunk else ()),
+                own=each.spans or (chunk.spans if chunk else ()),
+            )
+        return list(found.values())
+
+    def _ranks(self, record: int, rich: Rich, hits: Sequence[Place]) -> None:
+        add = self.tables.add
+        first: dict[str, int] = {}
+        for rank, hit in enumerate(hits):
+            first.setdefault(hit.id, rank)
+        distinct = [(rank, hits[rank]) for rank in first.values()]
+        for number, anchor in enumerate(rich.anchors):
+            found = found_at(anchor, hits, first)
+            if found is not None:
+                add("anchor_rank", record, number, found)
+        if rich.anchors:
+            wanted = set(rich.ids)
+            anchors = [a for a, each in zip(rich.anchors, rich.counted, strict=True) if each]
+            for rank, hit in distinct:
+                if hit.id in wanted or any(is_relevant(hit, anchor) for anchor in anchors):
+                    add("relevant_rank", record, rank, 1)
+        for number, doc in enumerate(rich.docs):
+            found = next((i for i, hit in enumerate(hits) if doc in hit.stated), None)
+            if found is not None:
+                add("doc_rank", record, number, found)
+        if rich.section is not None:
+            found = next((i for i, hit in enumerate(hits) if in_section(hit, rich)), None)
+            if found is not None:
+                add("section_rank", record, 0, found)
+        if rich.negatives or rich.decoy is not None:
+            for rank, hit in distinct:
+                if hit.id in rich.negatives or (
+                    rich.decoy is not None
+                    and hit.section is not None
+                    and lies_in(hit.section, rich.decoy)
+                ):
+                    add("negative_rank", record, rank, 1)
+
+    def _spans(self, record: int, rich: Rich, hits: Sequence[Place]) -> None:
+        """What each hit adds to the union of retrieved text, and to what of the gold it covers."""
+        if not rich.places:
+            return
+        unit = rich.places[0].spans[0].unit
+        gold: dict[str, Merged] = {}
+        for anchor in rich.places:
+            old = gold.get(anchor.doc, [])
+            gold[anchor.doc] = merged([*old, *of_unit(anchor.spans, unit)])
+        union: dict[str, Merged] = {}
+        for rank, hit in enumerate(hits):
+            if not hit.spans or not hit.docs:
+                continue
+            refuse_mixed(hit, unit)
+            doc = next((each for each in hit.docs if each in gold), hit.docs[0])
+            old = union.get(doc, [])
+            new = merged([*old, *of_unit(hit.spans, unit)])
+            grown = size(new) - size(old)
+            if not grown:
+                continue
+            union[doc] = new
+            self.tables.add("span_union", record, rank, grown)
+            if doc in gold:
+                covered = overlap(new, gold[doc]) - overlap(old, gold[doc])
+                if covered:
+                    self.tables.add("span_covered", record, rank, covered)
+
+    def _cited(self, record: int, rich: Rich, cited: Sequence[Place]) -> int:
+        add = self.tables.add
+        facts = 0
+        wanted = set(rich.ids)
+        pieces: set[int | str] = set()
+        hitting = 0
+        for each in cited:
+            found: set[int | str] = {each.id} if each.id in wanted else set()
+            for number, anchor in enumerate(rich.anchors):
+                if rich.counted[number] and is_relevant(each, anchor):
+                    found.add(number)
+            hitting += bool(found)
+            pieces |= found
+        if rich.anchors:
+            add("cited_relevant", record, 0, hitting)
+            add("cited_pieces", record, 0, len(pieces))
+            facts |= Fact.CITES_DECIDED | (Fact.CITED_RELEVANT if hitting else 0)
+        if rich.section is not None:
+            away = []
+            for each in cited:
+                if each.section is None:
+                    continue
+                away.append(distance(each.section, rich.section))
+                if in_section(each, rich):
+                    facts |= Fact.CITES_SECTION
+            if away:
+                add("distance", record, 0, sum(away) / len(away))
+        if any(self._accurate(each, anchor) for each in cited for anchor in rich.places):
+            facts |= Fact.ACCURATE
+        return int(facts)
+
+    def _accurate(self, cited: Place, anchor: Anchor) -> bool:
+        if not cited.own or not cited.in_doc(anchor.doc):
+            return False
+        section = anchor.section or (section_of(anchor.id) if anchor.id else None)
+        if (
+            section is not None
+            and cited.section is not None
+            and section_path(cited.section) != section_path(section)
+        ):
+            return False
+        refuse_mixed(cited, anchor.spans[0].unit)
+        window = self.options.citation_window
+        return any(
+            one.unit == gold.unit and self.agrees(one, gold, window)
+            for one in cited.own
+            for gold in anchor.spans
+        )
+
+    def _strings(self, rich: Rich, answer: Answer) -> int:
+        if not rich.must_contain and not rich.forbidden:
+            return 0
+        text = fold(answer.said or "", self.options)
+        right = all(each in text for each in rich.must_contain) and not any(
+            each in text for each in rich.forbidden
+        )
+        return int(Fact.STRINGS_OK) if right else 0
+
+
+_PLAIN = Rich()
+
+
+def _distance_of_citation(answer: Answer, hits: Sequence[Hit]) -> float | None:
+    """The ΔS of the first citation that has one: its own, or that of the hit of the same id."""
+    by_id = {hit.id: hit.delta_s for hit in reversed(hits)}
+    listed = answer.cited or tuple(Citation(each) for each in answer.citations or ())
+    for each in listed:
+        found = each.delta_s if each.delta_s is not None else by_id.get(each.id)
+        if found is not None:
+            return found
+    return None
+
+
+def _context(cited: Sequence[Place], hits: Sequence[Place], answer: Answer) -> int:
+    """Whether every citation is among the hits, where some citations name only a place."""
+    ids = {hit.id for hit in hits}
+    named = {each.id for each in answer.cited if each.placed}
+    for each in cited:
+        if each.id in ids:
+            continue
+        if each.id not in named or not any(shares(each, hit) for hit in hits):
+            return int(Fact.CONTEXT_DECIDED)
+    return int(Fact.CONTEXT_DECIDED | Fact.IN_CONTEXT)

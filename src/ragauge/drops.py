@@ -1,0 +1,102 @@
+"""Drops: how much worse a run is than a baseline, question by question."""
+
+from __future__ import annotations
+
+import numpy as np
+from msgspec import Struct
+
+from ragauge import registry
+from ragauge.model.aggregate import PerQuestion, Scores
+from ragauge.model.columns import Floats, Ints
+from ragauge.model.metric import SHARES, Better
+from ragauge.stats import exact
+from ragauge.stats.intervals import quantile
+from ragauge.stats.paired import paired_bootstrap, permutation
+
+
+class Drop(Struct, frozen=True, kw_only=True):
+    """The change to the worse over the questions that both runs have; None where it is undefined.
+
+    `reason` says why it is undefined, or what the two values are; `code` is of an undefined one.
+    """
+
+    value: float | None
+    n: int
+    interval: tuple[float, float] | None
+    reason: str
+    code: str | None = None
+
+
+def drop_of(metric: str, better: Better, scores: Scores, baseline: Scores | None) -> Drop:
+    """Compare one metric of a run with the same metric of a baseline, pairwise."""
+    if baseline is None:
+        return _undefined("no-baseline", "there is no baseline: give --baseline SCORES")
+    trouble = _incomparable(metric, scores, baseline)
+    if trouble is not None:
+        return _undefined("incomparable", trouble)
+    assert scores.per_question is not None and baseline.per_question is not None
+    mine, theirs = _common(scores.per_question, baseline.per_question)
+    now, before = scores.per_question.of(metric)[mine], baseline.per_question.of(metric)[theirs]
+    both = ~np.isnan(now) & ~np.isnan(before)
+    now, before = now[both], before[both]
+    n = len(now)
+    if n == 0:
+        return _undefined("incomparable", f"no question has {metric} in both runs")
+    share = SHARES.get(registry.metrics()[metric.partition("@")[0]].aggregate)
+    new, old = _value(now, share), _value(before, share)
+    sign = 1.0 if better == "lower" else -1.0
+    told = f"{old:.4f} in the baseline, {new:.4f} now, on {n} common questions"
+    interval = None
+    if share is None:
+        ones = np.ones((n, 1))
+        (found,) = paired_bootstrap(before[:, None], ones, now[:, None], ones)
+        (p,) = permutation((now - before)[:, None])
+        if found is not None:
+            interval = (found[0], found[1]) if sign > 0 else (-found[1] + 0.0, -found[0] + 0.0)
+        if p is not None:
+            told += f", p = {p:.4f}"
+    left = (len(scores.per_question.qids) - n) + (len(baseline.per_question.qids) - n)
+    if left:
+        told += f"; {left} values have no partner"
+    return Drop(value=sign * (new - old) + 0.0, n=n, interval=interval, reason=told)
+
+
+def _value(values: Floats, share: float | None) -> float:
+    found = exact.mean(values) if share is None else quantile(values, share)
+    assert found is not None
+    return found
+
+
+def _undefined(code: str, reason: str) -> Drop:
+    return Drop(value=None, n=0, interval=None, reason=reason, code=code)
+
+
+def _incomparable(metric: str, scores: Scores, baseline: Scores) -> str | None:
+    """Why a metric of two runs cannot be compared; None if it can."""
+    for run, name in ((scores, "these scores"), (baseline, "the baseline")):
+        if run.per_question is None:
+            return f"{name} hold no values of questions: save them with --full"
+        if metric not in run.per_question.metrics:
+            return f"{metric} is not in {name}, or is not made of values of questions"
+    versions = scores.metrics[metric].version, baseline.metrics[metric].version
+    if versions[0] != versions[1]:
+        return f"{metric} is version {versions[0]} here and {versions[1]} in the baseline"
+    if metric.startswith("semantic.") and scores.embedders != baseline.embedders:
+        return "ΔS of different embedders is never compared"
+    if scores.options != baseline.options:
+        return "the two runs were scored with different options"
+    return None
+
+
+def _common(one: PerQuestion, other: PerQuestion) -> tuple[Ints, Ints]:
+    """The places of the questions that both have, ordered by what they are."""
+    theirs = {key: place for place, key in enumerate(zip(other.qids, other.turns, strict=True))}
+    shared = sorted(
+        (qid, -1 if turn is None else turn, place, theirs[qid, turn])
+        for place, (qid, turn) in enumerate(zip(one.qids, one.turns, strict=True))
+        if (qid, turn) in theirs
+    )
+    return (
+        np.array([each[2] for each in shared], np.int64),
+        np.array([each[3] for each in shared], np.int64),
+    )

@@ -1,0 +1,143 @@
+"""What a run is fed with: files of any kind, sets from memory, and the engine that reads them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+
+from ragauge import trecgold
+from ragauge.beir import is_beir, qrels_file, queries
+from ragauge.choosing import Choice
+from ragauge.goldtable import GoldTable, gold_table
+from ragauge.loading import Loaded, load_gold_rows, load_trace_rows
+from ragauge.model.gold import GoldItem, GoldSet
+from ragauge.model.options import Options
+from ragauge.model.trace import Trace, TraceSet
+from ragauge.opening import opened
+from ragauge.pieces import Chunk
+from ragauge.reading import Reader
+from ragauge.rows import Job, Partial
+from ragauge.scoring import Run
+from ragauge.source import RANGE_BYTES, Range, Source, plan
+from ragauge.trec import Qrels, read_qrels
+from ragauge.trecmatch import match
+
+PathLike = str | os.PathLike[str]
+Gold = PathLike | GoldSet | Iterable[GoldItem]
+Traces = PathLike | TraceSet | Iterable[Trace]
+Engine = Callable[[Job, Sequence[Range]], Iterator[Partial]]
+POOL_FROM_BYTES = 16 * 1024 * 1024
+MOST_WORKERS = 8
+
+
+def open_source(stack: ExitStack, given: object) -> Source | None:
+    """The source behind a path; None for what is in memory. A BEIR folder is its judgements."""
+    if not isinstance(given, str | os.PathLike):
+        return None
+    if os.path.isdir(given) and is_beir(given):
+        return stack.enter_context(opened(qrels_file(given)))
+    return stack.enter_context(opened(given))
+
+
+def name_of(given: object, source: Source | None, fallback: str) -> str:
+    """How an input is called in reports."""
+    if source is not None:
+        return source.name
+    return given.name if isinstance(given, GoldSet | TraceSet) else fallback
+
+
+def read_gold(given: object, source: Source | None, choice: Choice) -> Loaded:
+    """The gold items of any input."""
+    if source is None:
+        items = given.items if isinstance(given, GoldSet) else list(given)  # type: ignore[call-overload]
+        return Loaded(list(items), [], 0)
+    if source.layout == "qrels":
+        folder = isinstance(given, str | os.PathLike) and os.path.isdir(given)
+        return trecgold.gold_items(source, queries(given) if folder else {})  # type: ignore[arg-type]
+    return load_gold_rows(source, Reader(choice.dialect, own=choice.own))
+
+
+def read_traces(source: Source, choice: Choice) -> Loaded:
+    """The traces of a file, in memory."""
+    if source.layout == "run":
+        return trecgold.traces(source)
+    return load_trace_rows(source, Reader(choice.dialect, own=choice.own))
+
+
+class GoldInput:
+    """The gold of a run, as a table. Judgements for a TREC run never become items."""
+
+    def __init__(
+        self, given: object, source: Source | None, trace: Source | None, choice: Choice
+    ) -> None:
+        self.source = source
+        self.qrels: Qrels | None = None
+        self.choice = choice
+        both = source is not None and trace is not None
+        if both and source.layout == "qrels" and trace.layout == "run":  # type: ignore[union-attr]
+            assert source is not None
+            self.qrels = read_qrels(source)
+            problems = trecgold.problems_of(self.qrels.problems, source.name)
+            self.loaded = Loaded([], problems, self.qrels.problem_count)
+        else:
+            self.loaded = read_gold(given, source, choice)
+
+    def table(self, options: Options, name: str, chunks: dict[str, Chunk]) -> GoldTable:
+        """The table under some options."""
+        if self.qrels is not None:
+            return trecgold.table_of(self.qrels, options)
+        return gold_table(self.loaded.items, self.choice.profile, options, name=name, chunks=chunks)
+
+
+class TraceInput:
+    """The traces of a run. A pool of workers starts at once, so that it warms up meanwhile."""
+
+    def __init__(
+        self, stack: ExitStack, given: object, source: Source | None, choice: Choice,
+        workers: int | None,
+    ) -> None:  # fmt: skip
+        self.given = given
+        self.source = source
+        self.choice = choice
+        ranged = source is not None and source.layout != "run"
+        self.engine = _engine(stack, source, workers) if ranged and source is not None else None
+
+    def feed(self, run: Run, gold: GoldInput) -> None:
+        """Feed the traces to a run."""
+        source, given = self.source, self.given
+        if source is None:
+            items = given.traces if isinstance(given, TraceSet) else tuple(given)  # type: ignore[arg-type]
+            run.add_traces(items)
+        elif gold.qrels is not None:
+            matched = match(gold.qrels, source)
+            options = run.plan.options
+            records = trecgold.records_of_run(gold.qrels, matched, options)
+            run.add_matched(matched, records, source, duplicates=gold.qrels.duplicates)
+        elif self.engine is None:
+            loaded = read_traces(source, self.choice)
+            run.add_traces(loaded.items)
+            run.note_problems(loaded, source)
+        else:
+            ranges = plan(source)
+            run.note_source(source, ranges)
+            run.add_partials(self.engine(run.job(source), ranges))
+
+
+def _engine(stack: ExitStack, source: Source, workers: int | None) -> Engine:
+    if _worker_count(workers, source.size) <= 1:
+        from ragauge.engines import local
+
+        return local.run
+    from ragauge.engines.pool import Pool
+
+    return stack.enter_context(Pool(_worker_count(workers, source.size))).run
+
+
+def _worker_count(workers: int | None, size: int) -> int:
+    if workers is None:
+        if size < POOL_FROM_BYTES:
+            return 1
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        workers = min(cores or 1, MOST_WORKERS)
+    return max(1, min(workers, -(-size // RANGE_BYTES)))

@@ -1,0 +1,169 @@
+"""Stability: does a question get the same treatment under other words and seeds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ragauge.model.columns import Bools, Floats
+from ragauge.model.facts import LAMBDA_STATES
+from ragauge.model.metric import Example, Metric
+from ragauge.model.populations import (
+    SLOTS_ANSWERED,
+    SLOTS_CITING,
+    SLOTS_RANKED,
+    SLOTS_SPOKEN,
+    WITH_LAMBDA,
+    WITH_RECORDED_LAMBDA,
+)
+from ragauge.model.questions import Questions
+
+_GOLD = {"qid": "A1", "question": "What is SCU?", "relevant": ["p1#2"]}
+_SLOTS = [
+    {"qid": "A1", "seed": 1, "topk": ["p1#2", "p3#1"],
+     "answer_json": {"claim": "A unlock.", "citations": ["p1#2"]}},
+    {"qid": "A1", "seed": 2, "topk": ["p3#1", "p1#2"],
+     "answer_json": {"claim": "An unlock.", "citations": ["p1#2", "p3#1"]}},
+]  # fmt: skip
+_MEANINGS = {
+    "→": ("convergent", "every slot is answered and hits (to be refused: every slot refuses)"),
+    "←": ("divergent", "no slot hits, and every slot refuses or cites nothing"),
+    "<>": ("recursive", "some slots hit and some do not (to be refused: some refuse)"),
+    "×": ("chaotic", "no slot hits otherwise (to be refused: none refuses)"),
+}
+_RECIPE = (
+    "λ is computed from ids, over the slots (paraphrase × seed) of a question. A hit is a cited "
+    "piece of evidence; where no trace of the run has an answer, evidence among the first five hits"
+)
+
+
+def _is(state: str, questions: Questions) -> Bools:
+    held: Bools = questions.state == LAMBDA_STATES.index(state)
+    return held
+
+
+def _consistency(questions: Questions) -> Floats:
+    refused, spoken = questions.refused, questions.spoken
+    share: Floats = np.maximum(refused, spoken - refused) / np.maximum(1, spoken)
+    return share
+
+
+def _state_metric(state: str) -> Metric:
+    word, meaning = _MEANINGS[state]
+    return Metric(
+        id=f"stability.lambda_{state}",
+        title=f"Questions whose λ is {state} ({word})",
+        formula=f"1 if λ is {state}: {meaning}, else 0",
+        over=WITH_LAMBDA,
+        better="higher" if state == "→" else "lower",
+        source="own, after the WFGY λ pages",
+        of_question=lambda q: _is(state, q),
+        example=Example(
+            gold=_GOLD, trace=_SLOTS, value=1.0 if state == "→" else 0.0,
+            arithmetic="both slots are answered and cite p1#2: λ is →.",
+        ),
+    )  # fmt: skip
+
+
+METRICS = (
+    Metric(
+        id="stability.convergent",
+        title="Questions that every slot answers with a hit",
+        formula="1 if λ of the question is →, else 0",
+        over=WITH_LAMBDA,
+        better="higher",
+        source="WFGY chunking eval page (λ convergent)",
+        of_question=lambda q: _is("→", q),
+        elsewhere=f"{_RECIPE}. The sources record λ as a label of unknown origin: that is kept "
+        "beside it, see stability.lambda_disagreement.",
+        example=Example(
+            gold=_GOLD, trace=_SLOTS, value=1.0,
+            arithmetic="both slots are answered and cite p1#2: λ is →, 1.",
+        ),
+    ),
+    *(_state_metric(state) for state in LAMBDA_STATES),
+    Metric(
+        id="stability.flip_rate",
+        title="Questions that are not convergent",
+        formula="1 if λ of the question is not →, else 0",
+        over=WITH_LAMBDA,
+        better="lower",
+        source="WFGY live monitoring page (flip rate)",
+        of_question=lambda q: ~_is("→", q),
+        example=Example(
+            gold=_GOLD, trace=_SLOTS, value=0.0, arithmetic="λ is →: 0."
+        ),
+    ),
+    Metric(
+        id="stability.lambda_disagreement",
+        title="Questions whose recorded λ is not the computed one",
+        formula="1 if the recorded state (<> where slots record different ones) differs from the "
+        "computed λ, else 0",
+        over=WITH_RECORDED_LAMBDA,
+        better="lower",
+        source="own",
+        of_question=lambda q: q.recorded != q.state,
+        example=Example(
+            gold=_GOLD, trace=[{**row, "λ_state": "<>"} for row in _SLOTS], value=1.0,
+            arithmetic="recorded <>, computed →: 1.",
+        ),
+    ),
+    Metric(
+        id="stability.citation_jaccard",
+        binary=False,
+        title="What all slots cite, over what any slot cites",
+        formula="what the citations of all slots share / what any of them has; null if none cites",
+        over=SLOTS_CITING,
+        better="higher",
+        source="WFGY semantic stability page (CSS)",
+        of_question=lambda q: q.citation_jaccard,
+        elsewhere="The page counts 1 where nobody cites; here that is undefined.",
+        example=Example(
+            gold=_GOLD, trace=_SLOTS, value=0.5,
+            arithmetic="{p1#2} in both, {p1#2, p3#1} in either: 1 / 2.",
+        ),
+    ),
+    Metric(
+        id="stability.refusal_consistency",
+        binary=False,
+        title="Slots that agree on refusing or not",
+        formula="the larger share of refusals or answers among the slots that have either",
+        over=SLOTS_SPOKEN,
+        better="higher",
+        source="WFGY semantic stability page (RCR)",
+        of_question=_consistency,
+        elsewhere="It speaks of agreement, not of being right: all slots may be wrong together.",
+        example=Example(
+            gold=_GOLD, trace=_SLOTS, value=1.0, arithmetic="no slot refuses: 2 / 2."
+        ),
+    ),
+    Metric(
+        id="stability.claim_distance",
+        binary=False,
+        title="How much the wording of the answers differs",
+        formula="the median over pairs of answered slots of Levenshtein distance / longer length",
+        over=SLOTS_ANSWERED,
+        better="lower",
+        source="WFGY semantic stability page (NED50)",
+        of_question=lambda q: q.claim_distance,
+        example=Example(
+            gold=_GOLD, trace=_SLOTS, value=0.1,
+            arithmetic="`A unlock.` and `An unlock.` differ by one of 10 characters: 1 / 10.",
+        ),
+    ),
+    Metric(
+        id="stability.rank_tau",
+        binary=False,
+        range=(-1.0, 1.0),
+        title="How alike the order of the hits is",
+        formula="the mean over pairs of slots of Kendall's tau-b on the ids that both have among "
+        "their first ten; pairs with fewer than two are left out",
+        over=SLOTS_RANKED,
+        better="higher",
+        source="WFGY live monitoring page (Kendall tau)",
+        of_question=lambda q: q.rank_tau,
+        example=Example(
+            gold=_GOLD, trace=_SLOTS, value=-1.0,
+            arithmetic="p1#2 and p3#1 stand in opposite order: -1.",
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,29 @@
+"""Options: readings of the specification that a user may choose; every report records them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+CitationMode = Literal["within", "endpoints", "overlap"]
+CITATION_MODES: tuple[CitationMode, ...] = ("within", "endpoints", "overlap")
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """What may be read in more than one way.
+
+    citation_mode    when a cited span agrees with a gold span: `within`, it lies inside the gold
+                     span widened by the window and overlaps it; `endpoints`, both ends are no
+                     further apart than the window; `overlap`, it overlaps the widened span
+    citation_window  that many bytes on each side
+    ignore_case      whether `must_contain` and `forbidden` ignore case
+    relevance_level  the lowest grade that counts as relevant
+    min_n            below that many questions a slice shows its n and no value
+    """
+
+    citation_mode: CitationMode = "within"
+    citation_window: int = 30
+    ignore_case: bool = False
+    relevance_level: float = 1
+    min_n: int = 5

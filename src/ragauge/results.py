@@ -1,0 +1,147 @@
+"""Results: the totals of a run as what is reported of metrics, questions and rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ragauge.aggregate import Totals, why_empty
+from ragauge.goldtable import GoldTable
+from ragauge.model.aggregate import MetricResult, PerQuestion, QuestionResult, RowResult
+from ragauge.model.facts import LAMBDA_STATES
+from ragauge.model.labels import LABELS
+from ragauge.model.metric import Selected, Tally
+from ragauge.model.questions import Questions
+from ragauge.summary import Measured
+
+
+def metric_results(
+    selected: Sequence[Selected],
+    measured: Measured,
+    table: GoldTable,
+    *,
+    excluded: Sequence[dict[str, int]],
+    records: Sequence[int],
+    tally: Tally,
+    defaults: Mapping[str, float],
+    intervals: bool,
+) -> dict[str, MetricResult]:
+    """One result a metric, in the order that they were asked for."""
+    # Resamples are tied to an order of the questions: by what they are, not by the file.
+    ordered = measured.only(table.identity)
+    ranges = ordered.intervals() if intervals else [None] * len(ordered.selected)
+    results: dict[str, MetricResult] = {}
+    for i, each in enumerate(measured.selected):
+        n = int(np.count_nonzero(measured.inside[i]))
+        value = ordered.value(i)
+        results[each.id] = MetricResult(
+            value=value,
+            n=n,
+            records=records[i],
+            excluded=excluded[i],
+            interval=ranges[i] if value is not None else None,
+            version=each.metric.version,
+            better=each.metric.better,
+            reason=None if value is not None else _reason(n, excluded[i]),
+            default=defaults.get(each.metric.id),
+        )
+    for each in selected:
+        if each.metric.share is not None:
+            top, bottom = each.metric.share(tally)
+            results[each.id] = MetricResult(
+                value=top / bottom if bottom else None, n=bottom, records=bottom, excluded={},
+                interval=None, version=each.metric.version, better=each.metric.better,
+                reason=None if bottom else "no-traces", default=defaults.get(each.metric.id),
+            )  # fmt: skip
+    return {each.id: results[each.id] for each in selected}
+
+
+def _reason(n: int, excluded: dict[str, int]) -> str:
+    return "zero-denominator" if n else why_empty(excluded)
+
+
+def per_question(measured: Measured, table: GoldTable) -> PerQuestion:
+    """The value of each metric for each question; a ratio of sums has none."""
+    places = [i for i, each in enumerate(measured.selected) if each.metric.aggregate != "ratio"]
+    inside = measured.inside[places] & (measured.bottoms[places] > 0)
+    values = np.full(inside.shape, np.nan)
+    np.divide(measured.tops[places], measured.bottoms[places], out=values, where=inside)
+    return PerQuestion(
+        metrics=tuple(measured.selected[i].id for i in places),
+        qids=table.qids,
+        turns=table.turns,
+        values=values,
+    )
+
+
+def question_results(
+    totals: Totals, table: GoldTable, *, gold: str, trace: str, first: Mapping[int, int]
+) -> tuple[QuestionResult, ...]:
+    """The worst label of each question, and where to look; `first` has each range's first line."""
+    worst = totals.worst_labels()
+    counted = _label_counts(totals, worst)
+    return tuple(
+        QuestionResult(
+            qid=qid,
+            label=label,
+            gold=at(gold, line),
+            trace=None
+            if label == "MISSING"
+            else f"{trace}:{first.get(position >> 32, 0) + (position & 0xFFFFFFFF)}",
+            labels=labels,
+            turn=turn,
+        )
+        for qid, turn, line, labels, (label, position) in zip(
+            table.qids, table.turns, table.lines, counted, worst, strict=True
+        )
+    )
+
+
+def _label_counts(totals: Totals, worst: Sequence[tuple[str, int]]) -> list[dict[str, int]]:
+    """How often each question has each label; equal counts of one record are written down once."""
+    alone = {label: {label: 1} for label in LABELS}
+    single = totals.labels.sum(axis=0) <= 1
+    found = [alone[label] for label, _ in worst]
+    for question in np.flatnonzero(~single).tolist():
+        counts = totals.labels[:, question].tolist()
+        found[question] = {LABELS[i]: n for i, n in enumerate(counts) if n}
+    return found
+
+
+def row_results(totals: Totals, table: GoldTable) -> tuple[RowResult, ...]:
+    """The scored rows in file order, for profiles that score every row."""
+    if not totals.keep_rows or not totals.rows:
+        return ()
+    position = np.concatenate([each[0] for each in totals.rows])
+    # Records came last to first; rows of a JSON array may share a line.
+    order = (len(position) - 1 - np.argsort(position[::-1], kind="stable")).tolist()
+    batches = [batch for _, batch, _ in totals.rows]
+    question = np.concatenate([batch.question for batch in batches]).tolist()
+    answered = np.concatenate([batch.answered for batch in batches]).tolist()
+    hit = np.concatenate([batch.hit for batch in batches]).tolist()
+    refused = np.concatenate([batch.refused for batch in batches]).tolist()
+    labels = np.concatenate([labels for _, _, labels in totals.rows]).tolist()
+    return tuple(
+        RowResult(
+            qid=table.qids[question[i]], answered=answered[i], hit=hit[i], refused=refused[i],
+            label=LABELS[labels[i]],
+        )
+        for i in order
+    )  # fmt: skip
+
+
+def state_counts(questions: Questions) -> dict[str, dict[str, int]]:
+    """How many questions have which λ, as computed and as recorded."""
+    found = {}
+    for name, codes in (("computed", questions.state), ("recorded", questions.recorded)):
+        counts = Counter(codes[codes >= 0].tolist())
+        if counts:
+            found[name] = {state: counts[i] for i, state in enumerate(LAMBDA_STATES)}
+    return found
+
+
+def at(name: str, line: int | None) -> str:
+    """A place in a file."""
+    return name if line is None else f"{name}:{line}"

@@ -1,0 +1,262 @@
+"""Settling: what the rows of a run decide together, once all of them are in.
+
+A citation may be of a hit of an earlier turn, or of some other trace's hit; slots of one question
+are compared with each other. Records that wait for such an answer are set aside meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from ragauge.aggregate import COMPARED
+from ragauge.comparing import Slot, compare, most_slots, slot_order
+from ragauge.goldtable import GoldTable
+from ragauge.join import Ledger, Records
+from ragauge.looking import Key, Looker
+from ragauge.model.columns import Bools, Column, Floats, Ints
+from ragauge.model.facts import Fact
+from ragauge.model.metric import Selected
+from ragauge.model.trace import Citation, SlotKey, Trace
+from ragauge.placing import Place, shares
+
+Kept = tuple[Ints, Ints, Ints, Column]
+"""Question, slot, position and facts of records."""
+
+
+class Settler:
+    """Remembers where the scored records stand, and sets aside those that others must settle."""
+
+    def __init__(
+        self, table: GoldTable, ledger: Ledger, selected: Sequence[Selected], *, by_slot: bool
+    ) -> None:
+        names = {each.metric.id for each in selected}
+        self.table = table
+        self.ledger = ledger
+        self.by_slot = by_slot
+        self.resolves = "citation.resolved" in names and not table.chunks
+        self.compares = by_slot and not names.isdisjoint(f"stability.{name}" for name in COMPARED)
+        self.kept: list[Kept] = []
+        self.aside: list[Records] = []
+
+    def settled(self, records: Records) -> Records:
+        """Set aside what others must settle, and return the rest."""
+        facts = records.facts
+        if self.by_slot:
+            self.kept.append((records.question, records.slot, records.position, facts))
+        if not self.table.chunks:
+            known = (facts & int(Fact.IN_CONTEXT)) != 0
+            facts = np.where(known, facts | int(Fact.RESOLVED), facts).astype(np.int32)
+            records = msgspec.structs.replace(records, facts=facts)
+        closed = Fact.IN_CONTEXT | Fact.ERRORED | Fact.ODD_CITATIONS
+        waiting = ((facts & int(Fact.CITED)) != 0) & ((facts & int(closed)) == 0)
+        if not self.resolves:
+            waiting &= self._turned()[records.slot] if self.by_slot else False
+        if not waiting.any():
+            return records
+        gold = self.table.columns
+        self.aside.append(records.take(waiting, gold))
+        return records.take(~waiting, gold)
+
+    def _turned(self) -> Bools:
+        """Which slots have a turn, by their code."""
+        return np.array([key[2] is not None for key in self.ledger.codes] or [False], np.bool_)
+
+    def settle(self, looker: Looker | None) -> Iterator[Records]:
+        """Look again at the records that were set aside, and hand them over with their facts."""
+        if not self.aside or looker is None:
+            return
+        slots = list(self.ledger.codes) or [(None, None, None)]
+        keys = [
+            (question, slots[slot])
+            for records in self.aside
+            for question, slot in zip(records.question.tolist(), records.slot.tolist(), strict=True)
+        ]
+        cited: dict[Key, tuple[list[Place], list[Place]]] = {}
+
+        def note(key: Key, trace: Trace) -> None:
+            cited[key] = _cited_places(trace), _hit_places(trace)
+
+        positions = np.concatenate([records.position for records in self.aside])
+        looker.visit(_wanted(positions.tolist(), keys), note)
+        earlier = self._earlier_hits(looker, keys, slots)
+        lost = {
+            key: _not_among(citations, [*hits, *earlier.get(key, [])])
+            for key, (citations, hits) in cited.items()
+        }
+        somewhere: set[str] = set()
+        if self.resolves:
+            somewhere = looker.retrieved(frozenset[str]().union(*lost.values()))
+        place = 0
+        for records in self.aside:
+            facts = records.facts.copy()
+            for i in range(len(facts)):
+                left = lost.get(keys[place])
+                if left is not None and not left:
+                    facts[i] |= int(Fact.IN_CONTEXT)
+                if left is not None and left <= somewhere and not self.table.chunks:
+                    facts[i] |= int(Fact.RESOLVED)
+                place += 1
+            yield msgspec.structs.replace(records, facts=facts)
+        self.aside = []
+
+    def _earlier_hits(
+        self, looker: Looker, keys: Sequence[Key], slots: Sequence[SlotKey]
+    ) -> dict[Key, list[Place]]:
+        """What earlier turns of the same conversation retrieved, for slots with a turn."""
+        turned = {key for key in keys if key[1][2] is not None}
+        if not turned:
+            return {}
+        talks = {_talk(self._conversation(question), slot) for question, slot in turned}
+        question, slot, position, facts = (
+            np.concatenate(part) for part in zip(*self.kept, strict=True)
+        )
+        fine = (facts & int(Fact.ERRORED)) == 0
+        places: list[int] = []
+        found: list[Key] = []
+        for code, number, where in zip(
+            question[fine].tolist(), slot[fine].tolist(), position[fine].tolist(), strict=True
+        ):
+            key = slots[number]
+            if key[2] is not None and _talk(self._conversation(code), key) in talks:
+                places.append(where)
+                found.append((code, key))
+        said: dict[tuple[int, object, object], list[tuple[int, list[Place]]]] = {}
+
+        def note(key: Key, trace: Trace) -> None:
+            turn = key[1][2]
+            assert turn is not None
+            talk = _talk(self._conversation(key[0]), key[1])
+            said.setdefault(talk, []).append((turn, _hit_places(trace)))
+
+        looker.visit(_wanted(places, found), note)
+        hits: dict[Key, list[Place]] = {}
+        for key in turned:
+            turn = key[1][2]
+            assert turn is not None
+            before = said.get(_talk(self._conversation(key[0]), key[1]), [])
+            hits[key] = [place for each, places in before if each < turn for place in places]
+        return hits
+
+    def _all_kept(self) -> Kept:
+        parts = [np.concatenate(part) for part in zip(*self.kept, strict=True)]
+        return parts[0], parts[1], parts[2], parts[3]
+
+    def _conversation(self, question: int) -> int:
+        cluster = self.table.cluster
+        return question if cluster is None else int(cluster[question])
+
+    def compare(
+        self, looker: Looker | None, *, absent_counts: bool
+    ) -> tuple[dict[str, Floats], str | None]:
+        """What comparing the slots of each question gives, and a note where not all were."""
+        if not self.compares or not self.kept or looker is None:
+            return {}, None
+        question, slot, position, facts = (
+            np.concatenate(part) for part in zip(*self.kept, strict=True)
+        )
+        if not absent_counts:
+            fine = (facts & int(Fact.ERRORED)) == 0
+            question, slot, position, facts = (
+                question[fine],
+                slot[fine],
+                position[fine],
+                facts[fine],
+            )
+        slots = list(self.ledger.codes)
+        ranked = sorted(range(len(slots)), key=lambda code: slot_order(slots[code]))
+        rank = np.empty(len(slots), np.int64)
+        rank[ranked] = np.arange(len(slots))
+        order = np.lexsort((rank[slot], question))
+        question, slot, position, facts = (
+            question[order], slot[order], position[order], facts[order]
+        )  # fmt: skip
+        size = len(self.table.qids)
+        counts = np.bincount(question, minlength=size)
+        first = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)[:-1]])
+        most = most_slots(counts)
+        chosen = (counts[question] > 1) & (np.arange(len(question)) - first[question] < most)
+        keys = [
+            (code, slots[number])
+            for code, number in zip(question[chosen].tolist(), slot[chosen].tolist(), strict=True)
+        ]
+        spoken = Fact.ANSWER | Fact.REFUSED | Fact.ERRORED
+        answered = ((facts[chosen] & int(spoken)) == int(Fact.ANSWER)).tolist()
+        errored = ((facts[chosen] & int(Fact.ERRORED)) != 0).tolist()
+        texts: dict[str, str] = {}
+        found: dict[Key, Slot] = {}
+        of = dict(zip(keys, zip(answered, errored, strict=True), strict=True))
+
+        def note(key: Key, trace: Trace) -> None:
+            found[key] = _slot(trace, *of[key], texts)
+
+        looker.visit(_wanted(position[chosen].tolist(), keys), note)
+        groups: dict[int, list[Slot]] = {}
+        for key in keys:
+            if key in found:
+                groups.setdefault(key[0], []).append(found[key])
+        widest = int(counts.max(initial=0))
+        note_text = None
+        if widest > max(most, 1):
+            note_text = (
+                f"stability of citations, claims and order is taken from the first {most} of up to "
+                f"{widest} slots of a question"
+            )
+        return compare(size, groups), note_text
+
+
+def _slot(trace: Trace, answered: bool, errored: bool, texts: dict[str, str]) -> Slot:
+    """What is compared of a trace; equal texts are held once."""
+    if errored:
+        return Slot(frozenset(), None, ())
+    answer = trace.answer
+    claim = (answer.said or "") if answered and answer is not None else None
+    cited = (answer.citations or ()) if answer is not None else ()
+    return Slot(
+        frozenset(texts.setdefault(each, each) for each in cited),
+        claim if claim is None else texts.setdefault(claim, claim),
+        tuple(texts.setdefault(hit.id, hit.id) for hit in trace.hits[:10]),
+    )
+
+
+def _hit_places(trace: Trace) -> list[Place]:
+    return [
+        Place(hit.id, tuple(each for each in (hit.doc, hit.path) if each), None, hit.spans)
+        for hit in trace.hits
+    ]
+
+
+def _cited_places(trace: Trace) -> list[Place]:
+    """What is cited; a citation that is only a place keeps its spans, one with an id needs none."""
+    answer = trace.answer
+    if answer is None:
+        return []
+    listed = answer.cited or tuple(Citation(each) for each in answer.citations or ())
+    return [
+        Place(each.id, (each.doc,) if each.doc else (), None, each.spans if each.placed else ())
+        for each in listed
+    ]
+
+
+def _not_among(cited: Sequence[Place], hits: Sequence[Place]) -> frozenset[str]:
+    """The cited ids that no hit has, nor shares its place with."""
+    ids = {hit.id for hit in hits}
+    return frozenset(
+        each.id
+        for each in cited
+        if each.id not in ids and not (each.spans and any(shares(each, hit) for hit in hits))
+    )
+
+
+def _talk(conversation: int, slot: SlotKey) -> tuple[int, object, object]:
+    return conversation, slot[0], slot[1]
+
+
+def _wanted(positions: Iterable[int], keys: Iterable[Key]) -> dict[int, dict[int, set[Key]]]:
+    wanted: dict[int, dict[int, set[Key]]] = {}
+    for position, key in zip(positions, keys, strict=True):
+        lines = wanted.setdefault(position >> 32, {})
+        lines.setdefault(position & 0xFFFFFFFF, set()).add(key)
+    return wanted

@@ -1,0 +1,140 @@
+"""The benchmarks run, and stop where values disagree; how fast anything is, no test says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.process import environment
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+KEPT = "measured in another year, and kept"
+PAGE = f"# Old\n\n<!-- score:begin -->\n{KEPT}\n<!-- score:end -->\n"
+TINY = ("--questions", "500", "--metrics", "4", "--repeats", "1000")
+TIMEOUT = 120
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("benchmarks")]
+
+
+def python(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run an interpreter that finds the modules of the benchmarks."""
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=BENCHMARKS,
+        env=environment(PYTHONDONTWRITEBYTECODE="1"),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=TIMEOUT,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data and the page of one small run over TREC files and one over resamples."""
+    folder = tmp_path_factory.mktemp("benchmarks")
+    page = folder / "page.md"
+    page.write_text(PAGE, encoding="utf-8")
+    done = python(
+        "run.py", "--only", "trec", "--only", "resampling", "--rounds", "1", "--dir", folder,
+        "--queries", "200", "--peers", "pytrec_eval", *TINY, "--write", page,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def page(folder: Path) -> str:
+    return (folder / "page.md").read_text(encoding="utf-8")
+
+
+def block(page: str, name: str) -> str:
+    """What stands between the markers of a benchmark."""
+    found = re.search(f"<!-- {name}:begin -->\n(.*)\n<!-- {name}:end -->", page, re.DOTALL)
+    assert found, f"there is no block {name}"
+    return found[1]
+
+
+def table(text: str, first: str) -> list[list[str]]:
+    """The rows below the header whose first cell begins so."""
+    lines = text.splitlines()
+    start = next(n for n, line in enumerate(lines) if line.lstrip("| ").startswith(first))
+    rows = []
+    for line in lines[start + 2 :]:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in line.strip("|").split("|")])
+    return rows
+
+
+def test_what_was_not_measured_stays_on_the_page(page: str) -> None:
+    assert block(page, "score") == KEPT
+    order = [page.index(f"<!-- {name}:begin -->") for name in ("score", "trec", "resampling")]
+    assert order == sorted(order)
+
+
+def test_the_trec_tables_have_each_contender(page: str) -> None:
+    text = block(page, "trec")
+    rows = table(text, "queries")
+    assert [row[:3] for row in rows] == [["200", "ragauge", "1"], ["200", "pytrec_eval", "1"]]
+    figures = [float(cell) for row in rows for cell in row[3:]]
+    assert len(figures) == 2 * 6
+    assert all(figure > 0 for figure in figures)
+    assert [row[:2] for row in table(text, "target")] == [
+        ["time of pytrec_eval", "≥ 5"],
+        ["memory of pytrec_eval", "> 1"],
+    ]
+
+
+def test_every_trec_value_was_compared(page: str) -> None:
+    # 200 queries × 6 metrics × 4 cut-offs
+    assert "all 4,800 values of 200 queries with tied scores" in block(page, "trec")
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "complaint"),
+    [
+        (r"\n101,([^,\n]*),\d\.\d{4},", r"\n101,\1,0.9999,", "of query 101 is 0.9999"),
+        (r"\n101,[^\n]*", "", "199 queries in values.csv, 200"),
+        (r"retrieval\.map@10", "retrieval.map@20", "lacks [('retrieval.map', 10)]"),
+    ],
+)
+def test_a_wrong_value_stops_the_benchmark(
+    folder: Path, tmp_path: Path, was: str, becomes: str, complaint: str
+) -> None:
+    ours = (folder / "trec" / "ties" / "values.csv").read_text(encoding="utf-8")
+    wrong = tmp_path / "values.csv"
+    compare = (
+        "import sys, pathlib, trec; print(trec.compare_values(*map(pathlib.Path, sys.argv[1:])))"
+    )
+    theirs = folder / "trec" / "ties" / "pytrec_eval.json"
+    wrong.write_text(ours, encoding="utf-8")
+    assert python("-c", compare, wrong, theirs).stdout == "4800\n"
+    changed = re.sub(was, becomes, ours)
+    assert changed != ours
+    wrong.write_text(changed, encoding="utf-8")
+    done = python("-c", compare, wrong, theirs)
+    assert done.returncode == 1
+    assert complaint in done.stderr
+
+
+def test_a_peer_that_is_not_installed_is_named(tmp_path: Path) -> None:
+    hidden = "import sys, trec; trec.find_spec = lambda name: None; sys.exit(trec.main())"
+    done = python("-c", hidden, "--peers", "ranx", "--dir", tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ranx not installed here\n  hint: ")
+
+
+def test_the_resampling_tables_have_each_contender(page: str) -> None:
+    text = block(page, "resampling")
+    rows = table(text, "what")
+    assert len(rows) == 1 + 4 * 2  # imports alone; each work by ragauge and by plain numpy
+    assert rows[0][0] == "imports and data alone"
+    assert [row[1].split()[0] for row in rows[1:]] == ["ragauge", "plain"] * 4
+    assert all(float(row[3]) > 0 and float(row[4]) > 0 for row in rows[1:])
+    limits = [row[1] for row in table(text, "target")]
+    assert limits == ["< 2", "< 300", "< 2", "< 300"]  # bootstrap, then permutation
