@@ -1,4 +1,4 @@
-"""Owns the stopwatch: the wall time of a command and the peak memory of its whole process tree.
+"""Owns the stopwatch: wall and processor time of a command, and the peak memory of all of it.
 
 Run as `python benchmarks/measure.py COMMAND [ARGUMENT ...]`.
 """
@@ -8,16 +8,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-try:
-    import resource
-except ImportError:  # Windows
-    resource = None  # type: ignore[assignment]
 
 MEGABYTE = 1_000_000
 TICK = 0.010  # seconds between two looks at the process tree
@@ -33,9 +29,10 @@ class Measurement:
     returncode: int
     seconds: float
     peak_bytes: int
-    memory: str  # "pss", "rss" or "maxrss": how peak_bytes was taken
+    memory: str  # "pss", "rss", "maxrss" or "unknown": how peak_bytes was taken
     stdout: str
     stderr: str
+    cpu_seconds: float | None = None  # user and system, of it and the children it waited for
 
     @property
     def peak_mb(self) -> float:
@@ -107,35 +104,53 @@ class Sampler(threading.Thread):
             self.ended.wait(TICK)
 
 
-def measure(command: Sequence[str]) -> Measurement:
-    """Run a command to its end, undisturbed except for a look at /proc every few milliseconds."""
-    started = time.perf_counter()
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace"
-    ) as process:
-        sampler = Sampler(process.pid) if PROC.joinpath("self/statm").exists() else None
+def measure(command: Sequence[str], *, sampled: bool = True) -> Measurement:
+    """Run a command to its end.
+
+    Sampled, with a look at /proc every few milliseconds, for the memory of a process tree. That
+    costs gigabytes of pages dearly; not sampled, memory is what the kernel kept for the largest
+    process, and nothing disturbs. A child is then never smaller than this process was when it
+    started it: keep this one small.
+    """
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        started = time.perf_counter()
+        with subprocess.Popen(command, stdout=out, stderr=err) as process:
+            watched = sampled and PROC.joinpath("self/statm").exists()
+            sampler = Sampler(process.pid) if watched else None
+            if sampler:
+                sampler.start()
+            cpu_seconds, largest = _wait(process)
+            seconds = time.perf_counter() - started
         if sampler:
-            sampler.start()
-        stdout, stderr = process.communicate()
-        seconds = time.perf_counter() - started
-    if sampler:
-        sampler.ended.set()
-        sampler.join()
-    peak, memory = _peak(sampler)
-    return Measurement(process.returncode, seconds, peak, memory, stdout, stderr)
+            sampler.ended.set()
+            sampler.join()
+        said = []
+        for stream in (out, err):
+            stream.seek(0)
+            said.append(stream.read().decode("utf-8", errors="replace"))
+    peak, memory = _peak(sampler, largest)
+    return Measurement(process.returncode, seconds, peak, memory, said[0], said[1], cpu_seconds)
 
 
-def _peak(sampler: Sampler | None) -> tuple[int, str]:
+def _wait(process: subprocess.Popen[bytes]) -> tuple[float | None, int]:
+    """Wait for the end; give its processor seconds and largest resident bytes, where told."""
+    if not hasattr(os, "wait4"):  # Windows
+        process.wait()
+        return None, 0
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    unit = 1 if sys.platform == "darwin" else 1024
+    return used.ru_utime + used.ru_stime, used.ru_maxrss * unit
+
+
+def _peak(sampler: Sampler | None, largest: int) -> tuple[int, str]:
     """Choose the best figure there is for the memory of the run."""
     if sampler and sampler.peak_pss:
         return sampler.peak_pss, "pss"
     if sampler and sampler.peak_rss:
         return sampler.peak_rss, "rss"
-    if resource is None:
-        return 0, "unknown"
-    # The largest child so far, not a sum: an upper bound only for commands of one process.
-    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    return largest * (1 if sys.platform == "darwin" else 1024), "maxrss"
+    # The largest process, not a sum: the whole only for commands of one process.
+    return largest, "maxrss" if largest else "unknown"
 
 
 if __name__ == "__main__":

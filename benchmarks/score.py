@@ -17,7 +17,8 @@ from typing import Any
 
 from generate import Files, Parameters, generate
 from measure import Measurement, measure
-from table import Report, Start, Timing, replace_section
+from page import write_sections
+from table import Report, Start, Timing
 
 QUESTIONS = 10_000
 ROUNDS_UP_TO = 1_000_000  # larger sizes run once, and without the single worker
@@ -137,29 +138,40 @@ def start_up(folder: Path) -> list[Start]:
     return [Start(what, min(measured), bare) for what, measured in seconds.items()]
 
 
+def section(sizes: Sequence[int], rounds: int, folder: Path) -> str:
+    """Measure, and lay everything out as Markdown."""
+    starts = start_up(folder / "start")
+    timings = [timing for size in sizes for timing in benchmark(size, rounds, folder / str(size))]
+    listed = ",".join(map(str, sizes))
+    command = f"python benchmarks/score.py --traces {listed} --rounds {rounds}"
+    return Report(command, timings, starts).markdown()
+
+
+def sizes_of(listed: str) -> list[int]:
+    """Read sizes with commas between them."""
+    return sorted({int(size) for size in listed.split(",")})
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare what decides about this benchmark alone."""
+    parser.add_argument(
+        "--traces", type=sizes_of, default="100000,1000000,5000000", help="sizes of the trace files"
+    )
+
+
 def main() -> int:
     """Benchmark from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--traces", default="100000,1000000,5000000", help="sizes, with commas")
+    add_options(parser)
     parser.add_argument("--rounds", type=int, default=3, help="interleaved rounds of each size")
     parser.add_argument("--dir", type=Path, help="keep the generated data here")
     parser.add_argument("--write", type=Path, help="put the tables into this Markdown file")
     options = parser.parse_args()
-    sizes = sorted({int(size) for size in options.traces.split(",")})
     with tempfile.TemporaryDirectory() as temporary:
-        folder: Path = options.dir or Path(temporary)
-        starts = start_up(folder / "start")
-        timings = [
-            timing
-            for size in sizes
-            for timing in benchmark(size, options.rounds, folder / str(size))
-        ]
-    listed = ",".join(map(str, sizes))
-    command = f"python benchmarks/score.py --traces {listed} --rounds {options.rounds}"
-    text = Report(command, timings, starts).markdown()
+        text = section(options.traces, options.rounds, options.dir or Path(temporary))
     print(text)
     if options.write:
-        replace_section(options.write, "score", text)
+        write_sections(options.write, {"score": text})
     return 0
 
 

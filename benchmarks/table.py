@@ -1,4 +1,4 @@
-"""Owns what the benchmarks print: the tables, the growth figures, and their place in a page."""
+"""Owns what the benchmarks print: the tables, the growth figures, and what they were taken on."""
 
 from __future__ import annotations
 
@@ -11,12 +11,6 @@ from pathlib import Path
 MEGABYTE = 1_000_000
 JUDGED_AT = 1_000_000  # the size at which the ratio is promised
 MOST_RATIO, MOST_MB, MOST_START = 0.5, 300, 0.4  # what the project promises
-INTRODUCTION = """\
-# Benchmarks
-
-Each table names the command that made it. The machine is shared: compare the ratios, not the
-seconds. `benchmarks/README.md` says what is measured and how to run it again.
-"""
 
 
 @dataclass(frozen=True)
@@ -166,17 +160,3 @@ def machine() -> str:
                 break
     name = platform.python_implementation()
     return f"{model}, {os.cpu_count()} cores, {name} {platform.python_version()}"
-
-
-def replace_section(path: Path, name: str, text: str) -> None:
-    """Put the text between the page's markers, adding them, or the page, where absent."""
-    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
-    section = f"{begin}\n{text}\n{end}"
-    page = path.read_text(encoding="utf-8") if path.exists() else INTRODUCTION
-    before, found, rest = page.partition(begin)
-    _, closed, after = rest.partition(end)
-    if found and not closed:
-        raise SystemExit(f"error: {path.name} has the marker {begin} but not {end}")
-    page = f"{before}{section}{after}" if found else f"{page.rstrip()}\n\n{section}\n"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page, encoding="utf-8", newline="\n")

@@ -84,6 +84,11 @@ class Totals:
             if metric.over not in members:
                 members[metric.over] = metric.over.members(batch)
             inside, excluded = members[metric.over]
+            if not inside.any():
+                if key not in counted:
+                    counted.add(key)
+                    self.excluded[key].update(excluded)
+                continue
             values, bottoms = _values(each, batch)
             if metric.undefined is not None:
                 defined = ~np.isnan(np.asarray(values, np.float64))

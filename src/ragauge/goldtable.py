@@ -84,7 +84,7 @@ def gold_table(
         by_question=_by_question(unique, rules),
         paraphrases=_paraphrases(unique) if rules.keep == "slot" else {},
         cluster=_clusters(unique) if by_turn else None,
-        slices=_slices(unique, pieces, chunks),
+        slices=_slices(unique, pieces, chunks, order),
         chunks=chunks,
     )
 
@@ -152,17 +152,24 @@ def _paraphrases(items: Sequence[GoldItem]) -> dict[int, dict[str, int]]:
 
 
 def _clusters(items: Sequence[GoldItem]) -> Ints:
-    """The conversation of each item: turns of one id belong together."""
-    numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(item.qid, len(numbers)) for item in items], np.int64)
+    """The conversation of each item: turns of one id belong together, numbered by their ids."""
+    numbers = {qid: number for number, qid in enumerate(sorted({item.qid for item in items}))}
+    return np.array([numbers[item.qid] for item in items], np.int64)
 
 
 def _slices(
-    items: Sequence[GoldItem], pieces: Sequence[Pieces], chunks: Mapping[str, Chunk]
+    items: Sequence[GoldItem],
+    pieces: Sequence[Pieces],
+    chunks: Mapping[str, Chunk],
+    order: Sequence[int],
 ) -> dict[str, dict[str, Ints]]:
-    """Who is in which part of each dimension; a dimension that nobody speaks of is left out."""
+    """Who is in which part of each dimension; a dimension that nobody speaks of is left out.
+
+    The questions of a part stand in the order given, which their resamples are tied to.
+    """
     found: dict[str, dict[str, list[int]]] = {dimension: {} for dimension in SLICES}
-    for question, item in enumerate(items):
+    for question in order:
+        item = items[question]
         for dimension, names in _parts(item, pieces[question], chunks):
             for name in dict.fromkeys(names):
                 found[dimension].setdefault(name, []).append(question)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from typing import Protocol
 
 from ragauge import trecgold
 from ragauge.beir import is_beir, qrels_file, queries
@@ -26,7 +27,6 @@ from ragauge.trecmatch import match
 PathLike = str | os.PathLike[str]
 Gold = PathLike | GoldSet | Iterable[GoldItem]
 Traces = PathLike | TraceSet | Iterable[Trace]
-Engine = Callable[[Job, Sequence[Range]], Iterator[Partial]]
 POOL_FROM_BYTES = 16 * 1024 * 1024
 MOST_WORKERS = 8
 
@@ -63,6 +63,18 @@ def read_traces(source: Source, choice: Choice) -> Loaded:
     if source.layout == "run":
         return trecgold.traces(source)
     return load_trace_rows(source, Reader(choice.dialect, own=choice.own))
+
+
+class Engine(Protocol):
+    """A way to run the reduction of many ranges."""
+
+    def run(self, job: Job, ranges: Sequence[Range]) -> Iterator[Partial]:
+        """Yield the partial of each range, from the last range to the first."""
+        ...
+
+    def known(self, wanted: Sequence[str]) -> set[str] | None:
+        """Which of some ids were retrieved by any row; None if that was not remembered."""
+        ...
 
 
 class GoldInput:
@@ -121,17 +133,18 @@ class TraceInput:
         else:
             ranges = plan(source)
             run.note_source(source, ranges)
-            run.add_partials(self.engine(run.job(source), ranges))
+            run.known = self.engine.known
+            run.add_partials(self.engine.run(run.job(source), ranges))
 
 
 def _engine(stack: ExitStack, source: Source, workers: int | None) -> Engine:
     if _worker_count(workers, source.size) <= 1:
-        from ragauge.engines import local
+        from ragauge.engines.local import Local
 
-        return local.run
+        return Local()
     from ragauge.engines.pool import Pool
 
-    return stack.enter_context(Pool(_worker_count(workers, source.size))).run
+    return stack.enter_context(Pool(_worker_count(workers, source.size)))
 
 
 def _worker_count(workers: int | None, size: int) -> int:

@@ -175,7 +175,10 @@ class Ledger:
 
 
 class Records(Struct, frozen=True, kw_only=True):
-    """Scored records as numpy columns; `position` is where each stands in the trace file."""
+    """Scored records as numpy columns; `position` is where each stands in the trace file.
+
+    `open` holds what those cite that have a citation outside their hits.
+    """
 
     question: Ints
     slot: Ints
@@ -186,6 +189,7 @@ class Records(Struct, frozen=True, kw_only=True):
     cited_relevant: Column
     ranks: Column
     details: dict[str, Sparse]
+    open: dict[int, tuple[str, ...]] = {}
 
     def take(self, kept: Bools, gold: GoldColumns) -> Records:
         """Only the records that are kept."""
@@ -197,7 +201,16 @@ class Records(Struct, frozen=True, kw_only=True):
             cited_relevant=self.cited_relevant[kept],
             ranks=self.ranks[np.repeat(kept, gold.piece_count[self.question])],
             details={name: table.take(kept) for name, table in self.details.items()},
+            open=_renumbered(self.open, kept),
         )  # fmt: skip
+
+
+def _renumbered(entries: Mapping[int, tuple[str, ...]], kept: Bools) -> dict[int, tuple[str, ...]]:
+    """The entries of the records that are kept, numbered anew."""
+    if not entries:
+        return {}
+    number = (np.cumsum(kept, dtype=np.int64) - 1).tolist()
+    return {number[record]: each for record, each in entries.items() if kept[record]}
 
 
 def records_of(
@@ -236,6 +249,11 @@ def records_of(
         cited_relevant=numbers["cited_relevant"],
         ranks=_ranks(ids, question, gold, details.pop("anchor_rank", None)),
         details=details,
+        open={
+            first + record: each
+            for part, first in zip(columns, np.cumsum([0, *sizes]).tolist(), strict=False)
+            for record, each in part.open.items()
+        },
     )
     return everything.take(keep, gold)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Annotated, Any
 
@@ -144,6 +144,11 @@ def detect(gold_names: set[str], trace_names: set[str]) -> tuple[Dialect, str | 
     known = registry.dialects().values()
     gold = _best(gold_names, [(each, each.gold_marks) for each in known])
     trace = _best(trace_names, [(each, each.trace_marks) for each in known])
+    # A family by the marks of one file alone must own some name of the other one too.
+    if gold is not None and trace is None and not _owns(gold.own_trace, trace_names):
+        gold = None
+    if trace is not None and gold is None and not _owns(trace.own_gold, gold_names):
+        trace = None
     if gold is None and trace is None:
         note = "no dialect was recognised by its field names: read by any spelling, under `all`"
         return registry.dialect("native"), note if gold_names or trace_names else None
@@ -168,6 +173,10 @@ def refuse_swapped(gold_names: set[str], trace_names: set[str], gold: str, trace
             f"`{gold}` looks like a trace file, and `{trace}` like a gold set",
             hint="the gold set comes first",
         )
+
+
+def _owns(own: Mapping[str, tuple[str, ...]], names: set[str]) -> bool:
+    return not names or any(name in names for owned in own.values() for name in owned)
 
 
 def _best(names: set[str], marks: Sequence[tuple[Dialect, frozenset[str]]]) -> Dialect | None:

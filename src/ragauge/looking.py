@@ -7,10 +7,12 @@ at all: these need the texts and ids of several rows. The first pass keeps only 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from typing import NamedTuple
 
 from ragauge.decoding import decode_row
 from ragauge.fields import FieldError
-from ragauge.model.trace import SlotKey, Trace
+from ragauge.model.trace import Citation, Hit, SlotKey, Trace
+from ragauge.placing import Place
 from ragauge.rows import Job, RangeReducer
 from ragauge.source import Range, Rows, read_rows
 
@@ -24,6 +26,26 @@ Pages = Callable[[int], Iterable[tuple[int, Trace | bytes]]]
 """For the index of a range its rows from the last to the first, each with its line."""
 
 
+class Seen(NamedTuple):
+    """What a second look needs of a row."""
+
+    said: str | None
+    citations: Sequence[str]
+    ids: Sequence[str]
+    hits: Sequence[Hit] = ()
+    cited: Sequence[Citation] = ()
+    errored: bool = False
+
+    def places(self) -> list[Place]:
+        """Where the hits lie, as far as the row says."""
+        if not self.hits:
+            return [Place(each, (), None, ()) for each in self.ids]
+        return [
+            Place(hit.id, tuple(each for each in (hit.doc, hit.path) if each), None, hit.spans)
+            for hit in self.hits
+        ]
+
+
 class Looker:
     """Reads rows again; where a slot stands several times on a line, the last one is it."""
 
@@ -32,39 +54,52 @@ class Looker:
         self.pages = pages
         self.ranges = ranges
 
-    def visit(self, wanted: Wanted, take: Callable[[Key, Trace], None]) -> None:
-        """Hand over the traces of the slots wanted, one by one."""
+    def visit(self, wanted: Wanted, take: Callable[[Key, Seen], None]) -> None:
+        """Hand over what the slots wanted say, one by one."""
         found: set[Key] = set()
         for index in wanted:
             lines = wanted[index]
             for line, row in self.pages(index):
                 if line not in lines:
                     continue
-                trace = self._trace(row)
-                key = self._key(trace) if trace is not None else None
-                if trace is None or key not in lines[line] or key in found:
+                key, seen = self._look(row)
+                if key is None or seen is None or key not in lines[line] or key in found:
                     continue
-                assert key is not None
                 found.add(key)
-                take(key, trace)
+                take(key, seen)
 
     def retrieved(self, wanted: Set[str]) -> set[str]:
-        """Which of some ids are among the hits of any row that is scored."""
+        """Which of some ids are among the hits of any row, by reading all of them again."""
         found: set[str] = set()
-        seen: set[object] = set()
-        keep = self.reducer.job.rules.keep
         for index in self.ranges:
             for _, row in self.pages(index):
-                key, hits = self._hits(row)
-                if key is None:
-                    continue
-                if keep != "every":
-                    taken: object = key if keep == "slot" else key[0]
-                    if taken in seen:
-                        continue  # a later trace has replaced this one
-                    seen.add(taken)
-                found.update(each for each in hits if each in wanted)
+                seen = self._look(row)[1]
+                if seen is not None and not seen.errored:
+                    found.update(each for each in seen.ids if each in wanted)
         return found
+
+    def _look(self, row: Trace | bytes) -> tuple[Key | None, Seen | None]:
+        """The slot that a row fills, and what it says."""
+        if not isinstance(row, Trace):
+            fast = None if self.reducer.exact_only else self.reducer.try_decode(row)
+            if fast is not None and fast.chunks is None and fast.answer_json is not None:
+                question = fast.q if fast.q is not None else fast.question
+                answer = fast.answer_json
+                key = self._key(fast.qid, question, fast.paraphrase, fast.seed, fast.turn)
+                return key, Seen(answer.claim, answer.citations or (), fast.retrieved_ids or ())
+        trace = self._trace(row)
+        if trace is None:
+            return None, None
+        key = self._key(trace.qid, trace.question, trace.paraphrase, trace.seed, trace.turn)
+        given = trace.answer
+        return key, Seen(
+            given.said if given is not None else None,
+            given.citations or () if given is not None else (),
+            [hit.id for hit in trace.hits],
+            trace.hits,
+            given.cited if given is not None else (),
+            errored=trace.error is not None,
+        )
 
     def _trace(self, row: Trace | bytes) -> Trace | None:
         if isinstance(row, Trace):
@@ -74,28 +109,14 @@ class Looker:
         except FieldError:
             return None  # a bad line that was skipped
 
-    def _hits(self, row: Trace | bytes) -> tuple[Key | None, Sequence[str]]:
-        """The slot that a row fills, and the ids that it retrieved."""
-        if not isinstance(row, Trace):
-            fast = self.reducer.try_decode(row)
-            if fast is not None and fast.chunks is None and fast.question is None:
-                code = self.reducer.find(fast.qid, fast.q, fast.turn)
-                if code is None:
-                    return None, ()
-                paraphrase = self.reducer.paraphrase(code, fast.paraphrase, fast.q)
-                return (code, (paraphrase, fast.seed, fast.turn)), fast.retrieved_ids or ()
-        trace = self._trace(row)
-        if trace is None:
-            return None, ()
-        hits = () if trace.error is not None else [hit.id for hit in trace.hits]
-        return self._key(trace), hits
-
-    def _key(self, trace: Trace) -> Key | None:
-        code = self.reducer.find(trace.qid, trace.question, trace.turn)
+    def _key(
+        self, qid: str | None, question: str | None, paraphrase: int | None,
+        seed: int | str | None, turn: int | None,
+    ) -> Key | None:  # fmt: skip
+        code = self.reducer.find(qid, question, turn)
         if code is None:
             return None
-        paraphrase = self.reducer.paraphrase(code, trace.paraphrase, trace.question)
-        return code, (paraphrase, trace.seed, trace.turn)
+        return code, (self.reducer.paraphrase(code, paraphrase, question), seed, turn)
 
 
 def pages_of_file(job: Job, ranges: Sequence[Range]) -> Pages:

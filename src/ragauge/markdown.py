@@ -60,7 +60,7 @@ def slices(scores: Scores, verdict: Verdict, most: int) -> list[str]:
         rows = [
             (
                 name, str(part.n),
-                *(wording.number(part.metrics[metric].value) for metric in columns),
+                *(wording.number(part.value(metric)) for metric in columns),
             )
             for name, part in list(parts.items())[:most]
         ]  # fmt: skip

@@ -74,13 +74,15 @@ class Columns(Struct, frozen=True, kw_only=True):
 
     `ranks` has one entry for each piece of evidence of each record that is known by id alone, in
     the gold item's order: the 0-based rank of its first occurrence among the hits, or -1.
-    `details` are sparse tables; their records count from the first of these columns.
+    `details` are sparse tables; their records count from the first of these columns, as in `open`:
+    what those records cite that have a citation outside their hits.
     """
 
     numbers: dict[str, bytes]
     flags: dict[str, bytes]
     ranks: bytes
     details: dict[str, TableBytes] = {}
+    open: dict[int, tuple[str, ...]] = {}
 
 
 SlotName = SlotKey | int | str | None
@@ -104,6 +106,7 @@ class Reducer:
         *,
         patterns: Iterable[str] = (),
         count_repeats: bool = False,
+        note_open: bool = False,
         chunks: Mapping[str, Chunk] | None = None,
         options: Options = Options(),  # noqa: B008  (frozen)
     ) -> None:
@@ -112,6 +115,7 @@ class Reducer:
             keys.rich, chunks or {}, options, errors_count=rules.absent == "empty-answer"
         )
         self.count_repeats = count_repeats
+        self.note_open = note_open
         self.needle = [each or _NEVER for each in keys.needle]
         self.declared = rules.refusal == "declared"
         self.patterns = [re.compile(pattern, re.IGNORECASE) for pattern in patterns]
@@ -124,6 +128,7 @@ class Reducer:
         self.numbers: dict[str, list[bytes]] = {name: [] for name in NUMBERS}
         self.flags: dict[str, list[bytes]] = {name: [] for name in FLAGS}
         self.ranks: list[bytes] = []
+        self.open: dict[int, tuple[str, ...]] = {}
 
     def take(self) -> tuple[Columns, list[SlotKey]]:
         """Hand over the columns gathered so far, and begin anew."""
@@ -133,6 +138,7 @@ class Reducer:
             flags={name: b"".join(parts) for name, parts in self.flags.items()},
             ranks=b"".join(self.ranks),
             details=self.detail.tables.take(),
+            open=self.open,
         )
         slots = [slot if isinstance(slot, tuple) else (None, slot, None) for slot in self.slots]
         self._begin()
@@ -231,6 +237,11 @@ class Reducer:
                 hitting += each in wanted
             cited[place] = len(different)
             in_context[place], cited_relevant[place] = inside == len(different), hitting
+        if self.note_open:
+            first_record = self.count - len(questions)
+            for place, count in enumerate(cited):
+                if count and not in_context[place]:
+                    self.open[first_record + place] = tuple(cites[place])
         try:
             codes = [known[slot] for slot in slots]
         except KeyError:

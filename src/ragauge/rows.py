@@ -7,7 +7,8 @@ decides what is an error. The two paths give the same columns; a test compares t
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import cast
 
 import msgspec
@@ -26,6 +27,9 @@ from ragauge.reduce import Columns, GoldKeys, Reducer, SlotName, slot_name
 from ragauge.shapes import FastRow, Joined, JoinedRow, StrictAnswer, StrictRow
 from ragauge.source import Range, Rows, Source, read_rows
 from ragauge.text import citations_in
+
+MOST_IDS = 2_000_000
+"""Retrieved ids that are remembered; with more, the file is read again if it must be."""
 
 _CHUNK = 512
 # A name with a letter beyond ASCII, plain or escaped: only the exact path knows what it may mean.
@@ -46,6 +50,8 @@ class Job(Struct, frozen=True, kw_only=True):
     by_turn: dict[str, dict[int, int]] = {}
     patterns: tuple[str, ...] = ()
     count_repeats: bool = False
+    note_open: bool = False
+    collect_hits: bool = False
     chunks: dict[str, Chunk] = {}
     options: Options = Options()
 
@@ -84,7 +90,7 @@ class RangeReducer:
         self.reader = Reader(job.dialect, own=job.own)
         self.reducer = Reducer(
             job.keys, job.rules, patterns=job.patterns, count_repeats=job.count_repeats,
-            chunks=job.chunks, options=job.options,
+            note_open=job.note_open, chunks=job.chunks, options=job.options,
         )  # fmt: skip
         self.decode = msgspec.json.Decoder(FastRow).decode
         self.pend = self.reducer.pending.append
@@ -102,6 +108,7 @@ class RangeReducer:
             self.by_question_only or self.strip_citations or self.exact_only or job.paraphrases
             or job.by_turn
         )  # fmt: skip
+        self.hit_ids: set[str] | None = set() if job.collect_hits else None
         # Under `keep = last` a question that was met further down needs no second look.
         self.met: set[int] = set()
         self._begin()
@@ -126,6 +133,17 @@ class RangeReducer:
             line = traces[index].line
             self._add(traces[index], index + 1 if line is None else line)
         return self._finish(0, 0)
+
+    def known(self, wanted: Iterable[str]) -> list[str] | None:
+        """Which of some ids were among the hits of any row; None if there were too many to hold."""
+        return None if self.hit_ids is None else [each for each in wanted if each in self.hit_ids]
+
+    def _collect(self, lists: Iterable[Sequence[str]]) -> None:
+        """Remember ids that were retrieved, unless they get too many."""
+        if self.hit_ids is not None:
+            self.hit_ids.update(chain.from_iterable(lists))
+            if len(self.hit_ids) > MOST_IDS:
+                self.hit_ids = None
 
     def _finish(self, range_index: int, newlines: int) -> Partial:
         columns, slots = self.reducer.take()
@@ -190,6 +208,7 @@ class RangeReducer:
         lines: Sequence[int] = range(start + len(rows) - 1, start - 1, -1)
         if not self.strict and any(row.timed for row in cast("list[JoinedRow]", rows)):
             return False
+        self._collect(row.retrieved_ids or () for row in rows)
         codes = list(map(self.by_qid, cast("list[str]", qids)))
         self.traces += len(rows)
         if None in codes or self.keep_last:
@@ -248,6 +267,8 @@ class RangeReducer:
             said, citations = row.answer, row.citations
             if said is not None and citations is None:
                 citations = citations_in(said)
+        if self.hit_ids is not None and hits:
+            self._collect([hits])
         code = self._admit(row.qid, question, row.turn, line)
         if code is not None:
             if row.timed:
@@ -324,6 +345,8 @@ class RangeReducer:
                 self.problems = sorted(self.problems, key=_line)[:MAX_REPORTED]
 
     def _add(self, trace: Trace, line: int) -> None:
+        if self.hit_ids is not None and trace.error is None:
+            self._collect([[hit.id for hit in trace.hits]])
         code = self._admit(trace.qid, trace.question, trace.turn, line)
         if code is not None:
             paraphrase = self.paraphrase(code, trace.paraphrase, trace.question)

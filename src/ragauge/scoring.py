@@ -33,7 +33,7 @@ from ragauge.results import (
     state_counts,
 )
 from ragauge.rows import Job, Partial, RangeReducer
-from ragauge.settling import Settler
+from ragauge.settling import Known, Settler
 from ragauge.slicing import slice_results
 from ragauge.source import Range, Source
 from ragauge.trecmatch import Matched
@@ -78,6 +78,7 @@ class Run:
         )
         self.settler = Settler(table, self.ledger, plan.selected, by_slot=self.rules.keep == "slot")
         self.looker: Looker | None = None
+        self.known: Known = lambda wanted: None  # noqa: ARG005
         self.waiting: list[Partial] = []
         self.waiting_records = 0
         self.traces = self.unknown = self.scored = 0
@@ -108,6 +109,8 @@ class Run:
             by_turn=table.by_turn,
             patterns=self.plan.patterns,
             count_repeats=self.plan.count_repeats,
+            note_open=self.settler.notes_open,
+            collect_hits=self.settler.resolves,
             chunks=table.chunks,
             options=self.plan.options,
         )
@@ -131,7 +134,9 @@ class Run:
         job = self.job(Source(self.trace_name, "", 0, 0, "lines", ()))
         self.ranges = [Range(0, 0, 0, 0)]
         self.looker = Looker(job, pages_of_traces(traces), [0])
-        self.add_partials([RangeReducer(job).reduce_traces(traces)])
+        reducer = RangeReducer(job)
+        self.add_partials([reducer.reduce_traces(traces)])
+        self.known = lambda wanted: _as_set(reducer.known(wanted))
 
     def add_matched(
         self, matched: Matched, records: Records, source: Source, *, duplicates: int
@@ -227,7 +232,7 @@ class Run:
 
     def finish(self) -> Scores:
         """Close the run: settle what was set aside, add what is missing, and aggregate."""
-        for records in self.settler.settle(self.looker):
+        for records in self.settler.settle(self.looker, self.known):
             self._total(records)
         seen = self.totals.seen.copy()
         if not seen.all() and self.rules.keep != "every":
@@ -303,7 +308,9 @@ class Run:
     def _findings(self, tally: Tally, first: dict[int, int]) -> list[str]:
         counts = self.totals.labels
         gone = (counts[LABELS.index("MISSING")] > 0) | (counts.sum(axis=0) == 0)
-        missing = [self.table.name(question) for question in np.flatnonzero(gone).tolist()]
+        missing = [
+            self.table.name(question) for question in self.table.identity.tolist() if gone[question]
+        ]
         stray = None
         if self.unknown_first:
             index, line, name = self.unknown_first[0]
@@ -311,6 +318,10 @@ class Run:
         return findings(
             tally, self.rules, missing=missing, stray=stray, embedders=sorted(self.embedders)
         )
+
+
+def _as_set(found: list[str] | None) -> set[str] | None:
+    return None if found is None else set(found)
 
 
 def _again(totals: Totals) -> int:

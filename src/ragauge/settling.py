@@ -6,7 +6,7 @@ are compared with each other. Records that wait for such an answer are set aside
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -15,14 +15,17 @@ from ragauge.aggregate import COMPARED
 from ragauge.comparing import Slot, compare, most_slots, slot_order
 from ragauge.goldtable import GoldTable
 from ragauge.join import Ledger, Records
-from ragauge.looking import Key, Looker
+from ragauge.looking import Key, Looker, Seen
 from ragauge.model.columns import Bools, Column, Floats, Ints
 from ragauge.model.facts import Fact
 from ragauge.model.metric import Selected
-from ragauge.model.trace import Citation, SlotKey, Trace
+from ragauge.model.trace import Citation, SlotKey
 from ragauge.placing import Place, shares
 
-Kept = tuple[Ints, Ints, Ints, Column]
+Known = Callable[[Sequence[str]], set[str] | None]
+"""Which of some ids were retrieved; None if that was not remembered."""
+
+Kept = tuple[Column, Column, Ints, Column]
 """Question, slot, position and facts of records."""
 
 
@@ -37,6 +40,7 @@ class Settler:
         self.ledger = ledger
         self.by_slot = by_slot
         self.resolves = "citation.resolved" in names and not table.chunks
+        self.notes_open = self.resolves or by_slot
         self.compares = by_slot and not names.isdisjoint(f"stability.{name}" for name in COMPARED)
         self.kept: list[Kept] = []
         self.aside: list[Records] = []
@@ -45,7 +49,10 @@ class Settler:
         """Set aside what others must settle, and return the rest."""
         facts = records.facts
         if self.by_slot:
-            self.kept.append((records.question, records.slot, records.position, facts))
+            self.kept.append((
+                records.question.astype(np.int32), records.slot.astype(np.int32),
+                records.position, facts,
+            ))  # fmt: skip
         if not self.table.chunks:
             known = (facts & int(Fact.IN_CONTEXT)) != 0
             facts = np.where(known, facts | int(Fact.RESOLVED), facts).astype(np.int32)
@@ -64,8 +71,11 @@ class Settler:
         """Which slots have a turn, by their code."""
         return np.array([key[2] is not None for key in self.ledger.codes] or [False], np.bool_)
 
-    def settle(self, looker: Looker | None) -> Iterator[Records]:
-        """Look again at the records that were set aside, and hand them over with their facts."""
+    def settle(self, looker: Looker | None, known: Known) -> Iterator[Records]:
+        """Look again at the records that were set aside, and hand them over with their facts.
+
+        `known` says which of some ids any row has retrieved, if the first pass remembered them.
+        """
         if not self.aside or looker is None:
             return
         slots = list(self.ledger.codes) or [(None, None, None)]
@@ -74,21 +84,19 @@ class Settler:
             for records in self.aside
             for question, slot in zip(records.question.tolist(), records.slot.tolist(), strict=True)
         ]
-        cited: dict[Key, tuple[list[Place], list[Place]]] = {}
-
-        def note(key: Key, trace: Trace) -> None:
-            cited[key] = _cited_places(trace), _hit_places(trace)
-
-        positions = np.concatenate([records.position for records in self.aside])
-        looker.visit(_wanted(positions.tolist(), keys), note)
-        earlier = self._earlier_hits(looker, keys, slots)
-        lost = {
-            key: _not_among(citations, [*hits, *earlier.get(key, [])])
-            for key, (citations, hits) in cited.items()
-        }
+        lost: dict[Key, frozenset[str]] = {}
+        place = 0
+        for records in self.aside:
+            for record in range(len(records.question)):
+                lost[keys[place]] = frozenset(records.open.get(record, ()))
+                place += 1
+        positions = np.concatenate([records.position for records in self.aside]).tolist()
+        lost.update(self._outside_conversation(looker, keys, positions, slots))
         somewhere: set[str] = set()
         if self.resolves:
-            somewhere = looker.retrieved(frozenset[str]().union(*lost.values()))
+            open_ids = sorted(frozenset[str]().union(*lost.values()))
+            found = known(open_ids)
+            somewhere = looker.retrieved(set(open_ids)) if found is None else found
         place = 0
         for records in self.aside:
             facts = records.facts.copy()
@@ -102,13 +110,31 @@ class Settler:
             yield msgspec.structs.replace(records, facts=facts)
         self.aside = []
 
+    def _outside_conversation(
+        self, looker: Looker, keys: Sequence[Key], positions: Sequence[int],
+        slots: Sequence[SlotKey],
+    ) -> dict[Key, frozenset[str]]:  # fmt: skip
+        """What slots with a turn cite that neither they nor earlier turns retrieved."""
+        turned = [(key, position) for key, position in zip(keys, positions, strict=True)
+                  if key[1][2] is not None]  # fmt: skip
+        if not turned:
+            return {}
+        earlier = self._earlier_hits(looker, [key for key, _ in turned], slots)
+        found: dict[Key, frozenset[str]] = {}
+
+        def note(key: Key, seen: Seen) -> None:
+            found[key] = _not_among(_cited_places(seen), [*seen.places(), *earlier.get(key, [])])
+
+        looker.visit(
+            _wanted([position for _, position in turned], [key for key, _ in turned]), note
+        )
+        return found
+
     def _earlier_hits(
         self, looker: Looker, keys: Sequence[Key], slots: Sequence[SlotKey]
     ) -> dict[Key, list[Place]]:
         """What earlier turns of the same conversation retrieved, for slots with a turn."""
-        turned = {key for key in keys if key[1][2] is not None}
-        if not turned:
-            return {}
+        turned = set(keys)
         talks = {_talk(self._conversation(question), slot) for question, slot in turned}
         question, slot, position, facts = (
             np.concatenate(part) for part in zip(*self.kept, strict=True)
@@ -125,11 +151,11 @@ class Settler:
                 found.append((code, key))
         said: dict[tuple[int, object, object], list[tuple[int, list[Place]]]] = {}
 
-        def note(key: Key, trace: Trace) -> None:
+        def note(key: Key, seen: Seen) -> None:
             turn = key[1][2]
             assert turn is not None
             talk = _talk(self._conversation(key[0]), key[1])
-            said.setdefault(talk, []).append((turn, _hit_places(trace)))
+            said.setdefault(talk, []).append((turn, seen.places()))
 
         looker.visit(_wanted(places, found), note)
         hits: dict[Key, list[Place]] = {}
@@ -189,8 +215,8 @@ class Settler:
         found: dict[Key, Slot] = {}
         of = dict(zip(keys, zip(answered, errored, strict=True), strict=True))
 
-        def note(key: Key, trace: Trace) -> None:
-            found[key] = _slot(trace, *of[key], texts)
+        def note(key: Key, seen: Seen) -> None:
+            found[key] = _slot(seen, *of[key], texts)
 
         looker.visit(_wanted(position[chosen].tolist(), keys), note)
         groups: dict[int, list[Slot]] = {}
@@ -207,33 +233,21 @@ class Settler:
         return compare(size, groups), note_text
 
 
-def _slot(trace: Trace, answered: bool, errored: bool, texts: dict[str, str]) -> Slot:
-    """What is compared of a trace; equal texts are held once."""
+def _slot(seen: Seen, answered: bool, errored: bool, texts: dict[str, str]) -> Slot:
+    """What is compared of a slot; equal texts are held once."""
     if errored:
         return Slot(frozenset(), None, ())
-    answer = trace.answer
-    claim = (answer.said or "") if answered and answer is not None else None
-    cited = (answer.citations or ()) if answer is not None else ()
+    claim = (seen.said or "") if answered else None
     return Slot(
-        frozenset(texts.setdefault(each, each) for each in cited),
+        frozenset(texts.setdefault(each, each) for each in seen.citations),
         claim if claim is None else texts.setdefault(claim, claim),
-        tuple(texts.setdefault(hit.id, hit.id) for hit in trace.hits[:10]),
+        tuple(seen.ids[:10]),
     )
 
 
-def _hit_places(trace: Trace) -> list[Place]:
-    return [
-        Place(hit.id, tuple(each for each in (hit.doc, hit.path) if each), None, hit.spans)
-        for hit in trace.hits
-    ]
-
-
-def _cited_places(trace: Trace) -> list[Place]:
+def _cited_places(seen: Seen) -> list[Place]:
     """What is cited; a citation that is only a place keeps its spans, one with an id needs none."""
-    answer = trace.answer
-    if answer is None:
-        return []
-    listed = answer.cited or tuple(Citation(each) for each in answer.citations or ())
+    listed = seen.cited or tuple(Citation(each) for each in seen.citations)
     return [
         Place(each.id, (each.doc,) if each.doc else (), None, each.spans if each.placed else ())
         for each in listed

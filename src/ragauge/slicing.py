@@ -25,7 +25,7 @@ def slice_results(
     return {
         dimension: {
             name: _part(
-                measured.only(questions),
+                measured.only(questions) if len(questions) >= min_n else measured,
                 len(questions),
                 min_n,
                 intervals=intervals and len(names) <= MOST_INTERVALS,
@@ -37,6 +37,8 @@ def slice_results(
 
 
 def _part(part: Measured, n: int, min_n: int, *, intervals: bool) -> SliceResult:
+    if n < min_n:
+        return SliceResult(n=n, metrics={})
     counts = part.inside.sum(axis=1).tolist()
     found: list[Interval] = [None] * len(counts)
     if intervals and any(count >= min_n for count in counts):

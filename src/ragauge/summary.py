@@ -20,6 +20,8 @@ from ragauge.stats.intervals import (
 )
 
 Interval = tuple[float, float] | None
+_STEP = 2.0**-20
+"""Resampled sums are taken in steps of this size."""
 
 
 class Measured(Struct, frozen=True, kw_only=True):
@@ -81,7 +83,7 @@ class Measured(Struct, frozen=True, kw_only=True):
         if resampled:
             tops, bottoms = self._clustered(resampled)
             for place, interval in zip(resampled, bootstrap(tops.T, bottoms.T), strict=True):
-                found[place] = interval
+                found[place] = _snapped(interval, self.value(place))
         return found
 
     def _rate(self, metric: Metric, place: int) -> float | None:
@@ -102,3 +104,11 @@ class Measured(Struct, frozen=True, kw_only=True):
             together[0, row] = np.bincount(number, weights=tops[row], minlength=len(names))
             together[1, row] = np.bincount(number, weights=bottoms[row], minlength=len(names))
         return together[0], together[1]
+
+
+def _snapped(interval: Interval, value: float | None) -> Interval:
+    """A bound that is the value but for the steps of the sums is the value itself."""
+    if interval is None or value is None:
+        return interval
+    low, high = (value if abs(bound - value) < _STEP else bound for bound in interval)
+    return low, high

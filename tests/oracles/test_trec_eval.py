@@ -288,7 +288,7 @@ def test_a_topic_of_low_grades_alone_has_no_evidence_at_level_2(tmp_path: Path) 
 def test_repeated_documents_keep_their_ranks_and_gain_once(tmp_path: Path) -> None:
     """A document that stands again is as one that nobody judged: trec_eval would refuse the run."""
     repeats = 0
-    for seed in range(2000, 2030):
+    for seed in range(2000, 2020):
         rng = random.Random(seed)
         qrels, plain = drawn(seed, tied=False)
         run, renamed = {}, {}
@@ -309,7 +309,7 @@ def test_repeated_documents_keep_their_ranks_and_gain_once(tmp_path: Path) -> No
         for each in found_by:
             assert each.tally.repeated_ids == with_repeats
             assert_same(found_by[0], each)
-    assert repeats > 60
+    assert repeats > 40
 
 
 def test_the_last_of_two_judgements_counts(tmp_path: Path) -> None:

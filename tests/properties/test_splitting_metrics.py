@@ -29,6 +29,14 @@ from tests.properties.datasets import LAYOUTS, Row, as_lines
 FLAVOUR_COUNT = len(FLAVOURS)
 SETS = tuple(range(3))
 """Large sets, each of one case of every flavour."""
+KINDS = (
+    "retrieval.recall@3",  # a mean of values
+    "citation.resolved",  # a rate that other rows settle
+    "refusal.f1",  # a ratio of sums
+    "semantic.delta_s_cited",  # a median
+    "latency.total_ms_p95",  # a quantile
+    "stability.rank_tau",  # of questions
+)
 
 
 class Files(NamedTuple):
@@ -101,8 +109,14 @@ def _write(folder: Path, gold: list[Row], trace: list[Row], layout: str = "lines
 
 
 def _scored(gold: Any, trace: Any, **options: Any) -> Scores:
-    """All metrics, by slots; intervals too, unless told otherwise."""
-    return score(gold, trace, profile="all", dialect="native", metrics=["*"], **options)
+    """All metrics, by slots, without the intervals, which take long."""
+    chosen = {"metrics": ["*"], "intervals": False, **options}
+    return score(gold, trace, profile="all", dialect="native", **chosen)
+
+
+def _with_intervals(gold: Any, trace: Any, **options: Any) -> Scores:
+    """A metric of every kind, with the intervals of all questions and of all slices."""
+    return _scored(gold, trace, metrics=KINDS, intervals=True, **options)
 
 
 def _text(scores: Scores) -> bytes:
@@ -128,15 +142,21 @@ def _essence(scores: Scores) -> dict[str, Any]:
 
 
 def _unplaced(scores: Scores) -> dict[str, Any]:
-    """What is shared by runs whose rows stand elsewhere: the text without names and lines."""
+    """What is shared by runs whose rows stand elsewhere: the text without names and lines.
+
+    Questions are listed as the gold set has them, so here they are sorted; the warning about
+    missing ones names the first few of that list, so here it is only counted.
+    """
     shared = _essence(scores)
     document = json.loads(shared.pop("text"))
     document["inputs"] = {}
     for entry in document["questions"]:
         entry["gold"], entry["trace"] = "", entry["trace"] is not None
-    document["warnings"] = [re.sub(r"the first: .*", "", each) for each in document["warnings"]]
-    del shared["warnings"]
-    shared["questions"] = [(each.qid, each.turn, each.label) for each in scores.questions]
+    document["questions"].sort(key=lambda entry: (entry["qid"], entry["turn"] or 0))
+    named = re.compile(r"(the first|without a trace): .*")
+    document["warnings"] = [named.sub(r"\1", each) for each in document["warnings"]]
+    for name in ("warnings", "questions", "values"):  # the text has them too
+        del shared[name]
     shared["text"] = json.dumps(document)
     return shared
 
@@ -157,30 +177,43 @@ def _batched(patch: pytest.MonkeyPatch, records: int) -> None:
 # --- cuts -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 6 * FLAVOUR_COUNT, 2 * FLAVOUR_COUNT))
 def test_ranges_and_batches_do_not_matter(first: int, tmp_path: Path) -> None:
     """Small runs of every flavour, with ranges of a line or a few and batches of any size."""
     for seed in range(first, first + 2 * FLAVOUR_COUNT):
         rng = random.Random(seed)
         files = _write(tmp_path, *_small(seed))
-        expected = _essence(_scored(*files, intervals=False))
+        expected = _essence(_scored(*files))
         for _ in range(3):
             with pytest.MonkeyPatch.context() as patch:
                 _cut(patch, rng.choice((1, 200, 700, 2_000)))
                 _batched(patch, rng.choice((1, 2, 3, 7, 20)))
-                assert _essence(_scored(*files, intervals=False)) == expected, seed
+                assert _essence(_scored(*files)) == expected, seed
 
 
 @pytest.mark.parametrize("number", SETS)
 @pytest.mark.parametrize("records", [1, 5, 64])
 def test_batches_do_not_matter_to_large_runs(number: int, records: int, tmp_path: Path) -> None:
-    """Metrics, slices, intervals, questions and the JSON text are the same bits."""
+    """Metrics, slices, questions and the JSON text are the same bits."""
     files = _write(tmp_path, *_large(number))
     expected = _essence(_scored(*files))
     with pytest.MonkeyPatch.context() as patch:
         _cut(patch, 900)
         _batched(patch, records)
         assert _essence(_scored(*files)) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", SETS)
+def test_cuts_do_not_matter_to_intervals(number: int, tmp_path: Path) -> None:
+    """Those of all questions, and those of the slices."""
+    files = _write(tmp_path, *_large(number))
+    expected = _essence(_with_intervals(*files))
+    with pytest.MonkeyPatch.context() as patch:
+        _cut(patch, 1_100)
+        _batched(patch, 10)
+        assert _essence(_with_intervals(*files)) == expected
 
 
 @pytest.mark.parametrize("number", SETS)
@@ -195,6 +228,7 @@ def test_layouts_do_not_matter(number: int, layout: str, tmp_path: Path) -> None
         assert _essence(_scored(*files)) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", SETS)
 @pytest.mark.parametrize("layout", ["lines", "array"])
 def test_workers_do_not_matter(
@@ -204,7 +238,7 @@ def test_workers_do_not_matter(
     from ragauge.engines import pool
 
     files = _write(tmp_path, *_large(number), layout)
-    expected = _essence(_scored(*files, workers=1))
+    expected = [_essence(_scored(*files)), _essence(_with_intervals(*files, workers=1))]
     started: list[int] = []
     begin = pool.Pool.__init__
 
@@ -215,38 +249,85 @@ def test_workers_do_not_matter(
     monkeypatch.setattr(pool.Pool, "__init__", counted)
     size = files.trace.stat().st_size
     _cut(monkeypatch, size // 9)
-    assert _essence(_scored(*files, workers=2)) == expected
-    assert started == [2]
+    found = [_essence(_scored(*files, workers=2)), _essence(_with_intervals(*files, workers=2))]
+    assert found == expected
+    assert started == [2, 2]
 
 
 # --- order ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(100, 100 + 6 * FLAVOUR_COUNT, 2 * FLAVOUR_COUNT))
 def test_the_order_of_rows_does_not_matter(first: int, tmp_path: Path) -> None:
     """Gold in any order; traces in any that keeps the last of each slot the last of it."""
     for seed in range(first, first + 2 * FLAVOUR_COUNT):
         rng = random.Random(seed)
         gold, trace = _small(seed)
-        expected = _unplaced(_scored(*_write(tmp_path, gold, trace), intervals=False))
+        expected = _unplaced(_scored(*_write(tmp_path, gold, trace)))
         for _ in range(2):
             mixed = rng.sample(gold, len(gold))
-            found = _scored(*_write(tmp_path, mixed, _moved(trace, gold, rng)), intervals=False)
+            found = _scored(*_write(tmp_path, mixed, _moved(trace, gold, rng)))
             assert _unplaced(found) == expected, seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", SETS)
 def test_the_order_of_a_large_run_does_not_matter(number: int, tmp_path: Path) -> None:
-    """Intervals and slices included, and whatever the ranges are."""
+    """Whatever the ranges are; with the gold as it was, intervals are the same too."""
     rng = random.Random(number)
     gold, trace = _large(number)
-    expected = _unplaced(_scored(*_write(tmp_path, gold, trace)))
-    mixed = rng.sample(gold, len(gold))
-    files = _write(tmp_path, mixed, _moved(trace, gold, rng))
-    assert _unplaced(_scored(*files)) == expected
+    moved = _moved(trace, gold, rng)
+    files = _write(tmp_path / "given", gold, trace)
+    mixed = _write(tmp_path / "mixed", rng.sample(gold, len(gold)), moved)
+    expected = _unplaced(_scored(*files))
+    assert _unplaced(_scored(*mixed)) == expected
     with pytest.MonkeyPatch.context() as patch:
         _cut(patch, 1_000)
-        assert _unplaced(_scored(*files)) == expected
+        assert _unplaced(_scored(*mixed)) == expected
+    same_gold = _write(tmp_path / "same", gold, moved)
+    assert _unplaced(_with_intervals(*same_gold)) == _unplaced(_with_intervals(*files))
+
+
+def _few(questions: int, **more: Any) -> tuple[list[Row], list[Row]]:
+    """Recall of 0, 1/2, 1/3, 1 and so on, for intervals that any other order would change."""
+    evidence = ["p1", "p2", "p3"]
+    gold = [
+        {"qid": f"q{n}", "question": f"Q {n}?", "relevant": evidence[: 1 + n % 3], **more}
+        for n in range(questions)
+    ]
+    trace: list[Row] = [
+        {"qid": f"q{n}", "topk": ["p1"] if n % 4 else ["p2"]} for n in range(questions)
+    ]
+    return gold, trace
+
+
+def _same_in_any_gold_order(folder: Path, gold: list[Row], trace: list[Row]) -> None:
+    """The metrics and slices with intervals, for the gold as it is, reversed and shuffled."""
+    rng = random.Random(1)
+    found = [
+        _scored(*_write(folder, order, trace), metrics=["retrieval.recall@3"], intervals=True)
+        for order in (gold, gold[::-1], *(rng.sample(gold, len(gold)) for _ in range(6)))
+    ]
+    assert found[0].metrics["retrieval.recall@3"].interval is not None
+    for other in found[1:]:
+        assert other.metrics == found[0].metrics
+        assert other.slices == found[0].slices
+
+
+def test_gold_order_does_not_matter_to_intervals(tmp_path: Path) -> None:
+    _same_in_any_gold_order(tmp_path, *_few(8))
+
+
+def test_gold_order_does_not_matter_to_intervals_of_slices(tmp_path: Path) -> None:
+    _same_in_any_gold_order(tmp_path, *_few(7, lang="en"))
+
+
+def test_gold_order_does_not_matter_to_intervals_over_conversations(tmp_path: Path) -> None:
+    """One row with a turn is enough for all questions to be resampled as conversations."""
+    gold, trace = _few(8)
+    gold[0]["turn"] = trace[0]["turn"] = 1
+    _same_in_any_gold_order(tmp_path, gold, trace)
 
 
 def test_moving_rows_keeps_the_last_of_each_slot() -> None:
@@ -280,27 +361,30 @@ def _loaded(folder: Path, parts: Sequence[list[Row]]) -> list[Trace]:
     return traces
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(200, 200 + 6 * FLAVOUR_COUNT, 2 * FLAVOUR_COUNT))
 def test_files_merged_in_memory_are_one_file(first: int, tmp_path: Path) -> None:
     """Rows of several files have the same lines, and are told apart all the same."""
     for seed in range(first, first + 2 * FLAVOUR_COUNT):
         gold, trace = _small(seed)
         files = _write(tmp_path, gold, trace)
-        expected = _unplaced(_scored(*files, intervals=False))
+        expected = _unplaced(_scored(*files))
         whole = load_traces(files.trace, dialect="native")
         items = load_gold(files.gold, dialect="native")
         merged = _loaded(tmp_path, _parts(trace, random.Random(seed)))
         for known, traces in ((files.gold, whole), (items, whole), (files.gold, merged)):
-            found = _scored(known, traces, intervals=False)
+            found = _scored(known, traces)
             assert _unplaced(found) == expected, seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", SETS)
 def test_large_files_merged_in_memory_are_one_file(number: int, tmp_path: Path) -> None:
     gold, trace = _large(number)
     files = _write(tmp_path, gold, trace)
-    expected = _unplaced(_scored(*files))
     merged = _loaded(tmp_path, _parts(trace, random.Random(number)))
+    assert _unplaced(_with_intervals(files.gold, merged)) == _unplaced(_with_intervals(*files))
+    expected = _unplaced(_scored(*files))
     assert _unplaced(_scored(files.gold, merged)) == expected
     assert _unplaced(_scored(load_gold(files.gold, dialect="native"), tuple(merged))) == expected
 
@@ -314,10 +398,11 @@ def _talk(qid: str, turn: int, found: list[str], cited: list[str], **more: Any) 
 
 
 TALK_GOLD: list[Row] = [
-    *({"qid": "a", "turn": turn, "question": f"Part {turn}?", "relevant": ["p1"]} for turn in (1, 2)),
+    {"qid": "a", "turn": 1, "question": "And a?", "relevant": ["p1"]},
+    {"qid": "a", "turn": 2, "question": "And then?", "relevant": ["p1"]},
     {"qid": "b", "question": "And b?", "relevant": [{"doc": "g", "start": 0, "end": 40}]},
     {"qid": "c", "question": "And c?", "relevant": ["p9"]},
-]  # fmt: skip
+]
 TALK: list[Row] = [
     _talk("a", 1, ["p1"], ["p1"]),
     _talk("a", 2, ["p2"], ["p1"]),  # p1 was retrieved a turn before
@@ -345,7 +430,7 @@ def test_rows_settle_each_other_from_anywhere(
     with pytest.MonkeyPatch.context() as patch:
         _cut(patch, range_bytes)
         _batched(patch, records)
-        found = _scored(*files, intervals=False)
+        found = _scored(*files)
     assert found.metrics["citation.in_context"].value == 2 / 4
     assert found.metrics["citation.resolved"].value == 3 / 4
 
@@ -369,7 +454,7 @@ def test_large_runs_do_look_again(
     monkeypatch.setattr(looking.Looker, "visit", visited)
     monkeypatch.setattr(looking.Looker, "retrieved", sought)
     gold, trace = _large(number)
-    found = _scored(*_write(tmp_path, gold, trace), intervals=False)
+    found = _scored(*_write(tmp_path, gold, trace))
     assert len(looks) >= 3  # the open citations, the earlier turns, the ids of other rows
     assert min(looks) > 0
     assert any("turn" in row for row in gold)

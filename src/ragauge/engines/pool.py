@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 import ragauge
+from ragauge.engines.worker import ASK, REDUCE
 from ragauge.framing import read_message, write_message
 from ragauge.rows import Job, Partial
 from ragauge.source import Range
@@ -64,6 +65,23 @@ class Pool:
             self.threads.append(thread)
         yield from self._results()
 
+    def known(self, wanted: Sequence[str]) -> set[str] | None:
+        """Which of some ids were retrieved by any row; None if a worker did not remember all."""
+        for thread in self.threads:
+            thread.join()
+        found: set[str] = set()
+        payload = ASK + msgspec.msgpack.encode(wanted)
+        for process in self.processes:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            write_message(process.stdin, payload)
+            reply = read_message(process.stdout)
+            mine = msgspec.msgpack.decode(reply, type=list[str] | None) if reply else None
+            if mine is None:
+                return None
+            found.update(mine)
+        return found
+
     def _take(self) -> int | None:
         with self.ready:
             if self.failure is not None or self.next >= len(self.order):
@@ -81,7 +99,8 @@ class Pool:
                 position = self._take()
                 if position is None:
                     return
-                write_message(process.stdin, msgspec.msgpack.encode(self.order[position]))
+                part = msgspec.msgpack.encode(self.order[position])
+                write_message(process.stdin, REDUCE + part)
                 reply = read_message(process.stdout)
                 if reply is None:
                     raise RuntimeError(f"a worker ended early (status {process.poll()})")

@@ -1,4 +1,7 @@
-"""The worker process of the pool engine: reads a job, then ranges, and answers with partials."""
+"""The worker process of the pool engine: reads a job, then ranges, and answers with partials.
+
+Behind the last range it may be asked which of some ids its rows retrieved.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,9 @@ from ragauge.framing import read_message, write_message
 from ragauge.rows import Job, RangeReducer
 from ragauge.source import Range
 
+REDUCE, ASK = b"r", b"a"
+"""What a message asks for: to reduce a range, or which of some ids were retrieved."""
+
 
 def main() -> None:
     """Serve until the standard input ends."""
@@ -23,8 +29,13 @@ def main() -> None:
         return
     reducer = RangeReducer(msgspec.msgpack.decode(payload, type=Job))
     while (message := read_message(stdin)) is not None:
-        partial = reducer.reduce(msgspec.msgpack.decode(message, type=Range))
-        write_message(stdout, msgspec.msgpack.encode(partial))
+        kind, body = message[:1], message[1:]
+        if kind == ASK:
+            answer = reducer.known(msgspec.msgpack.decode(body, type=list[str]))
+            write_message(stdout, msgspec.msgpack.encode(answer))
+        else:
+            partial = reducer.reduce(msgspec.msgpack.decode(body, type=Range))
+            write_message(stdout, msgspec.msgpack.encode(partial))
 
 
 if __name__ == "__main__":

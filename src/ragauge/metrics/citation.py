@@ -139,7 +139,7 @@ METRICS = (
         id="citation.resolved",
         title="Answers whose citations all exist",
         formula="1 if there are citations and every one is a known chunk (of the list of chunks, "
-        "or without one among the hits of any scored trace), else 0",
+        "or without one among the hits of any trace of the run), else 0",
         over=GROUNDED,
         better="higher",
         source="kb evaluation (citation_coverage)",

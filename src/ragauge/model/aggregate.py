@@ -62,6 +62,10 @@ class SliceResult(Struct, frozen=True, kw_only=True):
     n: int
     metrics: dict[str, MetricResult]
 
+    def value(self, metric: str) -> float | None:
+        """The value of a metric over the part, None if it has none there."""
+        return self.metrics[metric].value if metric in self.metrics else None
+
 
 class PerQuestion(Struct, frozen=True, kw_only=True):
     """The value of each metric for each question, nan where it has none, as (metrics, questions).

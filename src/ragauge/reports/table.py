@@ -70,7 +70,7 @@ def _text(view: View) -> str:
         heads = [column.replace(".", ".\n", 1) for column in columns]
         slices = table(dimension, "n", *heads, right=("n", *heads))
         for name, part in list(parts.items())[: len(parts) if view.full else _SLICES]:
-            values = [part.metrics[metric].value for metric in columns]
+            values = [part.value(metric) for metric in columns]
             slices.add_row(name, str(part.n), *(wording.number(value) for value in values))
         console.print(slices)
         if len(parts) > _SLICES and not view.full:

@@ -1,0 +1,50 @@
+"""Owns the page of the benchmarks: its headings, and a marked block for what each one printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+INTRODUCTION = """\
+# Benchmarks
+
+Written by `make bench`. Each table names the command that made it. The machine is shared: compare
+the ratios, not the seconds. `benchmarks/README.md` says what is measured and how to run it again.
+"""
+TITLES = {
+    "score": "Scoring traces, beside a plain scorer",
+    "trec": "Scoring TREC files, beside other libraries",
+    "resampling": "Intervals and tests, beside plain numpy",
+}
+
+
+def markers(name: str) -> tuple[str, str]:
+    """Say what stands before and after a block."""
+    return f"<!-- {name}:begin -->\n", f"\n<!-- {name}:end -->"
+
+
+def read_sections(path: Path) -> dict[str, str]:
+    """Find the blocks that a page has."""
+    page = path.read_text(encoding="utf-8") if path.exists() else ""
+    found = {}
+    for name in TITLES:
+        begin, end = markers(name)
+        _, opened, rest = page.partition(begin)
+        text, closed, _ = rest.partition(end)
+        if opened and not closed:
+            raise SystemExit(f"error: {path.name} has {begin.strip()} but not {end.strip()}")
+        if opened:
+            found[name] = text
+    return found
+
+
+def write_sections(path: Path, measured: Mapping[str, str]) -> None:
+    """Write the page: the blocks that were measured, and the others as they are."""
+    blocks = {**read_sections(path), **measured}
+    parts = [INTRODUCTION]
+    for name, title in TITLES.items():
+        if name in blocks:
+            begin, end = markers(name)
+            parts.append(f"## {title}\n\n{begin}{blocks[name]}{end}\n")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(parts), encoding="utf-8", newline="\n")
