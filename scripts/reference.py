@@ -269,12 +269,15 @@ def profiles_page() -> list[str]:
 
 def _profile_metrics(profile: Profile) -> list[str]:
     rows = []
-    chosen = [each.metric for each in registry.select(profile.metrics, profile.k[:1])]
-    for metric in chosen:
+    chosen = {
+        each.metric.id: each.metric for each in registry.select(profile.metrics, profile.k[:1])
+    }
+    for metric in chosen.values():
         short = [alias for alias, meant in profile.aliases.items() if meant == metric.id]
         demands = [profile.gates[alias] for alias in short if alias in profile.gates]
-        demands += [
-            f"drop {gate['max_drop']}"
+        drops: list[str] = []
+        drops += [
+            f"drop <= {gate['max_drop']}"
             for gate in profile.gates.values()
             if isinstance(gate, dict) and gate["metric"].partition("@")[0] == metric.id
         ]
@@ -283,7 +286,8 @@ def _profile_metrics(profile: Profile) -> list[str]:
         name = shown_id(metric)
         rows.append((
             f"[`{name}`](metrics.md#{anchor(heading(metric))})", code(short),
-            ", ".join(f"`{sign} {each}`" for each in demands) or "-",
+            ", ".join([*(f"`{sign} {each}`" for each in demands), *(f"`{each}`" for each in drops)])
+            or "-",
             "null" if empty is None else f"{empty:g}",
         ))  # fmt: skip
     return table(["metric", "short name", "gate", "0/0"], rows)
@@ -309,13 +313,20 @@ def dialects_page() -> list[str]:
         lines += [f"## {title}", ""]
         lines += table(
             ["field", "read from", "meaning"],
-            [(name, code(spellings[name]), text) for name, text in texts.items()],
+            [(name, code(undamaged(spellings[name])), text) for name, text in texts.items()],
         )
     lines += [
         f"Hits may also stand under `retrieval`. A hit or a citation that is an object has its id "
-        f"in {code(HIT_IDS, joint=' or ')}. Fields that nothing reads are kept, not dropped.", "",
+        f"in {code(HIT_IDS, joint=' or ')}. Names with Greek letters are also read as files show "
+        "them whose UTF-8 was decoded as cp1252, latin-1, MacRoman, cp437 or cp850. Fields that "
+        "nothing reads are kept, not dropped.", "",
     ]  # fmt: skip
     return lines
+
+
+def undamaged(names: Iterable[str]) -> list[str]:
+    """Names as they are meant, without the forms that a wrong decoding gave them."""
+    return [name for name in names if all(each.isascii() or each in "Δ∆λ" for each in name)]
 
 
 def _dialect(dialect: Dialect) -> list[str]:
@@ -326,7 +337,8 @@ def _dialect(dialect: Dialect) -> list[str]:
     ):
         owned = ", ".join(f"{field} from {code(names)}" for field, names in own.items())
         if marks:
-            lines.append(f"- {kind}: recognised by {code(sorted(marks))}; owns {owned}")
+            known = code(sorted(undamaged(marks)))
+            lines.append(f"- {kind}: recognised by {known}; owns {owned}")
     if dialect.strip_citations:
         lines.append("- blanks around cited ids are dropped")
     return lines

@@ -78,6 +78,12 @@ JOIN_RULES = {
         "last": "of two gold items with one id (or, joined by question, with one question) the "
         "last is taken",
     },
+    "grid": {
+        "warned": "a question that lacks a slot (paraphrase and seed) that others have is warned "
+        "of",
+        "complete": "a question that lacks a slot (paraphrase and seed) that others have makes the "
+        "run not evaluable, unless --allow-missing",
+    },
     "unit": {
         "question": "a mean is over questions; the slots of a question are averaged first",
         "row": "a mean is over scored traces",

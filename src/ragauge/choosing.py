@@ -36,6 +36,7 @@ def choose(
     trace_names = sniff(trace) if trace is not None else set()
     if gold is not None and trace is not None:
         refuse_swapped(gold_names, trace_names, gold.name, trace.name)
+    _refuse_other_trec(gold, trace)
     given = [source for source in (gold, trace) if source is not None]
     if dialect == "auto" and any(source.layout in TREC for source in given):
         dialect = "trec"
@@ -53,6 +54,19 @@ def choose(
     else:
         found, note = detect(gold_names, trace_names)
     return Choice(dialect=found, profile=registry.profile(found.profile), own=True, note=note)
+
+
+def _refuse_other_trec(gold: Source | None, trace: Source | None) -> None:
+    """Raise if a run stands where judgements belong, or the other way round."""
+    for source, layout, belongs in (
+        (gold, "run", "a TREC run, and the gold set comes first"),
+        (trace, "qrels", "TREC judgements, and the run comes second"),
+    ):
+        if source is not None and source.layout == layout:
+            raise RagaugeError.of(
+                "usage", f"`{source.name}` looks like {belongs}",
+                hint="give the judgements (qrels), then the run",
+            )  # fmt: skip
 
 
 def cutoffs(k: Sequence[int] | int | None, profile: Profile) -> tuple[int, ...]:

@@ -43,7 +43,11 @@ def load_chunks(source: Source) -> dict[str, Chunk]:
 def _chunk(row: Row) -> tuple[str, Chunk]:
     name, found = pick(row, HIT_IDS)
     if found is None:
-        raise FieldError("missing-field", "the chunk has no id", 'add an "id" to every chunk')
+        raise FieldError(
+            "missing-field",
+            "the chunk has no id",
+            "a list of chunks has id, doc, start and end on every line",
+        )
     spans = spans_in(row, "")
     doc_name, doc = pick(row, HIT_DOCS)
     if doc is None or not spans:

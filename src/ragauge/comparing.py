@@ -61,7 +61,8 @@ def compare(questions: int, slots: Mapping[int, Sequence[Slot]]) -> dict[str, Fl
         jaccard[question] = _jaccard([slot.citations for slot in group])
         tau[question] = _tau([slot.hits for slot in group])
         claims = [slot.claim for slot in group if slot.claim is not None]
-        mine = list(combinations(claims, 2))
+        # Two empty texts have no longer length to divide by.
+        mine = [pair for pair in combinations(claims, 2) if any(pair)]
         pairs += mine
         owners.append((question, len(mine)))
     found = distances(pairs).astype(np.float64)

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ragauge import registry
 from ragauge.model.aggregate import PerQuestion, Scores
-from ragauge.model.columns import Floats, Ints
+from ragauge.model.columns import Floats, Ints, totals
 from ragauge.model.metric import SHARES, Better
 from ragauge.stats import exact
 from ragauge.stats.intervals import quantile
@@ -48,17 +48,32 @@ def drop_of(metric: str, better: Better, scores: Scores, baseline: Scores | None
     told = f"{old:.4f} in the baseline, {new:.4f} now, on {n} common questions"
     interval = None
     if share is None:
-        ones = np.ones((n, 1))
-        (found,) = paired_bootstrap(before[:, None], ones, now[:, None], ones)
-        (p,) = permutation((now - before)[:, None])
+        talks = _conversations(scores.per_question, mine[both])
+        counts, a, b = (_together(column, talks) for column in (np.ones(n), before, now))
+        (found,) = paired_bootstrap(a, counts, b, counts)
+        (p,) = permutation(b - a)
         if found is not None:
             interval = (found[0], found[1]) if sign > 0 else (-found[1] + 0.0, -found[0] + 0.0)
+            told += f": {interval[0]:+.4f} to {interval[1]:+.4f} worse (95 %)"
         if p is not None:
-            told += f", p = {p:.4f}"
+            told += f", p\u00a0=\u00a0{p:.4f}"
     left = (len(scores.per_question.qids) - n) + (len(baseline.per_question.qids) - n)
     if left:
         told += f"; {left} values have no partner"
+    if scores.embedders != baseline.embedders and scores.embedders and baseline.embedders:
+        told += "; the embedders of the two runs differ"
     return Drop(value=sign * (new - old) + 0.0, n=n, interval=interval, reason=told)
+
+
+def _conversations(values: PerQuestion, places: Ints) -> Ints:
+    """The conversation of each question: turns of one id are drawn and flipped together."""
+    names = np.array([values.qids[place] for place in places.tolist()])
+    return np.unique(names, return_inverse=True)[1].astype(np.int64)
+
+
+def _together(column: Floats, talks: Ints) -> Floats:
+    """The sum of a column over each conversation, as a column."""
+    return totals(talks, column, int(talks.max()) + 1)[:, None]
 
 
 def _value(values: Floats, share: float | None) -> float:
@@ -75,7 +90,7 @@ def _incomparable(metric: str, scores: Scores, baseline: Scores) -> str | None:
     """Why a metric of two runs cannot be compared; None if it can."""
     for run, name in ((scores, "these scores"), (baseline, "the baseline")):
         if run.per_question is None:
-            return f"{name} hold no values of questions: save them with --full"
+            return f"no values of questions in {name}: save them with --full"
         if metric not in run.per_question.metrics:
             return f"{metric} is not in {name}, or is not made of values of questions"
     versions = scores.metrics[metric].version, baseline.metrics[metric].version
@@ -83,9 +98,22 @@ def _incomparable(metric: str, scores: Scores, baseline: Scores) -> str | None:
         return f"{metric} is version {versions[0]} here and {versions[1]} in the baseline"
     if metric.startswith("semantic.") and scores.embedders != baseline.embedders:
         return "ΔS of different embedders is never compared"
-    if scores.options != baseline.options:
-        return "the two runs were scored with different options"
+    differing = [
+        name
+        for name in _MATTERING.get(metric.partition("@")[0], _MATTERING["retrieval"])
+        if getattr(scores.options, name) != getattr(baseline.options, name)
+    ]
+    if differing:
+        return f"the two runs were scored with a different {' and '.join(differing)}"
     return None
+
+
+_MATTERING = {
+    "retrieval": ("relevance_level",),
+    "citation.accuracy": ("citation_mode", "citation_window"),
+    "answer.groundedness": ("ignore_case",),
+}
+"""The options that change a metric."""
 
 
 def _common(one: PerQuestion, other: PerQuestion) -> tuple[Ints, Ints]:

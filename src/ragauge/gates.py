@@ -1,42 +1,21 @@
-"""Gates: reading demands, and judging scores by them."""
+"""Gates: judging scores by demands."""
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
-from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from ragauge import registry
 from ragauge.drops import drop_of
-from ragauge.errors import CODES, ExitCode, Place, RagaugeError
+from ragauge.errors import CODES, ExitCode, RagaugeError
 from ragauge.model.aggregate import Scores, SliceResult
 from ragauge.model.metric import Better
-from ragauge.model.profile import Profile
 from ragauge.model.verdict import ORDER, Block, Gate, GateResult, Status, Verdict, Waiver
 
-_ITEM = re.compile(r"\s*([A-Za-z][\w.@→←×<>]*?)\s*(>=|<=|=)\s*(\S.*?)\s*\Z")
-_DEMAND = re.compile(r"\s*(>=|<=)?\s*(\S.*?)\s*\Z")
-_SIGN_OF: dict[Better, str] = {"higher": ">=", "lower": "<="}
 # 1.96 for the 95 % interval and 0.84 for a power of 80 %.
 _DETECTABLE = (1.959963984540054 + 0.8416212335729143) / (2 * 1.959963984540054)
-
-
-_KEYS = "metric, threshold or max_drop, slice, min_n, review = [lo, hi], policy = point | interval"
-
-
-class _Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    threshold: str | float | None = None
-    max_drop: float | None = None
-    metric: str | None = None
-    slice: str | None = None
-    min_n: int = 0
-    review: tuple[float, float] | None = None
-    policy: Literal["point", "interval"] = "point"
 
 
 class Tolerance(Struct, frozen=True, kw_only=True):
@@ -46,162 +25,7 @@ class Tolerance(Struct, frozen=True, kw_only=True):
     errored: bool = False
     skipped: bool = False
     empty: bool = False
-
-
-def parse_items(text: str, profile: Profile, k: Sequence[int]) -> list[Gate]:
-    """Read gates from a command line: `precision=0.80,refusal.over<=0.1`."""
-    gates: dict[str, Gate] = {}
-    for item in text.split(","):
-        match = _ITEM.match(item)
-        if match is None:
-            raise _bad(item, "write NAME=NUMBER, METRIC>=NUMBER or METRIC<=NUMBER")
-        name, sign, given = match.groups()
-        demand = given if sign == "=" else f"{sign}{given}"
-        built_in = profile.gates.get(name)
-        if isinstance(built_in, Mapping):
-            # A gate of the profile by its own name: only the number is new.
-            key = "max_drop" if "max_drop" in built_in else "threshold"
-            table = {**built_in, key: _number(name, given) if key == "max_drop" else demand}
-            (gates[name],) = parse_table({name: table}, profile, k, origin="--gates")
-        else:
-            gates[name] = _gate(name, demand, profile, k, origin="--gates")
-    return list(gates.values())
-
-
-def _number(name: str, given: str) -> float:
-    try:
-        return float(given)
-    except ValueError as error:
-        raise _bad(f"{name}={given}", "the threshold must be a number") from error
-
-
-def parse_table(
-    table: Mapping[str, Any], profile: Profile, k: Sequence[int], *, origin: str
-) -> list[Gate]:
-    """Read gates from a TOML table: a number, a demand, or a table with options."""
-    gates = []
-    for name, value in table.items():
-        if isinstance(value, Mapping):
-            gate = _gate_of_table(name, value, profile, k, origin)
-        elif isinstance(value, str | int | float) and not isinstance(value, bool):
-            gate = _gate(name, str(value), profile, k, origin=origin)
-        else:
-            raise _bad(f"{name} = {value!r}", 'write a number, ">= 0.80", or a table')
-        gates.append(gate)
-    return gates
-
-
-def _gate_of_table(
-    name: str, value: Mapping[str, Any], profile: Profile, k: Sequence[int], origin: str
-) -> Gate:
-    try:
-        options = msgspec.convert(value, _Table)
-    except msgspec.ValidationError as error:
-        raise RagaugeError.of(
-            "bad-config", f"gate `{name}` in {origin}: {error}", hint=f"keys: {_KEYS}"
-        ) from error
-    if (options.threshold is None) == (options.max_drop is None):
-        raise RagaugeError.of(
-            "bad-config",
-            f"gate `{name}` in {origin} needs either threshold or max_drop",
-            hint=f"keys: {_KEYS}",
-        )
-    review = options.review
-    if review is not None and review[0] > review[1]:
-        raise _bad(f"{name} review = {list(review)}", "write review = [low, high]")
-    if options.slice is not None and "=" not in options.slice:
-        raise _bad(f"{name} slice = {options.slice}", 'write slice = "type=table"')
-    is_drop = options.max_drop is not None
-    if is_drop and options.slice is not None:
-        raise _bad(f"{name} slice = {options.slice}", "a drop is judged over all questions")
-    demand = str(options.max_drop if is_drop else options.threshold)
-    gate = _gate(name, demand, profile, k, origin=origin, metric=options.metric, is_drop=is_drop)
-    return msgspec.structs.replace(
-        gate, min_n=options.min_n, review=review, policy=options.policy, part=options.slice
-    )
-
-
-def merge(*layers: Sequence[Gate]) -> list[Gate]:
-    """Put layers of gates together: a later layer replaces the gate on the same metric.
-
-    The later layer's order comes first, then what is left of the earlier ones: a demand that is
-    not repeated stays in force.
-    """
-    merged: list[Gate] = []
-    for layer in layers:
-        replaced = {gate.key for gate in layer}
-        merged = [*layer, *(gate for gate in merged if gate.key not in replaced)]
-    return merged
-
-
-def _bad(item: str, hint: str) -> RagaugeError:
-    return RagaugeError.of("bad-gate", f"cannot read the gate `{item.strip()}`", hint=hint)
-
-
-def _gate(
-    name: str,
-    demand: str,
-    profile: Profile,
-    k: Sequence[int],
-    *,
-    origin: str,
-    metric: str | None = None,
-    is_drop: bool = False,
-) -> Gate:
-    try:
-        return _read_gate(name, metric or name, demand, profile, k, origin, is_drop=is_drop)
-    except RagaugeError as error:
-        problem = error.problems[0]
-        place = None if origin == "--gates" else Place(origin)
-        raise RagaugeError([msgspec.structs.replace(problem, place=place)]) from error
-
-
-def _read_gate(
-    name: str, on: str, demand: str, profile: Profile, k: Sequence[int], origin: str, *,
-    is_drop: bool,
-) -> Gate:  # fmt: skip
-    meant = _meant(on, profile)
-    base, at, cut = meant.rpartition("@") if "@" in meant else (meant, "", "")
-    if base not in registry.metrics():
-        raise registry.unknown_name("metric", on, [*registry.metrics(), *profile.aliases])
-    metric = registry.metrics()[base]
-    if metric.at_k and not at:
-        if len(k) != 1:
-            raise _bad(name, f"say the cut-off: {base}@{k[0] if k else 5}")
-        cut = str(k[0])
-    (selected,) = registry.select([f"{base}@{cut}" if metric.at_k or at else base], k)
-    match = _DEMAND.match(demand)
-    if match is None:
-        raise _bad(f"{name} {demand}", 'write a number or ">= 0.80"')
-    sign, given = match.groups()
-    right = "<=" if is_drop else _SIGN_OF[metric.better]
-    if sign is not None and sign != right:
-        raise _bad(f"{name} {sign} {given}", f"{base} is better when {metric.better}: use {right}")
-    try:
-        threshold = float(given if "_" not in given else "one number")
-    except ValueError as error:
-        raise _bad(f"{name} {demand}", "the threshold must be a number") from error
-    if not math.isfinite(threshold):
-        raise _bad(f"{name} {demand}", "the threshold must be a finite number")
-    return Gate(
-        name=name,
-        metric=selected.id,
-        better=metric.better,
-        threshold=threshold,
-        given=given,
-        origin=origin,
-        title=profile.titles.get(name),
-        is_drop=is_drop,
-        instead=profile.instead.get(selected.id),
-    )
-
-
-def _meant(name: str, profile: Profile) -> str:
-    """The metric that a gate's name means: `recall@5` is the short name `recall@k` at 5."""
-    short, at, cut = name.partition("@")
-    if name not in profile.aliases and f"{short}@k" in profile.aliases and at:
-        return f"{profile.aliases[f'{short}@k']}@{cut}"
-    return profile.aliases.get(name, name)
+    no_baseline: bool = False
 
 
 def judge(
@@ -209,6 +33,7 @@ def judge(
     gates: Sequence[Gate],
     *,
     source_rules: bool,
+    whole_grid: bool = False,
     tolerance: Tolerance = Tolerance(),  # noqa: B008  (frozen)
     waivers: Sequence[Waiver] = (),
     today: date | None = None,
@@ -219,16 +44,22 @@ def judge(
     Demands on a drop are judged against the baseline, and are not evaluable without one.
 
     `source_rules` is for profiles that follow a source: 0/0 takes the source's default, and
-    errored traces count as answers.
+    errored traces count as answers. `whole_grid`: slots that are missing block the verdict.
     """
     _refuse_stray(waivers, gates)
     results = [
         _with_waiver(
-            _fallen(scores, gate, baseline) if gate.is_drop else _one(scores, gate), waivers, today
+            _fallen(scores, gate, baseline, tolerance) if gate.is_drop else _one(scores, gate),
+            waivers,
+            today,
         )
         for gate in gates
     ]
-    blocks = _blocks(scores, tolerance, source_rules=source_rules) if gates else []
+    blocks = (
+        _blocks(scores, tolerance, source_rules=source_rules, whole_grid=whole_grid)
+        if gates
+        else []
+    )
     blocks += [
         Block(result.code, f"{result.gate.title or result.gate.name}: {result.reason}")
         for result in results
@@ -249,11 +80,17 @@ def judge(
     return Verdict(status=worst, exit_code=exit_code, gates=tuple(results), blocks=tuple(blocks))
 
 
-def _fallen(scores: Scores, gate: Gate, baseline: Scores | None) -> GateResult:
+def _fallen(
+    scores: Scores, gate: Gate, baseline: Scores | None, tolerance: Tolerance
+) -> GateResult:
     """Judge a demand on how much worse a metric is than in the baseline."""
     drop = drop_of(gate.metric, gate.better, scores, baseline)
     if drop.value is None:
-        return _undefined(gate, drop.n, drop.code or "incomparable", drop.reason)
+        result = _undefined(gate, drop.n, drop.code or "incomparable", drop.reason)
+        if baseline is None and tolerance.no_baseline:
+            left_out = "left out: there is no baseline, and --allow-no-baseline"
+            return msgspec.structs.replace(result, waived=left_out)
+        return result
     if drop.n < gate.min_n:
         return _undefined(gate, drop.n, "too-few", f"n = {drop.n} is below min_n = {gate.min_n}")
     result = _judged(gate, drop.value, drop.n, drop.interval, "lower")
@@ -369,13 +206,20 @@ def _with_waiver(result: GateResult, waivers: Sequence[Waiver], today: date | No
     return msgspec.structs.replace(result, reason=reason)
 
 
-def _blocks(scores: Scores, tolerance: Tolerance, *, source_rules: bool) -> list[Block]:
+def _blocks(
+    scores: Scores, tolerance: Tolerance, *, source_rules: bool, whole_grid: bool
+) -> list[Block]:
     tally = scores.tally
     blocks = []
     if tally.missing and not tolerance.missing:
         verb = "has" if tally.missing == 1 else "have"
         blocks.append(
             Block("missing-traces", f"{tally.missing} of {tally.gold} gold items {verb} no trace")
+        )
+    if tally.missing_slots and whole_grid and not tolerance.missing:
+        noun = "slot has" if tally.missing_slots == 1 else "slots have"
+        blocks.append(
+            Block("missing-traces", f"{tally.missing_slots} {noun} no trace (paraphrase × seed)")
         )
     if tally.errored and not source_rules and not tolerance.errored:
         noun = "trace carries" if tally.errored == 1 else "traces carry"

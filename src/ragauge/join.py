@@ -8,17 +8,15 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from ragauge.ledger import Ledger
 from ragauge.model.batch import Batch
 from ragauge.model.columns import Bools, Column, GoldColumns, Ints, Sparse, spread, starts_of
 from ragauge.model.facts import Fact
 from ragauge.model.gold import GoldItem
 from ragauge.model.profile import JoinRules
-from ragauge.model.trace import SlotKey
 from ragauge.pieces import Pieces, Rich, gold_bytes
 from ragauge.reduce import FLAGS, NUMBERS, Columns
 from ragauge.rows import Partial
-
-DENSE_CELLS = 64_000_000
 
 Facts = NDArray[np.int32]
 
@@ -93,85 +91,6 @@ def _answers(item: GoldItem, pieces: Pieces, rules: JoinRules) -> bool:
     if item.expect is not None or rules.unlabelled != "by-evidence":
         return item.expect == "answer"
     return any(pieces.relevant) or item.anchor_section is not None
-
-
-class Ledger:
-    """Remembers which slots of which questions are taken; the first to come takes the slot.
-
-    Slots × questions is a table of bytes while it is small. Runs whose slots hardly repeat (a new
-    random seed for every trace) would need a huge one; they go into sorted runs that are merged
-    as they grow.
-    """
-
-    def __init__(self, questions: int, *, dense_cells: int = DENSE_CELLS) -> None:
-        self.questions = questions
-        self.dense_cells = dense_cells
-        self.codes: dict[SlotKey, int] = {}
-        self.taken: Bools = np.zeros(0, np.bool_)
-        self.runs: list[NDArray[np.int64]] | None = None
-        self.count = 0
-
-    def claim(self, question: NDArray[np.int32], slots: NDArray[np.int64]) -> Bools:
-        """Take the slots of these records, in their order; say which were still free."""
-        keys = slots * self.questions + question
-        first = np.zeros(len(keys), np.bool_)
-        ordered = np.sort(keys)
-        if len(keys) and bool((ordered[1:] == ordered[:-1]).any()):
-            first[np.unique(keys, return_index=True)[1]] = True
-        else:
-            first[:] = True
-        fresh: Bools = first & ~self._held(keys)
-        self._hold(keys[fresh])
-        self.count += int(np.count_nonzero(fresh))
-        return fresh
-
-    def code(self, key: SlotKey) -> int:
-        """The number of a slot key, the same for the whole run."""
-        return self.codes.setdefault(key, len(self.codes))
-
-    def _held(self, keys: NDArray[np.int64]) -> Bools:
-        if self.runs is None and len(self.codes) * self.questions <= self.dense_cells:
-            needed = len(self.codes) * self.questions
-            if needed > len(self.taken):
-                grown = np.zeros(max(needed, 2 * len(self.taken)), np.bool_)
-                grown[: len(self.taken)] = self.taken
-                self.taken = grown
-            return self.taken[keys]
-        if self.runs is None:
-            self.runs = [np.flatnonzero(self.taken).astype(np.int64)]
-            self.taken = np.zeros(0, np.bool_)
-        held = np.zeros(len(keys), np.bool_)
-        for run in self.runs:
-            if len(run):
-                place = np.minimum(np.searchsorted(run, keys), len(run) - 1)
-                held |= run[place] == keys
-        return held
-
-    def _hold(self, keys: NDArray[np.int64]) -> None:
-        if self.runs is None:
-            self.taken[keys] = True
-            return
-        self.runs.append(np.sort(keys))
-        while len(self.runs) > 1 and len(self.runs[-2]) < 2 * len(self.runs[-1]):
-            last = self.runs.pop()
-            self.runs[-1] = np.sort(np.concatenate([self.runs[-1], last]))
-
-    def missing_slots(self, seen: Bools) -> int:
-        """Slots of paraphrases × seeds seen in the run that questions with a trace lack."""
-        if not self.questions or not self.codes:
-            return 0
-        pairs = {(paraphrase, seed) for paraphrase, seed, _ in self.codes}
-        grid = len({paraphrase for paraphrase, _ in pairs}) * len({seed for _, seed in pairs})
-        asked = int(np.count_nonzero(seen))
-        if self.runs is None:
-            rows = self.taken[: len(self.codes) * self.questions].reshape(-1, self.questions)
-            order = {pair: i for i, pair in enumerate(sorted(pairs, key=repr))}
-            filled = np.zeros((len(order), self.questions), np.bool_)
-            for (paraphrase, seed, _), code in self.codes.items():
-                filled[order[paraphrase, seed]] |= rows[code]
-            return grid * asked - int(np.count_nonzero(filled))
-        # Too many slots for a table: without turns every slot is a pair of its own.
-        return max(0, grid * asked - self.count)
 
 
 class Records(Struct, frozen=True, kw_only=True):

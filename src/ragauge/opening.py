@@ -79,7 +79,9 @@ def _check_file(name: str, path: Path) -> None:
         raise _unreadable(name, error) from error
     if is_dir:
         raise RagaugeError.of(
-            "file-unreadable", f"`{name}` is a folder", hint="name a file inside it"
+            "file-unreadable",
+            f"`{name}` is a folder",
+            hint="name a file inside it; a BEIR folder is one with qrels/*.tsv in it",
         )
     if not exists:
         near = _near_names(path)

@@ -10,8 +10,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from ragauge import demands, registry
 from ragauge import gates as gating
-from ragauge import registry
 from ragauge.choosing import Choice, choose, cutoffs
 from ragauge.chunklist import load_chunks
 from ragauge.document import from_document
@@ -156,6 +156,7 @@ def gate(
     allow_errored: bool = False,
     allow_skipped: bool = False,
     allow_empty: bool = False,
+    allow_no_baseline: bool = False,
     waivers: Sequence[Waiver] = (),
     today: date | None = None,
     baseline: Scores | PathLike | None = None,
@@ -174,17 +175,22 @@ def gate(
     profile = registry.profile(scores.profile)
     layers = [profile_gates(profile, scores.k)]
     if isinstance(gates, str):
-        layers.append(gating.parse_items(gates, profile, scores.k))
+        layers.append(demands.parse_items(gates, profile, scores.k))
     elif isinstance(gates, dict):
-        layers.append(gating.parse_table(gates, profile, scores.k, origin="gates"))
+        layers.append(demands.parse_table(gates, profile, scores.k, origin="gates"))
     elif gates is not None:
         layers = [list(gates)]
     return gating.judge(
         scores,
-        gating.merge(*layers),
+        demands.merge(*layers),
         source_rules=profile.follows_source,
+        whole_grid=profile.join.grid == "complete",
         tolerance=gating.Tolerance(
-            missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty
+            missing=allow_missing,
+            errored=allow_errored,
+            skipped=allow_skipped,
+            empty=allow_empty,
+            no_baseline=allow_no_baseline,
         ),
         waivers=waivers,
         today=date.today() if waivers and today is None else today,
@@ -228,7 +234,7 @@ def validate(
         known = GoldInput(gold if gold is not None else (), gold_source, None, choice)
         items: list[GoldItem] = known.loaded.items
         if gold_source is not None:
-            checks.append(_check(gold_source, "gold items", len(items), choice, known.loaded))
+            checks.append(_check(gold_source, "gold item", len(items), choice, known.loaded))
         named = name_of(gold, gold_source, "<gold>")
         table = known.table(Options(), named, {})
         if trace_source is not None:
@@ -239,7 +245,7 @@ def validate(
             run = Run(plan_, table, gold_name=named, trace_name=trace_source.name)
             TraceInput(stack, trace, trace_source, choice, None).feed(run, known)
             found = run.problems_found()
-            checks.append(_check(trace_source, "traces", run.traces, choice, found))
+            checks.append(_check(trace_source, "trace", run.traces, choice, found))
             if items:
                 findings += run.together()
         findings += gold_findings(items)
@@ -261,7 +267,7 @@ def load_scores(path: PathLike) -> Scores:
 
 def profile_gates(profile: Profile, k: Sequence[int]) -> list[Gate]:
     """The gates that are built into a profile."""
-    return gating.parse_table(profile.gates, profile, k, origin=f"profile {profile.name}")
+    return demands.parse_table(profile.gates, profile, k, origin=f"profile {profile.name}")
 
 
 def _chunks(stack: ExitStack, given: PathLike | None) -> dict[str, Chunk]:

@@ -13,7 +13,8 @@ from ragauge.aggregate import Totals
 from ragauge.errors import MAX_REPORTED, Place, Problem
 from ragauge.findings import findings
 from ragauge.goldtable import GoldTable
-from ragauge.join import Ledger, Records, absent_records, batch_of, records_of
+from ragauge.join import Records, absent_records, batch_of, records_of
+from ragauge.ledger import Ledger
 from ragauge.loading import Loaded
 from ragauge.looking import Looker, pages_of_file, pages_of_traces
 from ragauge.model.aggregate import Scores
@@ -290,7 +291,7 @@ class Run:
             unknown=self.unknown,
             duplicates=matched - self.scored if self.rules.keep != "every" else _again(totals),
             missing=int(np.count_nonzero(~seen)),
-            missing_slots=self.ledger.missing_slots(seen) if self.rules.keep == "slot" else 0,
+            missing_slots=self._missing_slots(seen),
             errored=totals.errored,
             repeated_ids=totals.repeated + self.repeated,
             disordered=totals.disordered + self.disordered,
@@ -300,6 +301,14 @@ class Run:
             answerable=totals.answerable,
             unanswerable=totals.unanswerable,
         )
+
+    def _missing_slots(self, seen: Bools) -> int:
+        if self.rules.keep != "slot":
+            return 0
+        counts = np.zeros(len(self.table.qids), np.int32)
+        for question, texts in self.table.paraphrases.items():
+            counts[question] = len(texts)
+        return self.ledger.missing_slots(seen, counts)
 
     def _notes(self) -> list[str]:
         crlf = f"{self.trace_name}: CRLF line ends"

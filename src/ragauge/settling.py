@@ -14,7 +14,8 @@ import numpy as np
 from ragauge.aggregate import COMPARED
 from ragauge.comparing import Slot, compare, most_slots, slot_order
 from ragauge.goldtable import GoldTable
-from ragauge.join import Ledger, Records
+from ragauge.join import Records
+from ragauge.ledger import Ledger
 from ragauge.looking import Key, Looker, Seen
 from ragauge.model.columns import Bools, Column, Floats, Ints
 from ragauge.model.facts import Fact
@@ -84,27 +85,27 @@ class Settler:
             for records in self.aside
             for question, slot in zip(records.question.tolist(), records.slot.tolist(), strict=True)
         ]
-        lost: dict[Key, frozenset[str]] = {}
-        place = 0
-        for records in self.aside:
-            for record in range(len(records.question)):
-                lost[keys[place]] = frozenset(records.open.get(record, ()))
-                place += 1
+        # By record: where every row is scored, several records share a question and a slot.
+        lost = [
+            frozenset(records.open.get(record, ()))
+            for records in self.aside
+            for record in range(len(records.question))
+        ]
         positions = np.concatenate([records.position for records in self.aside]).tolist()
-        lost.update(self._outside_conversation(looker, keys, positions, slots))
+        talked = self._outside_conversation(looker, keys, positions, slots)
+        lost = [talked.get(key, left) for key, left in zip(keys, lost, strict=True)]
         somewhere: set[str] = set()
         if self.resolves:
-            open_ids = sorted(frozenset[str]().union(*lost.values()))
+            open_ids = sorted(frozenset[str]().union(*lost))
             found = known(open_ids)
             somewhere = looker.retrieved(set(open_ids)) if found is None else found
         place = 0
         for records in self.aside:
             facts = records.facts.copy()
             for i in range(len(facts)):
-                left = lost.get(keys[place])
-                if left is not None and not left:
+                if not lost[place]:
                     facts[i] |= int(Fact.IN_CONTEXT)
-                if left is not None and left <= somewhere and not self.table.chunks:
+                if lost[place] <= somewhere and not self.table.chunks:
                     facts[i] |= int(Fact.RESOLVED)
                 place += 1
             yield msgspec.structs.replace(records, facts=facts)
@@ -237,7 +238,7 @@ def _slot(seen: Seen, answered: bool, errored: bool, texts: dict[str, str]) -> S
     """What is compared of a slot; equal texts are held once."""
     if errored:
         return Slot(frozenset(), None, ())
-    claim = (seen.said or "") if answered else None
+    claim = seen.said if answered else None
     return Slot(
         frozenset(texts.setdefault(each, each) for each in seen.citations),
         claim if claim is None else texts.setdefault(claim, claim),

@@ -77,7 +77,12 @@ class Measured(Struct, frozen=True, kw_only=True):
             elif each.metric.quantile is not None:
                 inside = self.inside[place]
                 values = self.tops[place][inside] / self.bottoms[place][inside]
-                found[place] = bootstrap_quantile(values, SHARES[each.metric.quantile])
+                talks = None
+                if self.cluster is not None:
+                    talks = np.unique(self.cluster[inside], return_inverse=True)[1]
+                found[place] = bootstrap_quantile(
+                    values, SHARES[each.metric.quantile], cluster=talks
+                )
             else:
                 resampled.append(place)
         if resampled:

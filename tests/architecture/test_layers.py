@@ -23,10 +23,11 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("dialects.*", "metrics.*", "reports.*", "document"),
     # 3: verbs, and folders of data
     (
-        "aggregate", "beir", "choosing", "chunklist", "comparing", "config", "decoding", "demo.*",
-        "detail", "drops", "findings", "gates", "goldreading", "goldtable", "hitreading", "join",
-        "labels", "loading", "looking", "pieces", "placing", "profiles.*", "reading", "reduce",
-        "results", "rows", "scoring", "settling", "shapes", "slicing", "summary", "trecgold",
+        "aggregate", "beir", "choosing", "chunklist", "comparing", "config", "decoding",
+        "demands", "demo.*", "detail", "drops", "findings", "gates", "goldreading", "goldtable",
+        "hitreading", "join", "labels", "ledger", "loading", "looking", "pieces", "placing",
+        "profiles.*", "reading", "reduce", "results", "rows", "scoring", "settling", "shapes",
+        "slicing", "summary", "trecgold",
     ),
     # 4: ways to run, and the wiring
     ("engines.*", "inputs", "pipeline"),

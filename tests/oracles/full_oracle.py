@@ -260,6 +260,7 @@ class Answer:
     """What was answered: an answer, or a refusal."""
 
     claim: str
+    spoken: bool
     lists_citations: bool
     citations: list[Block]  # in order, as given
     citation_delta_s: list[Fraction | None]  # of each citation's own
@@ -452,6 +453,7 @@ def read_answer(trace: Row, chunks: Row, only_doc: str | None) -> Answer | None:
     own = [entry.get("ΔS") if isinstance(entry, dict) else None for entry in entries]
     return Answer(
         claim=claim or "",
+        spoken=claim is not None,
         lists_citations=listed is not None,
         citations=[read_block(entry, chunks, only_doc) for entry in entries],
         citation_delta_s=[None if value is None else Fraction(value) for value in own],
@@ -1068,10 +1070,11 @@ class Question:
 
     @property
     def claim_distance(self) -> Fraction | None:
-        claims = [slot.said.claim for slot in self.slots if slot.answered]
+        claims = [slot.said.claim for slot in self.slots if slot.answered and slot.said.spoken]
         distances = [
-            Fraction(edit_distance(one, other), max(len(one), len(other), 1))
+            Fraction(edit_distance(one, other), max(len(one), len(other)))
             for one, other in itertools.combinations(claims, 2)
+            if one or other  # two empty claims are 0/0
         ]
         return median(distances) if distances else None
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ragauge import gate, registry, score
-from ragauge.gates import merge, parse_items
+from ragauge.demands import merge, parse_items
 from ragauge.model.report import View
 from ragauge.pipeline import profile_gates
 from tests.oracles.cases import Case, ship_case, smoke_case

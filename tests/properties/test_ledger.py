@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge.join import DENSE_CELLS, Ledger
+from ragauge.ledger import DENSE_CELLS, Ledger
 from ragauge.model.trace import SlotKey
 from tests.properties.datasets import steady
 

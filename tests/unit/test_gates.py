@@ -10,8 +10,9 @@ import msgspec
 import pytest
 
 from ragauge import gates, pipeline, registry
+from ragauge.demands import merge, parse_items, parse_table
 from ragauge.errors import RagaugeError
-from ragauge.gates import Tolerance, judge, merge, parse_items, parse_table
+from ragauge.gates import Tolerance, judge
 from ragauge.model.aggregate import MetricResult, Scores
 from ragauge.model.metric import Tally
 from ragauge.model.verdict import Gate, Verdict, Waiver

@@ -28,7 +28,8 @@ from ragauge.cli.shared import (
 def COMMAND(  # noqa: N802
     scores_file: str, gates: str | None, config_path: str | None, as_of: str | None,
     format_name: str, outputs: tuple[str, ...], allow_missing: bool, allow_errored: bool,
-    allow_skipped: bool, allow_empty: bool, baseline: str | None,
+    allow_skipped: bool, allow_empty: bool, allow_no_baseline: bool,
+    baseline: str | None,
 ) -> int:  # fmt: skip
     """Judge saved SCORES (from `ragauge score --full -o FILE.json`) without scoring again."""
     import msgspec
@@ -47,8 +48,9 @@ def COMMAND(  # noqa: N802
     for output in outputs:
         report_for_file(output, plain)
     allowed = Tolerance(
-        missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty
-    )
+        missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty,
+        no_baseline=allow_no_baseline,
+    )  # fmt: skip
     return conclude(
         scores, plain, judged_by, config,
         allowed=allowed, as_of=as_of, format_name=format_name, outputs=outputs, full=False,

@@ -126,7 +126,7 @@ def COMMAND(  # noqa: N802
     config_path: str | None, as_of: str | None, format_name: str, outputs: tuple[str, ...],
     full: bool, missing: Literal["count", "exclude"], on_bad_line: Literal["stop", "skip"],
     allow_missing: bool, allow_errored: bool, allow_skipped: bool, allow_empty: bool,
-    workers: int | None, chunks: str | None, baseline: str | None,
+    allow_no_baseline: bool, workers: int | None, chunks: str | None, baseline: str | None,
     citation_mode: CitationMode | None, relevance_level: float | None, ignore_case: bool,
     min_n: int | None, intervals: bool,
 ) -> int:  # fmt: skip
@@ -187,8 +187,9 @@ def COMMAND(  # noqa: N802
     )
     chosen = registry.profile(scores.profile)
     allowed = Tolerance(
-        missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty
-    )
+        missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty,
+        no_baseline=allow_no_baseline,
+    )  # fmt: skip
     return conclude(
         scores, chosen, demanded(chosen, scores.k), config,
         allowed=allowed, as_of=as_of, format_name=format_name, outputs=outputs, full=full,

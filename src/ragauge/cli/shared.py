@@ -28,6 +28,9 @@ ALLOW_OPTIONS = [
     click.option(
         "--allow-empty", is_flag=True, help="Judge although nothing was answered or answerable."
     ),
+    click.option(
+        "--allow-no-baseline", is_flag=True, help="Leave gates on a drop out: this is the baseline."
+    ),
 ]
 FORMAT_OPTION = click.option(
     "--format",
@@ -81,19 +84,19 @@ def read_config(path: str | None) -> Config:
 
 def gates_from(profile: Profile, k: Sequence[int], config: Config, given: str | None) -> list[Gate]:
     """The gates of the profile, the configuration and the command line, put together."""
-    from ragauge import gates as gating
+    from ragauge import demands
     from ragauge.config import load_gates
     from ragauge.pipeline import profile_gates
 
     layers = [
         profile_gates(profile, k),
-        gating.parse_table(config.gates, profile, k, origin="ragauge.toml"),
+        demands.parse_table(config.gates, profile, k, origin="ragauge.toml"),
     ]
     if given is not None and (given.endswith(".toml") or Path(given).is_file()):
-        layers.append(gating.parse_table(load_gates(Path(given)), profile, k, origin=given))
+        layers.append(demands.parse_table(load_gates(Path(given)), profile, k, origin=given))
     elif given is not None:
-        layers.append(gating.parse_items(given, profile, k))
-    return gating.merge(*layers)
+        layers.append(demands.parse_items(given, profile, k))
+    return demands.merge(*layers)
 
 
 def load_baseline(path: str | None) -> Scores | None:
@@ -168,6 +171,7 @@ def conclude(
         scores,
         gates,
         source_rules=profile.follows_source,
+        whole_grid=profile.join.grid == "complete",
         tolerance=allowed,
         waivers=config.waivers,
         today=day(as_of, needed=bool(config.waivers)),

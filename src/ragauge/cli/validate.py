@@ -24,7 +24,7 @@ def COMMAND(  # noqa: N802
 
     Exit code 3 with every problem (up to 20 a file), 5 if there is nothing in them, else 0.
     """
-    from ragauge import pipeline
+    from ragauge import pipeline, wording
     from ragauge.errors import ExitCode
 
     if len(files) > 2:
@@ -39,7 +39,7 @@ def COMMAND(  # noqa: N802
     )
     for check in checks.files:
         click.echo(
-            f"{check.name}: {check.rows} {check.kind}, dialect {check.dialect}"
+            f"{check.name}: {wording.count(check.rows, check.kind)}, dialect {check.dialect}"
             + "".join(f", {note}" for note in check.notes)
         )
         for problem in check.problems:

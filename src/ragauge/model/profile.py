@@ -20,6 +20,8 @@ class JoinRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     no_evidence what recall_all makes of an answerable item without evidence
     no_claims   whether claim containment is also asked of items that name no claims
     unit        what a mean is over: questions, or every scored row
+    grid        whether a question that lacks a slot (paraphrase × seed) that others have is only
+                warned of, or makes the run not evaluable
     """
 
     by: Literal["qid", "question", "either"] = "either"
@@ -31,6 +33,7 @@ class JoinRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     no_claims: Literal["excluded", "counted"] = "excluded"
     duplicate_gold: Literal["error", "last"] = "error"
     unit: Literal["question", "row"] = "question"
+    grid: Literal["warned", "complete"] = "warned"
 
 
 class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ragauge.stats.resampling import (
     POISSON_FROM,
@@ -65,23 +66,32 @@ def bootstrap(
 
 
 def bootstrap_quantile(
-    values: Floats, share: float, *, resamples: int = RESAMPLES, seed: int = SEED
+    values: Floats,
+    share: float,
+    *,
+    cluster: NDArray[np.int64] | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
 ) -> tuple[float, float] | None:
     """Percentile interval of `quantile(values, share)`; None for no values.
 
     The questions have the weights that `bootstrap` gives to as many. A resample is the multiset in
     which each value stands as often as its weight says, so that nothing is rounded: a bound
     lies on or between two values. As there, a resample belongs to the places of the questions.
+    Questions of one `cluster` (numbered from 0) are drawn together.
     """
     _check_finite(values)
     n = len(values)
     if n == 0:
         return None
+    units = n if cluster is None else int(cluster.max()) + 1
     order = np.argsort(values, kind="stable")
     ordered = values[order]
 
     def block(raw: np.random.SFC64, rows: int) -> Floats:
-        draws, some = weigh(raw, rows, n), max(1, _CELLS // n)
+        draws, some = weigh(raw, rows, units), max(1, _CELLS // n)
+        if cluster is not None:
+            draws = np.take(draws, cluster, axis=1)
         parts = (draws[start : start + some] for start in range(0, rows, some))
         return np.concatenate([_quantiles(part, order, ordered, share) for part in parts])
 
