@@ -70,6 +70,7 @@ class Figure:
     seconds: float
     cpu_seconds: float
     peak_bytes: int
+    in_rounds: tuple[float, ...]  # its seconds over ragauge's, round by round
 
 
 def our_command(inputs: Inputs) -> tuple[str, ...]:
@@ -208,6 +209,10 @@ def benchmark(queries: int, rounds: int, peers: Sequence[str], folder: Path) -> 
             seconds=min(result.seconds for result in results),
             cpu_seconds=min(result.cpu_seconds or 0.0 for result in results),
             peak_bytes=max([r.peak_bytes for r in results] + ([whole] if who == OURS else [])),
+            in_rounds=tuple(
+                result.seconds / ours.seconds
+                for ours, result in zip(measured[OURS], results, strict=False)  # fewer, the slow
+            ),
         )
         for who, results in measured.items()
     ]
@@ -248,15 +253,19 @@ def targets_table(figures: Sequence[Figure]) -> str:
     us = last.pop(OURS)
     rows = []
     for who, figure in last.items():
-        for what, ratio, least in (
-            ("time", figure.seconds / us.seconds, TARGETS[who]),
-            ("memory", figure.peak_bytes / us.peak_bytes, 1),
+        spread = f"{min(figure.in_rounds):.1f} to {max(figure.in_rounds):.1f}"
+        for what, ratio, least, rounds in (
+            ("time", figure.seconds / us.seconds, TARGETS[who], spread),
+            ("memory", figure.peak_bytes / us.peak_bytes, 1, ""),
         ):
             asked = f"≥ {least}" if least > 1 else f"> {least}"
-            reached = ratio >= least if least > 1 else ratio > least
-            rows.append((f"{what} of {who}", asked, f"{ratio:.1f}", "yes" if reached else "no"))
-    header = (f"target at {largest:,} queries", "times ragauge's", "measured", "reached")
-    return grid("lrrl", header, rows)
+            reached = "yes" if (ratio >= least if least > 1 else ratio > least) else "no"
+            rows.append((f"{what} of {who}", asked, f"{ratio:.2f}", reached, rounds))
+    header = (
+        f"target at {largest:,} queries", "times ragauge's", "measured", "reached",
+        "in single rounds",
+    )  # fmt: skip
+    return grid("lrrlr", header, rows)
 
 
 def sections(
@@ -303,6 +312,10 @@ def sections(
         f"Before that, all {compared:,} values of {agreeing:,} queries with tied scores were "
         "compared: those of ragauge, with four decimals, are pytrec_eval's. The means of every "
         "measure agree with each peer at each size."
+    )
+    yield (
+        "The measured ratio is that of the least times; where those of single rounds lie on both "
+        "sides of a target, other work on the machine decides whether it is reached."
     )
     yield targets_table(figures)
 

@@ -170,13 +170,12 @@ class Totals:
         """Which questions have a record."""
         return self.worst >= 0
 
-    def worst_labels(self) -> list[tuple[str, int]]:
+    def worst_labels(self) -> tuple[list[str], Ints]:
         """The worst label of each question and the position of the record that has it."""
         seen = self.seen
         places = np.where(seen, (1 << 56) - 1 - (self.worst & ((1 << 56) - 1)), 0)
         codes = np.where(seen, self.worst >> 56, LABELS.index("MISSING"))
-        names = [LABELS[code] for code in codes.tolist()]
-        return list(zip(names, places.tolist(), strict=True))
+        return [LABELS[code] for code in codes.tolist()], places
 
     def questions(self, compared: dict[str, Floats], *, by_slot: bool) -> Questions:
         """What came of each question over its slots; `compared` holds what comparing them gave.

@@ -13,6 +13,7 @@ from ragauge.model.aggregate import (
     SCHEMA,
     MetricResult,
     PerQuestion,
+    QuestionList,
     QuestionResult,
     Scores,
     SliceResult,
@@ -94,7 +95,7 @@ def _unrounded(result: MetricResult) -> list[float]:
 
 def _questions(scores: Scores) -> list[dict[str, Any]]:
     """Each question with its label and its value of each metric, as measured, not rounded."""
-    entries: list[dict[str, Any]] = msgspec.to_builtins(scores.questions)
+    entries: list[dict[str, Any]] = msgspec.to_builtins(list(scores.questions))
     values = scores.per_question
     if values is not None:
         columns = values.values.T.tolist()
@@ -266,7 +267,7 @@ def from_document(data: bytes, name: str) -> Scores:
         tally=document.counts,
         metrics={name: each.result() for name, each in document.metrics.items()},
         refusal_rules=document.refusal_rules,
-        questions=document.questions,
+        questions=QuestionList.of(document.questions),
         warnings=document.warnings,
         skipped=document.skipped_lines,
         options=document.options,

@@ -9,12 +9,18 @@ import numpy as np
 
 from ragauge.aggregate import Totals, why_empty
 from ragauge.goldtable import GoldTable
-from ragauge.model.aggregate import MetricResult, PerQuestion, QuestionResult, RowResult
+from ragauge.model.aggregate import (
+    MetricResult,
+    PerQuestion,
+    QuestionList,
+    QuestionResult,
+    RowResult,
+)
 from ragauge.model.facts import LAMBDA_STATES
 from ragauge.model.labels import LABELS
 from ragauge.model.metric import Selected, Tally
 from ragauge.model.questions import Questions
-from ragauge.summary import Measured
+from ragauge.summary import Interval, Measured
 
 
 def metric_results(
@@ -29,13 +35,14 @@ def metric_results(
     intervals: bool,
 ) -> dict[str, MetricResult]:
     """One result a metric, in the order that they were asked for."""
-    # Resamples are tied to an order of the questions: by what they are, not by the file.
-    ordered = measured.only(table.identity)
-    ranges = ordered.intervals() if intervals else [None] * len(ordered.selected)
+    ranges: list[Interval] = [None] * len(measured.selected)
+    if intervals:
+        # Resamples are tied to an order of the questions: by what they are, not by the file.
+        ranges = measured.only(table.identity).intervals()
     results: dict[str, MetricResult] = {}
     for i, each in enumerate(measured.selected):
         n = int(np.count_nonzero(measured.inside[i]))
-        value = ordered.value(i)
+        value = measured.value(i)
         results[each.id] = MetricResult(
             value=value,
             n=n,
@@ -78,36 +85,25 @@ def per_question(measured: Measured, table: GoldTable) -> PerQuestion:
 
 def question_results(
     totals: Totals, table: GoldTable, *, gold: str, trace: str, first: Mapping[int, int]
-) -> tuple[QuestionResult, ...]:
+) -> QuestionList:
     """The worst label of each question, and where to look; `first` has each range's first line."""
-    worst = totals.worst_labels()
-    counted = _label_counts(totals, worst)
-    return tuple(
-        QuestionResult(
-            qid=qid,
+    labels, places = totals.worst_labels()
+
+    def make(code: int) -> QuestionResult:
+        label, position = labels[code], int(places[code])
+        line = first.get(position >> 32, 0) + (position & 0xFFFFFFFF)
+        counts = totals.labels[:, code].tolist()
+        found = {LABELS[i]: n for i, n in enumerate(counts) if n}
+        return QuestionResult(
+            qid=table.qids[code],
             label=label,
-            gold=at(gold, line),
-            trace=None
-            if label == "MISSING"
-            else f"{trace}:{first.get(position >> 32, 0) + (position & 0xFFFFFFFF)}",
-            labels=labels,
-            turn=turn,
+            gold=at(gold, table.lines[code]),
+            trace=None if label == "MISSING" else at(trace, line),
+            labels=found or {"MISSING": 1},
+            turn=table.turns[code],
         )
-        for qid, turn, line, labels, (label, position) in zip(
-            table.qids, table.turns, table.lines, counted, worst, strict=True
-        )
-    )
 
-
-def _label_counts(totals: Totals, worst: Sequence[tuple[str, int]]) -> list[dict[str, int]]:
-    """How often each question has each label; equal counts of one record are written down once."""
-    alone = {label: {label: 1} for label in LABELS}
-    single = totals.labels.sum(axis=0) <= 1
-    found = [alone[label] for label, _ in worst]
-    for question in np.flatnonzero(~single).tolist():
-        counts = totals.labels[:, question].tolist()
-        found[question] = {LABELS[i]: n for i, n in enumerate(counts) if n}
-    return found
+    return QuestionList(labels, make)
 
 
 def row_results(totals: Totals, table: GoldTable) -> tuple[RowResult, ...]:

@@ -104,8 +104,10 @@ def bad_questions(scores: Scores) -> list[QuestionResult]:
     fine = set(GOOD)
     if not scores.tally.answered and not scores.tally.refused:
         fine |= {"NO_ANSWER", "UNLABELLED"}
-    bad = [each for each in scores.questions if each.label not in fine]
-    return sorted(bad, key=lambda each: -LABELS.index(each.label))
+    labels = scores.questions.labels
+    bad = [place for place, label in enumerate(labels) if label not in fine]
+    bad.sort(key=lambda place: -LABELS.index(labels[place]))
+    return [scores.questions[place] for place in bad]
 
 
 def question_name(question: QuestionResult) -> str:

@@ -13,7 +13,7 @@ from ragauge import gates, pipeline, registry
 from ragauge.demands import merge, parse_items, parse_table
 from ragauge.errors import RagaugeError
 from ragauge.gates import Tolerance, judge
-from ragauge.model.aggregate import MetricResult, Scores
+from ragauge.model.aggregate import MetricResult, QuestionList, Scores
 from ragauge.model.metric import Tally
 from ragauge.model.verdict import Gate, Verdict, Waiver
 
@@ -49,7 +49,7 @@ def measured(
 def scores_of(metrics: Mapping[str, MetricResult], *, tally: Tally = RAN) -> Scores:
     return Scores(
         profile="ship", dialect="ship", k=(5,), gold_name="gold.jsonl", trace_name="trace.jsonl",
-        tally=tally, metrics=dict(metrics), refusal_rules={}, questions=(),
+        tally=tally, metrics=dict(metrics), refusal_rules={}, questions=QuestionList.of(()),
     )  # fmt: skip
 
 
@@ -586,8 +586,8 @@ def test_judging_is_pure() -> None:
     """The same scores and gates give the same verdict, and neither is changed."""
     scores = scores_of(GOOD)
     demanded: list[Gate] = pipeline.profile_gates(SHIP, (5,))
-    before = (msgspec.json.encode(scores), msgspec.json.encode(demanded))
+    before = (msgspec.json.encode(scores.metrics), msgspec.json.encode(demanded))
     first = judge(scores, demanded, source_rules=True)
     assert first == judge(scores, demanded, source_rules=True)
-    assert (msgspec.json.encode(scores), msgspec.json.encode(demanded)) == before
+    assert (msgspec.json.encode(scores.metrics), msgspec.json.encode(demanded)) == before
     assert gates.Tolerance() == Tolerance()

@@ -80,13 +80,15 @@ def _relative(scores: Scores, folder: str) -> Scores:
     """The same scores with the places written from the bundle's folder."""
     import msgspec
 
+    from ragauge.model.aggregate import QuestionList
+
     def short(place: str | None) -> str:
         return str(place).replace(folder, "demo", 1).replace("\\", "/")
 
-    questions = tuple(
+    questions = QuestionList.of([
         msgspec.structs.replace(each, gold=short(each.gold), trace=short(each.trace))
         for each in scores.questions
-    )
+    ])  # fmt: skip
     return msgspec.structs.replace(
         scores, questions=questions, gold_name="demo/gold.jsonl", trace_name="demo/trace.jsonl"
     )

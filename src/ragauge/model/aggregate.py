@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import overload
 
 import numpy as np
 from msgspec import Struct
@@ -51,6 +52,42 @@ class QuestionResult(Struct, frozen=True, kw_only=True):
     trace: str | None
     labels: dict[str, int]
     turn: int | None = None
+
+
+class QuestionList(Sequence[QuestionResult]):
+    """The results of the questions in gold order; each is made when it is asked for.
+
+    `labels` has their labels at once: a run of a hundred thousand questions mostly needs no more.
+    """
+
+    def __init__(self, labels: Sequence[str], make: Callable[[int], QuestionResult]) -> None:
+        self.labels = labels
+        self._make = make
+
+    @classmethod
+    def of(cls, questions: Sequence[QuestionResult]) -> QuestionList:
+        """The list of results that are there already."""
+        return cls([each.label for each in questions], questions.__getitem__)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @overload
+    def __getitem__(self, place: int) -> QuestionResult: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[QuestionResult]: ...
+
+    def __getitem__(self, place: int | slice) -> QuestionResult | list[QuestionResult]:
+        if isinstance(place, slice):
+            return [self._make(each) for each in range(*place.indices(len(self)))]
+        return self._make(range(len(self))[place])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, QuestionList) and list(self) == list(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.labels))
 
 
 class SliceResult(Struct, frozen=True, kw_only=True):
@@ -111,7 +148,7 @@ class Scores(Struct, frozen=True, kw_only=True):
     tally: Tally
     metrics: dict[str, MetricResult]
     refusal_rules: dict[str, int]
-    questions: tuple[QuestionResult, ...]
+    questions: QuestionList
     rows: tuple[RowResult, ...] = ()
     warnings: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()

@@ -56,6 +56,7 @@ class Sparse(Struct, frozen=True):
         return totals(self.record[mine], self.value[mine], size)
 
 
+MOST_GAINS = 16
 NO_ENTRIES = Sparse(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float64))
 
 
@@ -114,6 +115,21 @@ class GoldColumns(Struct, frozen=True, kw_only=True, dict=True):
         return starts_of(self.member_count)
 
     @cached_property
+    def _gain_counts(self) -> list[tuple[float, Ints]] | None:
+        """For each gain, from the highest: how many pieces of each item have it.
+
+        None where there are too many different gains to go through them one by one.
+        """
+        item = np.repeat(np.arange(len(self.piece_count), dtype=np.int64), self.piece_count)
+        gains = np.unique(self.piece_gain[self.piece_gain > 0])
+        if len(gains) > MOST_GAINS:
+            return None
+        return [
+            (gain, np.bincount(item[self.piece_gain == gain], minlength=len(self.piece_count)))
+            for gain in gains[::-1].tolist()
+        ]
+
+    @cached_property
     def _best_gains(self) -> tuple[Ints, Ints, Floats]:
         """Item, place in the ideal order, and gain of every piece that has a gain."""
         item = np.repeat(np.arange(len(self.piece_count), dtype=np.int64), self.piece_count)
@@ -125,8 +141,18 @@ class GoldColumns(Struct, frozen=True, kw_only=True, dict=True):
         return item, np.arange(len(item)) - starts_of(counts)[item], gain
 
     def ideal(self, k: int) -> Floats:
-        """The discounted gain of the best list of k."""
-        item, place, gain = self._best_gains
-        near = place < k
-        worth = gain[near] / np.log2(place[near] + 2.0)
-        return totals(item[near], worth, len(self.piece_count))
+        """The discounted gain of the best list of k: the highest gains first."""
+        if self._gain_counts is None:
+            item, place, gain = self._best_gains
+            near = place < k
+            worth = gain[near] / np.log2(place[near] + 2.0)
+            return totals(item[near], worth, len(self.piece_count))
+        most = int(min(k, self.piece_count.max(initial=0)))
+        discounts = np.concatenate([[0.0], np.cumsum(1.0 / np.log2(np.arange(most) + 2.0))])
+        best = np.zeros(len(self.piece_count))
+        filled = np.zeros(len(self.piece_count), np.int64)
+        for worth_each, counts in self._gain_counts:
+            upto = np.minimum(filled + counts, most)
+            best += worth_each * (discounts[upto] - discounts[np.minimum(filled, most)])
+            filled += counts
+        return best

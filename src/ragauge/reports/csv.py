@@ -28,7 +28,7 @@ def _text(view: View) -> str:
         heads.append("turn")
         columns.append(["" if turn is None else str(turn) for turn in values.turns])
     heads.append("label")
-    columns.append([question.label for question in view.scores.questions])
+    columns.append(view.scores.questions.labels)
     words = np.array([f"{step / _STEPS:.{DECIMALS}f}" for step in range(_STEPS + 1)], object)
     for place, name in enumerate(values.metrics):
         if not np.isnan(values.values[place]).all():  # else nobody has a value
