@@ -15,7 +15,7 @@ import click
 import msgspec
 
 import reference_words as words
-from ragauge import registry
+from ragauge import registry, wording
 from ragauge.cli.main import root as command_group
 from ragauge.errors import CODES, ExitCode
 from ragauge.model.dialect import GOLD_SPELLINGS, HIT_IDS, TRACE_SPELLINGS, Dialect
@@ -89,27 +89,6 @@ def heading(metric: Metric) -> str:
     return f"{shown_id(metric)} {HEADINGS[sign]}" if sign in HEADINGS else shown_id(metric)
 
 
-TOGETHER = {
-    "mean": "the mean over questions",
-    "ratio": "one sum over the other, each question with its mean",
-    "share": "one count of the run over another",
-    "median": "the median over questions",
-    "p90": "the 90th percentile over questions",
-    "p95": "the 95th percentile over questions",
-}
-
-
-def null_rule(metric: Metric) -> str:
-    """When the metric is null."""
-    if metric.share is not None:
-        return "null where no trace was read"
-    if metric.ratio is not None:
-        return "null where the population is empty, or nothing was or should be refused"
-    if metric.of_question is not None:
-        return "null where no question is in the population"
-    return "null where no record is in the population"
-
-
 def metrics_page() -> list[str]:
     """Every metric: formula, population, and a worked example."""
     metrics = registry.metrics()
@@ -146,16 +125,14 @@ def metrics_page() -> list[str]:
             for alias, meant in profile.aliases.items()
             if meant == metric.id
         ]
-        reasons = dict.fromkeys(each.reason for each in metric.over.requires)
-        if metric.undefined is not None:
-            reasons[metric.undefined] = None
+        reasons = wording.left_out_reasons(metric)
         lines += [f"## {heading(metric)}", "", f"{metric.title}.", ""]
         lines += [
             f"- **formula**: {metric.formula}",
             f"- **over**: {metric.over.name}: {metric.over.meaning}",
             f"- **left out**, by name: {code(reasons)}",
-            f"- **0/0**: {null_rule(metric)}",
-            f"- **together**: {TOGETHER[metric.aggregate]}",
+            f"- **0/0**: {wording.null_rule(metric)}",
+            f"- **together**: {wording.TOGETHER[metric.aggregate]}",
             f"- **better**: {metric.better}; version {metric.version}; source: {metric.source}",
         ]
         if short:

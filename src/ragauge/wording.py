@@ -5,6 +5,7 @@ from __future__ import annotations
 from ragauge.errors import ExitCode
 from ragauge.model.aggregate import MetricResult, QuestionResult, Scores, SliceResult
 from ragauge.model.labels import GOOD, LABELS
+from ragauge.model.metric import Metric
 from ragauge.model.verdict import GateResult, Verdict
 
 VERDICTS = {
@@ -13,6 +14,34 @@ VERDICTS = {
     "fail": "FAIL",
     "not-evaluable": "NOT EVALUABLE",
 }
+
+
+TOGETHER = {
+    "mean": "the mean over questions",
+    "ratio": "one sum over the other, each question with its mean",
+    "share": "one count of the run over another",
+    "median": "the median over questions",
+    "p90": "the 90th percentile over questions",
+    "p95": "the 95th percentile over questions",
+}
+"""How the values of questions become one number."""
+
+
+def null_rule(metric: Metric) -> str:
+    """When a metric is null."""
+    if metric.share is not None:
+        return "null where no trace was read"
+    if metric.ratio is not None:
+        return "null where the population is empty, or nothing was or should be refused"
+    if metric.of_question is not None:
+        return "null where no question is in the population"
+    return "null where no record is in the population"
+
+
+def left_out_reasons(metric: Metric) -> list[str]:
+    """The reasons for which a record (or question) can be left out of a metric."""
+    reasons = [each.reason for each in metric.over.requires]
+    return list(dict.fromkeys([*reasons, *([metric.undefined] if metric.undefined else [])]))
 
 
 def number(value: float | None) -> str:

@@ -51,6 +51,8 @@ def COMMAND(name: str | None, format_name: str) -> int:  # noqa: N802
 
 
 def _entry(metric: Metric) -> dict[str, object]:
+    from ragauge import wording
+
     return {
         "id": metric.id,
         "title": metric.title,
@@ -58,13 +60,19 @@ def _entry(metric: Metric) -> dict[str, object]:
         "over": metric.over.name,
         "over_meaning": metric.over.meaning,
         "aggregate": metric.aggregate,
+        "left_out": wording.left_out_reasons(metric),
+        "null": wording.null_rule(metric),
         "range": list(metric.range),
         "better": metric.better,
         "at_k": metric.at_k,
         "version": metric.version,
         "source": metric.source,
         "elsewhere": metric.elsewhere,
-    }
+        "example": {
+            "gold": metric.example.gold, "trace": metric.example.trace,
+            "value": metric.example.value, "arithmetic": metric.example.arithmetic,
+        },
+    }  # fmt: skip
 
 
 def _json(metrics: list[Metric]) -> str:
@@ -95,6 +103,8 @@ def explain(metric: Metric) -> str:
     """A metric in words: formula, population, null rule, a worked example, and its source."""
     import textwrap
 
+    from ragauge import wording
+
     def block(label: str, text: str) -> str:
         return textwrap.fill(
             text, 80, initial_indent=f"{label:<10}", subsequent_indent=" " * 10,
@@ -102,7 +112,7 @@ def explain(metric: Metric) -> str:
         )  # fmt: skip
 
     shown = f"{metric.id}@k" if metric.at_k else metric.id
-    reasons = ", ".join(dict.fromkeys(each.reason for each in metric.over.requires)) or "none"
+    reasons = ", ".join(wording.left_out_reasons(metric)) or "none"
     lines = [
         f"{shown}  (version {metric.version}, {metric.better} is better)",
         metric.title,
@@ -110,22 +120,25 @@ def explain(metric: Metric) -> str:
         block("formula", metric.formula),
         block("over", f"{metric.over.name}: {metric.over.meaning}"),
         block("left out", f"by name and counted: {reasons}"),
+        block("together", wording.TOGETHER[metric.aggregate]),
         block(
             "0/0",
-            "null with a reason, and a gate on it is not evaluable; where a profile follows a "
-            "source, its gates judge what the source prints",
+            f"{wording.null_rule(metric)}, with the reason, and a gate on it is not evaluable; "
+            "where a profile follows a source, its gates judge what the source prints",
         ),
         block("source", metric.source),
     ]
+    if metric.may_cut:
+        lines.insert(4, block("cut-off", f"{metric.id}@k takes the first k hits only"))
     if metric.elsewhere:
         lines.append(block("compare", metric.elsewhere))
     example = metric.example
+    traces = example.trace if isinstance(example.trace, list) else [example.trace]
+    lines += ["", "example"]
     lines += [
-        "",
-        "example",
-        f"  gold   {json.dumps(example.gold, ensure_ascii=False)}",
-        f"  trace  {json.dumps(example.trace, ensure_ascii=False)}",
-        block("  value", f"{'null' if example.value is None else f'{example.value:g}'}: "
-              f"{example.arithmetic}"),
-    ]  # fmt: skip
+        block(f"  {name}", json.dumps(row, ensure_ascii=False))
+        for name, row in (("gold", example.gold), *(("trace", each) for each in traces))
+    ]
+    value = "null" if example.value is None else f"{example.value:g}"
+    lines.append(block("  value", f"{value}: {example.arithmetic}"))
     return "\n".join(lines) + "\n"
