@@ -91,7 +91,7 @@ class FastAnswer(_NoState, gc=False, kw_only=True):
     constraints_echo: None = None
 
 
-class _Row(Struct, gc=False, kw_only=True):
+class _Row(_NoState, gc=False, kw_only=True):
     """What all usual shapes have: the common fields first, in their common order.
 
     The fields behind them may only be null: any other value in them fails to decode, so the row
@@ -125,21 +125,6 @@ class _Row(Struct, gc=False, kw_only=True):
     latency_ms: _Milliseconds | None = None
     elapsed_ms: _Milliseconds | None = None
     perf: FastPerf | None = None
-    delta_s: None = None
-    deltaS: None = None  # noqa: N815
-    deltas: None = None
-    DeltaS: None = None
-    dS: None = None  # noqa: N815
-    delta_s_list: None = None
-    deltaS_list: None = None  # noqa: N815
-    deltaS_q_ctx: None = None  # noqa: N815
-    delta_s_q_ctx: None = None
-    delta_s_qr: None = None
-    lambda_: None = field(default=None, name="lambda")
-    lambda_state: None = None
-    lambda_observe: None = None
-    lambda_final: None = None
-    lambda_states: None = None
 
     @property
     def timed(self) -> bool:

@@ -144,6 +144,8 @@ def size(union: Sequence[tuple[int, int]]) -> int:
 
 def overlap(one: Sequence[tuple[int, int]], other: Sequence[tuple[int, int]]) -> int:
     """How much two unions have in common."""
+    if len(one) == len(other) == 1:
+        return max(0, min(one[0][1], other[0][1]) - max(one[0][0], other[0][0]))
     common = i = j = 0
     while i < len(one) and j < len(other):
         common += max(0, min(one[i][1], other[j][1]) - max(one[i][0], other[j][0]))
@@ -154,6 +156,9 @@ def overlap(one: Sequence[tuple[int, int]], other: Sequence[tuple[int, int]]) ->
     return common
 
 
-def of_unit(spans: Iterable[Span], unit: str) -> Merged:
+def of_unit(spans: Sequence[Span], unit: str) -> Merged:
     """The union of those spans that have a unit."""
+    if len(spans) == 1:
+        only = spans[0]
+        return [(only.start, only.end)] if only.unit == unit and only.length else []
     return merged((span.start, span.end) for span in spans if span.unit == unit)
