@@ -50,7 +50,7 @@ changelog: $(READY) ## move the fragments into CHANGELOG.md: make changelog VERS
 	$(RUN) scripts/changelog.py --version "$(VERSION)" --date "$(DATE)"
 
 clean: ## remove the environment, caches and builds
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .venv-bench .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
 	find src tests benchmarks scripts -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # Built anew, not updated, when a dependency changes: what left the list leaves the environment.

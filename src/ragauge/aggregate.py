@@ -197,6 +197,7 @@ class Totals:
             spoken=counters["spoken"],
             recorded=recorded,
             index_only=index_only,
+            compared=compared.get("compared", np.ones(len(self.worst))) > 0,
             **{name: compared.get(name, nothing) for name in COMPARED},
         )
 

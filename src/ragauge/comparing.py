@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
-from ragauge.model.columns import Floats, Ints
+from ragauge.model.columns import Bools, Floats, Ints
 from ragauge.model.trace import SlotKey
 from ragauge.stats.edits import distances
 from ragauge.stats.ranks import tau_of_lists
 
-PAIRS = 150_000
-FEWEST_SLOTS = 6
-"""The grid of three paraphrases and two seeds is always compared in full."""
+PAIRS = 30_000
+MOST_SLOTS = 12
+"""Pairs that are compared in a run, and slots of a question. A run of usual size has fewer."""
 
 
 class Slot(NamedTuple):
@@ -34,22 +35,24 @@ def slot_order(key: SlotKey) -> tuple[tuple[int, int, str], ...]:
     )
 
 
-def most_slots(slots: Ints) -> int:
-    """How many slots of a question are compared, so that the pairs of the run stay bounded.
+def to_compare(slots: Ints, names: Sequence[str]) -> Bools:
+    """The questions whose slots are compared: all, or in a large run as many as PAIRS allows.
 
-    All of them in a run of usual size. The number depends on the counts alone.
+    They are drawn by a hash of their names, so that neither file order nor luck decides.
     """
-    counts = slots[slots > 1].astype(np.float64)
-    most = int(counts.max(initial=0))
-    low, high = min(most, FEWEST_SLOTS), most
-    while low < high:
-        middle = (low + high + 1) // 2
-        used = np.minimum(counts, middle)
-        if float((used * (used - 1) / 2).sum()) <= PAIRS:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    used = np.minimum(slots, MOST_SLOTS).astype(np.int64)
+    pairs = used * (used - 1) // 2
+    chosen = pairs > 0
+    if int(pairs.sum()) <= PAIRS:
+        return chosen
+    drawn = sorted(
+        np.flatnonzero(chosen).tolist(),
+        key=lambda question: blake2b(names[question].encode(), digest_size=8).digest(),
+    )
+    total = np.cumsum(pairs[drawn])
+    kept = np.zeros(len(slots), np.bool_)
+    kept[drawn[: max(1, int(np.searchsorted(total, PAIRS, side="right")))]] = True
+    return kept
 
 
 def compare(questions: int, slots: Mapping[int, Sequence[Slot]]) -> dict[str, Floats]:

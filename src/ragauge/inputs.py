@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import ExitStack
 from typing import Protocol
 
@@ -72,8 +72,8 @@ class Engine(Protocol):
         """Yield the partial of each range, from the last range to the first."""
         ...
 
-    def known(self, wanted: Sequence[str]) -> set[str] | None:
-        """Which of some ids were retrieved by any row; None if that was not remembered."""
+    def retrieved(self, wanted: Set[str]) -> set[str]:
+        """Which of some ids are among the hits of any row, once all ranges are reduced."""
         ...
 
 
@@ -133,7 +133,7 @@ class TraceInput:
         else:
             ranges = plan(source)
             run.note_source(source, ranges)
-            run.known = self.engine.known
+            run.retrieved = self.engine.retrieved
             run.add_partials(self.engine.run(run.job(source), ranges))
 
 

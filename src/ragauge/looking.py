@@ -49,10 +49,9 @@ class Seen(NamedTuple):
 class Looker:
     """Reads rows again; where a slot stands several times on a line, the last one is it."""
 
-    def __init__(self, job: Job, pages: Pages, ranges: Sequence[int]) -> None:
+    def __init__(self, job: Job, pages: Pages) -> None:
         self.reducer = RangeReducer(job)
         self.pages = pages
-        self.ranges = ranges
 
     def visit(self, wanted: Wanted, take: Callable[[Key, Seen], None]) -> None:
         """Hand over what the slots wanted say, one by one."""
@@ -67,16 +66,6 @@ class Looker:
                     continue
                 found.add(key)
                 take(key, seen)
-
-    def retrieved(self, wanted: Set[str]) -> set[str]:
-        """Which of some ids are among the hits of any row, by reading all of them again."""
-        found: set[str] = set()
-        for index in self.ranges:
-            for _, row in self.pages(index):
-                seen = self._look(row)[1]
-                if seen is not None and not seen.errored:
-                    found.update(each for each in seen.ids if each in wanted)
-        return found
 
     def _look(self, row: Trace | bytes) -> tuple[Key | None, Seen | None]:
         """The slot that a row fills, and what it says."""

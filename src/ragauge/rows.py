@@ -7,7 +7,7 @@ decides what is an error. The two paths give the same columns; a test compares t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence, Set
 from itertools import chain
 from typing import cast
 
@@ -27,9 +27,6 @@ from ragauge.reduce import Columns, GoldKeys, Reducer, SlotName, slot_name
 from ragauge.shapes import FastRow, Joined, JoinedRow, StrictAnswer, StrictRow
 from ragauge.source import Range, Rows, Source, read_rows
 from ragauge.text import citations_in
-
-MOST_IDS = 2_000_000
-"""Retrieved ids that are remembered; with more, the file is read again if it must be."""
 
 _CHUNK = 512
 # A name with a letter beyond ASCII, plain or escaped: only the exact path knows what it may mean.
@@ -51,7 +48,6 @@ class Job(Struct, frozen=True, kw_only=True):
     patterns: tuple[str, ...] = ()
     count_repeats: bool = False
     note_open: bool = False
-    collect_hits: bool = False
     chunks: dict[str, Chunk] = {}
     options: Options = Options()
 
@@ -108,7 +104,6 @@ class RangeReducer:
             self.by_question_only or self.strip_citations or self.exact_only or job.paraphrases
             or job.by_turn
         )  # fmt: skip
-        self.hit_ids: set[str] | None = set() if job.collect_hits else None
         # Under `keep = last` a question that was met further down needs no second look.
         self.met: set[int] = set()
         self._begin()
@@ -134,16 +129,33 @@ class RangeReducer:
             self._add(traces[index], index + 1 if line is None else line)
         return self._finish(0, 0)
 
-    def known(self, wanted: Iterable[str]) -> list[str] | None:
-        """Which of some ids were among the hits of any row; None if there were too many to hold."""
-        return None if self.hit_ids is None else [each for each in wanted if each in self.hit_ids]
+    def scan(self, part: Range, wanted: Set[str]) -> set[str]:
+        """Which of some ids are among the hits of a range's rows."""
+        rows = read_rows(self.job.source, part)
+        found: set[str] = set()
+        for start in range(0, len(rows.data), _CHUNK):
+            data = rows.data[start : start + _CHUNK]
+            joined = self._try_decode_all(data) if self.by_columns else None
+            if joined is not None:
+                hits = chain.from_iterable(row.retrieved_ids or () for row in joined)
+            else:
+                hits = chain.from_iterable(self._hits_of(each) for each in data)
+            found.update(each for each in hits if each in wanted)
+        return found
 
-    def _collect(self, lists: Iterable[Sequence[str]]) -> None:
-        """Remember ids that were retrieved, unless they get too many."""
-        if self.hit_ids is not None:
-            self.hit_ids.update(chain.from_iterable(lists))
-            if len(self.hit_ids) > MOST_IDS:
-                self.hit_ids = None
+    def _hits_of(self, data: bytes) -> Sequence[str]:
+        fast = None if self.exact_only else self.try_decode(data)
+        if fast is not None:
+            if fast.chunks is None:
+                return fast.retrieved_ids or ()
+            if fast.retrieved_ids is None:
+                return [hit.id for hit in fast.chunks]
+        if not data.strip():
+            return ()
+        try:
+            return hits_of(self.reader.trace(decode_row(data, cut=False, overlong=False)))
+        except FieldError:
+            return ()  # a bad line that was skipped
 
     def _finish(self, range_index: int, newlines: int) -> Partial:
         columns, slots = self.reducer.take()
@@ -208,7 +220,6 @@ class RangeReducer:
         lines: Sequence[int] = range(start + len(rows) - 1, start - 1, -1)
         if not self.strict and any(row.timed for row in cast("list[JoinedRow]", rows)):
             return False
-        self._collect(row.retrieved_ids or () for row in rows)
         codes = list(map(self.by_qid, cast("list[str]", qids)))
         self.traces += len(rows)
         if None in codes or self.keep_last:
@@ -267,8 +278,6 @@ class RangeReducer:
             said, citations = row.answer, row.citations
             if said is not None and citations is None:
                 citations = citations_in(said)
-        if self.hit_ids is not None and hits:
-            self._collect([hits])
         code = self._admit(row.qid, question, row.turn, line)
         if code is not None:
             if row.timed:
@@ -345,8 +354,6 @@ class RangeReducer:
                 self.problems = sorted(self.problems, key=_line)[:MAX_REPORTED]
 
     def _add(self, trace: Trace, line: int) -> None:
-        if self.hit_ids is not None and trace.error is None:
-            self._collect([[hit.id for hit in trace.hits]])
         code = self._admit(trace.qid, trace.question, trace.turn, line)
         if code is not None:
             paraphrase = self.paraphrase(code, trace.paraphrase, trace.question)
@@ -362,6 +369,11 @@ def _slots(rows: Joined) -> list[SlotName]:
     if paraphrases.count(None) == turns.count(None) == len(rows):
         return [row.seed for row in rows]
     return [slot_name(row.paraphrase, row.seed, row.turn) for row in rows]
+
+
+def hits_of(trace: Trace) -> list[str]:
+    """The ids that a trace retrieved; one with an error retrieved nothing."""
+    return [] if trace.error is not None else [hit.id for hit in trace.hits]
 
 
 def _line(entry: Misplaced) -> int:

@@ -33,8 +33,8 @@ from ragauge.results import (
     row_results,
     state_counts,
 )
-from ragauge.rows import Job, Partial, RangeReducer
-from ragauge.settling import Known, Settler
+from ragauge.rows import Job, Partial, RangeReducer, hits_of
+from ragauge.settling import Retrieved, Settler
 from ragauge.slicing import slice_results
 from ragauge.source import Range, Source
 from ragauge.trecmatch import Matched
@@ -79,7 +79,7 @@ class Run:
         )
         self.settler = Settler(table, self.ledger, plan.selected, by_slot=self.rules.keep == "slot")
         self.looker: Looker | None = None
-        self.known: Known = lambda wanted: None  # noqa: ARG005
+        self.retrieved: Retrieved = lambda wanted: set()  # noqa: ARG005
         self.waiting: list[Partial] = []
         self.waiting_records = 0
         self.traces = self.unknown = self.scored = 0
@@ -111,7 +111,6 @@ class Run:
             patterns=self.plan.patterns,
             count_repeats=self.plan.count_repeats,
             note_open=self.settler.notes_open,
-            collect_hits=self.settler.resolves,
             chunks=table.chunks,
             options=self.plan.options,
         )
@@ -127,17 +126,17 @@ class Run:
         self.ranges = ranges
         self.warnings += [f"{source.name}: {note}" for note in source.notes]
         job = self.job(source)
-        indexes = [part.index for part in reversed(ranges)]
-        self.looker = Looker(job, pages_of_file(job, ranges), indexes)
+        self.looker = Looker(job, pages_of_file(job, ranges))
 
     def add_traces(self, traces: Sequence[Trace]) -> None:
         """Add traces that are in memory."""
         job = self.job(Source(self.trace_name, "", 0, 0, "lines", ()))
         self.ranges = [Range(0, 0, 0, 0)]
-        self.looker = Looker(job, pages_of_traces(traces), [0])
-        reducer = RangeReducer(job)
-        self.add_partials([reducer.reduce_traces(traces)])
-        self.known = lambda wanted: _as_set(reducer.known(wanted))
+        self.looker = Looker(job, pages_of_traces(traces))
+        self.add_partials([RangeReducer(job).reduce_traces(traces)])
+        self.retrieved = lambda wanted: {
+            each for trace in traces for each in hits_of(trace) if each in wanted
+        }
 
     def add_matched(
         self, matched: Matched, records: Records, source: Source, *, duplicates: int
@@ -233,7 +232,7 @@ class Run:
 
     def finish(self) -> Scores:
         """Close the run: settle what was set aside, add what is missing, and aggregate."""
-        for records in self.settler.settle(self.looker, self.known):
+        for records in self.settler.settle(self.looker, self.retrieved):
             self._total(records)
         seen = self.totals.seen.copy()
         if not seen.all() and self.rules.keep != "every":
@@ -327,10 +326,6 @@ class Run:
         return findings(
             tally, self.rules, missing=missing, stray=stray, embedders=sorted(self.embedders)
         )
-
-
-def _as_set(found: list[str] | None) -> set[str] | None:
-    return None if found is None else set(found)
 
 
 def _again(totals: Totals) -> int:

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from ragauge.aggregate import COMPARED
-from ragauge.comparing import Slot, compare, most_slots, slot_order
+from ragauge.comparing import MOST_SLOTS, Slot, compare, slot_order, to_compare
 from ragauge.goldtable import GoldTable
 from ragauge.join import Records
 from ragauge.ledger import Ledger
@@ -23,8 +23,8 @@ from ragauge.model.metric import Selected
 from ragauge.model.trace import Citation, SlotKey
 from ragauge.placing import Place, shares
 
-Known = Callable[[Sequence[str]], set[str] | None]
-"""Which of some ids were retrieved; None if that was not remembered."""
+Retrieved = Callable[[frozenset[str]], set[str]]
+"""Which of some ids were retrieved by any row of the run."""
 
 Kept = tuple[Column, Column, Ints, Column]
 """Question, slot, position and facts of records."""
@@ -72,10 +72,10 @@ class Settler:
         """Which slots have a turn, by their code."""
         return np.array([key[2] is not None for key in self.ledger.codes] or [False], np.bool_)
 
-    def settle(self, looker: Looker | None, known: Known) -> Iterator[Records]:
+    def settle(self, looker: Looker | None, retrieved: Retrieved) -> Iterator[Records]:
         """Look again at the records that were set aside, and hand them over with their facts.
 
-        `known` says which of some ids any row has retrieved, if the first pass remembered them.
+        `retrieved` says which of some ids any row has retrieved.
         """
         if not self.aside or looker is None:
             return
@@ -96,9 +96,8 @@ class Settler:
         lost = [talked.get(key, left) for key, left in zip(keys, lost, strict=True)]
         somewhere: set[str] = set()
         if self.resolves:
-            open_ids = sorted(frozenset[str]().union(*lost))
-            found = known(open_ids)
-            somewhere = looker.retrieved(set(open_ids)) if found is None else found
+            open_ids = frozenset[str]().union(*lost)
+            somewhere = retrieved(open_ids)
         place = 0
         for records in self.aside:
             facts = records.facts.copy()
@@ -203,8 +202,9 @@ class Settler:
         size = len(self.table.qids)
         counts = np.bincount(question, minlength=size)
         first = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)[:-1]])
-        most = most_slots(counts)
-        chosen = (counts[question] > 1) & (np.arange(len(question)) - first[question] < most)
+        names = [self.table.name(each) for each in range(size)]
+        picked = to_compare(counts, names)
+        chosen = picked[question] & (np.arange(len(question)) - first[question] < MOST_SLOTS)
         keys = [
             (code, slots[number])
             for code, number in zip(question[chosen].tolist(), slot[chosen].tolist(), strict=True)
@@ -224,14 +224,23 @@ class Settler:
         for key in keys:
             if key in found:
                 groups.setdefault(key[0], []).append(found[key])
-        widest = int(counts.max(initial=0))
-        note_text = None
-        if widest > max(most, 1):
-            note_text = (
-                f"stability of citations, claims and order is taken from the first {most} of up to "
-                f"{widest} slots of a question"
-            )
-        return compare(size, groups), note_text
+        found_values = compare(size, groups)
+        found_values["compared"] = (picked | (counts <= 1)).astype(np.float64)
+        return found_values, _compared_note(counts, picked)
+
+
+def _compared_note(counts: Ints, picked: Bools) -> str | None:
+    """What was left out of the comparison of slots, if anything was."""
+    several = int(np.count_nonzero(counts > 1))
+    widest = int(counts.max(initial=0))
+    told = []
+    if int(np.count_nonzero(picked)) < several:
+        told.append(f"{np.count_nonzero(picked)} of {several} questions")
+    if widest > MOST_SLOTS:
+        told.append(f"the first {MOST_SLOTS} of up to {widest} slots of a question")
+    if not told:
+        return None
+    return f"stability of citations, claims and order is taken from {' and '.join(told)}"
 
 
 def _slot(seen: Seen, answered: bool, errored: bool, texts: dict[str, str]) -> Slot:

@@ -20,6 +20,7 @@ import pytest
 
 from ragauge import gate, inputs, load_gold, load_traces, loading, looking, pipeline, score, source
 from ragauge.document import to_document
+from ragauge.engines.local import Local
 from ragauge.model.aggregate import Scores
 from ragauge.model.trace import Trace
 from ragauge.scoring import ScoringPlan
@@ -441,18 +442,18 @@ def test_large_runs_do_look_again(
 ) -> None:
     """Else the tests above would say nothing about it."""
     looks: list[int] = []
-    visit, retrieved = looking.Looker.visit, looking.Looker.retrieved
+    visit, retrieved = looking.Looker.visit, Local.retrieved
 
     def visited(self: looking.Looker, wanted: Any, take: Any) -> None:
         looks.append(sum(len(lines) for lines in wanted.values()))
         visit(self, wanted, take)
 
-    def sought(self: looking.Looker, wanted: Any) -> set[str]:
+    def sought(self: Local, wanted: Any) -> set[str]:
         looks.append(len(wanted))
         return retrieved(self, wanted)
 
     monkeypatch.setattr(looking.Looker, "visit", visited)
-    monkeypatch.setattr(looking.Looker, "retrieved", sought)
+    monkeypatch.setattr(Local, "retrieved", sought)
     gold, trace = _large(number)
     found = _scored(*_write(tmp_path, gold, trace))
     assert len(looks) >= 3  # the open citations, the earlier turns, the ids of other rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from ragauge.rows import Job, Partial, RangeReducer
 from ragauge.source import Range
@@ -14,10 +14,11 @@ class Local:
 
     def __init__(self) -> None:
         self.reducer: RangeReducer | None = None
+        self.ranges: Sequence[Range] = ()
 
     def run(self, job: Job, ranges: Sequence[Range]) -> Iterator[Partial]:
         """Yield the partial of each range, from the last range to the first."""
-        self.reducer = RangeReducer(job)
+        self.reducer, self.ranges = RangeReducer(job), ranges
         for part in reversed(ranges):
             collecting = gc.isenabled()
             gc.disable()
@@ -28,7 +29,10 @@ class Local:
                     gc.enable()
             yield partial
 
-    def known(self, wanted: Sequence[str]) -> set[str] | None:
-        """Which of some ids were retrieved by any row; None if that was not remembered."""
-        found = self.reducer.known(wanted) if self.reducer is not None else None
-        return None if found is None else set(found)
+    def retrieved(self, wanted: Set[str]) -> set[str]:
+        """Which of some ids are among the hits of any row, once all ranges are reduced."""
+        found: set[str] = set()
+        for part in self.ranges:
+            if self.reducer is not None:
+                found |= self.reducer.scan(part, wanted)
+        return found

@@ -10,13 +10,13 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 
 import msgspec
 
 import ragauge
-from ragauge.engines.worker import ASK, REDUCE
+from ragauge.engines.worker import REDUCE, SCAN, WANTED
 from ragauge.framing import read_message, write_message
 from ragauge.rows import Job, Partial
 from ragauge.source import Range
@@ -30,7 +30,7 @@ class Pool:
     def __init__(self, workers: int) -> None:
         self.order: list[Range] = []
         self.next = 0
-        self.done: dict[int, Partial] = {}
+        self.done: dict[int, bytes] = {}
         self.failure: BaseException | None = None
         self.ready = threading.Condition()
         self.room = threading.Semaphore(workers * _AHEAD)
@@ -58,29 +58,27 @@ class Pool:
     def run(self, job: Job, ranges: Sequence[Range]) -> Iterator[Partial]:
         """Yield the partial of each range, from the last range to the first."""
         self.order = list(reversed(ranges))
-        payload = msgspec.msgpack.encode(job)
+        for reply in self._replies(msgspec.msgpack.encode(job), REDUCE):
+            yield msgspec.msgpack.decode(reply, type=Partial)
+
+    def retrieved(self, wanted: Set[str]) -> set[str]:
+        """Which of some ids are among the hits of any row, once all ranges are reduced."""
+        for thread in self.threads:
+            thread.join()
+        self.threads, self.next = [], 0
+        self.room = threading.Semaphore(len(self.processes) * _AHEAD)
+        found: set[str] = set()
+        for reply in self._replies(WANTED + msgspec.msgpack.encode(sorted(wanted)), SCAN):
+            found.update(msgspec.msgpack.decode(reply, type=list[str]))
+        return found
+
+    def _replies(self, first: bytes, kind: bytes) -> Iterator[bytes]:
+        """Give every worker a message, then the ranges in order; yield the answers in order."""
         for process in self.processes:
-            thread = threading.Thread(target=self._serve, args=(process, payload), daemon=True)
+            thread = threading.Thread(target=self._serve, args=(process, first, kind), daemon=True)
             thread.start()
             self.threads.append(thread)
         yield from self._results()
-
-    def known(self, wanted: Sequence[str]) -> set[str] | None:
-        """Which of some ids were retrieved by any row; None if a worker did not remember all."""
-        for thread in self.threads:
-            thread.join()
-        found: set[str] = set()
-        payload = ASK + msgspec.msgpack.encode(wanted)
-        for process in self.processes:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            write_message(process.stdin, payload)
-            reply = read_message(process.stdout)
-            mine = msgspec.msgpack.decode(reply, type=list[str] | None) if reply else None
-            if mine is None:
-                return None
-            found.update(mine)
-        return found
 
     def _take(self) -> int | None:
         with self.ready:
@@ -89,39 +87,38 @@ class Pool:
             self.next += 1
             return self.next - 1
 
-    def _serve(self, process: subprocess.Popen[bytes], payload: bytes) -> None:
+    def _serve(self, process: subprocess.Popen[bytes], first: bytes, kind: bytes) -> None:
         """Feed one worker: it takes ranges in order, so its own ranges descend."""
         assert process.stdin is not None and process.stdout is not None
         try:
-            write_message(process.stdin, payload)
+            write_message(process.stdin, first)
             while True:
                 self.room.acquire()
                 position = self._take()
                 if position is None:
                     return
                 part = msgspec.msgpack.encode(self.order[position])
-                write_message(process.stdin, REDUCE + part)
+                write_message(process.stdin, kind + part)
                 reply = read_message(process.stdout)
                 if reply is None:
                     raise RuntimeError(f"a worker ended early (status {process.poll()})")
-                partial = msgspec.msgpack.decode(reply, type=Partial)
                 with self.ready:
-                    self.done[position] = partial
+                    self.done[position] = reply
                     self.ready.notify_all()
         except BaseException as error:
             with self.ready:
                 self.failure = self.failure or error
                 self.ready.notify_all()
 
-    def _results(self) -> Iterator[Partial]:
+    def _results(self) -> Iterator[bytes]:
         for position in range(len(self.order)):
             with self.ready:
                 self.ready.wait_for(lambda: position in self.done or self.failure is not None)  # noqa: B023
                 if self.failure is not None:
                     raise RuntimeError("reading in worker processes failed") from self.failure
-                partial = self.done.pop(position)
+                reply = self.done.pop(position)
             self.room.release()
-            yield partial
+            yield reply
 
     def _close(self) -> None:
         with self.ready:

@@ -1,6 +1,6 @@
 """The worker process of the pool engine: reads a job, then ranges, and answers with partials.
 
-Behind the last range it may be asked which of some ids its rows retrieved.
+Behind the last range it may be given ids, and ranges again to look for them in.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from ragauge.framing import read_message, write_message
 from ragauge.rows import Job, RangeReducer
 from ragauge.source import Range
 
-REDUCE, ASK = b"r", b"a"
-"""What a message asks for: to reduce a range, or which of some ids were retrieved."""
+REDUCE, WANTED, SCAN = b"r", b"w", b"s"
+"""What a message is: a range to reduce, ids to look for, or a range to look for them in."""
 
 
 def main() -> None:
@@ -28,11 +28,14 @@ def main() -> None:
     if payload is None:
         return
     reducer = RangeReducer(msgspec.msgpack.decode(payload, type=Job))
+    wanted: frozenset[str] = frozenset()
     while (message := read_message(stdin)) is not None:
         kind, body = message[:1], message[1:]
-        if kind == ASK:
-            answer = reducer.known(msgspec.msgpack.decode(body, type=list[str]))
-            write_message(stdout, msgspec.msgpack.encode(answer))
+        if kind == WANTED:
+            wanted = msgspec.msgpack.decode(body, type=frozenset[str])
+        elif kind == SCAN:
+            found = reducer.scan(msgspec.msgpack.decode(body, type=Range), wanted)
+            write_message(stdout, msgspec.msgpack.encode(sorted(found)))
         else:
             partial = reducer.reduce(msgspec.msgpack.decode(body, type=Range))
             write_message(stdout, msgspec.msgpack.encode(partial))

@@ -175,9 +175,12 @@ WITH_RECORDED_LAMBDA = WITH_LAMBDA.also(
     "questions with a computed λ whose traces record one too",
     Requirement("not-recorded", lambda q: q.recorded >= 0),
 )
+_COMPARED = Requirement("not-compared", lambda q: q.compared)
+
 SLOTS_CITING = MANY_SLOTS.also(
     "questions with citations",
     "questions with at least two slots of which one cites something",
+    _COMPARED,
     Requirement("no-citations", lambda q: ~np.isnan(q.citation_jaccard)),
 )
 SLOTS_SPOKEN = MANY_SLOTS.also(
@@ -188,10 +191,12 @@ SLOTS_SPOKEN = MANY_SLOTS.also(
 SLOTS_ANSWERED = MANY_SLOTS.also(
     "questions answered twice",
     "questions with at least two slots that are answered",
+    _COMPARED,
     Requirement("not-answered-twice", lambda q: ~np.isnan(q.claim_distance)),
 )
 SLOTS_RANKED = MANY_SLOTS.also(
     "questions ranked twice",
     "questions with at least two slots whose first ten hits share two ids",
+    _COMPARED,
     Requirement("no-common-hits", lambda q: ~np.isnan(q.rank_tau)),
 )

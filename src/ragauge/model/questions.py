@@ -26,6 +26,7 @@ class Questions:
     spoken      slots with an answer
     recorded    the state of λ that the traces record: a place in LAMBDA_STATES, -1 for none
     index_only  whether no trace of the run has an answer
+    compared    whether the slots were compared with each other; in a large run some are not
     citation_jaccard, claim_distance, rank_tau: what comparing the slots gave, nan where undefined
     """
 
@@ -41,6 +42,7 @@ class Questions:
         spoken: Ints,
         recorded: NDArray[np.int8],
         index_only: bool,
+        compared: Bools,
         citation_jaccard: Floats,
         claim_distance: Floats,
         rank_tau: Floats,
@@ -54,6 +56,7 @@ class Questions:
         self.spoken = spoken
         self.recorded = recorded
         self.index_only = index_only
+        self.compared = compared
         self.citation_jaccard = citation_jaccard
         self.claim_distance = claim_distance
         self.rank_tau = rank_tau
