@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import ExitStack
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from ragauge import trecgold
 from ragauge.beir import is_beir, qrels_file, queries
 from ragauge.choosing import Choice
 from ragauge.goldtable import GoldTable, gold_table
-from ragauge.loading import Loaded, load_gold_rows, load_trace_rows
+from ragauge.loading import Loaded, load_gold_rows, load_trace_rows, sniff
 from ragauge.model.gold import GoldItem, GoldSet
 from ragauge.model.options import Options
 from ragauge.model.trace import Trace, TraceSet
@@ -38,6 +40,13 @@ def open_source(stack: ExitStack, given: object) -> Source | None:
     if os.path.isdir(given) and is_beir(given):
         return stack.enter_context(opened(qrels_file(given)))
     return stack.enter_context(opened(given))
+
+
+def as_trec(gold: Source | None, trace: Source | None) -> Source | None:
+    """The gold source, as judgements where the traces are a TREC run and it is no JSON."""
+    if gold is None or trace is None or trace.layout != "run" or gold.layout != "lines":
+        return gold
+    return gold if sniff(gold) else replace(gold, layout="qrels")
 
 
 def name_of(given: object, source: Source | None, fallback: str) -> str:

@@ -23,6 +23,7 @@ from ragauge.inputs import (
     PathLike,
     TraceInput,
     Traces,
+    as_trec,
     name_of,
     open_source,
     read_gold,
@@ -102,6 +103,7 @@ def score(
     with ExitStack() as stack:
         gold_source = open_source(stack, gold)
         trace_source = open_source(stack, traces)
+        gold_source = as_trec(gold_source, trace_source)
         loaded_as = [
             each.dialect for each in (gold, traces) if isinstance(each, GoldSet | TraceSet)
         ]
@@ -228,6 +230,7 @@ def validate(
     with ExitStack() as stack:
         gold_source = open_source(stack, gold)
         trace_source = open_source(stack, trace)
+        gold_source = as_trec(gold_source, trace_source)
         choice = choose(dialect, profile, gold=gold_source, trace=trace_source)
         checks: list[FileCheck] = []
         findings = [choice.note] if choice.note else []

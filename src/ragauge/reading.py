@@ -27,6 +27,7 @@ from ragauge.goldreading import gold_item
 from ragauge.model.dialect import INDEX_NAMES, TRACE_NAMES, TRACE_SPELLINGS, Dialect
 from ragauge.model.gold import GoldItem
 from ragauge.model.trace import Answer, Citation, Hit, Trace
+from ragauge.spans import of_unit, overlap, size
 from ragauge.text import citations_in
 
 
@@ -61,7 +62,7 @@ class Reader:
         turn = as_int(value, name) if value is not None else None
         hits, disordered = self._hits(row)
         answer = self._answer(row)
-        hits, answer = _with_distances(row, hits, answer)
+        hits, answer = _with_distances(row, hits, _identified(answer, hits))
         return Trace(
             qid=qid or None,
             question=question,
@@ -218,6 +219,30 @@ def _error(value: Any) -> str | None:
     if value is None or value is False or value == "":
         return None
     return value if isinstance(value, str) else shown(value)
+
+
+def _identified(answer: Answer | None, hits: tuple[Hit, ...]) -> Answer | None:
+    """Give citations that are only a place the id of the hit that lies there, if one does."""
+    if answer is None or not any(each.placed for each in answer.cited):
+        return answer
+    cited = []
+    for each in answer.cited:
+        shared = [(_shared(each, hit), -rank) for rank, hit in enumerate(hits)]
+        most = max(shared, default=(0.0, 0))
+        if each.placed and most[0] >= 0.5:
+            each = replace(each, id=hits[-most[1]].id, placed=False)  # noqa: PLW2901
+        cited.append(each)
+    return replace(answer, cited=tuple(cited), citations=tuple(each.id for each in cited))
+
+
+def _shared(citation: Citation, hit: Hit) -> float:
+    """How much a citation and a hit of its document share, as a share of the shorter."""
+    if citation.doc not in (hit.doc, hit.path) or not citation.spans or not hit.spans:
+        return 0.0
+    unit = citation.spans[0].unit
+    mine, theirs = of_unit(citation.spans, unit), of_unit(hit.spans, unit)
+    shorter = min(size(mine), size(theirs))
+    return overlap(mine, theirs) / shorter if shorter else 0.0
 
 
 def _with_distances(

@@ -74,6 +74,8 @@ class Measured(Struct, frozen=True, kw_only=True):
             rate = self._rate(each.metric, place)
             if rate is not None and n < WILSON_BELOW and self.cluster is None:
                 found[place] = wilson(rate * n, n)
+            elif n < 2:
+                continue  # resampling one question can only give its value back
             elif each.metric.quantile is not None:
                 inside = self.inside[place]
                 values = self.tops[place][inside] / self.bottoms[place][inside]
