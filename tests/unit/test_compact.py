@@ -95,7 +95,7 @@ def test_values_have_four_decimals(folder: Folder) -> None:
 def test_bad_questions_are_sorted(folder: Folder) -> None:
     """Not covered: b and a; too far: z, whose ΔS is above 0.60; m is neither."""
     gold = [item(name) for name in "zbma"]
-    stray = {"answer_citations": [{"id": "S.9.p.Bk003", "doc": "d.md"}]}
+    stray: dict[str, Any] = {"answer_citations": [{"id": "S.9.p.Bk003", "doc": "d.md"}]}
     rows = [trace("z", 0.7), trace("b", 0.1, **stray), trace("m", 0.1), trace("a", 0.1, **stray)]
     assert compact(folder, gold, rows)["bad_qids"] == ["a", "b", "z"]
 
@@ -119,7 +119,7 @@ def test_a_mean_of_just_the_risk_line_is_not_above_it(folder: Folder, slots: lis
 
 def test_a_question_covered_in_one_slot_is_not_bad(folder: Folder) -> None:
     """Coverage 1/2 is not 0."""
-    stray = {"answer_citations": [{"id": "S.9.p.Bk003", "doc": "d.md"}]}
+    stray: dict[str, Any] = {"answer_citations": [{"id": "S.9.p.Bk003", "doc": "d.md"}]}
     rows = [trace("1", seed=1), trace("1", seed=2, **stray)]
     document = compact(folder, [item("1")], rows)
     assert (document["coverage"], document["bad_qids"]) == (0.5, [])
