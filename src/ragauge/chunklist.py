@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any
+
+import msgspec
 
 from ragauge.decoding import decode_row
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
@@ -38,6 +42,12 @@ def load_chunks(source: Source) -> dict[str, Chunk]:
     if count:
         raise RagaugeError(problems, total=count)
     return chunks
+
+
+def digest(chunks: Mapping[str, Chunk]) -> str:
+    """A short name for what a list of chunks says, whatever its order."""
+    said = msgspec.json.encode(sorted(chunks.items(), key=lambda each: each[0]))
+    return sha256(said).hexdigest()[:16]
 
 
 def _chunk(row: Row) -> tuple[str, Chunk]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from ragauge.errors import Place, RagaugeError
 from ragauge.model.options import CitationMode, Options
@@ -27,7 +27,7 @@ class CitationRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """How a cited span is compared with a gold span."""
 
     mode: CitationMode = "within"
-    window: int = 30
+    window: Annotated[int, Meta(ge=0)] = 30
 
 
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -47,7 +47,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     baseline: str | None = None
     relevance_level: float = 1
     ignore_case: bool = False
-    min_n: int = 5
+    min_n: Annotated[int, Meta(ge=1)] = 5
 
     @property
     def options(self) -> Options:

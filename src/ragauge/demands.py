@@ -45,6 +45,8 @@ def parse_items(text: str, profile: Profile, k: Sequence[int]) -> list[Gate]:
         if isinstance(built_in, Mapping):
             # A gate of the profile by its own name: only the number is new.
             key = "max_drop" if "max_drop" in built_in else "threshold"
+            if key == "max_drop" and sign == ">=":
+                raise _bad(item, "a drop has a limit: use = or <=")
             table = {**built_in, key: _number(name, given) if key == "max_drop" else demand}
             (gates[name],) = parse_table({name: table}, profile, k, origin="--gates")
         else:
@@ -54,9 +56,12 @@ def parse_items(text: str, profile: Profile, k: Sequence[int]) -> list[Gate]:
 
 def _number(name: str, given: str) -> float:
     try:
-        return float(given)
+        found = float(given if "_" not in given else "one number")
     except ValueError as error:
         raise _bad(f"{name}={given}", "the threshold must be a number") from error
+    if not math.isfinite(found):
+        raise _bad(f"{name}={given}", "the threshold must be a finite number")
+    return found
 
 
 def parse_table(

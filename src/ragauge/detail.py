@@ -52,6 +52,9 @@ class Tables:
         return packed
 
 
+_PLAIN = Rich()
+
+
 class Detailer:
     """Finds the details of traces for one gold set.
 
@@ -68,6 +71,7 @@ class Detailer:
         self.agrees = AGREE[options.citation_mode]
         self.tables = Tables()
         self.embedders: set[str] = set()
+        self.by_doc: dict[str, list[Place]] | None = None
 
     def add(self, record: int, question: int, trace: Trace) -> int:
         """Add the details of one trace; return the facts that they decide."""
@@ -77,14 +81,13 @@ class Detailer:
         self._recorded(record, trace)
         rich = self.rich.get(question)
         answer = trace.answer
-        cited = answer.citations if answer is not None else None
-        if self.chunks and cited and all(each in self.chunks for each in cited):
+        if self.chunks and answer is not None and answer.citations and self._all_known(answer):
             facts |= Fact.RESOLVED
         placed = answer is not None and any(each.placed for each in answer.cited)
         if rich is None and not placed:
             return facts
         item = rich or _PLAIN
-        hits = [self._place_of_hit(hit, item) for hit in trace.hits]
+        hits = [self.place_of_hit(hit, item) for hit in trace.hits]
         if rich is not None:
             self._ranks(record, rich, hits)
             self._spans(record, rich, hits)
@@ -122,7 +125,24 @@ class Detailer:
                 if value is not None:
                     add(f"{name}_ms", record, 0, value)
 
-    def _place_of_hit(self, hit: Hit, rich: Rich) -> Place:
+    def _all_known(self, answer: Answer) -> bool:
+        """Whether every citation is a chunk of the list, by its id or by its place."""
+        listed = answer.cited or tuple(Citation(each) for each in answer.citations or ())
+        return all(each.id in self.chunks or self._lies_in_chunk(each) for each in listed)
+
+    def _lies_in_chunk(self, citation: Citation) -> bool:
+        if not citation.placed or citation.doc is None or not citation.spans:
+            return False
+        if self.by_doc is None:
+            self.by_doc = {}
+            for name, chunk in self.chunks.items():
+                place = Place(name, (chunk.doc,), None, chunk.spans)
+                self.by_doc.setdefault(chunk.doc, []).append(place)
+        cited = Place(citation.id, (citation.doc,), None, citation.spans)
+        return any(shares(cited, place) for place in self.by_doc.get(citation.doc, ()))
+
+    def place_of_hit(self, hit: Hit, rich: Rich = _PLAIN) -> Place:
+        """Where a hit lies: as it says itself, as the list of chunks says, or by its id."""
         chunk = self.chunks.get(hit.id)
         parts = parts_of(hit.id)
         doc = hit.doc or (chunk.doc if chunk else None) or parts.doc
@@ -281,9 +301,6 @@ class Detailer:
             each in text for each in rich.forbidden
         )
         return int(Fact.STRINGS_OK) if right else 0
-
-
-_PLAIN = Rich()
 
 
 def _distance_of_citation(answer: Answer, hits: Sequence[Hit]) -> float | None:

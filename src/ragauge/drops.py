@@ -12,6 +12,7 @@ from ragauge.model.metric import SHARES, Better
 from ragauge.stats import exact
 from ragauge.stats.intervals import quantile
 from ragauge.stats.paired import paired_bootstrap, permutation
+from ragauge.wording import count
 
 
 class Drop(Struct, frozen=True, kw_only=True):
@@ -45,24 +46,28 @@ def drop_of(metric: str, better: Better, scores: Scores, baseline: Scores | None
     share = SHARES.get(registry.metrics()[metric.partition("@")[0]].aggregate)
     new, old = _value(now, share), _value(before, share)
     sign = 1.0 if better == "lower" else -1.0
-    told = f"{old:.4f} in the baseline, {new:.4f} now, on {n} common questions"
+    told = f"{old:.4f} in the baseline, {new:.4f} now, on {count(n, 'common question')}"
     interval = None
     if share is None:
         talks = _conversations(scores.per_question, mine[both])
         counts, a, b = (_together(column, talks) for column in (np.ones(n), before, now))
         (found,) = paired_bootstrap(a, counts, b, counts)
         (p,) = permutation(b - a)
-        if found is not None:
+        if found is not None and len(counts) > 1:
             interval = (found[0], found[1]) if sign > 0 else (-found[1] + 0.0, -found[0] + 0.0)
             told += f": {interval[0]:+.4f} to {interval[1]:+.4f} worse (95 %)"
         if p is not None:
             told += f", p\u00a0=\u00a0{p:.4f}"
-    left = (len(scores.per_question.qids) - n) + (len(baseline.per_question.qids) - n)
+    left = _defined(scores.per_question, metric) + _defined(baseline.per_question, metric) - 2 * n
     if left:
-        told += f"; {left} values have no partner"
+        told += f"; without a partner: {count(left, 'value')}"
     if scores.embedders != baseline.embedders and scores.embedders and baseline.embedders:
         told += "; the embedders of the two runs differ"
     return Drop(value=sign * (new - old) + 0.0, n=n, interval=interval, reason=told)
+
+
+def _defined(values: PerQuestion, metric: str) -> int:
+    return int(np.count_nonzero(~np.isnan(values.of(metric))))
 
 
 def _conversations(values: PerQuestion, places: Ints) -> Ints:
@@ -98,9 +103,10 @@ def _incomparable(metric: str, scores: Scores, baseline: Scores) -> str | None:
         return f"{metric} is version {versions[0]} here and {versions[1]} in the baseline"
     if metric.startswith("semantic.") and scores.embedders != baseline.embedders:
         return "ΔS of different embedders is never compared"
+    family, base = metric.partition(".")[0], metric.partition("@")[0]
     differing = [
         name
-        for name in _MATTERING.get(metric.partition("@")[0], _MATTERING["retrieval"])
+        for name in (*_ALWAYS, *_MATTERING.get(base, _MATTERING.get(family, ())))
         if getattr(scores.options, name) != getattr(baseline.options, name)
     ]
     if differing:
@@ -108,9 +114,13 @@ def _incomparable(metric: str, scores: Scores, baseline: Scores) -> str | None:
     return None
 
 
+_ALWAYS = ("missing", "chunks", "refusal_patterns")
 _MATTERING = {
     "retrieval": ("relevance_level",),
-    "citation.accuracy": ("citation_mode", "citation_window"),
+    "answer": ("relevance_level",),
+    "citation": ("relevance_level",),
+    "stability": ("relevance_level",),
+    "citation.accuracy": ("citation_mode", "citation_window", "relevance_level"),
     "answer.groundedness": ("ignore_case",),
 }
 """The options that change a metric."""

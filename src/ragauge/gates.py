@@ -13,6 +13,7 @@ from ragauge.errors import CODES, ExitCode, RagaugeError
 from ragauge.model.aggregate import Scores, SliceResult
 from ragauge.model.metric import Better
 from ragauge.model.verdict import ORDER, Block, Gate, GateResult, Status, Verdict, Waiver
+from ragauge.wording import count
 
 # 1.96 for the 95 % interval and 0.84 for a power of 80 %.
 _DETECTABLE = (1.959963984540054 + 0.8416212335729143) / (2 * 1.959963984540054)
@@ -107,7 +108,9 @@ def _one(scores: Scores, gate: Gate) -> GateResult:
         result = None if part is None else part.metrics.get(name)
         if part is None or result is None or result.value is None:
             n = 0 if part is None else part.n
-            why = f"{gate.part} has {n} questions, too few for a value"
+            if n >= scores.options.min_n:
+                return _undefined(gate, n, "undefined-metric", f"0/0 in {gate.part}")
+            why = f"{gate.part} has {count(n, 'question')}, too few for a value"
             return _undefined(gate, n, "too-few", why)
     else:
         result = scores.metrics.get(name)

@@ -193,7 +193,11 @@ def _parts(
     yield "tag", item.tags
     sections = [item.anchor_section] if item.anchor_section is not None else []
     if not sections:
-        sections = [found for name in names if (found := section_of(name)) is not None]
+        stated = [anchor.section for anchor in pieces.anchors]
+        by_name = [
+            (chunks[name].section if name in chunks else None) or section_of(name) for name in names
+        ]
+        sections = [found for found in (*stated, *by_name) if found is not None]
     yield "section", sections
     yield "document", documents_of(item, pieces, chunks)
     yield "language", [item.lang] if item.lang is not None else []

@@ -10,7 +10,7 @@ from ragauge import greek
 from ragauge.fields import Row, as_id, as_number, as_text, conflict, pick, wrong_type
 from ragauge.model.dialect import HIT_IDS, HIT_SECTIONS
 from ragauge.model.trace import Citation, Hit, Timing
-from ragauge.spans import Span, spans_in
+from ragauge.spans import Span, place_name, spans_in
 
 MOST_MS = 366 * 24 * 3600 * 1000
 _DELTAS = {name: place for place, name in enumerate(greek.DELTA_S)}
@@ -29,6 +29,8 @@ def hit(value: Any, path: str) -> Hit:
     inner = value.get("citation")
     place = inner if isinstance(inner, dict) else value
     spans = spans_in(value, path) or (spans_in(place, path) if place is not value else ())
+    named = other if other is not None else doc
+    spot = _spot(inner, named) if isinstance(inner, dict) and not spans and named else None
     version = value.get("chunker_version")
     text = value.get("text", value.get("snippet"))
     score = value.get("score")
@@ -43,6 +45,7 @@ def hit(value: Any, path: str) -> Hit:
         delta_s=_delta(value, path),
         chunker_version=as_id(version, f"{path}.chunker_version") if version is not None else None,
         path=other,
+        spot=spot,
     )
 
 
@@ -60,6 +63,8 @@ def citation(value: Any, path: str) -> Citation:
     doc, other = _documents(place, path)
     doc = doc if doc is not None else other
     spans = spans_in(place, path)
+    if doc is not None and not spans and all(place.get(name) is None for name in HIT_IDS):
+        return Citation(_spot(place, doc), doc, _section(place, path), placed=True)
     known, placed = _identity(place, path, doc, spans)
     return Citation(
         id=known, doc=doc, section=_section(place, path), spans=spans,
@@ -73,11 +78,17 @@ def _identity(value: Row, path: str, doc: str | None, spans: Sequence[Span]) -> 
     if found is not None:
         return as_id(found, name), False
     if doc is not None and spans:
-        first = spans[0]
-        return f"{doc}#{first.unit}={first.start}-{spans[-1].end}", True
+        return place_name(doc, spans), True
     raise wrong_type(
         path, "an id or an object with an id", value, f"add one of {', '.join(HIT_IDS)}"
     )
+
+
+def _spot(place: Row, doc: str) -> str:
+    """A name for a place that has no span: a region of a picture, a caption, a whole document."""
+    told = [f"{name}={place[name]}" for name in ("kind", "page", "x", "y", "w", "h")
+            if isinstance(place.get(name), str | int | float)]  # fmt: skip
+    return f"{doc}#{','.join(told)}" if told else doc
 
 
 def _documents(value: Row, path: str) -> tuple[str | None, str | None]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from ragauge.decoding import decode_row
+from ragauge.detail import Detailer
 from ragauge.fields import FieldError
 from ragauge.model.trace import Citation, Hit, SlotKey, Trace
 from ragauge.placing import Place
@@ -36,14 +37,11 @@ class Seen(NamedTuple):
     cited: Sequence[Citation] = ()
     errored: bool = False
 
-    def places(self) -> list[Place]:
-        """Where the hits lie, as far as the row says."""
+    def places(self, detail: Detailer) -> list[Place]:
+        """Where the hits lie, as far as it is known."""
         if not self.hits:
-            return [Place(each, (), None, ()) for each in self.ids]
-        return [
-            Place(hit.id, tuple(each for each in (hit.doc, hit.path) if each), None, hit.spans)
-            for hit in self.hits
-        ]
+            return [detail.place_of_hit(Hit(each)) for each in self.ids]
+        return [detail.place_of_hit(hit) for hit in self.hits]
 
 
 class Looker:
@@ -51,6 +49,7 @@ class Looker:
 
     def __init__(self, job: Job, pages: Pages) -> None:
         self.reducer = RangeReducer(job)
+        self.detail = self.reducer.reducer.detail
         self.pages = pages
 
     def visit(self, wanted: Wanted, take: Callable[[Key, Seen], None]) -> None:

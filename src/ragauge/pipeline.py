@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragauge import demands, registry
 from ragauge import gates as gating
 from ragauge.choosing import Choice, choose, cutoffs
-from ragauge.chunklist import load_chunks
+from ragauge.chunklist import digest, load_chunks
 from ragauge.document import from_document
 from ragauge.errors import Problem, RagaugeError
 from ragauge.findings import gold_findings
@@ -124,6 +125,10 @@ def score(
         selected = registry.select([*wanted, *also], ks)
         name = name_of(gold, gold_source, "<gold>")
         listed = _chunks(stack, chunks)
+        options = replace(
+            options, missing=missing, refusal_patterns=tuple(refusal_patterns),
+            chunks=digest(listed) if listed else None,
+        )  # fmt: skip
         run = Run(
             ScoringPlan(
                 profile=choice.profile,

@@ -237,8 +237,10 @@ def _identified(answer: Answer | None, hits: tuple[Hit, ...]) -> Answer | None:
 
 def _shared(citation: Citation, hit: Hit) -> float:
     """How much a citation and a hit of its document share, as a share of the shorter."""
-    if citation.doc not in (hit.doc, hit.path) or not citation.spans or not hit.spans:
+    if citation.doc not in (hit.doc, hit.path):
         return 0.0
+    if not citation.spans or not hit.spans:
+        return float(citation.id == hit.spot)
     unit = citation.spans[0].unit
     mine, theirs = of_unit(citation.spans, unit), of_unit(hit.spans, unit)
     shorter = min(size(mine), size(theirs))

@@ -26,6 +26,7 @@ from ragauge.reading import Reader
 from ragauge.reduce import Columns, GoldKeys, Reducer, SlotName, slot_name
 from ragauge.shapes import FastRow, Joined, JoinedRow, StrictAnswer, StrictRow
 from ragauge.source import Range, Rows, Source, read_rows
+from ragauge.spans import place_name
 from ragauge.text import citations_in
 
 _CHUNK = 512
@@ -372,8 +373,17 @@ def _slots(rows: Joined) -> list[SlotName]:
 
 
 def hits_of(trace: Trace) -> list[str]:
-    """The ids that a trace retrieved; one with an error retrieved nothing."""
-    return [] if trace.error is not None else [hit.id for hit in trace.hits]
+    """The ids that a trace retrieved, and the names of their places; none if it has an error."""
+    if trace.error is not None:
+        return []
+    found = [hit.id for hit in trace.hits]
+    for hit in trace.hits:
+        if hit.spans:
+            docs = (hit.doc, hit.path)
+            found += [place_name(doc, hit.spans) for doc in docs if doc is not None]
+        elif hit.spot is not None:
+            found.append(hit.spot)
+    return found
 
 
 def _line(entry: Misplaced) -> int:

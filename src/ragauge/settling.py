@@ -123,7 +123,9 @@ class Settler:
         found: dict[Key, frozenset[str]] = {}
 
         def note(key: Key, seen: Seen) -> None:
-            found[key] = _not_among(_cited_places(seen), [*seen.places(), *earlier.get(key, [])])
+            found[key] = _not_among(
+                _cited_places(seen), [*seen.places(looker.detail), *earlier.get(key, [])]
+            )
 
         looker.visit(
             _wanted([position for _, position in turned], [key for key, _ in turned]), note
@@ -155,7 +157,7 @@ class Settler:
             turn = key[1][2]
             assert turn is not None
             talk = _talk(self._conversation(key[0]), key[1])
-            said.setdefault(talk, []).append((turn, seen.places()))
+            said.setdefault(talk, []).append((turn, seen.places(looker.detail)))
 
         looker.visit(_wanted(places, found), note)
         hits: dict[Key, list[Place]] = {}

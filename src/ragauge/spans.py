@@ -64,6 +64,11 @@ def spans_in(row: Row, path: str, *, unit: str = "byte") -> tuple[Span, ...]:
     return () if found_one is None else (found_one,)
 
 
+def place_name(doc: str, spans: Sequence[Span]) -> str:
+    """A name for a place that has no id: equal places have equal names."""
+    return f"{doc}#{spans[0].unit}={spans[0].start}-{spans[-1].end}"
+
+
 def unit_in(row: Row, path: str, fallback: str) -> str:
     """The unit that an object names for its offsets."""
     given = row.get("unit")

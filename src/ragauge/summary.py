@@ -74,7 +74,7 @@ class Measured(Struct, frozen=True, kw_only=True):
             rate = self._rate(each.metric, place)
             if rate is not None and n < WILSON_BELOW and self.cluster is None:
                 found[place] = wilson(rate * n, n)
-            elif n < 2:
+            elif self._units(place) < 2:
                 continue  # resampling one question can only give its value back
             elif each.metric.quantile is not None:
                 inside = self.inside[place]
@@ -92,6 +92,13 @@ class Measured(Struct, frozen=True, kw_only=True):
             for place, interval in zip(resampled, bootstrap(tops.T, bottoms.T), strict=True):
                 found[place] = _snapped(interval, self.value(place))
         return found
+
+    def _units(self, place: int) -> int:
+        """How many questions, or conversations of questions, there are to draw from."""
+        inside = self.inside[place]
+        if self.cluster is None:
+            return int(np.count_nonzero(inside))
+        return len(np.unique(self.cluster[inside]))
 
     def _rate(self, metric: Metric, place: int) -> float | None:
         """The value of a metric that is a rate of questions, for which Wilson's interval holds."""

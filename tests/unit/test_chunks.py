@@ -166,9 +166,6 @@ def test_the_list_does_not_change_what_was_retrieved(folder: Folder) -> None:
     assert (found["citation.resolved"], found["citation.in_context"]) == (1.0, 0.0)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a citation by place is looked up in the list by a made-up name only"
-)
 def test_a_citation_by_place_is_resolved_against_the_list(folder: Folder) -> None:
     """120 to 160 of d.md is in c1."""
     row = {"answer_json": {"claim": "x", "citations": [{"doc": "d.md", "start": 120, "end": 160}]}}

@@ -126,7 +126,6 @@ def test_an_unknown_mode_is_refused(folder: Folder) -> None:
     assert (outcome.exit_code, outcome.codes) == (2, {"bad-config"})
 
 
-@pytest.mark.xfail(strict=True, reason="a window below zero is taken as it is")
 def test_a_window_below_zero_is_refused(folder: Folder) -> None:
     """It would make the gold span smaller, which nobody can mean."""
     folder.write("ragauge.toml", "[citation]\nwindow = -5\n")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ragauge.comparing import MOST_SLOTS, PAIRS, Slot, compare, slot_order, to_compare
+from ragauge.model.trace import SlotKey
 
 
 def test_all_questions_of_a_usual_run_are_compared() -> None:
@@ -46,7 +47,13 @@ def test_a_question_with_many_slots_takes_as_many_pairs_as_are_used() -> None:
 
 def test_slots_have_an_order_of_their_own() -> None:
     """Nothing first, then numbers by size, then texts."""
-    keys = [(1, "b", None), (None, 10, None), (None, 9, 2), (0, None, None), (None, None, 1)]
+    keys: list[SlotKey] = [
+        (1, "b", None),
+        (None, 10, None),
+        (None, 9, 2),
+        (0, None, None),
+        (None, None, 1),
+    ]
     assert sorted(keys, key=slot_order) == [
         (None, None, 1), (None, 9, 2), (None, 10, None), (0, None, None), (1, "b", None)
     ]  # fmt: skip

@@ -357,9 +357,6 @@ def test_only_grounded_answers_must_resolve(folder: Folder) -> None:
     assert (found["value"], found["n"]) == (1.0, 1)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a citation by place is resolved by the hits of its own row only"
-)
 def test_citations_by_lines_are_resolved_by_any_hit_of_the_run(folder: Folder) -> None:
     """As citations by id are: q2 retrieved what q1 cites."""
     rows = [
@@ -386,11 +383,9 @@ def test_a_page_is_compared_with_pages(folder: Folder) -> None:
         {"kind": "code", "path": "notes/doc1.md", "line_start": 3, "line_end": 9},
         pytest.param(
             {"kind": "region", "path": "notes/doc1.md", "x": 1, "y": 2, "w": 3, "h": 4},
-            marks=pytest.mark.xfail(reason="a citation of a region is taken for bad input"),
         ),
         pytest.param(
             {"kind": "caption", "path": "notes/doc1.md", "model": "m"},
-            marks=pytest.mark.xfail(reason="a citation of a caption is taken for bad input"),
         ),
     ],
     ids=lambda cited: str(cited["kind"]),

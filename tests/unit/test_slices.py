@@ -83,7 +83,6 @@ def test_what_questions_are_told_apart_by(
     assert list(found) == sorted(parts)
 
 
-@pytest.mark.xfail(strict=True, reason="the section that evidence names is not taken for slices")
 def test_a_section_may_stand_beside_the_evidence(folder: Folder) -> None:
     """As the document of the same entry does."""
     place = {"id": "x", "doc": "c.md", "section": "S.7", "start": 0, "end": 9}
@@ -262,7 +261,6 @@ def test_a_gate_may_be_on_a_part(
         assert "too-few" in outcome.codes
 
 
-@pytest.mark.xfail(strict=True, reason="said to be too few, though there are enough questions")
 def test_a_part_without_a_value_says_why(folder: Folder) -> None:
     """Six questions, none with evidence: that is 0/0, and not too few."""
     gold, rows = asked([{"type": "a", "relevant": []}] * 6 + [{}])

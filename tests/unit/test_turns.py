@@ -268,27 +268,18 @@ def test_the_id_of_a_hit_of_the_same_turn_names_its_document(folder: Folder) -> 
     assert of_turns(scored(folder, gold_of(1), rows), "citation.in_context") == [1.0]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the second look does not take the document of a hit from its id"
-)
 def test_the_id_of_an_earlier_hit_names_its_document(folder: Folder) -> None:
     """As it does within a turn."""
     rows = [by_place(1, [NEAR], NEAR["id"]), by_place(2, [], PLACE)]
     assert of_turns(scored(folder, gold_of(1, 2), rows), "citation.in_context") == [1.0, 1.0]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the second look does not take the document of a hit from its id"
-)
 def test_an_earlier_citation_does_not_undo_a_cited_place(folder: Folder) -> None:
     """Turn 2 cites a place of its own hit, and by id a hit of turn 1: both are in context."""
     rows = [by_place(1, ["x"], "x"), by_place(2, [NEAR], PLACE, "x")]
     assert of_turns(scored(folder, gold_of(1, 2), rows), "citation.in_context") == [1.0, 1.0]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the second look does not take the places of hits from the list of chunks"
-)
 def test_an_earlier_hit_may_have_its_place_from_the_list_of_chunks(folder: Folder) -> None:
     """Turn 2 cites bytes of c0, which turn 1 retrieved and the list places."""
     folder.write("chunks.jsonl", [{"id": "c0", "doc": "d.md", "start": 0, "end": 100}])
@@ -352,7 +343,6 @@ def test_the_turns_of_a_conversation_are_resampled_together(folder: Folder) -> N
     assert interval_of(folder, gold, halves) == [0.5, 0.5]
 
 
-@pytest.mark.xfail(strict=True, reason="one conversation has an interval without width")
 def test_one_conversation_has_no_interval(folder: Folder) -> None:
     """As one question has none: one unit says nothing of the spread."""
     assert interval_of(folder, gold_of(None), [row(None, "b")]) is None

@@ -144,7 +144,8 @@ METRICS = (
         better="higher",
         source="kb evaluation (citation_coverage)",
         value=lambda b, k: b.cited & b.has(Fact.RESOLVED),
-        elsewhere="citation.in_context asks for the hits of the same trace.",
+        elsewhere="citation.in_context asks for the hits of the same trace. A citation that is "
+        "only a place in a document is looked for by that place.",
         example=Example(
             gold={"qid": "A1", "question": "What domain?", "relevant": ["pB#1"]},
             trace={"qid": "A1", "topk": ["p1#2"],

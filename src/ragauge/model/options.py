@@ -20,6 +20,9 @@ class Options(Struct, frozen=True, kw_only=True):
     ignore_case      whether `must_contain` and `forbidden` ignore case
     relevance_level  the lowest grade that counts as relevant
     min_n            below that many questions a slice shows its n and no value
+    missing          whether missing and errored traces count in retrieval metrics, or are left out
+    refusal_patterns patterns that also count as a refusal
+    chunks           a digest of the list of chunks that gave places to ids, if there was one
     """
 
     citation_mode: CitationMode = "within"
@@ -27,3 +30,6 @@ class Options(Struct, frozen=True, kw_only=True):
     ignore_case: bool = False
     relevance_level: float = 1
     min_n: int = 5
+    missing: Literal["count", "exclude"] = "count"
+    refusal_patterns: tuple[str, ...] = ()
+    chunks: str | None = None

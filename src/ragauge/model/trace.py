@@ -15,7 +15,8 @@ SlotKey = tuple[int | None, int | str | None, int | None]
 class Hit(Struct, frozen=True):
     """One retrieved item, at the rank of its place in the list.
 
-    `path` is another name of the document, where the trace has two.
+    `path` is another name of the document, where the trace has two; `spot` names a place that has
+    no span, as a region of a picture.
     """
 
     id: str
@@ -28,6 +29,7 @@ class Hit(Struct, frozen=True):
     delta_s: float | None = None
     chunker_version: str | None = None
     path: str | None = None
+    spot: str | None = None
 
 
 class Citation(Struct, frozen=True):
