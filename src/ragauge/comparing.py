@@ -35,23 +35,29 @@ def slot_order(key: SlotKey) -> tuple[tuple[int, int, str], ...]:
     )
 
 
-def to_compare(slots: Ints, names: Sequence[str]) -> Bools:
+def drawing_order(names: Sequence[str]) -> Ints:
+    """The questions by a hash of their names, so that neither file order nor luck decides."""
+
+    def drawn(question: int) -> bytes:
+        return blake2b(names[question].encode(), digest_size=8).digest()
+
+    return np.array(sorted(range(len(names)), key=drawn), np.int64)
+
+
+def to_compare(slots: Ints, order: Ints) -> Bools:
     """The questions whose slots are compared: all, or in a large run as many as PAIRS allows.
 
-    They are drawn by a hash of their names, so that neither file order nor luck decides.
+    They are taken in the order given. More slots can only make the choice smaller.
     """
     used = np.minimum(slots, MOST_SLOTS).astype(np.int64)
     pairs = used * (used - 1) // 2
     chosen = pairs > 0
     if int(pairs.sum()) <= PAIRS:
         return chosen
-    drawn = sorted(
-        np.flatnonzero(chosen).tolist(),
-        key=lambda question: blake2b(names[question].encode(), digest_size=8).digest(),
-    )
-    total = np.cumsum(pairs[drawn])
+    drawn = order[chosen[order]]
+    fitting = int(np.searchsorted(np.cumsum(pairs[drawn]), PAIRS, side="right"))
     kept = np.zeros(len(slots), np.bool_)
-    kept[drawn[: max(1, int(np.searchsorted(total, PAIRS, side="right")))]] = True
+    kept[drawn[: max(1, fitting)]] = True
     return kept
 
 

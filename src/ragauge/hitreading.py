@@ -63,7 +63,8 @@ def citation(value: Any, path: str) -> Citation:
     doc, other = _documents(place, path)
     doc = doc if doc is not None else other
     spans = spans_in(place, path)
-    if doc is not None and not spans and all(place.get(name) is None for name in HIT_IDS):
+    unnamed = all(place.get(name) is None for name in HIT_IDS)
+    if doc is not None and unnamed and not spans and place.get("kind") is not None:
         return Citation(_spot(place, doc), doc, _section(place, path), placed=True)
     known, placed = _identity(place, path, doc, spans)
     return Citation(
@@ -85,10 +86,10 @@ def _identity(value: Row, path: str, doc: str | None, spans: Sequence[Span]) -> 
 
 
 def _spot(place: Row, doc: str) -> str:
-    """A name for a place that has no span: a region of a picture, a caption, a whole document."""
+    """A name for a place that has no span: a region of a picture, a caption."""
     told = [f"{name}={place[name]}" for name in ("kind", "page", "x", "y", "w", "h")
             if isinstance(place.get(name), str | int | float)]  # fmt: skip
-    return f"{doc}#{','.join(told)}" if told else doc
+    return f"{doc}#{','.join(told)}"
 
 
 def _documents(value: Row, path: str) -> tuple[str | None, str | None]:

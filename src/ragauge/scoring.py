@@ -77,7 +77,10 @@ class Run:
             registry.metrics()[plan.profile.correct],
             keep_rows=self.rules.keep == "every",
         )
-        self.settler = Settler(table, self.ledger, plan.selected, by_slot=self.rules.keep == "slot")
+        self.settler = Settler(
+            table, self.ledger, plan.selected,
+            by_slot=self.rules.keep == "slot", absent_counts=plan.absent_counts,
+        )  # fmt: skip
         self.looker: Looker | None = None
         self.retrieved: Retrieved = lambda wanted: set()  # noqa: ARG005
         self.waiting: list[Partial] = []
@@ -238,7 +241,7 @@ class Run:
         if not seen.all() and self.rules.keep != "every":
             self._total(absent_records(np.flatnonzero(~seen), self.gold))
         tally = self._tally(seen)
-        compared, note = self.settler.compare(self.looker, absent_counts=self.plan.absent_counts)
+        compared, note = self.settler.compare(self.looker)
         if note is not None:
             self.warnings.append(note)
         questions = self.totals.questions(compared, by_slot=self.rules.keep == "slot")

@@ -12,12 +12,12 @@ import msgspec
 import numpy as np
 
 from ragauge.aggregate import COMPARED
-from ragauge.comparing import MOST_SLOTS, Slot, compare, slot_order, to_compare
+from ragauge.comparing import MOST_SLOTS, Slot, compare, drawing_order, slot_order, to_compare
 from ragauge.goldtable import GoldTable
 from ragauge.join import Records
 from ragauge.ledger import Ledger
 from ragauge.looking import Key, Looker, Seen
-from ragauge.model.columns import Bools, Column, Floats, Ints
+from ragauge.model.columns import Bools, Column, Floats, Ints, starts_of
 from ragauge.model.facts import Fact
 from ragauge.model.metric import Selected
 from ragauge.model.trace import Citation, SlotKey
@@ -34,8 +34,9 @@ class Settler:
     """Remembers where the scored records stand, and sets aside those that others must settle."""
 
     def __init__(
-        self, table: GoldTable, ledger: Ledger, selected: Sequence[Selected], *, by_slot: bool
-    ) -> None:
+        self, table: GoldTable, ledger: Ledger, selected: Sequence[Selected], *,
+        by_slot: bool, absent_counts: bool,
+    ) -> None:  # fmt: skip
         names = {each.metric.id for each in selected}
         self.table = table
         self.ledger = ledger
@@ -43,6 +44,12 @@ class Settler:
         self.resolves = "citation.resolved" in names and not table.chunks
         self.notes_open = self.resolves or by_slot
         self.compares = by_slot and not names.isdisjoint(f"stability.{name}" for name in COMPARED)
+        self.absent_counts = absent_counts
+        self.counts = np.zeros(len(table.qids), np.int64)
+        self.order = np.zeros(0, np.int64)
+        if self.compares:
+            called = [table.name(question) for question in range(len(table.qids))]
+            self.order = drawing_order(called)
         self.kept: list[Kept] = []
         self.aside: list[Records] = []
 
@@ -50,10 +57,7 @@ class Settler:
         """Set aside what others must settle, and return the rest."""
         facts = records.facts
         if self.by_slot:
-            self.kept.append((
-                records.question.astype(np.int32), records.slot.astype(np.int32),
-                records.position, facts,
-            ))  # fmt: skip
+            self._keep(records)
         if not self.table.chunks:
             known = (facts & int(Fact.IN_CONTEXT)) != 0
             facts = np.where(known, facts | int(Fact.RESOLVED), facts).astype(np.int32)
@@ -67,6 +71,26 @@ class Settler:
         gold = self.table.columns
         self.aside.append(records.take(waiting, gold))
         return records.take(~waiting, gold)
+
+    def _keep(self, records: Records) -> None:
+        """Remember where the records stand that may have to be looked at again.
+
+        A question that no longer fits into the comparison never will: counts only grow.
+        """
+        wanted = self._turned()[records.slot]
+        if self.compares:
+            compared = np.ones(len(records.facts), np.bool_)
+            if not self.absent_counts:
+                compared = (records.facts & int(Fact.ERRORED)) == 0
+            size = len(self.table.qids)
+            self.counts += np.bincount(records.question[compared], minlength=size)
+            fits = to_compare(self.counts, self.order) | (self.counts <= 1)
+            wanted = wanted | fits[records.question]
+        if wanted.any():
+            self.kept.append((
+                records.question[wanted].astype(np.int32), records.slot[wanted].astype(np.int32),
+                records.position[wanted], records.facts[wanted],
+            ))  # fmt: skip
 
     def _turned(self) -> Bools:
         """Which slots have a turn, by their code."""
@@ -138,9 +162,7 @@ class Settler:
         """What earlier turns of the same conversation retrieved, for slots with a turn."""
         turned = set(keys)
         talks = {_talk(self._conversation(question), slot) for question, slot in turned}
-        question, slot, position, facts = (
-            np.concatenate(part) for part in zip(*self.kept, strict=True)
-        )
+        question, slot, position, facts = self._all_kept()
         fine = (facts & int(Fact.ERRORED)) == 0
         places: list[int] = []
         found: list[Key] = []
@@ -176,23 +198,17 @@ class Settler:
         cluster = self.table.cluster
         return question if cluster is None else int(cluster[question])
 
-    def compare(
-        self, looker: Looker | None, *, absent_counts: bool
-    ) -> tuple[dict[str, Floats], str | None]:
+    def compare(self, looker: Looker | None) -> tuple[dict[str, Floats], str | None]:
         """What comparing the slots of each question gives, and a note where not all were."""
         if not self.compares or not self.kept or looker is None:
             return {}, None
-        question, slot, position, facts = (
-            np.concatenate(part) for part in zip(*self.kept, strict=True)
-        )
-        if not absent_counts:
-            fine = (facts & int(Fact.ERRORED)) == 0
-            question, slot, position, facts = (
-                question[fine],
-                slot[fine],
-                position[fine],
-                facts[fine],
-            )
+        counts = self.counts
+        picked = to_compare(counts, self.order)
+        question, slot, position, facts = self._all_kept()
+        mine = picked[question]
+        if not self.absent_counts:
+            mine &= (facts & int(Fact.ERRORED)) == 0
+        question, slot, position, facts = question[mine], slot[mine], position[mine], facts[mine]
         slots = list(self.ledger.codes)
         ranked = sorted(range(len(slots)), key=lambda code: slot_order(slots[code]))
         rank = np.empty(len(slots), np.int64)
@@ -202,11 +218,8 @@ class Settler:
             question[order], slot[order], position[order], facts[order]
         )  # fmt: skip
         size = len(self.table.qids)
-        counts = np.bincount(question, minlength=size)
-        first = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)[:-1]])
-        names = [self.table.name(each) for each in range(size)]
-        picked = to_compare(counts, names)
-        chosen = picked[question] & (np.arange(len(question)) - first[question] < MOST_SLOTS)
+        first = starts_of(np.bincount(question, minlength=size))
+        chosen = np.arange(len(question)) - first[question] < MOST_SLOTS
         keys = [
             (code, slots[number])
             for code, number in zip(question[chosen].tolist(), slot[chosen].tolist(), strict=True)

@@ -5,25 +5,37 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ragauge.comparing import MOST_SLOTS, PAIRS, Slot, compare, slot_order, to_compare
+from ragauge.comparing import (
+    MOST_SLOTS,
+    PAIRS,
+    Slot,
+    compare,
+    drawing_order,
+    slot_order,
+    to_compare,
+)
 from ragauge.model.trace import SlotKey
 
 
 def test_all_questions_of_a_usual_run_are_compared() -> None:
     """Three wordings and two seeds of 2,000 questions are 30,000 pairs: just what fits."""
     slots = np.full(PAIRS // 15, 6)
-    assert to_compare(slots, [f"q{n}" for n in range(len(slots))]).all()
+    assert to_compare(slots, drawing_order([f"q{n}" for n in range(len(slots))])).all()
 
 
 def test_a_question_with_one_slot_has_nothing_to_compare() -> None:
     """Nor has one without any."""
-    assert to_compare(np.array([1, 0, 2]), ["a", "b", "c"]).tolist() == [False, False, True]
+    assert to_compare(np.array([1, 0, 2]), drawing_order(["a", "b", "c"])).tolist() == [
+        False,
+        False,
+        True,
+    ]
 
 
 def test_of_a_large_run_as_many_are_compared_as_fit() -> None:
     """Each question takes 15 pairs; one more question makes the run too large, and one is left."""
     slots = np.full(PAIRS // 15 + 1, 6)
-    chosen = to_compare(slots, [f"q{n}" for n in range(len(slots))])
+    chosen = to_compare(slots, drawing_order([f"q{n}" for n in range(len(slots))]))
     assert int(chosen.sum()) == PAIRS // 15
 
 
@@ -31,9 +43,17 @@ def test_the_choice_depends_on_names_alone() -> None:
     """Whatever the order of the questions, the same ones are compared."""
     names = [f"q{n}" for n in range(5000)]
     slots = np.full(len(names), 6)
-    first = {name for name, yes in zip(names, to_compare(slots, names), strict=True) if yes}
+    first = {
+        name
+        for name, yes in zip(names, to_compare(slots, drawing_order(names)), strict=True)
+        if yes
+    }
     names.reverse()
-    again = {name for name, yes in zip(names, to_compare(slots, names), strict=True) if yes}
+    again = {
+        name
+        for name, yes in zip(names, to_compare(slots, drawing_order(names)), strict=True)
+        if yes
+    }
     assert first == again
     assert 0 < len(first) < len(names)
 
@@ -41,7 +61,7 @@ def test_the_choice_depends_on_names_alone() -> None:
 def test_a_question_with_many_slots_takes_as_many_pairs_as_are_used() -> None:
     """Of a hundred slots twelve are used, 66 pairs, so 454 questions fit."""
     slots = np.full(1000, 100)
-    chosen = to_compare(slots, [str(n) for n in range(1000)])
+    chosen = to_compare(slots, drawing_order([str(n) for n in range(1000)]))
     assert int(chosen.sum()) == PAIRS // (MOST_SLOTS * (MOST_SLOTS - 1) // 2) == 454
 
 
@@ -78,3 +98,16 @@ def test_two_empty_claims_are_no_pair() -> None:
     empty = Slot(frozenset(), "", ())
     assert np.isnan(compare(1, {0: [empty, empty]})["claim_distance"][0])
     assert compare(1, {0: [empty, Slot(frozenset(), "ab", ())]})["claim_distance"][0] == 1.0
+
+
+def test_more_slots_never_let_a_question_in() -> None:
+    """So a question that does not fit now can be forgotten at once."""
+    rng = np.random.default_rng(1)
+    order = drawing_order([str(n) for n in range(3000)])
+    slots = np.zeros(3000, np.int64)
+    before = np.ones(3000, np.bool_)
+    for _ in range(20):
+        slots += rng.integers(0, 2, 3000)
+        fits = to_compare(slots, order) | (slots <= 1)
+        assert not (fits & ~before).any()
+        before = fits
