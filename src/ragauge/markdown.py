@@ -48,7 +48,7 @@ def metrics(scores: Scores, verdict: Verdict) -> list[str]:
             for name, each in wording.shown_metrics(scores, verdict).items()
         ],
     )  # fmt: skip
-    rest = wording.not_measured(scores, verdict)
+    rest = [*wording.counts_behind(scores), *wording.not_measured(scores, verdict)]
     return [*lines, *(f"- {line}" for line in rest), *([""] if rest else [])]
 
 

@@ -167,6 +167,18 @@ def not_measured(scores: Scores, verdict: Verdict) -> list[str]:
     return [f"0/0 ({reason}): {', '.join(names)}" for reason, names in sorted(reasons.items())]
 
 
+def counts_behind(scores: Scores) -> list[str]:
+    """The counts behind refusal as a classification and behind λ, where there are any."""
+    lines = []
+    if any(number for case, number in scores.confusion.items() if "to be refused" in case):
+        told = "; ".join(f"{case}: {number}" for case, number in scores.confusion.items())
+        lines.append(f"records {told}")
+    for kind, states in scores.states.items():
+        told = ", ".join(f"{state} {number}" for state, number in states.items())
+        lines.append(f"questions by λ, {kind}: {told}")
+    return lines
+
+
 def shown_slices(scores: Scores) -> dict[str, dict[str, SliceResult]]:
     """The parts that tables show: of sections and documents only dimensions with a value in them.
 

@@ -62,7 +62,7 @@ def _text(view: View) -> str:
             wording.interval(measured.interval), wording.metric_note(measured),
         )  # fmt: skip
     console.print(metrics)
-    for line in wording.not_measured(scores, verdict):
+    for line in (*wording.counts_behind(scores), *wording.not_measured(scores, verdict)):
         console.print(line)
     columns = wording.slice_metrics(scores, verdict)
     for dimension, parts in wording.shown_slices(scores).items():
