@@ -203,13 +203,13 @@ class Totals:
 
     def measured(
         self, questions: Questions, *, by_row: bool, cluster: Ints | None
-    ) -> tuple[Measured, list[dict[str, int]], list[int]]:
-        """The numbers of each question, and for each metric what was left out and its records."""
+    ) -> tuple[Measured, list[dict[str, int]]]:
+        """The numbers of each question, and for each metric what was left out."""
         shape = self.sums.shape
         tops, bottoms = np.zeros(shape), np.zeros(shape)
         inside = np.zeros(shape, np.bool_)
         excluded: list[dict[str, int]] = []
-        records: list[int] = []
+        records: list[Ints] = []
         for i, each in enumerate(self.selected):
             metric = each.metric
             if metric.of_question is not None:
@@ -218,7 +218,7 @@ class Totals:
                 values = np.asarray(metric.of_question(questions), np.float64)
                 tops[i], bottoms[i] = np.where(members, values, 0.0), members
                 excluded.append(dict(sorted(excluded_here.items())))
-                records.append(int(questions.slots[members].sum()))
+                records.append(questions.slots)
                 continue
             key = _membership(each)
             counts = self.sizes[key]
@@ -234,12 +234,12 @@ class Totals:
                     self.bottoms[i] / each_record if metric.ratio is not None else inside[i]
                 )
             excluded.append(dict(sorted(self.excluded[key].items())))
-            records.append(int(counts.sum()))
+            records.append(counts)
         measured = Measured(
             selected=tuple(self.selected), tops=tops, bottoms=bottoms, inside=inside,
-            by_row=by_row, cluster=cluster,
+            records=tuple(records), by_row=by_row, cluster=cluster,
         )  # fmt: skip
-        return measured, excluded, records
+        return measured, excluded
 
 
 COMPARED = ("citation_jaccard", "claim_distance", "rank_tau")

@@ -47,20 +47,20 @@ def parse_items(text: str, profile: Profile, k: Sequence[int]) -> list[Gate]:
             key = "max_drop" if "max_drop" in built_in else "threshold"
             if key == "max_drop" and sign == ">=":
                 raise _bad(item, "a drop has a limit: use = or <=")
-            table = {**built_in, key: _number(name, given) if key == "max_drop" else demand}
+            table = {**built_in, key: _number(item, given) if key == "max_drop" else demand}
             (gates[name],) = parse_table({name: table}, profile, k, origin="--gates")
         else:
             gates[name] = _gate(name, demand, profile, k, origin="--gates")
     return list(gates.values())
 
 
-def _number(name: str, given: str) -> float:
+def _number(item: str, given: str) -> float:
     try:
         found = float(given if "_" not in given else "one number")
     except ValueError as error:
-        raise _bad(f"{name}={given}", "the threshold must be a number") from error
+        raise _bad(item, "the threshold must be a number") from error
     if not math.isfinite(found):
-        raise _bad(f"{name}={given}", "the threshold must be a finite number")
+        raise _bad(item, "the threshold must be a finite number")
     return found
 
 
@@ -166,17 +166,11 @@ def _read_gate(
     right = "<=" if is_drop else _SIGN_OF[metric.better]
     if sign is not None and sign != right:
         raise _bad(f"{name} {sign} {given}", f"{base} is better when {metric.better}: use {right}")
-    try:
-        threshold = float(given if "_" not in given else "one number")
-    except ValueError as error:
-        raise _bad(f"{name} {demand}", "the threshold must be a number") from error
-    if not math.isfinite(threshold):
-        raise _bad(f"{name} {demand}", "the threshold must be a finite number")
     return Gate(
         name=name,
         metric=selected.id,
         better=metric.better,
-        threshold=threshold,
+        threshold=_number(f"{name} {demand}", given),
         given=given,
         origin=origin,
         title=profile.titles.get(name),

@@ -127,8 +127,7 @@ class Detailer:
 
     def _all_known(self, answer: Answer) -> bool:
         """Whether every citation is a chunk of the list, by its id or by its place."""
-        listed = answer.cited or tuple(Citation(each) for each in answer.citations or ())
-        return all(each.id in self.chunks or self._lies_in_chunk(each) for each in listed)
+        return all(each.id in self.chunks or self._lies_in_chunk(each) for each in answer.listed)
 
     def _lies_in_chunk(self, citation: Citation) -> bool:
         if not citation.placed or citation.doc is None or not citation.spans:
@@ -158,9 +157,8 @@ class Detailer:
     def _citations(self, answer: Answer, hits: Sequence[Place], rich: Rich) -> list[Place]:
         """The distinct citations, each with what it says itself or the hit of the same id says."""
         by_id = {hit.id: hit for hit in reversed(hits)}
-        listed = answer.cited or tuple(Citation(each) for each in answer.citations or ())
         found: dict[str, Place] = {}
-        for each in listed:
+        for each in answer.listed:
             if each.id in found:
                 continue
             same = by_id.get(each.id)
@@ -228,10 +226,11 @@ class Detailer:
             gold[anchor.doc] = merged([*old, *of_unit(anchor.spans, unit)])
         union: dict[str, Merged] = {}
         for rank, hit in enumerate(hits):
-            if not hit.spans or not hit.docs:
+            if not hit.spans:
                 continue
             refuse_mixed(hit, unit)
-            doc = next((each for each in hit.docs if each in gold), hit.docs[0])
+            # Text of an unknown document was retrieved too, and is none of the gold.
+            doc = next((each for each in hit.docs if each in gold), hit.docs[0] if hit.docs else "")
             old = union.get(doc, [])
             new = merged([*old, *of_unit(hit.spans, unit)])
             grown = size(new) - size(old)
@@ -306,8 +305,7 @@ class Detailer:
 def _distance_of_citation(answer: Answer, hits: Sequence[Hit]) -> float | None:
     """The ΔS of the first citation that has one: its own, or that of the hit of the same id."""
     by_id = {hit.id: hit.delta_s for hit in reversed(hits)}
-    listed = answer.cited or tuple(Citation(each) for each in answer.citations or ())
-    for each in listed:
+    for each in answer.listed:
         found = each.delta_s if each.delta_s is not None else by_id.get(each.id)
         if found is not None:
             return found

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.ids import section_of, type_of
@@ -122,8 +123,6 @@ def unique_items(items: Sequence[GoldItem], profile: Profile, gold_name: str) ->
         raise RagaugeError(problems[:MAX_REPORTED], total=len(problems))
     kept = list(unique.values())
     if ignores_turns:
-        from msgspec.structs import replace
-
         kept = [item if item.turn is None else replace(item, turn=None) for item in kept]
     return kept
 

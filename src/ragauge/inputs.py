@@ -13,6 +13,7 @@ from ragauge import trecgold
 from ragauge.beir import is_beir, qrels_file, queries
 from ragauge.choosing import Choice
 from ragauge.goldtable import GoldTable, gold_table
+from ragauge.jobs import Job, Partial
 from ragauge.loading import Loaded, load_gold_rows, load_trace_rows, sniff
 from ragauge.model.gold import GoldItem, GoldSet
 from ragauge.model.options import Options
@@ -20,7 +21,6 @@ from ragauge.model.trace import Trace, TraceSet
 from ragauge.opening import opened
 from ragauge.pieces import Chunk
 from ragauge.reading import Reader
-from ragauge.rows import Job, Partial
 from ragauge.scoring import Run
 from ragauge.source import RANGE_BYTES, Range, Source, plan
 from ragauge.trec import Qrels, read_qrels
@@ -99,7 +99,7 @@ class GoldInput:
         if both and source.layout == "qrels" and trace.layout == "run":  # type: ignore[union-attr]
             assert source is not None
             self.qrels = read_qrels(source)
-            problems = trecgold.problems_of(self.qrels.problems, source.name)
+            problems = [each.at(source.name) for each in self.qrels.problems]
             self.loaded = Loaded([], problems, self.qrels.problem_count)
         else:
             self.loaded = read_gold(given, source, choice)

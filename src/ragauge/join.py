@@ -8,6 +8,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from ragauge.jobs import Partial
 from ragauge.ledger import Ledger
 from ragauge.model.batch import Batch
 from ragauge.model.columns import Bools, Column, GoldColumns, Ints, Sparse, spread, starts_of
@@ -16,7 +17,6 @@ from ragauge.model.gold import GoldItem
 from ragauge.model.profile import JoinRules
 from ragauge.pieces import Pieces, Rich, gold_bytes
 from ragauge.reduce import FLAGS, NUMBERS, Columns
-from ragauge.rows import Partial
 
 Facts = NDArray[np.int32]
 

@@ -12,9 +12,10 @@ from typing import NamedTuple
 from ragauge.decoding import decode_row
 from ragauge.detail import Detailer
 from ragauge.fields import FieldError
+from ragauge.jobs import Job
 from ragauge.model.trace import Citation, Hit, SlotKey, Trace
 from ragauge.placing import Place
-from ragauge.rows import Job, RangeReducer
+from ragauge.rows import RangeReducer
 from ragauge.source import Range, Rows, read_rows
 
 Key = tuple[int, SlotKey]
@@ -70,11 +71,10 @@ class Looker:
         """The slot that a row fills, and what it says."""
         if not isinstance(row, Trace):
             fast = None if self.reducer.exact_only else self.reducer.try_decode(row)
-            if fast is not None and fast.chunks is None and fast.answer_json is not None:
-                question = fast.q if fast.q is not None else fast.question
-                answer = fast.answer_json
-                key = self._key(fast.qid, question, fast.paraphrase, fast.seed, fast.turn)
-                return key, Seen(answer.claim, answer.citations or (), fast.retrieved_ids or ())
+            usual = None if fast is None else self.reducer.usual(fast)
+            if fast is not None and usual is not None:
+                key = self._key(fast.qid, usual.question, fast.paraphrase, fast.seed, fast.turn)
+                return key, Seen(usual.said, usual.citations or (), usual.hits)
         trace = self._trace(row)
         if trace is None:
             return None, None

@@ -10,7 +10,7 @@ from ragauge.ids import lies_in
 from ragauge.model.gold import Anchor
 from ragauge.model.options import CitationMode
 from ragauge.pieces import Rich
-from ragauge.spans import Merged, Span, merged, of_unit, overlap, size
+from ragauge.spans import Merged, Span, merged, of_unit, overlap, share_half, size
 
 
 class Place(NamedTuple):
@@ -57,11 +57,8 @@ def is_relevant(place: Place, anchor: Anchor) -> bool:
         return True
     if not place.spans or not place.in_doc(anchor.doc):
         return False
-    unit = anchor.spans[0].unit
-    refuse_mixed(place, unit)
-    one, other = of_unit(place.spans, unit), of_unit(anchor.spans, unit)
-    shorter = min(size(one), size(other))
-    return shorter > 0 and 2 * overlap(one, other) >= shorter
+    refuse_mixed(place, anchor.spans[0].unit)
+    return share_half(anchor.spans, place.spans)
 
 
 def refuse_mixed(place: Place, unit: str) -> None:
@@ -91,12 +88,7 @@ def in_section(place: Place, rich: Rich) -> bool:
 
 def shares(one: Place, other: Place) -> bool:
     """Whether two places of one document overlap by half of the shorter."""
-    if not set(one.docs) & set(other.docs) or not one.spans or not other.spans:
-        return False
-    unit = one.spans[0].unit
-    mine, theirs = of_unit(one.spans, unit), of_unit(other.spans, unit)
-    shorter = min(size(mine), size(theirs))
-    return shorter > 0 and 2 * overlap(mine, theirs) >= shorter
+    return bool(set(one.docs) & set(other.docs)) and share_half(one.spans, other.spans)
 
 
 def _within(one: Span, gold: Span, window: int) -> bool:

@@ -27,7 +27,7 @@ from ragauge.goldreading import gold_item
 from ragauge.model.dialect import INDEX_NAMES, TRACE_NAMES, TRACE_SPELLINGS, Dialect
 from ragauge.model.gold import GoldItem
 from ragauge.model.trace import Answer, Citation, Hit, Trace
-from ragauge.spans import of_unit, overlap, size
+from ragauge.spans import shared
 from ragauge.text import citations_in
 
 
@@ -227,8 +227,7 @@ def _identified(answer: Answer | None, hits: tuple[Hit, ...]) -> Answer | None:
         return answer
     cited = []
     for each in answer.cited:
-        shared = [(_shared(each, hit), -rank) for rank, hit in enumerate(hits)]
-        most = max(shared, default=(0.0, 0))
+        most = max(((_shared(each, hit), -rank) for rank, hit in enumerate(hits)), default=(0.0, 0))
         if each.placed and most[0] >= 0.5:
             each = replace(each, id=hits[-most[1]].id, placed=False)  # noqa: PLW2901
         cited.append(each)
@@ -241,10 +240,8 @@ def _shared(citation: Citation, hit: Hit) -> float:
         return 0.0
     if not citation.spans or not hit.spans:
         return float(citation.id == hit.spot)
-    unit = citation.spans[0].unit
-    mine, theirs = of_unit(citation.spans, unit), of_unit(hit.spans, unit)
-    shorter = min(size(mine), size(theirs))
-    return overlap(mine, theirs) / shorter if shorter else 0.0
+    common, shorter = shared(citation.spans, hit.spans)
+    return common / shorter if shorter else 0.0
 
 
 def _with_distances(

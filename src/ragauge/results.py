@@ -29,7 +29,6 @@ def metric_results(
     table: GoldTable,
     *,
     excluded: Sequence[dict[str, int]],
-    records: Sequence[int],
     tally: Tally,
     defaults: Mapping[str, float],
     intervals: bool,
@@ -46,7 +45,7 @@ def metric_results(
         results[each.id] = MetricResult(
             value=value,
             n=n,
-            records=records[i],
+            records=measured.record_count(i),
             excluded=excluded[i],
             interval=ranges[i] if value is not None else None,
             version=each.metric.version,

@@ -9,23 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence, Set
 from itertools import chain
-from typing import cast
+from typing import NamedTuple, cast
 
 import msgspec
-from msgspec import Struct
 
 from ragauge.decoding import decode_row
-from ragauge.errors import MAX_REPORTED, Place, Problem
+from ragauge.errors import MAX_REPORTED, Place
 from ragauge.fields import FieldError, Row
-from ragauge.model.dialect import Dialect
-from ragauge.model.options import Options
-from ragauge.model.profile import JoinRules
+from ragauge.jobs import Job, Misplaced, Partial
 from ragauge.model.trace import Trace
-from ragauge.pieces import Chunk
 from ragauge.reading import Reader
-from ragauge.reduce import Columns, GoldKeys, Reducer, SlotName, slot_name
+from ragauge.reduce import Reducer, SlotName, slot_name
 from ragauge.shapes import FastRow, Joined, JoinedRow, StrictAnswer, StrictRow
-from ragauge.source import Range, Rows, Source, read_rows
+from ragauge.source import Range, Rows, read_rows
 from ragauge.spans import place_name
 from ragauge.text import citations_in
 
@@ -34,46 +30,13 @@ _CHUNK = 512
 _ODD_NAME = re.compile(rb'(?:[\x80-\xff]|\\u)[^"]*"\s*:')
 
 
-class Job(Struct, frozen=True, kw_only=True):
-    """All that a worker needs to reduce the ranges of one trace file."""
+class Usual(NamedTuple):
+    """What a row of a usual shape says."""
 
-    source: Source
-    dialect: Dialect
-    own: bool
-    rules: JoinRules
-    keys: GoldKeys
-    by_qid: dict[str, int]
-    by_question: dict[str, int]
-    paraphrases: dict[int, dict[str, int]]
-    by_turn: dict[str, dict[int, int]] = {}
-    patterns: tuple[str, ...] = ()
-    count_repeats: bool = False
-    note_open: bool = False
-    chunks: dict[str, Chunk] = {}
-    options: Options = Options()
-
-
-class Misplaced(Struct, frozen=True, array_like=True):
-    """A problem whose line is still counted from the start of its range."""
-
-    line: int
-    problem: Problem
-
-
-class Partial(Struct, frozen=True, kw_only=True):
-    """The records of one range as columns, and what was counted on the way."""
-
-    range_index: int
-    columns: Columns
-    slots: list[tuple[int | None, int | str | None, int | None]]
-    newlines: int
-    crlf: bool
-    traces: int
-    unknown: int
-    unknown_first: tuple[tuple[int, str], ...]
-    problems: tuple[Misplaced, ...]
-    problem_count: int
-    embedders: tuple[str, ...] = ()
+    question: str | None
+    hits: Sequence[str]
+    said: str | None
+    citations: Sequence[str] | None
 
 
 class RangeReducer:
@@ -146,11 +109,9 @@ class RangeReducer:
 
     def _hits_of(self, data: bytes) -> Sequence[str]:
         fast = None if self.exact_only else self.try_decode(data)
-        if fast is not None:
-            if fast.chunks is None:
-                return fast.retrieved_ids or ()
-            if fast.retrieved_ids is None:
-                return [hit.id for hit in fast.chunks]
+        found = None if fast is None else self.usual(fast)
+        if found is not None:
+            return found.hits
         if not data.strip():
             return ()
         try:
@@ -258,36 +219,44 @@ class RangeReducer:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
 
-    def _fast(self, row: FastRow, line: int) -> bool:
-        """Reduce a row of the usual shape; return False if it needs the exact path."""
+    def usual(self, row: FastRow) -> Usual | None:
+        """What a row of a usual shape says; None if it needs the exact path."""
         question = row.q
         if question is None:
             question = row.question
         elif row.question is not None:
-            return False
-        hits = row.retrieved_ids
+            return None
+        hits: Sequence[str] = row.retrieved_ids or ()
         if row.chunks is not None:
-            if hits is not None:
-                return False
+            if row.retrieved_ids is not None:
+                return None
             hits = [hit.id for hit in row.chunks]
         answer = row.answer_json
         if answer is not None:
             if row.answer is not None or row.citations is not None:
-                return False
+                return None
             said, citations = answer.claim, answer.citations
         else:
             said, citations = row.answer, row.citations
             if said is not None and citations is None:
                 citations = citations_in(said)
+        if citations is not None and self.strip_citations:
+            citations = [each.strip() for each in citations]
+        return Usual(question, hits, said, citations)
+
+    def _fast(self, row: FastRow, line: int) -> bool:
+        """Reduce a row of the usual shape; return False if it needs the exact path."""
+        found = self.usual(row)
+        if found is None:
+            return False
+        question, hits, said, citations = found
         code = self._admit(row.qid, question, row.turn, line)
         if code is not None:
             if row.timed:
                 self._times(row)
-            if citations is not None and self.strip_citations:
-                citations = [each.strip() for each in citations]
             paraphrase = self.paraphrase(code, row.paraphrase, question)
             slot = slot_name(paraphrase, row.seed, row.turn)
-            self.pend((code, slot, line, hits or (), said, citations, 0))
+            self.pend((code, slot, line, hits, said, citations, 0))
         return True
 
     def _times(self, row: FastRow) -> None:

@@ -13,6 +13,7 @@ from ragauge.aggregate import Totals
 from ragauge.errors import MAX_REPORTED, Place, Problem
 from ragauge.findings import findings
 from ragauge.goldtable import GoldTable
+from ragauge.jobs import Job, Partial
 from ragauge.join import Records, absent_records, batch_of, records_of
 from ragauge.ledger import Ledger
 from ragauge.loading import Loaded
@@ -33,7 +34,7 @@ from ragauge.results import (
     row_results,
     state_counts,
 )
-from ragauge.rows import Job, Partial, RangeReducer, hits_of
+from ragauge.rows import RangeReducer, hits_of
 from ragauge.settling import Retrieved, Settler
 from ragauge.slicing import slice_results
 from ragauge.source import Range, Source
@@ -245,7 +246,7 @@ class Run:
         if note is not None:
             self.warnings.append(note)
         questions = self.totals.questions(compared, by_slot=self.rules.keep == "slot")
-        measured, excluded, records_in = self.totals.measured(
+        measured, excluded = self.totals.measured(
             questions, by_row=self.rules.unit == "row", cluster=self.table.cluster
         )
         first = self._first_lines()
@@ -257,8 +258,8 @@ class Run:
             trace_name=self.trace_name,
             tally=tally,
             metrics=metric_results(
-                self.plan.selected, measured, self.table, excluded=excluded, records=records_in,
-                tally=tally, defaults=self.plan.profile.empty, intervals=self.plan.intervals,
+                self.plan.selected, measured, self.table, excluded=excluded, tally=tally,
+                defaults=self.plan.profile.empty, intervals=self.plan.intervals,
             ),
             refusal_rules=dict(sorted(self.totals.refusals.items())),
             questions=question_results(

@@ -7,6 +7,7 @@ are compared with each other. Records that wait for such an answer are set aside
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 
 import msgspec
 import numpy as np
@@ -50,6 +51,7 @@ class Settler:
         if self.compares:
             called = [table.name(question) for question in range(len(table.qids))]
             self.order = drawing_order(called)
+        self.turned = np.zeros(0, np.bool_)
         self.kept: list[Kept] = []
         self.aside: list[Records] = []
 
@@ -93,8 +95,12 @@ class Settler:
             ))  # fmt: skip
 
     def _turned(self) -> Bools:
-        """Which slots have a turn, by their code."""
-        return np.array([key[2] is not None for key in self.ledger.codes] or [False], np.bool_)
+        """Which slots have a turn, by their code; slots only ever come to the end."""
+        known = len(self.turned)
+        if known < len(self.ledger.codes):
+            new = [key[2] is not None for key in islice(self.ledger.codes, known, None)]
+            self.turned = np.concatenate([self.turned, np.array(new, np.bool_)])
+        return self.turned if len(self.turned) else np.zeros(1, np.bool_)
 
     def settle(self, looker: Looker | None, retrieved: Retrieved) -> Iterator[Records]:
         """Look again at the records that were set aside, and hand them over with their facts.
@@ -272,10 +278,9 @@ def _slot(seen: Seen, answered: bool, errored: bool, texts: dict[str, str]) -> S
 
 def _cited_places(seen: Seen) -> list[Place]:
     """What is cited; a citation that is only a place keeps its spans, one with an id needs none."""
-    listed = seen.cited or tuple(Citation(each) for each in seen.citations)
     return [
         Place(each.id, (each.doc,) if each.doc else (), None, each.spans if each.placed else ())
-        for each in listed
+        for each in seen.cited or tuple(Citation(each) for each in seen.citations)
     ]
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from ragauge.model.aggregate import MetricResult, SliceResult
 from ragauge.model.columns import Ints
 from ragauge.summary import Interval, Measured
@@ -50,7 +48,7 @@ def _part(part: Measured, n: int, min_n: int, *, intervals: bool) -> SliceResult
         metrics[each.id] = MetricResult(
             value=value,
             n=counts[place],
-            records=int(np.count_nonzero(part.inside[place])),
+            records=part.record_count(place),
             excluded={},
             interval=found[place] if value is not None else None,
             version=each.metric.version,

@@ -161,6 +161,20 @@ def overlap(one: Sequence[tuple[int, int]], other: Sequence[tuple[int, int]]) ->
     return common
 
 
+def shared(one: Sequence[Span], other: Sequence[Span]) -> tuple[int, int]:
+    """What two places have in common, and the length of the shorter, in the unit of the first."""
+    if not one or not other:
+        return 0, 0
+    mine, theirs = of_unit(one, one[0].unit), of_unit(other, one[0].unit)
+    return overlap(mine, theirs), min(size(mine), size(theirs))
+
+
+def share_half(one: Sequence[Span], other: Sequence[Span]) -> bool:
+    """Whether two places share at least half of the shorter."""
+    common, shorter = shared(one, other)
+    return shorter > 0 and 2 * common >= shorter
+
+
 def of_unit(spans: Sequence[Span], unit: str) -> Merged:
     """The union of those spans that have a unit."""
     if len(spans) == 1:

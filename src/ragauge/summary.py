@@ -29,13 +29,15 @@ class Measured(Struct, frozen=True, kw_only=True):
 
     With the question as the unit a denominator is 1 where the question is in the population; with
     the row, or for a ratio of sums, it is a sum of its own. `inside` says who is in the population.
-    `cluster` numbers the conversation that each question is a turn of; None where each is its own.
+    `records` counts, for each metric, the records of each question in the population. `cluster`
+    numbers the conversation that each question is a turn of; None where each is its own.
     """
 
     selected: tuple[Selected, ...]
     tops: Floats
     bottoms: Floats
     inside: Bools
+    records: tuple[Ints, ...]
     by_row: bool
     cluster: Ints | None = None
 
@@ -44,9 +46,13 @@ class Measured(Struct, frozen=True, kw_only=True):
         return Measured(
             selected=self.selected, tops=self.tops[:, questions],
             bottoms=self.bottoms[:, questions], inside=self.inside[:, questions],
-            by_row=self.by_row,
+            records=tuple(each[questions] for each in self.records), by_row=self.by_row,
             cluster=None if self.cluster is None else self.cluster[questions],
         )  # fmt: skip
+
+    def record_count(self, place: int) -> int:
+        """How many records are in the population of a metric."""
+        return int(self.records[place][self.inside[place]].sum())
 
     def is_mean(self, place: int) -> bool:
         """Whether a metric is the mean over questions."""

@@ -6,7 +6,7 @@ objects. Item by item is for everything else: judgements with JSON traces, or th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -127,8 +127,3 @@ def records_of_run(qrels: Qrels, matched: Matched, options: Options) -> Records:
         ranks=matched.rank[of],
         details={},
     )
-
-
-def problems_of(found: Iterable[BadLine], name: str) -> list[Problem]:
-    """Bad lines with their place."""
-    return [each.at(name) for each in found]

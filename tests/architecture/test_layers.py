@@ -25,9 +25,9 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     (
         "aggregate", "beir", "choosing", "chunklist", "comparing", "config", "decoding",
         "demands", "demo.*", "detail", "drops", "findings", "gates", "goldreading", "goldtable",
-        "hitreading", "join", "labels", "ledger", "loading", "looking", "pieces", "placing",
-        "profiles.*", "reading", "reduce", "results", "rows", "scoring", "settling", "shapes",
-        "slicing", "summary", "trecgold",
+        "hitreading", "jobs", "join", "labels", "ledger", "loading", "looking", "pieces",
+        "placing", "profiles.*", "reading", "reduce", "results", "rows", "scoring", "settling",
+        "shapes", "slicing", "summary", "trecgold",
     ),
     # 4: ways to run, and the wiring
     ("engines.*", "inputs", "pipeline"),

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from ragauge import RagaugeError, load_gold, load_traces, registry, score
 from ragauge.goldtable import gold_table
+from ragauge.jobs import Partial
 from ragauge.model.dialect import Dialect
 from ragauge.model.options import Options
 from ragauge.opening import opened
 from ragauge.reading import Reader
-from ragauge.rows import Partial, RangeReducer
+from ragauge.rows import RangeReducer
 from ragauge.scoring import Run, ScoringPlan
 from ragauge.source import plan
 from tests.properties.datasets import (
@@ -28,6 +29,7 @@ from tests.properties.datasets import (
     data_sets,
     essence,
     large_data,
+    scored,
     steady,
     written,
 )
@@ -107,6 +109,27 @@ def test_usual_rows_take_the_fast_path() -> None:
         (partial,) = _reduce(_CountingReducer, GOLD, as_lines([row]), profile)
         assert (partial.traces, partial.unknown) == (1, 0)
         assert _CountingReducer.exact == 0, profile
+
+
+@steady(60)
+@given(data=data_sets(), profile=st.sampled_from(PROFILES))
+def test_a_second_look_sees_what_the_exact_path_sees(data: Data, profile: str) -> None:
+    """Scores are the same when every row is read on the exact path, the first time and again."""
+    fast = scored(data, profile=profile, metrics=["*"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RangeReducer, "try_decode", lambda *_: None)
+        patch.setattr(RangeReducer, "_try_decode_all", lambda *_: None)
+        exact = scored(data, profile=profile, metrics=["*"])
+    assert fast.metrics == exact.metrics
+
+
+def test_a_second_look_reads_citations_that_stand_outside_the_answer(tmp_path: Path) -> None:
+    """Both slots cite p1, though `answer_json` does not say so."""
+    row = {"qid": "a", "retrieved_ids": ["p1"], "answer_json": {"claim": "x"}, "citations": ["p1"]}
+    (tmp_path / "gold.jsonl").write_bytes(as_lines([{"qid": "a", "relevant": ["p1"]}]))
+    (tmp_path / "trace.jsonl").write_bytes(as_lines([{**row, "seed": 1}, {**row, "seed": 2}]))
+    found = score(tmp_path / "gold.jsonl", tmp_path / "trace.jsonl", profile="all")
+    assert found.metrics["stability.citation_jaccard"].value == 1.0
 
 
 ODD_FIELDS = {

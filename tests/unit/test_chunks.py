@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ragauge import pipeline
 from tests.unit.command import Content, Folder, Outcome, Row, lines_of
 
 # Four chunks of 100 bytes of one document.
@@ -290,3 +291,14 @@ def test_the_list_may_be_packed(folder: Folder) -> None:
         folder, PLACE, {"retrieved_ids": ["c1"]}, "--chunks", "chunks.jsonl.gz", chunks=None
     )
     assert values(outcome)["retrieval.recall@5"] == 1.0
+
+
+def test_text_of_an_unknown_document_was_retrieved_all_the_same(folder: Folder) -> None:
+    """Half of what came back is gold: leaving the rest out would make the precision 1."""
+    places = [{"doc": doc, "start": 0, "end": 50} for doc in ("a.md", "b.md")]
+    gold = [{"qid": "q", "question": "?", "relevant": places}]
+    hits = [{"id": "x", "doc": "a.md", "offsets": [0, 50]}, {"id": "y", "offsets": [0, 50]}]
+    paths = folder.write("g.jsonl", gold), folder.write("t.jsonl", [{"qid": "q", "topk": hits}])
+    found = pipeline.score(*paths, profile="all", k=5).metrics
+    assert found["retrieval.span_precision@5"].value == 0.5
+    assert found["retrieval.span_recall@5"].value == 0.5

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ragauge import pipeline
+from ragauge.model.options import Options
 from tests.unit.command import Folder, Outcome, Row
 
 RECALL = "retrieval.recall@5"
@@ -335,3 +336,13 @@ def test_slices_are_read_back_as_they_were(folder: Folder) -> None:
         assert (other.n, other.value(RECALL)) == (part.n, part.value(RECALL))
         if part.value(RECALL) is not None:
             assert other.metrics[RECALL].interval == part.metrics[RECALL].interval
+
+
+def test_a_part_counts_questions_and_records(folder: Folder) -> None:
+    """Two questions with three seeds each: n is 2, and 6 records are behind it."""
+    gold = [{"qid": qid, "question": qid, "relevant": ["e"], "type": "code"} for qid in ("a", "b")]
+    rows = [{"qid": qid, "seed": seed, "retrieved_ids": ["e"]} for qid in "ab" for seed in range(3)]
+    paths = folder.write("gold.jsonl", gold), folder.write("trace.jsonl", rows)
+    found = pipeline.score(*paths, profile="all", metrics=[RECALL], options=Options(min_n=1))
+    part = found.slices["type"]["code"].metrics[RECALL]
+    assert (part.value, part.n, part.records) == (1.0, 2, 6)

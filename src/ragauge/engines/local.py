@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Sequence, Set
 
-from ragauge.rows import Job, Partial, RangeReducer
+from ragauge.jobs import Job, Partial
+from ragauge.rows import RangeReducer
 from ragauge.source import Range
 
 

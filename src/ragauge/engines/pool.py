@@ -18,7 +18,7 @@ import msgspec
 import ragauge
 from ragauge.engines.worker import REDUCE, SCAN, WANTED
 from ragauge.framing import read_message, write_message
-from ragauge.rows import Job, Partial
+from ragauge.jobs import Job, Partial
 from ragauge.source import Range
 
 _AHEAD = 3

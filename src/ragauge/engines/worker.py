@@ -12,7 +12,8 @@ import sys
 import msgspec
 
 from ragauge.framing import read_message, write_message
-from ragauge.rows import Job, RangeReducer
+from ragauge.jobs import Job
+from ragauge.rows import RangeReducer
 from ragauge.source import Range
 
 REDUCE, WANTED, SCAN = b"r", b"w", b"s"

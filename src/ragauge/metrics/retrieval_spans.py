@@ -79,8 +79,8 @@ METRICS = (
         better="higher",
         source="own, after Chroma's chunking evaluation",
         value=_precision,
-        elsewhere="Chroma's precision-omega is this over all chunks that touch the gold. Chroma's "
-        "plain precision counts overlapping chunks twice.",
+        elsewhere="Chroma's plain precision counts overlapping chunks twice; its precision-omega "
+        "is retrieval.span_iou, taken over all chunks that touch the gold.",
         example=Example(
             gold=_GOLD, trace=_TRACE, value=0.35,
             arithmetic="the union is 120 bytes of guide.md and 80 of api.md: 70 / 200.",
@@ -97,6 +97,8 @@ METRICS = (
         better="higher",
         source="own, after Chroma's chunking evaluation",
         value=_iou,
+        elsewhere="Chroma's precision-omega is this over all chunks that touch the gold: it also "
+        "divides by gold that no chunk covers.",
         example=Example(
             gold=_GOLD, trace=_TRACE, value=70 / 230,
             arithmetic="70 bytes in both; 100 + 200 - 70 = 230 in either: 70 / 230.",

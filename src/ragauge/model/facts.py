@@ -31,9 +31,9 @@ class Fact(IntFlag):
     ACCURATE = 1 << 20  # a cited span agrees with a gold span
     STRINGS_OK = 1 << 21  # every string that must be there is, and none that must not
     GROUNDED = 1 << 22  # the trace says that the answer is grounded
-    GROUNDED_KNOWN = 1 << 25  # the trace says whether it is grounded
     DISORDERED = 1 << 23  # ranks or scores disagree with the order of the hits
     RESOLVED = 1 << 24  # every citation is known: among these hits, or other hits of the run
+    GROUNDED_KNOWN = 1 << 25  # the trace says whether it is grounded
 
 
 LAMBDA_STATES = ("→", "←", "<>", "×")

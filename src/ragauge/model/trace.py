@@ -62,6 +62,11 @@ class Answer(Struct, frozen=True, kw_only=True):
     delta_s: float | None = None
 
     @property
+    def listed(self) -> tuple[Citation, ...]:
+        """Every citation, with no more than its id where the list says no more."""
+        return self.cited or tuple(Citation(each) for each in self.citations or ())
+
+    @property
     def said(self) -> str | None:
         """The claim, or the text where there is no claim."""
         return self.claim if self.claim is not None else self.text

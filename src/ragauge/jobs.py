@@ -1,0 +1,55 @@
+"""What goes to a worker and what comes back: a job for one trace file, a partial for each range."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from ragauge.errors import Problem
+from ragauge.model.dialect import Dialect
+from ragauge.model.options import Options
+from ragauge.model.profile import JoinRules
+from ragauge.pieces import Chunk
+from ragauge.reduce import Columns, GoldKeys
+from ragauge.source import Source
+
+
+class Job(Struct, frozen=True, kw_only=True):
+    """All that a worker needs to reduce the ranges of one trace file."""
+
+    source: Source
+    dialect: Dialect
+    own: bool
+    rules: JoinRules
+    keys: GoldKeys
+    by_qid: dict[str, int]
+    by_question: dict[str, int]
+    paraphrases: dict[int, dict[str, int]]
+    by_turn: dict[str, dict[int, int]] = {}
+    patterns: tuple[str, ...] = ()
+    count_repeats: bool = False
+    note_open: bool = False
+    chunks: dict[str, Chunk] = {}
+    options: Options = Options()
+
+
+class Misplaced(Struct, frozen=True, array_like=True):
+    """A problem whose line is still counted from the start of its range."""
+
+    line: int
+    problem: Problem
+
+
+class Partial(Struct, frozen=True, kw_only=True):
+    """The records of one range as columns, and what was counted on the way."""
+
+    range_index: int
+    columns: Columns
+    slots: list[tuple[int | None, int | str | None, int | None]]
+    newlines: int
+    crlf: bool
+    traces: int
+    unknown: int
+    unknown_first: tuple[tuple[int, str], ...]
+    problems: tuple[Misplaced, ...]
+    problem_count: int
+    embedders: tuple[str, ...] = ()
