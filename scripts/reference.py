@@ -17,7 +17,7 @@ import msgspec
 import reference_words as words
 from ragauge import registry, wording
 from ragauge.cli.main import root as command_group
-from ragauge.errors import CODES, ExitCode
+from ragauge.codes import CODES, ExitCode
 from ragauge.model.dialect import GOLD_SPELLINGS, HIT_IDS, TRACE_SPELLINGS, Dialect
 from ragauge.model.labels import GOOD, MEANINGS
 from ragauge.model.metric import Metric
@@ -161,6 +161,11 @@ def commands_page() -> list[str]:
         lines += [f"## ragauge {name}", ""]
         lines += [line.strip() for line in (command.help or "").strip().splitlines()] + [""]
         lines += _usage(command, context)
+        for part in command.commands.values() if isinstance(command, click.Group) else ():
+            inner = click.Context(part, info_name=part.name, parent=context)
+            lines += [f"### {inner.command_path}", ""]
+            lines += [line.strip() for line in (part.help or "").strip().splitlines()] + [""]
+            lines += _usage(part, inner)
     lines += [_sentence(command_group.epilog) + " [Error codes and exit codes](errors.md)", ""]
     return lines
 

@@ -84,6 +84,12 @@ JOIN_RULES = {
         "complete": "a question that lacks a slot (paraphrase and seed) that others have makes the "
         "run not evaluable, unless --allow-missing",
     },
+    "errored_hits": {
+        "excluded": "a trace with an error is left out of `retrieval.empty`, unless errors are not "
+        "looked at (`absent = empty-answer`)",
+        "empty": "a trace with an error counts as one without hits in `retrieval.empty`; a missing "
+        "one is left out",
+    },
     "unit": {
         "question": "a mean is over questions; the slots of a question are averaged first",
         "row": "a mean is over scored traces",
@@ -151,6 +157,7 @@ SCORES_FIELDS = {
     "k": "the cut-offs",
     "inputs.gold": "the gold file, as it was named",
     "inputs.trace": "the trace file, as it was named",
+    "gold_hash": "a hash of what the gold set says, null unless --full or --store",
     "missing": "gold items without a trace",
     "duplicates": "traces that a later one replaced; where every trace is scored, traces on a "
     "question that another trace is on too",
@@ -206,6 +213,8 @@ SCORES_FIELDS = {
     "options.missing": "whether missing and errored traces count in retrieval metrics",
     "options.refusal_patterns": "patterns that also count as a refusal",
     "options.chunks": "a digest of the list of chunks, null if there was none",
+    "options.overlap": "whether half of a place must be covered by the hits up to a rank together "
+    "(`cumulative`) or by one of them (`single`)",
     "options.min_n": "a slice of fewer questions shows no value",
     "verdict.status": "`pass`, `review`, `fail` or `not-evaluable`: the worst of all",
     "verdict.exit_code": "the exit code of the command",
@@ -234,6 +243,8 @@ SCORES_FIELDS = {
     "skipped_lines": "the first 20 skipped lines of each file, with the reason",
     "questions[].qid": "the id of the gold item; `questions` stands here only with --full",
     "questions[].label": "the worst label of its records",
+    "questions[].gold_hash": "a hash of what the gold item says; values of an item that was changed "
+    "are not compared",
     "questions[].gold": "file and line of the gold item",
     "questions[].trace": "file and line of the record with that label; null if there is none",
     "questions[].labels.LABEL": "records of the question with that label",

@@ -8,18 +8,25 @@ from typing import Any
 
 import msgspec
 
+from ragauge import hitreading
 from ragauge.decoding import decode_row
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
-from ragauge.fields import FieldError, Row, as_id, pick, wrong_type
+from ragauge.fields import FieldError, Row, as_id, as_text, pick, wrong_type
 from ragauge.loading import rows_of
 from ragauge.model.dialect import HIT_DOCS, HIT_IDS, HIT_SECTIONS
 from ragauge.pieces import Chunk
+from ragauge.quoting import normalised
 from ragauge.source import Source
 from ragauge.spans import spans_in
+from ragauge.text import text_hash
 
 
 def load_chunks(source: Source) -> dict[str, Chunk]:
-    """Read a list of chunks: `{id, doc, start, end}`, with `section` and `type` where known."""
+    """Read a list of chunks: `{id, doc, start, end}`, with what else is known of them.
+
+    That may be `section`, `type`, `text`, `text_hash`, `doc_hash`, `chunker_version` and
+    `policy_hash`; the last ones let a comparison see what changed between two indexes.
+    """
     chunks: dict[str, Chunk] = {}
     problems: list[Problem] = []
     count = 0
@@ -50,6 +57,32 @@ def digest(chunks: Mapping[str, Chunk]) -> str:
     return sha256(said).hexdigest()[:16]
 
 
+def full_texts(chunks: Mapping[str, Chunk]) -> dict[str, str]:
+    """The text of documents whose chunks all have their text at a place in bytes.
+
+    Runs of white space are one blank, and so is what no chunk holds: it is not in the index.
+    """
+    by_doc: dict[str, list[Chunk]] = {}
+    for chunk in chunks.values():
+        by_doc.setdefault(chunk.doc, []).append(chunk)
+    found = {}
+    for doc, listed in by_doc.items():
+        if all(_holds_its_place(chunk) for chunk in listed):
+            text = bytearray(b" " * max(chunk.spans[0].end for chunk in listed))
+            for chunk in listed:
+                span = chunk.spans[0]
+                text[span.start : span.end] = (chunk.text or "").encode()
+            found[doc] = normalised(text.decode("utf-8", "replace"))
+    return found
+
+
+def _holds_its_place(chunk: Chunk) -> bool:
+    if chunk.text is None or len(chunk.spans) != 1:
+        return False
+    span = chunk.spans[0]
+    return span.unit == "byte" and len(chunk.text.encode()) == span.length
+
+
 def _chunk(row: Row) -> tuple[str, Chunk]:
     name, found = pick(row, HIT_IDS)
     if found is None:
@@ -66,8 +99,18 @@ def _chunk(row: Row) -> tuple[str, Chunk]:
             'write {"id": "c1", "doc": "guide.md", "start": 0, "end": 400}',
         )  # fmt: skip
     section = pick(row, HIT_SECTIONS)
+    text = row.get("text")
+    hashes = hitreading.hashes(row, "")
+    if text is not None and "text_hash" not in hashes:
+        hashes["text_hash"] = text_hash(as_text(text, "text"))
     return as_id(found, name), Chunk(
-        as_id(doc, doc_name), spans, _text(section[1], section[0]), _text(row.get("type"), "type")
+        as_id(doc, doc_name),
+        spans,
+        _text(section[1], section[0]),
+        _text(row.get("type"), "type"),
+        text=as_text(text, "text") if text is not None else None,
+        chunker_version=_text(row.get("chunker_version"), "chunker_version"),
+        **hashes,
     )
 
 

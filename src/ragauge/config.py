@@ -48,6 +48,10 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     relevance_level: float = 1
     ignore_case: bool = False
     min_n: Annotated[int, Meta(ge=1)] = 5
+    store: str | None = None
+    suite: str | None = None
+    runs_dir: str | None = None
+    system: dict[str, Any] = {}
 
     @property
     def options(self) -> Options:
@@ -82,9 +86,10 @@ def load_config(path: Path) -> Config:
         raise RagaugeError.of(
             "bad-config",
             f"{error}",
-            hint="keys: gold, trace, profile, dialect, k, metrics, chunks, baseline, "
-            "relevance_level, ignore_case, min_n, [gates], [[waivers]] with gate, reason and "
-            "expires (a date, YYYY-MM-DD), [refusal] patterns, [citation] mode and window",
+            hint="keys: gold, trace, profile, dialect, k, metrics, chunks, baseline, store, suite, "
+            "runs_dir, relevance_level, ignore_case, min_n, [system], [gates], [[waivers]] with "
+            "gate, reason and expires (a date, YYYY-MM-DD), [refusal] patterns, [citation] mode "
+            "and window",
             place=Place(name),
         ) from error
     base = path.parent
@@ -92,13 +97,28 @@ def load_config(path: Path) -> Config:
         config,
         **{
             name: _beside(base, getattr(config, name))
-            for name in ("gold", "trace", "chunks", "baseline")
+            for name in ("gold", "trace", "chunks", "runs_dir")
         },
+        baseline=_run_or_file(base, config.baseline),
+        store=_store(base, config.store),
     )
 
 
 def _beside(base: Path, name: str | None) -> str | None:
     return None if name is None else str(base / name)
+
+
+def _run_or_file(base: Path, name: str | None) -> str | None:
+    """A baseline is a file beside the configuration, or else the name of a stored run."""
+    return str(base / name) if name is not None and (base / name).exists() else name
+
+
+def _store(base: Path, url: str | None) -> str | None:
+    """A SQLite file is named relative to the configuration too."""
+    scheme, slashes, path = (url or "").partition(":///")
+    if scheme != "sqlite" or not slashes or path.startswith("/"):
+        return url
+    return f"{scheme}:///{base / path}"
 
 
 def load_gates(path: Path) -> dict[str, Any]:

@@ -149,7 +149,7 @@ def _read_gate(
     name: str, on: str, demand: str, profile: Profile, k: Sequence[int], origin: str, *,
     is_drop: bool,
 ) -> Gate:  # fmt: skip
-    meant = _meant(on, profile)
+    meant = profile.aliases.get(on, on)
     base, at, cut = meant.rpartition("@") if "@" in meant else (meant, "", "")
     if base not in registry.metrics():
         raise registry.unknown_name("metric", on, [*registry.metrics(), *profile.aliases])
@@ -177,11 +177,3 @@ def _read_gate(
         is_drop=is_drop,
         instead=profile.instead.get(selected.id),
     )
-
-
-def _meant(name: str, profile: Profile) -> str:
-    """The metric that a gate's name means: `recall@5` is the short name `recall@k` at 5."""
-    short, at, cut = name.partition("@")
-    if name not in profile.aliases and f"{short}@k" in profile.aliases and at:
-        return f"{profile.aliases[f'{short}@k']}@{cut}"
-    return profile.aliases.get(name, name)

@@ -14,8 +14,9 @@ from ragauge.model.facts import LAMBDA_STATES, Fact
 from ragauge.model.gold import Anchor
 from ragauge.model.options import Options
 from ragauge.model.trace import Answer, Citation, Hit, Trace
-from ragauge.pieces import Chunks, Rich, fold
+from ragauge.pieces import Chunk, Chunks, Rich, fold
 from ragauge.placing import AGREE, Place, found_at, in_section, is_relevant, refuse_mixed, shares
+from ragauge.quoting import normalised
 from ragauge.spans import Merged, merged, of_unit, overlap, size
 
 TableBytes = tuple[bytes, bytes, bytes]
@@ -62,13 +63,16 @@ class Detailer:
     """
 
     def __init__(
-        self, rich: Mapping[int, Rich], chunks: Chunks, options: Options, *, errors_count: bool
-    ) -> None:
+        self, rich: Mapping[int, Rich], chunks: Chunks, options: Options, *, errors_count: bool,
+        bytes_too: bool = True,
+    ) -> None:  # fmt: skip
+        self.bytes_too = bytes_too
         self.rich = rich
         self.chunks = chunks
         self.options = options
         self.errors_count = errors_count
         self.agrees = AGREE[options.citation_mode]
+        self.single = options.overlap == "single"
         self.tables = Tables()
         self.embedders: set[str] = set()
         self.by_doc: dict[str, list[Place]] | None = None
@@ -90,7 +94,8 @@ class Detailer:
         hits = [self.place_of_hit(hit, item) for hit in trace.hits]
         if rich is not None:
             self._ranks(record, rich, hits)
-            self._spans(record, rich, hits)
+            if self.bytes_too:
+                self._spans(record, rich, hits)
         if answer is not None:
             places = self._citations(answer, hits, item)
             if rich is not None:
@@ -145,13 +150,16 @@ class Detailer:
         chunk = self.chunks.get(hit.id)
         parts = parts_of(hit.id)
         doc = hit.doc or (chunk.doc if chunk else None) or parts.doc
-        stated = tuple(each for each in (doc, hit.path) if each is not None)
+        stated: tuple[str, ...] = () if doc is None else (doc,)
+        if hit.path is not None:
+            stated = (*stated, hit.path)
         return Place(
             hit.id,
             stated or ((rich.doc,) if rich.doc is not None else ()),
             hit.section or (chunk.section if chunk else None) or parts.section,
             hit.spans or (chunk.spans if chunk else ()),
             stated,
+            text=_text(hit, chunk) if rich.quoted else "",
         )
 
     def _citations(self, answer: Answer, hits: Sequence[Place], rich: Rich) -> list[Place]:
@@ -166,6 +174,7 @@ class Detailer:
             parts = parts_of(each.id)
             doc = each.doc or (chunk.doc if chunk else None) or parts.doc
             docs = (doc,) if doc is not None else ()
+            stated = docs if same is None else (*docs, *same.stated)
             if same is not None:
                 docs = tuple(dict.fromkeys((*docs, *same.docs)))
             elif doc is None and rich.doc is not None:
@@ -178,7 +187,9 @@ class Detailer:
                 or (chunk.section if chunk else None)
                 or parts.section,
                 each.spans or (same.spans if same else ()) or (chunk.spans if chunk else ()),
+                stated=stated,
                 own=each.spans or (chunk.spans if chunk else ()),
+                text=same.text if same else _text(None, chunk) if rich.quoted else "",
             )
         return list(found.values())
 
@@ -189,14 +200,16 @@ class Detailer:
             first.setdefault(hit.id, rank)
         distinct = [(rank, hits[rank]) for rank in first.values()]
         for number, anchor in enumerate(rich.anchors):
-            found = found_at(anchor, hits, first)
+            found = found_at(anchor, hits, first, single=self.single)
             if found is not None:
                 add("anchor_rank", record, number, found)
         if rich.anchors:
             wanted = set(rich.ids)
             anchors = [a for a, each in zip(rich.anchors, rich.counted, strict=True) if each]
+            ids, docs = {anchor.id for anchor in anchors}, {anchor.doc for anchor in anchors}
             for rank, hit in distinct:
-                if hit.id in wanted or any(is_relevant(hit, anchor) for anchor in anchors):
+                near = rich.quoted or hit.id in ids or not docs.isdisjoint(hit.docs)
+                if hit.id in wanted or (near and any(is_relevant(hit, each) for each in anchors)):
                     add("relevant_rank", record, rank, 1)
         for number, doc in enumerate(rich.docs):
             found = next((i for i, hit in enumerate(hits) if doc in hit.stated), None)
@@ -230,16 +243,20 @@ class Detailer:
                 continue
             refuse_mixed(hit, unit)
             # Text of an unknown document was retrieved too, and is none of the gold.
-            doc = next((each for each in hit.docs if each in gold), hit.docs[0] if hit.docs else "")
-            old = union.get(doc, [])
-            new = merged([*old, *of_unit(hit.spans, unit)])
-            grown = size(new) - size(old)
+            doc = hit.docs[0] if hit.docs else ""
+            if doc not in gold and len(hit.docs) > 1:
+                doc = next((each for each in hit.docs if each in gold), doc)
+            before, new = union.get(doc, []), of_unit(hit.spans, unit)
+            grown = size(new)
+            if before:
+                new = merged([*before, *new])
+                grown = size(new) - size(before)
             if not grown:
                 continue
             union[doc] = new
             self.tables.add("span_union", record, rank, grown)
             if doc in gold:
-                covered = overlap(new, gold[doc]) - overlap(old, gold[doc])
+                covered = overlap(new, gold[doc]) - overlap(before, gold[doc])
                 if covered:
                     self.tables.add("span_covered", record, rank, covered)
 
@@ -300,6 +317,15 @@ class Detailer:
             each in text for each in rich.forbidden
         )
         return int(Fact.STRINGS_OK) if right else 0
+
+
+def _text(hit: Hit | None, chunk: Chunk | None) -> str:
+    """The text of a chunk: of the hit, or of the list of chunks where the hit has but a part."""
+    whole = chunk.text if chunk is not None else None
+    given = hit.text if hit is not None else None
+    if given is None or (whole is not None and hit is not None and hit.snippet):
+        given = whole
+    return normalised(given or "")
 
 
 def _distance_of_citation(answer: Answer, hits: Sequence[Hit]) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -43,6 +44,7 @@ def to_document(scores: Scores, verdict: Verdict, *, full: bool) -> dict[str, An
         "dialect": scores.dialect,
         "k": list(scores.k),
         "inputs": {"gold": scores.gold_name, "trace": scores.trace_name},
+        "gold_hash": scores.gold_hash,
         "missing": tally.missing,
         "duplicates": tally.duplicates,
         "unknown": tally.unknown,
@@ -105,6 +107,8 @@ def _questions(scores: Scores) -> list[dict[str, Any]]:
                 for name, value in zip(values.metrics, column, strict=True)
                 if not math.isnan(value)  # else the metric has no value here
             }
+        for entry, gold_hash in zip(entries, values.hashes, strict=False):
+            entry["gold_hash"] = gold_hash
     return entries
 
 
@@ -215,6 +219,7 @@ class _Part(msgspec.Struct):
 
 class _Question(QuestionResult, frozen=True, kw_only=True):
     values: dict[str, float] = msgspec.field(default_factory=dict)
+    gold_hash: str | None = None
 
 
 class _Document(msgspec.Struct):
@@ -235,6 +240,7 @@ class _Document(msgspec.Struct):
     questions: tuple[_Question, ...] = ()
     warnings: tuple[str, ...] = ()
     skipped_lines: tuple[str, ...] = ()
+    gold_hash: str | None = None
 
 
 def from_document(data: bytes, name: str) -> Scores:
@@ -280,6 +286,7 @@ def from_document(data: bytes, name: str) -> Scores:
         embedders=document.embedders,
         cites=document.cites,
         per_question=_per_question(document),
+        gold_hash=document.gold_hash,
     )
 
 
@@ -299,4 +306,10 @@ def _per_question(document: _Document) -> PerQuestion | None:
         qids=[question.qid for question in document.questions],
         turns=[question.turn for question in document.questions],
         values=np.array(values, np.float64),
+        hashes=_hashes(document.questions),
     )
+
+
+def _hashes(questions: Sequence[_Question]) -> list[str]:
+    found = [question.gold_hash for question in questions]
+    return [] if None in found else [each for each in found if each is not None]

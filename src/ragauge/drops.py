@@ -32,11 +32,11 @@ def drop_of(metric: str, better: Better, scores: Scores, baseline: Scores | None
     """Compare one metric of a run with the same metric of a baseline, pairwise."""
     if baseline is None:
         return _undefined("no-baseline", "there is no baseline: give --baseline SCORES")
-    trouble = _incomparable(metric, scores, baseline)
+    trouble = incomparable(metric, scores, baseline)
     if trouble is not None:
         return _undefined("incomparable", trouble)
     assert scores.per_question is not None and baseline.per_question is not None
-    mine, theirs = _common(scores.per_question, baseline.per_question)
+    mine, theirs, changed = common(scores.per_question, baseline.per_question)
     now, before = scores.per_question.of(metric)[mine], baseline.per_question.of(metric)[theirs]
     both = ~np.isnan(now) & ~np.isnan(before)
     now, before = now[both], before[both]
@@ -50,7 +50,7 @@ def drop_of(metric: str, better: Better, scores: Scores, baseline: Scores | None
     interval = None
     if share is None:
         talks = _conversations(scores.per_question, mine[both])
-        counts, a, b = (_together(column, talks) for column in (np.ones(n), before, now))
+        counts, a, b = (together(column, talks) for column in (np.ones(n), before, now))
         (found,) = paired_bootstrap(a, counts, b, counts)
         (p,) = permutation(b - a)
         if found is not None and len(counts) > 1:
@@ -61,6 +61,8 @@ def drop_of(metric: str, better: Better, scores: Scores, baseline: Scores | None
     left = _defined(scores.per_question, metric) + _defined(baseline.per_question, metric) - 2 * n
     if left:
         told += f"; without a partner: {count(left, 'value')}"
+    if changed:
+        told += f"; left out, as their gold changed: {count(changed, 'question')}"
     if scores.embedders != baseline.embedders and scores.embedders and baseline.embedders:
         told += "; the embedders of the two runs differ"
     return Drop(value=sign * (new - old) + 0.0, n=n, interval=interval, reason=told)
@@ -76,7 +78,7 @@ def _conversations(values: PerQuestion, places: Ints) -> Ints:
     return np.unique(names, return_inverse=True)[1].astype(np.int64)
 
 
-def _together(column: Floats, talks: Ints) -> Floats:
+def together(column: Floats, talks: Ints) -> Floats:
     """The sum of a column over each conversation, as a column."""
     return totals(talks, column, int(talks.max()) + 1)[:, None]
 
@@ -91,7 +93,7 @@ def _undefined(code: str, reason: str) -> Drop:
     return Drop(value=None, n=0, interval=None, reason=reason, code=code)
 
 
-def _incomparable(metric: str, scores: Scores, baseline: Scores) -> str | None:
+def incomparable(metric: str, scores: Scores, baseline: Scores) -> str | None:
     """Why a metric of two runs cannot be compared; None if it can."""
     for run, name in ((scores, "these scores"), (baseline, "the baseline")):
         if run.per_question is None:
@@ -116,7 +118,7 @@ def _incomparable(metric: str, scores: Scores, baseline: Scores) -> str | None:
 
 _ALWAYS = ("missing", "chunks", "refusal_patterns")
 _MATTERING = {
-    "retrieval": ("relevance_level",),
+    "retrieval": ("relevance_level", "overlap"),
     "answer": ("relevance_level",),
     "citation": ("relevance_level",),
     "stability": ("relevance_level",),
@@ -126,15 +128,22 @@ _MATTERING = {
 """The options that change a metric."""
 
 
-def _common(one: PerQuestion, other: PerQuestion) -> tuple[Ints, Ints]:
-    """The places of the questions that both have, ordered by what they are."""
+def common(one: PerQuestion, other: PerQuestion) -> tuple[Ints, Ints, int]:
+    """The places of the questions that both have, ordered by what they are.
+
+    Questions whose gold items say different things are left out and counted.
+    """
     theirs = {key: place for place, key in enumerate(zip(other.qids, other.turns, strict=True))}
     shared = sorted(
         (qid, -1 if turn is None else turn, place, theirs[qid, turn])
         for place, (qid, turn) in enumerate(zip(one.qids, one.turns, strict=True))
         if (qid, turn) in theirs
     )
+    kept = shared
+    if one.hashes and other.hashes:
+        kept = [each for each in shared if one.hashes[each[2]] == other.hashes[each[3]]]
     return (
-        np.array([each[2] for each in shared], np.int64),
-        np.array([each[3] for each in shared], np.int64),
+        np.array([each[2] for each in kept], np.int64),
+        np.array([each[3] for each in kept], np.int64),
+        len(shared) - len(kept),
     )

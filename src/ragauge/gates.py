@@ -8,8 +8,9 @@ from datetime import date
 import msgspec
 from msgspec import Struct
 
+from ragauge.codes import CODES, ExitCode
 from ragauge.drops import drop_of
-from ragauge.errors import CODES, ExitCode, RagaugeError
+from ragauge.errors import RagaugeError
 from ragauge.model.aggregate import Scores, SliceResult
 from ragauge.model.metric import Better
 from ragauge.model.verdict import ORDER, Block, Gate, GateResult, Status, Verdict, Waiver
@@ -39,10 +40,13 @@ def judge(
     waivers: Sequence[Waiver] = (),
     today: date | None = None,
     baseline: Scores | None = None,
+    beside: Scores | None = None,
 ) -> Verdict:
     """Judge scores by gates. Pure: the same scores and gates give the same verdict.
 
-    Demands on a drop are judged against the baseline, and are not evaluable without one.
+    Demands on a drop are judged against the baseline, and are not evaluable without one. `beside`
+    are the scores to set beside the baseline, where it takes others than those that are judged:
+    of two stored runs, both as they are on common ground.
 
     `source_rules` is for profiles that follow a source: 0/0 takes the source's default, and
     errored traces count as answers. `whole_grid`: slots that are missing block the verdict.
@@ -50,7 +54,9 @@ def judge(
     _refuse_stray(waivers, gates)
     results = [
         _with_waiver(
-            _fallen(scores, gate, baseline, tolerance) if gate.is_drop else _one(scores, gate),
+            _fallen(beside or scores, gate, baseline, tolerance)
+            if gate.is_drop
+            else _one(scores, gate),
             waivers,
             today,
         )
@@ -165,7 +171,7 @@ def _judged(
         reason = f"in the review band {gate.review[0]:g} to {gate.review[1]:g}"
     return GateResult(
         gate=gate, status=status, value=value, n=n, margin=margin, interval=interval,
-        detectable=_detectable(interval), reason=reason,
+        detectable=detectable(interval), reason=reason,
     )  # fmt: skip
 
 
@@ -174,8 +180,12 @@ def _holds(value: float, threshold: float, better: Better) -> bool:
     return value >= threshold if better == "higher" else value <= threshold
 
 
-def _detectable(interval: tuple[float, float] | None) -> float | None:
-    return None if interval is None else (interval[1] - interval[0]) * _DETECTABLE
+def detectable(interval: tuple[float, float] | None) -> float | None:
+    """The smallest change that a run with this interval would show in four cases of five.
+
+    Values that are all the same have an interval without width, which tells nothing.
+    """
+    return None if interval is None else (interval[1] - interval[0]) * _DETECTABLE or None
 
 
 def _undefined(gate: Gate, n: int, code: str, reason: str) -> GateResult:

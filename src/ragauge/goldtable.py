@@ -56,8 +56,9 @@ def gold_table(
     *,
     name: str,
     chunks: dict[str, Chunk] | None = None,
+    slices: bool = True,
 ) -> GoldTable:
-    """Make the table of a gold set under a profile."""
+    """Make the table of a gold set under a profile, with its slices unless they are not wanted."""
     chunks = chunks or {}
     rules = profile.join
     unique = unique_items(items, profile, name)
@@ -85,7 +86,7 @@ def gold_table(
         by_question=_by_question(unique, rules),
         paraphrases=_paraphrases(unique) if rules.keep == "slot" else {},
         cluster=_clusters(unique) if by_turn else None,
-        slices=_slices(unique, pieces, chunks, order),
+        slices=_slices(unique, pieces, chunks, order) if slices else {},
         chunks=chunks,
     )
 

@@ -8,10 +8,11 @@ from typing import Any
 
 from ragauge import greek
 from ragauge.fields import Row, as_id, as_number, as_text, conflict, pick, wrong_type
-from ragauge.model.dialect import HIT_IDS, HIT_SECTIONS
+from ragauge.model.dialect import HIT_HASHES, HIT_IDS, HIT_SECTIONS
 from ragauge.model.trace import Citation, Hit, Timing
 from ragauge.spans import Span, place_name, spans_in
 
+_HASH_NAMES = frozenset({*HIT_HASHES[0], *HIT_HASHES[1], "policy_hash"})
 MOST_MS = 366 * 24 * 3600 * 1000
 _DELTAS = {name: place for place, name in enumerate(greek.DELTA_S)}
 _LAMBDAS = {name: place for place, name in enumerate(greek.LAMBDA)}
@@ -32,7 +33,10 @@ def hit(value: Any, path: str) -> Hit:
     named = other if other is not None else doc
     spot = _spot(inner, named) if isinstance(inner, dict) and not spans and named else None
     version = value.get("chunker_version")
-    text = value.get("text", value.get("snippet"))
+    text = value.get("text")
+    is_snippet = text is None and value.get("snippet") is not None
+    if is_snippet:
+        text = value["snippet"]
     score = value.get("score")
     return Hit(
         id=_identity(value, path, doc, spans)[0],
@@ -46,7 +50,25 @@ def hit(value: Any, path: str) -> Hit:
         chunker_version=as_id(version, f"{path}.chunker_version") if version is not None else None,
         path=other,
         spot=spot,
+        snippet=is_snippet,
+        **hashes(value, path),
     )
+
+
+def hashes(value: Row, path: str) -> dict[str, str]:
+    """The hashes that an object gives of its document, its text and its chunker's settings."""
+    if value.keys().isdisjoint(_HASH_NAMES):
+        return {}
+    found = {}
+    for field, names in (
+        ("doc_hash", HIT_HASHES[0]),
+        ("text_hash", HIT_HASHES[1]),
+        ("policy_hash", ("policy_hash",)),
+    ):
+        name, given = pick(value, names, inside=f"{path}." if path else "")
+        if given is not None:
+            found[field] = as_id(given, name)
+    return found
 
 
 def citation(value: Any, path: str) -> Citation:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import ExitStack
 from typing import Protocol
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge import trecgold
@@ -15,13 +16,15 @@ from ragauge.choosing import Choice
 from ragauge.goldtable import GoldTable, gold_table
 from ragauge.jobs import Job, Partial
 from ragauge.loading import Loaded, load_gold_rows, load_trace_rows, sniff
+from ragauge.model.aggregate import Scores
 from ragauge.model.gold import GoldItem, GoldSet
 from ragauge.model.options import Options
 from ragauge.model.trace import Trace, TraceSet
 from ragauge.opening import opened
+from ragauge.packing import Packed, RangePacker
 from ragauge.pieces import Chunk
 from ragauge.reading import Reader
-from ragauge.scoring import Run
+from ragauge.scoring import Inputs, Run, ScoringPlan
 from ragauge.source import RANGE_BYTES, Range, Source, plan
 from ragauge.trec import Qrels, read_qrels
 from ragauge.trecmatch import match
@@ -31,6 +34,7 @@ Gold = PathLike | GoldSet | Iterable[GoldItem]
 Traces = PathLike | TraceSet | Iterable[Trace]
 POOL_FROM_BYTES = 16 * 1024 * 1024
 MOST_WORKERS = 8
+_PACKED = 2048
 
 
 def open_source(stack: ExitStack, given: object) -> Source | None:
@@ -85,6 +89,10 @@ class Engine(Protocol):
         """Which of some ids are among the hits of any row, once all ranges are reduced."""
         ...
 
+    def pack(self, job: Job, ranges: Sequence[Range]) -> Iterator[Packed]:
+        """Yield each range packed, from the first to the last, once all ranges are reduced."""
+        ...
+
 
 class GoldInput:
     """The gold of a run, as a table. Judgements for a TREC run never become items."""
@@ -93,6 +101,7 @@ class GoldInput:
         self, given: object, source: Source | None, trace: Source | None, choice: Choice
     ) -> None:
         self.source = source
+        self.given = given
         self.qrels: Qrels | None = None
         self.choice = choice
         both = source is not None and trace is not None
@@ -103,6 +112,12 @@ class GoldInput:
             self.loaded = Loaded([], problems, self.qrels.problem_count)
         else:
             self.loaded = read_gold(given, source, choice)
+
+    def items(self) -> list[GoldItem]:
+        """The gold items; judgements become items only here, where a store asks for them."""
+        if self.qrels is not None and self.source is not None:
+            return read_gold(self.given, self.source, self.choice).items
+        return self.loaded.items
 
     def table(self, options: Options, name: str, chunks: dict[str, Chunk]) -> GoldTable:
         """The table under some options."""
@@ -126,10 +141,9 @@ class TraceInput:
 
     def feed(self, run: Run, gold: GoldInput) -> None:
         """Feed the traces to a run."""
-        source, given = self.source, self.given
+        source = self.source
         if source is None:
-            items = given.traces if isinstance(given, TraceSet) else tuple(given)  # type: ignore[arg-type]
-            run.add_traces(items)
+            run.add_traces(self._in_memory())
         elif gold.qrels is not None:
             matched = match(gold.qrels, source)
             options = run.plan.options
@@ -144,6 +158,59 @@ class TraceInput:
             run.note_source(source, ranges)
             run.retrieved = self.engine.retrieved
             run.add_partials(self.engine.run(run.job(source), ranges))
+
+    def _in_memory(self) -> Sequence[Trace]:
+        """Traces that were given as such; an iterator is read once and kept."""
+        if not isinstance(self.given, TraceSet | tuple):
+            self.given = tuple(self.given)  # type: ignore[arg-type]
+        return self.given.traces if isinstance(self.given, TraceSet) else self.given
+
+    def packed(self, run: Run, gold: GoldInput) -> Iterator[Packed]:
+        """The traces again, in file order and packed for a store, once the run is fed."""
+        source = self.source
+        job = run.job(source or Source("", "", 0, 0, "lines", ()))
+        if gold.qrels is not None:
+            table = gold_table(
+                gold.items(), run.plan.profile, run.plan.options, name=run.gold_name, chunks={}
+            )
+            job = replace(
+                job, keys=table.keys, by_qid=table.by_qid, by_turn=table.by_turn,
+                by_question=table.by_question, paraphrases=table.paraphrases,
+            )  # fmt: skip
+        job = replace(job, qids=tuple(run.table.qids))
+        if source is not None and self.engine is not None:
+            first = run.first_lines()
+            ranges = [replace(part, first_line=first[part.index]) for part in run.ranges]
+            yield from self.engine.pack(job, ranges)
+            return
+        if source is not None:
+            items: Sequence[Trace] = read_traces(source, self.choice).items
+        else:
+            items = self._in_memory()
+        packer = RangePacker(job)
+        for start in range(0, max(1, len(items)), _PACKED):
+            yield packer.pack_traces(items[start : start + _PACKED], start + 1)
+
+
+class Kept(Struct, frozen=True, kw_only=True):
+    """All that a store needs of a run, while its files are open."""
+
+    scores: Scores
+    plan: ScoringPlan
+    items: list[GoldItem]
+    chunks: dict[str, Chunk]
+    inputs: Inputs
+    rows: Iterator[Packed]
+
+
+def feed_stored(stack: ExitStack, run: Run, source: Source, workers: int | None) -> None:
+    """Feed stored traces to a run."""
+    engine = _engine(stack, source, workers)
+    # Every row knows the line that it came from: ranges add nothing to it.
+    ranges = [replace(part, first_line=0) for part in plan(source)]
+    job = run.note_stored(source, ranges)
+    run.retrieved = engine.retrieved
+    run.add_partials(engine.run(job, ranges))
 
 
 def _engine(stack: ExitStack, source: Source, workers: int | None) -> Engine:

@@ -14,7 +14,11 @@ from ragauge.source import Source
 
 
 class Job(Struct, frozen=True, kw_only=True):
-    """All that a worker needs to reduce the ranges of one trace file."""
+    """All that a worker needs to reduce the ranges of one trace file.
+
+    `stored`: its rows are traces as they are stored. `qids` are only there for packing.
+    `bytes_too`: how much text was retrieved is wanted too, and how much of the evidence is in it.
+    """
 
     source: Source
     dialect: Dialect
@@ -30,6 +34,9 @@ class Job(Struct, frozen=True, kw_only=True):
     note_open: bool = False
     chunks: dict[str, Chunk] = {}
     options: Options = Options()
+    stored: bool = False
+    bytes_too: bool = True
+    qids: tuple[str, ...] = ()
 
 
 class Misplaced(Struct, frozen=True, array_like=True):

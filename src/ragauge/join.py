@@ -269,10 +269,12 @@ def batch_of(
 
     Under a profile that follows its source every record is an answer, be it an empty one. Under
     any other an errored trace has neither hits nor an answer, whatever was written before the
-    error.
+    error. An answer to an item that names no strings lacks none.
     """
     facts, hits, cited, ranks = records.facts, records.hits, records.cited, records.ranks
     details: Mapping[str, Sparse] = records.details
+    unnamed = ~gold.has_strings[records.question]
+    facts = facts | unnamed.astype(np.int32) * np.int32(Fact.STRINGS_OK)
     traceless = (facts & int(Fact.MISSING)) != 0
     with_error = (facts & int(Fact.ERRORED)) != 0
     if rules.absent == "empty-answer":
@@ -294,5 +296,6 @@ def batch_of(
         with_error=with_error,
         absent_counts=absent_counts,
         no_evidence_counts=rules.no_evidence == "recalled",
+        errored_is_empty=rules.errored_hits == "empty" and absent_counts,
         shows_missing=rules.keep != "every",
     )

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from ragauge.decoding import decode_row
 from ragauge.detail import Detailer
-from ragauge.fields import FieldError
+from ragauge.freezing import trace_of
 from ragauge.jobs import Job
 from ragauge.model.trace import Citation, Hit, SlotKey, Trace
 from ragauge.placing import Place
@@ -90,12 +89,7 @@ class Looker:
         )
 
     def _trace(self, row: Trace | bytes) -> Trace | None:
-        if isinstance(row, Trace):
-            return row
-        try:
-            return self.reducer.reader.trace(decode_row(row, cut=False, overlong=False))
-        except FieldError:
-            return None  # a bad line that was skipped
+        return row if isinstance(row, Trace) else self.reducer.read(row)
 
     def _key(
         self, qid: str | None, question: str | None, paraphrase: int | None,
@@ -108,13 +102,16 @@ class Looker:
 
 
 def pages_of_file(job: Job, ranges: Sequence[Range]) -> Pages:
-    """The rows of a trace file."""
+    """The rows of a trace file; stored traces know the line that they came from."""
     by_index = {part.index: part for part in ranges}
 
-    def pages(index: int) -> Iterator[tuple[int, bytes]]:
+    def pages(index: int) -> Iterator[tuple[int, Trace | bytes]]:
         rows: Rows = read_rows(job.source, by_index[index])
         for place in reversed(range(len(rows.data))):
-            if place not in rows.overlong and rows.data[place].strip():
+            if job.stored:
+                trace = trace_of(rows.data[place])
+                yield trace.line or 0, trace
+            elif place not in rows.overlong and rows.data[place].strip():
                 yield rows.line(place), rows.data[place]
 
     return pages

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from ragauge import wording
 from ragauge.model.aggregate import Scores
 from ragauge.model.verdict import Verdict
+from ragauge.text import plain
+
+_MARKS = re.compile(r"([\\`*\[\]~$]|(?<![^\W_])_|_(?![^\W_]))")
+_BEGINNINGS = re.compile(r"^(?:(?=[#+=-])|(\d+)(?=[.)](?: |$)))")
+"""Where a line would begin a heading or a list."""
+
+
+def escaped(text: str) -> str:
+    """Text that Markdown shows as it is; pipes are left to the tables, which escape them."""
+    safe = _MARKS.sub(r"\\\1", plain(text).strip())
+    safe = safe.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _BEGINNINGS.sub(r"\1\\", safe)
+
+
+def code(name: str) -> str:
+    """An id or a place as code, unless it is none that code can hold."""
+    return escaped(name) if "`" in name or plain(name) != name else f"`{name}`"
 
 
 def _row(cells: Iterable[str]) -> str:
@@ -27,9 +45,9 @@ def gates(verdict: Verdict) -> list[str]:
         ["gate", "value", "demand", "margin", "n", "detectable", "verdict", ""],
         [
             (
-                wording.gate_name(each), wording.number(each.value), wording.demand(each),
+                escaped(wording.gate_name(each)), wording.number(each.value), wording.demand(each),
                 wording.margin(each), str(each.n), wording.number(each.detectable),
-                "waived" if each.waived else each.status, wording.gate_note(each),
+                "waived" if each.waived else each.status, escaped(wording.gate_note(each)),
             )
             for each in verdict.gates
         ],
@@ -59,7 +77,7 @@ def slices(scores: Scores, verdict: Verdict, most: int) -> list[str]:
     for dimension, parts in wording.shown_slices(scores).items():
         rows = [
             (
-                name, str(part.n),
+                escaped(name), str(part.n),
                 *(wording.number(part.value(metric)) for metric in columns),
             )
             for name, part in list(parts.items())[:most]
@@ -77,7 +95,11 @@ def look_at(scores: Scores, most: int) -> list[str]:
     if not bad:
         return []
     rows = [
-        (wording.question_name(each), each.label, f"`{each.trace or each.gold}`")
+        (
+            escaped(wording.question_name(each.qid, each.turn)),
+            each.label,
+            code(each.trace or each.gold),
+        )
         for each in bad[:most]
     ]
     return ["## Look at", "", *table(["question", "label", "where"], rows)]
@@ -85,4 +107,4 @@ def look_at(scores: Scores, most: int) -> list[str]:
 
 def warnings(scores: Scores) -> list[str]:
     """The findings about the run, as a list."""
-    return [f"- {each}" for each in scores.warnings]
+    return [f"- {escaped(each)}" for each in scores.warnings]

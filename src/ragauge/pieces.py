@@ -6,24 +6,39 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragauge.errors import Place, RagaugeError
 from ragauge.ids import doc_of, split_section
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.options import Options
+from ragauge.quoting import normalised
 from ragauge.spans import Span, merged, size
 
 
-class Chunk(Struct, frozen=True):
-    """A chunk of some chunker: where it lies."""
+class Chunk(Struct, frozen=True, omit_defaults=True):
+    """A chunk of some chunker: where it lies, and where known its text, hashes and chunker."""
 
     doc: str
     spans: tuple[Span, ...]
     section: str | None = None
     type: str | None = None
+    text: str | None = None
+    text_hash: str | None = None
+    doc_hash: str | None = None
+    chunker_version: str | None = None
+    policy_hash: str | None = None
 
 
 Chunks = Mapping[str, Chunk]
+
+STAND_IN = "\0expected#"
+"""What the name of a stand-in begins with; a chunk id does not begin with a NUL.
+
+A stand-in is a place of an item that is evidence wherever the item names it: among the relevant
+ids, in grades and in groups. The rest of the name is an id, so that its grammar still tells section
+and type.
+"""
 
 
 class Pieces(Struct, frozen=True, kw_only=True):
@@ -43,7 +58,8 @@ class Rich(Struct, frozen=True, kw_only=True):
     """What must be known of an item whose evidence is more than ids.
 
     `doc` is the only document that the item names; `scope` are the documents in which the anchor
-    section is meant, none for any.
+    section is meant, none for any. `places` have spans; `quoted` says that some anchor has none,
+    but a quote, which is normalised here.
     """
 
     ids: tuple[str, ...] = ()
@@ -58,11 +74,13 @@ class Rich(Struct, frozen=True, kw_only=True):
     decoy: str | None = None
     must_contain: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
+    quoted: bool = False
 
 
 def pieces_of(item: GoldItem, chunks: Chunks, options: Options) -> Pieces:
     """Find the pieces of an item; ids that a chunker's list places become anchors."""
-    if not (chunks or item.anchors or item.grades or item.groups):
+    known = _stand_ins(item) if item.places else {}
+    if not (chunks or item.anchors or item.grades or item.groups or known):
         ids = tuple(dict.fromkeys(item.relevant))
         count = len(ids)
         return Pieces(
@@ -79,9 +97,9 @@ def pieces_of(item: GoldItem, chunks: Chunks, options: Options) -> Pieces:
         counted = [member for group in item.groups for member in group]
     order: dict[str | Anchor, bool] = {}
     for member in counted:
-        order[_placed(member, chunks)] = True
+        order[_placed(member, chunks, known)] = True
     for member in [*graded, *(each for group in item.groups for each in group)]:
-        order.setdefault(_placed(member, chunks), False)
+        order.setdefault(_placed(member, chunks, known), False)
     anchored = {piece.id for piece in order if isinstance(piece, Anchor) and piece.id is not None}
     plain = [piece for piece in order if isinstance(piece, str) and piece not in anchored]
     anchors = [piece for piece in order if isinstance(piece, Anchor)]
@@ -95,7 +113,7 @@ def pieces_of(item: GoldItem, chunks: Chunks, options: Options) -> Pieces:
     place = {piece: i for i, piece in enumerate(pieces)}
 
     def where(member: str | Anchor) -> int:
-        found = _placed(member, chunks)
+        found = _placed(member, chunks, known)
         return place[by_id[found] if isinstance(found, str) and found in lost else found]
 
     gains = [_gain(piece, item, hit) for piece, hit in zip(pieces, relevant, strict=True)]
@@ -106,8 +124,20 @@ def pieces_of(item: GoldItem, chunks: Chunks, options: Options) -> Pieces:
     )  # fmt: skip
 
 
-def _placed(member: str | Anchor, chunks: Chunks) -> str | Anchor:
-    if isinstance(member, str) and member in chunks and chunks[member].spans:
+def _stand_ins(item: GoldItem) -> dict[str, Anchor]:
+    return {
+        place.id: place
+        for place in item.places
+        if place.id is not None and place.id.startswith(STAND_IN)
+    }
+
+
+def _placed(member: str | Anchor, chunks: Chunks, known: Mapping[str, Anchor]) -> str | Anchor:
+    if not isinstance(member, str):
+        return member
+    if member in known:
+        return known[member]
+    if member in chunks and chunks[member].spans:
         chunk = chunks[member]
         return Anchor(doc=chunk.doc, spans=chunk.spans, id=member, section=chunk.section)
     return member
@@ -126,10 +156,12 @@ def rich_of(
     """What must be known of an item beyond the ids of its evidence; None where that is nothing."""
     negatives, decoy = item.negatives, item.decoy_section
     counted = pieces.relevant[len(pieces.ids) :]
+    stand_ins = _stand_ins(item) if item.places else {}
     places = (
-        *(anchor for anchor, each in zip(pieces.anchors, counted, strict=True) if each),
-        *item.places,
+        *(a for a, each in zip(pieces.anchors, counted, strict=True) if each and a.spans),
+        *(place for place in item.places if place.spans and place.id not in stand_ins),
     )
+    anchors = tuple(map(_comparable, pieces.anchors))
     units = {span.unit for anchor in (*places, *pieces.anchors) for span in anchor.spans}
     if len(units) > 1:
         raise RagaugeError.of(
@@ -148,7 +180,7 @@ def rich_of(
         return None
     return Rich(
         ids=tuple(name for name, each in zip(pieces.ids, pieces.relevant, strict=False) if each),
-        anchors=pieces.anchors,
+        anchors=anchors,
         counted=counted,
         places=places,
         docs=docs,
@@ -159,13 +191,21 @@ def rich_of(
         decoy=decoy,
         must_contain=tuple(fold(each, options) for each in item.must_contain),
         forbidden=tuple(fold(each, options) for each in item.forbidden),
+        quoted=any(not anchor.spans and anchor.quote is not None for anchor in anchors),
     )
+
+
+def _comparable(anchor: Anchor) -> Anchor:
+    """An anchor that is a quote with the quote normalised; any other as it is."""
+    if anchor.spans or anchor.quote is None:
+        return anchor
+    return replace(anchor, quote=normalised(anchor.quote))
 
 
 def documents_of(item: GoldItem, pieces: Pieces, chunks: Chunks) -> tuple[str, ...]:
     """The documents that an item names: outright, by places, or by the grammar of its ids."""
     found: dict[str, None] = dict.fromkeys(item.relevant_docs or ())
-    found.update(dict.fromkeys(anchor.doc for anchor in (*pieces.anchors, *item.places)))
+    found.update(dict.fromkeys(a.doc for a in (*pieces.anchors, *item.places) if a.doc))
     for name in pieces.ids:
         doc = chunks[name].doc if name in chunks else doc_of(name)
         if doc is not None:

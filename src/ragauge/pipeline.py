@@ -18,13 +18,16 @@ from ragauge.chunklist import digest, load_chunks
 from ragauge.document import from_document
 from ragauge.errors import Problem, RagaugeError
 from ragauge.findings import gold_findings
+from ragauge.goldtable import GoldTable
 from ragauge.inputs import (
     Gold,
     GoldInput,
+    Kept,
     PathLike,
     TraceInput,
     Traces,
     as_trec,
+    feed_stored,
     name_of,
     open_source,
     read_gold,
@@ -32,6 +35,7 @@ from ragauge.inputs import (
 )
 from ragauge.loading import Loaded
 from ragauge.model.aggregate import Scores
+from ragauge.model.comparison import RANKS
 from ragauge.model.gold import GoldItem, GoldSet
 from ragauge.model.options import Options
 from ragauge.model.profile import Profile
@@ -39,7 +43,8 @@ from ragauge.model.trace import TraceSet
 from ragauge.model.verdict import Gate, Verdict, Waiver
 from ragauge.opening import opened
 from ragauge.pieces import Chunk
-from ragauge.scoring import Run, ScoringPlan
+from ragauge.results import unlisted, with_hashes
+from ragauge.scoring import Inputs, Run, ScoringPlan
 from ragauge.source import Source
 
 GateMaker = Callable[[Profile, Sequence[int]], Sequence[Gate]]
@@ -89,6 +94,8 @@ def score(
     count_repeats: bool = True,
     chunks: PathLike | None = None,
     options: Options = Options(),  # noqa: B008  (frozen)
+    hashes: bool = False,
+    keep: Callable[[Kept], None] | None = None,
 ) -> Scores:
     """Score traces against gold.
 
@@ -96,8 +103,9 @@ def score(
     profile's choice, `also` adds to it, and so do `gates` (or a function that makes them for the
     profile found), which are not judged here: `gate` decides.
     `count_repeats` looks for ids that stand twice among the hits of a trace, which takes time.
-    `chunks` is a list of where the chunks of the index lie. The result does not depend on
-    `workers`.
+    `chunks` is a list of where the chunks of the index lie. `hashes` adds a hash of what each gold
+    item says, by which a comparison notices items that were changed. `keep` is given all that a
+    store needs, while the files are open. The result does not depend on `workers`.
     """
     _one_of("missing", missing, ("count", "exclude"))
     _one_of("on_bad_line", on_bad_line, ("stop", "skip"))
@@ -123,6 +131,8 @@ def score(
         if not metrics:
             wanted = [*choice.profile.metrics, *wanted]
         selected = registry.select([*wanted, *also], ks)
+        ranks = RANKS if keep is not None else ()
+        selected += [each for each in registry.select(ranks, ks) if each not in selected]
         name = name_of(gold, gold_source, "<gold>")
         listed = _chunks(stack, chunks)
         options = replace(
@@ -152,7 +162,34 @@ def score(
         feeding.feed(run, known)
         if not skip:
             run.stop_on_problems()
-        return run.finish()
+        given = run.inputs()
+        scores = run.finish()
+        if hashes or keep is not None:
+            scores = with_hashes(scores, known.items(), choice.profile)
+        if keep is None:
+            return scores
+        keep(Kept(
+            scores=unlisted(scores, RANKS), plan=unranked(run.plan), items=known.items(),
+            chunks=listed, inputs=given, rows=feeding.packed(run, known),
+        ))  # fmt: skip
+        return unlisted(scores, RANKS, values=True)
+
+
+def score_stored(
+    table: GoldTable, traces: Source, plan: ScoringPlan, *, given: Inputs,
+    workers: int | None = None,
+) -> Scores:  # fmt: skip
+    """Score stored traces: `traces` holds their JSON, a line each, as it was frozen.
+
+    The values of questions have the ranks of `RANKS` among them.
+    """
+    with ExitStack() as stack:
+        ranks = [each for each in registry.select(RANKS, plan.k) if each not in plan.selected]
+        plan = replace(plan, selected=[*plan.selected, *ranks])
+        run = Run(plan, table, gold_name=given.gold_name, trace_name=given.trace_name)
+        run.take_inputs(given)
+        feed_stored(stack, run, traces, workers)
+        return unlisted(run.finish(), RANKS)
 
 
 def gate(
@@ -203,6 +240,11 @@ def gate(
         today=date.today() if waivers and today is None else today,
         baseline=baseline,
     )
+
+
+def unranked(plan: ScoringPlan) -> ScoringPlan:
+    """The plan without what is only measured for comparisons."""
+    return replace(plan, selected=[each for each in plan.selected if each.id not in RANKS])
 
 
 class FileCheck(Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from ragauge.ids import lies_in
 from ragauge.model.gold import Anchor
 from ragauge.model.options import CitationMode
 from ragauge.pieces import Rich
+from ragauge.quoting import covered, shares_half
 from ragauge.spans import Merged, Span, merged, of_unit, overlap, share_half, size
 
 
@@ -17,7 +18,8 @@ class Place(NamedTuple):
     """A hit or citation with all that is known of where it lies.
 
     `docs` may be a guess, the only document that the item names; `stated` are not. `own` are the
-    spans that a citation gives itself, not those of the hit with its id.
+    spans that a citation gives itself, not those of the hit with its id. `text` is normalised, and
+    there only for items whose evidence is a quote.
     """
 
     id: str
@@ -26,35 +28,75 @@ class Place(NamedTuple):
     spans: tuple[Span, ...]
     stated: tuple[str, ...] = ()
     own: tuple[Span, ...] = ()
+    text: str = ""
 
     def in_doc(self, doc: str) -> bool:
         """Whether it lies in a document."""
         return doc in self.docs
 
+    def may_quote(self, doc: str) -> bool:
+        """Whether it has a text that may be of a document: of that one, or of an unknown one."""
+        return bool(self.text) and (not doc or not self.docs or doc in self.docs)
 
-def found_at(anchor: Anchor, hits: Sequence[Place], first: Mapping[str, int]) -> int | None:
-    """The rank at which an anchor is found: by its id, or once half of it is covered."""
+
+def found_at(
+    anchor: Anchor, hits: Sequence[Place], first: Mapping[str, int], *, single: bool = False
+) -> int | None:
+    """The rank at which an anchor is found: by its id, or once half of it is covered.
+
+    `single`: by one hit alone. An anchor without spans is a quote, or else a whole document.
+    """
+    best = first.get(anchor.id) if anchor.id is not None else None
+    if anchor.spans:
+        found = _covered_at(anchor, hits, best, single=single)
+    elif anchor.quote is not None:
+        found = _quoted_at(anchor, anchor.quote, hits, first, single=single)
+    else:
+        found = next((rank for rank, hit in enumerate(hits) if anchor.doc in hit.stated), None)
+    return best if found is None or (best is not None and best < found) else found
+
+
+def _covered_at(
+    anchor: Anchor, hits: Sequence[Place], best: int | None, *, single: bool
+) -> int | None:
     unit = anchor.spans[0].unit
     gold = of_unit(anchor.spans, unit)
     needed = size(gold)
-    best = first.get(anchor.id) if anchor.id is not None else None
     union: Merged = []
-    for rank, hit in enumerate(hits):
-        if best is not None and rank >= best:
-            return best
+    for rank, hit in enumerate(hits[:best]):
         if not hit.spans or not hit.in_doc(anchor.doc):
             continue
         refuse_mixed(hit, unit)
-        union = merged([*union, *of_unit(hit.spans, unit)])
+        mine = of_unit(hit.spans, unit)
+        union = mine if single else merged([*union, *mine])
         if 2 * overlap(union, gold) >= needed:
             return rank
-    return best
+    return None
+
+
+def _quoted_at(
+    anchor: Anchor, quote: str, hits: Sequence[Place], first: Mapping[str, int], *, single: bool
+) -> int | None:
+    union: Merged = []
+    for rank, hit in enumerate(hits):
+        # A chunk that stands twice among the hits is the same words, not their next occurrence.
+        if first.get(hit.id, rank) != rank or not hit.may_quote(anchor.doc):
+            continue
+        mine = covered(quote, hit.text, None if single else union)
+        union = mine if single else merged([*union, *mine])
+        if union and 2 * size(union) >= len(quote):
+            return rank
+    return None
 
 
 def is_relevant(place: Place, anchor: Anchor) -> bool:
     """Whether a hit or citation is the anchor's block, or shares half of the shorter with it."""
     if anchor.id is not None and place.id == anchor.id:
         return True
+    if not anchor.spans:
+        if anchor.quote is None:
+            return anchor.doc in place.stated
+        return place.may_quote(anchor.doc) and shares_half(anchor.quote, place.text)
     if not place.spans or not place.in_doc(anchor.doc):
         return False
     refuse_mixed(place, anchor.spans[0].unit)
@@ -63,6 +105,8 @@ def is_relevant(place: Place, anchor: Anchor) -> bool:
 
 def refuse_mixed(place: Place, unit: str) -> None:
     """Bytes and characters look alike and differ: comparing them would be a quiet mistake."""
+    if len(place.spans) == 1 and place.spans[0].unit == unit:
+        return
     units = {span.unit for span in place.spans}
     if units != {unit} and units | {unit} <= {"byte", "char"}:
         raise FieldError(

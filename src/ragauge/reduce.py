@@ -109,11 +109,13 @@ class Reducer:
         note_open: bool = False,
         chunks: Mapping[str, Chunk] | None = None,
         options: Options = Options(),  # noqa: B008  (frozen)
+        bytes_too: bool = True,
     ) -> None:
         self.keys = keys
         self.detail = Detailer(
-            keys.rich, chunks or {}, options, errors_count=rules.absent == "empty-answer"
-        )
+            keys.rich, chunks or {}, options, errors_count=rules.absent == "empty-answer",
+            bytes_too=bytes_too,
+        )  # fmt: skip
         self.count_repeats = count_repeats
         self.note_open = note_open
         self.needle = [each or _NEVER for each in keys.needle]

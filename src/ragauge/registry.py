@@ -1,6 +1,6 @@
 """Finds components in their folders and in entry points, so that no second list exists.
 
-A component module exports one constant: METRICS, DIALECT, REPORT or COMMAND.
+A component module exports one constant: METRICS, DIALECT, REPORT, STORE or COMMAND.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 from ragauge.errors import RagaugeError
 
 if TYPE_CHECKING:
+    from ragauge.model.comparison import ComparisonReport
     from ragauge.model.dialect import Dialect
     from ragauge.model.metric import Metric, Selected
     from ragauge.model.profile import Profile
     from ragauge.model.report import Report
+    from ragauge.model.run import StoreKind
 
 
 def _modules(folder: str) -> list[str]:
@@ -73,6 +75,18 @@ def dialects() -> dict[str, Dialect]:
 def reports() -> dict[str, Report]:
     """All reports by name."""
     return {report.name: report for report in _constants("reports", "REPORT")}
+
+
+@cache
+def comparisons() -> dict[str, ComparisonReport]:
+    """All reports of comparisons by name."""
+    return {report.name: report for report in _constants("comparisons", "REPORT")}
+
+
+@cache
+def stores() -> dict[str, StoreKind]:
+    """All kinds of store by the scheme of their URLs."""
+    return {scheme: kind for kind in _constants("stores", "STORE") for scheme in kind.schemes}
 
 
 @cache

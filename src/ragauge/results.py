@@ -6,19 +6,24 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
 from ragauge.aggregate import Totals, why_empty
-from ragauge.goldtable import GoldTable
+from ragauge.freezing import gold_hash, item_hash
+from ragauge.goldtable import GoldTable, unique_items
 from ragauge.model.aggregate import (
     MetricResult,
     PerQuestion,
     QuestionList,
     QuestionResult,
     RowResult,
+    Scores,
 )
 from ragauge.model.facts import LAMBDA_STATES
+from ragauge.model.gold import GoldItem
 from ragauge.model.labels import LABELS
 from ragauge.model.metric import Selected, Tally
+from ragauge.model.profile import Profile
 from ragauge.model.questions import Questions
 from ragauge.summary import Interval, Measured
 
@@ -140,3 +145,38 @@ def state_counts(questions: Questions) -> dict[str, dict[str, int]]:
 def at(name: str, line: int | None) -> str:
     """A place in a file."""
     return name if line is None else f"{name}:{line}"
+
+
+def with_hashes(scores: Scores, items: Sequence[GoldItem], profile: Profile) -> Scores:
+    """Scores with hashes of what the gold set and each of its items says."""
+    values = scores.per_question
+    assert values is not None
+    unique = unique_items(items, profile, scores.gold_name)
+    found = [item_hash(item) for item in unique]
+    if [item.qid for item in unique] != list(values.qids):  # judgements have an order of their own
+        by_qid = {item.qid: each for item, each in zip(unique, found, strict=True)}
+        found = [by_qid[qid] for qid in values.qids]
+    whole = gold_hash(zip(values.qids, values.turns, found, strict=True))
+    return replace(scores, gold_hash=whole, per_question=replace(values, hashes=found))
+
+
+def unlisted(scores: Scores, names: Sequence[str], *, values: bool = False) -> Scores:
+    """Scores that do not speak of some metrics; with `values`, not for single questions either."""
+    kept = {name: each for name, each in scores.metrics.items() if name not in names}
+    slices = {
+        dimension: {
+            name: replace(
+                part, metrics={key: each for key, each in part.metrics.items() if key in kept}
+            )
+            for name, part in parts.items()
+        }
+        for dimension, parts in scores.slices.items()
+    }
+    given = scores.per_question
+    if values and given is not None:
+        places = [place for place, name in enumerate(given.metrics) if name in kept]
+        given = replace(
+            given, metrics=tuple(given.metrics[each] for each in places),
+            values=given.values[places],
+        )  # fmt: skip
+    return replace(scores, metrics=kept, slices=slices, per_question=given)

@@ -6,7 +6,6 @@ decides what is an error. The two paths give the same columns; a test compares t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence, Set
 from itertools import chain
 from typing import NamedTuple, cast
@@ -16,8 +15,10 @@ import msgspec
 from ragauge.decoding import decode_row
 from ragauge.errors import MAX_REPORTED, Place
 from ragauge.fields import FieldError, Row
+from ragauge.freezing import trace_of, unreadable
 from ragauge.jobs import Job, Misplaced, Partial
 from ragauge.model.trace import Trace
+from ragauge.placedrows import ODD_NAME, placed_trace
 from ragauge.reading import Reader
 from ragauge.reduce import Reducer, SlotName, slot_name
 from ragauge.shapes import FastRow, Joined, JoinedRow, StrictAnswer, StrictRow
@@ -26,8 +27,6 @@ from ragauge.spans import place_name
 from ragauge.text import citations_in
 
 _CHUNK = 512
-# A name with a letter beyond ASCII, plain or escaped: only the exact path knows what it may mean.
-_ODD_NAME = re.compile(rb'(?:[\x80-\xff]|\\u)[^"]*"\s*:')
 
 
 class Usual(NamedTuple):
@@ -51,6 +50,7 @@ class RangeReducer:
         self.reducer = Reducer(
             job.keys, job.rules, patterns=job.patterns, count_repeats=job.count_repeats,
             note_open=job.note_open, chunks=job.chunks, options=job.options,
+            bytes_too=job.bytes_too,
         )  # fmt: skip
         self.decode = msgspec.json.Decoder(FastRow).decode
         self.pend = self.reducer.pending.append
@@ -60,7 +60,7 @@ class RangeReducer:
         self.keep_last = job.rules.keep == "last"
         self.strip_citations = self.reader.strip_citations
         # Patterns, places and lists of chunks are looked up for each trace by itself.
-        self.exact_only = bool(job.patterns or job.keys.rich or job.chunks)
+        self.exact_only = bool(job.patterns or job.keys.rich or job.chunks or job.stored)
         self.decode_joined = msgspec.json.Decoder(JoinedRow).decode
         self.decode_strict = msgspec.json.Decoder(StrictRow).decode
         self.strict = True
@@ -114,10 +114,18 @@ class RangeReducer:
             return found.hits
         if not data.strip():
             return ()
+        trace = self.read(data)
+        return () if trace is None else hits_of(trace)
+
+    def read(self, data: bytes) -> Trace | None:
+        """Read a row on the exact path once more; None for a bad line, which was counted before."""
         try:
-            return hits_of(self.reader.trace(decode_row(data, cut=False, overlong=False)))
-        except FieldError:
-            return ()  # a bad line that was skipped
+            if self.job.stored:
+                return trace_of(data)
+            quick = None if self.strip_citations else placed_trace(data, None)
+            return quick or self.reader.trace(decode_row(data, cut=False, overlong=False))
+        except (FieldError, msgspec.DecodeError):
+            return None
 
     def _finish(self, range_index: int, newlines: int) -> Partial:
         columns, slots = self.reducer.take()
@@ -166,7 +174,7 @@ class RangeReducer:
             if other:
                 joined = b"\n".join(other)
                 joined.decode()
-                if _ODD_NAME.search(joined):
+                if ODD_NAME.search(joined):
                     return None
             return list(map(self.decode_joined, data))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -213,7 +221,7 @@ class RangeReducer:
         """Decode a row of the usual shape; None if it has another."""
         try:
             data.decode()
-            if (not data.isascii() or b"\\u" in data) and _ODD_NAME.search(data):
+            if (not data.isascii() or b"\\u" in data) and ODD_NAME.search(data):
                 return None
             return self.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -308,20 +316,35 @@ class RangeReducer:
 
     def _exact(self, rows: Rows, index: int, *, cut: bool) -> None:
         data = rows.data[index]
+        if self.job.stored:
+            self._stored(data)
+            return
         overlong = index in rows.overlong
         line = rows.line(index)
         if not overlong and not data.strip():
             return
         row: Row | None = None
         try:
-            row = decode_row(data, cut=cut, overlong=overlong)
-            self._add(self.reader.trace(row), line)
+            trace = None if overlong or self.strip_citations else placed_trace(data, None)
+            if trace is None:
+                row = decode_row(data, cut=cut, overlong=overlong)
+                trace = self.reader.trace(row)
+            self._add(trace, line)
         except FieldError as error:
             self.problem_count += 1
             problem = self.reader.problem(error, row, Place(self.job.source.name))
             self.problems.append(Misplaced(line, problem))
             if len(self.problems) > 4 * MAX_REPORTED:
                 self.problems = sorted(self.problems, key=_line)[:MAX_REPORTED]
+
+    def _stored(self, data: bytes) -> None:
+        trace = self.read(data)
+        if trace is not None:
+            self._add(trace, trace.line or 0)
+            return
+        self.problem_count += 1
+        problem = unreadable(self.job.source.name)
+        self.problems.append(Misplaced(0, problem))
 
     def _add(self, trace: Trace, line: int) -> None:
         code = self._admit(trace.qid, trace.question, trace.turn, line)

@@ -41,6 +41,8 @@ from ragauge.source import Range, Source
 from ragauge.trecmatch import Matched
 
 BATCH_RECORDS = 32_768
+BY_BYTES = {f"retrieval.{name}" for name in ("span_recall", "span_precision", "span_iou")}
+"""Metrics that count bytes of text."""
 
 
 class ScoringPlan(Struct, frozen=True, kw_only=True):
@@ -56,7 +58,20 @@ class ScoringPlan(Struct, frozen=True, kw_only=True):
     patterns: tuple[str, ...] = ()
     intervals: bool = True
     count_repeats: bool = True
+    slices: bool = True
     batch_records: int = BATCH_RECORDS
+
+
+class Inputs(Struct, frozen=True, kw_only=True):
+    """What is known of the files of a run when they are gone: names, notes, and bad lines."""
+
+    gold_name: str
+    trace_name: str
+    notes: tuple[str, ...] = ()
+    gold_problems: tuple[Problem, ...] = ()
+    gold_problem_count: int = 0
+    trace_problems: tuple[Problem, ...] = ()
+    trace_problem_count: int = 0
 
 
 class Run:
@@ -115,6 +130,7 @@ class Run:
             patterns=self.plan.patterns,
             count_repeats=self.plan.count_repeats,
             note_open=self.settler.notes_open,
+            bytes_too=any(each.metric.id in BY_BYTES for each in self.plan.selected),
             chunks=table.chunks,
             options=self.plan.options,
         )
@@ -124,6 +140,36 @@ class Run:
         self.gold_problems, self.gold_problem_count = problems, count
         if source is not None:
             self.warnings += [f"{source.name}: {note}" for note in source.notes]
+
+    def inputs(self) -> Inputs:
+        """What is known of the files, before the run is closed."""
+        return Inputs(
+            gold_name=self.gold_name,
+            trace_name=self.trace_name,
+            notes=tuple(self._notes()),
+            gold_problems=tuple(self.gold_problems),
+            gold_problem_count=self.gold_problem_count,
+            trace_problems=tuple(self._located()),
+            trace_problem_count=self.problem_count,
+        )
+
+    def take_inputs(self, given: Inputs) -> None:
+        """Take over what was known of the files when the run was stored."""
+        self.warnings = list(given.notes)
+        self.gold_problems = list(given.gold_problems)
+        self.gold_problem_count = given.gold_problem_count
+        self.problem_count = given.trace_problem_count
+        self.problems = [
+            (0, (each.place.line or 0) if each.place is not None else 0, each)
+            for each in given.trace_problems
+        ]
+
+    def note_stored(self, source: Source, ranges: Sequence[Range]) -> Job:
+        """Take note of a file of stored traces, which know the lines that they came from."""
+        self.ranges = ranges or [Range(0, 0, 0, 0)]
+        job = msgspec.structs.replace(self.job(source), stored=True)
+        self.looker = Looker(job, pages_of_file(job, ranges))
+        return job
 
     def note_source(self, source: Source, ranges: Sequence[Range]) -> None:
         """Take note of the trace file and its ranges."""
@@ -214,10 +260,10 @@ class Run:
     def together(self) -> list[str]:
         """What gold and traces say of each other, once all traces are in."""
         tally = msgspec.structs.replace(self.finish().tally, gold_skipped=0, trace_skipped=0)
-        return self._findings(tally, self._first_lines())
+        return self._findings(tally, self.first_lines())
 
     def _located(self) -> list[Problem]:
-        first = self._first_lines()
+        first = self.first_lines()
         located = []
         for index, line, problem in self.problems:
             place = problem.place or Place(self.trace_name)
@@ -225,7 +271,7 @@ class Run:
             located.append(msgspec.structs.replace(problem, place=place))
         return located
 
-    def _first_lines(self) -> dict[int, int]:
+    def first_lines(self) -> dict[int, int]:
         """The first line of every range, now that the lines of all ranges are counted."""
         first: dict[int, int] = {}
         line = 1
@@ -249,7 +295,7 @@ class Run:
         measured, excluded = self.totals.measured(
             questions, by_row=self.rules.unit == "row", cluster=self.table.cluster
         )
-        first = self._first_lines()
+        first = self.first_lines()
         return Scores(
             profile=self.plan.profile.name,
             dialect=self.plan.dialect.name,
@@ -272,7 +318,7 @@ class Run:
             ),
             options=self.plan.options,
             slices=slice_results(
-                measured, self.table.slices,
+                measured, self.table.slices if self.plan.slices else {},
                 min_n=self.plan.options.min_n, intervals=self.plan.intervals,
             ),
             confusion=dict(self.totals.confusion),

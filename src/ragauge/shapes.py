@@ -8,11 +8,11 @@ from msgspec import Meta, Struct, field
 
 from ragauge.fields import INT64
 
-_Int64 = Annotated[int, Meta(ge=-INT64, le=INT64 - 1)]
-_Milliseconds = Annotated[float, Meta(ge=0, le=366 * 24 * 3600 * 1000)]
+WideInt = Annotated[int, Meta(ge=-INT64, le=INT64 - 1)]
+Milliseconds = Annotated[float, Meta(ge=0, le=366 * 24 * 3600 * 1000)]
 
 
-class _NoDistance(Struct, gc=False, kw_only=True):
+class NoDistance(Struct, gc=False, kw_only=True):
     """Names of ΔS in ASCII; under any other name the row is not of a usual shape."""
 
     delta_s: None = None
@@ -27,7 +27,7 @@ class _NoDistance(Struct, gc=False, kw_only=True):
     delta_s_qr: None = None
 
 
-class _NoState(_NoDistance, gc=False, kw_only=True):
+class NoState(NoDistance, gc=False, kw_only=True):
     """Names of λ in ASCII, likewise."""
 
     lambda_: None = field(default=None, name="lambda")
@@ -40,11 +40,11 @@ class _NoState(_NoDistance, gc=False, kw_only=True):
 class FastPerf(Struct, gc=False):
     """The times of the parts."""
 
-    t_retrieve_ms: _Milliseconds | None = None
-    t_reason_ms: _Milliseconds | None = None
+    t_retrieve_ms: Milliseconds | None = None
+    t_reason_ms: Milliseconds | None = None
 
 
-class FastHit(_NoDistance, gc=False, kw_only=True):
+class FastHit(NoDistance, gc=False, kw_only=True):
     """A hit with an id and perhaps a text; whatever else is read of hits must be null here."""
 
     id: str
@@ -79,7 +79,7 @@ class FastHit(_NoDistance, gc=False, kw_only=True):
     kind: None = None
 
 
-class FastAnswer(_NoState, gc=False, kw_only=True):
+class FastAnswer(NoState, gc=False, kw_only=True):
     """An answer with a claim and citations; whatever else is read of answers must be null here."""
 
     claim: str | None = None
@@ -91,7 +91,7 @@ class FastAnswer(_NoState, gc=False, kw_only=True):
     constraints_echo: None = None
 
 
-class _Row(_NoState, gc=False, kw_only=True):
+class _Row(NoState, gc=False, kw_only=True):
     """What all usual shapes have: the common fields first, in their common order.
 
     The fields behind them may only be null: any other value in them fails to decode, so the row
@@ -99,12 +99,12 @@ class _Row(_NoState, gc=False, kw_only=True):
     """
 
     qid: str | None = None
-    seed: _Int64 | None = None
+    seed: WideInt | None = None
     q: str | None = None
     retrieved_ids: list[str] | None = None
     answer_json: FastAnswer | None = None
-    paraphrase: _Int64 | None = None
-    turn: _Int64 | None = None
+    paraphrase: WideInt | None = None
+    turn: WideInt | None = None
     q_id: None = None
     id: None = None
     query_id: None = None
@@ -122,8 +122,8 @@ class _Row(_NoState, gc=False, kw_only=True):
     grounded: None = None
     constraints_echo: None = None
     error: None = None
-    latency_ms: _Milliseconds | None = None
-    elapsed_ms: _Milliseconds | None = None
+    latency_ms: Milliseconds | None = None
+    elapsed_ms: Milliseconds | None = None
     perf: FastPerf | None = None
 
     @property
@@ -164,7 +164,7 @@ class StrictRow(Struct, gc=False, forbid_unknown_fields=True):
     """
 
     qid: str | None = None
-    seed: _Int64 | None = None
+    seed: WideInt | None = None
     q: str | None = None
     retrieved_ids: list[str] | None = None
     answer_json: StrictAnswer | None = None

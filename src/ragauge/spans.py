@@ -22,16 +22,12 @@ _PAIRS = (
 )
 # Lines and pages are numbered inclusively wherever they are written down.
 _INCLUSIVE = (("line_start", "line_end", "line"), ("start_line", "end_line", "line"))
-SPAN_FIELDS = frozenset(
-    {"span", "offsets", "source_spans", "unit", "page"}
-    | {name for pair in (*_PAIRS, *_INCLUSIVE) for name in pair[:2]}
-)
 
 Merged = list[tuple[int, int]]
 """Disjoint intervals in ascending order."""
 
 
-class Span(Struct, frozen=True, order=True):
+class Span(Struct, frozen=True, order=True, omit_defaults=True):
     """From `start` up to, and not including, `end`."""
 
     start: int
@@ -144,6 +140,8 @@ def merged(spans: Iterable[tuple[int, int]]) -> Merged:
 
 def size(union: Sequence[tuple[int, int]]) -> int:
     """How much a union covers."""
+    if len(union) == 1:
+        return union[0][1] - union[0][0]
     return sum(end - start for start, end in union)
 
 

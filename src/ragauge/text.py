@@ -1,15 +1,19 @@
-"""Rules over plain text: the refusal token, claim needles, and citations written inside answers."""
+"""Rules over plain text: the refusal token, claim needles, citations in answers, what is safe."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from hashlib import sha256
 
 REFUSAL_TOKEN = "not in context"
 MIN_NEEDLE = 5
 
 _CITATIONS = re.compile(r"citations\s*:\s*\[([^\]]*)\]", re.IGNORECASE)
 _SEPARATOR = re.compile(r"[,\s]+")
+# What moves a terminal's cursor, changes its colours or turns the direction of a line around.
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_LINE_ENDS = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]+")
 _PHRASE = re.compile(r"[a-z0-9][a-z0-9\-\s]{4,}")
 
 
@@ -47,3 +51,13 @@ def phrase_needles(claims: Sequence[str]) -> tuple[str, ...]:
             if len(phrase) >= MIN_NEEDLE:
                 needles.append(phrase)
     return tuple(needles)
+
+
+def text_hash(text: str) -> str:
+    """A hash of a chunk's text, for traces that give none of their own."""
+    return sha256(text.encode()).hexdigest()[:32]
+
+
+def plain(text: str) -> str:
+    """One line of text that is safe to show: line ends become blanks, controls their escapes."""
+    return _UNSAFE.sub(lambda found: ascii(found[0])[1:-1], _LINE_ENDS.sub(" ", text))

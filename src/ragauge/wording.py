@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from ragauge.errors import ExitCode
+from ragauge.codes import ExitCode
 from ragauge.model.aggregate import MetricResult, QuestionResult, Scores, SliceResult
 from ragauge.model.labels import GOOD, LABELS
 from ragauge.model.metric import Metric
 from ragauge.model.verdict import GateResult, Verdict
+from ragauge.text import plain
 
 VERDICTS = {
     "pass": "PASS",
@@ -73,12 +74,17 @@ def demand(result: GateResult) -> str:
 
 
 def margin(result: GateResult) -> str:
-    """How far the value is on the good side, with its sign; never a zero that is none."""
-    if result.margin is None:
+    """How far the value is on the good side, with its sign."""
+    return signed(result.margin)
+
+
+def signed(value: float | None) -> str:
+    """A difference with its sign and four decimals; never a zero that is none."""
+    if value is None:
         return "-"
-    if result.margin and abs(result.margin) < 0.00005:
-        return f"{result.margin:+.0e}"
-    return f"{result.margin + 0.0:+.4f}"
+    if value and abs(value) < 0.00005:
+        return f"{value:+.0e}"
+    return f"{value + 0.0:+.4f}"
 
 
 def count(n: int, noun: str) -> str:
@@ -139,9 +145,10 @@ def bad_questions(scores: Scores) -> list[QuestionResult]:
     return [scores.questions[place] for place in bad]
 
 
-def question_name(question: QuestionResult) -> str:
-    """A question's id, with its turn where it is one of a conversation."""
-    return question.qid if question.turn is None else f"{question.qid} turn {question.turn}"
+def question_name(qid: str, turn: int | None) -> str:
+    """A question's id, safe to show, with its turn where it is one of a conversation."""
+    name = plain(qid)
+    return name if turn is None else f"{name} turn {turn}"
 
 
 def shown_metrics(scores: Scores, verdict: Verdict) -> dict[str, MetricResult]:

@@ -13,31 +13,33 @@ from .source_text import PACKAGE, Import, Module, import_cycle, read_modules, ta
 LAYERS: tuple[tuple[str, ...], ...] = (
     # 0: leaves
     (
-        "errors", "fields", "framing", "greek", "ids", "jsontext", "opening", "source", "spans",
-        "stats.*", "tabular", "text", "trec", "treclines", "trecmatch", "trecwords", "writing",
-        "yamlitems",
+        "codes", "commits", "errors", "fields", "framing", "greek", "ids", "jsontext", "opening",
+        "pausing", "redacting", "source", "spans", "stats.*", "tabular", "text", "trec",
+        "treclines", "trecmatch", "trecwords", "writing", "yamlitems",
     ),
     # 1: frozen nouns, how they are worded, and the finder of components
-    ("model.*", "markdown", "registry", "wording"),
+    ("model.*", "contrasting", "markdown", "migrating", "registry", "wording"),
     # 2: components, and the document that reports share
-    ("dialects.*", "metrics.*", "reports.*", "document"),
+    ("comparisons.*", "dialects.*", "metrics.*", "reports.*", "stores.*", "document"),
     # 3: verbs, and folders of data
     (
-        "aggregate", "beir", "choosing", "chunklist", "comparing", "config", "decoding",
-        "demands", "demo.*", "detail", "drops", "findings", "gates", "goldreading", "goldtable",
-        "hitreading", "jobs", "join", "labels", "ledger", "loading", "looking", "pieces",
-        "placing", "profiles.*", "reading", "reduce", "results", "rows", "scoring", "settling",
-        "shapes", "slicing", "summary", "trecgold",
+        "aggregate", "beir", "causes", "choosing", "chunklist", "closeup", "comparing", "config",
+        "contrast", "decoding", "demands", "demo.*", "detail", "drops", "findings", "freezing",
+        "gates", "gathering", "goldreading", "goldtable", "hitreading", "jobs", "join", "keeping",
+        "knowing", "labels", "ladder", "ledger", "loading", "looking", "packing", "pieces",
+        "placedrows", "placing", "profiles.*", "quoting", "reading", "reduce", "results", "rows",
+        "runlines", "sameness", "scoring", "selftest", "settling", "shapes", "showing", "slicing",
+        "snapshots", "standins", "summary", "timeline", "trecgold",
     ),
     # 4: ways to run, and the wiring
-    ("engines.*", "inputs", "pipeline"),
+    ("archive", "engines.*", "exporting", "inputs", "pipeline", "versus"),
     # 5: faces
     ("cli.*", "__main__"),
 )  # fmt: skip
 ROOT_LAYER = 5  # `ragauge` itself: the face for Python, which imports the wiring when it is used
-COMPONENTS = ("dialects", "metrics", "reports")
+COMPONENTS = ("comparisons", "dialects", "metrics", "reports", "stores")
 SHARED_BY_REPORTS = ("document",)
-SHARED_BY_COMMANDS = ("cli.main", "cli.shared")
+SHARED_BY_COMMANDS = ("cli.main", "cli.shared", "cli.storage")
 MOST_LINES = 400
 NETWORK = (
     "aiohttp", "ftplib", "http", "httpx", "requests", "smtplib", "socket", "socketserver", "ssl",
@@ -113,7 +115,7 @@ def _same_layer_reason(importer: str, imported: str, here: int, there: int) -> s
         return f"the model knows nothing of `{imported}`"
     if here == 2 and folder == neighbour and folder in COMPONENTS:
         return f"components of `{folder}` never import their siblings"
-    if here == 2 and folder == "reports" and imported in SHARED_BY_REPORTS:
+    if here == 2 and folder in ("reports", "comparisons") and imported in SHARED_BY_REPORTS:
         return None
     if here == 2:
         return "kinds of component never import each other"

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from ragauge import registry
-from ragauge.errors import CODES, ExitCode
+from ragauge.codes import CODES, ExitCode
 from ragauge.model.labels import MEANINGS
 from tests.e2e.process import (
     COMMAND,

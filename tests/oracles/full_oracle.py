@@ -758,6 +758,12 @@ def uncut_retrieval_metrics() -> list[Metric]:
         first = record.found[0] if record.found else math.inf
         return Fraction(1, int(first)) if first <= MRR_CUT else Fraction(0)
 
+    def reciprocal_rank_of_document(record: Record) -> Fraction:
+        for rank, hit in enumerate(record.hits[:MRR_CUT], start=1):
+            if hit.doc in record.item.expected_docs:
+                return Fraction(1, rank)
+        return Fraction(0)
+
     def negative_above(record: Record) -> bool:
         ranks = [n for n, hit in enumerate(record.hits) if hit.id in record.item.negatives]
         first_negative = ranks[0] + 1 if ranks else math.inf
@@ -769,6 +775,7 @@ def uncut_retrieval_metrics() -> list[Metric]:
 
     return [
         Metric(f"retrieval.mrr@{MRR_CUT}", (NO_EVIDENCE,), reciprocal_rank),
+        Metric(f"retrieval.mrr_doc@{MRR_CUT}", (NO_DOCS,), reciprocal_rank_of_document),
         Metric("retrieval.r_precision", (NO_EVIDENCE,), r_precision),
         Metric("retrieval.negative_above", (NO_EVIDENCE, NO_NEGATIVES), negative_above),
         Metric("retrieval.empty", TRACED, lambda r: not r.hits),

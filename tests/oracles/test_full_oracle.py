@@ -198,6 +198,17 @@ def test_documents() -> None:
     run = trace(topk=[{"id": "k1", "doc": "guide.md"}, {"id": "p1#4"}, {"id": "p1#5"}])
     assert value("retrieval.recall_doc@1", row, run) == 1 / 3
     assert value("retrieval.recall_doc@3", row, run) == 2 / 3
+    assert value("retrieval.mrr_doc@10", row, run) == 1.0
+
+
+def test_the_first_document_has_the_rank_of_its_hit() -> None:
+    """x.md stands twice before p1: third; behind ten hits of others it counts nothing."""
+    row = gold(expected_doc_ids=["guide.md", "p1"])
+    others = [{"id": f"k{n}", "doc": "x.md"} for n in range(10)]
+    assert value("retrieval.mrr_doc@10", row, trace(topk=[*others[:2], {"id": "p1#4"}])) == 1 / 3
+    assert value("retrieval.mrr_doc@10", row, trace(topk=[*others[1:], {"id": "p1#4"}])) == 1 / 10
+    assert value("retrieval.mrr_doc@10", row, trace(topk=[*others, {"id": "p1#4"}])) == 0.0
+    assert result("retrieval.mrr_doc@10", gold(), trace()).excluded == {"no-docs": 1}
 
 
 def test_anchor_section() -> None:

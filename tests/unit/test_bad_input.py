@@ -6,15 +6,18 @@ import codecs
 import gzip
 import json
 import os
+import sqlite3
 import sys
 import tracemalloc
 from collections.abc import Callable
+from contextlib import closing
 from importlib.metadata import EntryPoint
 
 import pytest
 
 from ragauge import inputs, pipeline, registry, source
-from ragauge.errors import CODES, MAX_REPORTED
+from ragauge.codes import CODES
+from ragauge.errors import MAX_REPORTED
 from tests.unit.command import GOLD, TRACES, Content, Folder, Outcome, Row, line_of, lines_of
 
 BOM = codecs.BOM_UTF8
@@ -1258,7 +1261,58 @@ def _incomparable(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
     return again(folder, monkeypatch)
 
 
+def _stored(folder: Folder, *names: str) -> None:
+    for name in names:
+        assert folder.score(None, "--run-id", name, "--store").exit_code == 0
+
+
+def on_store(*arguments: str, changed: str | None = None, written: bytes | None = None) -> Recipe:
+    """Run a command on a store of one run `one`, changed by SQL or overwritten."""
+
+    def recipe(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+        _stored(folder, "one")
+        path = folder.path / "ragauge.db"
+        if changed is not None:
+            with closing(sqlite3.connect(path)) as database:
+                database.execute(changed)
+                database.commit()
+        if written is not None:
+            path.write_bytes(written)
+        return folder.run(*arguments)
+
+    return recipe
+
+
+def _bad_export(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    _stored(folder, "one")
+    folder.write("run.jsonl", '{"schema": "else"}')
+    return folder.run("runs", "import", "run.jsonl")
+
+
+def _chunked(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    for version in ("v1", "v2"):
+        hits = [{"id": "p1#2", "chunker_version": version}]
+        folder.score([{"qid": "A1", "topk": hits}], "--run-id", version, "--store", gold=GOLD[:1])
+    return folder.run("compare", "v1", "v2", "--strict-chunker-version")
+
+
+def _nothing_common(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    folder.score(TRACES[:1], "--run-id", "one", "--store", gold=GOLD[:1])
+    folder.score(TRACES[2:], "--run-id", "other", "--store", gold=GOLD[2:])
+    return folder.run("compare", "one", "other")
+
+
 RECIPES: dict[str, Recipe] = {
+    "bad-store-url": lambda folder, _: folder.run("runs", "list", "--store", "mysql://host/x"),
+    "store-unavailable": lambda folder, _: folder.run("runs", "list"),
+    "run-exists": on_store("score", "gold.jsonl", "trace.jsonl", "--run-id", "one", "--store"),
+    "unknown-run": on_store("compare", "one", "two"),
+    "bad-store": on_store("runs", "list", written=b"no database " * 100),
+    "newer-store": on_store("runs", "list", changed="PRAGMA user_version = 99"),
+    "bad-export": _bad_export,
+    "incomplete-run": on_store("gate", "one", changed="UPDATE eval_runs SET status = 'incomplete'"),
+    "chunker-mismatch": _chunked,
+    "nothing-in-common": _nothing_common,
     "usage": scored("--k", "five"),
     "file-not-found": lambda folder, _: folder.run("score", "gold.jsonl", "trace.jsonl"),
     "file-unreadable": _unreadable,
@@ -1322,7 +1376,9 @@ def test_every_code_is_raised_or_reported(
     assert outcome.exit_code == CODES[code].exit
     assert all(problem.hint.strip() for problem in outcome.problems)
     assert "Traceback" not in outcome.err
-    assert (outcome.out == "") == (outcome.exit_code in (2, 3, 70))
+    # What was scored is shown, whatever the verdict; what was refused has nothing to show.
+    assert (outcome.out == "") == bool(outcome.problems)
+    assert outcome.problems or outcome.exit_code not in (2, 3, 70)
 
 
 def test_every_code_can_be_explained(folder: Folder) -> None:

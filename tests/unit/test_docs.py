@@ -47,6 +47,7 @@ SHELL = """
 ragauge() { "$THIS_PYTHON" -m ragauge "$@"; }
 python() { "$THIS_PYTHON" "$@"; }
 """
+_NOT_OURS = ("RAGAUGE", "GITHUB_SHA", "CI_COMMIT_SHA")
 FORBIDDEN = ("simply", "just ", "easy")
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -92,12 +93,13 @@ class Replay:
         self.folder = folder
         source = str(Path(ragauge.__file__).resolve().parents[1])
         self.environment = {
-            **{key: value for key, value in os.environ.items() if not key.startswith("RAGAUGE")},
+            **{key: value for key, value in os.environ.items() if not key.startswith(_NOT_OURS)},
             "THIS_PYTHON": sys.executable,
             "PYTHONPATH": source,
             "PYTHONUTF8": "1",
             "COLUMNS": "80",
             "LC_ALL": "C",
+            "SOURCE_DATE_EPOCH": "1794733200",  # 2026-11-15T09:00:00Z, for runs that are stored
         }
 
     def page(self, text: str) -> str:
@@ -175,7 +177,11 @@ def commands() -> dict[str, set[str]]:
     for name in command_group.list_commands(top):
         command = command_group.get_command(top, name)
         assert command is not None
-        found[f"ragauge {name}"] = _options(command, click.Context(command, parent=top))
+        context = click.Context(command, parent=top)
+        found[f"ragauge {name}"] = _options(command, context)
+        if isinstance(command, click.Group):
+            for each in command.commands.values():
+                found[f"ragauge {name}"] |= _options(each, click.Context(each, parent=context))
     return found
 
 

@@ -102,7 +102,7 @@ def result(qid: str, hits: list[Row] | None = None, said: Row | None = None, **m
 
 def scored(folder: Folder, rows: list[Row], *options: str, gold: str = GOLDEN) -> dict[str, Any]:
     outcome = folder.score(
-        rows, "--format", "json", *options, gold=gold, gold_name="golden.yaml",
+        rows, "--format", "json", "--metrics", "*", *options, gold=gold, gold_name="golden.yaml",
         trace_name="per_query.jsonl",
     )  # fmt: skip
     assert outcome.exit_code == 0, outcome.err
@@ -116,9 +116,9 @@ def value(document: dict[str, Any], metric: str) -> Any:
 
 
 def test_the_files_are_known_by_their_names(folder: Folder) -> None:
-    """Dialect kb, profile all, without a word from the user."""
+    """Dialect kb and its profile, without a word from the user."""
     document = scored(folder, [result("q1")])
-    assert (document["dialect"], document["profile"]) == ("kb", "all")
+    assert (document["dialect"], document["profile"]) == ("kb", "kb")
     assert document["counts"]["gold"] == 4
     assert (document["missing"], document["unknown"], document["errored"]) == (3, 0, 0)
 

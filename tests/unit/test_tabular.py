@@ -21,7 +21,8 @@ import numpy as np
 import pytest
 
 from ragauge import tabular, yamlitems
-from ragauge.errors import CODES, Problem, RagaugeError
+from ragauge.codes import CODES
+from ragauge.errors import Problem, RagaugeError
 from ragauge.opening import opened
 from ragauge.source import plan, read_rows
 from tests.unit.command import GOLD, TRACES, Folder, lines_of

@@ -18,7 +18,8 @@ import pytest
 
 from ragauge import source as source_module
 from ragauge import trec, treclines, trecmatch
-from ragauge.errors import CODES, MAX_REPORTED
+from ragauge.codes import CODES
+from ragauge.errors import MAX_REPORTED
 from ragauge.opening import opened
 from ragauge.trec import Qrels, QrelsRow, RunRow, qrels_rows, read_qrels, run_rows
 from ragauge.treclines import BadLine

@@ -11,7 +11,7 @@ import click
 @click.argument("code", required=False, metavar="[CODE]")
 def COMMAND(code: str | None) -> int:  # noqa: N802
     """Explain an error code, an exit code or a label; without CODE, list them all."""
-    from ragauge.errors import CODES, ExitCode
+    from ragauge.codes import CODES, ExitCode
     from ragauge.model.labels import MEANINGS
     from ragauge.registry import metrics, unknown_name
 

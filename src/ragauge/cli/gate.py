@@ -1,6 +1,10 @@
-"""`ragauge gate`: judge a saved scores file again, under other gates."""
+"""`ragauge gate`: judge a stored run or a saved scores file, under other gates."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,41 +16,63 @@ from ragauge.cli.shared import (
     choose_report,
     conclude,
     gates_from,
-    load_baseline,
     options,
     read_config,
     report_for_file,
+    screen,
 )
+from ragauge.cli.storage import STORE_OPTION, Against, against, is_file, the_store
+
+if TYPE_CHECKING:
+    from ragauge.model.aggregate import Scores
+    from ragauge.model.verdict import Gate
+    from ragauge.selftest import SelfTest
 
 
-@click.command("gate", short_help="Judge a saved scores file under other gates.")
-@click.argument("scores_file", metavar="SCORES")
+@click.command("gate", short_help="Judge a stored run or saved scores under other gates.")
+@click.argument("name", metavar="RUN|SCORES")
 @options(GATE_OPTIONS)
-@options([BASELINE_OPTION, FORMAT_OPTION])
+@options([BASELINE_OPTION, STORE_OPTION, FORMAT_OPTION])
 @click.option("-o", "outputs", multiple=True, metavar="FILE", help="Also write FILE. Repeats.")
+@click.option(
+    "--self-test", is_flag=True,
+    help="Do not judge: show how often each gate would flip on identical systems (A/A).",
+)  # fmt: skip
 @options(ALLOW_OPTIONS)
 def COMMAND(  # noqa: N802
-    scores_file: str, gates: str | None, config_path: str | None, as_of: str | None,
+    name: str, gates: str | None, config_path: str | None, as_of: str | None,
     format_name: str, outputs: tuple[str, ...], allow_missing: bool, allow_errored: bool,
     allow_skipped: bool, allow_empty: bool, allow_no_baseline: bool,
-    baseline: str | None,
+    baseline: str | None, store_url: str | None, self_test: bool,
 ) -> int:  # fmt: skip
-    """Judge saved SCORES (from `ragauge score --full -o FILE.json`) without scoring again."""
+    """Judge a stored RUN, or SCORES from `ragauge score --full -o FILE.json`, without scoring."""
     import msgspec
 
-    from ragauge import pipeline, registry
+    from ragauge import archive, pipeline, registry
     from ragauge.gates import Tolerance
 
-    scores = pipeline.load_scores(scores_file)
-    profile = registry.profile(scores.profile)
     config = read_config(config_path)
-    judged_by = gates_from(profile, scores.k, config, gates)
-    if not judged_by:
-        raise click.UsageError("there are no gates: give --gates, or set them in ragauge.toml")
-    plain = msgspec.structs.replace(profile, reports={})
-    choose_report(format_name, plain)
-    for output in outputs:
-        report_for_file(output, plain)
+    with ExitStack() as stack:
+        store = run = None
+        if is_file(name):
+            scores = pipeline.load_scores(name)
+        else:
+            store = stack.enter_context(the_store(store_url, config))
+            run = archive.find_run(store, name)
+            scores = archive.run_scores(store, run)
+        profile = registry.profile(scores.profile)
+        judged_by = gates_from(profile, scores.k, config, gates)
+        if not judged_by:
+            raise click.UsageError("there are no gates: give --gates, or set them in ragauge.toml")
+        plain = msgspec.structs.replace(profile, reports={})
+        if not self_test:
+            choose_report(format_name, plain)
+            for output in outputs:
+                report_for_file(output, plain)
+        needed = any(gate.is_drop for gate in judged_by)
+        live = against(baseline, config, store, run) if needed or baseline else Against()
+    if self_test:
+        return _self_test(live.beside or scores, judged_by, live.baseline, format_name, outputs)
     allowed = Tolerance(
         missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty,
         no_baseline=allow_no_baseline,
@@ -54,5 +80,66 @@ def COMMAND(  # noqa: N802
     return conclude(
         scores, plain, judged_by, config,
         allowed=allowed, as_of=as_of, format_name=format_name, outputs=outputs, full=False,
-        baseline=load_baseline(baseline or config.baseline),
+        baseline=live.baseline, beside=live.beside,
     )  # fmt: skip
+
+
+def _self_test(
+    scores: Scores, gates: Sequence[Gate], baseline: Scores | None, format_name: str,
+    outputs: Sequence[str],
+) -> int:  # fmt: skip
+    """Print how often each gate would flip, and say so in the exit code where it cannot be told."""
+    from ragauge.codes import ExitCode
+    from ragauge.selftest import self_test
+
+    if outputs or format_name not in ("table", "json"):
+        raise click.UsageError("--self-test prints a table or JSON: --format table or json, no -o")
+    if not scores.measured:
+        return int(ExitCode.NOTHING_MEASURED)
+    found = self_test(scores, gates, baseline=baseline)
+    click.echo(_as_json(found) if format_name == "json" else _as_text(found))
+    known = any(each.flips is not None for each in found)
+    return int(ExitCode.PASS if known else ExitCode.NOT_EVALUABLE)
+
+
+def _as_json(found: Sequence[SelfTest]) -> str:
+    import json
+
+    gates = [
+        {
+            "name": each.gate.name,
+            "metric": each.gate.metric,
+            "demand": f"{each.gate.sign} {each.gate.given}",
+            "drop": each.gate.is_drop,
+            "n": each.n,
+            "status": each.status,
+            "flips": None if each.flips is None else round(each.flips, 4),
+            "method": each.method,
+            "reason": each.reason,
+        }
+        for each in found
+    ]
+    return json.dumps({"schema": "ragauge.self-test/1", "gates": gates}, indent=2)
+
+
+def _as_text(found: Sequence[SelfTest]) -> str:
+    """One paragraph a gate: how often it would flip, and what was tried."""
+    from textwrap import fill
+
+    width = min(100, screen()["width"])
+    lines = ["How often each gate would decide otherwise on identical systems (A/A):", ""]
+    for each in found:
+        gate = each.gate
+        name = f"{gate.title or gate.name} {gate.sign} {gate.given}"
+        share = "unknown" if each.flips is None else f"{each.flips:.1%}"
+        lines.append(f"{share:>8}  {name}  (n = {each.n}, now: {each.status})")
+        told = each.method if each.reason is None else f"{each.method}: {each.reason}"
+        indent = " " * 10
+        lines.append(fill(told, width, initial_indent=indent, subsequent_indent=indent))
+    noisy = [each for each in found if each.flips is not None and each.flips > 0.05]
+    if noisy:
+        lines += ["", fill(
+            "A gate that flips in more than 5 % of trials decides by chance: ask more questions, "
+            'leave a margin, or use policy = "interval".', width,
+        )]  # fmt: skip
+    return "\n".join(lines)

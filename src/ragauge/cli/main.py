@@ -13,9 +13,10 @@ from typing import NoReturn
 import click
 
 import ragauge
-from ragauge.errors import ExitCode, RagaugeError
+from ragauge.codes import ExitCode
+from ragauge.errors import RagaugeError
 
-_NOT_COMMANDS = {"main", "shared"}
+_NOT_COMMANDS = {"main", "shared", "storage"}
 
 
 class _Commands(click.Group):
@@ -79,7 +80,7 @@ def run(arguments: list[str]) -> int:
         if not arguments:
             click.echo(root.get_help(click.Context(root, info_name="ragauge")))
             return int(ExitCode.USAGE)
-        name = f"ragauge {error.ctx.info_name}" if error.ctx and error.ctx.parent else "ragauge"
+        name = error.ctx.command_path if error.ctx is not None else "ragauge"
         _say(f"error[usage]: {error.format_message()}\n  hint: `{name} --help` shows the usage")
         return int(ExitCode.USAGE)
     except click.ClickException as error:
@@ -127,4 +128,7 @@ def _bug(error: Exception) -> int:
 
 
 def _say(text: str) -> None:
-    click.echo(text, err=True)
+    from ragauge.text import plain
+
+    for line in text.split("\n"):  # an id may hold anything, also what a terminal obeys
+        click.echo(plain(line), err=True)

@@ -16,11 +16,11 @@ from ragauge.cli.shared import (
     choose_report,
     conclude,
     gates_from,
-    load_baseline,
     options,
     read_config,
     report_for_file,
 )
+from ragauge.cli.storage import Storing, against, storing
 
 if TYPE_CHECKING:
     from ragauge.model.options import CitationMode
@@ -68,7 +68,7 @@ def _one(
 @click.option(
     "--profile",
     metavar="NAME",
-    help="ship, smoke, canary or all; the dialect chooses if not given.",
+    help="ship, smoke, canary, kb or all; the dialect chooses if not given.",
 )
 @click.option("--dialect", default=None, metavar="NAME", help="Force the field names of a dialect.")
 @click.option("--k", "ks", metavar="K[,K...]", help="Cut-offs (the profile's own if not given).")
@@ -81,6 +81,19 @@ def _one(
 )  # fmt: skip
 @options(GATE_OPTIONS)
 @options([BASELINE_OPTION, FORMAT_OPTION])
+@click.option(
+    "--store", "store_url", is_flag=False, flag_value="", default=None, metavar="[URL]",
+    help="Store the run: sqlite:///FILE or postgresql://... (without a URL: the store of "
+    "ragauge.toml, else sqlite:///ragauge.db).",
+)  # fmt: skip
+@click.option("--run-id", metavar="ID", help="How the stored run is called (default: by time).")
+@click.option("--suite", metavar="NAME", help="The suite that a stored run belongs to.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Tag the stored run. Repeats.")
+@click.option(
+    "--snapshot", metavar="FILE",
+    help="How the system is configured (JSON, TOML, YAML), to be stored and compared.",
+)  # fmt: skip
+@click.option("--commit", metavar="HASH", help="The commit (default: from CI or .git).")
 @click.option(
     "-o",
     "outputs",
@@ -128,7 +141,8 @@ def COMMAND(  # noqa: N802
     allow_missing: bool, allow_errored: bool, allow_skipped: bool, allow_empty: bool,
     allow_no_baseline: bool, workers: int | None, chunks: str | None, baseline: str | None,
     citation_mode: CitationMode | None, relevance_level: float | None, ignore_case: bool,
-    min_n: int | None, intervals: bool,
+    min_n: int | None, intervals: bool, store_url: str | None, run_id: str | None,
+    suite: str | None, tags: tuple[str, ...], snapshot: str | None, commit: str | None,
 ) -> int:  # fmt: skip
     """Score traces against a gold set, and decide by the gates of the profile.
 
@@ -162,29 +176,39 @@ def COMMAND(  # noqa: N802
     chosen_options = replace(
         config.options, **{name: value for name, value in given.items() if value is not None}
     )
-    live = load_baseline(baseline or config.baseline)
 
     def demanded(chosen: Profile, cutoffs: Sequence[int]) -> list[Gate]:
         return gates_from(chosen, cutoffs, config, gates)
 
-    scores = pipeline.score(
-        gold,
-        trace,
-        profile=profile or config.profile,
-        dialect=dialect or config.dialect or "auto",
-        k=_numbers(ks) or config.k or None,
-        metrics=names.split(",") if names else config.metrics,
-        also=[name for report in reports for name in report.needs],
-        gates=demanded,
-        missing=missing,
-        on_bad_line=on_bad_line,
-        refusal_patterns=config.refusal.patterns,
-        workers=workers,
-        count_repeats=full,
-        intervals=intervals,
-        chunks=chunks or config.chunks,
-        options=chosen_options,
+    wanted = Storing(
+        url=store_url, run_id=run_id, suite=suite, tags=tags, snapshot=snapshot, commit=commit
     )
+    with storing(wanted, config) as shelf:
+        live = None
+        if shelf.run_of(baseline or config.baseline) is None:
+            live = against(baseline, config, None, None)
+        scores = pipeline.score(
+            gold,
+            trace,
+            profile=profile or config.profile,
+            dialect=dialect or config.dialect or "auto",
+            k=_numbers(ks) or config.k or None,
+            metrics=names.split(",") if names else config.metrics,
+            also=[name for report in reports for name in report.needs],
+            gates=demanded,
+            missing=missing,
+            on_bad_line=on_bad_line,
+            refusal_patterns=config.refusal.patterns,
+            workers=workers,
+            count_repeats=full,
+            intervals=intervals,
+            chunks=chunks or config.chunks,
+            options=chosen_options,
+            hashes=full or baseline is not None,
+            keep=shelf.keep if shelf.store is not None else None,
+        )
+        if live is None:
+            live = against(baseline, config, shelf.store, shelf.stored)
     chosen = registry.profile(scores.profile)
     allowed = Tolerance(
         missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty,
@@ -193,5 +217,5 @@ def COMMAND(  # noqa: N802
     return conclude(
         scores, chosen, demanded(chosen, scores.k), config,
         allowed=allowed, as_of=as_of, format_name=format_name, outputs=outputs, full=full,
-        baseline=live,
+        baseline=live.baseline, beside=live.beside,
     )  # fmt: skip

@@ -42,8 +42,9 @@ FORMAT_OPTION = click.option(
 )
 BASELINE_OPTION = click.option(
     "--baseline",
-    metavar="SCORES",
-    help="Scores of the live system (from `score --full -o FILE.json`), for gates on a drop.",
+    metavar="RUN",
+    help="The live system, for gates on a drop: a stored run (id, tag, `baseline`), or a file from "
+    "`score --full -o FILE.json`.",
 )
 GATE_OPTIONS = [
     click.option(
@@ -97,13 +98,6 @@ def gates_from(profile: Profile, k: Sequence[int], config: Config, given: str | 
     elif given is not None:
         layers.append(demands.parse_items(given, profile, k))
     return demands.merge(*layers)
-
-
-def load_baseline(path: str | None) -> Scores | None:
-    """The scores of the live system, where a file of them is named."""
-    from ragauge import pipeline
-
-    return None if path is None else pipeline.load_scores(path)
 
 
 def day(given: str | None, *, needed: bool) -> Any:
@@ -162,6 +156,7 @@ def conclude(
     outputs: Sequence[str],
     full: bool,
     baseline: Scores | None = None,
+    beside: Scores | None = None,
 ) -> int:
     """Judge scores, write and print what was asked for, and return the exit code."""
     from ragauge.gates import judge
@@ -176,6 +171,7 @@ def conclude(
         waivers=config.waivers,
         today=day(as_of, needed=bool(config.waivers)),
         baseline=baseline,
+        beside=beside,
     )
     view = View(scores=scores, verdict=verdict, profile=profile, full=full)
     emit(view, format_name, outputs)

@@ -25,7 +25,7 @@ def COMMAND(  # noqa: N802
     Exit code 3 with every problem (up to 20 a file), 5 if there is nothing in them, else 0.
     """
     from ragauge import pipeline, wording
-    from ragauge.errors import ExitCode
+    from ragauge.codes import ExitCode
 
     if len(files) > 2:
         raise click.UsageError(f"at most two files: GOLD and TRACE, got {len(files)}")

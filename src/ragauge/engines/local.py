@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator, Sequence, Set
 
 from ragauge.jobs import Job, Partial
+from ragauge.packing import Packed, RangePacker
+from ragauge.pausing import uncollected
 from ragauge.rows import RangeReducer
 from ragauge.source import Range
 
@@ -21,14 +22,17 @@ class Local:
         """Yield the partial of each range, from the last range to the first."""
         self.reducer, self.ranges = RangeReducer(job), ranges
         for part in reversed(ranges):
-            collecting = gc.isenabled()
-            gc.disable()
-            try:
+            with uncollected():
                 partial = self.reducer.reduce(part)
-            finally:
-                if collecting:
-                    gc.enable()
             yield partial
+
+    def pack(self, job: Job, ranges: Sequence[Range]) -> Iterator[Packed]:
+        """Yield each range packed, from the first to the last, once all ranges are reduced."""
+        packer = RangePacker(job)
+        for part in ranges:
+            with uncollected():
+                packed = packer.pack(part)
+            yield packed
 
     def retrieved(self, wanted: Set[str]) -> set[str]:
         """Which of some ids are among the hits of any row, once all ranges are reduced."""

@@ -16,9 +16,10 @@ from pathlib import Path
 import msgspec
 
 import ragauge
-from ragauge.engines.worker import REDUCE, SCAN, WANTED
+from ragauge.engines.worker import PACK, QIDS, REDUCE, SCAN, WANTED
 from ragauge.framing import read_message, write_message
 from ragauge.jobs import Job, Partial
+from ragauge.packing import Packed
 from ragauge.source import Range
 
 _AHEAD = 3
@@ -63,14 +64,27 @@ class Pool:
 
     def retrieved(self, wanted: Set[str]) -> set[str]:
         """Which of some ids are among the hits of any row, once all ranges are reduced."""
-        for thread in self.threads:
-            thread.join()
-        self.threads, self.next = [], 0
-        self.room = threading.Semaphore(len(self.processes) * _AHEAD)
+        self._again()
         found: set[str] = set()
         for reply in self._replies(WANTED + msgspec.msgpack.encode(sorted(wanted)), SCAN):
             found.update(msgspec.msgpack.decode(reply, type=list[str]))
         return found
+
+    def pack(self, job: Job, ranges: Sequence[Range]) -> Iterator[Packed]:
+        """Yield each range packed, from the first to the last, once all ranges are reduced.
+
+        The job is that of the reduction, with the ids of its questions.
+        """
+        self._again()
+        self.order = list(ranges)
+        for reply in self._replies(QIDS + msgspec.msgpack.encode(job.qids), PACK):
+            yield msgspec.msgpack.decode(reply, type=Packed)
+
+    def _again(self) -> None:
+        for thread in self.threads:
+            thread.join()
+        self.threads, self.next = [], 0
+        self.room = threading.Semaphore(len(self.processes) * _AHEAD)
 
     def _replies(self, first: bytes, kind: bytes) -> Iterator[bytes]:
         """Give every worker a message, then the ranges in order; yield the answers in order."""

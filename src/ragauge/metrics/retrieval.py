@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ragauge.model.batch import NEVER, Batch
-from ragauge.model.columns import Bools, Floats
+from ragauge.model.columns import Bools, Floats, Ints
 from ragauge.model.metric import Example, Metric
 from ragauge.model.populations import (
     ANCHORED,
@@ -14,7 +14,7 @@ from ragauge.model.populations import (
     GROUPED,
     LABELLED,
     LABELLED_WITH_HITS,
-    TRACED,
+    SEARCHED,
     WITH_NEGATIVES,
     WITH_NEGATIVES_AND_HITS,
 )
@@ -32,9 +32,9 @@ def _retrieved(batch: Batch, k: int) -> Floats:
     return np.maximum(1, np.minimum(k, batch.hit_count)).astype(np.float64)
 
 
-def _reciprocal(batch: Batch, k: int) -> Floats:
-    near = batch.first_relevant < k
-    return np.where(near, 1.0 / (np.minimum(batch.first_relevant, NEVER - 1) + 1.0), 0.0)
+def _reciprocal(first: Ints, k: int) -> Floats:
+    """1 / rank, where 0 is the first; 0 from k on."""
+    return np.where(first < k, 1.0 / (np.minimum(first, NEVER - 1) + 1.0), 0.0)
 
 
 def _gain(batch: Batch, k: int) -> Floats:
@@ -160,7 +160,7 @@ METRICS = (
         over=LABELLED,
         better="higher",
         source="kb evaluation (MRR, cut at 10)",
-        value=_reciprocal,
+        value=lambda b, k: _reciprocal(b.first_relevant, k),
         elsewhere="trec_eval's recip_rank has no cut-off; here k is part of the name, and "
         "retrieval.mrr@10 is the usual one.",
         example=Example(
@@ -247,6 +247,28 @@ METRICS = (
         ),
     ),
     Metric(
+        id="retrieval.mrr_doc",
+        at_k=True,
+        binary=False,
+        title="Reciprocal rank of the first hit of an expected document",
+        formula="1 / rank of the first hit whose document is expected, 0 beyond k",
+        over=DOC_LABELLED,
+        better="higher",
+        source="own",
+        value=lambda b, k: _reciprocal(b.first_doc, k),
+        elsewhere="For items that name documents and no evidence, which have no retrieval.mrr. The "
+        "rank is that of a hit: further hits of a wrong document push the right one down.",
+        example=Example(
+            gold={"qid": "A1", "question": "Which keys are refused?",
+                  "expected_doc_ids": ["guide.md", "api.md"]},
+            trace={"qid": "A1", "topk": [{"id": "c1", "doc": "faq.md"},
+                                         {"id": "c2", "doc": "faq.md"},
+                                         {"id": "c3", "doc": "api.md"}]},
+            value=1 / 3,
+            arithmetic="the first hit of guide.md or api.md is the third: 1 / 3.",
+        ),
+    ),
+    Metric(
         id="retrieval.group_recall",
         at_k=True,
         binary=False,
@@ -322,11 +344,12 @@ METRICS = (
         id="retrieval.empty",
         title="Traces without hits",
         formula="1 if there are no hits, else 0",
-        over=TRACED,
+        over=SEARCHED,
         better="lower",
         source="kb evaluation (empty_result_rate)",
         value=lambda b, k: b.hit_count == 0,
-        elsewhere="Traces that are missing or carry an error are counted under run.*, not here.",
+        elsewhere="Traces that are missing or carry an error are counted under run.*, not here. "
+        "Only the profile kb takes an error for no hits, as its source does.",
         example=Example(
             gold=_GOLD, trace={"qid": "A1", "topk": []}, value=1.0,
             arithmetic="the list of hits is empty: 1.",

@@ -107,13 +107,15 @@ class SliceResult(Struct, frozen=True, kw_only=True):
 class PerQuestion(Struct, frozen=True, kw_only=True):
     """The value of each metric for each question, nan where it has none, as (metrics, questions).
 
-    Only of metrics that are made of values of questions.
+    Only of metrics that are made of values of questions. `hashes` are of what the gold items say,
+    where they were asked for: values of an item that was changed are not compared.
     """
 
     metrics: tuple[str, ...]
     qids: Sequence[str]
     turns: Sequence[int | None]
     values: NDArray[np.float64]
+    hashes: Sequence[str] = ()
 
     def of(self, metric: str) -> NDArray[np.float64]:
         """The values of one metric."""
@@ -138,6 +140,7 @@ class Scores(Struct, frozen=True, kw_only=True):
     states        how many questions have which λ, computed and recorded
     embedders     the embedders that the recorded ΔS come from
     cites         whether any answer cites anything
+    gold_hash     of what the gold set says, where it was asked for
     """
 
     profile: str
@@ -159,6 +162,7 @@ class Scores(Struct, frozen=True, kw_only=True):
     embedders: tuple[str, ...] = ()
     cites: bool = False
     per_question: PerQuestion | None = None
+    gold_hash: str | None = None
 
     @property
     def measured(self) -> bool:

@@ -35,8 +35,9 @@ class Batch:
 
     `absent_counts` says whether records without a trace or with an error count in retrieval
     metrics, as records without hits; `no_evidence_counts` whether an answerable item without
-    evidence counts as recalled; `shows_missing` whether an item without a trace has a record at
-    all, which it has not where only rows of the trace file are scored.
+    evidence counts as recalled; `errored_is_empty` whether a trace with an error is one that
+    found nothing; `shows_missing` whether an item without a trace has a record at all, which it
+    has not where only rows of the trace file are scored.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Batch:
         with_error: Bools,
         absent_counts: bool = True,
         no_evidence_counts: bool = False,
+        errored_is_empty: bool = False,
         shows_missing: bool = True,
     ) -> None:
         self.gold = gold
@@ -68,6 +70,7 @@ class Batch:
         self.with_error = with_error
         self.absent_counts = absent_counts
         self.no_evidence_counts = no_evidence_counts
+        self.errored_is_empty = errored_is_empty
         self.shows_missing = shows_missing
         self.size = len(question)
 
@@ -344,6 +347,14 @@ class Batch:
         """How many expected documents are among the first k hits."""
         table = self.detail("doc_rank")
         return np.bincount(table.record[table.value < k], minlength=self.size)
+
+    @cached_property
+    def first_doc(self) -> Ints:
+        """The rank of the first hit of an expected document, NEVER if there is none."""
+        table = self.detail("doc_rank")
+        first = np.full(self.size, NEVER, np.int64)
+        np.minimum.at(first, table.record, table.value.astype(np.int64))
+        return first
 
     def section_in_top(self, k: int) -> Bools:
         """Whether one of the first k hits lies in the anchor section."""

@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from ragauge import greek
 from ragauge.fields import ID_NAMES
-from ragauge.spans import SPAN_FIELDS
 
 GOLD_SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "qid": ("qid", "q_id", "id", "query_id"),
@@ -59,7 +58,8 @@ TRACE_SPELLINGS: Mapping[str, tuple[str, ...]] = {
 """Every name under which a trace field is read; hits may also stand under `retrieval`."""
 
 INDEX_NAMES = (
-    "index_hash", "embed_model", "metric", "analyzer", "chunker_version", "build", "rev",
+    "index_hash", "embed_model", "metric", "analyzer", "chunker_version", "policy_hash", "build",
+    "rev",
 )  # fmt: skip
 """What identifies the index that a trace came from."""
 
@@ -71,11 +71,8 @@ TRACE_NAMES |= {"retrieval", *INDEX_NAMES}
 HIT_IDS = ID_NAMES
 HIT_DOCS = ("doc", "doc_id", "doc_path")
 HIT_SECTIONS = ("section", "section_id")
-HIT_NAMES = frozenset(
-    {*HIT_IDS, *HIT_DOCS, *HIT_SECTIONS, *greek.DELTA_S, *SPAN_FIELDS}
-    | {"score", "rank", "type", "text", "snippet", "chunker_version", "citation"}
-)
-"""All names of a hit that something reads."""
+HIT_HASHES = ("doc_hash", "document_hash"), ("text_hash", "content_hash", "chunk_hash")
+"""Names of the hash of a document's content, and of a chunk's."""
 
 
 class Dialect(Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ Expect = Literal["answer", "refuse"]
 ClaimRule = Literal["substring", "phrase"]
 
 
-class Anchor(Struct, frozen=True, kw_only=True):
+class Anchor(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Evidence as a place in a document, so that any chunking can be scored against it.
 
     `id` is the block that it came from, where that is known; `quote` is the text at the place.
@@ -25,7 +25,7 @@ class Anchor(Struct, frozen=True, kw_only=True):
     quote: str | None = None
 
 
-class GoldItem(Struct, frozen=True, kw_only=True):
+class GoldItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A question and what its answer must do; fields that nothing reads stay in `extra`.
 
     Evidence is `relevant` (ids) and `anchors` (places). `places` are known places of the evidence

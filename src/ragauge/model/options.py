@@ -23,6 +23,8 @@ class Options(Struct, frozen=True, kw_only=True):
     missing          whether missing and errored traces count in retrieval metrics, or are left out
     refusal_patterns patterns that also count as a refusal
     chunks           a digest of the list of chunks that gave places to ids, if there was one
+    overlap          who must cover half of a place that is evidence: the hits up to a rank
+                     together (`cumulative`), or one hit by itself (`single`)
     """
 
     citation_mode: CitationMode = "within"
@@ -33,3 +35,4 @@ class Options(Struct, frozen=True, kw_only=True):
     missing: Literal["count", "exclude"] = "count"
     refusal_patterns: tuple[str, ...] = ()
     chunks: str | None = None
+    overlap: Literal["cumulative", "single"] = "cumulative"

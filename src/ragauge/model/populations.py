@@ -30,6 +30,13 @@ _SECTION = Requirement("no-anchor", lambda b: b.has_section)
 
 TRACED = ALL.also("traced", "every record that has a trace without an error", _TRACED, _NO_ERROR)
 
+SEARCHED = ALL.also(
+    "searched",
+    "every record that has a trace without an error; under kb also those with an error, which "
+    "count as no hits",
+    _TRACED,
+    Requirement("errored", lambda b: ~b.errored | b.errored_is_empty),
+)
 COUNTED = ALL.also(
     "counted",
     "every record; with --missing exclude only those with a trace and no error",

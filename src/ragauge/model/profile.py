@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 
 class JoinRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -22,6 +24,10 @@ class JoinRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     unit        what a mean is over: questions, or every scored row
     grid        whether a question that lacks a slot (paraphrase × seed) that others have is only
                 warned of, or makes the run not evaluable
+    errored_hits
+                what `retrieval.empty` makes of a trace with an error, where errors are looked at:
+                it is left out by name, or counts as one without hits, as the source of `kb` has
+                it. A missing trace is left out either way; `--missing exclude` leaves out both
     """
 
     by: Literal["qid", "question", "either"] = "either"
@@ -34,6 +40,33 @@ class JoinRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     duplicate_gold: Literal["error", "last"] = "error"
     unit: Literal["question", "row"] = "question"
     grid: Literal["warned", "complete"] = "warned"
+    errored_hits: Literal["excluded", "empty"] = "excluded"
+
+
+class ShortNames(dict[str, str]):
+    """The short names of a profile as its file has them; `get` says what a name means.
+
+    A name with `@k` stands for every cut-off: where `recall@k_doc` is one, `recall@5_doc` means its
+    metric at 5. Where the profile measures a metric at one cut-off only, a short name without a
+    cut-off means that one.
+    """
+
+    def __init__(self, names: Mapping[str, str], metrics: Sequence[str] = ()) -> None:
+        super().__init__(names)
+        self.metrics = metrics
+
+    def get(self, name: str, default: Any = None, /) -> Any:
+        """The metric that a name means, with its cut-off if there is one."""
+        if name in self:
+            chosen = [each for each in self.metrics if each.partition("@")[0] == self[name]]
+            return chosen[0] if len(chosen) == 1 and "@k" not in name else self[name]
+        short, at, rest = name.partition("@")
+        behind = rest.lstrip("0123456789")
+        for pattern, cut in ((f"{short}@k{behind}", rest.removesuffix(behind)),
+                             (f"{short}@k", rest)):  # fmt: skip
+            if at and pattern in self:
+                return f"{self[pattern]}@{cut}"  # whether it is a cut-off is seen later
+        return default
 
 
 class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -57,6 +90,10 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     gates: dict[str, str | dict[str, Any]] = {}
     titles: dict[str, str] = {}
     reports: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        """Let short names know the cut-offs that the profile measures."""
+        force_setattr(self, "aliases", ShortNames(self.aliases, self.metrics))
 
     @property
     def follows_source(self) -> bool:

@@ -12,11 +12,13 @@ SlotKey = tuple[int | None, int | str | None, int | None]
 """Paraphrase, seed and turn: with the question they name the slot that a trace fills."""
 
 
-class Hit(Struct, frozen=True):
+class Hit(Struct, frozen=True, omit_defaults=True):
     """One retrieved item, at the rank of its place in the list.
 
     `path` is another name of the document, where the trace has two; `spot` names a place that has
-    no span, as a region of a picture.
+    no span, as a region of a picture. `doc_hash` is of the document's content, `text_hash` of the
+    chunk's; `policy_hash` is of the settings of the chunker. `snippet`: the text is only a part
+    of the chunk's, which may differ from question to question.
     """
 
     id: str
@@ -30,9 +32,13 @@ class Hit(Struct, frozen=True):
     chunker_version: str | None = None
     path: str | None = None
     spot: str | None = None
+    doc_hash: str | None = None
+    text_hash: str | None = None
+    policy_hash: str | None = None
+    snippet: bool = False
 
 
-class Citation(Struct, frozen=True):
+class Citation(Struct, frozen=True, omit_defaults=True):
     """One cited item. `placed` says that it has no id of its own, only a place in a document."""
 
     id: str
@@ -43,7 +49,7 @@ class Citation(Struct, frozen=True):
     placed: bool = False
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What was answered.
 
     `citations` is None where there is no list; `odd_citations` says that the field held something
@@ -72,7 +78,7 @@ class Answer(Struct, frozen=True, kw_only=True):
         return self.claim if self.claim is not None else self.text
 
 
-class Timing(Struct, frozen=True, kw_only=True):
+class Timing(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How long the parts took, in milliseconds."""
 
     retrieve: float | None = None
@@ -80,7 +86,7 @@ class Timing(Struct, frozen=True, kw_only=True):
     total: float | None = None
 
 
-class Trace(Struct, frozen=True, kw_only=True):
+class Trace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The trace of one slot; fields that nothing reads stay in `extra`.
 
     `lambda_state` is the recorded state, one of `→ ← <> ×`; `disordered` says that the ranks or

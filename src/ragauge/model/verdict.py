@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ragauge.errors import ExitCode
+from ragauge.codes import ExitCode
 from ragauge.model.metric import Better
 
 Status = Literal["pass", "review", "fail", "not-evaluable"]

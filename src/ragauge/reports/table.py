@@ -6,6 +6,7 @@ import io
 
 from ragauge import wording
 from ragauge.model.report import Report, View
+from ragauge.text import plain
 
 _COLORS = {"pass": "green", "review": "yellow", "fail": "red", "not-evaluable": "magenta"}
 _QUESTIONS = 8
@@ -71,7 +72,7 @@ def _text(view: View) -> str:
         slices = table(dimension, "n", *heads, right=("n", *heads))
         for name, part in list(parts.items())[: len(parts) if view.full else _SLICES]:
             values = [part.value(metric) for metric in columns]
-            slices.add_row(name, str(part.n), *(wording.number(value) for value in values))
+            slices.add_row(plain(name), str(part.n), *(wording.number(value) for value in values))
         console.print(slices)
         if len(parts) > _SLICES and not view.full:
             console.print(f"... and {len(parts) - _SLICES} more; --full shows all")
@@ -80,7 +81,8 @@ def _text(view: View) -> str:
         console.print()
         questions = table(f"look at ({len(bad)})", "label", "where")
         for each in bad[: len(bad) if view.full else _QUESTIONS]:
-            questions.add_row(wording.question_name(each), each.label, each.trace or each.gold)
+            name = wording.question_name(each.qid, each.turn)
+            questions.add_row(name, each.label, plain(each.trace or each.gold))
         console.print(questions)
     console.print()
     console.print(Text(wording.headline(verdict), style=f"bold {_COLORS[verdict.status]}"))

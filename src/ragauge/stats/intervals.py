@@ -73,17 +73,31 @@ def bootstrap_quantile(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> tuple[float, float] | None:
-    """Percentile interval of `quantile(values, share)`; None for no values.
+    """Percentile interval of `quantile(values, share)`; None for no values."""
+    if len(values) == 0:
+        return None
+    drawn = resampled_quantiles(values, share, cluster=cluster, resamples=resamples, seed=seed)
+    return percentiles(drawn)
+
+
+def resampled_quantiles(
+    values: Floats,
+    share: float,
+    *,
+    cluster: NDArray[np.int64] | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> Floats:
+    """The quantile of each resample that draws a question at all.
 
     The questions have the weights that `bootstrap` gives to as many. A resample is the multiset in
     which each value stands as often as its weight says, so that nothing is rounded: a bound
-    lies on or between two values. As there, a resample belongs to the places of the questions.
+    lies on or between two values. As there, a resample belongs to the places of the questions, so
+    those of two columns of equal length go together, one by one.
     Questions of one `cluster` (numbered from 0) are drawn together.
     """
     _check_finite(values)
     n = len(values)
-    if n == 0:
-        return None
     units = n if cluster is None else int(cluster.max()) + 1
     order = np.argsort(values, kind="stable")
     ordered = values[order]
@@ -95,7 +109,8 @@ def bootstrap_quantile(
         parts = (draws[start : start + some] for start in range(0, rows, some))
         return np.concatenate([_quantiles(part, order, ordered, share) for part in parts])
 
-    return percentiles(in_blocks(block, resamples, seed))
+    estimates: Floats = in_blocks(block, resamples, seed)
+    return estimates
 
 
 def quantile(values: Floats, share: float) -> float | None:

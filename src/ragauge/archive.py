@@ -1,0 +1,350 @@
+"""The archive: runs go into a store, are found there, and are scored again from it."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+import ragauge
+from ragauge import registry
+from ragauge.chunklist import digest
+from ragauge.errors import MAX_REPORTED, Problem, RagaugeError
+from ragauge.freezing import (
+    UNREADABLE,
+    freeze_chunks,
+    freeze_evidence,
+    freeze_gold,
+    gold_key,
+    readable,
+    thaw,
+    thaw_chunks,
+    thaw_gold,
+    unreadable,
+)
+from ragauge.gathering import Gathered, Gatherer, expected_ids
+from ragauge.goldtable import gold_table
+from ragauge.inputs import Kept
+from ragauge.keeping import freeze_scores, thaw_scores
+from ragauge.model.aggregate import MetricResult, Scores
+from ragauge.model.gold import GoldItem
+from ragauge.model.run import RunRecord, Store
+from ragauge.pieces import Chunk
+from ragauge.pipeline import score_stored
+from ragauge.results import with_hashes
+from ragauge.scoring import Inputs
+from ragauge.snapshots import Snapshot, plan_of, read_snapshot, snapshot_of
+from ragauge.source import Source
+
+DEFAULT_URL = "sqlite:///ragauge.db"
+LATEST = "latest"
+BASELINE = "baseline"
+_SHORTEST = 4
+
+
+def open_store(url: str, *, create: bool = False) -> Store:
+    """Open the store behind a URL."""
+    scheme = url.partition("://")[0]
+    kinds = registry.stores()
+    if "://" not in url or scheme not in kinds:
+        raise RagaugeError.of(
+            "bad-store-url", f"`{url.partition('@')[2] or url}` is not a store",
+            hint=f"known: {', '.join(sorted(kinds))}; for example {DEFAULT_URL}",
+        )  # fmt: skip
+    return kinds[scheme].open(url, create=create)
+
+
+@contextmanager
+def opened_store(url: str, *, create: bool = False) -> Iterator[Store]:
+    """The store behind a URL, closed at the end."""
+    store = open_store(url, create=create)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    """How a run is to be stored: its name and what is said of the system it measured."""
+
+    run_id: str | None = None
+    suite: str = "default"
+    tags: tuple[str, ...] = ()
+    commit_hash: str | None = None
+    system: Mapping[str, Any] = {}
+    created_at: str | None = None
+
+
+def store_run(
+    store: Store, kept: Kept, wanted: Wanted, *, told: Callable[[int], None] = lambda _: None
+) -> RunRecord:
+    """Store a run that was scored; it is marked complete when its last row and scores are in."""
+    for tag in wanted.tags:
+        refuse_tag(tag)
+    created_at = now() if wanted.created_at is None else wanted.created_at
+    rows = freeze_gold(kept.items)
+    key = gold_key(rows)
+    plan = kept.plan
+    gathered = _from_list(kept)
+    run = RunRecord(
+        run_id=wanted.run_id or _run_id(kept.scores, created_at),
+        suite=wanted.suite,
+        profile=plan.profile.name,
+        created_at=created_at,
+        commit_hash=wanted.commit_hash,
+        gold_hash=kept.scores.gold_hash or "",
+        gold_key=key,
+        chunks=digest(kept.chunks) if kept.chunks else None,
+        snapshot=snapshot_of(
+            plan, kept.inputs, system=wanted.system, ragauge_version=ragauge.__version__
+        ).encoded(),
+    )
+    run = _begin(store, run, chosen=wanted.run_id is not None)
+    store.add_gold(key, rows)
+    if run.chunks is not None:
+        store.add_chunks(run.chunks, freeze_chunks(kept.chunks))
+    count = 0
+    for packed in kept.rows:
+        results = packed.result_rows(count)
+        if results:
+            store.add_results(run.run_id, results)
+        count += len(results)
+        gathered.merge(packed.gathered)
+        told(count)
+    scoring, values = freeze_scores(
+        kept.scores, number=1, created_at=created_at, ragauge_version=ragauge.__version__
+    )
+    store.finish(
+        run.run_id, results=count, evidence=freeze_evidence(gathered.evidence()),
+        scoring=scoring, values=values,
+    )  # fmt: skip
+    for tag in wanted.tags:
+        store.tag(tag, run.run_id)
+    return replace(run, status="complete", results=count, tags=wanted.tags)
+
+
+def _begin(store: Store, run: RunRecord, *, chosen: bool) -> RunRecord:
+    """Add the run; an id that nobody chose gives way to one that is there already."""
+    for attempt in range(2, 100):
+        try:
+            store.begin(run)
+        except RagaugeError as error:
+            if chosen or error.code != "run-exists":
+                raise
+            run = replace(run, run_id=f"{run.run_id.partition('.')[0]}.{attempt}")
+        else:
+            return run
+    raise RagaugeError.of("run-exists", f"`{run.run_id}` is taken", hint="choose a --run-id")
+
+
+def _from_list(kept: Kept) -> Gathered:
+    """What the list of chunks tells, before any hit does."""
+    gatherer = Gatherer(expected_ids(kept.items), kept.chunks)
+    gatherer.add_chunks()
+    return gatherer.take()
+
+
+def _run_id(scores: Scores, created_at: str) -> str:
+    """A name that sorts by time and says a little of what was measured."""
+    values = [result.value for result in scores.metrics.values()]
+    said = f"{scores.gold_hash}{scores.tally}{values}{scores.trace_name}"
+    stamp = created_at.replace("-", "").replace(":", "")
+    return f"{stamp}-{sha256(said.encode()).hexdigest()[:6]}"
+
+
+def now() -> str:
+    """The time in UTC, to the second; SOURCE_DATE_EPOCH stands in for the clock where it is set."""
+    fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
+    moment = datetime.fromtimestamp(int(fixed), UTC) if fixed.isdecimal() else datetime.now(UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def refuse_tag(tag: str) -> None:
+    """Raise if a tag could be mistaken for something else."""
+    odd = not tag.isprintable() or tag.strip() != tag or "/" in tag or tag.startswith("-")
+    if not tag or tag == LATEST or odd:
+        raise RagaugeError.of(
+            "usage", f"`{tag}` cannot be a tag",
+            hint=f"a tag is a short word without slashes or blanks at its ends, and not `{LATEST}`",
+        )  # fmt: skip
+
+
+def baseline_tag(suite: str) -> str:
+    """The tag that names the baseline of a suite."""
+    return BASELINE if suite == "default" else f"{BASELINE}:{suite}"
+
+
+def find_run(
+    store: Store, name: str, *, suite: str | None = None, complete: bool = True
+) -> RunRecord:
+    """The run of an id, the beginning of an id, a tag, `baseline` of a suite, or `latest`."""
+    runs = store.runs()
+    if name == BASELINE and suite is not None:
+        name = baseline_tag(suite)
+    found = [run for run in runs if run.run_id == name] or [run for run in runs if name in run.tags]
+    if not found and name == LATEST:
+        found = [
+            run for run in runs if run.status == "complete" and suite in (None, run.suite)
+        ][-1:]  # fmt: skip
+    if not found and len(name) >= _SHORTEST:
+        found = [run for run in runs if run.run_id.startswith(name)]
+    run = store.run(found[0].run_id) if len(found) == 1 else None
+    if run is None:
+        raise _unknown(store, name, found, runs)
+    if complete and run.status != "complete":
+        raise RagaugeError.of(
+            "incomplete-run", f"the run `{run.run_id}` is not complete",
+            hint="it was stopped, or is still being stored; see `ragauge runs list`",
+        )  # fmt: skip
+    return run
+
+
+def _unknown(
+    store: Store, name: str, found: list[RunRecord], runs: list[RunRecord]
+) -> RagaugeError:
+    if len(found) > 1:
+        listed = ", ".join(run.run_id for run in found[:5])
+        return RagaugeError.of(
+            "unknown-run", f"`{name}` is the beginning of {len(found)} runs",
+            hint=f"write more of it: {listed}",
+        )  # fmt: skip
+    near = [run.run_id for run in runs][-3:]
+    hint = f"the last ones are {', '.join(near)}" if near else "nothing was stored there yet"
+    return RagaugeError.of("unknown-run", f"there is no run `{name}` in {store.name}", hint=hint)
+
+
+def run_scores(store: Store, run: RunRecord) -> Scores:
+    """The scores of a run as they were stored last."""
+    scorings = store.scorings(run.run_id)
+    if not scorings:
+        return rescored(store, run)
+    last = scorings[-1]
+    return thaw_scores(last, store.values(run.run_id, last.number), run.run_id)
+
+
+class StoredRun(Struct, frozen=True, kw_only=True):
+    """A stored run, ready to be scored again: `traces` is a file of its rows."""
+
+    record: RunRecord
+    snapshot: Snapshot
+    items: list[GoldItem]
+    chunks: dict[str, Chunk]
+    traces: Source
+    inputs: Inputs
+
+
+def load_run(
+    stack: ExitStack, store: Store, run: RunRecord, *, with_gold: bool = True
+) -> StoredRun:
+    """Read a run back. Rows go to a temporary file one by one; those that cannot be read are named.
+
+    The file is gone when the stack is closed. Without gold, items and chunks stay in the store.
+    """
+    if not readable(run.schema_version):
+        raise RagaugeError.of(
+            "newer-store", f"the results of `{run.run_id}` were stored by a newer ragauge",
+            hint="upgrade ragauge",
+        )  # fmt: skip
+    snapshot = read_snapshot(run.snapshot, run.run_id)
+    file = stack.enter_context(  # kept open: it is gone when it is closed
+        tempfile.NamedTemporaryFile(prefix="ragauge-", suffix=".jsonl")  # noqa: SIM115
+    )
+    problems: list[Problem] = []
+    count = 0
+    for row in store.results(run.run_id):
+        try:
+            data = thaw(row.payload)
+            if b"\n" in data:
+                raise ValueError("it is not one row")
+        except (*UNREADABLE, ValueError) as error:
+            count += 1
+            if len(problems) < MAX_REPORTED:
+                problems.append(unreadable(run.run_id, error, ordinal=row.facts.ordinal))
+            continue
+        file.write(data)
+        file.write(b"\n")
+    file.flush()
+    inputs = snapshot.inputs
+    if count:
+        inputs = replace(
+            inputs,
+            trace_problems=(*inputs.trace_problems, *problems)[:MAX_REPORTED],
+            trace_problem_count=inputs.trace_problem_count + count,
+        )
+    return StoredRun(
+        record=run,
+        snapshot=snapshot,
+        items=thaw_gold(store.gold(run.gold_key), run.run_id) if with_gold else [],
+        chunks=thaw_chunks(store.chunks(run.chunks), run.run_id)
+        if with_gold and run.chunks is not None
+        else {},
+        traces=Source(
+            inputs.trace_name, file.name, 0, os.path.getsize(file.name), "lines", ()
+        ),
+        inputs=inputs,
+    )  # fmt: skip
+
+
+def rescored(store: Store, run: RunRecord, *, workers: int | None = None) -> Scores:
+    """The scores of a stored run under the formulas of this version; nothing is written."""
+    with ExitStack() as stack:
+        loaded = load_run(stack, store, run)
+        plan = plan_of(loaded.snapshot.scoring)
+        table = gold_table(
+            loaded.items, plan.profile, plan.options, name=loaded.inputs.gold_name,
+            chunks=loaded.chunks,
+        )  # fmt: skip
+        scores = score_stored(table, loaded.traces, plan, given=loaded.inputs, workers=workers)
+        return with_hashes(scores, loaded.items, plan.profile)
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """One metric before and after a run was scored again."""
+
+    metric: str
+    old: MetricResult | None
+    new: MetricResult | None
+
+
+class Rescored(Struct, frozen=True, kw_only=True):
+    """What scoring a run again changed; `number` is None where nothing did."""
+
+    run_id: str
+    number: int | None
+    changes: tuple[Change, ...]
+
+
+def rescore(store: Store, run: RunRecord, *, workers: int | None = None) -> Rescored:
+    """Score a run again, and store the result beside the old one where it differs."""
+    scorings = store.scorings(run.run_id)
+    fresh = rescored(store, run, workers=workers)
+    number = scorings[-1].number + 1 if scorings else 1
+    scoring, values = freeze_scores(
+        fresh, number=number, created_at=now(), ragauge_version=ragauge.__version__
+    )
+    old: dict[str, MetricResult] = {}
+    if scorings:
+        last = scorings[-1]
+        before = store.values(run.run_id, last.number)
+        known = None
+        with suppress(RagaugeError):  # old scores that cannot be read: new ones stand beside them
+            old = thaw_scores(last, before, run.run_id).metrics
+            known = json.loads(last.aggregate)
+        if known == json.loads(scoring.aggregate) and before == values:
+            return Rescored(run_id=run.run_id, number=None, changes=())
+    store.add_scoring(run.run_id, scoring, values)
+    new = thaw_scores(scoring, values, run.run_id).metrics
+    changes = tuple(
+        Change(metric=name, old=old.get(name), new=new.get(name))
+        for name in dict.fromkeys([*new, *old])
+        if old.get(name) != new.get(name)
+    )
+    return Rescored(run_id=run.run_id, number=number, changes=changes)

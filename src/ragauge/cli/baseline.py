@@ -1,0 +1,114 @@
+"""`ragauge baseline`: say which stored run others are compared with."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from ragauge.cli.shared import options, read_config, screen
+from ragauge.cli.storage import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, the_store
+
+if TYPE_CHECKING:
+    from ragauge.model.run import RunRecord
+
+_SCHEMA = "ragauge.baselines/1"
+
+
+@click.group(
+    "baseline",
+    no_args_is_help=False,
+    short_help="Set or show the run that others are compared with.",
+)
+def COMMAND() -> None:  # noqa: N802
+    """Set or show the baseline of a suite: the stored run that others are compared with.
+
+    A baseline is a tag: `baseline` for the suite `default`, `baseline:SUITE` for any other.
+    """
+
+
+@COMMAND.command("set", short_help="Make a run the baseline of its suite.")
+@click.argument("name", metavar="RUN")
+@click.option("--suite", metavar="S", help="The baseline of this suite (default: the run's own).")
+@options([STORE_OPTION, CONFIG_OPTION])
+def _set(
+    name: str, suite: str | None, store_url: str | None, config_path: str | None
+) -> int:  # fmt: skip
+    """Make RUN the baseline of its suite. A run that is not complete is refused (exit code 4)."""
+    from ragauge.archive import baseline_tag, find_run
+    from ragauge.text import plain
+
+    config = read_config(config_path)
+    with the_store(store_url, config) as store:
+        run = find_run(store, name, suite=suite or config.suite)
+        suite = suite or run.suite
+        tag = baseline_tag(suite)
+        before = next((each.run_id for each in store.runs() if tag in each.tags), None)
+        store.tag(tag, run.run_id)
+    told = f"the baseline of {suite} is {run.run_id}"
+    if before not in (None, run.run_id):
+        told += f", before {before}"
+    click.echo(plain(told), err=True)
+    return 0
+
+
+@COMMAND.command("show", short_help="Show the baselines.")
+@click.option("--suite", metavar="S", help="Only that of this suite.")
+@options([ANY_FORMAT, STORE_OPTION, CONFIG_OPTION])
+def _show(
+    suite: str | None, format_name: str, store_url: str | None, config_path: str | None
+) -> int:  # fmt: skip
+    """Show the baseline of each suite, or of one. Exit code 4 if there is none."""
+    from ragauge import showing
+    from ragauge.archive import baseline_tag
+    from ragauge.errors import RagaugeError
+
+    with the_store(store_url, read_config(config_path)) as store:
+        found = _baselines(store.runs())
+        store_name = store.name
+    if suite is not None:
+        found = {name: run for name, run in found.items() if name == suite}
+    if not found:
+        of = "" if suite is None else f" of the suite `{suite}`"
+        raise RagaugeError.of(
+            "no-baseline", f"there is no baseline{of} in {store_name}",
+            hint="make a run the baseline: ragauge baseline set RUN",
+        )  # fmt: skip
+    if format_name == "json":
+        entries = [
+            {"suite": name, "tag": baseline_tag(name), "run": showing.run_entry(run)}
+            for name, run in found.items()
+        ]
+        document = {"schema": _SCHEMA, "store": store_name, "baselines": entries}
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        return 0
+    runs = list(found.values())
+    heads = [showing.headline(run) for run in runs]
+    lines = showing.table(
+        [
+            showing.Column("suite", list(found)),
+            showing.Column("run", [run.run_id for run in runs]),
+            showing.Column("created", [showing.moment(run.created_at) for run in runs], 1),
+            showing.Column("profile", [run.profile for run in runs], 2),
+            showing.Column("results", [str(run.results) for run in runs], 4, right=True),
+            showing.Column("commit", [(run.commit_hash or "")[:8] for run in runs], 3),
+            showing.Column("headline", ["" if each is None else str(each) for each in heads], 5),
+        ],
+        int(screen()["width"]),
+    )
+    click.echo("\n".join(lines))
+    return 0
+
+
+def _baselines(runs: list[RunRecord]) -> dict[str, RunRecord]:
+    """The runs that baseline tags name, by suite."""
+    from ragauge.archive import BASELINE
+
+    found = {}
+    for run in runs:
+        for tag in run.tags:
+            kind, colon, suite = tag.partition(":")
+            if kind == BASELINE:
+                found[suite if colon else "default"] = run
+    return dict(sorted(found.items()))

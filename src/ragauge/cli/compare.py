@@ -1,0 +1,274 @@
+"""`ragauge compare`: two runs side by side, whatever became of their chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import click
+
+from ragauge.cli.shared import (
+    ALLOW_OPTIONS,
+    GATE_OPTIONS,
+    day,
+    gates_from,
+    options,
+    read_config,
+    screen,
+)
+from ragauge.cli.storage import STORE_OPTION, is_file, the_store
+
+if TYPE_CHECKING:
+    from ragauge.config import Config
+    from ragauge.gates import Tolerance
+    from ragauge.model.aggregate import Scores
+    from ragauge.model.comparison import Comparison, ComparisonReport
+    from ragauge.model.verdict import Gate, Verdict
+    from ragauge.versus import Aligned, Stored
+
+
+class Files(NamedTuple):
+    """How trace files are read before they are compared."""
+
+    gold: str | None
+    profile: str | None
+    dialect: str | None
+    k: str | None
+    chunks: tuple[str | None, str | None]
+
+
+@click.command("compare", short_help="Compare two runs, question by question.")
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@click.option("--gold", metavar="FILE", help="The gold set, where A and B are trace files.")
+@click.option("--profile", metavar="NAME", help="For trace files, as in `score`.")
+@click.option("--dialect", metavar="NAME", help="For trace files, as in `score`.")
+@click.option("--k", metavar="K[,K...]", help="For trace files, as in `score`.")
+@click.option("--chunks-a", metavar="FILE", help="Where the chunks of trace file A lie.")
+@click.option("--chunks-b", metavar="FILE", help="Where the chunks of trace file B lie.")
+@click.option(
+    "--strict-chunker-version", "strict", is_flag=True,
+    help="Refuse (exit 4) unless every expected item is recognised by its chunk id in both runs.",
+)  # fmt: skip
+@click.option(
+    "--overlap", type=click.Choice(["cumulative", "single"]), default="cumulative",
+    show_default=True,
+    help="Half of an expected span must be covered by the hits up to a rank together, or by one.",
+)  # fmt: skip
+@click.option(
+    "--fail-on", type=click.Choice(["regression", "loss"]), multiple=True,
+    help="Exit 1 if any question is a regression (or a loss), in retrieval or answer. Repeats.",
+)  # fmt: skip
+@options([*GATE_OPTIONS, STORE_OPTION])
+@click.option(
+    "--format", "format_name", default="table", metavar="NAME", show_default=True,
+    help="What is printed: table, json or md.",
+)  # fmt: skip
+@click.option(
+    "-o", "outputs", multiple=True, metavar="FILE",
+    help="Also write FILE; its suffix says the format. Repeats.",
+)  # fmt: skip
+@click.option(
+    "--write-report", is_flag=True,
+    help="Also write RUNS_DIR/B/report.md.",
+)  # fmt: skip
+@click.option("--runs-dir", metavar="DIR", help="For --write-report (default: runs).")
+@click.option("--full", is_flag=True, help="List every question, draws too.")
+@options(ALLOW_OPTIONS[:4])
+@click.option("--workers", type=click.IntRange(1, 256), help="Processes (default: by size).")
+def COMMAND(  # noqa: N802
+    a: str, b: str, gold: str | None, profile: str | None, dialect: str | None, k: str | None,
+    chunks_a: str | None, chunks_b: str | None, strict: bool,
+    overlap: Literal["cumulative", "single"], fail_on: tuple[str, ...], gates: str | None,
+    config_path: str | None, as_of: str | None, store_url: str | None, format_name: str,
+    outputs: tuple[str, ...], write_report: bool, runs_dir: str | None, full: bool,
+    allow_missing: bool, allow_errored: bool, allow_skipped: bool, allow_empty: bool,
+    workers: int | None,
+) -> int:  # fmt: skip
+    """Compare run B with run A, question by question.
+
+    A and B are stored runs (id, tag, `baseline`, `latest`), files of scores, or trace files with
+    --gold.
+
+    Expected items are recognised by the best rung that works in both runs: chunk id, span of the
+    document, quote, document. Metrics of both runs are computed under the same rung.
+    """
+    from ragauge import versus
+    from ragauge.gates import Tolerance
+
+    config = read_config(config_path)
+    reports = [_report(format_name), *(_report_for(name) for name in outputs)]
+    files = Files(gold, profile, dialect, k, (chunks_a, chunks_b))
+    allowed = Tolerance(
+        missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty
+    )
+    with _both(a, b, files, config, store_url) as (one, other):
+        if isinstance(one, versus.Stored) and isinstance(other, versus.Stored):
+            aligned = versus.align(one, other, overlap=overlap, strict=strict, workers=workers)
+            told = versus.told_of(one), versus.told_of(other)
+        else:
+            if strict or overlap != "cumulative":
+                raise click.UsageError(
+                    "--strict-chunker-version and --overlap need runs with their hits: stored "
+                    "runs or trace files, not files of scores"
+                )
+            aligned = versus.as_scored(one, other)
+            told = versus.told_of(one, a), versus.told_of(other, b)
+        demanded, verdict = _judged(aligned, config, gates, allowed, as_of)
+        comparison = versus.compare(
+            aligned, told[0][0], told[1][0], gated=[gate.metric for gate in demanded],
+            config=(told[0][1], told[1][1]), verdict=verdict,
+        )  # fmt: skip
+    written = [(name, report) for name, report in zip(outputs, reports[1:], strict=True)]
+    if write_report:
+        folder = Path(runs_dir or config.runs_dir or "runs") / _safe(comparison.run_b.name)
+        written.append((str(folder / "report.md"), _report("md")))
+    _emit(comparison, reports[0], written, full=full)
+    return _exit_code(comparison, fail_on)
+
+
+@contextmanager
+def _both(
+    a: str, b: str, files: Files, config: Config, store_url: str | None
+) -> Iterator[tuple[Stored | Scores, Stored | Scores]]:
+    """The two runs, as they are named."""
+    from ragauge import archive
+    from ragauge.versus import Stored
+
+    with ExitStack() as stack:
+        store = None
+        found: list[Stored | Scores] = []
+        for place, name in enumerate((a, b)):
+            if is_file(name):
+                found.append(_file(stack, name, place, files, config))
+                continue
+            if store is None:
+                store = stack.enter_context(the_store(store_url, config))
+            suite = config.suite or "default"
+            found.append(Stored(store, archive.find_run(store, name, suite=suite)))
+        yield found[0], found[1]
+
+
+def _file(stack: ExitStack, name: str, place: int, files: Files, config: Config) -> Stored | Scores:
+    """A file of scores as it is; a trace file as a run in a store of its own, gone at the end."""
+    import tempfile
+
+    from ragauge import archive, pipeline
+    from ragauge.errors import RagaugeError
+    from ragauge.versus import Stored
+
+    if (files.gold is None and config.gold is None) or _holds_scores(name):
+        return pipeline.load_scores(name)
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ragauge-"))
+    url = f"sqlite:///{Path(folder) / 'run.db'}"
+    store = stack.enter_context(archive.opened_store(url, create=True))
+    kept: list[Any] = []
+    wanted = archive.Wanted(run_id=name, created_at="")
+    scores = pipeline.score(
+        files.gold or config.gold or "", name,
+        profile=files.profile or config.profile,
+        dialect=files.dialect or config.dialect or "auto",
+        k=[int(part) for part in files.k.split(",")] if files.k else config.k or None,
+        refusal_patterns=config.refusal.patterns,
+        chunks=files.chunks[place],
+        options=config.options,
+        intervals=False,
+        keep=lambda each: kept.append(archive.store_run(store, each, wanted)),
+    )  # fmt: skip
+    if not scores.measured:
+        raise RagaugeError.of(
+            "nothing-measured", f"no trace of `{name}` belongs to a gold item",
+            hint="compare one id of each file: a changed prefix is the usual cause",
+        )  # fmt: skip
+    return Stored(store, archive.find_run(store, name))
+
+
+def _holds_scores(name: str) -> bool:
+    """Whether a file begins as scores do; one that is not there is no trace file either."""
+    if name == "-" or Path(name).is_dir():
+        return False
+    if not Path(name).exists():
+        return True
+    with open(name, "rb") as file:
+        return b'"schema"' in (head := file.read(200)) and b"ragauge.scores/" in head
+
+
+def _judged(
+    aligned: Aligned, config: Config, given: str | None, allowed: Tolerance, as_of: str | None
+) -> tuple[list[Gate], Verdict | None]:
+    """All gates of the run, and the verdict of those on a drop, if there are any."""
+    from ragauge import registry
+    from ragauge.gates import judge
+
+    scores = aligned.b
+    profile = registry.profile(scores.profile)
+    gates = gates_from(profile, scores.k, config, given)
+    drops = [gate for gate in gates if gate.is_drop]
+    if not drops:
+        return gates, None
+    mine = {name for gate in drops for name in (gate.name, gate.metric)}
+    waivers = [waiver for waiver in config.waivers if waiver.gate in mine]
+    return gates, judge(
+        scores, drops, source_rules=profile.follows_source,
+        whole_grid=profile.join.grid == "complete", tolerance=allowed, waivers=waivers,
+        today=day(as_of, needed=bool(waivers)), baseline=aligned.a,
+    )  # fmt: skip
+
+
+def _report(name: str) -> ComparisonReport:
+    from ragauge import registry
+
+    known = registry.comparisons()
+    if name not in known:
+        raise registry.unknown_name("format", name, known)
+    return known[name]
+
+
+def _report_for(name: str) -> ComparisonReport:
+    from ragauge import registry
+
+    suffix = Path(name).suffix
+    known = registry.comparisons().values()
+    for report in known:
+        if suffix in report.suffixes:
+            return report
+    listed = ", ".join(sorted(each for report in known for each in report.suffixes))
+    raise click.UsageError(f"-o {name}: the suffix says the format; known: {listed}")
+
+
+def _safe(name: str) -> str:
+    """A run's name as the name of a folder."""
+    return "".join(each if each.isalnum() or each in "-_.:" else "_" for each in name).strip(".")
+
+
+def _emit(
+    comparison: Comparison, printed: ComparisonReport,
+    written: Sequence[tuple[str, ComparisonReport]], *, full: bool,
+) -> None:  # fmt: skip
+    from ragauge.model.comparison import ComparisonView
+    from ragauge.writing import write_atomically
+
+    view = ComparisonView(comparison=comparison, full=full)
+    for name, report in written:
+        write_atomically(name, report.text(view))
+    shown = ComparisonView(comparison=comparison, full=full, **screen())
+    click.echo(printed.text(shown), nl=False)
+
+
+def _exit_code(comparison: Comparison, fail_on: Sequence[str]) -> int:
+    from ragauge.codes import ExitCode
+
+    verdict = comparison.verdict
+    if verdict is not None and verdict.exit_code != ExitCode.PASS:
+        return int(verdict.exit_code)
+    kinds = {"regression"} if "regression" in fail_on else set()
+    kinds |= {"regression", "loss"} if "loss" in fail_on else set()
+    found = sum(
+        count
+        for counts in (comparison.kinds, comparison.answer_kinds)
+        for kind, count in counts.items()
+        if kind in kinds
+    )
+    return int(ExitCode.GATE_FAILED if found else ExitCode.PASS)

@@ -1,0 +1,154 @@
+"""`ragauge history`: a metric over all stored runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from ragauge.cli.shared import options, read_config, screen
+from ragauge.cli.storage import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, the_store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ragauge.timeline import Timeline
+
+_NAMED = 5
+
+
+@click.command("history", short_help="Show a metric over all stored runs.")
+@click.argument("metric")
+@click.option("--suite", metavar="S", help="Only the runs of this suite.")
+@click.option("--profile", metavar="NAME", help="Only the runs under this profile.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the newest N values.")
+@options([ANY_FORMAT, STORE_OPTION, CONFIG_OPTION])
+def COMMAND(  # noqa: N802
+    metric: str, suite: str | None, profile: str | None, limit: int | None, format_name: str,
+    store_url: str | None, config_path: str | None,
+) -> int:  # fmt: skip
+    """Show METRIC in every complete run, the oldest first.
+
+    METRIC is an id with its cut-off (retrieval.hit@5), or a short name of the runs' profiles
+    (hit@5, mrr). A line between two runs says that their values are not comparable, and why. Exit
+    code 5 if no run has the metric.
+    """
+    from ragauge import timeline
+    from ragauge.codes import ExitCode
+
+    with the_store(store_url, read_config(config_path)) as store:
+        runs = store.runs(suite=suite)
+        store_name = store.name
+    if profile is not None:
+        runs = [run for run in runs if run.profile == profile]
+    whole = timeline.timeline(runs, metric)
+    if not whole.points:
+        _say(f"no complete run in {store_name} has {metric}{_of(suite, profile)}")
+        _say_left_out(whole)
+        return int(ExitCode.NOTHING_MEASURED)
+    shown = whole.last(limit)
+    if format_name == "json":
+        click.echo(json.dumps(shown.document(), indent=2, ensure_ascii=False))
+        return 0
+    click.echo("\n".join(_lines(shown, int(screen()["width"]))))
+    if len(shown.points) < len(whole.points):
+        _say(f"the newest {len(shown.points)} of {len(whole.points)} values")
+    _say_left_out(whole)
+    return 0
+
+
+def _of(suite: str | None, profile: str | None) -> str:
+    told = [f"suite {suite}"] if suite is not None else []
+    told += [f"profile {profile}"] if profile is not None else []
+    return f" ({', '.join(told)})" if told else ""
+
+
+def _say(text: str) -> None:
+    from ragauge.text import plain
+
+    click.echo(plain(text), err=True)
+
+
+def _say_left_out(line: Timeline) -> None:
+    """Count and name the runs that give no value; they are not shown as 0."""
+    for runs, why in (
+        (line.without, "without this metric"),
+        (line.incomplete, "incomplete"),
+        (line.unreadable, "with scores that cannot be read"),
+    ):
+        if runs:
+            more = f" and {len(runs) - _NAMED} more" if len(runs) > _NAMED else ""
+            noun = "run" if len(runs) == 1 else "runs"
+            _say(f"left out, {why}: {len(runs)} {noun}: {', '.join(runs[:_NAMED])}{more}")
+
+
+def _lines(line: Timeline, width: int) -> list[str]:
+    from ragauge import wording
+    from ragauge.showing import Column, moment, table
+    from ragauge.text import plain
+
+    points = line.points
+    last = points[-1]
+    several = len({point.run.suite for point in points}) > 1
+    head = [f"{plain(last.metric)}, {last.measured.better} is better"]
+    above = {
+        place: [part for change in point.changes for part in _mark(plain(change), width)]
+        for place, point in enumerate(points)
+    }
+    values = [wording.number(point.measured.value) for point in points]
+    reasons = [
+        point.measured.reason or "" if point.measured.value is None else "" for point in points
+    ]
+    rows = table(
+        [
+            Column("created", [moment(point.run.created_at) for point in points], 2),
+            Column("run", [point.run.run_id for point in points]),
+            Column("value", values, right=True),
+            Column("95 % interval", [_interval(point.measured.interval) for point in points], 1),
+            Column("n", [str(point.measured.n) for point in points], right=True),
+            Column("version", [str(point.measured.version) for point in points], 7, right=True),
+            Column("0/0", reasons, 3),
+            Column("suite", [point.run.suite if several else "" for point in points], 5),
+            Column("tags", [", ".join(point.run.tags) for point in points], 4),
+            Column("commit", [(point.run.commit_hash or "")[:8] for point in points], 6),
+        ],
+        width,
+        above=above,
+    )
+    drawn = _drawn([point.measured.value for point in points], width)
+    return [*head, "", *rows, *(["", *drawn] if drawn else [])]
+
+
+def _mark(change: str, width: int) -> list[str]:
+    """The line between two runs that cannot be compared."""
+    import textwrap
+
+    return textwrap.wrap(
+        f"── {change}: not comparable", max(width, 40), subsequent_indent="   ",
+        break_on_hyphens=False, break_long_words=False,
+    )  # fmt: skip
+
+
+def _interval(bounds: tuple[float, float] | None) -> str:
+    from ragauge import wording
+
+    return "" if bounds is None else wording.interval(bounds)
+
+
+def _drawn(values: Sequence[float | None], width: int) -> list[str]:
+    """The values as a sparkline, cut at the screen's width, and what its ends stand for."""
+    from ragauge import wording
+    from ragauge.stats.sparkline import sparkline
+
+    known = [value for value in values if value is not None]
+    if not known:
+        return []
+    ascii_only = not (sys.stdout.encoding or "").lower().startswith("utf")
+    line = sparkline(values, ascii=ascii_only)
+    lines = [line[start : start + width] for start in range(0, len(line), width)]
+    scale = f"from {wording.number(min(known))} to {wording.number(max(known))}"
+    if len(lines) == 1 and len(line) + len(scale) + 2 <= width:
+        return [f"{line}  {scale}"]
+    return [*lines, scale]

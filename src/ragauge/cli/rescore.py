@@ -1,0 +1,156 @@
+"""`ragauge rescore`: score stored runs again under the formulas of this version."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ragauge.cli.shared import options, read_config, screen
+from ragauge.cli.storage import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, the_store
+
+if TYPE_CHECKING:
+    from ragauge.archive import Change, Rescored
+    from ragauge.errors import RagaugeError
+    from ragauge.model.aggregate import MetricResult
+
+_SCHEMA = "ragauge.rescored/1"
+
+
+@click.command("rescore", short_help="Score stored runs again under today's formulas.")
+@click.argument("names", nargs=-1, metavar="[RUN]...")
+@click.option("--all", "every", is_flag=True, help="All complete runs of the store.")
+@click.option("--workers", type=click.IntRange(1, 256), help="Processes (default: by run size).")
+@options([ANY_FORMAT, STORE_OPTION, CONFIG_OPTION])
+def COMMAND(  # noqa: N802
+    names: tuple[str, ...], every: bool, workers: int | None, format_name: str,
+    store_url: str | None, config_path: str | None,
+) -> int:  # fmt: skip
+    """Score runs again from what is stored of them; no gold or trace file is needed.
+
+    Where scores differ they are stored beside the old ones, which stay with their versions. A run
+    that cannot be read does not stop the others: the exit code is that of the first error. Exit
+    code 5 if there was nothing to score.
+    """
+    from ragauge.archive import find_run, rescore
+    from ragauge.codes import ExitCode
+    from ragauge.errors import RagaugeError
+
+    if bool(names) == every:
+        raise click.UsageError("name the runs to score again, or give --all, but not both")
+    config = read_config(config_path)
+    entries: list[dict[str, Any]] = []
+    first: RagaugeError | None = None
+    tell = format_name == "table"
+    with the_store(store_url, config) as store:
+        if every:
+            runs = store.runs()
+        else:
+            named = [find_run(store, name, suite=config.suite) for name in names]
+            runs = list({run.run_id: run for run in named}.values())
+        for run in runs:
+            if run.status != "complete":
+                entries.append({"run_id": run.run_id, "status": "skipped", "reason": "incomplete"})
+                _say(f"skipped {run.run_id}: it is incomplete")
+                continue
+            try:
+                done = rescore(store, run, workers=workers)
+            except RagaugeError as error:
+                first = first or error
+                entries.append({"run_id": run.run_id, "status": "failed", **_told(error)})
+                _say(f"failed {run.run_id}")
+                click.echo(str(error), err=True)
+                continue
+            entries.append(_entry(done))
+            if tell:
+                click.echo("\n".join(_lines(done, int(screen()["width"]))))
+    if not tell:
+        document = {"schema": _SCHEMA, "runs": entries}
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    if first is not None:
+        return int(first.exit_code)
+    if not any(entry["status"] != "skipped" for entry in entries):
+        _say("there was nothing to score")
+        return int(ExitCode.NOTHING_MEASURED)
+    return 0
+
+
+def _say(text: str) -> None:
+    from ragauge.text import plain
+
+    click.echo(plain(text), err=True)
+
+
+def _told(error: RagaugeError) -> dict[str, Any]:
+    problem = error.problems[0]
+    return {"code": problem.code, "message": problem.message, "hint": problem.hint}
+
+
+def _entry(done: Rescored) -> dict[str, Any]:
+    return {
+        "run_id": done.run_id,
+        "status": "unchanged" if done.number is None else "changed",
+        "number": done.number,
+        "changes": [
+            {"metric": each.metric, "old": _side(each.old), "new": _side(each.new)}
+            for each in done.changes
+        ],
+    }
+
+
+def _side(result: MetricResult | None) -> dict[str, Any] | None:
+    from ragauge.document import rounded
+
+    if result is None:
+        return None
+    bounds = result.interval
+    return {
+        "value": rounded(result.value),
+        "n": result.n,
+        "interval": None if bounds is None else [rounded(each) for each in bounds],
+        "version": result.version,
+    }
+
+
+def _lines(done: Rescored, width: int) -> list[str]:
+    """What came of one run, in words."""
+    from ragauge import showing
+    from ragauge.text import plain
+
+    if done.number is None:
+        return [plain(f"{done.run_id}: unchanged")]
+    head = f"{done.run_id}: stored as scoring {done.number}"
+    if not done.changes:
+        return [plain(f"{head}; no metric changed")]
+    return [
+        plain(f"{head}; changed metrics: {len(done.changes)}"),
+        *showing.table(
+            [
+                showing.Column("metric", [each.metric for each in done.changes]),
+                showing.Column("before", [_value(each.old) for each in done.changes]),
+                showing.Column("now", [_value(each.new) for each in done.changes]),
+                showing.Column("also", [_also(each) for each in done.changes], 1),
+            ],
+            width,
+        ),
+    ]
+
+
+def _value(result: MetricResult | None) -> str:
+    from ragauge import wording
+
+    return "none" if result is None else f"{wording.number(result.value)} (v{result.version})"
+
+
+def _also(change: Change) -> str:
+    """What else differs, where the values and versions alone do not tell."""
+    old, new = change.old, change.new
+    if old is None or new is None:
+        return ""
+    told = [f"n {old.n} → {new.n}"] if old.n != new.n else []
+    if old.interval != new.interval:
+        told.append("the interval")
+    if old.excluded != new.excluded:
+        told.append("what was left out")
+    return ", ".join(told)

@@ -1,0 +1,315 @@
+"""`ragauge runs`: list, show, tag, delete, export and import stored runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ragauge.cli.shared import options, read_config, screen
+from ragauge.cli.storage import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, the_store
+
+if TYPE_CHECKING:
+    from ragauge.model.run import RunRecord, Store
+
+_WHERE = [STORE_OPTION, CONFIG_OPTION]
+_SUFFIXES = (".jsonl", ".jsonl.gz")
+
+
+@click.group(
+    "runs",
+    no_args_is_help=False,
+    short_help="List, show, tag, delete, export or import stored runs.",
+)
+def COMMAND() -> None:  # noqa: N802
+    """List, show, tag, delete, export and import stored runs.
+
+    RUN is the id of a run, the beginning of one (4 characters or more), a tag, or `latest`.
+    """
+
+
+def _say(text: str) -> None:
+    from ragauge.text import plain
+
+    click.echo(plain(text), err=True)
+
+
+def _print(lines: Sequence[str]) -> None:
+    click.echo("\n".join(lines))
+
+
+def _print_json(document: Any) -> None:
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+@COMMAND.command("list", short_help="List the runs of a store, the newest last.")
+@click.option("--suite", metavar="S", help="Only the runs of this suite.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the newest N.")
+@options([ANY_FORMAT, *_WHERE])
+def _list(
+    suite: str | None, limit: int | None, format_name: str, store_url: str | None,
+    config_path: str | None,
+) -> int:  # fmt: skip
+    """List the runs of a store, the newest last.
+
+    Columns that the screen has no room for are left out; JSON has them all. Exit code 5 if
+    there is nothing to list.
+    """
+    from ragauge import showing
+    from ragauge.codes import ExitCode
+
+    with the_store(store_url, read_config(config_path)) as store:
+        found = store.runs(suite=suite)
+        if not found:
+            _say_nothing_there(store, suite)
+            return int(ExitCode.NOTHING_MEASURED)
+        runs = found if limit is None else found[-limit:]
+        if format_name == "json":
+            entries = [showing.run_entry(run) for run in runs]
+            _print_json({"schema": showing.RUNS, "store": store.name, "runs": entries})
+            return 0
+        _print(showing.run_list(runs, int(screen()["width"])))
+        if len(runs) < len(found):
+            _say(f"the newest {len(runs)} of {len(found)} runs")
+        return 0
+
+
+def _say_nothing_there(store: Store, suite: str | None) -> None:
+    suites = sorted({run.suite for run in store.runs()})
+    if suite is None or not suites:
+        _say(f"no run is stored in {store.name}; `ragauge score ... --store` stores one")
+    else:
+        _say(f"no run of the suite `{suite}` is stored; there are {', '.join(suites)}")
+
+
+@COMMAND.command("show", short_help="Show what is stored of a run, and its scores.")
+@click.argument("name", metavar="RUN")
+@click.option("--question", metavar="QID", help="Show this question: its gold item and traces.")
+@click.option("--full", is_flag=True, help="All bad lines, slices and questions.")
+@options([ANY_FORMAT, *_WHERE])
+def _show(
+    name: str, question: str | None, full: bool, format_name: str, store_url: str | None,
+    config_path: str | None,
+) -> int:  # fmt: skip
+    """Show what is stored of RUN, and its scores as `score` prints them.
+
+    With --question, JSON has a line for each gold item and each stored trace of the question; in
+    the table, hits that were expected are marked with `*`.
+    """
+    from ragauge import showing
+    from ragauge.archive import find_run, run_scores
+    from ragauge.freezing import thaw_evidence
+    from ragauge.snapshots import read_snapshot
+
+    config = read_config(config_path)
+    with the_store(store_url, config) as store:
+        run = find_run(store, name, suite=config.suite, complete=False)
+        if question is not None:
+            return _show_question(store, run, question, format_name)
+        shown = showing.Shown(
+            run=run,
+            snapshot=read_snapshot(run.snapshot, run.run_id),
+            evidence=thaw_evidence(run.evidence, run.run_id),
+            scorings=store.scorings(run.run_id),
+            scores=run_scores(store, run) if run.status == "complete" else None,
+            full=full,
+        )
+    if format_name == "json":
+        _print_json(showing.info_document(shown))
+        return 0
+    width = int(screen()["width"])
+    lines = showing.info_lines(shown, width)
+    if shown.scores is not None:
+        lines += ["", *showing.scores_lines(shown.scores, full=full, width=width)]
+    _print(lines)
+    for warning in shown.scores.warnings if shown.scores is not None else ():
+        _say(f"warning: {warning}")
+    return 0
+
+
+def _show_question(store: Store, run: RunRecord, question: str, format_name: str) -> int:
+    from ragauge import closeup
+    from ragauge.freezing import thaw_chunks, thaw_gold
+    from ragauge.snapshots import read_snapshot
+
+    close = closeup.close_up(
+        question,
+        read_snapshot(run.snapshot, run.run_id),
+        thaw_gold(store.gold(run.gold_key), run.run_id),
+        {} if run.chunks is None else thaw_chunks(store.chunks(run.chunks), run.run_id),
+        store.results(run.run_id),
+    )
+    if format_name == "json":
+        for document in closeup.documents(close):
+            click.echo(json.dumps(document, ensure_ascii=False))
+    else:
+        _print(closeup.lines(close, int(screen()["width"])))
+    if run.status != "complete":
+        _say(f"the run {run.run_id} is incomplete: results may be missing")
+    return 0
+
+
+@COMMAND.command("tag", short_help="Give a run a tag, or remove one.")
+@click.argument("name", metavar="RUN")
+@click.argument("tag")
+@click.option("--remove", is_flag=True, help="Remove the tag from the run.")
+@options(_WHERE)
+def _tag(
+    name: str, tag: str, remove: bool, store_url: str | None, config_path: str | None
+) -> int:  # fmt: skip
+    """Let TAG name RUN; a tag names one run, and leaves the one that it named before.
+
+    The tags `baseline` and `baseline:SUITE` name baselines, which must be complete runs.
+    """
+    from ragauge.archive import BASELINE, find_run, refuse_tag
+
+    config = read_config(config_path)
+    refuse_tag(tag)
+    with the_store(store_url, config) as store:
+        is_baseline = tag.partition(":")[0] == BASELINE
+        run = find_run(store, name, suite=config.suite, complete=is_baseline and not remove)
+        if remove:
+            if tag not in run.tags:
+                has = f"it has {', '.join(run.tags)}" if run.tags else "it has no tags"
+                raise click.UsageError(_safe(f"the run {run.run_id} has no tag `{tag}`; {has}"))
+            store.untag(tag)
+            _say(f"`{tag}` no longer names {run.run_id}")
+            return 0
+        runs = store.runs()
+        if tag in (each.run_id for each in runs):
+            raise click.UsageError(_safe(f"`{tag}` cannot be a tag: it is the id of a run"))
+        before = next((each.run_id for each in runs if tag in each.tags), run.run_id)
+        store.tag(tag, run.run_id)
+        _say(f"`{tag}` names {run.run_id}" + (f", before {before}" * (before != run.run_id)))
+        return 0
+
+
+def _safe(text: str) -> str:
+    from ragauge.text import plain
+
+    return plain(text)
+
+
+@COMMAND.command("delete", short_help="Delete runs with all that belongs to them.")
+@click.argument("names", nargs=-1, metavar="[RUN]...")
+@click.option("--incomplete", is_flag=True, help="All runs that are not complete.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--force", is_flag=True, help="Also delete a run that is a baseline.")
+@options(_WHERE)
+def _delete(
+    names: tuple[str, ...], incomplete: bool, yes: bool, force: bool, store_url: str | None,
+    config_path: str | None,
+) -> int:  # fmt: skip
+    """Delete runs with their results, scores and tags; all of them, or none if one is refused.
+
+    On a terminal it asks first; elsewhere --yes is needed. A run that is being stored right now is
+    incomplete too.
+    """
+    from ragauge.archive import find_run
+
+    config = read_config(config_path)
+    if not names and not incomplete:
+        raise click.UsageError("name the runs to delete, or give --incomplete")
+    with the_store(store_url, config) as store:
+        chosen = {}
+        for name in names:
+            run = find_run(store, name, suite=config.suite, complete=False)
+            chosen[run.run_id] = run
+        if incomplete:
+            chosen |= {run.run_id: run for run in store.runs() if run.status != "complete"}
+        if not chosen:
+            _say(f"no run in {store.name} is incomplete")
+            return 0
+        runs = list(chosen.values())
+        if not force:
+            _refuse_baselines(runs)
+        if not yes and not _agreed(runs):
+            _say("nothing was deleted")
+            return 0
+        for run in runs:
+            store.delete(run.run_id)
+            _say(f"deleted {run.run_id}")
+        return 0
+
+
+def _refuse_baselines(runs: Sequence[RunRecord]) -> None:
+    from ragauge.archive import BASELINE
+    from ragauge.errors import RagaugeError
+
+    for run in runs:
+        tags = [tag for tag in run.tags if tag.partition(":")[0] == BASELINE]
+        if tags:
+            raise RagaugeError.of(
+                "usage", _safe(f"the run {run.run_id} is a baseline: {', '.join(tags)}"),
+                hint="make another run the baseline first, or say --force; nothing was deleted",
+            )  # fmt: skip
+
+
+def _agreed(runs: Sequence[RunRecord]) -> bool:
+    from ragauge import wording
+
+    if not sys.stdin.isatty():
+        raise click.UsageError("nobody can be asked here: say --yes to delete")
+    for run in runs:
+        _say(f"{run.run_id}, {run.created_at}, {wording.count(run.results, 'result')}")
+    return click.confirm(f"delete {wording.count(len(runs), 'run')}?", err=True)
+
+
+@COMMAND.command("export", short_help="Write a run to a file of JSON Lines.")
+@click.argument("name", metavar="RUN")
+@click.option(
+    "-o", "output", required=True, metavar="FILE",
+    help="Where to: FILE.jsonl, FILE.jsonl.gz, or - for standard output.",
+)  # fmt: skip
+@options(_WHERE)
+def _export(name: str, output: str, store_url: str | None, config_path: str | None) -> int:
+    """Write all that is stored of RUN to a file; the same run gives the same bytes.
+
+    Tags are not written. A result that cannot be read is kept byte by byte, and counted.
+    """
+    from ragauge import exporting, wording
+    from ragauge.archive import find_run
+
+    if output != "-" and not output.endswith(_SUFFIXES):
+        raise click.UsageError(f"-o {output}: the name ends with {' or '.join(_SUFFIXES)}")
+    config = read_config(config_path)
+    with the_store(store_url, config) as store:
+        run = find_run(store, name, suite=config.suite)
+        if output == "-":
+            counts = exporting.export_run(store, run, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+        else:
+            with exporting.written(output) as file:
+                counts = exporting.export_run(store, run, file)
+    told = wording.count(counts.results, "result")
+    _say(f"exported {run.run_id}: {told}" + (f" to {output}" * (output != "-")))
+    if counts.unreadable:
+        rows = wording.count(counts.unreadable, "stored row")
+        _say(f"warning: {rows} cannot be read; kept byte by byte")
+    return 0
+
+
+@COMMAND.command("import", short_help="Bring an exported run into a store.")
+@click.argument("file", metavar="FILE")
+@click.option("--run-id", metavar="NEW", help="Store it under this id (default: its own).")
+@options(_WHERE)
+def _import(
+    file: str, run_id: str | None, store_url: str | None, config_path: str | None
+) -> int:  # fmt: skip
+    """Bring a run that `runs export` wrote into a store, which is made if need be.
+
+    A file that was cut off or changed is refused, and nothing is imported. - is standard input.
+    """
+    from ragauge import exporting, wording
+
+    with the_store(store_url, read_config(config_path), create=True) as store:
+        done = exporting.import_run(store, file, run_id=run_id)
+        told = wording.count(done.counts.results, "result")
+        _say(f"imported {done.run_id}: {told} into {store.name}")
+    if done.counts.unreadable:
+        rows = wording.count(done.counts.unreadable, "row")
+        _say(f"warning: {rows} cannot be read; kept byte by byte")
+    return 0

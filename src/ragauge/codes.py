@@ -1,0 +1,342 @@
+"""Exit codes and error codes: what each means, and what to do."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from msgspec import Struct
+
+
+class ExitCode(IntEnum):
+    """The exit codes of every command; 0 is never returned for an empty run."""
+
+    PASS = 0
+    GATE_FAILED = 1
+    USAGE = 2
+    BAD_INPUT = 3
+    NOT_EVALUABLE = 4
+    NOTHING_MEASURED = 5
+    BUG = 70
+
+
+class Code(Struct, frozen=True):
+    """One error code: what it means and what to do, as `ragauge explain` prints it."""
+
+    name: str
+    exit: ExitCode
+    title: str
+    explanation: str
+
+
+def _codes(exit_code: ExitCode, *entries: tuple[str, str, str]) -> dict[str, Code]:
+    return {name: Code(name, exit_code, title, text) for name, title, text in entries}
+
+
+CODES: dict[str, Code] = {
+    **_codes(
+        ExitCode.USAGE,
+        (
+            "usage",
+            "the command line does not fit the command",
+            "An option is missing, unknown, or has a value that cannot be read. "
+            "`ragauge COMMAND --help` lists what the command takes.",
+        ),
+        (
+            "file-not-found",
+            "a named file is not there",
+            "The path was taken as written, relative to the current folder. "
+            "Check the spelling and the folder that the command runs in.",
+        ),
+        (
+            "file-unreadable",
+            "a named file is there but cannot be read or written",
+            "It is a folder, the permissions forbid it, or the disk refused. "
+            "Nothing half-written is left behind: output goes to a temporary file first.",
+        ),
+        (
+            "bad-config",
+            "ragauge.toml or a gates file cannot be used",
+            "The file is not TOML, or a key is unknown or has the wrong type. "
+            "Unknown keys are refused, because a misspelt gate would otherwise never fail.",
+        ),
+        (
+            "bad-gate",
+            "a gate cannot be read",
+            "A gate is NAME=NUMBER (the metric knows its direction), or METRIC>=NUMBER or "
+            "METRIC<=NUMBER. The number must be finite. The direction must fit the metric: a "
+            "floor under something that should be low would pass exactly when it must not.",
+        ),
+        (
+            "unknown-metric",
+            "no metric of that name is registered",
+            "`ragauge metrics` lists the ids. A metric with a cut-off is written with it, as in "
+            "retrieval.recall_all@5; a profile also knows short names such as chr.",
+        ),
+        (
+            "unknown-name",
+            "a profile, dialect, format or code of that name does not exist",
+            "The message lists the names that do.",
+        ),
+        (
+            "bad-plugin",
+            "an installed plugin cannot be loaded",
+            "Packages can bring metrics, dialects and reports by entry points. One that fails to "
+            "import is refused, because its metrics and gates would be missing without a word.",
+        ),
+        (
+            "file-exists",
+            "a file that would be written is already there",
+            "`ragauge init` and `ragauge demo --write` never replace your files unless told to "
+            "with --force.",
+        ),
+        (
+            "missing-extra",
+            "a file or a store needs a package that is not installed",
+            "Parquet, YAML and zstd are read by packages of their own, which come with an extra: "
+            "ragauge[parquet], ragauge[yaml] or ragauge[zstd]; PostgreSQL needs "
+            "ragauge[postgres].",
+        ),
+        (
+            "bad-store-url",
+            "a store URL cannot be used",
+            "A store is sqlite:///FILE (a path relative to the current folder, with a fourth "
+            "slash an absolute one) or postgresql://USER@HOST/DATABASE.",
+        ),
+        (
+            "store-unavailable",
+            "the store cannot be opened or written",
+            "The disk is full, the file may not be written, another process holds the lock for "
+            "too long, or the server does not answer. A run that was being stored stays marked "
+            "as incomplete; all other runs are as they were.",
+        ),
+        (
+            "run-exists",
+            "a run of that id is already in the store",
+            "A stored run never changes its results. Choose another --run-id, or delete the old "
+            "run with `ragauge runs delete`.",
+        ),
+        (
+            "unknown-run",
+            "no stored run has that id or tag",
+            "A run is named by its id, the beginning of its id, a tag, or `latest`. "
+            "`ragauge runs list` shows what there is.",
+        ),
+    ),
+    **_codes(
+        ExitCode.BAD_INPUT,
+        (
+            "bad-json",
+            "a line is not valid JSON",
+            "JSON Lines needs one complete object on every line. NaN, Infinity, single quotes, "
+            "trailing commas and unescaped control characters are not JSON.",
+        ),
+        (
+            "truncated-line",
+            "the last line ends in the middle of an object",
+            "The file has no final newline and its last line is not complete: the program that "
+            "wrote it was probably stopped. Write the line again, or remove it, so that the "
+            "question counts as missing and not as something else.",
+        ),
+        (
+            "bad-encoding",
+            "the bytes are not UTF-8",
+            "Files are read as UTF-8, with or without a byte order mark. Convert the file; do not "
+            "drop the bytes, because that moves every offset behind them.",
+        ),
+        (
+            "nul-byte",
+            "the line contains a NUL byte",
+            "Usually the tail of a file that was being written when the machine went down.",
+        ),
+        (
+            "line-too-long",
+            "one line is longer than 64 MiB",
+            "A trace of that size is a whole index dump or a missing newline.",
+        ),
+        (
+            "too-deep",
+            "objects are nested too deeply",
+            "No field that is read needs more than a few levels.",
+        ),
+        (
+            "not-a-row",
+            "a row is not a JSON object",
+            "Every line, or every element of a JSON array, must be one object.",
+        ),
+        (
+            "bad-field",
+            "a field has the wrong type or an impossible value",
+            "The message names the path inside the object, what was expected and what was found.",
+        ),
+        (
+            "missing-field",
+            "a field that is needed is absent",
+            "A gold item needs an id; where traces are joined by the question, as under smoke, it "
+            "needs a question too.",
+        ),
+        (
+            "field-conflict",
+            "two spellings of one field disagree",
+            "A row may spell a field in two ways (retrieved_ids and topk) when both say the same. "
+            "When they differ, only a profile that names one of them as its own can decide: "
+            "choose it with --profile or --dialect, or drop one of the fields.",
+        ),
+        (
+            "duplicate-qid",
+            "two gold items have the same id",
+            "Under the profiles ship and smoke the last one wins, as in their sources, and the "
+            "report counts it. Everywhere else it is an error, because nobody can tell which "
+            "answer was meant.",
+        ),
+        (
+            "mixed-units",
+            "offsets of different units meet",
+            "Bytes and characters agree only in plain ASCII; comparing one with the other would "
+            "move every place behind the first accent. Use bytes of the UTF-8 text everywhere, or "
+            "say unit: char everywhere.",
+        ),
+        (
+            "quote-unpinned",
+            "evidence is named by a quote alone",
+            "A quote is found in the document's text, which a run does not have. Give its offsets "
+            "beside it: doc, start and end in bytes.",
+        ),
+        (
+            "bad-gzip",
+            "a compressed file is damaged",
+            "It could not be unpacked to its end.",
+        ),
+        (
+            "bad-zstd",
+            "a file that zstd has packed is damaged",
+            "It could not be unpacked to its end.",
+        ),
+        (
+            "bad-parquet",
+            "a Parquet file is damaged, or a value in it has no JSON form",
+            "Rows are read as JSON objects, and the line that is named is the number of the row. "
+            "NaN, infinity and bytes that are not UTF-8 have no place there.",
+        ),
+        (
+            "bad-yaml",
+            "a YAML file cannot be read",
+            "It must be one document: a list of mappings, or a mapping with one such list under "
+            "queries, items or questions. NaN, infinity, unknown tags and aliases that stand for "
+            "very much are refused.",
+        ),
+        (
+            "bad-store",
+            "a store is damaged, or is something else",
+            "The file is not a SQLite database, or its tables are not those of ragauge. One "
+            "unreadable result is not this error: it is counted, listed and gated.",
+        ),
+        (
+            "newer-store",
+            "a store was written by a newer ragauge",
+            "Its tables have a form that this version does not know, and guessing would damage "
+            "it. Upgrade ragauge, or use another store.",
+        ),
+        (
+            "bad-export",
+            "a file is not an exported run",
+            "`ragauge runs import` reads what `ragauge runs export` wrote. Nothing was imported.",
+        ),
+        (
+            "bad-scores",
+            "a file is not a scores file that can be judged again",
+            "`ragauge gate` reads what `ragauge score --full -o FILE.json` wrote: the metrics with "
+            "their n. The short JSON of the ship profile does not carry n.",
+        ),
+    ),
+    **_codes(
+        ExitCode.NOT_EVALUABLE,
+        (
+            "missing-traces",
+            "gold items have no trace",
+            "A question that was not asked cannot pass. Run the missing questions, or say "
+            "--allow-missing when the trace file is meant to be partial.",
+        ),
+        (
+            "errored-traces",
+            "traces carry an error instead of a result",
+            "Errored rows count 0 in retrieval metrics and are left out of answer metrics by "
+            "name; the gate does not pass over them unless --allow-errored is given.",
+        ),
+        (
+            "skipped-lines",
+            "bad lines were skipped",
+            "--on-bad-line=skip was asked for and lines were skipped. They are counted and listed; "
+            "--allow-skipped lets the gates decide without them.",
+        ),
+        (
+            "nothing-answered",
+            "nothing was answered and nothing was answerable",
+            "Every ratio would be 0/0, and the source's defaults would pass. --allow-empty accepts "
+            "that.",
+        ),
+        (
+            "undefined-metric",
+            "a gated metric is 0/0",
+            "No record is in its population; the reason is in the gate's row. A gate on nothing "
+            "does not pass.",
+        ),
+        (
+            "too-few",
+            "a gate has fewer questions than its min_n",
+            "The gate asks for a minimum number of questions, and the run has fewer.",
+        ),
+        (
+            "no-baseline",
+            "a gate on a drop has nothing to compare with",
+            "Score the live system with --full -o live.json, and give that file as --baseline.",
+        ),
+        (
+            "incomparable",
+            "a gate on a drop cannot compare the two runs",
+            "The baseline lacks the metric or the values of its questions, has another version of "
+            "it, was scored with other options, or shares no question with this run.",
+        ),
+        (
+            "incomplete-run",
+            "a stored run is not complete",
+            "It was stopped while it was being stored, or is being stored right now. Half a run "
+            "is never compared, judged or made a baseline: store it again under a new id, and "
+            "delete this one with `ragauge runs delete`.",
+        ),
+        (
+            "chunker-mismatch",
+            "the two runs were not chunked alike",
+            "--strict-chunker-version was given, and some expected item cannot be recognised by "
+            "its chunk id in both runs. Without it, such items are compared by span, quote or "
+            "document, and the report counts them.",
+        ),
+        (
+            "nothing-in-common",
+            "two runs have no question in common",
+            "No gold item is in both runs unchanged, so there is nothing to compare.",
+        ),
+        (
+            "mixed-embedders",
+            "the ΔS of this run come from different embedders",
+            "A distance means nothing without the embedder that measured it. The traces name more "
+            "than one in embed_model: score them apart.",
+        ),
+    ),
+    **_codes(
+        ExitCode.NOTHING_MEASURED,
+        (
+            "nothing-measured",
+            "there is no gold item or no trace that belongs to one",
+            "The gold file is empty, the trace file is empty, or no id is in both. Compare one id "
+            "of each file: a changed prefix is the usual cause.",
+        ),
+    ),
+    **_codes(
+        ExitCode.BUG,
+        (
+            "bug",
+            "ragauge itself is wrong",
+            "Not your input. Please report it with the lines that were printed.",
+        ),
+    ),
+}

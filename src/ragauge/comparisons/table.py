@@ -1,0 +1,271 @@
+"""The terminal report of a comparison: what changed, and the questions to look at."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING
+
+from ragauge import contrasting, wording
+from ragauge.contrasting import Group
+from ragauge.model.comparison import (
+    Comparison,
+    ComparisonReport,
+    ComparisonView,
+    Delta,
+    Kind,
+    QueryComparison,
+)
+from ragauge.text import plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+_ROWS = 8
+_GAP = 2
+_HEADS = ("metric", "a", "b", "Δ", "95 % interval", "p", "n", "detectable")
+_KEPT = 6
+"""So many of the heads are shown at any width."""
+_NAME, _NAME_NARROW = 20, 12
+"""The room that names of metrics need, before intervals are broken and after."""
+_PARTS = re.compile(r"[^._]+[._]?|[._]")
+_LARGE = re.compile(r"\d{3,}\.\d{4}")
+"""Numbers from 100 on, such as milliseconds, of which one decimal is enough on a screen."""
+_COLORS = {"pass": "green", "review": "yellow", "fail": "red", "not-evaluable": "magenta"}
+_KINDS: dict[Kind, str] = {"regression": "red", "loss": "red", "win": "green", "draw": ""}
+
+
+def _text(view: ComparisonView) -> str:
+    from rich.console import Console
+    from rich.text import Text
+
+    buffer = io.StringIO()
+    console = Console(
+        file=buffer, width=view.width, force_terminal=view.color, no_color=not view.color,
+        highlight=False, emoji=False, markup=False, legacy_windows=False,
+        color_system="standard" if view.color else None,
+    )  # fmt: skip
+    comparison = view.comparison
+    console.print(Text(contrasting.headline(comparison), style="bold"))
+    console.print(contrasting.run_line("a", comparison.run_a))
+    console.print(contrasting.run_line("b", comparison.run_b))
+    console.print(contrasting.left_out_line(comparison))
+    console.print()
+    _print_deltas(console, view)
+    console.print(contrasting.rung_line(comparison))
+    console.print(contrasting.retrieval_line(comparison))
+    console.print(contrasting.answer_line(comparison))
+    _print_questions(console, view)
+    _print_causes(console, view)
+    if comparison.notes:
+        console.print()
+    for note in comparison.notes:
+        console.print(f"note: {plain(note)}")
+    _print_verdict(console, comparison)
+    return "\n".join(line.rstrip() for line in buffer.getvalue().split("\n")).rstrip("\n") + "\n"
+
+
+def _table(*columns: str, right: tuple[str, ...] = ()) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    made = Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, expand=False, padding=(0, 1, 0, 0)
+    )
+    for column in columns:
+        is_right = column in right
+        made.add_column(
+            column, justify="right" if is_right else "left", overflow="fold", no_wrap=is_right
+        )
+    return made
+
+
+def _print_deltas(console: Console, view: ComparisonView) -> None:
+    shown = contrasting.shown_deltas(view.comparison.deltas)
+    rows = [_cells(each) for each in shown]
+    heads = _fitting(rows, view.width)
+    if heads:
+        made = _table(*heads, right=tuple(heads[1:]))
+        for delta, row in zip(shown, rows, strict=True):
+            made.add_row(*row[:3], _colored(row[3], delta), *row[4 : len(heads)])
+        console.print(made)
+    else:
+        for delta in shown:
+            console.print(contrasting.delta_line(delta))
+    legend = _legend(shown)
+    if legend:
+        console.print(legend)
+    for line in contrasting.reason_lines(view.comparison.deltas):
+        console.print(line)
+    undefined = contrasting.undefined_line(view.comparison.deltas)
+    if undefined is not None:
+        console.print(undefined)
+    if view.comparison.deltas:
+        console.print()
+
+
+def _cells(delta: Delta) -> list[str]:
+    cells = [
+        wording.number(delta.a),
+        wording.number(delta.b),
+        wording.signed(delta.delta),
+        contrasting.bounds(delta.interval),
+        contrasting.chance(contrasting.corrected(delta)),
+        str(delta.n),
+        wording.number(delta.detectable),
+    ]
+    return [contrasting.metric_name(delta), *map(_shortened, cells)]
+
+
+def _shortened(cell: str) -> str:
+    return _LARGE.sub(lambda found: f"{float(found[0]):.1f}", cell)
+
+
+def _fitting(rows: list[list[str]], width: int) -> list[str]:
+    """The heads of as many columns as fit; none if not even those that are always kept do.
+
+    Before that, long names are broken in the rows, and then intervals too.
+    """
+    if not rows:
+        return []
+    heads = list(_HEADS)
+    longest = max(len(row[0]) for row in rows)
+    while len(heads) > _KEPT and _width(heads, rows) > width:
+        heads.pop()
+    for is_narrow in (False, True):
+        if is_narrow:
+            heads[4] = "95 %\ninterval"
+            for row in rows:
+                row[4] = row[4].replace(" to ", " to\n")
+        room = width - _width(heads[1:], [row[1:] for row in rows]) - _GAP
+        if room >= min(longest, _NAME_NARROW if is_narrow else _NAME):
+            for row in rows:
+                row[0] = _broken(row[0], room)
+            return heads
+    return []
+
+
+def _broken(name: str, room: int) -> str:
+    """A metric's name in lines that fit, broken behind dots and underscores."""
+    lines = [""]
+    for part in _PARTS.findall(name):
+        if lines[-1].strip() and len(lines[-1] + part.rstrip()) > room:
+            lines.append(" ")
+        lines[-1] += part
+    return "\n".join(lines)
+
+
+def _width(heads: list[str], rows: list[list[str]]) -> int:
+    """How wide a table of these columns is; rows may have more of them."""
+    from rich.cells import cell_len
+
+    cells = [
+        max(cell_len(line) for row in (heads, *rows) for line in row[place].split("\n"))
+        for place in range(len(heads))
+    ]
+    return sum(cells) + _GAP * (len(cells) - 1)
+
+
+def _colored(text: str, delta: Delta) -> Text:
+    """Green for better and red for worse, bold where the interval excludes 0."""
+    from rich.text import Text
+
+    color = "red" if delta.worse else "green" if delta.delta else ""
+    return Text(text, style=f"bold {color}" if contrasting.excludes_zero(delta) else color)
+
+
+def _legend(shown: list[Delta]) -> str:
+    """What the marks in the table mean; only those that are in it."""
+    told = []
+    if any(each.gated for each in shown):
+        corrected = any(each.p_holm is not None for each in shown)
+        told.append(f"* gated{', p corrected (Holm)' if corrected else ''}")
+    if any(each.better == "lower" for each in shown):
+        told.append("↓ less is better")
+    if any(map(contrasting.excludes_zero, shown)):
+        told.append("by chance one interval in twenty excludes 0")
+    return "; ".join(told)
+
+
+def _print_questions(console: Console, view: ComparisonView) -> None:
+    found = contrasting.groups(view, _ROWS)
+    for group in found:
+        console.print()
+        console.print(_retrieval(group) if group.about == "retrieval" else _answers(group))
+        if group.more:
+            console.print(f"... and {group.more} more; --full shows all")
+    slots = contrasting.slots_line(found)
+    if slots is not None:
+        console.print(slots)
+
+
+def _head(group: Group) -> str:
+    return f"{group.about} {contrasting.PLURALS[group.kind]} ({group.total})"
+
+
+def _retrieval(group: Group) -> Table:
+    made = _table(_head(group), "rank a", "rank b", "note", right=("rank a", "rank b"))
+    made.columns[0].header_style = _KINDS[group.kind]
+    for each in group.queries:
+        made.add_row(
+            wording.question_name(each.query_id, each.turn),
+            contrasting.rank(each.a_hit_rank, each.a_reciprocal),
+            contrasting.rank(each.b_hit_rank, each.b_reciprocal),
+            contrasting.note(each),
+        )
+    return made
+
+
+def _answers(group: Group) -> Table:
+    made = _table(_head(group), "label a", "label b", "flipped")
+    made.columns[0].header_style = _KINDS[group.kind]
+    for each in group.queries:
+        made.add_row(*_answer(each))
+    return made
+
+
+def _answer(query: QueryComparison) -> tuple[str, ...]:
+    assert query.answer is not None
+    return (
+        wording.question_name(query.query_id, query.turn),
+        plain(query.answer.a_label),
+        plain(query.answer.b_label),
+        contrasting.flipped(query),
+    )
+
+
+def _print_causes(console: Console, view: ComparisonView) -> None:
+    causes = view.comparison.causes
+    if not causes:
+        return
+    console.print()
+    console.print("why it may differ:")
+    shown = causes if view.full else causes[:_ROWS]
+    for each in shown:
+        console.print(f"  {contrasting.cause_line(each)}")
+    if len(causes) > len(shown):
+        console.print(f"... and {len(causes) - len(shown)} more; --full shows all")
+
+
+def _print_verdict(console: Console, comparison: Comparison) -> None:
+    from rich.text import Text
+
+    verdict = comparison.verdict
+    if verdict is None:
+        return
+    console.print()
+    for gate in verdict.gates:
+        if gate.status != "pass":
+            told = f"{wording.number(gate.value)}, demanded {wording.demand(gate)}"
+            note = wording.gate_note(gate)
+            line = f"{wording.gate_name(gate)}: {told}{f' ({note})' if note else ''}"
+            console.print(plain(line))
+    style = f"bold {_COLORS[verdict.status]}"
+    console.print(Text(plain(wording.headline(verdict)), style=style))
+
+
+REPORT = ComparisonReport(
+    name="table", title="tables for the terminal", text=_text, suffixes=(".txt",)
+)

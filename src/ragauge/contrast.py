@@ -1,0 +1,350 @@
+"""Contrast: two runs of the same questions, metric by metric and question by question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from typing import Literal
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ragauge import registry
+from ragauge.drops import common, incomparable, together
+from ragauge.gates import detectable
+from ragauge.model.aggregate import MetricResult, QuestionResult, Scores
+from ragauge.model.columns import Bools, Floats, Ints
+from ragauge.model.comparison import (
+    KINDS,
+    RANKS,
+    AnswerChange,
+    Delta,
+    Kind,
+    QueryComparison,
+    Rung,
+)
+from ragauge.model.labels import GOOD
+from ragauge.model.metric import SHARES, Metric
+from ragauge.stats import exact
+from ragauge.stats.intervals import bootstrap, quantile
+from ragauge.stats.paired import paired_quantiles, permutation
+from ragauge.stats.significance import holm, mcnemar
+from ragauge.wording import count
+
+_ABSENT = ("MISSING", "ERRORED")
+_REFUSED = ("OVER_REFUSAL", "REFUSAL_OK")
+_CITED = ("OK", "CLAIM_MISSING")
+_UNCITED = ("ANS_NO_HIT", "OUT_OF_SCOPE")
+_SILENT = ("UNLABELLED", "NO_ANSWER")
+
+
+class Pairs(Struct, frozen=True):
+    """The questions that two runs have in common: their places on either side, in one order.
+
+    `a_absent` and `b_absent` say which have no result, or an error, on that side.
+    """
+
+    mine: Ints
+    theirs: Ints
+    a_absent: Bools
+    b_absent: Bools
+    talks: Ints | None
+
+
+def pair(a: Scores, b: Scores) -> Pairs:
+    """Find the questions that two runs have in common."""
+    assert a.per_question is not None and b.per_question is not None
+    mine, theirs, _ = common(a.per_question, b.per_question)
+    gone_a = np.array([each in _ABSENT for each in a.questions.labels], np.bool_)[mine]
+    gone_b = np.array([each in _ABSENT for each in b.questions.labels], np.bool_)[theirs]
+    talks = None
+    if any(turn is not None for turn in a.per_question.turns):
+        names = np.array([a.per_question.qids[place] for place in mine.tolist()])
+        talks = np.unique(names, return_inverse=True)[1].astype(np.int64)
+    return Pairs(mine, theirs, gone_a, gone_b, talks)
+
+
+class _Column(Struct):
+    """One metric on the common questions, before its delta is known."""
+
+    name: str
+    metric: Metric
+    a: Floats
+    b: Floats
+    inside: Bools
+    filled: int
+
+
+def deltas(a: Scores, b: Scores, pairs: Pairs, gated: Set[str]) -> tuple[Delta, ...]:
+    """The difference of each metric, with interval and p-value over the common questions."""
+    names = [*a.metrics, *(name for name in b.metrics if name not in a.metrics)]
+    found: dict[str, Delta] = {}
+    means: list[_Column] = []
+    for name in names:
+        trouble = column = None
+        if _by_question(name) and (_valued(a, name) or _valued(b, name)):
+            trouble = incomparable(name, b, a)
+            column = _column(name, a, b, pairs) if trouble is None else None
+        if column is None or not column.inside.any():
+            found[name] = _without(name, a, b, trouble)
+        elif column.metric.aggregate == "mean":
+            means.append(column)
+        else:
+            found[name] = _quantile_delta(column, pairs)
+    found.update(zip([each.name for each in means], _mean_deltas(means, pairs), strict=True))
+    marked = [replace(found[name], gated=name in gated) for name in names]
+    corrected = iter(holm([each.p for each in marked if each.gated]))
+    return tuple(
+        replace(each, p_holm=next(corrected)) if each.gated else each for each in marked
+    )  # fmt: skip
+
+
+def _valued(scores: Scores, name: str) -> bool:
+    return _value(scores.metrics.get(name)) is not None
+
+
+def _by_question(name: str) -> bool:
+    metric = registry.metrics().get(name.partition("@")[0])
+    return metric is None or metric.aggregate not in ("ratio", "share")
+
+
+def _column(name: str, a: Scores, b: Scores, pairs: Pairs) -> _Column:
+    assert a.per_question is not None and b.per_question is not None
+    metric = registry.metrics()[name.partition("@")[0]]
+    one, other = a.per_question.of(name)[pairs.mine], b.per_question.of(name)[pairs.theirs]
+    filled = 0
+    if np.isfinite(metric.range).all():
+        # What was not answered is the worst that can be; leaving it out would hide it.
+        worst = metric.range[0] if metric.better == "higher" else metric.range[1]
+        for mine, gone, beside in ((one, pairs.a_absent, other), (other, pairs.b_absent, one)):
+            lost = gone & np.isnan(mine) & ~np.isnan(beside)
+            mine[lost] = worst
+            filled += int(np.count_nonzero(lost))
+    return _Column(name, metric, one, other, ~np.isnan(one) & ~np.isnan(other), filled)
+
+
+def _without(name: str, a: Scores, b: Scores, trouble: str | None) -> Delta:
+    """The difference of what is not made of values of questions, or of what has no value."""
+    one, other = a.metrics.get(name), b.metrics.get(name)
+    given = one or other
+    assert given is not None
+    first, second = _value(one), _value(other)
+    known = first is not None and second is not None and trouble is None
+    reason = trouble
+    if not known and reason is None:
+        reason = "no question has a value in both runs"
+    elif known:
+        reason = "not made of values of questions: no interval"
+    return Delta(
+        metric=name, better=given.better, a=first, b=second,
+        delta=second - first if known and second is not None and first is not None else None,
+        n=min(one.n if one is not None else 0, other.n if other is not None else 0),
+        reason=reason,
+    )  # fmt: skip
+
+
+def _value(result: MetricResult | None) -> float | None:
+    return None if result is None else result.value
+
+
+def _mean_deltas(columns: Sequence[_Column], pairs: Pairs) -> list[Delta]:
+    """All means at once: every resample and every flip of signs is drawn once for all metrics.
+
+    Where values are 0 or 1 the exact test of McNemar stands for all flips of signs; where nothing
+    differs there is nothing to draw.
+    """
+    if not columns:
+        return []
+    differences = np.stack([np.where(each.inside, each.b - each.a, 0.0) for each in columns], 1)
+    inside = np.stack([each.inside for each in columns], axis=1).astype(np.float64)
+    binary = [pairs.talks is None and _binary(each) for each in columns]
+    moved = [
+        (int(np.count_nonzero(column > 0)), int(np.count_nonzero(column < 0)))
+        for column in differences.T
+    ]
+    if pairs.talks is not None:
+        differences = np.concatenate([together(each, pairs.talks) for each in differences.T], 1)
+        inside = np.concatenate([together(each, pairs.talks) for each in inside.T], axis=1)
+    intervals: dict[int, tuple[float, float] | None] = {}
+    some = [place for place, each in enumerate(moved) if any(each)]
+    if some and len(inside) > 1:
+        found = bootstrap(differences[:, some], inside[:, some])
+        intervals = dict(zip(some, found, strict=True))
+    ps: dict[int, float | None] = {
+        place: mcnemar(*moved[place]) for place in range(len(columns)) if binary[place]
+    }
+    others = [place for place in some if not binary[place]]
+    if others:
+        flipped = permutation(differences[:, others], inside=inside[:, others] > 0)
+        ps |= dict(zip(others, flipped, strict=True))
+    made = []
+    for place, each in enumerate(columns):
+        interval = None
+        if np.count_nonzero(inside[:, place]) > 1:
+            interval = intervals.get(place, (0.0, 0.0))
+        made.append(_delta(
+            each, exact.mean(each.a[each.inside]), exact.mean(each.b[each.inside]), interval,
+            ps.get(place, 1.0), "mcnemar" if binary[place] else "permutation",
+        ))  # fmt: skip
+    return made
+
+
+def _binary(column: _Column) -> bool:
+    both = np.concatenate([column.a[column.inside], column.b[column.inside]])
+    return bool(((both == 0) | (both == 1)).all())
+
+
+def _quantile_delta(column: _Column, pairs: Pairs) -> Delta:
+    share = SHARES[column.metric.aggregate]
+    one, other = column.a[column.inside], column.b[column.inside]
+    cluster = None
+    if pairs.talks is not None:
+        numbers = np.unique(pairs.talks[column.inside], return_inverse=True)[1]
+        cluster = numbers.astype(np.int64)
+    interval, p = paired_quantiles(one, other, share, cluster=cluster)
+    first, second = quantile(one, share), quantile(other, share)
+    return _delta(column, first, second, interval if len(one) > 1 else None, p, "permutation")
+
+
+def _delta(
+    column: _Column, first: float | None, second: float | None,
+    interval: tuple[float, float] | None, p: float | None,
+    test: Literal["mcnemar", "permutation"],
+) -> Delta:  # fmt: skip
+    assert first is not None and second is not None
+    reason = None
+    if column.filled:
+        reason = f"{count(column.filled, 'question')} without a result counted as the worst"
+    return Delta(
+        metric=column.name, better=column.metric.better, a=first, b=second,
+        delta=second - first + 0.0, n=int(np.count_nonzero(column.inside)), interval=interval,
+        p=p, test=test if p is not None else None, detectable=detectable(interval),
+        reason=reason,
+    )  # fmt: skip
+
+
+def questions(
+    a: Scores, b: Scores, pairs: Pairs, *, rungs: Mapping[tuple[str, int | None], tuple[Rung, ...]],
+    why: str | None,
+) -> tuple[QueryComparison, ...]:  # fmt: skip
+    """What came of each common question, for retrieval and for the answer, by id."""
+    assert a.per_question is not None
+    ranks_a, ranks_b = _reciprocals(a)[pairs.mine], _reciprocals(b)[pairs.theirs]
+    found = []
+    for place, (mine, theirs) in enumerate(zip(pairs.mine, pairs.theirs, strict=True)):
+        one, other = a.questions[int(mine)], b.questions[int(theirs)]
+        gone = bool(pairs.a_absent[place]), bool(pairs.b_absent[place])
+        first, second = float(ranks_a[place]), float(ranks_b[place])
+        expected = not (np.isnan(first) and np.isnan(second))
+        first, second = (0.0 if np.isnan(each) else each for each in (first, second))
+        kind = _kind(first, second, gone) if expected else None
+        ranks = _rank(first, one), _rank(second, other)
+        key = one.qid, one.turn
+        found.append(QueryComparison(
+            query_id=one.qid,
+            turn=one.turn,
+            kind=kind,
+            a_hit_rank=ranks[0] if expected else None,
+            b_hit_rank=ranks[1] if expected else None,
+            a_reciprocal=first if expected else None,
+            b_reciprocal=second if expected else None,
+            rungs=rungs.get(key, ()),
+            note=_note(kind, (first, second), ranks, gone, rungs.get(key, ()), why),
+            answer=_answer(one, other, gone),
+        ))  # fmt: skip
+    return tuple(found)
+
+
+def _reciprocals(scores: Scores) -> Floats:
+    """The reciprocal rank of each question: by evidence, or else by document; nan for neither."""
+    values = scores.per_question
+    assert values is not None
+    found = np.full(len(values.qids), np.nan)
+    for name in (*RANKS, *_cut_ranks(values.metrics)):
+        if name in values.metrics:
+            found = np.where(np.isnan(found), values.of(name), found)
+    return found
+
+
+def _cut_ranks(metrics: Sequence[str]) -> list[str]:
+    """What scores that were saved as a file have instead: reciprocal ranks with a cut-off."""
+    cut = [name for name in metrics if name.startswith(("retrieval.mrr@", "retrieval.mrr_doc@"))]
+    return sorted(cut, key=lambda name: (name.partition("@")[0], -int(name.partition("@")[2])))
+
+
+def _kind(first: float, second: float, gone: tuple[bool, bool]) -> Kind | None:
+    """Win, loss, draw or regression; a question without a result is worse than a miss."""
+    if all(gone):
+        return None
+    if first > 0 and second == 0:
+        return "regression"
+    if first == second:
+        return "draw" if not any(gone) else "loss" if gone[1] else "win"
+    return "win" if second > first else "loss"
+
+
+def _rank(reciprocal: float, question: QuestionResult) -> int | None:
+    """The rank behind a reciprocal, where it is of one slot."""
+    if reciprocal <= 0 or sum(question.labels.values()) != 1:
+        return None
+    return round(1 / reciprocal)
+
+
+def _note(
+    kind: Kind | None, reciprocals: tuple[float, float], ranks: tuple[int | None, int | None],
+    gone: tuple[bool, bool], rungs: tuple[Rung, ...], why: str | None,
+) -> str | None:  # fmt: skip
+    told = []
+    if all(gone):
+        told.append("no result in either run")
+    elif any(gone):
+        told.append(f"no result in run {'a' if gone[0] else 'b'}")
+    first, second = reciprocals
+    if first > 0 and second == 0:
+        told.append("hit→miss")
+    elif first == 0 and second > 0:
+        told.append("miss→hit")
+    elif first != second and None not in ranks:
+        told.append(f"rank {ranks[0]}→{ranks[1]}")
+    elif first != second:
+        told.append(f"mean reciprocal rank {first:.4f}→{second:.4f}")
+    lower = sorted({rung for rung in rungs if rung != "exact"})
+    if lower:
+        told.append(f"matched by {', '.join(lower)}")
+    if kind in ("loss", "regression") and why is not None:
+        told.append(f"known differences: {why}")
+    return "; ".join(told) or None
+
+
+def _answer(
+    one: QuestionResult, other: QuestionResult, gone: tuple[bool, bool]
+) -> AnswerChange | None:
+    """What came of the answer; None where neither run answers at all."""
+    if {one.label, other.label} <= {*_SILENT, *_ABSENT}:
+        return None
+    kind: Kind | None = None
+    comparable = not ({one.label, other.label} & set(_SILENT))
+    if comparable:
+        kind = _kind(_share(one, GOOD), _share(other, GOOD), gone)
+    before, after = _share(one, _REFUSED), _share(other, _REFUSED)
+    refusal = None
+    if comparable and before != after and not any(gone):
+        refusal = "answered → refused" if after > before else "refused → answered"
+    citations = None
+    if one.label in _CITED and other.label in _UNCITED:
+        citations = "hit → miss"
+    elif one.label in _UNCITED and other.label in _CITED:
+        citations = "miss → hit"
+    return AnswerChange(
+        kind=kind, a_label=one.label, b_label=other.label, refusal=refusal, citations=citations
+    )
+
+
+def _share(question: QuestionResult, labels: Sequence[str]) -> float:
+    slots = sum(question.labels.values())
+    return sum(question.labels.get(label, 0) for label in labels) / slots if slots else 0.0
+
+
+def counts(kinds: Sequence[Kind | None]) -> dict[Kind, int]:
+    """How many questions there are of each kind."""
+    return {kind: sum(each == kind for each in kinds) for kind in KINDS}

@@ -1,0 +1,381 @@
+"""The ladder: by what each expected piece of evidence is recognised on both sides of a comparison.
+
+A chunk id may mean another text in another run. Then both sides are scored with an effective gold
+item that names a place, a quote or a whole document instead: the best rung that works on both.
+Whether anything is found there plays no part, so a miss never slides down to hide a regression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ragauge.ids import doc_of
+from ragauge.knowing import Document, Library, Side
+from ragauge.model.comparison import RUNGS, Match, Rung
+from ragauge.model.evidence import Carries
+from ragauge.model.gold import Anchor, GoldItem
+from ragauge.quoting import normalised
+from ragauge.sameness import Sameness
+from ragauge.spans import UNITS, Span, of_unit
+from ragauge.standins import expected_of, only_document, rewritten, stand_ins
+
+__all__ = ["Ladder", "Side", "climb"]
+
+_EXACT: Rung = "exact"
+_SPANS, _DOCS, _TEXTS = int(Carries.SPANS), int(Carries.DOCS), int(Carries.TEXTS)
+_ALL = _SPANS | _DOCS | _TEXTS
+
+
+class Ladder(Struct, frozen=True, kw_only=True):
+    """How two runs are compared, item by item.
+
+    rungs              for each item, the rungs of its expected pieces
+    items_a, items_b   the effective items; the very same where nothing falls back
+    counts             how many pieces are on each rung
+    """
+
+    rungs: tuple[tuple[Rung, ...], ...]
+    items_a: tuple[GoldItem, ...]
+    items_b: tuple[GoldItem, ...]
+    counts: dict[Rung, int]
+    match: Match
+    notes: tuple[str, ...]
+
+
+def climb(items: Iterable[GoldItem], a: Side, b: Side) -> Ladder:
+    """Find the rung of every expected piece, and the items to score both sides with."""
+    climber = _Climber(a, b)
+    whole = climber.same.whole
+    rungs: list[tuple[Rung, ...]] = []
+    items_a: list[GoldItem] = []
+    items_b: list[GoldItem] = []
+    exact: dict[int, tuple[Rung, ...]] = {}
+    for item in items:
+        one = other = item
+        found: tuple[Rung, ...] | None = None
+        if whole:
+            count = len(expected_of(item))
+            if count or not item.relevant_docs:
+                found = exact.get(count)
+                if found is None:
+                    found = exact[count] = tuple(_EXACT for _ in range(count))
+        if found is None:
+            found, one, other = climber.climb(item)
+        rungs.append(found)
+        items_a.append(one)
+        items_b.append(other)
+    counts = dict.fromkeys(RUNGS, 0)
+    for each in rungs:
+        for rung in each:
+            counts[rung] += 1
+    return Ladder(
+        rungs=tuple(rungs), items_a=tuple(items_a), items_b=tuple(items_b), counts=counts,
+        match=_match(counts), notes=climber.notes(counts["none"]),
+    )  # fmt: skip
+
+
+def _match(counts: dict[Rung, int]) -> Match:
+    used = [rung for rung in RUNGS if counts[rung]]
+    if not used or used == ["none"]:
+        return "none"
+    if len(used) > 1:
+        return "mixed"
+    matches: dict[Rung, Match] = {
+        "exact": "exact", "doc_span": "fallback_doc_span", "quote": "fallback_quote",
+        "doc": "fallback_doc",
+    }  # fmt: skip
+    return matches[used[0]]
+
+
+class _Lead(NamedTuple):
+    """What is known of a piece from one source: gold itself, or what a side knows of the chunk."""
+
+    doc: str | None
+    spans: tuple[Span, ...] = ()
+    quote: str | None = None
+    section: str | None = None
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of its spans; None if it has none, or none of any length."""
+        if len(self.spans) == 1:
+            return self.spans[0].unit if self.spans[0].length else None
+        units = {span.unit for span in self.spans}
+        return min(units) if len(units) == 1 and of_unit(self.spans, min(units)) else None
+
+
+class _Fallen(NamedTuple):
+    """A piece that is not exact: its rung, and what stands for it on each side."""
+
+    rung: Rung
+    anchors: tuple[Anchor | None, Anchor | None] = (None, None)
+
+
+class _Climber:
+    """Finds the rungs of items, and counts what a reader should be told."""
+
+    def __init__(self, a: Side, b: Side) -> None:
+        self.a, self.b = a, b
+        self.same = Sameness(a, b)
+        self.rewritten = self.anywhere = self.unplaced = 0
+        self.renamed: dict[str, tuple[str, str]] = {}
+
+    def climb(self, item: GoldItem) -> tuple[tuple[Rung, ...], GoldItem, GoldItem]:
+        """The rungs of one item, and its effective items."""
+        members = expected_of(item)
+        key = item.qid, item.turn
+        bits = self.a.carries.get(key, _ALL) & self.b.carries.get(key, _ALL)
+        if not members:
+            return self._documents(item, bits)
+        known = {member: self._leads(member, item) for member in members}
+        leads = {each: found for each, found in known.items() if not self._is_exact(each, found)}
+        if not (leads or item.places or item.relevant_docs):
+            return (_EXACT,) * len(members), item, item
+        unit = self._unit(item, members, leads, bits) if leads else None
+        names = stand_ins(leads)
+        fallen = {each: self._fall(names[each], leads[each], bits, unit) for each in leads}
+        rungs: tuple[Rung, ...] = tuple(
+            fallen[member].rung if member in fallen else "exact" for member in members
+        )
+        places = [place for place in item.places if self._keeps(place, fallen, bits, unit)]
+        self.unplaced += len(item.places) - len(places)
+        # A place that gold itself gives, and that both sides know as such, stands for itself.
+        moved = {each: found for each, found in fallen.items() if not _stays(each, found)}
+        effective: list[GoldItem] = []
+        for side in (0, 1):
+            parts = (
+                {member: found.anchors[side] for member, found in moved.items()},
+                [self._in_doc(place, side) for place in places],
+                self._docs_of(item, side),
+            )
+            if side == 0:
+                before = parts
+            effective.append(effective[0] if side and parts == before else rewritten(item, *parts))
+        return rungs, effective[0], effective[1]
+
+    # --- documents ---
+
+    def _documents(self, item: GoldItem, bits: int) -> tuple[tuple[Rung, ...], GoldItem, GoldItem]:
+        """An item that expects documents and no chunks of them, or nothing at all."""
+        if not item.relevant_docs:
+            return (), item, item
+        rungs: list[Rung] = []
+        kept: list[str] = []
+        for doc in dict.fromkeys(item.relevant_docs):
+            pair = self.same.locate(doc)
+            rung: Rung = "doc" if bits & _DOCS else "none"
+            if pair.named_a == pair.named_b:
+                rung = "exact"
+            if rung != "none":
+                kept.append(doc)
+            rungs.append(rung)
+        if not kept:
+            bare = replace(item, relevant_docs=None)
+            return tuple(rungs), bare, bare
+        if len(kept) < len(rungs):
+            item = replace(item, relevant_docs=tuple(kept))
+        one, other = (
+            rewritten(item, {}, item.places, self._docs_of(item, side)) for side in (0, 1)
+        )
+        return tuple(rungs), one, other
+
+    def _docs_of(self, item: GoldItem, side: int) -> tuple[str, ...] | None:
+        """The documents that an item expects, as a side calls them."""
+        if item.relevant_docs is None:
+            return None
+        return tuple(self._called(doc, side) for doc in item.relevant_docs)
+
+    def _called(self, doc: str, side: int) -> str:
+        pair = self.same.locate(doc)
+        if pair.moved:
+            self.renamed[doc] = pair.names
+        return pair.names[side]
+
+    def _in_doc(self, place: Anchor, side: int) -> Anchor:
+        doc = self._called(place.doc, side)
+        return place if doc == place.doc else replace(place, doc=doc)
+
+    def _keeps(
+        self, place: Anchor, fallen: Mapping[str | Anchor, _Fallen], bits: int, unit: str | None
+    ) -> bool:
+        """Whether a known place of the evidence still says the same on both sides."""
+        if not fallen:
+            return self.same.locate(place.doc).content != "differs"
+        return self._spans_work(_Lead(place.doc, place.spans), bits, unit)
+
+    # --- rungs ---
+
+    def _is_exact(self, member: str | Anchor, leads: Sequence[_Lead]) -> bool:
+        same = self.same
+        if isinstance(member, Anchor):
+            return same.trusts(member.doc) and member.id not in same.contradicted
+        if member in same.contradicted:
+            return False
+        return all(same.trusts(lead.doc) for lead in leads) or same.same_chunk(member)
+
+    def _leads(self, member: str | Anchor, item: GoldItem) -> list[_Lead]:
+        """What is known of a piece: by gold, by the first side, by the second, by its id."""
+        if isinstance(member, Anchor):
+            leads = [_Lead(member.doc, member.spans, member.quote, member.section)]
+            known = [] if member.id is None else [self.same.a.facts(member.id)]
+            known += [] if member.id is None else [self.same.b.facts(member.id)]
+            texts = [facts.text for facts in known if facts is not None]
+            return leads + [_Lead(member.doc, (), text, member.section) for text in texts if text]
+        leads = [
+            _Lead(place.doc, place.spans, place.quote, place.section)
+            for place in item.places
+            if place.id == member
+        ]
+        for library in (self.same.a, self.same.b):
+            facts = library.facts(member)
+            if facts is not None:
+                chunk = library.side.chunks.get(member)
+                section = chunk.section if chunk is not None else None
+                leads.append(_Lead(facts.doc or facts.path, facts.spans, facts.text, section))
+        told = [lead.doc for lead in leads if lead.doc is not None]
+        doc = told[0] if told else doc_of(member) or only_document(item)
+        return [lead if lead.doc else lead._replace(doc=doc) for lead in leads] or [_Lead(doc)]
+
+    def _unit(
+        self, item: GoldItem, members: Sequence[str | Anchor],
+        leads: dict[str | Anchor, list[_Lead]], bits: int,
+    ) -> str | None:  # fmt: skip
+        """The one unit that places of an item may have: that of gold, or else the first to work."""
+        own = {
+            span.unit
+            for anchor in (*(each for each in members if isinstance(each, Anchor)), *item.places)
+            for span in anchor.spans
+        }
+        for chunks in (self.a.chunks, self.b.chunks):
+            if chunks:
+                exact = [each for each in members if each in chunks and each not in leads]
+                own |= {span.unit for each in exact for span in chunks[str(each)].spans}
+        if own:
+            return min(own) if len(own) == 1 else None
+        every = [lead for found in leads.values() for lead in found]
+        works = {lead.unit for lead in every if self._spans_work(lead, bits, lead.unit)}
+        return next((unit for unit in UNITS if unit in works), None)
+
+    def _spans_work(self, lead: _Lead, bits: int, unit: str | None) -> bool:
+        return (
+            unit is not None
+            and bool(bits & _SPANS)
+            and lead.doc is not None
+            and lead.unit == unit
+            and self.same.a.measures(unit)
+            and self.same.b.measures(unit)
+            and self.same.locate(lead.doc).content == "same"
+        )
+
+    def _fall(self, name: str, leads: Sequence[_Lead], bits: int, unit: str | None) -> _Fallen:
+        """The best rung below exact that works on both sides for any of the leads."""
+        for lead in leads:
+            if self._spans_work(lead, bits, unit):
+                assert lead.doc is not None
+                docs = self._called(lead.doc, 0), self._called(lead.doc, 1)
+                return _fallen("doc_span", docs, name, lead, spans=lead.spans)
+        if bits & _TEXTS:
+            found = self._quoted(leads, name)
+            if found is not None:
+                return found
+        for lead in leads:
+            if lead.doc is not None and bits & _DOCS:
+                docs = self._called(lead.doc, 0), self._called(lead.doc, 1)
+                return _fallen("doc", docs, name, lead)
+        return _Fallen("none")
+
+    def _quoted(self, leads: Sequence[_Lead], name: str) -> _Fallen | None:
+        tried = False
+        for lead in leads:
+            quote = normalised(lead.quote or "")
+            if not quote:
+                continue
+            tried = True
+            pair = self.same.locate(lead.doc)
+            one, other = _where(pair.a, self.same.a, quote), _where(pair.b, self.same.b, quote)
+            if one is None or other is None:
+                continue
+            docs = one, other
+            self.anywhere += "" in docs
+            if pair.moved or (one and other and pair.names != docs):
+                self.renamed[pair.name] = docs
+            return _fallen("quote", docs, name, lead, quote=quote)
+        self.rewritten += tried
+        return None
+
+    # --- notes ---
+
+    def notes(self, left_out: int) -> tuple[str, ...]:
+        """What a reader should be told of the comparison."""
+        found = []
+        if self.same.off is not None:
+            found.append(
+                f"chunk `{self.same.off}` is not the same in both runs although nothing says that "
+                "the chunking changed: equal ids alone are not taken for equal chunks"
+            )
+        if self.renamed:
+            name = min(self.renamed)
+            one, other = self.renamed[name]
+            found.append(
+                f"documents with another name in the other run: {len(self.renamed):,}, "
+                f"for example `{one}` and `{other}`"
+            )
+        if self.rewritten:
+            found.append(
+                f"{_many(self.rewritten, 'expected text')} not in the documents of both runs: "
+                "deleted, rewritten, or in several documents"
+            )
+        if self.anywhere:
+            found.append(
+                f"{_many(self.anywhere, 'expected text')} looked for in any document, because a "
+                "run does not know its document"
+            )
+        if self.unplaced:
+            found.append(
+                f"{_many(self.unplaced, 'place')} left out that gold gives beside the evidence: "
+                "the document changed, or a run has no spans to compare with"
+            )
+        if left_out:
+            found.append(
+                f"{_many(left_out, 'expected piece')} left out on both sides: nothing recognises "
+                "it in both runs"
+            )
+        return tuple(found)
+
+
+def _fallen(
+    rung: Rung, docs: tuple[str, str], name: str, lead: _Lead, *, spans: tuple[Span, ...] = (),
+    quote: str | None = None,
+) -> _Fallen:  # fmt: skip
+    one, other = (
+        Anchor(doc=doc, spans=spans, id=name, section=lead.section, quote=quote) for doc in docs
+    )
+    return _Fallen(rung, (one, other))
+
+
+def _stays(member: str | Anchor, found: _Fallen) -> bool:
+    """Whether a piece is recognised on both sides by the very place that gold gives."""
+    if isinstance(member, str) or member.id is not None or found.rung != "doc_span":
+        return False
+    return all(
+        each is not None and (each.doc, each.spans) == (member.doc, member.spans)
+        for each in found.anchors
+    )
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what} was" if count == 1 else f"{count:,} {what}s were"
+
+
+def _where(doc: Document | None, library: Library, quote: str) -> str | None:
+    """The document in which a side must quote; `""` for any, None if it cannot be told."""
+    if doc is not None:
+        return doc.name if library.has(doc, quote) else None
+    if not library.side.texts:
+        return ""
+    names = library.quoting(quote)
+    return names[0] if len(names) == 1 else None

@@ -1,0 +1,175 @@
+"""Comparisons: two runs of the same questions, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from ragauge.model.aggregate import MetricResult
+from ragauge.model.metric import Better
+from ragauge.model.verdict import Verdict
+
+SCHEMA = "ragauge.compare/1"
+
+Kind = Literal["win", "loss", "draw", "regression"]
+KINDS: tuple[Kind, ...] = ("regression", "loss", "win", "draw")
+"""What may come of a question, in the order in which a reader wants to see it."""
+
+Rung = Literal["exact", "doc_span", "quote", "doc", "none"]
+RUNGS: tuple[Rung, ...] = ("exact", "doc_span", "quote", "doc", "none")
+"""How an expected item is recognised on both sides, from the best to none at all."""
+
+Match = Literal["exact", "fallback_doc_span", "fallback_quote", "fallback_doc", "mixed", "none"]
+
+
+RANKS = ("retrieval.mrr@999999999", "retrieval.mrr_doc@999999999")
+"""Reciprocal ranks without a cut-off, which every stored run keeps for its questions: by evidence,
+and by document where an item names no more."""
+
+
+class Compared(Struct, frozen=True, kw_only=True):
+    """One of the two runs: what it is called, and what is known of how it came about.
+
+    `questions` is how many gold items it has, `missing` and `errored` how many of those that were
+    compared have no result or an error.
+    """
+
+    name: str
+    profile: str
+    gold_name: str
+    trace_name: str
+    gold_hash: str | None = None
+    created_at: str | None = None
+    commit_hash: str | None = None
+    suite: str | None = None
+    chunker_versions: tuple[str, ...] = ()
+    questions: int = 0
+    missing: int = 0
+    errored: int = 0
+
+
+class Delta(Struct, frozen=True, kw_only=True):
+    """One metric in both runs, over the questions where both have a value.
+
+    delta        b - a, from unrounded values; None with a `reason`
+    interval     95 % of the paired bootstrap
+    p, p_holm    two-sided, as it is and corrected over all gated metrics
+    test         the test behind p
+    detectable   the smallest change that this n would show in four cases of five
+    """
+
+    metric: str
+    better: Better
+    a: float | None
+    b: float | None
+    delta: float | None
+    n: int
+    interval: tuple[float, float] | None = None
+    p: float | None = None
+    p_holm: float | None = None
+    test: Literal["mcnemar", "permutation"] | None = None
+    detectable: float | None = None
+    gated: bool = False
+    reason: str | None = None
+
+    @property
+    def worse(self) -> bool:
+        """Whether run b is on the worse side, however little."""
+        if self.delta is None:
+            return False
+        return self.delta < 0 if self.better == "higher" else self.delta > 0
+
+
+class AnswerChange(Struct, frozen=True, kw_only=True):
+    """What came of the answer to one question: labels of both sides, and what flipped.
+
+    refusal     `answered → refused` or `refused → answered`
+    citations   `hit → miss`, `miss → hit` or `changed`
+    """
+
+    kind: Kind | None
+    a_label: str
+    b_label: str
+    refusal: str | None = None
+    citations: str | None = None
+
+
+class QueryComparison(Struct, frozen=True, kw_only=True):
+    """One question in both runs. `kind` is None where nothing is expected of retrieval.
+
+    Ranks count from 1; of a question with several slots the reciprocal ranks are compared, each the
+    mean over its slots. `rungs` are the rungs of its expected items.
+    """
+
+    query_id: str
+    kind: Kind | None
+    a_hit_rank: int | None
+    b_hit_rank: int | None
+    note: str | None = None
+    turn: int | None = None
+    a_reciprocal: float | None = None
+    b_reciprocal: float | None = None
+    rungs: tuple[Rung, ...] = ()
+    answer: AnswerChange | None = None
+
+
+class Cause(Struct, frozen=True, kw_only=True):
+    """A difference between the configurations of the two runs that may explain the numbers.
+
+    `about` is what it concerns: chunker, embedder, prompt, model, k, gold, corpus or other.
+    """
+
+    about: str
+    key: str
+    a: str | None
+    b: str | None
+
+
+class Comparison(Struct, frozen=True, kw_only=True):
+    """Two runs compared on the questions that both have unchanged.
+
+    match        one word for the rungs of all expected items
+    rungs        how many expected items were matched by which rung
+    kinds        how many questions of each kind, for retrieval and for the answer
+    left_out     how many questions were left out, by reason
+    counted      how many questions were compared
+    """
+
+    run_a: Compared
+    run_b: Compared
+    match: Match
+    rungs: Mapping[Rung, int]
+    aggregate_a: Mapping[str, MetricResult]
+    aggregate_b: Mapping[str, MetricResult]
+    deltas: tuple[Delta, ...]
+    kinds: Mapping[Kind, int]
+    answer_kinds: Mapping[Kind, int]
+    per_query: tuple[QueryComparison, ...]
+    counted: int
+    left_out: Mapping[str, int] = {}
+    causes: tuple[Cause, ...] = ()
+    notes: tuple[str, ...] = ()
+    verdict: Verdict | None = None
+
+
+class ComparisonView(Struct, frozen=True, kw_only=True):
+    """What a report of a comparison shows, and for whom: width and colour are the screen's.
+
+    `full` lists draws too.
+    """
+
+    comparison: Comparison
+    full: bool = False
+    width: int = 80
+    color: bool = False
+
+
+class ComparisonReport(Struct, frozen=True, kw_only=True):
+    """A way to write a comparison down; `text` is a pure function and ends with a newline."""
+
+    name: str
+    title: str
+    text: Callable[[ComparisonView], str]
+    suffixes: tuple[str, ...] = ()

@@ -1,0 +1,166 @@
+"""Packing: the traces of a run as rows to store, with what their hits tell of chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Set
+from contextlib import suppress
+
+import msgspec
+from msgspec import Struct
+
+from ragauge.decoding import decode_row
+from ragauge.fields import FieldError
+from ragauge.freezing import freeze_trace
+from ragauge.gathering import Gathered, Gatherer
+from ragauge.jobs import Job
+from ragauge.model.run import ResultFacts, ResultRow
+from ragauge.model.trace import Answer, Hit, Trace
+from ragauge.placedrows import placed_trace
+from ragauge.placing import found_at
+from ragauge.rows import RangeReducer
+from ragauge.shapes import StrictRow
+from ragauge.source import Range, read_rows
+
+PackedRow = tuple[ResultFacts, bytes]
+
+
+class Packed(Struct, frozen=True):
+    """The rows of a range, numbered by their lines, and what their hits tell."""
+
+    rows: list[PackedRow]
+    gathered: Gathered
+
+    def result_rows(self, first: int) -> list[ResultRow]:
+        """The rows to store, numbered from `first`."""
+        return [
+            ResultRow(facts._replace(ordinal=first + place), payload)
+            for place, (facts, payload) in enumerate(self.rows)
+        ]
+
+
+class RangePacker:
+    """Packs ranges of a trace file, or traces that are in memory."""
+
+    def __init__(self, job: Job, *, reducer: RangeReducer | None = None) -> None:
+        self.job = job
+        self.reducer = reducer or RangeReducer(job)
+        self.reader = self.reducer.reader
+        self.detail = self.reducer.reducer.detail
+        self.decode = msgspec.json.Decoder(StrictRow).decode
+        self.strict = job.rules.by != "question" and not self.reducer.strip_citations
+        self.relevant = [
+            frozenset(job.keys.counted.get(question, ids))
+            for question, ids in enumerate(job.keys.evidence)
+        ]
+        wanted = {name for ids in job.keys.evidence for name in ids}
+        wanted.update(
+            anchor.id
+            for rich in job.keys.rich.values()
+            for anchor in rich.anchors
+            if anchor.id is not None
+        )
+        self.gatherer = Gatherer(wanted, job.chunks)
+
+    def pack(self, part: Range) -> Packed:
+        """Pack one range, whose first line is known; lines that cannot be read are left out."""
+        rows = read_rows(self.job.source, part)
+        first = part.first_line or 0
+        packed = []
+        for index, data in enumerate(rows.data):
+            if index not in rows.overlong and data.strip():
+                trace = self._trace(data, first + rows.line(index))
+                if trace is not None:
+                    packed.append(self._row(trace))
+        return Packed(packed, self.gatherer.take())
+
+    def pack_traces(self, traces: Iterable[Trace], first: int) -> Packed:
+        """Pack traces that are in memory; those without a line are numbered from `first`."""
+        packed = [
+            self._row(trace if trace.line is not None else _at(trace, first + place))
+            for place, trace in enumerate(traces)
+        ]
+        return Packed(packed, self.gatherer.take())
+
+    def _trace(self, data: bytes, line: int) -> Trace | None:
+        if self.strict:
+            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                return _plain(self.decode(data), line)
+            placed = placed_trace(data, line)
+            if placed is not None:
+                return placed
+        try:
+            return self.reader.trace(decode_row(data, cut=False, overlong=False), line)
+        except FieldError:
+            return None  # a bad line that was skipped, and is counted with the scores
+
+    def _row(self, trace: Trace) -> PackedRow:
+        code = self.reducer.find(trace.qid, trace.question, trace.turn)
+        paraphrase = trace.paraphrase
+        outcome, rank = "unknown", None
+        if code is not None:
+            paraphrase = self.reducer.paraphrase(code, paraphrase, trace.question)
+            outcome = "ok" if trace.error is None else "errored"
+            if trace.error is None:
+                rank = self._first_rank(code, trace.hits)
+        timing, answer = trace.timing, trace.answer
+        facts = ResultFacts(
+            ordinal=0,
+            query_id=trace.qid or (self._qid(code) if code is not None else "") or "",
+            paraphrase=paraphrase,
+            seed=None if trace.seed is None else str(trace.seed),
+            turn=trace.turn,
+            hit_rank=None if rank is None else rank + 1,
+            carries=self.gatherer.add(trace),
+            outcome=outcome,
+            delta_s=None if answer is None else answer.delta_s,
+            latency_ms=None if timing is None else timing.total,
+        )
+        return facts, freeze_trace(trace)
+
+    def _qid(self, code: int) -> str:
+        return self.job.qids[code] if self.job.qids else ""
+
+    def _first_rank(self, code: int, hits: Sequence[Hit]) -> int | None:
+        """The rank of the first evidence, or of the first expected document where there is none."""
+        wanted: Set[str] = self.relevant[code]
+        best = next((rank for rank, hit in enumerate(hits) if hit.id in wanted), None)
+        rich = self.job.keys.rich.get(code)
+        if rich is None:
+            return best
+        places = [self.detail.place_of_hit(hit, rich) for hit in hits]
+        first: dict[str, int] = {}
+        for rank, hit in enumerate(hits):
+            first.setdefault(hit.id, rank)
+        found = [best] if best is not None else []
+        for anchor, counts in zip(rich.anchors, rich.counted, strict=True):
+            rank_ = found_at(anchor, places, first) if counts else None
+            found += [] if rank_ is None else [rank_]
+        if not wanted and not rich.anchors:
+            found += [
+                rank
+                for rank, place in enumerate(places)
+                if any(doc in place.stated for doc in rich.docs)
+            ]
+        return min(found, default=None)
+
+
+def _plain(row: StrictRow, line: int) -> Trace:
+    answer = row.answer_json
+    given = None
+    if answer is not None and not (answer.claim is None and answer.citations is None):
+        given = Answer(
+            claim=answer.claim,
+            citations=None if answer.citations is None else tuple(answer.citations),
+        )
+    return Trace(
+        qid=row.qid or None,
+        question=row.q,
+        seed=row.seed,
+        hits=tuple(map(Hit, row.retrieved_ids or ())),
+        answer=given,
+        line=line,
+    )
+
+
+def _at(trace: Trace, line: int) -> Trace:
+    return msgspec.structs.replace(trace, line=line)

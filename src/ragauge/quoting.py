@@ -1,0 +1,100 @@
+"""Quotes: how much of a quote the text of a hit covers, however the text was cut into chunks.
+
+Both are compared as `normalised` leaves them, and lengths are counted in its characters.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+from ragauge.spans import Merged, merged, overlap, size
+
+_EDGE = 12
+_TRIES = 16  # candidates that are compared one by one before the linear search takes over
+
+
+def normalised(text: str) -> str:
+    """A text as it is compared: NFC, runs of whitespace as one blank, none at the ends."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def least_overlap(quote: str) -> int:
+    """How many characters count as an overlap at all: twelve, or a fifth of a short quote.
+
+    Fewer are shared by chance: a blank, an article, the end of a sentence.
+    """
+    return min(_EDGE, -(-len(quote) // 5))
+
+
+def covered(quote: str, text: str, before: Merged | None = None) -> Merged:
+    """The intervals of a quote that a text covers; both are normalised.
+
+    A text that contains the quote covers all of it. One that lies inside covers the first place
+    where it stands that is not wholly covered `before`, so that another chunk of the same words
+    counts for their next occurrence and never twice for one. Any other covers what its end shares
+    with the quote's beginning, and its beginning with the quote's end.
+    """
+    if not quote or not text:
+        return []
+    if quote in text:
+        return [(0, len(quote))]
+    least = least_overlap(quote)
+    if len(text) < least:
+        return []
+    if text in quote:
+        return [_place(quote, text, before or [])]
+    head, tail = border(text, quote, least), border(quote, text, least)
+    return merged([(0, head), (len(quote) - tail, len(quote))])
+
+
+def shares_half(quote: str, text: str) -> bool:
+    """Whether a text and a quote share at least half of the shorter; both are normalised."""
+    return 2 * size(covered(quote, text)) >= max(1, min(len(quote), len(text)))
+
+
+def _place(quote: str, text: str, before: Merged) -> tuple[int, int]:
+    """The first occurrence that is not wholly covered yet; the first one if all are."""
+    first = start = quote.find(text)
+    while start >= 0:
+        if overlap(before, [(start, start + len(text))]) < len(text):
+            return start, start + len(text)
+        start = quote.find(text, start + 1)
+    return first, first + len(text)
+
+
+def border(left: str, right: str, least: int) -> int:
+    """The length of the longest end of `left` that `right` begins with; 0 if under `least`."""
+    if least > min(len(left), len(right)):
+        return 0
+    needle = right[:least]
+    start = left.find(needle, max(0, len(left) - len(right)))
+    for _ in range(_TRIES):
+        if start < 0:
+            return 0
+        if right.startswith(left[start:]):
+            return len(left) - start
+        start = left.find(needle, start + 1)
+    if start < 0:
+        return 0
+    found = _linear_border(left[start:], right)
+    return found if found >= least else 0
+
+
+def _linear_border(left: str, right: str) -> int:
+    """The same by the failure function of Knuth, Morris and Pratt: texts that repeat themselves.
+
+    `left` is at most as long as `right`.
+    """
+    fallback = [0] * len(right)
+    length = 0
+    for place in range(1, len(right)):
+        while length and right[place] != right[length]:
+            length = fallback[length - 1]
+        length += right[place] == right[length]
+        fallback[place] = length
+    length = 0
+    for each in left:
+        while length and (length == len(right) or each != right[length]):
+            length = fallback[length - 1]
+        length += each == right[length]
+    return length

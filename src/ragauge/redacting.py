@@ -1,0 +1,187 @@
+"""Redacting: which names stand for secrets, which text looks like one, and a copy without them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+REDACTED = "[redacted]"
+
+_PLAIN = re.compile(r"[^\W_]+")
+_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_COMPOUND = re.compile(
+    "passw(?:or)?d|passphrase|credential|authori[sz]ation"
+    "|(?:api|access|secret|private|signing|encryption|subscription|account|master|ssh|auth)"
+    "key(?!word|board)"
+)
+_SECRET_WORD = re.compile("secrets?(?!ar|e|i)|cookie")  # but not a secretary
+_BEARING = "access|api|auth|bearer|csrf|id|oauth|refresh|secret|security|session"
+_TOKENS = re.compile(f"(?:{_BEARING})tokens")
+_BEARERS = frozenset(_BEARING.split("|"))
+# A token of text, and not one that opens a door: `eos_token`, `cost_per_token`, `token_count`.
+_BEFORE = (
+    "bos", "cls", "end", "eos", "first", "last", "mask", "max", "min", "next", "num", "pad", "per",
+    "pre", "refusal", "sep", "special", "start", "stop", "sub", "target", "unk",
+)  # fmt: skip
+_AFTER = frozenset(
+    (
+        "budget", "cap", "chunk", "chunker", "chunks", "cost", "count", "counter", "counts",
+        "encoding", "estimate", "len", "length", "limit", "limits", "max", "min", "model", "num",
+        "overlap", "per", "price", "rate", "ratio", "size", "splitter", "text", "total", "type",
+        "usage", "window",
+    )
+)  # fmt: skip
+
+# Passwords of URLs: up to the last @ before the path; and, where there is none and what follows
+# the colon is no port, beyond a slash that should have been written as %2F.
+_USER = r'://[^\s/?#:@"<>\[\]]*'
+_PASSWORD = re.compile(rf'({_USER}):[^\s/?#"<>]*@')
+_SLASHED = re.compile(rf'({_USER}):(?!\d*(?:[/?#\s"<>]|\Z))(?!\[redacted\]@)[^\s"<>]{{1,256}}@')
+_WHOLE = re.compile(r"(\A[^:/?#]*://[^/?#:@\[\]]*):[^/?#]*@")
+_PAIR = re.compile(r"""(?<![\w.-])([\w.-]++)=(?!=)("[^"]*"|'[^']*'|[^\s&;,"'<>]+)""")
+_MEMBER = re.compile(r'"([^"\\]{1,100})"(\s*+:\s*+)"(?:[^"\\]|\\.)*+"')
+_KEYS = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
+    r"|(?<![A-Za-z0-9])(?:"
+    r"sk-(?=[A-Za-z_-]{0,40}[0-9]|[\w-]{0,40}?[A-Za-z0-9]{16})[\w-]{6,}"
+    r"|[prsw][kh](?:sec)?_(?:live|test)_[A-Za-z0-9]{8,}"
+    r"|gh[oprsu]_[A-Za-z0-9]{10,}|github_pat_\w{10,}|glpat-[\w-]{10,}"
+    r"|xox[abeprs]-[\w-]{10,}|hf_[A-Za-z0-9]{16,}|AIza[\w-]{30,}|npm_[A-Za-z0-9]{30,}"
+    r"|(?:AKIA|ASIA)[A-Z0-9]{12,}"
+    r")|(?<![\w-])eyJ[\w-]+\.[\w-]+\.[\w-]*"
+)
+_BEARER = re.compile(
+    r"\b(B(?:earer|EARER)\s+)[\w.~+/=-]{3,}"
+    r"|\b(bearer\s+)(?=[A-Za-z.~+/=_-]*[0-9]|[\w.~+/=-]{24})[\w.~+/=-]{3,}"
+    r"|\b((?i:authorization)\s*:\s*(?i:basic|digest|token)\s+)[^\s\"']+"
+)
+
+
+def redacted(value: Any) -> Any:
+    """Copy JSON-like data without the secrets in it.
+
+    What a secret's name stands for becomes "[redacted]", but for null, true and false, which
+    give nothing away; text that looks like a secret loses that part. Order and types stay. Data may
+    be nested as deeply as it likes, and contain itself.
+    """
+    root: list[Any] = [None]
+    todo: list[tuple[Any, Any, Any]] = [(root, 0, value)]
+    tuples: list[tuple[Any, Any, list[Any]]] = []
+    copies: dict[int, tuple[Any, Any]] = {}  # with the original, which keeps its id taken
+    while todo:
+        holder, place, each = todo.pop()
+        if isinstance(each, str):
+            holder[place] = _text(each)
+        elif isinstance(each, Mapping | list):
+            if id(each) not in copies:
+                copy, inside = _object(each) if isinstance(each, Mapping) else _array(each)
+                copies[id(each)] = (each, copy)
+                todo += [(copy, *member) for member in inside]
+            holder[place] = copies[id(each)][1]
+        elif isinstance(each, tuple):
+            copy, inside = _array(each)
+            todo += [(copy, *member) for member in inside]
+            tuples.append((holder, place, copy))
+        else:
+            holder[place] = each
+    for holder, place, items in reversed(tuples):  # the inner ones first
+        holder[place] = tuple(items)
+    return root[0]
+
+
+def redacted_url(url: str) -> str:
+    """Take the password, and parameters that name secrets, out of a URL."""
+    return _text(_WHOLE.sub(rf"\1:{REDACTED}@", url))
+
+
+def is_secret(name: str) -> bool:
+    """Whether a name, in any case and spelling, is one that secrets are given."""
+    if _COMPOUND.search("".join(_PLAIN.findall(name)).lower()):
+        return True
+    plain = [word.lower() for word in _PLAIN.findall(name)]
+    return _has_secret_word(plain) or _has_secret_word(words_of(name))
+
+
+def words_of(name: str) -> list[str]:
+    """Split a name such as `OPENAI_API_KEY`, `top-k` or `chunkSize` into words, in lower case."""
+    return [word.lower() for word in _CAMEL.findall(name)]
+
+
+def _has_secret_word(words: list[str]) -> bool:
+    for place, word in enumerate(words):
+        before = words[place - 1] if place else ""
+        if _SECRET_WORD.search(word) or _TOKENS.fullmatch(word):
+            return True
+        if word == "tokens" and before in _BEARERS:
+            return True
+        if word.endswith("token"):
+            harmless = (word.removesuffix("token") or before).endswith(_BEFORE)
+            if not harmless and not _AFTER.intersection(words[place + 1 : place + 2]):
+                return True
+    return False
+
+
+def _object(given: Mapping[Any, Any]) -> tuple[dict[Any, Any], list[tuple[Any, Any]]]:
+    """A copy with what can be decided here, and what is still to be looked at."""
+    copy: dict[Any, Any] = {}
+    inside = []
+    # As lists of settings have it: {"name": "API_KEY", "value": "..."}
+    named = any(_names_secret(given.get(each)) for each in ("name", "key"))
+    for key, value in given.items():
+        place = _free(_text(key), copy) if isinstance(key, str) else key
+        hidden = _names_secret(key) or (named and key == "value")
+        copy[place] = REDACTED if hidden else None
+        if not hidden or _is_open(value):
+            inside.append((place, value))
+    return copy, inside
+
+
+def _array(given: list[Any] | tuple[Any, ...]) -> tuple[list[Any], list[tuple[Any, Any]]]:
+    copy: list[Any] = [REDACTED] * len(given)
+    inside = []
+    for place, value in enumerate(given):
+        before = given[place - 1] if place else None
+        # As commands have it: ["--api-key", "..."]
+        option = isinstance(before, str) and before.startswith("-") and "=" not in before
+        if not (option and _names_secret(before)) or _is_open(value):
+            inside.append((place, value))
+    return copy, inside
+
+
+def _names_secret(name: object) -> bool:
+    return isinstance(name, str) and is_secret(name)
+
+
+def _is_open(value: object) -> bool:
+    """Whether a value cannot be a secret, whatever its name."""
+    return value is None or isinstance(value, bool)
+
+
+def _free(key: str, taken: Mapping[Any, Any]) -> str:
+    """The key, or with a number if two keys have become the same."""
+    found, number = key, 2
+    while found in taken:
+        found, number = f"{key} {number}", number + 1
+    return found
+
+
+def _text(text: str) -> str:
+    """Replace what looks like a secret in a text."""
+    if "://" in text:
+        text = _PASSWORD.sub(rf"\1:{REDACTED}@", text)
+        text = _SLASHED.sub(rf"\1:{REDACTED}@", text)
+    text = _KEYS.sub(REDACTED, text)
+    text = _BEARER.sub(lambda found: f"{found[1] or found[2] or found[3]}{REDACTED}", text)
+    if "=" in text:
+        text = _PAIR.sub(
+            lambda found: f"{found[1]}={REDACTED}" if is_secret(found[1]) else found[0], text
+        )
+    if '"' in text:
+        text = _MEMBER.sub(
+            lambda found: (
+                f'"{found[1]}"{found[2]}"{REDACTED}"' if is_secret(found[1]) else found[0]
+            ),
+            text,
+        )
+    return text

@@ -1,0 +1,59 @@
+"""Sparklines: a series of numbers as one line of text, a character for each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+"""The eight levels, from the lowest to the highest."""
+
+PLAIN = "_.-=+*%#"
+"""The same for screens that show ASCII only."""
+
+MISSING = "·"
+PLAIN_MISSING = " "
+_MIDDLE = 3  # ▄ fills half of its place
+
+
+def sparkline(
+    values: Sequence[float | None],
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    ascii: bool = False,
+) -> str:
+    """Draw one character for each value, between the smallest and the largest of them.
+
+    `low` and `high` replace the ends of the scale; what lies beyond is drawn at the end. None and
+    nan are drawn as a dot (a blank in ASCII), and where the scale has no length, as all values
+    are equal, each is drawn at the middle level.
+    """
+    if low is not None and high is not None and low > high:
+        raise ValueError(f"the scale goes from {low} down to {high}")
+    levels, missing = (PLAIN, PLAIN_MISSING) if ascii else (BLOCKS, MISSING)
+    known = [each for each in values if each is not None and math.isfinite(each)]
+    bottom = min([*known, *_given(high)], default=0.0) if low is None else low
+    top = max([*known, bottom]) if high is None else high
+    return "".join(
+        missing
+        if each is None or math.isnan(each)
+        else levels[_level(each, bottom, top, len(levels))]
+        for each in values
+    )
+
+
+def _given(bound: float | None) -> list[float]:
+    return [] if bound is None else [bound]
+
+
+def _level(value: float, bottom: float, top: float, levels: int) -> int:
+    if value < bottom:
+        return 0
+    if value > top:
+        return levels - 1
+    if bottom == top:
+        return _MIDDLE
+    # Halves first: the whole difference of two large numbers may be beyond any float.
+    share = (value / 2 - bottom / 2) / (top / 2 - bottom / 2)
+    return min(levels - 1, int(share * levels))

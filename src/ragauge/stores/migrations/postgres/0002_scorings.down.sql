@@ -1,0 +1,2 @@
+DROP TABLE eval_metric_values;
+DROP TABLE eval_scorings;

@@ -1,0 +1,396 @@
+"""A store in a PostgreSQL database: opening and migrating it, and every method of a store on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ragauge import migrating
+from ragauge.errors import RagaugeError
+from ragauge.model.run import (
+    GoldRow,
+    ResultFacts,
+    ResultRow,
+    RunRecord,
+    Scoring,
+    Store,
+    StoreKind,
+    ValueColumn,
+)
+
+if TYPE_CHECKING:
+    from psycopg import Connection, Cursor
+
+PATIENCE = "60s"
+"""How long to wait for another process that holds a lock."""
+
+AT_ONCE = 2000
+"""Rows that a stream takes from the server at a time."""
+
+MIGRATING, ADDING = 7246283, 7246284
+"""Advisory locks: around migrations, and around one gold set or list of chunks."""
+
+FACTS = ", ".join(ResultFacts._fields)
+FACT_TYPES = ("int8", "text", "int8", "text", "int8", "int8", "int8", "text", "float8", "float8")
+RUN = ", ".join(migrating.RUN_COLUMNS)
+# As the text that it was; the driver would parse it.
+SEEN_RUN = RUN.replace("_json", "_json::text")
+TAGS = "ARRAY(SELECT tag FROM eval_tags WHERE eval_tags.run_id = eval_runs.run_id ORDER BY tag)"
+
+
+class _Address:
+    """A URL that was understood: its name for messages, its parameters, and its secrets."""
+
+    def __init__(self, url: str) -> None:
+        self.name = migrating.without_password(url)
+        try:
+            from psycopg import ProgrammingError
+            from psycopg.conninfo import conninfo_to_dict
+        except ImportError as error:
+            raise RagaugeError.of(
+                "missing-extra",
+                "a PostgreSQL store needs the package `psycopg`",
+                hint="pip install 'ragauge[postgres]'",
+            ) from error
+        try:
+            found = conninfo_to_dict(url)
+        except ProgrammingError:
+            found = {"port": "?"}
+        ports = str(found.get("port") or "").replace(",", "")
+        person = url.partition("://")[2].partition("?")[0].rpartition("@")[0]
+        if (ports and not ports.isdecimal()) or "/" in person or "@" in person:
+            # With a bare / or @ the driver takes a part of the password for a host, and says it.
+            raise RagaugeError.of(
+                "bad-store-url",
+                f"`{self.name}` cannot be read as a URL",
+                hint="write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with / as %2F and @ as "
+                "%40 in a name or a password",
+            )
+        self.secrets = [str(found[each]) for each in migrating.SECRET if found.get(each)]
+        usual = {"connect_timeout": 15, "application_name": "ragauge"}
+        self.parameters: dict[str, Any] = {**usual, **found, "client_encoding": "utf8"}
+
+    def connect(self) -> Connection[Any]:
+        """A connection on which every statement is a transaction, unless one is begun."""
+        import psycopg
+
+        connection = psycopg.connect(autocommit=True, prepare_threshold=None, **self.parameters)
+        connection.execute(f"SET lock_timeout = '{PATIENCE}'")
+        return connection
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Turn what the server says into errors that a user can mend."""
+        import psycopg
+
+        damaged = (
+            psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn,
+            psycopg.errors.DatatypeMismatch, psycopg.errors.DataCorrupted,
+            psycopg.errors.IndexCorrupted,
+        )  # fmt: skip
+        try:
+            yield
+        except damaged as error:
+            raise migrating.not_ours(self.name, self._words(error)) from error
+        except psycopg.IntegrityError as error:
+            raise migrating.clash(self.name, self._words(error)) from error
+        except psycopg.DataError as error:
+            hint = "a store in an SQLite file takes every text"
+            raise migrating.unavailable(self.name, self._words(error), hint) from error
+        except psycopg.errors.DiskFull as error:
+            hint = "make room on the server; a run that was being stored is incomplete"
+            raise migrating.unavailable(self.name, self._words(error), hint) from error
+        except psycopg.errors.InsufficientPrivilege as error:
+            hint = "the user of the URL must be allowed to make tables and to write to them"
+            raise migrating.unavailable(self.name, self._words(error), hint) from error
+        except (psycopg.OperationalError, psycopg.InternalError) as error:
+            hint = "check the URL, and that the server runs; then try again"
+            raise migrating.unavailable(self.name, self._words(error), hint) from error
+
+    def _words(self, error: Exception) -> str:
+        """What the server said, on one line, without details and without secrets."""
+        primary = getattr(getattr(error, "diag", None), "message_primary", None)
+        words = " ".join((primary or str(error)).split())
+        for secret in self.secrets:
+            words = words.replace(secret, "***")
+        return words
+
+
+def _version(cursor: Cursor[Any], name: str) -> int:
+    """The version of the tables; 0 if there are none. What is newer or not ours is refused."""
+    # Asked of pg_class: to_regclass() may answer from before the wait for a lock.
+    cursor.execute(
+        "SELECT relname FROM pg_class"
+        " WHERE relname IN ('eval_schema', 'eval_runs') AND pg_table_is_visible(oid)"
+    )
+    tables = {row[0] for row in cursor.fetchall()}
+    if not tables:
+        return 0
+    found = cursor.execute("SELECT version FROM eval_schema").fetchall() if len(tables) > 1 else []
+    if len(found) != 1:
+        raise migrating.not_ours(name, "its tables are not those of ragauge")
+    known = migrating.newest("postgres")
+    if found[0][0] > known:
+        raise migrating.newer_store(name, found[0][0], known)
+    return int(found[0][0])
+
+
+def _migrate(connection: Connection[Any], name: str, goal: int) -> None:
+    """Lead the tables to a version, in one transaction and by one process at a time."""
+    with connection.transaction(), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATING,))
+        version = _version(cursor, name)  # another process may have been quicker
+        if version == 0 != goal:
+            cursor.execute("CREATE TABLE eval_schema (version INTEGER NOT NULL)")
+            cursor.execute("INSERT INTO eval_schema VALUES (0)")
+        for statement in migrating.steps("postgres", version, goal):
+            cursor.execute(statement)
+        if goal:
+            cursor.execute("UPDATE eval_schema SET version = %s", (goal,))
+        else:
+            cursor.execute("DROP TABLE IF EXISTS eval_schema")
+
+
+def _opened(address: _Address, *, create: bool, goal: int) -> Connection[Any]:
+    """A connection to a store that stands at a version."""
+    with address.translated():
+        connection = address.connect()
+        try:
+            version = _version(connection.cursor(), address.name)
+            if version == 0 and not create:
+                raise migrating.nothing_stored(address.name)
+            if version != goal:
+                _migrate(connection, address.name, goal)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def migrate_to(url: str, version: int) -> None:
+    """Lead a store to a version, also back to an older one; what only the newer has is dropped."""
+    migrating.check_goal("postgres", version)
+    _opened(_Address(url), create=False, goal=version).close()
+
+
+def open_store(url: str, *, create: bool = True) -> Store:
+    """Open the store in a database, whose tables are made or migrated if need be."""
+    address = _Address(url)
+    connection = _opened(address, create=create, goal=migrating.newest("postgres"))
+    return PostgresStore(address, connection)
+
+
+class PostgresStore:
+    """A store in a database. It may be handed to another thread, but not used by two at once.
+
+    What streams has a connection of its own, so that other methods may be called meanwhile.
+    """
+
+    def __init__(self, address: _Address, connection: Connection[Any]) -> None:
+        self.name = address.name
+        self._address = address
+        self._connection = connection
+
+    @contextmanager
+    def _writing(self, run_id: str | None = None) -> Iterator[Cursor[Any]]:
+        """One transaction, for a run that must be there if one is named, and that stays there."""
+        with self._address.translated(), self._connection.transaction():
+            cursor = self._connection.cursor()
+            if run_id is not None:
+                sql = "SELECT 1 FROM eval_runs WHERE run_id = %s FOR KEY SHARE"
+                if cursor.execute(sql, (run_id,)).fetchone() is None:
+                    raise migrating.unknown_run(self.name, run_id)
+            yield cursor
+
+    def _copy(
+        self, cursor: Cursor[Any], table: str, types: Sequence[str], rows: Iterable[Sequence[Any]]
+    ) -> None:
+        with cursor.copy(f"COPY {table} FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types(types)
+            for row in rows:
+                copy.write_row(row)
+
+    def _read(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
+        with self._address.translated():
+            cursor = self._connection.cursor(binary=True)
+            return cursor.execute(sql, parameters).fetchall()
+
+    def _stream(self, sql: str, key: str) -> Iterator[Any]:
+        with (
+            self._address.translated(),
+            closing(self._address.connect()) as own,
+            own.transaction(),
+            own.cursor("streaming", binary=True) as cursor,
+        ):
+            cursor.itersize = AT_ONCE
+            yield from cursor.execute(sql, (key,))
+
+    def begin(self, run: RunRecord) -> None:
+        """Add a run as incomplete; `run-exists` if its id is taken."""
+        with self._writing() as cursor:
+            row = migrating.run_row(run)
+            cursor.execute(
+                f"INSERT INTO eval_runs ({RUN}, evidence)"
+                f" VALUES ({', '.join(['%s'] * len(row))}) ON CONFLICT (run_id) DO NOTHING",
+                row,
+            )
+            if not cursor.rowcount:
+                raise migrating.run_exists(self.name, run.run_id)
+
+    def _add(
+        self, table: str, column: str, key: str, types: Sequence[str],
+        rows: Iterable[Sequence[Any]],
+    ) -> None:  # fmt: skip
+        """Add rows under a key, which one process at a time may do; what is there stays."""
+        with self._writing() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (ADDING, key))
+            cursor.execute(f"SELECT 1 FROM {table} WHERE {column} = %s LIMIT 1", (key,))
+            if cursor.fetchone() is None:
+                self._copy(cursor, table, ("text", *types), ((key, *row) for row in rows))
+
+    def add_gold(self, gold_key: str, rows: Iterable[GoldRow]) -> None:
+        """Add a gold set under its key, all of it or nothing; one that is there stays as it is."""
+        types = ("int8", "text", "int8", "text", "bytea")
+        self._add("eval_gold_items", "gold_key", gold_key, types, rows)
+
+    def add_chunks(self, digest: str, blocks: Iterable[bytes]) -> None:
+        """Add a list of chunks under its digest, likewise."""
+        self._add("eval_chunks", "digest", digest, ("int8", "bytea"), enumerate(blocks))
+
+    def add_results(self, run_id: str, rows: Sequence[ResultRow]) -> None:
+        """Add a batch of results; when it returns, they are safe on disk."""
+        with self._writing(run_id) as cursor:
+            table = f"eval_query_results (run_id, {FACTS}, result_json)"
+            whole = ((run_id, *facts, payload) for facts, payload in rows)
+            self._copy(cursor, table, ("text", *FACT_TYPES, "bytea"), whole)
+
+    def finish(
+        self, run_id: str, *, results: int, evidence: bytes, scoring: Scoring,
+        values: Iterable[ValueColumn],
+    ) -> None:  # fmt: skip
+        """Add the first scoring, fill in the rest of the run, and mark it complete."""
+        with self._writing(run_id) as cursor:
+            sql = "UPDATE eval_runs SET status = 'complete', results = %s, evidence = %s"
+            cursor.execute(f"{sql} WHERE run_id = %s", (results, evidence, run_id))
+            self._score(cursor, run_id, scoring, values)
+
+    def add_scoring(self, run_id: str, scoring: Scoring, values: Iterable[ValueColumn]) -> None:
+        """Add a further scoring, and make its aggregate that of the run."""
+        with self._writing(run_id) as cursor:
+            self._score(cursor, run_id, scoring, values)
+
+    def _score(
+        self, cursor: Cursor[Any], run_id: str, scoring: Scoring, values: Iterable[ValueColumn]
+    ) -> None:
+        cursor.execute(
+            "INSERT INTO eval_scorings VALUES (%s, %s, %s, %s, %s, %s)",
+            (run_id, scoring.number, scoring.created_at, scoring.ragauge_version,
+             scoring.aggregate, scoring.questions),
+        )  # fmt: skip
+        rows = ((run_id, scoring.number, place, *value) for place, value in enumerate(values))
+        types = ("text", "int4", "int4", "text", "int4", "bytea")
+        self._copy(cursor, "eval_metric_values", types, rows)
+        sql = "UPDATE eval_runs SET aggregate_json = %s WHERE run_id = %s"
+        cursor.execute(sql, (scoring.aggregate, run_id))
+
+    def runs(self, *, suite: str | None = None) -> list[RunRecord]:
+        """All runs, the oldest first, with their tags and without their evidence."""
+        where, asked = ("", ()) if suite is None else ("WHERE suite = %s", (suite,))
+        sql = f"SELECT {SEEN_RUN}, ''::bytea, {TAGS} FROM eval_runs {where}"
+        found = self._read(f"{sql} ORDER BY created_at, run_id", asked)
+        return [migrating.run_record(row[:-1], row[-1]) for row in found]
+
+    def run(self, run_id: str) -> RunRecord | None:
+        """One run with its evidence and tags; None if there is none of that id."""
+        sql = f"SELECT {SEEN_RUN}, evidence, {TAGS} FROM eval_runs WHERE run_id = %s"
+        found = self._read(sql, (run_id,))
+        return migrating.run_record(found[0][:-1], found[0][-1]) if found else None
+
+    def gold(self, gold_key: str) -> Iterator[GoldRow]:
+        """The items of a stored gold set, in their order."""
+        rows = self._stream(
+            "SELECT ordinal, query_id, turn, item_hash, item_json FROM eval_gold_items"
+            " WHERE gold_key = %s ORDER BY ordinal", gold_key,
+        )  # fmt: skip
+        return map(GoldRow._make, rows)
+
+    def chunks(self, digest: str) -> Iterator[bytes]:
+        """The blocks of a stored list of chunks, in their order."""
+        sql = "SELECT payload FROM eval_chunks WHERE digest = %s ORDER BY ordinal"
+        return (row[0] for row in self._stream(sql, digest))
+
+    def facts(self, run_id: str) -> Iterator[ResultFacts]:
+        """The narrow part of all results, by ordinal; streams."""
+        sql = f"SELECT {FACTS} FROM eval_query_results WHERE run_id = %s ORDER BY ordinal"
+        return map(ResultFacts._make, self._stream(sql, run_id))
+
+    def results(self, run_id: str) -> Iterator[ResultRow]:
+        """All results, by ordinal; streams, so that memory does not grow with the run."""
+        sql = f"SELECT {FACTS}, result_json FROM eval_query_results WHERE run_id = %s"
+        rows = self._stream(f"{sql} ORDER BY ordinal", run_id)
+        return (ResultRow(ResultFacts._make(row[:-1]), row[-1]) for row in rows)
+
+    def scorings(self, run_id: str) -> list[Scoring]:
+        """All scorings of a run, the first one first."""
+        found = self._read(
+            "SELECT number, created_at, ragauge_version, aggregate_json::text, questions"
+            " FROM eval_scorings WHERE run_id = %s ORDER BY number", (run_id,),
+        )  # fmt: skip
+        return [migrating.scoring(row) for row in found]
+
+    def values(
+        self, run_id: str, number: int, metrics: Sequence[str] | None = None
+    ) -> list[ValueColumn]:
+        """The values of one scoring, in the order they were added; of some metrics if named."""
+        named = "" if metrics is None else " AND metric = ANY(%s)"
+        found = self._read(
+            "SELECT metric, version, payload FROM eval_metric_values"
+            f" WHERE run_id = %s AND number = %s{named} ORDER BY position",
+            (run_id, number, *([] if metrics is None else [list(metrics)])),
+        )
+        return [ValueColumn._make(row) for row in found]
+
+    def tag(self, tag: str, run_id: str) -> None:
+        """Let a tag name a run; it leaves the run that it named before."""
+        with self._writing(run_id) as cursor:
+            cursor.execute(
+                "INSERT INTO eval_tags VALUES (%s, %s)"
+                " ON CONFLICT (tag) DO UPDATE SET run_id = EXCLUDED.run_id", (tag, run_id),
+            )  # fmt: skip
+
+    def untag(self, tag: str) -> None:
+        """Remove a tag, if it is there."""
+        with self._writing() as cursor:
+            cursor.execute("DELETE FROM eval_tags WHERE tag = %s", (tag,))
+
+    def delete(self, run_id: str) -> None:
+        """Remove a run with all that belongs to it, and gold sets and lists that no run needs."""
+        with self._writing() as cursor:
+            sql = "DELETE FROM eval_runs WHERE run_id = %s RETURNING gold_key, chunks"
+            deleted = cursor.execute(sql, (run_id,)).fetchone()
+            if deleted is None:
+                raise migrating.unknown_run(self.name, run_id)
+            cursor.execute("DELETE FROM eval_query_results WHERE run_id = %s", (run_id,))
+            for table, key, column, name in (
+                ("eval_gold_items", "gold_key", "gold_key", deleted[0]),
+                ("eval_chunks", "digest", "chunks", deleted[1]),
+            ):
+                # Who began a run and finds its gold set here must not see it vanish.
+                cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (ADDING, name))
+                cursor.execute(
+                    f"DELETE FROM {table} WHERE {key} = %s"
+                    f" AND NOT EXISTS (SELECT 1 FROM eval_runs WHERE {column} = %s)", (name, name),
+                )  # fmt: skip
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._connection.close()
+
+
+STORE = StoreKind(
+    name="postgres",
+    title="a PostgreSQL database",
+    schemes=("postgresql", "postgres"),
+    open=open_store,
+)

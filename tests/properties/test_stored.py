@@ -1,0 +1,183 @@
+"""A run that went into a store comes out as it was, and scores to the same numbers again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ragauge import archive, pipeline, versus
+from ragauge.inputs import Kept
+from ragauge.keeping import aggregate_document
+from ragauge.model.aggregate import Scores
+from ragauge.model.comparison import RANKS
+from ragauge.model.run import RunRecord, Store
+
+from ..oracles.full_cases import case
+
+ROOT = Path(__file__).resolve().parents[2]
+WHEN = "2026-01-01T00:00:00Z"
+
+
+def write(folder: Path, name: str, rows: list[dict[str, Any]]) -> Path:
+    path = folder / name
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def stored(
+    store: Store, gold: Path, trace: Path, run_id: str, **options: Any
+) -> tuple[Scores, RunRecord]:
+    """Score files and store the run; what was kept, and the record."""
+    kept: list[Scores] = []
+
+    def keep(each: Kept) -> None:
+        archive.store_run(store, each, archive.Wanted(run_id=run_id, created_at=WHEN))
+        kept.append(each.scores)
+
+    pipeline.score(gold, trace, keep=keep, **options)
+    return kept[0], archive.find_run(store, run_id)
+
+
+def same(one: Scores, other: Scores) -> None:
+    """Two scores are the same in all that a document, a gate or a comparison reads."""
+    assert aggregate_document(one) == aggregate_document(other)
+    assert list(one.questions) == list(other.questions)
+    a, b = one.per_question, other.per_question
+    assert a is not None
+    assert b is not None
+    assert (a.metrics, list(a.qids), list(a.turns)) == (b.metrics, list(b.qids), list(b.turns))
+    assert list(a.hashes) == list(b.hashes)
+    assert np.array_equal(a.values, b.values, equal_nan=True)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_stored_scores_and_scores_made_again_are_those_of_the_run(
+    tmp_path: Path, seed: int
+) -> None:
+    gold, trace = case(seed)
+    with archive.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
+        scores, run = stored(
+            store, write(tmp_path, "gold.jsonl", gold), write(tmp_path, "trace.jsonl", trace),
+            "r", profile="all", intervals=seed % 4 == 0,
+        )  # fmt: skip
+        same(archive.run_scores(store, run), scores)
+        same(archive.rescored(store, run), scores)
+        assert archive.rescore(store, run).number is None  # nothing changed: nothing is added
+        assert len(store.scorings("r")) == 1
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_run_compared_with_itself_is_all_draws_and_no_metric_moves(
+    tmp_path: Path, seed: int
+) -> None:
+    gold, trace = case(seed)
+    with archive.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
+        _, run = stored(
+            store, write(tmp_path, "gold.jsonl", gold), write(tmp_path, "trace.jsonl", trace),
+            "r", profile="all", intervals=False,
+        )  # fmt: skip
+        side = versus.Stored(store, run)
+        told = versus.told_of(side)[0]
+        found = versus.compare(versus.align(side, side), told, told)
+    assert {each.kind for each in found.per_query} <= {"draw", None}
+    assert {each.delta for each in found.deltas} <= {0.0, None}
+    assert {each.p for each in found.deltas} <= {1.0, None}
+    assert found.match in ("exact", "none")
+
+
+@pytest.mark.parametrize("seed", range(0, 40, 2))
+def test_two_runs_compare_the_same_from_the_store_and_scored_again(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where all ids hold, stored values are used; scoring the stored traces gives the same."""
+    gold, trace = case(seed)
+    other = [row for place, row in enumerate(trace) if place % 5]
+    with archive.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
+        path = write(tmp_path, "gold.jsonl", gold)
+        sides = []
+        for name, rows in (("a", trace), ("b", other)):
+            file = write(tmp_path, f"{name}.jsonl", rows)
+            _, run = stored(store, path, file, name, profile="all", intervals=False)
+            sides.append(versus.Stored(store, run))
+        quick = versus.align(*sides)
+        monkeypatch.setattr(versus, "_as_stored", lambda _: None)
+        slow = versus.align(*sides)
+    assert quick.counts == slow.counts
+    for one, two in ((quick.a, slow.a), (quick.b, slow.b)):
+        assert {name: each.value for name, each in one.metrics.items()} == {
+            name: each.value for name, each in two.metrics.items()
+        }
+        assert one.per_question is not None
+        assert two.per_question is not None
+        assert set(RANKS) <= set(one.per_question.metrics)
+        for name in one.per_question.metrics:
+            left, right = one.per_question.of(name), two.per_question.of(name)
+            assert np.array_equal(left, right, equal_nan=True), name
+
+
+@pytest.mark.parametrize("seed", range(1, 40, 3))
+def test_a_comparison_turned_round_has_opposite_deltas_and_kinds(tmp_path: Path, seed: int) -> None:
+    gold, trace = case(seed)
+    other = list(reversed(trace))[: max(1, len(trace) * 3 // 4)]
+    with archive.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
+        path = write(tmp_path, "gold.jsonl", gold)
+        sides = []
+        for name, rows in (("a", trace), ("b", other)):
+            file = write(tmp_path, f"{name}.jsonl", rows)
+            _, run = stored(store, path, file, name, profile="all", intervals=False)
+            sides.append(versus.Stored(store, run))
+        a, b = sides
+        told = [versus.told_of(each)[0] for each in sides]
+        there = versus.compare(versus.align(a, b), told[0], told[1])
+        back = versus.compare(versus.align(b, a), told[1], told[0])
+    assert there.rungs == back.rungs
+    turned = {each.metric: each for each in back.deltas}
+    for each in there.deltas:
+        again = turned[each.metric]
+        assert (each.a, each.b, each.n, each.p) == (again.b, again.a, again.n, again.p)
+        if each.delta is not None:
+            assert again.delta == pytest.approx(-each.delta, abs=1e-15)
+    kinds = {(each.query_id, each.turn): each for each in back.per_query}
+    for found in there.per_query:
+        other_kind = kinds[found.query_id, found.turn].kind
+        if found.kind in ("draw", None):
+            assert other_kind == found.kind
+        elif found.kind == "win":
+            assert other_kind in ("loss", "regression")
+        else:
+            assert other_kind == "win"
+
+
+@pytest.mark.parametrize(
+    ("gold", "trace", "profile"),
+    [
+        ("src/ragauge/demo/gold.jsonl", "src/ragauge/demo/trace.jsonl", "ship"),
+        ("examples/canary/gold.jsonl", "examples/canary/live.jsonl", "canary"),
+        ("src/ragauge/demo/gold.jsonl", "src/ragauge/demo/trace.jsonl", "smoke"),
+    ],
+)
+def test_profiles_that_follow_a_source_are_scored_again_alike(
+    tmp_path: Path, gold: str, trace: str, profile: str
+) -> None:
+    with archive.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
+        scores, run = stored(store, ROOT / gold, ROOT / trace, "r", profile=profile)
+        same(archive.rescored(store, run), scores)
+
+
+def test_workers_and_ranges_do_not_change_what_is_stored(tmp_path: Path) -> None:
+    gold, trace = case(4)
+    rows = [{**row, "padding": "x" * 40_000} for row in trace for _ in range(3)]
+    path = write(tmp_path, "gold.jsonl", gold)
+    file = write(tmp_path, "trace.jsonl", rows)
+    assert file.stat().st_size > 1 << 20  # more than one range
+    found = []
+    for workers in (1, 2):
+        with archive.opened_store(f"sqlite:///{tmp_path / f'{workers}.db'}", create=True) as store:
+            _, run = stored(store, path, file, "r", profile="all", workers=workers)
+            found.append((run, list(store.results("r"))))
+    assert found[0] == found[1]
+    assert [row.facts.ordinal for row in found[0][1]] == list(range(len(rows)))

@@ -1,0 +1,120 @@
+"""Hand-made runs over the same documents in different chunks, for tests of comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ragauge import pipeline
+from ragauge.gathering import Gatherer
+from ragauge.ladder import Ladder, Side, climb
+from ragauge.model.aggregate import Scores
+from ragauge.model.comparison import Rung
+from ragauge.model.gold import Anchor, GoldItem
+from ragauge.model.options import Options
+from ragauge.model.trace import Answer, Hit, Trace
+from ragauge.pieces import Chunk
+from ragauge.spans import Span
+from ragauge.standins import expected_of
+
+# 60 words of 9 letters and a blank behind each: word n begins at byte 10 n.
+TEXT = "".join(f"w{n:02d}abcdef " for n in range(60))
+
+
+class Index(NamedTuple):
+    """The chunks of one document, as hits; `kept` names what traces of the run tell of them."""
+
+    doc: str
+    text: str
+    prefix: str
+    version: str | None = None
+    doc_hash: str | None = None
+    path: str | None = None
+    kept: tuple[str, ...] = ("doc", "spans", "text")
+
+    def hit(self, start: int, end: int, name: str | None = None) -> Hit:
+        """The chunk of some bytes, called by where it begins unless a name is given."""
+        full = Hit(
+            f"{self.prefix}{start}" if name is None else name,
+            doc=self.doc, text=self.text[start:end], spans=(Span(start, end),),
+        )  # fmt: skip
+        return Hit(
+            full.id,
+            doc=full.doc if "doc" in self.kept else None,
+            text=full.text if "text" in self.kept else None,
+            spans=full.spans if "spans" in self.kept else (),
+            chunker_version=self.version,
+            doc_hash=self.doc_hash,
+            path=self.path,
+        )
+
+
+def asked(*hits: Hit, qid: str = "q", cites: Sequence[str] = ()) -> Trace:
+    """The trace of a question: its hits in order, and what its answer cites."""
+    return Trace(qid=qid, hits=hits, answer=Answer(claim="x", citations=tuple(cites)))
+
+
+def item(*relevant: str, qid: str = "q", anchors: Sequence[Anchor] = ()) -> GoldItem:
+    """A question that has an answer in some chunks."""
+    return GoldItem(
+        qid=qid, question="?", expect="answer", relevant=relevant, anchors=tuple(anchors)
+    )
+
+
+def side_of(
+    traces: Sequence[Trace],
+    items: Sequence[GoldItem],
+    *,
+    chunks: Mapping[str, Chunk] | None = None,
+    texts: Mapping[str, str] | None = None,
+) -> Side:
+    """What a run knows after its traces."""
+    named = [each for one in items for each in expected_of(one)]
+    wanted = {each if isinstance(each, str) else each.id or "" for each in named}
+    gatherer = Gatherer(wanted, chunks or {})
+    carries: dict[tuple[str, int | None], int] = {}
+    for trace in traces:
+        key = trace.qid or "", trace.turn
+        carries[key] = gatherer.add(trace) & carries.get(key, 7)
+    if chunks:
+        gatherer.add_chunks()
+    return Side(gatherer.take().evidence(), carries, chunks or {}, texts or {})
+
+
+class Outcome(NamedTuple):
+    """A ladder, and both sides scored with the items that it gives."""
+
+    ladder: Ladder
+    a: Scores
+    b: Scores
+
+    @property
+    def rungs(self) -> tuple[Rung, ...]:
+        """The rungs of all pieces in a row."""
+        return tuple(rung for each in self.ladder.rungs for rung in each)
+
+    def both(self, metric: str) -> tuple[float | None, float | None]:
+        """A metric on both sides."""
+        return self.a.metrics[metric].value, self.b.metrics[metric].value
+
+
+def compare(
+    items: Sequence[GoldItem],
+    traces_a: Sequence[Trace],
+    traces_b: Sequence[Trace],
+    *,
+    texts_a: Mapping[str, str] | None = None,
+    texts_b: Mapping[str, str] | None = None,
+    options: Options = Options(),  # noqa: B008  (frozen)
+) -> Outcome:
+    """Climb, and score both sides again."""
+    a = side_of(traces_a, items, texts=texts_a)
+    b = side_of(traces_b, items, texts=texts_b)
+    ladder = climb(items, a, b)
+    scored = [
+        pipeline.score(
+            effective, traces, profile="all", k=(1, 2, 3, 5), intervals=False, options=options
+        )
+        for effective, traces in ((ladder.items_a, traces_a), (ladder.items_b, traces_b))
+    ]
+    return Outcome(ladder, *scored)
