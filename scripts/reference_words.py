@@ -243,8 +243,8 @@ SCORES_FIELDS = {
     "skipped_lines": "the first 20 skipped lines of each file, with the reason",
     "questions[].qid": "the id of the gold item; `questions` stands here only with --full",
     "questions[].label": "the worst label of its records",
-    "questions[].gold_hash": "a hash of what the gold item says; values of an item that was changed "
-    "are not compared",
+    "questions[].gold_hash": "a hash of what the gold item says; where it was changed, values are "
+    "not compared",
     "questions[].gold": "file and line of the gold item",
     "questions[].trace": "file and line of the record with that label; null if there is none",
     "questions[].labels.LABEL": "records of the question with that label",

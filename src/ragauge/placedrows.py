@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from ragauge.model.dialect import INDEX_NAMES
 from ragauge.model.trace import Answer, Hit, Timing, Trace
-from ragauge.shapes import FastAnswer, FastPerf, Milliseconds, NoDistance, NoState, WideInt
+from ragauge.shapes import FastAnswer, FastPerf, Milliseconds, NoState, OtherNames, WideInt
 from ragauge.spans import Span
 
 # A name with a letter beyond ASCII, plain or escaped: only the exact path knows what it may mean.
@@ -25,7 +25,7 @@ _Offset = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 _Pair = tuple[_Offset, _Offset]
 
 
-class PlacedHit(NoDistance, gc=False, kw_only=True):
+class PlacedHit(OtherNames, gc=False, kw_only=True):
     """A hit with a place; whatever else is read of hits must be null here."""
 
     id: str
@@ -43,24 +43,6 @@ class PlacedHit(NoDistance, gc=False, kw_only=True):
     doc_hash: str | None = None
     text_hash: str | None = None
     policy_hash: str | None = None
-    chunk_id: None = None
-    snippet_id: None = None
-    block_id: None = None
-    doc_id: None = None
-    doc_path: None = None
-    path: None = None
-    section_id: None = None
-    snippet: None = None
-    citation: None = None
-    source_spans: None = None
-    start_byte: None = None
-    start_char: None = None
-    start_token: None = None
-    start_ms: None = None
-    line_start: None = None
-    start_line: None = None
-    unit: None = None
-    kind: None = None
     document_hash: None = None
     content_hash: None = None
     chunk_hash: None = None

@@ -44,31 +44,19 @@ class FastPerf(Struct, gc=False):
     t_reason_ms: Milliseconds | None = None
 
 
-class FastHit(NoDistance, gc=False, kw_only=True):
-    """A hit with an id and perhaps a text; whatever else is read of hits must be null here."""
+class OtherNames(NoDistance, gc=False, kw_only=True):
+    """Names of a hit's id, document, section, text or place that no usual shape has."""
 
-    id: str
-    text: str | None = None
-    type: str | None = None
     chunk_id: None = None
     snippet_id: None = None
     block_id: None = None
-    doc: None = None
     doc_id: None = None
     doc_path: None = None
     path: None = None
-    section: None = None
     section_id: None = None
-    score: None = None
-    rank: None = None
     snippet: None = None
     citation: None = None
-    chunker_version: None = None
-    span: None = None
-    offsets: None = None
     source_spans: None = None
-    start: None = None
-    end: None = None
     start_byte: None = None
     start_char: None = None
     start_token: None = None
@@ -77,6 +65,23 @@ class FastHit(NoDistance, gc=False, kw_only=True):
     start_line: None = None
     unit: None = None
     kind: None = None
+
+
+class FastHit(OtherNames, gc=False, kw_only=True):
+    """A hit with an id and perhaps a text; whatever else is read of hits must be null here."""
+
+    id: str
+    text: str | None = None
+    type: str | None = None
+    doc: None = None
+    section: None = None
+    score: None = None
+    rank: None = None
+    chunker_version: None = None
+    span: None = None
+    offsets: None = None
+    start: None = None
+    end: None = None
 
 
 class FastAnswer(NoState, gc=False, kw_only=True):

@@ -18,7 +18,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "treclines", "trecmatch", "trecwords", "writing", "yamlitems",
     ),
     # 1: frozen nouns, how they are worded, and the finder of components
-    ("model.*", "contrasting", "markdown", "migrating", "registry", "wording"),
+    (
+        "model.*", "asking", "contrasting", "markdown", "migrating", "registry", "screens",
+        "wording",
+    ),
     # 2: components, and the document that reports share
     ("comparisons.*", "dialects.*", "metrics.*", "reports.*", "stores.*", "document"),
     # 3: verbs, and folders of data

@@ -277,7 +277,7 @@ def test_a_new_file_can_be_opened_by_many_at_the_same_moment(tmp_path: Path) -> 
         capture_output=True, text=True, timeout=TIMEOUT, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert len(list(tmp_path.iterdir())) == 40
+    assert len(list(tmp_path.glob("*.db"))) == 40  # the last of two to close may leave its log
 
 
 def test_a_full_disk_is_said_and_harms_no_other_run(file: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from ragauge.model.comparison import (
     Kind,
     QueryComparison,
 )
+from ragauge.screens import COLORS, Screen, plain_table
 from ragauge.text import plain
 
 if TYPE_CHECKING:
@@ -33,20 +33,14 @@ _NAME, _NAME_NARROW = 20, 12
 _PARTS = re.compile(r"[^._]+[._]?|[._]")
 _LARGE = re.compile(r"\d{3,}\.\d{4}")
 """Numbers from 100 on, such as milliseconds, of which one decimal is enough on a screen."""
-_COLORS = {"pass": "green", "review": "yellow", "fail": "red", "not-evaluable": "magenta"}
 _KINDS: dict[Kind, str] = {"regression": "red", "loss": "red", "win": "green", "draw": ""}
 
 
 def _text(view: ComparisonView) -> str:
-    from rich.console import Console
     from rich.text import Text
 
-    buffer = io.StringIO()
-    console = Console(
-        file=buffer, width=view.width, force_terminal=view.color, no_color=not view.color,
-        highlight=False, emoji=False, markup=False, legacy_windows=False,
-        color_system="standard" if view.color else None,
-    )  # fmt: skip
+    screen = Screen(view.width, color=view.color)
+    console = screen.console
     comparison = view.comparison
     console.print(Text(contrasting.headline(comparison), style="bold"))
     console.print(contrasting.run_line("a", comparison.run_a))
@@ -64,16 +58,11 @@ def _text(view: ComparisonView) -> str:
     for note in comparison.notes:
         console.print(f"note: {plain(note)}")
     _print_verdict(console, comparison)
-    return "\n".join(line.rstrip() for line in buffer.getvalue().split("\n")).rstrip("\n") + "\n"
+    return screen.text()
 
 
 def _table(*columns: str, right: tuple[str, ...] = ()) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    made = Table(
-        box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, expand=False, padding=(0, 1, 0, 0)
-    )
+    made = plain_table(padding=(0, 1, 0, 0))
     for column in columns:
         is_right = column in right
         made.add_column(
@@ -262,7 +251,7 @@ def _print_verdict(console: Console, comparison: Comparison) -> None:
             note = wording.gate_note(gate)
             line = f"{wording.gate_name(gate)}: {told}{f' ({note})' if note else ''}"
             console.print(plain(line))
-    style = f"bold {_COLORS[verdict.status]}"
+    style = f"bold {COLORS[verdict.status]}"
     console.print(Text(plain(wording.headline(verdict)), style=style))
 
 

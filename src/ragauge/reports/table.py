@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import io
+from typing import TYPE_CHECKING
 
 from ragauge import wording
 from ragauge.model.report import Report, View
+from ragauge.screens import COLORS, Screen, plain_table
 from ragauge.text import plain
 
-_COLORS = {"pass": "green", "review": "yellow", "fail": "red", "not-evaluable": "magenta"}
+if TYPE_CHECKING:
+    from rich.table import Table
+
 _QUESTIONS = 8
 _SLICES = 8
 
 
 def _text(view: View) -> str:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-    buffer = io.StringIO()
-    console = Console(
-        file=buffer, width=view.width, force_terminal=view.color, no_color=not view.color,
-        highlight=False, emoji=False, markup=False, legacy_windows=False,
-        color_system="standard" if view.color else None,
-    )  # fmt: skip
+    screen = Screen(view.width, color=view.color)
+    console = screen.console
     scores, verdict = view.scores, view.verdict
 
     def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
-        made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, expand=False)
+        made = plain_table()
         for column in columns:
             justify = "right" if column in right else "left"
             whole = column in ("metric", "95 % interval") or column in right
@@ -47,7 +43,7 @@ def _text(view: View) -> str:
             gates.add_row(
                 wording.gate_name(result), wording.number(result.value), wording.demand(result),
                 wording.margin(result), str(result.n), wording.number(result.detectable),
-                Text(shown, style=_COLORS[result.status]),
+                Text(shown, style=COLORS[result.status]),
             )  # fmt: skip
         console.print(gates)
         for line in wording.origins(verdict):
@@ -85,8 +81,8 @@ def _text(view: View) -> str:
             questions.add_row(name, each.label, plain(each.trace or each.gold))
         console.print(questions)
     console.print()
-    console.print(Text(wording.headline(verdict), style=f"bold {_COLORS[verdict.status]}"))
-    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
+    console.print(Text(wording.headline(verdict), style=f"bold {COLORS[verdict.status]}"))
+    return screen.text()
 
 
 REPORT = Report(

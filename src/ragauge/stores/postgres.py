@@ -7,10 +7,10 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ragauge import migrating
+from ragauge.asking import FACTS, RUN, Asking
 from ragauge.errors import RagaugeError
 from ragauge.model.run import (
     GoldRow,
-    ResultFacts,
     ResultRow,
     RunRecord,
     Scoring,
@@ -31,12 +31,7 @@ AT_ONCE = 2000
 MIGRATING, ADDING = 7246283, 7246284
 """Advisory locks: around migrations, and around one gold set or list of chunks."""
 
-FACTS = ", ".join(ResultFacts._fields)
 FACT_TYPES = ("int8", "text", "int8", "text", "int8", "int8", "int8", "text", "float8", "float8")
-RUN = ", ".join(migrating.RUN_COLUMNS)
-# As the text that it was; the driver would parse it.
-SEEN_RUN = RUN.replace("_json", "_json::text")
-TAGS = "ARRAY(SELECT tag FROM eval_tags WHERE eval_tags.run_id = eval_runs.run_id ORDER BY tag)"
 
 
 class _Address:
@@ -181,11 +176,16 @@ def open_store(url: str, *, create: bool = True) -> Store:
     return PostgresStore(address, connection)
 
 
-class PostgresStore:
+class PostgresStore(Asking):
     """A store in a database. It may be handed to another thread, but not used by two at once.
 
     What streams has a connection of its own, so that other methods may be called meanwhile.
     """
+
+    mark = "%s"
+    json_text = "::text"
+    no_bytes = "''::bytea"
+    tags = "ARRAY(SELECT tag FROM eval_tags WHERE eval_tags.run_id = eval_runs.run_id ORDER BY tag)"
 
     def __init__(self, address: _Address, connection: Connection[Any]) -> None:
         self.name = address.name
@@ -293,63 +293,6 @@ class PostgresStore:
         self._copy(cursor, "eval_metric_values", types, rows)
         sql = "UPDATE eval_runs SET aggregate_json = %s WHERE run_id = %s"
         cursor.execute(sql, (scoring.aggregate, run_id))
-
-    def runs(self, *, suite: str | None = None) -> list[RunRecord]:
-        """All runs, the oldest first, with their tags and without their evidence."""
-        where, asked = ("", ()) if suite is None else ("WHERE suite = %s", (suite,))
-        sql = f"SELECT {SEEN_RUN}, ''::bytea, {TAGS} FROM eval_runs {where}"
-        found = self._read(f"{sql} ORDER BY created_at, run_id", asked)
-        return [migrating.run_record(row[:-1], row[-1]) for row in found]
-
-    def run(self, run_id: str) -> RunRecord | None:
-        """One run with its evidence and tags; None if there is none of that id."""
-        sql = f"SELECT {SEEN_RUN}, evidence, {TAGS} FROM eval_runs WHERE run_id = %s"
-        found = self._read(sql, (run_id,))
-        return migrating.run_record(found[0][:-1], found[0][-1]) if found else None
-
-    def gold(self, gold_key: str) -> Iterator[GoldRow]:
-        """The items of a stored gold set, in their order."""
-        rows = self._stream(
-            "SELECT ordinal, query_id, turn, item_hash, item_json FROM eval_gold_items"
-            " WHERE gold_key = %s ORDER BY ordinal", gold_key,
-        )  # fmt: skip
-        return map(GoldRow._make, rows)
-
-    def chunks(self, digest: str) -> Iterator[bytes]:
-        """The blocks of a stored list of chunks, in their order."""
-        sql = "SELECT payload FROM eval_chunks WHERE digest = %s ORDER BY ordinal"
-        return (row[0] for row in self._stream(sql, digest))
-
-    def facts(self, run_id: str) -> Iterator[ResultFacts]:
-        """The narrow part of all results, by ordinal; streams."""
-        sql = f"SELECT {FACTS} FROM eval_query_results WHERE run_id = %s ORDER BY ordinal"
-        return map(ResultFacts._make, self._stream(sql, run_id))
-
-    def results(self, run_id: str) -> Iterator[ResultRow]:
-        """All results, by ordinal; streams, so that memory does not grow with the run."""
-        sql = f"SELECT {FACTS}, result_json FROM eval_query_results WHERE run_id = %s"
-        rows = self._stream(f"{sql} ORDER BY ordinal", run_id)
-        return (ResultRow(ResultFacts._make(row[:-1]), row[-1]) for row in rows)
-
-    def scorings(self, run_id: str) -> list[Scoring]:
-        """All scorings of a run, the first one first."""
-        found = self._read(
-            "SELECT number, created_at, ragauge_version, aggregate_json::text, questions"
-            " FROM eval_scorings WHERE run_id = %s ORDER BY number", (run_id,),
-        )  # fmt: skip
-        return [migrating.scoring(row) for row in found]
-
-    def values(
-        self, run_id: str, number: int, metrics: Sequence[str] | None = None
-    ) -> list[ValueColumn]:
-        """The values of one scoring, in the order they were added; of some metrics if named."""
-        named = "" if metrics is None else " AND metric = ANY(%s)"
-        found = self._read(
-            "SELECT metric, version, payload FROM eval_metric_values"
-            f" WHERE run_id = %s AND number = %s{named} ORDER BY position",
-            (run_id, number, *([] if metrics is None else [list(metrics)])),
-        )
-        return [ValueColumn._make(row) for row in found]
 
     def tag(self, tag: str, run_id: str) -> None:
         """Let a tag name a run; it leaves the run that it named before."""

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from ragauge import migrating
+from ragauge.asking import FACTS, RUN, Asking
 from ragauge.errors import RagaugeError
 from ragauge.model.run import (
     GoldRow,
-    ResultFacts,
     ResultRow,
     RunRecord,
     Scoring,
@@ -31,10 +31,6 @@ PATIENCE = 60.0
 OLDEST = (3, 37, 0)  # the first SQLite with STRICT tables
 PAGE = 8192  # a tenth faster than 4096 with results of 600 bytes
 FORM = "write sqlite:///FILE for a path relative to the current folder, sqlite:////FILE for others"
-FACTS = ", ".join(ResultFacts._fields)
-RUN = ", ".join(migrating.RUN_COLUMNS)
-TAGS = """(SELECT json_group_array(tag) FROM
-    (SELECT tag FROM eval_tags WHERE eval_tags.run_id = eval_runs.run_id ORDER BY tag))"""
 
 LATER = "other processes have been writing for too long; try again when they are done"
 RIGHTS = "check the path, and who may write to the file and to its folder"
@@ -206,7 +202,7 @@ def open_store(url: str, *, create: bool = True) -> Store:
     return SqliteStore(url, path, connection)
 
 
-class SqliteStore:
+class SqliteStore(Asking):
     """A store in one file. It may be handed to another thread, but not used by two at once.
 
     What streams has a connection of its own: it reads one state of the store to its end, and
@@ -307,62 +303,6 @@ class SqliteStore:
         sql = "UPDATE eval_runs SET aggregate_json = ? WHERE run_id = ?"
         self._execute(sql, (scoring.aggregate, run_id))
 
-    def runs(self, *, suite: str | None = None) -> list[RunRecord]:
-        """All runs, the oldest first, with their tags and without their evidence."""
-        where, asked = ("", ()) if suite is None else ("WHERE suite = ?", (suite,))
-        sql = f"SELECT {RUN}, x'', {TAGS} FROM eval_runs {where} ORDER BY created_at, run_id"
-        return [_record(row) for row in self._read(sql, asked)]
-
-    def run(self, run_id: str) -> RunRecord | None:
-        """One run with its evidence and tags; None if there is none of that id."""
-        sql = f"SELECT {RUN}, evidence, {TAGS} FROM eval_runs WHERE run_id = ?"
-        found = self._read(sql, (run_id,))
-        return _record(found[0]) if found else None
-
-    def gold(self, gold_key: str) -> Iterator[GoldRow]:
-        """The items of a stored gold set, in their order."""
-        rows = self._stream(
-            "SELECT ordinal, query_id, turn, item_hash, item_json FROM eval_gold_items"
-            " WHERE gold_key = ? ORDER BY ordinal", gold_key,
-        )  # fmt: skip
-        return map(GoldRow._make, rows)
-
-    def chunks(self, digest: str) -> Iterator[bytes]:
-        """The blocks of a stored list of chunks, in their order."""
-        asked = "SELECT payload FROM eval_chunks WHERE digest = ? ORDER BY ordinal"
-        return (row[0] for row in self._stream(asked, digest))
-
-    def facts(self, run_id: str) -> Iterator[ResultFacts]:
-        """The narrow part of all results, by ordinal; streams."""
-        asked = f"SELECT {FACTS} FROM eval_query_results WHERE run_id = ? ORDER BY ordinal"
-        return map(ResultFacts._make, self._stream(asked, run_id))
-
-    def results(self, run_id: str) -> Iterator[ResultRow]:
-        """All results, by ordinal; streams, so that memory does not grow with the run."""
-        asked = f"SELECT {FACTS}, result_json FROM eval_query_results WHERE run_id = ?"
-        rows = self._stream(f"{asked} ORDER BY ordinal", run_id)
-        return (ResultRow(ResultFacts._make(row[:-1]), row[-1]) for row in rows)
-
-    def scorings(self, run_id: str) -> list[Scoring]:
-        """All scorings of a run, the first one first."""
-        found = self._read(
-            "SELECT number, created_at, ragauge_version, aggregate_json, questions"
-            " FROM eval_scorings WHERE run_id = ? ORDER BY number", (run_id,),
-        )  # fmt: skip
-        return [migrating.scoring(row) for row in found]
-
-    def values(
-        self, run_id: str, number: int, metrics: Sequence[str] | None = None
-    ) -> list[ValueColumn]:
-        """The values of one scoring, in the order they were added; of some metrics if named."""
-        named = "" if metrics is None else " AND metric IN (SELECT value FROM json_each(?))"
-        found = self._read(
-            "SELECT metric, version, payload FROM eval_metric_values"
-            f" WHERE run_id = ? AND number = ?{named} ORDER BY position",
-            (run_id, number, *([] if metrics is None else [json.dumps(list(metrics))])),
-        )
-        return [ValueColumn._make(row) for row in found]
-
     def tag(self, tag: str, run_id: str) -> None:
         """Let a tag name a run; it leaves the run that it named before."""
         with self._writing(run_id, sync="FULL"):
@@ -390,10 +330,6 @@ class SqliteStore:
     def close(self) -> None:
         """Let go of the connection."""
         self._connection.close()
-
-
-def _record(row: Sequence[Any]) -> RunRecord:
-    return migrating.run_record(row[:-1], json.loads(row[-1]))
 
 
 STORE = StoreKind(name="sqlite", title="one SQLite file", schemes=("sqlite",), open=open_store)
