@@ -40,7 +40,7 @@ unit: $(READY) ## the fast lane: no end-to-end tests, nothing marked slow
 golden: $(READY) ## rewrite the golden outputs; read the diff before you commit it
 	$(PYTEST) tests/golden --update-golden
 
-bench: $(BENCH_READY) ## measure speed and memory, and write docs/benchmarks.md (about 4 GB of disk)
+bench: $(BENCH_READY) ## measure speed and memory, and write docs/benchmarks.md (about 7 GB of disk)
 	$(BENCH_VENV)/bin/python benchmarks/run.py --write docs/benchmarks.md $(BENCH)
 
 docs: $(READY) ## write the generated reference pages

@@ -13,6 +13,7 @@ the ratios, not the seconds. `benchmarks/README.md` says what is measured and ho
 """
 TITLES = {
     "score": "Scoring traces, beside a plain scorer",
+    "store": "Storing and comparing runs, beside plain scripts",
     "trec": "Scoring TREC files, beside other libraries",
     "resampling": "Intervals and tests, beside plain numpy",
 }

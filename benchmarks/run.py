@@ -14,6 +14,7 @@ from pathlib import Path
 
 import resampling
 import score
+import store
 import trec
 from page import TITLES, write_sections
 
@@ -26,6 +27,7 @@ def main() -> int:
     )
     parser.add_argument("--rounds", type=int, default=3, help="interleaved rounds of each")
     score.add_options(parser)
+    store.add_options(parser)
     trec.add_options(parser)
     resampling.add_options(parser)
     parser.add_argument("--dir", type=Path, help="keep the generated data here")
@@ -41,6 +43,9 @@ def main() -> int:
                 trec.sections(options.queries, rounds, options.peers, folder / "trec")
             ),
             "score": lambda: score.section(options.traces, rounds, folder / "score"),
+            "store": lambda: store.section(
+                store.size_of(options), rounds, folder / "store", options.postgres
+            ),
             "resampling": lambda: "\n\n".join(
                 resampling.sections(rounds, resampling.size_of(options))
             ),

@@ -8,23 +8,41 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ragauge.archive import keep_run, opened_store
     from ragauge.errors import RagaugeError
     from ragauge.pipeline import gate, load_gold, load_traces, score
+    from ragauge.versus import compare_runs
 
 __version__ = "0.1.0"
-__all__ = ["RagaugeError", "__version__", "gate", "load_gold", "load_traces", "score"]
+_HOMES = {
+    "RagaugeError": "errors",
+    "compare_runs": "versus",
+    "gate": "pipeline",
+    "keep_run": "archive",
+    "load_gold": "pipeline",
+    "load_traces": "pipeline",
+    "opened_store": "archive",
+    "score": "pipeline",
+}
+__all__ = [
+    "RagaugeError",
+    "__version__",
+    "compare_runs",
+    "gate",
+    "keep_run",
+    "load_gold",
+    "load_traces",
+    "opened_store",
+    "score",
+]
 
 
 def __getattr__(name: str) -> Any:
     """Import the API when it is used, so that `ragauge --help` does not pay for it."""
-    if name == "RagaugeError":
-        from ragauge.errors import RagaugeError
+    if name in _HOMES:
+        from importlib import import_module
 
-        return RagaugeError
-    if name in __all__:
-        from ragauge import pipeline
-
-        return getattr(pipeline, name)
+        return getattr(import_module(f"ragauge.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'ragauge' has no attribute {name!r}")
 
 

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 import ragauge
 from ragauge import registry
 from ragauge.chunklist import digest
+from ragauge.codes import CODES
 from ragauge.errors import MAX_REPORTED, Problem, RagaugeError
 from ragauge.freezing import (
     UNREADABLE,
@@ -32,13 +33,13 @@ from ragauge.freezing import (
 )
 from ragauge.gathering import Gathered, Gatherer, expected_ids
 from ragauge.goldtable import gold_table
-from ragauge.inputs import Kept
+from ragauge.inputs import Gold, Kept, Traces
 from ragauge.keeping import freeze_scores, thaw_scores
 from ragauge.model.aggregate import MetricResult, Scores
 from ragauge.model.gold import GoldItem
 from ragauge.model.run import RunRecord, Store
 from ragauge.pieces import Chunk
-from ragauge.pipeline import score_stored
+from ragauge.pipeline import score, score_stored
 from ragauge.results import with_hashes
 from ragauge.scoring import Inputs
 from ragauge.snapshots import Snapshot, plan_of, read_snapshot, snapshot_of
@@ -129,6 +130,30 @@ def store_run(
     for tag in wanted.tags:
         store.tag(tag, run.run_id)
     return replace(run, status="complete", results=count, tags=wanted.tags)
+
+
+def keep_run(
+    store: Store, gold: Gold, traces: Traces, *, run_id: str | None = None,
+    suite: str = "default", tags: tuple[str, ...] = (), system: Mapping[str, Any] | None = None,
+    commit_hash: str | None = None, **options: Any,
+) -> Scores:  # fmt: skip
+    """Score traces against gold, as `pipeline.score` does with its options, and store the run.
+
+    `system` says how the system under test is configured; secrets in it are left out.
+    """
+    wanted = Wanted(
+        run_id=run_id, suite=suite, tags=tags, system=system or {}, commit_hash=commit_hash
+    )
+    return score(gold, traces, keep=lambda kept: _keep(store, kept, wanted), **options)
+
+
+def _keep(store: Store, kept: Kept, wanted: Wanted) -> None:
+    if not kept.scores.measured:
+        raise RagaugeError.of(
+            "nothing-measured", CODES["nothing-measured"].title,
+            hint="nothing was stored; compare one id of each file",
+        )  # fmt: skip
+    store_run(store, kept, wanted)
 
 
 def _begin(store: Store, run: RunRecord, *, chosen: bool) -> RunRecord:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge import contrast, registry
-from ragauge.archive import StoredRun, load_run, run_scores
+from ragauge.archive import StoredRun, find_run, load_run, run_scores
 from ragauge.causes import cause_note, causes
 from ragauge.chunklist import full_texts
 from ragauge.drops import common
@@ -324,7 +324,7 @@ def told_of(run: Stored | Scores, name: str = "") -> tuple[Compared, Mapping[str
         return Compared(
             name=name, profile=run.profile, gold_name=run.gold_name, trace_name=run.trace_name,
             gold_hash=run.gold_hash,
-        ), {"k": list(run.k), "profile": run.profile}  # fmt: skip
+        ), {"k": list(run.k), "profile": run.profile, "gold_hash": run.gold_hash}  # fmt: skip
     record = run.record
     snapshot = read_snapshot(record.snapshot, record.run_id)
     evidence = thaw_evidence(record.evidence, record.run_id)
@@ -338,4 +338,15 @@ def told_of(run: Stored | Scores, name: str = "") -> tuple[Compared, Mapping[str
         commit_hash=record.commit_hash,
         suite=record.suite if record.created_at else None,
         chunker_versions=evidence.chunkers,
-    ), snapshot.compared(evidence)
+    ), {**snapshot.compared(evidence), "gold_hash": record.gold_hash}
+
+
+def compare_runs(
+    store: Store, a: str, b: str, *, overlap: Overlap = "cumulative", strict: bool = False,
+    gated: Sequence[str] = (), workers: int | None = None,
+) -> Comparison:  # fmt: skip
+    """Compare two stored runs, each named by id, tag, or `latest`."""
+    runs = [Stored(store, find_run(store, name)) for name in (a, b)]
+    aligned = align(*runs, overlap=overlap, strict=strict, workers=workers)
+    (one, before), (other, after) = (told_of(run) for run in runs)
+    return compare(aligned, one, other, gated=gated, config=(before, after))

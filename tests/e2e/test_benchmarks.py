@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.process import environment
+from tests.postgres import server_url
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 KEPT = "measured in another year, and kept"
@@ -138,3 +139,78 @@ def test_the_resampling_tables_have_each_contender(page: str) -> None:
     assert all(float(row[3]) > 0 and float(row[4]) > 0 for row in rows[1:])
     limits = [row[1] for row in table(text, "target")]
     assert limits == ["< 2", "< 300", "< 2", "< 300"]  # bootstrap, then permutation
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What a small run over stored results writes where there is no PostgreSQL."""
+    folder = tmp_path_factory.mktemp("stored")
+    hidden = (
+        "import sys, run, store_server; store_server._programs = lambda: None; sys.exit(run.main())"
+    )
+    done = python(
+        "-c", hidden, "--only", "store", "--results", "300", "--compared", "200", "--rounds", "1",
+        "--dir", folder, "--write", folder / "page.md",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return block((folder / "page.md").read_text(encoding="utf-8"), "store")
+
+
+def test_the_table_of_storing_has_each_contender(stored: str) -> None:
+    rows = table(stored, "results")
+    assert [row[1] for row in rows] == ["plain"] * 4 + ["placed"] * 4
+    assert all(row[0] == "300" for row in rows)
+    for script, unstored, sqlite, postgres in (rows[:4], rows[4:]):
+        assert (script[2], script[4]) == ("plain script", "1.00")
+        assert unstored[2] == "`score`, not stored"
+        assert (script[5], unstored[5], unstored[7]) == ("", "", "")
+        assert sqlite[2] == "`score --store=sqlite:///`"
+        assert float(sqlite[3]) - float(unstored[3]) == pytest.approx(float(sqlite[5]), abs=0.02)
+        assert all(float(row[3]) > 0 and float(row[4]) > 0 for row in (script, unstored, sqlite))
+        assert postgres[2] == "`score --store=postgresql://`"
+        assert postgres[3:] == ["no server", "", "", "", ""]
+
+
+def test_the_table_of_comparing_has_each_situation(stored: str) -> None:
+    rows = table(stored, "questions")
+    assert [row[2] for row in rows] == ["plain script", "`compare --format json`"] * 3
+    assert [row[1] for row in rows[::2]] == [row[1] for row in rows[1::2]]
+    assert [row[1].partition(", ")[0] for row in rows[::2]] == [
+        "same chunks", "other chunks", "other chunks",
+    ]  # fmt: skip
+    assert all(row[0] == "200" and float(row[3]) > 0 and float(row[4]) > 0 for row in rows)
+
+
+def test_targets_are_not_reached_at_other_sizes(stored: str) -> None:
+    rows = table(stored, "target")
+    assert [row[1] for row in rows] == ["< 120"] * 4 + ["< 10"] * 3
+    assert [row[3] for row in rows] == ["not at this size", "not measured"] * 2 + [
+        "not at this size"
+    ] * 3
+
+
+def test_results_are_stored_on_a_server_that_is_named(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    url = server_url(request.config)
+    script = (
+        "import sys, pathlib, store; size = store.Size(50, 10); place = pathlib.Path(sys.argv[1]); "
+        "found = store.measured_storing(size, 1, place, sys.argv[2]); "
+        "print(store.storing_table([each for _, some in found for each in some], size))"
+    )
+    done = python("-c", script, tmp_path, url)
+    assert done.returncode == 0, done.stderr
+    rows = table(done.stdout, "results")
+    assert [row[2] for row in rows][3::4] == ["`score --store=postgresql://`"] * 2
+    assert all(float(row[3]) > 0 and float(row[4]) > 0 for row in rows)
+
+
+def test_another_count_stops_the_benchmark() -> None:
+    check = (
+        "import store; plain = {'win': 1, 'loss': 2}; "
+        "store.check_kinds('ids', plain, {'kinds': {'retrieval': plain}}); print('agreed'); "
+        "store.check_kinds('ids', plain, {'kinds': {'retrieval': {'win': 2, 'loss': 1}}})"
+    )
+    done = python("-c", check)
+    assert (done.returncode, done.stdout) == (1, "agreed\n")
+    assert done.stderr.startswith("error: ids: compare counts {'win': 2, 'loss': 1}, the plain")

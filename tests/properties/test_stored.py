@@ -54,7 +54,7 @@ def same(one: Scores, other: Scores) -> None:
     assert np.array_equal(a.values, b.values, equal_nan=True)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(0, 40, 2))
 def test_stored_scores_and_scores_made_again_are_those_of_the_run(
     tmp_path: Path, seed: int
 ) -> None:
@@ -62,7 +62,7 @@ def test_stored_scores_and_scores_made_again_are_those_of_the_run(
     with archive.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
         scores, run = stored(
             store, write(tmp_path, "gold.jsonl", gold), write(tmp_path, "trace.jsonl", trace),
-            "r", profile="all", intervals=seed % 4 == 0,
+            "r", profile="all", intervals=seed % 8 == 0,
         )  # fmt: skip
         same(archive.run_scores(store, run), scores)
         same(archive.rescored(store, run), scores)
@@ -70,7 +70,7 @@ def test_stored_scores_and_scores_made_again_are_those_of_the_run(
         assert len(store.scorings("r")) == 1
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(1, 40, 3))
 def test_a_run_compared_with_itself_is_all_draws_and_no_metric_moves(
     tmp_path: Path, seed: int
 ) -> None:
@@ -89,7 +89,7 @@ def test_a_run_compared_with_itself_is_all_draws_and_no_metric_moves(
     assert found.match in ("exact", "none")
 
 
-@pytest.mark.parametrize("seed", range(0, 40, 2))
+@pytest.mark.parametrize("seed", range(0, 40, 4))
 def test_two_runs_compare_the_same_from_the_store_and_scored_again(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,7 +119,7 @@ def test_two_runs_compare_the_same_from_the_store_and_scored_again(
             assert np.array_equal(left, right, equal_nan=True), name
 
 
-@pytest.mark.parametrize("seed", range(1, 40, 3))
+@pytest.mark.parametrize("seed", range(2, 40, 4))
 def test_a_comparison_turned_round_has_opposite_deltas_and_kinds(tmp_path: Path, seed: int) -> None:
     gold, trace = case(seed)
     other = list(reversed(trace))[: max(1, len(trace) * 3 // 4)]

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from ragauge import RagaugeError, compare_runs, keep_run, opened_store
+
 from .command import Folder
 
 Row = dict[str, Any]
@@ -355,3 +357,23 @@ def test_secrets_do_not_reach_the_store(runs: Folder) -> None:
     assert b"verysecret" not in whole
     assert b"hunter2" not in whole
     assert b"m1" in whole
+
+
+def test_the_same_from_python(runs: Folder) -> None:
+    with opened_store("sqlite:///ragauge.db") as store:
+        found = compare_runs(store, "a", "b")
+        assert found.kinds == {"regression": 0, "loss": 1, "win": 2, "draw": 0}
+        keep_run(store, "gold.json", "b.jsonl", run_id="c", system={"api_key": "sk-1234567890abc"})
+        changed = compare_runs(store, "b", "c")
+        assert {each.kind for each in changed.per_query} == {"draw"}
+        runs.write("none.jsonl", [{"query_id": "q9", "hits_top_k": []}])
+        with pytest.raises(RagaugeError) as error:
+            keep_run(store, "gold.json", "none.jsonl", run_id="d")
+        assert error.value.code == "nothing-measured"
+        assert store.run("d") is None
+
+
+def test_a_changed_gold_set_is_among_the_causes(runs: Folder) -> None:
+    runs.write("other.json", json.dumps([GOLD[0], {**GOLD[1], "query": "else?"}, GOLD[2]]))
+    runs.run("score", "other.json", "b.jsonl", "--run-id", "c", "--store")
+    assert "gold" in {each["about"] for each in document(runs, "a", "c")["causes"]}
