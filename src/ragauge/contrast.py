@@ -33,8 +33,8 @@ from ragauge.wording import count
 
 _ABSENT = ("MISSING", "ERRORED")
 _REFUSED = ("OVER_REFUSAL", "REFUSAL_OK")
-_CITED = ("OK", "CLAIM_MISSING")
-_UNCITED = ("ANS_NO_HIT", "OUT_OF_SCOPE")
+_CITING = ("citation.hit_rate", "citation.hit_rate_answerable", "answer.coverage")
+"""Metrics that tell whether an answer cites the evidence; the first that was measured is asked."""
 _SILENT = ("UNLABELLED", "NO_ANSWER")
 
 
@@ -230,6 +230,7 @@ def questions(
     """What came of each common question, for retrieval and for the answer, by id."""
     assert a.per_question is not None
     ranks_a, ranks_b = _reciprocals(a)[pairs.mine], _reciprocals(b)[pairs.theirs]
+    cited_a, cited_b = _cited(a)[pairs.mine], _cited(b)[pairs.theirs]
     found = []
     for place, (mine, theirs) in enumerate(zip(pairs.mine, pairs.theirs, strict=True)):
         one, other = a.questions[int(mine)], b.questions[int(theirs)]
@@ -250,7 +251,7 @@ def questions(
             b_reciprocal=second if expected else None,
             rungs=rungs.get(key, ()),
             note=_note(kind, (first, second), ranks, gone, rungs.get(key, ()), why),
-            answer=_answer(one, other, gone),
+            answer=_answer(one, other, gone, (float(cited_a[place]), float(cited_b[place]))),
         ))  # fmt: skip
     return tuple(found)
 
@@ -316,9 +317,18 @@ def _note(
     return "; ".join(told) or None
 
 
+def _cited(scores: Scores) -> Floats:
+    """How much of the evidence the answer to each question cites; nan where that was not asked."""
+    values = scores.per_question
+    assert values is not None
+    name = next((name for name in _CITING if name in values.metrics), None)
+    return np.full(len(values.qids), np.nan) if name is None else values.of(name)
+
+
 def _answer(
-    one: QuestionResult, other: QuestionResult, gone: tuple[bool, bool]
-) -> AnswerChange | None:
+    one: QuestionResult, other: QuestionResult, gone: tuple[bool, bool],
+    cited: tuple[float, float],
+) -> AnswerChange | None:  # fmt: skip
     """What came of the answer; None where neither run answers at all."""
     if {one.label, other.label} <= {*_SILENT, *_ABSENT}:
         return None
@@ -331,9 +341,9 @@ def _answer(
     if comparable and before != after and not any(gone):
         refusal = "answered → refused" if after > before else "refused → answered"
     citations = None
-    if one.label in _CITED and other.label in _UNCITED:
+    if cited[0] > 0 and cited[1] == 0:
         citations = "hit → miss"
-    elif one.label in _UNCITED and other.label in _CITED:
+    elif cited[0] == 0 and cited[1] > 0:
         citations = "miss → hit"
     return AnswerChange(
         kind=kind, a_label=one.label, b_label=other.label, refusal=refusal, citations=citations

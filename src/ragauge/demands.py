@@ -149,7 +149,7 @@ def _read_gate(
     name: str, on: str, demand: str, profile: Profile, k: Sequence[int], origin: str, *,
     is_drop: bool,
 ) -> Gate:  # fmt: skip
-    meant = profile.aliases.get(on, on)
+    meant = profile.meant(on)
     base, at, cut = meant.rpartition("@") if "@" in meant else (meant, "", "")
     if base not in registry.metrics():
         raise registry.unknown_name("metric", on, [*registry.metrics(), *profile.aliases])

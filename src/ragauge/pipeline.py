@@ -125,7 +125,7 @@ def score(
         if not skip:
             loaded.stop_on_problems()
         demanded = gates(choice.profile, ks) if callable(gates) else gates
-        wanted = [choice.profile.aliases.get(name, name) for name in metrics]
+        wanted = [choice.profile.meant(name) for name in metrics]
         for gate in demanded:
             wanted += [gate.metric, *([gate.instead] if gate.instead is not None else [])]
         if not metrics:

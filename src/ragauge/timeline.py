@@ -135,7 +135,7 @@ def timeline(runs: Iterable[RunRecord], metric: str) -> Timeline:
 def _meant(metric: str, profile: str) -> str:
     """What a name means under a profile; a profile that is gone has no short names."""
     known = registry.profiles().get(profile)
-    return metric if known is None else str(known.aliases.get(metric, metric))
+    return metric if known is None else known.meant(metric)
 
 
 def _name_in(found: Mapping[str, Measured], meant: str, asked: str) -> str | None:

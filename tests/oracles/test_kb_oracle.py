@@ -34,10 +34,10 @@ def scored(
 
 def compare(scores: Scores, expected: dict[str, Share], place: str) -> None:
     """Every name of the source means a metric with the source's value, over as many queries."""
-    aliases = registry.profile("kb").aliases
+    meant = registry.profile("kb").meant
     assert scores.profile == "kb"
     for name, wanted in expected.items():
-        found = scores.metrics[aliases.get(name, name)]
+        found = scores.metrics[meant(name)]
         where = f"{place}, {name}"
         assert found.n == wanted.n, where
         assert (found.value is None) == (wanted.value is None), where
@@ -102,7 +102,7 @@ def test_what_is_written_down_has_four_decimals(tmp_path: Path) -> None:
         view = View(scores=scores, verdict=gate(scores), profile=profile)
         written = json.loads(report.text(view))["metrics"]
         for name, wanted in aggregate(golden, results).items():
-            assert written[profile.aliases.get(name, name)]["value"] == wanted.stored, (seed, name)
+            assert written[profile.meant(name)]["value"] == wanted.stored, (seed, name)
 
 
 def test_cases_move_every_number() -> None:

@@ -395,8 +395,8 @@ def test_short_names_with_k_also_work_for_metrics_of_other_profiles(folder: Fold
     """`recall@5` of `all` is a metric on the command line as well as a gate."""
     outcome = folder.score(None, "--profile", "all", "--metrics", "recall@2", "--format", "json")
     assert list(json.loads(outcome.out)["metrics"]) == ["retrieval.recall@2"]
-    assert registry.profile("all").aliases.get("recall@2") == "retrieval.recall@2"
-    assert registry.profile("all").aliases.get("nothing@2", "as it is") == "as it is"
+    assert registry.profile("all").meant("recall@2") == "retrieval.recall@2"
+    assert registry.profile("all").meant("nothing@2") == "nothing@2"
 
 
 # --- a new project ---

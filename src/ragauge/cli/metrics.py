@@ -30,13 +30,12 @@ def COMMAND(name: str | None, format_name: str) -> int:  # noqa: N802
         )
         return 0
     base = name.partition("@")[0]
-    aliases = (name, base, f"{base}@k")
-    short = {
-        profile.name: profile.aliases[alias]
-        for profile in registry.profiles().values()
-        for alias in aliases
-        if base not in known and alias in profile.aliases
-    }
+    short = {}
+    for profile in registry.profiles().values() if base not in known else ():
+        meanings = (profile.meant(each).partition("@")[0] for each in (name, base, f"{base}@k"))
+        meant = next((each for each in meanings if each in known), None)
+        if meant is not None:
+            short[profile.name] = meant
     for profile_name, meant in short.items():
         click.echo(f"in the profile {profile_name}, {name} is short for {meant}", err=True)
     chosen = dict.fromkeys(short.values() if short else [base])

@@ -86,7 +86,7 @@ class AnswerChange(Struct, frozen=True, kw_only=True):
     """What came of the answer to one question: labels of both sides, and what flipped.
 
     refusal     `answered → refused` or `refused → answered`
-    citations   `hit → miss`, `miss → hit` or `changed`
+    citations   `hit → miss` or `miss → hit`, where citations of the evidence were measured
     """
 
     kind: Kind | None

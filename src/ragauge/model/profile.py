@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
-from msgspec.structs import force_setattr
 
 
 class JoinRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -43,32 +41,6 @@ class JoinRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     errored_hits: Literal["excluded", "empty"] = "excluded"
 
 
-class ShortNames(dict[str, str]):
-    """The short names of a profile as its file has them; `get` says what a name means.
-
-    A name with `@k` stands for every cut-off: where `recall@k_doc` is one, `recall@5_doc` means its
-    metric at 5. Where the profile measures a metric at one cut-off only, a short name without a
-    cut-off means that one.
-    """
-
-    def __init__(self, names: Mapping[str, str], metrics: Sequence[str] = ()) -> None:
-        super().__init__(names)
-        self.metrics = metrics
-
-    def get(self, name: str, default: Any = None, /) -> Any:
-        """The metric that a name means, with its cut-off if there is one."""
-        if name in self:
-            chosen = [each for each in self.metrics if each.partition("@")[0] == self[name]]
-            return chosen[0] if len(chosen) == 1 and "@k" not in name else self[name]
-        short, at, rest = name.partition("@")
-        behind = rest.lstrip("0123456789")
-        for pattern, cut in ((f"{short}@k{behind}", rest.removesuffix(behind)),
-                             (f"{short}@k", rest)):  # fmt: skip
-            if at and pattern in self:
-                return f"{self[pattern]}@{cut}"  # whether it is a cut-off is seen later
-        return default
-
-
 class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A profile as its TOML file states it.
 
@@ -91,9 +63,24 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     titles: dict[str, str] = {}
     reports: dict[str, str] = {}
 
-    def __post_init__(self) -> None:
-        """Let short names know the cut-offs that the profile measures."""
-        force_setattr(self, "aliases", ShortNames(self.aliases, self.metrics))
+    def meant(self, name: str) -> str:
+        """The metric that a name means, with its cut-off if there is one; any other name as it is.
+
+        A short name with `@k` stands for every cut-off: where `recall@k_doc` is one, `recall@5_doc`
+        means its metric at 5. Where the profile measures a metric at one cut-off only, a short
+        name without a cut-off means that one.
+        """
+        aliases = self.aliases
+        if name in aliases:
+            chosen = [each for each in self.metrics if each.partition("@")[0] == aliases[name]]
+            return chosen[0] if len(chosen) == 1 and "@k" not in name else aliases[name]
+        short, at, rest = name.partition("@")
+        behind = rest.lstrip("0123456789")
+        if at and f"{short}@k{behind}" in aliases:
+            return f"{aliases[f'{short}@k{behind}']}@{rest.removesuffix(behind)}"
+        if at and "_" not in behind and f"{short}@k" in aliases:
+            return f"{aliases[f'{short}@k']}@{rest}"  # that it is no cut-off is said elsewhere
+        return name
 
     @property
     def follows_source(self) -> bool:
