@@ -76,6 +76,7 @@ class Detailer:
         self.tables = Tables()
         self.embedders: set[str] = set()
         self.by_doc: dict[str, list[Place]] | None = None
+        self.near: dict[int, frozenset[str | None] | None] = {}
 
     def add(self, record: int, question: int, trace: Trace) -> int:
         """Add the details of one trace; return the facts that they decide."""
@@ -91,7 +92,13 @@ class Detailer:
         if rich is None and not placed:
             return facts
         item = rich or _PLAIN
-        hits = [self.place_of_hit(hit, item) for hit in trace.hits]
+        near = None if placed or self.bytes_too or self.chunks else self._near(question, item)
+        hits = [
+            self.place_of_hit(hit, item)
+            if near is None or hit.doc is None or hit.doc in near or hit.path in near
+            else Place(hit.id, (hit.doc,), None, (), (hit.doc,))
+            for hit in trace.hits
+        ]
         if rich is not None:
             self._ranks(record, rich, hits)
             if self.bytes_too:
@@ -144,6 +151,15 @@ class Detailer:
                 self.by_doc.setdefault(chunk.doc, []).append(place)
         cited = Place(citation.id, (citation.doc,), None, citation.spans)
         return any(shares(cited, place) for place in self.by_doc.get(citation.doc, ()))
+
+    def _near(self, question: int, rich: Rich) -> frozenset[str | None] | None:
+        """The documents that matter to an item, where others can only matter by ids; else None."""
+        if question not in self.near:
+            narrow = not (rich.section or rich.decoy or rich.negatives or rich.quoted)
+            docs = (*(anchor.doc for anchor in rich.anchors), *rich.docs)
+            docs += tuple(place.doc for place in rich.places)
+            self.near[question] = frozenset(docs) if narrow else None
+        return self.near[question]
 
     def place_of_hit(self, hit: Hit, rich: Rich = _PLAIN) -> Place:
         """Where a hit lies: as it says itself, as the list of chunks says, or by its id."""
