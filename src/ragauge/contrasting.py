@@ -48,9 +48,18 @@ def chance(p: float | None) -> str:
     return f"{p:.0e}" if p < 0.00005 else f"{p:.4f}"
 
 
-def excludes_zero(delta: Delta) -> bool:
-    """Whether the 95 % interval lies on one side of 0."""
-    return delta.interval is not None and (delta.interval[0] > 0 or delta.interval[1] < 0)
+CHANCE = 0.05
+
+
+def is_beyond_chance(delta: Delta) -> bool:
+    """Whether the 95 % interval lies on one side of 0, and the test agrees.
+
+    With a few questions that all went one way every resample does so too, and the interval is off 0
+    whatever chance could have done; the test knows how few they are.
+    """
+    if delta.interval is None or (delta.interval[0] <= 0 <= delta.interval[1]):
+        return False
+    return delta.p is None or delta.p < CHANCE
 
 
 def shown_deltas(deltas: Iterable[Delta]) -> list[Delta]:
@@ -127,25 +136,24 @@ def _evidence(deltas: Sequence[Delta]) -> str:
         return "no metric differs"
     lead = min(known, key=_standing)
     told = f"{plain(lead.metric)} {wording.signed(lead.delta)}"
-    certain = [each for each in known if excludes_zero(each)]
+    certain = [each for each in known if is_beyond_chance(each)]
     if not certain:
         sizes = {each.n for each in known}
         n = f"n = {max(sizes)}" if len(sizes) == 1 else f"n up to {max(sizes)}"
         return f"{told}; no change that {n} can show"
     worse = sum(each.worse for each in certain)
-    intervals = sum(each.interval is not None for each in known)
+    tried = sum(each.interval is not None for each in known)
     return (
-        f"{told}; {len(certain)} of {wording.count(intervals, 'interval')} "
-        f"{'excludes' if len(certain) == 1 else 'exclude'} 0: "
+        f"{told}; {len(certain)} of {wording.count(tried, 'metric')} changed beyond chance: "
         f"{len(certain) - worse} better, {worse} worse"
     )
 
 
 def _standing(delta: Delta) -> tuple[bool, bool, int]:
-    """The foremost metric comes first: gated, then with an interval off 0, then by what it is."""
+    """The foremost metric comes first: gated, then changed beyond chance, then by what it is."""
     base = delta.metric.partition("@")[0]
     place = _LEADING.index(base) if base in _LEADING else len(_LEADING)
-    return not delta.gated, not excludes_zero(delta), place
+    return not delta.gated, not is_beyond_chance(delta), place
 
 
 def _counted(kinds: Mapping[Kind, int], kind: Kind) -> str:

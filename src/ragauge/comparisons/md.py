@@ -124,7 +124,7 @@ def _delta(delta: Delta) -> tuple[str, ...]:
         f"{' (gated)' if delta.gated else ''}",
         wording.number(delta.a),
         wording.number(delta.b),
-        f"**{change}**" if contrasting.excludes_zero(delta) else change,
+        f"**{change}**" if contrasting.is_beyond_chance(delta) else change,
         contrasting.bounds(delta.interval),
         p if delta.p_holm is None else f"{p} ({contrasting.chance(delta.p_holm)})",
         str(delta.n),
@@ -135,8 +135,10 @@ def _delta(delta: Delta) -> tuple[str, ...]:
 def _legend(shown: list[Delta]) -> str:
     """How the table is read; only what is in it."""
     told = ["Δ is b - a over the n questions that have a value in both runs"]
-    if any(map(contrasting.excludes_zero, shown)):
-        told.append("bold where the interval excludes 0, which by chance one in twenty does")
+    if any(map(contrasting.is_beyond_chance, shown)):
+        told.append(
+            "bold where interval and p agree on a change, which by chance one in twenty does"
+        )
     if any(each.p_holm is not None for each in shown):
         told.append("p in brackets is corrected over the gated metrics")
     if any(each.detectable is not None for each in shown):

@@ -158,11 +158,11 @@ def _width(heads: list[str], rows: list[list[str]]) -> int:
 
 
 def _colored(text: str, delta: Delta) -> Text:
-    """Green for better and red for worse, bold where the interval excludes 0."""
+    """Green for better and red for worse, bold where it is beyond chance."""
     from rich.text import Text
 
     color = "red" if delta.worse else "green" if delta.delta else ""
-    return Text(text, style=f"bold {color}" if contrasting.excludes_zero(delta) else color)
+    return Text(text, style=f"bold {color}" if contrasting.is_beyond_chance(delta) else color)
 
 
 def _legend(shown: list[Delta]) -> str:
@@ -173,8 +173,8 @@ def _legend(shown: list[Delta]) -> str:
         told.append(f"* gated{', p corrected (Holm)' if corrected else ''}")
     if any(each.better == "lower" for each in shown):
         told.append("↓ less is better")
-    if any(map(contrasting.excludes_zero, shown)):
-        told.append("by chance one interval in twenty excludes 0")
+    if any(map(contrasting.is_beyond_chance, shown)):
+        told.append("by chance one metric in twenty seems to change")
     return "; ".join(told)
 
 
