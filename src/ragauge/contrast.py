@@ -55,13 +55,20 @@ def pair(a: Scores, b: Scores) -> Pairs:
     """Find the questions that two runs have in common."""
     assert a.per_question is not None and b.per_question is not None
     mine, theirs, _ = common(a.per_question, b.per_question)
-    gone_a = np.array([each in _ABSENT for each in a.questions.labels], np.bool_)[mine]
-    gone_b = np.array([each in _ABSENT for each in b.questions.labels], np.bool_)[theirs]
+    gone_a, gone_b = _absent(a)[mine], _absent(b)[theirs]
     talks = None
     if any(turn is not None for turn in a.per_question.turns):
         names = np.array([a.per_question.qids[place] for place in mine.tolist()])
         talks = np.unique(names, return_inverse=True)[1].astype(np.int64)
     return Pairs(mine, theirs, gone_a, gone_b, talks)
+
+
+def _absent(scores: Scores) -> Bools:
+    """Which questions have no result at all: no slot of them has one without an error."""
+    gone = np.array([label in _ABSENT for label in scores.questions.labels], np.bool_)
+    for place in np.flatnonzero(gone).tolist():
+        gone[place] = scores.questions[place].labels.keys() <= set(_ABSENT)
+    return gone
 
 
 class _Column(Struct):
@@ -330,10 +337,11 @@ def _answer(
     cited: tuple[float, float],
 ) -> AnswerChange | None:  # fmt: skip
     """What came of the answer; None where neither run answers at all."""
-    if {one.label, other.label} <= {*_SILENT, *_ABSENT}:
+    speaks = [bool(each.labels.keys() - {*_SILENT, *_ABSENT}) for each in (one, other)]
+    if not any(speaks):
         return None
     kind: Kind | None = None
-    comparable = not ({one.label, other.label} & set(_SILENT))
+    comparable = all(said or absent for said, absent in zip(speaks, gone, strict=True))
     if comparable:
         kind = _kind(_share(one, GOOD), _share(other, GOOD), gone)
     before, after = _share(one, _REFUSED), _share(other, _REFUSED)

@@ -140,6 +140,11 @@ def number_of(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") or 1
 
 
+def id_number(name: str) -> int:
+    """A number for a chunk id; its upper half is cheap to compute, and decides what is sketched."""
+    return zlib.crc32(name.encode()) << 32 | (number_of(name) & 0xFFFFFFFF)
+
+
 def readable(schema_version: int) -> bool:
     """Whether payloads of a schema can be read."""
     return schema_version <= PAYLOAD_SCHEMA

@@ -7,7 +7,7 @@ from zlib import crc32
 
 from msgspec import Struct
 
-from ragauge.freezing import number_of
+from ragauge.freezing import id_number, number_of
 from ragauge.ids import doc_of
 from ragauge.model.evidence import SKETCH, Carries, ChunkFacts, DocFacts, Evidence, SketchRow
 from ragauge.model.gold import Anchor, GoldItem
@@ -144,8 +144,8 @@ class Gatherer:
         self._document(facts, doc_hash)
         if (facts.text_hash is None and not facts.spans) or crc32(name.encode()) << 32 > self.limit:
             return
-        number = _id_number(name)
-        place = place_name(facts.doc or "", facts.spans) if facts.spans else None
+        number = id_number(name)
+        place = place_name(facts.doc, facts.spans) if facts.spans and facts.doc else None
         _put(found.sketch, number, (_number(facts.text_hash), _number(place), _number(facts.doc)))
         self.smallest.add(number)
         if len(self.smallest) > 2 * SKETCH:
@@ -204,11 +204,6 @@ def _same_doc(one: DocFacts, other: DocFacts) -> DocFacts:
 
 def _union(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted({*one, *other}))
-
-
-def _id_number(name: str) -> int:
-    """A number for a chunk id; its upper half is cheap to compute, and decides what is sketched."""
-    return crc32(name.encode()) << 32 | (number_of(name) & 0xFFFFFFFF)
 
 
 def _number(text: str | None) -> int:

@@ -174,6 +174,13 @@ class Library:
         )
 
     @cached_property
+    def is_blank(self) -> bool:
+        """Whether the run has not shown a single chunk: it can contradict nothing."""
+        known, side = self.side.evidence, self.side
+        return not (known.expected or known.docs or known.chunkers or known.policies
+                    or known.units or known.sketch or side.chunks or side.texts)  # fmt: skip
+
+    @cached_property
     def units(self) -> frozenset[str]:
         """The units of the hits' spans; of the list of chunks where no hit has any."""
         listed = (span.unit for chunk in self.side.chunks.values() for span in chunk.spans)

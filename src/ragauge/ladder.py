@@ -108,6 +108,17 @@ class _Lead(NamedTuple):
         return min(units) if len(units) == 1 and of_unit(self.spans, min(units)) else None
 
 
+def _together(leads: Sequence[_Lead]) -> _Lead:
+    """One lead of several: of each thing what the first that knows it says."""
+    first = leads[0]
+    for lead in leads[1:]:
+        first = _Lead(
+            first.doc or lead.doc, first.spans or lead.spans, first.quote or lead.quote,
+            first.section or lead.section,
+        )  # fmt: skip
+    return first
+
+
 class _Fallen(NamedTuple):
     """A piece that is not exact: its rung, and what stands for it on each side."""
 
@@ -128,7 +139,8 @@ class _Climber:
         """The rungs of one item, and its effective items."""
         members = expected_of(item)
         key = item.qid, item.turn
-        bits = self.a.carries.get(key, _ALL) & self.b.carries.get(key, _ALL)
+        mine, theirs = self.a.carries.get(key, _ALL), self.b.carries.get(key, _ALL)
+        bits = mine & theirs
         if not members:
             return self._documents(item, bits)
         known = {member: self._leads(member, item) for member in members}
@@ -150,7 +162,7 @@ class _Climber:
             parts = (
                 {member: found.anchors[side] for member, found in moved.items()},
                 [self._in_doc(place, side) for place in places],
-                self._docs_of(item, side),
+                None if (mine ^ theirs) & _DOCS else self._docs_of(item, side),
             )
             if side == 0:
                 before = parts
@@ -236,6 +248,8 @@ class _Climber:
                 chunk = library.side.chunks.get(member)
                 section = chunk.section if chunk is not None else None
                 leads.append(_Lead(facts.doc or facts.path, facts.spans, facts.text, section))
+        if len(leads) > 1 and member in self.same.contradicted:
+            leads = [_together(leads)]  # what it means to the first that says so was expected
         told = [lead.doc for lead in leads if lead.doc is not None]
         doc = told[0] if told else doc_of(member) or only_document(item)
         return [lead if lead.doc else lead._replace(doc=doc) for lead in leads] or [_Lead(doc)]

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ragauge.freezing import number_of
+from ragauge.freezing import id_number, number_of
 from ragauge.knowing import Document, Library, Side
 from ragauge.model.columns import Bools
 from ragauge.model.evidence import ChunkFacts, SketchRow
@@ -100,6 +100,8 @@ class Sameness:
 
     def trusts(self, doc: str | None) -> bool:
         """Whether equal ids in a document are equal chunks, because the chunking is the same."""
+        if self.a.is_blank or self.b.is_blank:
+            return True  # a run without a hit misses everything, under any chunking
         found = self._trusted.get(doc)
         if found is None:
             pair = self.locate(doc)
@@ -160,9 +162,11 @@ class Sameness:
         if not one.spans or not other.spans:
             return None
         doc, twin = one.doc or one.path, other.doc or other.path
-        if not self._same_document(doc, twin):
-            return False
         if _unions(one.spans) != _unions(other.spans):
+            return False
+        if doc is None or twin is None:
+            return None
+        if not self._same_document(doc, twin):
             return False
         return True if self._contents(doc, twin) == {"same"} else None
 
@@ -203,15 +207,24 @@ class Sameness:
         return self._same_place(one, other) is False if told is None else not told
 
     def _explained(self, name: str) -> bool:
-        """Whether a chunk differs because its document was edited."""
+        """Whether a chunk differs because its document was edited, or is said to be cut anew."""
         one, other = self.a.facts(name), self.b.facts(name)
         if one is None or other is None:
             return False
+        if (one.chunker_version, one.policy_hash) != (other.chunker_version, other.policy_hash):
+            return True
         doc, twin = one.doc or one.path, other.doc or other.path
-        return self._same_document(doc, twin) and "differs" in self._contents(doc, twin)
+        return self._same_document(doc, twin) and self._changed(doc, twin)
+
+    def _changed(self, doc: str | None, twin: str | None) -> bool:
+        """Whether a document was edited, or says that it was cut by another chunker."""
+        if "differs" in self._contents(doc, twin):
+            return True
+        names = {each for each in (doc, twin) if each is not None}
+        return any(not self._same_chunking(self.locate(each)) for each in names)
 
     def _clash_in_sketches(self) -> str | None:
-        """An id in both sketches that differs, and not because its document was edited."""
+        """An id in both sketches that differs, and whose document was neither edited nor recut."""
         rows, others = _differing(self.a.side.evidence.sketch, self.b.side.evidence.sketch)
         if not rows:
             return None
@@ -225,7 +238,7 @@ class Sameness:
             doc, twin = names.get(row.doc), names.get(other.doc)
             if doc is not None and self._same_document(doc, twin):
                 renamed = doc != twin and not (row.text and other.text)
-                if renamed or "differs" in self._contents(doc, twin):
+                if renamed or self._changed(doc, twin):
                     continue  # a place is named with its document
             return self._name_of(row.id)
         return None
@@ -234,7 +247,7 @@ class Sameness:
         for side in (self.a.side, self.b.side):
             for known in (side.evidence.expected, side.chunks):
                 for name in known:
-                    if number_of(name) == number:
+                    if id_number(name) == number:
                         return name
         return f"number {number:016x}"
 
