@@ -87,14 +87,14 @@ CODES: dict[str, Code] = {
             "file-exists",
             "a file that would be written is already there",
             "`ragauge init` and `ragauge demo --write` never replace your files unless told to "
-            "with --force.",
+            "with --force; `ragauge corpus build` replaces nothing but a corpus.",
         ),
         (
             "missing-extra",
             "a file or a store needs a package that is not installed",
             "Parquet, YAML and zstd are read by packages of their own, which come with an extra: "
             "ragauge[parquet], ragauge[yaml] or ragauge[zstd]; PostgreSQL needs "
-            "ragauge[postgres].",
+            "ragauge[postgres], reStructuredText and PDF ragauge[corpus].",
         ),
         (
             "bad-store-url",
@@ -328,7 +328,8 @@ CODES: dict[str, Code] = {
             "nothing-measured",
             "there is no gold item or no trace that belongs to one",
             "The gold file is empty, the trace file is empty, or no id is in both. Compare one id "
-            "of each file: a changed prefix is the usual cause.",
+            "of each file: a changed prefix is the usual cause. For a corpus: no file that can be "
+            "read was found.",
         ),
     ),
     **_codes(

@@ -1,6 +1,6 @@
 """Finds components in their folders and in entry points, so that no second list exists.
 
-A component module exports one constant: METRICS, DIALECT, REPORT, STORE or COMMAND.
+A component module exports one constant: METRICS, DIALECT, REPORT, STORE, PARSER or COMMAND.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from ragauge.errors import RagaugeError
 
 if TYPE_CHECKING:
     from ragauge.model.comparison import ComparisonReport
+    from ragauge.model.corpus import Parser
     from ragauge.model.dialect import Dialect
     from ragauge.model.metric import Metric, Selected
     from ragauge.model.profile import Profile
@@ -87,6 +88,14 @@ def comparisons() -> dict[str, ComparisonReport]:
 def stores() -> dict[str, StoreKind]:
     """All kinds of store by the scheme of their URLs."""
     return {scheme: kind for kind in _constants("stores", "STORE") for scheme in kind.schemes}
+
+
+@cache
+def parsers() -> dict[str, Parser]:
+    """All parsers by the suffix of the files that they read."""
+    return {
+        suffix: parser for parser in _constants("parsers", "PARSER") for suffix in parser.suffixes
+    }
 
 
 @cache

@@ -13,9 +13,10 @@ from .source_text import PACKAGE, Import, Module, import_cycle, read_modules, ta
 LAYERS: tuple[tuple[str, ...], ...] = (
     # 0: leaves
     (
-        "codes", "commits", "errors", "fields", "framing", "greek", "ids", "jsontext", "opening",
-        "pausing", "redacting", "source", "spans", "stats.*", "tabular", "text", "trec",
-        "treclines", "trecmatch", "trecwords", "writing", "yamlitems",
+        "canontext", "codes", "commits", "errors", "fields", "framing", "greek", "htmltokens",
+        "ids", "jsontext", "opening", "pausing", "pdfblocks", "pdflayout", "redacting", "rstlines",
+        "source", "spans", "stats.*", "tabular", "text", "trec", "treclines", "trecmatch",
+        "trecwords", "writing", "yamlitems",
     ),
     # 1: frozen nouns, how they are worded, and the finder of components
     (
@@ -23,24 +24,27 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "wording",
     ),
     # 2: components, and the document that reports share
-    ("comparisons.*", "dialects.*", "metrics.*", "reports.*", "stores.*", "document"),
+    (
+        "comparisons.*", "dialects.*", "metrics.*", "parsers.*", "reports.*", "stores.*",
+        "document",
+    ),
     # 3: verbs, and folders of data
     (
         "aggregate", "beir", "causes", "choosing", "chunklist", "closeup", "comparing", "config",
-        "contrast", "decoding", "demands", "demo.*", "detail", "drops", "findings", "freezing",
-        "gates", "gathering", "goldreading", "goldtable", "hitreading", "jobs", "join", "keeping",
-        "knowing", "labels", "ladder", "ledger", "loading", "looking", "packing", "pieces",
-        "placedrows", "placing", "profiles.*", "quoting", "reading", "reduce", "results", "rows",
-        "runlines", "sameness", "scoring", "selftest", "settling", "shapes", "showing", "slicing",
-        "snapshots", "standins", "summary", "timeline", "trecgold",
+        "contrast", "corpus.*", "decoding", "demands", "demo.*", "detail", "drops", "findings",
+        "freezing", "gates", "gathering", "goldreading", "goldtable", "hitreading", "jobs", "join",
+        "keeping", "knowing", "labels", "ladder", "ledger", "loading", "looking", "packing",
+        "pieces", "placedrows", "placing", "profiles.*", "quoting", "reading", "reduce", "results",
+        "rows", "runlines", "sameness", "scoring", "selftest", "settling", "shapes", "showing",
+        "slicing", "snapshots", "standins", "summary", "timeline", "trecgold",
     ),
     # 4: ways to run, and the wiring
-    ("archive", "engines.*", "exporting", "inputs", "pipeline", "versus"),
+    ("archive", "building", "engines.*", "exporting", "inputs", "pipeline", "versus"),
     # 5: faces
     ("cli.*", "__main__"),
 )  # fmt: skip
 ROOT_LAYER = 5  # `ragauge` itself: the face for Python, which imports the wiring when it is used
-COMPONENTS = ("comparisons", "dialects", "metrics", "reports", "stores")
+COMPONENTS = ("comparisons", "dialects", "metrics", "parsers", "reports", "stores")
 SHARED_BY_REPORTS = ("document",)
 SHARED_BY_COMMANDS = ("cli.main", "cli.shared", "cli.storage")
 MOST_LINES = 400

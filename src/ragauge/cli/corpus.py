@@ -1,0 +1,99 @@
+"""`ragauge corpus`: make documents into canonical text, a title tree and typed blocks."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+if TYPE_CHECKING:
+    from ragauge.building import Built
+
+_MOST_NOTES = 20
+_MOST_KINDS = 8
+
+
+@click.group(
+    "corpus",
+    no_args_is_help=False,
+    short_help="Build a corpus: canonical texts, sections and blocks.",
+)
+def COMMAND() -> None:  # noqa: N802
+    """Build a corpus from documents: canonical texts, their title tree, and typed blocks."""
+
+
+@COMMAND.command("build", short_help="Build a corpus folder from files and folders.")
+@click.argument("paths", nargs=-1, required=True, metavar="PATHS...")
+@click.option("-o", "out", required=True, metavar="DIR", help="The folder that is written.")
+@click.option("--workers", type=click.IntRange(1, 256), help="Processes (default: by size).")
+@click.option(
+    "--on-bad-file", type=click.Choice(["stop", "skip"]), default="stop", show_default=True,
+    help="What to do with a file that cannot be parsed.",
+)  # fmt: skip
+def _build(
+    paths: tuple[str, ...], out: str, workers: int | None, on_bad_file: Literal["stop", "skip"]
+) -> int:  # fmt: skip
+    """Parse PATHS and write a corpus to DIR: manifest.json, three lists, and the texts.
+
+    Folders are read with all folders below them; hidden files and files of other kinds are left
+    out. A document is named by its path in the given folder. DIR is replaced if it is a corpus.
+    The same files give the same bytes. Exit code 5 if there is no document.
+    """
+    from ragauge.building import build
+    from ragauge.text import plain
+
+    shows = sys.stderr.isatty()
+    try:
+        built = build(
+            paths, out, workers=workers, on_bad_file=on_bad_file, told=_progress if shows else None
+        )
+    finally:
+        if shows:
+            click.echo("\r\x1b[K", err=True, nl=False)
+    for line in _lines(built):
+        click.echo(plain(line))
+    for problem in built.skipped:
+        where = f"{problem.place}: " if problem.place is not None else ""
+        click.echo(plain(f"skipped: {where}{problem.message} [{problem.code}]"), err=True)
+    if built.skipped_count > len(built.skipped):
+        more = built.skipped_count - len(built.skipped)
+        click.echo(f"skipped: ... and {more} more", err=True)
+    return 0
+
+
+def _progress(done: int, total: int) -> None:
+    if done % 20 == 0 or done == total:
+        click.echo(f"\rparsed {done:,} of {total:,} files", err=True, nl=False)
+
+
+def _lines(built: Built) -> list[str]:
+    """What was built, in words."""
+    counts = built.counts
+    lines = [
+        f"wrote {built.folder}, revision {built.manifest.revision}",
+        f"documents  {counts.documents:,}{_split(counts.formats)}",
+        f"sections   {counts.sections:,}",
+        f"blocks     {counts.blocks:,}{_split(counts.types)}",
+        f"bytes      {counts.bytes:,}",
+    ]
+    left_out = built.manifest.left_out
+    if left_out:
+        lines.append(f"left out   {sum(left_out.values()):,}{_split(left_out)}")
+    if built.skipped_count:
+        lines.append(f"skipped    {built.skipped_count:,}")
+    lines += [f"note: {note.doc}: {note.text}" for note in built.notes[:_MOST_NOTES]]
+    if len(built.notes) > _MOST_NOTES:
+        lines.append(f"note: ... and {len(built.notes) - _MOST_NOTES} more")
+    return lines
+
+
+def _split(parts: dict[str, int]) -> str:
+    """The parts of a sum, the largest first."""
+    if not parts:
+        return ""
+    ordered = sorted(parts.items(), key=lambda part: (-part[1], part[0]))
+    told = [f"{name} {count:,}" for name, count in ordered[:_MOST_KINDS]]
+    if len(ordered) > _MOST_KINDS:
+        told.append(f"and {len(ordered) - _MOST_KINDS} more kinds")
+    return f"  ({', '.join(told)})"

@@ -1,0 +1,339 @@
+"""The folder of a corpus on disk: how it is written whole or not at all, and how it is read.
+
+    manifest.json     schema, versions of normaliser and parsers, counts, hashes, the revision
+    documents.jsonl   one line a document, by `doc`; sections.jsonl and blocks.jsonl follow it
+    text/             the canonical text of each document, under a name that is safe everywhere
+
+The same documents give the same bytes: there is no clock, no machine and no order of arrival in it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from ragauge.errors import Place, RagaugeError
+from ragauge.model.corpus import Block, Document, Section
+
+SCHEMA = "ragauge.corpus/1"
+NORMALISER = 1
+"""What canonical text, title tree, ids and fingerprints are made by; a changed result bumps it."""
+
+MANIFEST = "manifest.json"
+TEXT = "text"
+_LISTS = ("documents.jsonl", "sections.jsonl", "blocks.jsonl")
+_OURS = {MANIFEST, TEXT, *_LISTS}
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._ ()+,=@~-]")
+_DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|\Z)", re.IGNORECASE)
+_LONGEST_NAME = 180
+
+T = TypeVar("T", Document, Section, Block)
+
+
+class Counts(Struct, frozen=True, kw_only=True):
+    """How much is in a corpus; `bytes` are those of the canonical texts."""
+
+    documents: int
+    sections: int
+    blocks: int
+    bytes: int
+    formats: dict[str, int] = {}
+    types: dict[str, int] = {}
+
+
+class FileHash(Struct, frozen=True, kw_only=True):
+    """One of the lists: its size and the hash of its bytes."""
+
+    bytes: int
+    sha256: str
+
+
+class Manifest(Struct, frozen=True, kw_only=True):
+    """What manifest.json says. The revision is a hash over the three lists, so over all content."""
+
+    schema: str = SCHEMA
+    revision: str
+    normaliser: int = NORMALISER
+    parsers: dict[str, int]
+    counts: Counts
+    files: dict[str, FileHash]
+    left_out: dict[str, int] = {}
+
+
+class Corpus(Struct, frozen=True, kw_only=True):
+    """A corpus that was read: its manifest and its three lists."""
+
+    folder: str
+    manifest: Manifest
+    documents: tuple[Document, ...]
+    sections: tuple[Section, ...]
+    blocks: tuple[Block, ...]
+
+    def text(self, document: Document) -> bytes:
+        """The canonical text of a document, which must be the one that was built."""
+        root = Path(self.folder).resolve()
+        path = (root / document.text).resolve()
+        if not path.is_relative_to(root / TEXT):
+            raise _damaged(path, f"`{document.text}` is outside the corpus")
+        text = _bytes_of(path)
+        if sha256(text).hexdigest() != document.hash:
+            raise _damaged(path, "the text is not the one that was built")
+        return text
+
+
+class Writer:
+    """Writes a corpus document by document into a temporary folder beside its place."""
+
+    def __init__(self, out: str | os.PathLike[str]) -> None:
+        self.out = Path(out).resolve()
+        refuse_foreign(self.out)
+        self.names: set[str] = set()
+        self.parsers: dict[str, int] = {}
+        self.formats: dict[str, int] = {}
+        self.types: dict[str, int] = {}
+        self.totals = {"documents": 0, "sections": 0, "blocks": 0, "bytes": 0}
+        self.hashes = [sha256() for _ in _LISTS]
+        self.sizes = [0 for _ in _LISTS]
+        self.streams: list[IO[bytes]] = []
+        self.temporary: Path | None = None
+
+    def __enter__(self) -> Writer:
+        try:
+            self.out.parent.mkdir(parents=True, exist_ok=True)
+            self.temporary = Path(
+                tempfile.mkdtemp(prefix=f".{self.out.name}.", dir=self.out.parent)
+            )
+            self.streams = [(self.temporary / name).open("wb") for name in _LISTS]
+        except OSError as error:
+            self._discard()
+            raise _unwritable(self.out, error) from error
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._discard()
+
+    def text_name(self, doc: str) -> str:
+        """Choose the name of a document's text; documents come in order, so it is always the same.
+
+        Names that differ in nothing but case would be one file on some systems.
+        """
+        name = safe_name(doc)
+        if name.lower() in self.names:
+            name = f"{name.removesuffix('.txt')}~{sha256(doc.encode()).hexdigest()[:12]}.txt"
+        self.names.add(name.lower())
+        return name
+
+    def add(
+        self, document: Document, sections: Sequence[Section], blocks: Sequence[Block], text: bytes
+    ) -> None:
+        """Write one document; they come in the order of `doc`."""
+        assert self.temporary is not None
+        document = msgspec.structs.replace(document, text=self.text_name(document.doc))
+        encode = msgspec.json.Encoder(order="deterministic").encode
+        try:
+            path = self.temporary / document.text
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text)
+            for position, rows in enumerate(([document], sections, blocks)):
+                lines = b"".join(encode(row) + b"\n" for row in rows)
+                self.streams[position].write(lines)
+                self.hashes[position].update(lines)
+                self.sizes[position] += len(lines)
+        except OSError as error:
+            raise _unwritable(self.out, error) from error
+        self.totals["documents"] += 1
+        self.totals["sections"] += len(sections)
+        self.totals["blocks"] += len(blocks)
+        self.totals["bytes"] += len(text)
+        self.parsers[document.format] = document.parser_version
+        self.formats[document.format] = self.formats.get(document.format, 0) + 1
+        for block in blocks:
+            self.types[block.type] = self.types.get(block.type, 0) + 1
+
+    def finish(self, left_out: Mapping[str, int]) -> Manifest:
+        """Write the manifest and put the folder in its place."""
+        assert self.temporary is not None
+        files = {
+            name: FileHash(bytes=size, sha256=digest.hexdigest())
+            for name, size, digest in zip(_LISTS, self.sizes, self.hashes, strict=True)
+        }
+        manifest = Manifest(
+            revision=_revision(files),
+            parsers=dict(sorted(self.parsers.items())),
+            counts=Counts(
+                **self.totals,
+                formats=dict(sorted(self.formats.items())),
+                types=dict(sorted(self.types.items())),
+            ),
+            files=files,
+            left_out=dict(sorted(left_out.items())),
+        )
+        try:
+            for stream in self.streams:
+                stream.close()
+            (self.temporary / TEXT).mkdir(exist_ok=True)
+            laid_out = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
+            (self.temporary / MANIFEST).write_bytes(laid_out + b"\n")
+            mask = os.umask(0)
+            os.umask(mask)
+            self.temporary.chmod(0o777 & ~mask)  # temporary folders are private
+            self._put_in_place(self.temporary)
+        except OSError as error:
+            raise _unwritable(self.out, error) from error
+        self.temporary = None
+        return manifest
+
+    def _put_in_place(self, made: Path) -> None:
+        refuse_foreign(self.out)
+        if not self.out.exists():
+            made.rename(self.out)
+            return
+        aside = Path(tempfile.mkdtemp(prefix=f".{self.out.name}.", dir=self.out.parent))
+        try:
+            self.out.rename(aside / "old")
+            try:
+                made.rename(self.out)
+            except BaseException:
+                (aside / "old").rename(self.out)
+                raise
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+
+    def _discard(self) -> None:
+        for stream in self.streams:
+            stream.close()
+        if self.temporary is not None:
+            shutil.rmtree(self.temporary, ignore_errors=True)
+
+
+def refuse_foreign(out: Path) -> None:
+    """Refuse to replace anything but an empty folder, or a corpus with nothing else in it."""
+    if not out.exists():
+        return
+    found = sorted(entry.name for entry in out.iterdir()) if out.is_dir() else None
+    if found == [] or (is_corpus(out) and found is not None and _OURS.issuperset(found)):
+        return
+    strange = [name for name in found or () if name not in _OURS]
+    why = f"it holds `{strange[0]}`" if strange else "it is not a corpus"
+    raise RagaugeError.of(
+        "file-exists",
+        f"`{out.name}` is already there and is not replaced: {why}",
+        hint="name a folder that is not there yet, or one that `corpus build` wrote",
+    )
+
+
+def is_corpus(folder: Path) -> bool:
+    """Whether a folder has a manifest of ours."""
+    try:
+        said = msgspec.json.decode((folder / MANIFEST).read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return False
+    return isinstance(said, dict) and str(said.get("schema")).startswith("ragauge.corpus/")
+
+
+def safe_name(doc: str) -> str:
+    """Name the file of a document's text inside the corpus, in characters safe on any system."""
+    *folders, last = doc.split("/")
+    # A folder `a.md.txt` and the text of `a.md` would otherwise be the same name.
+    parts = [re.sub(r"\.(?=txt\Z)", "%2E", _safe_part(part), flags=re.I) for part in folders]
+    return "/".join([TEXT, *parts, f"{_safe_part(last)}.txt"])
+
+
+def _safe_part(part: str) -> str:
+    name = _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), part)
+    if not name:
+        return "%"
+    if name[0] in ". " or _DEVICES.match(name):
+        name = f"%{ord(name[0]):02X}{name[1:]}"
+    if name[-1] in ". ":
+        name = f"{name[:-1]}%{ord(name[-1]):02X}"
+    if len(name) > _LONGEST_NAME:
+        name = f"{name[: _LONGEST_NAME - 13]}~{sha256(part.encode()).hexdigest()[:12]}"
+    return name
+
+
+def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
+    """Read what manifest.json says."""
+    path = Path(folder) / MANIFEST
+    try:
+        manifest = msgspec.json.decode(_bytes_of(path), type=Manifest)
+    except msgspec.DecodeError as error:
+        raise _damaged(path, str(error)) from error
+    if manifest.schema != SCHEMA:
+        raise _damaged(path, f"its schema is `{manifest.schema}`, this version reads `{SCHEMA}`")
+    return manifest
+
+
+def read_corpus(folder: str | os.PathLike[str]) -> Corpus:
+    """Read a corpus; its lists must be those that its manifest speaks of."""
+    manifest = read_manifest(folder)
+    root = Path(folder)
+    return Corpus(
+        folder=str(folder),
+        manifest=manifest,
+        documents=tuple(_rows(root / _LISTS[0], manifest, Document)),
+        sections=tuple(_rows(root / _LISTS[1], manifest, Section)),
+        blocks=tuple(_rows(root / _LISTS[2], manifest, Block)),
+    )
+
+
+def _rows(path: Path, manifest: Manifest, kind: type[T]) -> Iterator[T]:
+    data = _bytes_of(path)
+    expected = manifest.files.get(path.name)
+    if expected is None or sha256(data).hexdigest() != expected.sha256:
+        raise _damaged(path, "its bytes are not those that the manifest speaks of")
+    decode = msgspec.json.Decoder(kind).decode
+    for number, line in enumerate(data.split(b"\n")[:-1], 1):
+        try:
+            yield decode(line)
+        except msgspec.DecodeError as error:
+            raise _damaged(path, str(error), line=number) from error
+
+
+def _revision(files: Mapping[str, FileHash]) -> str:
+    said = "".join(f"{name} {files[name].sha256}\n" for name in _LISTS)
+    return sha256(f"{SCHEMA} {NORMALISER}\n{said}".encode()).hexdigest()[:32]
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise RagaugeError.of(
+            "file-not-found",
+            f"`{path}` is not there",
+            hint="name a folder that `ragauge corpus build` wrote",
+        ) from error
+    except OSError as error:
+        raise RagaugeError.of(
+            "file-unreadable",
+            f"`{path}` cannot be read: {error.strerror or error}",
+            hint="check its permissions",
+        ) from error
+
+
+def _damaged(path: Path, why: str, *, line: int | None = None) -> RagaugeError:
+    return RagaugeError.of(
+        "bad-field",
+        f"the corpus cannot be used: {why}",
+        hint="build it again with `ragauge corpus build`; its files are not edited by hand",
+        place=Place(str(path), line),
+    )
+
+
+def _unwritable(out: Path, error: OSError) -> RagaugeError:
+    return RagaugeError.of(
+        "file-unreadable",
+        f"`{out}` cannot be written: {error.strerror or error}",
+        hint="check that the folder above it may be written to, and that the disk has room",
+    )

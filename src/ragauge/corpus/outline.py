@@ -1,0 +1,184 @@
+"""The title tree: headings become sections without skipped levels, at most six deep.
+
+A section's id is its place in the tree of its document: `S.1.2` is the second section of the first.
+Its depth is the length of that path, whatever the level of the heading: an h3 right below an h1 has
+depth 2. Headings deeper than six become siblings at depth 6. Text before the first heading is the
+section `S.0`, which is there only if there is such text.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from ragauge.model.corpus import Extent, Heading, Parsed, Section
+
+DEEPEST = 6
+PREAMBLE = "S.0"
+
+_LONGEST_SENTENCE = 4_096
+# What a line of prose may begin with that is no part of a sentence: marks of lists and quotes.
+_MARKS = re.compile(r"(?:[\s>]|[-*+]\s|[0-9]{1,9}[.)]\s)+")
+_NEXT_PARAGRAPH = re.compile(r"(?:\r\n|\r|\n)[ \t>]*(?:(?=[\r\n])|[-*+]\s|[0-9]{1,9}[.)]\s)")
+_STOP = re.compile(r"[.!?…][\"')\]*_`”’»]*(?=\s+[^\sa-z]|\s*\Z)|[。！？]")  # noqa: RUF001
+_ABBREVIATIONS = frozenset(
+    (
+        "abb", "al", "approx", "bzw", "ca", "cf", "dr", "ed", "eds", "eq", "etc", "fig", "figs",
+        "inc", "mr", "mrs", "ms", "nr", "prof", "resp", "sec", "st", "str", "tab", "usw",
+        "vgl", "vol", "vs",
+    )
+)  # fmt: skip
+_LAST_WORD = re.compile(r"[\w.]*\Z")
+
+
+def check(parsed: Parsed) -> None:
+    """Hold a parser to its promises: spans in order, apart, inside the text, on whole characters.
+
+    Raises:
+        ValueError: a parser broke its promise, which is a fault of the parser and not of the file.
+    """
+    text = parsed.text
+    spans = sorted(
+        [heading.span for heading in parsed.headings] + [piece.span for piece in parsed.pieces]
+    )
+    at = 0
+    for start, end in spans:
+        if not at <= start <= end <= len(text):
+            raise ValueError(f"the span ({start}, {end}) is outside the text or overlaps another")
+        for edge in (start, end):
+            if edge < len(text) and text[edge] & 0xC0 == 0x80:
+                raise ValueError(f"byte {edge} is inside a character")
+        at = end
+    for order in (
+        [heading.span for heading in parsed.headings],
+        [piece.span for piece in parsed.pieces],
+    ):
+        if order != sorted(order):
+            raise ValueError("headings or pieces are not in reading order")
+
+
+def outline(doc: str, parsed: Parsed) -> tuple[Section, ...]:
+    """Build the sections of a document, in reading order."""
+    headings = parsed.headings
+    size = len(parsed.text)
+    paths = _paths(headings)
+    starts = [heading.span[0] for heading in headings]
+    ends = _subtree_ends(paths, starts, size)
+    sections = []
+    first = starts[0] if starts else size
+    if parsed.text[:first].strip() or any(piece.span[0] < first for piece in parsed.pieces[:1]):
+        sections.append(
+            Section(id=PREAMBLE, doc=doc, title="", depth=1, body=(0, first), subtree=(0, first))
+        )
+    for position, (heading, path) in enumerate(zip(headings, paths, strict=True)):
+        following = starts[position + 1] if position + 1 < len(starts) else size
+        sections.append(
+            Section(
+                id=_id(path),
+                doc=doc,
+                title=heading.title,
+                depth=len(path),
+                body=(heading.span[1], following),
+                subtree=(heading.span[0], ends[position]),
+                heading=heading.span,
+                parent=_id(path[:-1]) if len(path) > 1 else None,
+            )
+        )
+    return _anchored(sections, parsed)
+
+
+def section_at(sections: Sequence[Section], byte: int) -> Section | None:
+    """The section whose heading or body holds a byte; None before the first one."""
+    position = bisect_right(sections, byte, key=lambda section: section.subtree[0]) - 1
+    return sections[position] if position >= 0 else None
+
+
+def _id(path: Sequence[int]) -> str:
+    return ".".join(["S", *map(str, path)])
+
+
+def _paths(headings: Sequence[Heading]) -> list[tuple[int, ...]]:
+    """The place of each heading in the tree, counted from 1 at every depth."""
+    open_levels: list[int] = []
+    counts: list[int] = [0]
+    paths = []
+    for heading in headings:
+        while open_levels and open_levels[-1] >= heading.level:
+            open_levels.pop()
+        del open_levels[DEEPEST - 1 :]
+        depth = len(open_levels) + 1
+        del counts[depth:]
+        if len(counts) < depth:
+            counts.append(0)
+        counts[-1] += 1
+        open_levels.append(heading.level)
+        paths.append(tuple(counts))
+    return paths
+
+
+def _subtree_ends(
+    paths: Sequence[tuple[int, ...]], starts: Sequence[int], size: int
+) -> list[int]:  # fmt: skip
+    """Where the next heading of the same or a smaller depth begins, for each heading."""
+    ends = [size] * len(paths)
+    waiting: list[int] = []
+    for position, path in enumerate(paths):
+        while waiting and len(paths[waiting[-1]]) >= len(path):
+            ends[waiting.pop()] = starts[position]
+        waiting.append(position)
+    return ends
+
+
+def _anchored(sections: Sequence[Section], parsed: Parsed) -> tuple[Section, ...]:
+    """Give each section the first sentence of its first block of prose."""
+    import msgspec
+
+    anchors: dict[str, Extent] = {}
+    for piece in parsed.pieces:
+        if piece.type == "prose" and piece.attrs.get("role") != "comment":
+            section = section_at(sections, piece.span[0])
+            if section is not None and section.id not in anchors:
+                sentence = first_sentence(parsed.text, piece.span)
+                if parsed.text[slice(*sentence)].decode().strip():
+                    anchors[section.id] = sentence
+    return tuple(
+        msgspec.structs.replace(section, anchor=anchors[section.id])
+        if section.id in anchors
+        else section
+        for section in sections
+    )
+
+
+def first_sentence(text: bytes, span: Extent) -> Extent:
+    """The first sentence inside a span: up to a stop, the end of the paragraph, or 4 KiB."""
+    start, end = span
+    raw = text[start : min(end, start + _LONGEST_SENTENCE)]
+    words = raw.decode(errors="ignore")  # the cut may go through a character
+    marks = _MARKS.match(words)
+    skipped = marks.end() if marks and marks.end() < len(words) else 0
+    paragraph = _NEXT_PARAGRAPH.split(words[skipped:], maxsplit=1)[0]
+    sentence = paragraph
+    for stop in _STOP.finditer(paragraph):
+        if stop[0][0] == "." and _is_abbreviation(paragraph[: stop.start()], paragraph, stop.end()):
+            continue
+        sentence = paragraph[: stop.end()]
+        break
+    begin = start + len(words[:skipped].encode())
+    return begin, begin + len((sentence.rstrip() or sentence).encode())
+
+
+def _is_abbreviation(before: str, paragraph: str, end: int) -> bool:
+    """Whether a full stop behind this text belongs to a short form, an initial or an ordinal."""
+    if not paragraph[end:].strip():
+        return False
+    found = _LAST_WORD.search(before[-40:])
+    word = found[0] if found else ""
+    short_number = word.isdigit() and len(word) <= 2
+    initial = len(word) == 1 and word.isalpha()
+    return short_number or initial or word.lower() in _ABBREVIATIONS or _dotted(word)
+
+
+def _dotted(word: str) -> bool:
+    """Whether a word is letters with stops between them, as in `e.g` and `z.B`."""
+    return "." in word and all(len(part) == 1 for part in word.split("."))

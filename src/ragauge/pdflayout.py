@@ -1,0 +1,237 @@
+"""Layout of a page: words with boxes become lines in reading order, for one and more columns.
+
+Coordinates are those of PDF: x grows to the right, y upwards, in points.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from statistics import median
+
+from msgspec import Struct
+
+MARGIN = 0.12
+"""The part of a page's height, at the top and at the bottom, where running lines may stand."""
+_DIGITS = re.compile(r"\d+")
+
+
+class Word(Struct, frozen=True):
+    """A word: its text, its box, its size in points, and its first character's index."""
+
+    text: str
+    left: float
+    right: float
+    y: float
+    size: float
+    mono: bool = False
+    index: int = 0
+
+
+class Line(Struct, frozen=True):
+    """Words on one height, in order; `flow` is the number of the column that they stand in."""
+
+    words: tuple[Word, ...]
+    row: int
+    flow: int = 0
+
+    @property
+    def text(self) -> str:
+        """The words with a space between them."""
+        return " ".join(word.text for word in self.words)
+
+    @property
+    def left(self) -> float:
+        """Where the line begins."""
+        return self.words[0].left
+
+    @property
+    def right(self) -> float:
+        """Where the line ends."""
+        return self.words[-1].right
+
+    @property
+    def y(self) -> float:
+        """The height of the line: that of its tallest word."""
+        return max(self.words, key=lambda word: word.size).y
+
+    @property
+    def size(self) -> float:
+        """The size that most of its characters have, to half a point."""
+        counts: Counter[float] = Counter()
+        for word in self.words:
+            counts[rounded(word.size)] += len(word.text)
+        return max(counts.items(), key=lambda item: (item[1], item[0]))[0]
+
+    @property
+    def mono(self) -> bool:
+        """Whether all of it is set in a font of fixed width."""
+        return all(word.mono for word in self.words)
+
+
+class Page(Struct, frozen=True):
+    """One page: its words, and its lower and upper edge."""
+
+    words: tuple[Word, ...]
+    bottom: float
+    top: float
+
+
+def rounded(size: float) -> float:
+    """A size to half a point, because PDF writers do not hit the same one twice."""
+    return round(size * 2) / 2
+
+
+def rows_of(words: Iterable[Word]) -> list[list[Word]]:
+    """Words by their height, from the top down, and from left to right on one height."""
+    rows: list[list[Word]] = []
+    anchor, size = 0.0, 0.0
+    for word in sorted(words, key=lambda word: (-word.y, word.left, word.index)):
+        if rows and anchor - word.y <= 0.4 * max(size, word.size):
+            rows[-1].append(word)
+            size = max(size, word.size)
+        else:
+            rows.append([word])
+            anchor, size = word.y, word.size
+    return [sorted(row, key=lambda word: (word.left, word.index)) for row in rows]
+
+
+def running(pages: Sequence[Page]) -> set[tuple[int, int]]:
+    """Running headers and footers: (page, row) of lines that repeat at one height.
+
+    A line is one if it stands near an edge and, with its numbers made alike, on at least three
+    pages or on half of at least two.
+    """
+    seen: dict[str, list[tuple[float, int, int]]] = defaultdict(list)
+    for number, page in enumerate(pages):
+        edge = MARGIN * (page.top - page.bottom)
+        for place, row in enumerate(rows_of(page.words)):
+            if not page.bottom + edge < row[0].y < page.top - edge:
+                text = _DIGITS.sub("#", " ".join(word.text for word in row)).casefold()
+                seen[text].append((row[0].y, number, place))
+    found: set[tuple[int, int]] = set()
+    for each in seen.values():
+        for group in _near(sorted(each)):
+            count = len({number for _, number, _ in group})
+            if count >= 3 or (count >= 2 and 2 * count >= len(pages)):
+                found.update((number, place) for _, number, place in group)
+    return found
+
+
+def _near(heights: list[tuple[float, int, int]]) -> Iterator[list[tuple[float, int, int]]]:
+    group: list[tuple[float, int, int]] = []
+    for each in heights:
+        if group and each[0] - group[-1][0] > 3:
+            yield group
+            group = []
+        group.append(each)
+    if group:
+        yield group
+
+
+def lines_in_order(page: Page, without: set[int]) -> list[Line]:
+    """The lines of a page in reading order, without some of its rows."""
+    segments = [
+        Line(tuple(part), number)
+        for number, row in enumerate(rows_of(page.words))
+        if number not in without
+        for part in _parts(row)
+    ]
+    return [
+        Line(line.words, line.row, flow)
+        for flow, column in enumerate(_columns(segments))
+        for line in column
+    ]
+
+
+def _parts(row: list[Word]) -> Iterator[list[Word]]:
+    """Cut a row where the space between words is as wide as between columns."""
+    part = [row[0]]
+    for before, word in pairwise(row):
+        if word.left - before.right > 0.9 * max(before.size, word.size):
+            yield part
+            part = []
+        part.append(word)
+    yield part
+
+
+def _columns(segments: list[Line], depth: int = 0) -> Iterator[list[Line]]:
+    """Runs of lines in reading order: what crosses the gutter breaks the columns."""
+    gutter = _gutter(segments) if depth < 2 else None
+    if gutter is None:
+        if segments:
+            yield _joined(segments)
+        return
+    left: list[Line] = []
+    right: list[Line] = []
+    across: list[Line] = []
+    for segment in segments:
+        side = left if segment.right <= gutter else right if segment.left >= gutter else None
+        if side is None:
+            yield from _columns(left, depth + 1)
+            yield from _columns(right, depth + 1)
+            left, right = [], []
+            across.append(segment)
+            continue
+        # A short line beside one that crosses belongs to it.
+        if across and across[-1].row == segment.row:
+            across.append(segment)
+            continue
+        if across:
+            yield _joined(across)
+            across = []
+        side.append(segment)
+    if across:
+        yield _joined(across)
+    yield from _columns(left, depth + 1)
+    yield from _columns(right, depth + 1)
+
+
+def _joined(segments: list[Line]) -> list[Line]:
+    """Segments of one row made one line again."""
+    rows: dict[int, list[Word]] = {}
+    for segment in segments:
+        rows.setdefault(segment.row, []).extend(segment.words)
+    return [Line(tuple(words), row) for row, words in rows.items()]
+
+
+def _gutter(segments: list[Line]) -> float | None:
+    """The middle of a clear gutter: an upright strip with wide lines on either side of it."""
+    if len(segments) < 6:
+        return None
+    first = min(segment.left for segment in segments)
+    width = max(segment.right for segment in segments) - first
+    if not 100 <= width <= 20_000:  # no page of PDF is wider
+        return None
+    cover = [0] * (int(width) + 2)
+    for segment in segments:
+        cover[int(segment.left - first)] += 1
+        cover[int(segment.right - first) + 1] -= 1
+    for x in range(1, len(cover)):
+        cover[x] += cover[x - 1]
+    inner = range(int(0.25 * width), int(0.75 * width))
+    lowest = min(cover[x] for x in inner)
+    best: tuple[int, int] | None = None
+    start = None
+    for x in [*inner, inner[-1] + 1]:
+        if x in inner and cover[x] == lowest:
+            start = x if start is None else start
+        elif start is not None:
+            if best is None or x - start > best[1] - best[0]:
+                best = (start, x)
+            start = None
+    if best is None:
+        return None
+    middle = first + (best[0] + best[1]) / 2
+    left = [segment for segment in segments if segment.right <= middle]
+    right = [segment for segment in segments if segment.left >= middle]
+    size = median(segment.size for segment in segments)
+    if len(left) < 3 or len(right) < 3 or best[1] - best[0] < 0.7 * size:
+        return None
+    for side in (left, right):
+        # Cells of a table are narrower than lines of a column.
+        if median(segment.right - segment.left for segment in side) < 0.25 * width:
+            return None
+    return middle
