@@ -1,7 +1,7 @@
 """Tokens of HTML with their places in the source, in linear time whatever is malformed.
 
-The parser of the standard library is not used: what it makes of malformed input changes with the
-patch release of Python, and canonical text must not; nor is it linear on hostile input.
+What the parser of the standard library makes of malformed input is not promised to stay the same
+from one version of Python to the next, and canonical text must.
 """
 
 from __future__ import annotations
