@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ FACTS = ", ".join(ResultFacts._fields)
 RUN = ", ".join(migrating.RUN_COLUMNS)
 
 
-class Asking:
+class Asking(ABC):
     """The reading half of a store. A database says how it reads, and what it words differently.
 
     mark       stands for a parameter
@@ -35,13 +36,13 @@ class Asking:
     tags = """(SELECT json_group_array(tag) FROM
         (SELECT tag FROM eval_tags WHERE eval_tags.run_id = eval_runs.run_id ORDER BY tag))"""
 
+    @abstractmethod
     def _read(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
         """All rows of a question that has few."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _stream(self, sql: str, key: str) -> Iterator[Any]:
         """The rows of a question that may have many, one by one."""
-        raise NotImplementedError
 
     def _runs(self, evidence: str, behind: str, *asked: object) -> list[RunRecord]:
         columns = RUN.replace("_json", f"_json{self.json_text}")
