@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc"),
     pytest.mark.xdist_group("large trace file"),
 ]
-SIZE = 60_000_000
+SIZE = 320_000_000  # about two seconds of work: on a busy machine an interrupt comes late
 
 
 @pytest.fixture(scope="module")
