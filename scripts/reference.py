@@ -161,13 +161,21 @@ def commands_page() -> list[str]:
         lines += [f"## ragauge {name}", ""]
         lines += [line.strip() for line in (command.help or "").strip().splitlines()] + [""]
         lines += _usage(command, context)
-        for part in command.commands.values() if isinstance(command, click.Group) else ():
+        for part in parts_of(command, context):
             inner = click.Context(part, info_name=part.name, parent=context)
             lines += [f"### {inner.command_path}", ""]
             lines += [line.strip() for line in (part.help or "").strip().splitlines()] + [""]
             lines += _usage(part, inner)
     lines += [_sentence(command_group.epilog) + " [Error codes and exit codes](errors.md)", ""]
     return lines
+
+
+def parts_of(command: click.Command, context: click.Context) -> list[click.Command]:
+    """The commands of a group; none for a command."""
+    if not isinstance(command, click.Group):
+        return []
+    found = [command.get_command(context, name) for name in command.list_commands(context)]
+    return [each for each in found if each is not None]
 
 
 def _sentence(text: str | None) -> str:

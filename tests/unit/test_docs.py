@@ -179,9 +179,8 @@ def commands() -> dict[str, set[str]]:
         assert command is not None
         context = click.Context(command, parent=top)
         found[f"ragauge {name}"] = _options(command, context)
-        if isinstance(command, click.Group):
-            for each in command.commands.values():
-                found[f"ragauge {name}"] |= _options(each, click.Context(each, parent=context))
+        for each in reference.parts_of(command, context):
+            found[f"ragauge {name}"] |= _options(each, click.Context(each, parent=context))
     return found
 
 

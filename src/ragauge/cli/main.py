@@ -1,52 +1,27 @@
-"""The command `ragauge`: finds the commands, and turns errors into messages and exit codes."""
+"""The command `ragauge`: turns errors into messages and exit codes."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import io
 import os
-import pkgutil
 import sys
 from typing import NoReturn
 
 import click
 
 import ragauge
+from ragauge.cli.folders import CommandFolder
 from ragauge.codes import ExitCode
 from ragauge.errors import RagaugeError
 
-_NOT_COMMANDS = {"main", "shared", "storage"}
-
-
-class _Commands(click.Group):
-    """Finds commands in this folder; a command's module is imported when it is named."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        folder = importlib.import_module("ragauge.cli").__path__
-        names = (found.name for found in pkgutil.iter_modules(folder))
-        return sorted(name for name in names if name not in _NOT_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.list_commands(ctx):
-            return None
-        module = importlib.import_module(f"ragauge.cli.{cmd_name}")
-        command: click.Command = module.COMMAND
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
-            from ragauge.registry import unknown_name
-
-            error = unknown_name("command", args[0], self.list_commands(ctx))
-            raise click.UsageError(f"{error.problems[0].message}: {error.problems[0].hint}")
-        return super().resolve_command(ctx, args)
+_NOT_COMMANDS = {"folders", "main", "shared", "storage"}
 
 
 @click.group(
-    cls=_Commands,
+    cls=CommandFolder,
+    package="ragauge.cli",
+    without=_NOT_COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 pass, 1 a gate failed, 2 usage, 3 bad input, 4 not evaluable, "
     "5 nothing measured, 70 a bug in ragauge.",

@@ -1,4 +1,4 @@
-"""`ragauge corpus`: make documents into canonical text, a title tree and typed blocks."""
+"""`ragauge corpus build`: make documents into canonical text, a title tree and typed blocks."""
 
 from __future__ import annotations
 
@@ -14,16 +14,7 @@ _MOST_NOTES = 20
 _MOST_KINDS = 8
 
 
-@click.group(
-    "corpus",
-    no_args_is_help=False,
-    short_help="Build a corpus: canonical texts, sections and blocks.",
-)
-def COMMAND() -> None:  # noqa: N802
-    """Build a corpus from documents: canonical texts, their title tree, and typed blocks."""
-
-
-@COMMAND.command("build", short_help="Build a corpus folder from files and folders.")
+@click.command("build", short_help="Build a corpus folder from files and folders.")
 @click.argument("paths", nargs=-1, required=True, metavar="PATHS...")
 @click.option("-o", "out", required=True, metavar="DIR", help="The folder that is written.")
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes (default: by size).")
@@ -31,7 +22,7 @@ def COMMAND() -> None:  # noqa: N802
     "--on-bad-file", type=click.Choice(["stop", "skip"]), default="stop", show_default=True,
     help="What to do with a file that cannot be parsed.",
 )  # fmt: skip
-def _build(
+def COMMAND(  # noqa: N802
     paths: tuple[str, ...], out: str, workers: int | None, on_bad_file: Literal["stop", "skip"]
 ) -> int:  # fmt: skip
     """Parse PATHS and write a corpus to DIR: manifest.json, three lists, and the texts.
