@@ -34,7 +34,7 @@ from ragauge.freezing import (
 from ragauge.gathering import Gathered, Gatherer, expected_ids
 from ragauge.goldtable import gold_table
 from ragauge.inputs import Gold, Kept, Traces
-from ragauge.keeping import freeze_scores, thaw_scores
+from ragauge.keeping import freeze_scores, thaw_scores, value_texts
 from ragauge.model.aggregate import MetricResult, Scores
 from ragauge.model.gold import GoldItem
 from ragauge.model.run import RunRecord, Store
@@ -113,8 +113,9 @@ def store_run(
     if run.chunks is not None:
         store.add_chunks(run.chunks, freeze_chunks(kept.chunks))
     count = 0
+    measured = value_texts(kept.scores)
     for packed in kept.rows:
-        results = packed.result_rows(count)
+        results = packed.result_rows(count, measured)
         if results:
             store.add_results(run.run_id, results)
         count += len(results)

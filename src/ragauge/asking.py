@@ -84,11 +84,18 @@ class Asking(ABC):
         sql = f"SELECT {FACTS} FROM eval_query_results WHERE run_id = {self.mark} ORDER BY ordinal"
         return map(ResultFacts._make, self._stream(sql, run_id))
 
-    def results(self, run_id: str) -> Iterator[ResultRow]:
-        """All results, by ordinal; streams, so that memory does not grow with the run."""
-        sql = f"SELECT {FACTS}, result_json FROM eval_query_results WHERE run_id = {self.mark}"
-        rows = self._stream(f"{sql} ORDER BY ordinal", run_id)
-        return (ResultRow(ResultFacts._make(row[:-1]), row[-1]) for row in rows)
+    def results(self, run_id: str, *, values: bool = False) -> Iterator[ResultRow]:
+        """All results, by ordinal, with their values if asked for.
+
+        It streams, so that memory does not grow with the run.
+        """
+        measured = "metric_values" if values else "NULL"
+        rows = self._stream(
+            f"SELECT result_json, {measured}, {FACTS} FROM eval_query_results"
+            f" WHERE run_id = {self.mark} ORDER BY ordinal",
+            run_id,
+        )
+        return (ResultRow(ResultFacts._make(row[2:]), row[0], row[1]) for row in rows)
 
     def scorings(self, run_id: str) -> list[Scoring]:
         """All scorings of a run, the first one first."""

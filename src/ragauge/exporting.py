@@ -91,7 +91,7 @@ def _lines_of(store: Store, run: RunRecord) -> Iterator[Line]:
         for block in store.chunks(run.chunks):
             thaw_chunks([block], run.run_id)
             yield ChunksLine(Raw(thaw(block)))
-    yield from map(result_line, store.results(run.run_id))
+    yield from map(result_line, store.results(run.run_id, values=True))
     for scoring in store.scorings(run.run_id):
         yield scoring_line(scoring)
         yield from map(values_line, store.values(run.run_id, scoring.number))

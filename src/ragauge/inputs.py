@@ -169,6 +169,7 @@ class TraceInput:
         """The traces again, in file order and packed for a store, once the run is fed."""
         source = self.source
         job = run.job(source or Source("", "", 0, 0, "lines", ()))
+        order: list[int] | None = None
         if gold.qrels is not None:
             table = gold_table(
                 gold.items(), run.plan.profile, run.plan.options, name=run.gold_name, chunks={}
@@ -177,6 +178,8 @@ class TraceInput:
                 job, keys=table.keys, by_qid=table.by_qid, by_turn=table.by_turn,
                 by_question=table.by_question, paraphrases=table.paraphrases,
             )  # fmt: skip
+            places = {qid: place for place, qid in enumerate(run.table.qids)}
+            order = [places[qid] for qid in table.qids]
         job = replace(job, qids=tuple(run.table.qids))
         if source is not None and self.engine is not None:
             first = run.first_lines()
@@ -189,7 +192,17 @@ class TraceInput:
             items = self._in_memory()
         packer = RangePacker(job)
         for start in range(0, max(1, len(items)), _PACKED):
-            yield packer.pack_traces(items[start : start + _PACKED], start + 1)
+            packed = packer.pack_traces(items[start : start + _PACKED], start + 1)
+            yield packed if order is None else _ordered(packed, order)
+
+
+def _ordered(packed: Packed, order: Sequence[int]) -> Packed:
+    """Rows whose questions are counted as the run counts them: judgements have their own order."""
+    rows = [
+        (facts, payload, None if question is None else order[question])
+        for facts, payload, question in packed.rows
+    ]
+    return replace(packed, rows=rows)
 
 
 class Kept(Struct, frozen=True, kw_only=True):

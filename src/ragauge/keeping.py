@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -72,6 +72,21 @@ def freeze_scores(
             for name, column in zip(values.metrics, values.values, strict=True)
         ]
     return scoring, columns
+
+
+def value_texts(scores: Scores) -> Callable[[int], str]:
+    """What was measured of a question, as a JSON list in the order of the columns.
+
+    It is made when it is asked for: the lists of all questions would take more than the run.
+    """
+    values = scores.per_question
+    encode = msgspec.json.Encoder().encode
+    rows = np.empty((0, 0)) if values is None else np.ascontiguousarray(values.values.T)
+
+    def text(question: int) -> str:
+        return encode(rows[question].tolist()).decode()  # what is not a number becomes null
+
+    return text
 
 
 def _version(scores: Scores, name: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 
 import msgspec
@@ -21,7 +21,8 @@ from ragauge.rows import RangeReducer
 from ragauge.shapes import StrictRow
 from ragauge.source import Range, read_rows
 
-PackedRow = tuple[ResultFacts, bytes]
+PackedRow = tuple[ResultFacts, bytes, int | None]
+"""Facts and payload of a row, and the place of its question in the gold table."""
 
 
 class Packed(Struct, frozen=True):
@@ -30,12 +31,15 @@ class Packed(Struct, frozen=True):
     rows: list[PackedRow]
     gathered: Gathered
 
-    def result_rows(self, first: int) -> list[ResultRow]:
-        """The rows to store, numbered from `first`."""
+    def result_rows(self, first: int, measured: Callable[[int], str]) -> list[ResultRow]:
+        """The rows to store, numbered from `first`, each with what was measured of its question."""
         return [
-            ResultRow(facts._replace(ordinal=first + place), payload)
-            for place, (facts, payload) in enumerate(self.rows)
-        ]
+            ResultRow(
+                facts._replace(ordinal=first + place), payload,
+                None if question is None else measured(question),
+            )
+            for place, (facts, payload, question) in enumerate(self.rows)
+        ]  # fmt: skip
 
 
 class RangePacker:
@@ -115,7 +119,7 @@ class RangePacker:
             delta_s=None if answer is None else answer.delta_s,
             latency_ms=None if timing is None else timing.total,
         )
-        return facts, freeze_trace(trace)
+        return facts, freeze_trace(trace), code
 
     def _qid(self, code: int) -> str:
         return self.job.qids[code] if self.job.qids else ""

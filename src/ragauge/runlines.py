@@ -23,6 +23,7 @@ NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
 _LEVEL = 1  # as payloads are packed everywhere
 encode = msgspec.json.Encoder().encode
 _NOTHING = Raw()  # left out of a line: fields are compared with their defaults by identity
+_decode_values = msgspec.json.Decoder(list[float | None]).decode
 _decode_evidence = msgspec.json.Decoder(Evidence).decode
 
 
@@ -85,6 +86,7 @@ class ResultLine(Line, frozen=True, tag="result"):
     latency_ms: float | None
     trace: Raw = _NOTHING
     packed: str | None = None
+    values: list[float | None] | None = None
 
 
 class ScoringLine(Line, frozen=True, tag="scoring", kw_only=True):
@@ -173,15 +175,17 @@ def evidence_of(line: EvidenceLine) -> bytes:
 def result_line(row: ResultRow) -> ResultLine:
     """The line of a result; a trace that cannot be read stays as it is."""
     trace = _plain(row.payload, trace_of)
+    values = None if row.values is None else _decode_values(row.values)
     if trace is None:
-        return ResultLine(*row.facts, packed=_base64(row.payload))
-    return ResultLine(*row.facts, trace=trace)
+        return ResultLine(*row.facts, packed=_base64(row.payload), values=values)
+    return ResultLine(*row.facts, trace=trace, values=values)
 
 
 def result_of(line: ResultLine) -> ResultRow:
     """The result behind its line."""
     facts = ResultFacts._make(getattr(line, name) for name in ResultFacts._fields)
-    return ResultRow(facts, _payload(line.trace, line.packed))
+    values = None if line.values is None else encode(line.values).decode()
+    return ResultRow(facts, _payload(line.trace, line.packed), values)
 
 
 def scoring_line(scoring: Scoring) -> ScoringLine:

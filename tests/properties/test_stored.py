@@ -68,6 +68,28 @@ def test_stored_scores_and_scores_made_again_are_those_of_the_run(
         same(archive.rescored(store, run), scores)
         assert archive.rescore(store, run).number is None  # nothing changed: nothing is added
         assert len(store.scorings("r")) == 1
+        each_row_has_the_values_of_its_question(store, scores)
+
+
+def each_row_has_the_values_of_its_question(store: Store, scores: Scores) -> None:
+    values = scores.per_question
+    assert values is not None
+    places = {key: i for i, key in enumerate(zip(values.qids, values.turns, strict=True))}
+    known = 0
+    for row in store.results("r", values=True):
+        place = places.get((row.facts.query_id, row.facts.turn))
+        place = places.get((row.facts.query_id, None)) if place is None else place
+        if row.facts.outcome == "unknown":
+            assert row.values is None
+        else:
+            assert row.values is not None
+            assert place is not None
+            assert np.array_equal(
+                np.array(json.loads(row.values), np.float64), values.values[:, place],
+                equal_nan=True,
+            )  # fmt: skip
+            known += 1
+    assert known > 0
 
 
 @pytest.mark.parametrize("seed", range(1, 40, 3))
@@ -178,6 +200,6 @@ def test_workers_and_ranges_do_not_change_what_is_stored(tmp_path: Path) -> None
     for workers in (1, 2):
         with archive.opened_store(f"sqlite:///{tmp_path / f'{workers}.db'}", create=True) as store:
             _, run = stored(store, path, file, "r", profile="all", workers=workers)
-            found.append((run, list(store.results("r"))))
+            found.append((run, list(store.results("r", values=True))))
     assert found[0] == found[1]
     assert [row.facts.ordinal for row in found[0][1]] == list(range(len(rows)))

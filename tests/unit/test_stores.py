@@ -14,6 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragauge import migrating, registry
+from ragauge.asking import FACTS
 from ragauge.errors import RagaugeError
 from ragauge.model.run import (
     GoldRow,
@@ -145,6 +146,29 @@ def test_results_come_by_ordinal_whatever_the_order_of_the_batches(store: Store)
     store.add_results("2026-a", [])
     assert [facts.ordinal for facts in store.facts("2026-a")] == [0, 1, 2]
     assert [row.payload for row in store.results("2026-a")] == [row.payload for row in RESULTS]
+
+
+def test_what_was_measured_stands_with_each_result_and_is_found_by_metric(
+    store: Store, url: str
+) -> None:
+    rows = [
+        replace_values(RESULTS[0], "[0.5,null]"),
+        replace_values(RESULTS[1], None),
+        replace_values(RESULTS[2], "[1.0,0.25]"),
+    ]
+    store.begin(RUN)
+    store.add_results("2026-a", rows)
+    store.finish("2026-a", results=3, evidence=b"", scoring=SCORING, values=VALUES)
+    assert list(store.results("2026-a", values=True)) == rows
+    assert [row.values for row in store.results("2026-a")] == [None, None, None]
+    asked = "SELECT ordinal, metric, version, value FROM eval_query_values ORDER BY 1, 2"
+    assert sql(url, asked) == [
+        (0, "mrr", 2, None), (0, "recall@5", 1, 0.5), (2, "mrr", 2, 0.25), (2, "recall@5", 1, 1.0),
+    ]  # fmt: skip
+
+
+def replace_values(row: ResultRow, values: str | None) -> ResultRow:
+    return row._replace(values=values)
 
 
 def test_a_run_begins_incomplete_whatever_it_says_of_itself(store: Store) -> None:
@@ -348,7 +372,11 @@ def version_of(url: str) -> int:
 def dump(url: str) -> dict[str, list[tuple[Any, ...]]]:
     """All rows of the tables of version 1."""
     tables = ("eval_runs", "eval_query_results", "eval_gold_items", "eval_chunks", "eval_tags")
-    return {table: sorted(sql(url, f"SELECT * FROM {table}"), key=repr) for table in tables}
+    columns = {"eval_query_results": f"run_id, {FACTS}, result_json"}
+    return {
+        table: sorted(sql(url, f"SELECT {columns.get(table, '*')} FROM {table}"), key=repr)
+        for table in tables
+    }
 
 
 def test_rows_survive_the_way_back_and_the_way_up_again(url: str) -> None:
@@ -356,7 +384,7 @@ def test_rows_survive_the_way_back_and_the_way_up_again(url: str) -> None:
         fill(store)
         store.tag("kept", "2026-a")
         run = store.run("2026-a")
-    assert version_of(url) == migrating.newest(url.partition(":")[0].removesuffix("ql")) == 2
+    assert version_of(url) == migrating.newest(url.partition(":")[0].removesuffix("ql")) == 3
     before = dump(url)
     migrate_to(url, 1)
     assert version_of(url) == 1
@@ -364,7 +392,7 @@ def test_rows_survive_the_way_back_and_the_way_up_again(url: str) -> None:
     with pytest.raises(Exception, match="eval_scorings"):
         sql(url, "SELECT * FROM eval_scorings")
     with closing(opened(url, create=False)) as store:  # opening leads it up
-        assert version_of(url) == 2
+        assert version_of(url) == 3
         assert store.run("2026-a") == run
         assert list(store.results("2026-a")) == RESULTS
         assert store.scorings("2026-a") == []
@@ -406,27 +434,27 @@ def test_the_way_back_to_nothing(url: str) -> None:
         assert store.runs() == []
 
 
-@pytest.mark.parametrize("version", [-1, 3])
+@pytest.mark.parametrize("version", [-1, 4])
 def test_a_version_that_is_not_known_cannot_be_gone_to(url: str, version: int) -> None:
     opened(url).close()
     with pytest.raises(RagaugeError, match=f"no version {version}"):
         migrate_to(url, version)
-    assert version_of(url) == 2
+    assert version_of(url) == 3
 
 
 def test_a_newer_store_is_refused_and_left_alone(url: str) -> None:
     with closing(opened(url)) as store:
         fill(store)
-    set_version(url, 3)
+    set_version(url, 4)
     before = dump(url)
     for create in (True, False):
-        with pytest.raises(RagaugeError, match="version 3") as error:
+        with pytest.raises(RagaugeError, match="version 4") as error:
             opened(url, create=create)
         assert code_of(error) == "newer-store"
     with pytest.raises(RagaugeError) as error:
         migrate_to(url, 1)
     assert code_of(error) == "newer-store"
-    assert version_of(url) == 3
+    assert version_of(url) == 4
     assert dump(url) == before
 
 
@@ -440,7 +468,7 @@ def test_tables_of_someone_else_are_refused_and_left_alone(url: str) -> None:
 
 def test_a_store_without_one_of_its_tables_is_damaged(url: str) -> None:
     opened(url).close()
-    sql(url, "DROP TABLE eval_query_results")
+    sql(url, "DROP VIEW eval_query_values", "DROP TABLE eval_query_results")
     with closing(opened(url)) as store:
         store.begin(RUN)
         with pytest.raises(RagaugeError, match="eval_query_results") as error:
@@ -451,11 +479,23 @@ def test_a_store_without_one_of_its_tables_is_damaged(url: str) -> None:
 @pytest.mark.parametrize("database", ["sqlite", "postgres"])
 def test_migrations_are_numbered_and_each_can_be_undone(database: str) -> None:
     found = migrating.migrations(database)
-    assert [(each.number, each.name) for each in found] == [(1, "runs"), (2, "scorings")]
+    assert [(each.number, each.name) for each in found] == [
+        (1, "runs"), (2, "scorings"), (3, "values"),
+    ]  # fmt: skip
     for each in found:
-        made = {line.split()[2] for line in each.up if line.startswith("CREATE TABLE")}
-        dropped = {line.split()[2] for line in each.down if line.startswith("DROP TABLE")}
-        assert made == dropped != set()
+        made = {things(line, "CREATE") for line in each.up} - {None}
+        assert made
+        assert made == {things(line, "DROP") for line in each.down} - {None}
+
+
+def things(statement: str, verb: str) -> tuple[str, str] | None:
+    """What a statement makes or drops: `("TABLE", "eval_runs")`, or a column."""
+    words = statement.replace(",", " ").split()
+    if words[0] == verb and words[1] in ("TABLE", "VIEW"):
+        return words[1], words[2]
+    if words[0] == "ALTER" and words[4] == "COLUMN" and words[3] == verb.replace("CREATE", "ADD"):
+        return words[2], words[5]
+    return None
 
 
 def test_statements_are_cut_at_the_end_of_lines() -> None:
@@ -559,16 +599,16 @@ def test_copies_of_older_forms_are_never_overwritten(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/runs.db"
     with closing(opened(url)) as store:
         fill(store)
-    (tmp_path / "runs.db.v2.bak").write_text("mine")
+    (tmp_path / "runs.db.v3.bak").write_text("mine")
     for _ in range(2):
         migrate_to(url, 1)
         opened(url).close()
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "runs.db", "runs.db.v1.2.bak", "runs.db.v1.bak", "runs.db.v2.2.bak", "runs.db.v2.3.bak",
-        "runs.db.v2.bak",
+        "runs.db", "runs.db.v1.2.bak", "runs.db.v1.bak", "runs.db.v3.2.bak", "runs.db.v3.3.bak",
+        "runs.db.v3.bak",
     ]  # fmt: skip
-    assert (tmp_path / "runs.db.v2.bak").read_text() == "mine"
-    with closing(opened(f"sqlite:///{tmp_path}/runs.db.v2.2.bak")) as store:
+    assert (tmp_path / "runs.db.v3.bak").read_text() == "mine"
+    with closing(opened(f"sqlite:///{tmp_path}/runs.db.v3.2.bak")) as store:
         assert store.scorings("2026-a") == [SCORING]
 
 

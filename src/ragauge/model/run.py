@@ -72,10 +72,16 @@ class ResultFacts(NamedTuple):
 
 
 class ResultRow(NamedTuple):
-    """One stored result: its facts, and the whole trace as packed JSON."""
+    """One stored result: its facts, the whole trace as packed JSON, and what was measured.
+
+    `values` is a JSON list: what the first scoring found for the question of the result, a number
+    or null for each metric, in the order of that scoring's columns. None where the question is
+    unknown, and in runs of an older store.
+    """
 
     facts: ResultFacts
     payload: bytes
+    values: str | None = None
 
 
 class Scoring(Struct, frozen=True, kw_only=True):
@@ -156,8 +162,11 @@ class Store(Protocol):
         """The narrow part of all results, by ordinal; streams."""
         ...
 
-    def results(self, run_id: str) -> Iterator[ResultRow]:
-        """All results, by ordinal; streams, so that memory does not grow with the run."""
+    def results(self, run_id: str, *, values: bool = False) -> Iterator[ResultRow]:
+        """All results, by ordinal, with their values if asked for.
+
+        It streams, so that memory does not grow with the run.
+        """
         ...
 
     def scorings(self, run_id: str) -> list[Scoring]:

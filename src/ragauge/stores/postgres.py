@@ -261,9 +261,9 @@ class PostgresStore(Asking):
     def add_results(self, run_id: str, rows: Sequence[ResultRow]) -> None:
         """Add a batch of results; when it returns, they are safe on disk."""
         with self._writing(run_id) as cursor:
-            table = f"eval_query_results (run_id, {FACTS}, result_json)"
-            whole = ((run_id, *facts, payload) for facts, payload in rows)
-            self._copy(cursor, table, ("text", *FACT_TYPES, "bytea"), whole)
+            table = f"eval_query_results (run_id, {FACTS}, result_json, metric_values)"
+            whole = ((run_id, *facts, payload, values) for facts, payload, values in rows)
+            self._copy(cursor, table, ("text", *FACT_TYPES, "bytea", "text"), whole)
 
     def finish(
         self, run_id: str, *, results: int, evidence: bytes, scoring: Scoring,

@@ -270,9 +270,9 @@ class SqliteStore(Asking):
         """Add a batch of results; when it returns, the end of the process cannot undo it."""
         with self._writing(run_id):
             self._execute_many(
-                f"INSERT INTO eval_query_results (run_id, {FACTS}, result_json)"
-                f" VALUES ({', '.join('?' * 12)})",
-                ((run_id, *facts, payload) for facts, payload in rows),
+                f"INSERT INTO eval_query_results (run_id, {FACTS}, result_json, metric_values)"
+                f" VALUES ({', '.join('?' * 13)})",
+                ((run_id, *facts, payload, values) for facts, payload, values in rows),
             )
 
     def finish(
