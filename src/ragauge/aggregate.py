@@ -12,9 +12,10 @@ from ragauge.labels import label_records
 from ragauge.model.batch import Batch
 from ragauge.model.columns import Bools, Floats, GoldColumns, Ints
 from ragauge.model.facts import Fact
-from ragauge.model.labels import LABELS
+from ragauge.model.labels import CAUSES, LABELS, SEARCH_CAUSES
 from ragauge.model.metric import Metric, Population, Selected
 from ragauge.model.questions import Questions
+from ragauge.refining import refine_records
 from ragauge.stats import exact
 from ragauge.summary import Measured
 
@@ -55,6 +56,8 @@ class Totals:
         self.sizes = {key: np.zeros(questions, np.int64) for key in keys}
         self.excluded: dict[Membership, Counter[str]] = {key: Counter() for key in keys}
         self.labels = np.zeros((len(LABELS), questions), np.int64)
+        self.causes = np.zeros((len(CAUSES), questions), np.int64)
+        self.searched = False
         # The worst label's rank and the earliest position with it, in one number to maximise.
         self.worst = np.full(questions, -1, np.int64)
         self.refusals: Counter[str] = Counter()
@@ -123,7 +126,22 @@ class Totals:
         # Positions are below 2**56; the earliest of the worst wins.
         score = (labels.astype(np.int64) << 56) | ((1 << 56) - 1 - position)
         np.maximum.at(self.worst, batch.question, score)
+        causes = refine_records(batch, labels)
+        known = np.flatnonzero(causes)
+        cells = (causes[known].astype(np.int64) - 1) * questions + batch.question[known]
+        self.causes += np.bincount(cells, minlength=self.causes.size).reshape(self.causes.shape)
+        self.searched = self.searched or bool(batch.hit_count.any())
         return labels
+
+    def cause_counts(self) -> Ints:
+        """How many records of each question have which cause, as (causes, questions).
+
+        Where no trace of the run has a hit, nothing was recorded that could be missing.
+        """
+        if self.searched:
+            return self.causes
+        about_hits = np.array([cause in SEARCH_CAUSES for cause in CAUSES], np.bool_)
+        return np.where(about_hits[:, None], 0, self.causes)
 
     def _count(self, batch: Batch) -> None:
         answered, refused = batch.answered, batch.refused

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,32 +18,30 @@ import ragauge
 from ragauge import registry
 from ragauge.chunklist import digest
 from ragauge.codes import CODES
-from ragauge.errors import MAX_REPORTED, Problem, RagaugeError
+from ragauge.document import from_document
+from ragauge.errors import MAX_REPORTED, RagaugeError
 from ragauge.freezing import (
-    UNREADABLE,
     freeze_chunks,
     freeze_evidence,
     freeze_gold,
     gold_key,
     readable,
-    thaw,
     thaw_chunks,
     thaw_gold,
-    unreadable,
 )
 from ragauge.gathering import Gathered, Gatherer, expected_ids
 from ragauge.goldtable import gold_table
-from ragauge.inputs import Gold, Kept, Traces
+from ragauge.inputs import Engine, Gold, Kept, Traces, stored_engine
 from ragauge.keeping import freeze_scores, thaw_scores, value_texts
 from ragauge.model.aggregate import MetricResult, Scores
-from ragauge.model.gold import GoldItem
 from ragauge.model.run import RunRecord, Store
-from ragauge.pieces import Chunk
+from ragauge.model.semantic import Semantic
 from ragauge.pipeline import score, score_stored
 from ragauge.results import with_hashes
 from ragauge.scoring import Inputs
-from ragauge.snapshots import Snapshot, plan_of, read_snapshot, snapshot_of
+from ragauge.snapshots import plan_of, read_snapshot, snapshot_of
 from ragauge.source import Source
+from ragauge.unpacking import Unpacking
 
 DEFAULT_URL = "sqlite:///ragauge.db"
 LATEST = "latest"
@@ -108,7 +106,7 @@ def store_run(
             plan, kept.inputs, system=wanted.system, ragauge_version=ragauge.__version__
         ).encoded(),
     )
-    run = _begin(store, run, chosen=wanted.run_id is not None)
+    run = begin_run(store, run, chosen=wanted.run_id is not None)
     store.add_gold(key, rows)
     if run.chunks is not None:
         store.add_chunks(run.chunks, freeze_chunks(kept.chunks))
@@ -157,7 +155,7 @@ def _keep(store: Store, kept: Kept, wanted: Wanted) -> None:
     store_run(store, kept, wanted)
 
 
-def _begin(store: Store, run: RunRecord, *, chosen: bool) -> RunRecord:
+def begin_run(store: Store, run: RunRecord, *, chosen: bool) -> RunRecord:
     """Add the run; an id that nobody chose gives way to one that is there already."""
     for attempt in range(2, 100):
         try:
@@ -256,80 +254,75 @@ def run_scores(store: Store, run: RunRecord) -> Scores:
     return thaw_scores(last, store.values(run.run_id, last.number), run.run_id)
 
 
-class StoredRun(Struct, frozen=True, kw_only=True):
-    """A stored run, ready to be scored again: `traces` is a file of its rows."""
+class StoredTraces(NamedTuple):
+    """The traces of a stored run as a file of rows, and what is known of where they came from."""
 
-    record: RunRecord
-    snapshot: Snapshot
-    items: list[GoldItem]
-    chunks: dict[str, Chunk]
-    traces: Source
+    source: Source
     inputs: Inputs
 
 
-def load_run(
-    stack: ExitStack, store: Store, run: RunRecord, *, with_gold: bool = True
-) -> StoredRun:
-    """Read a run back. Rows go to a temporary file one by one; those that cannot be read are named.
+def begin_loading(
+    stack: ExitStack, store: Store, run: RunRecord, engine: Engine
+) -> Callable[[], StoredTraces]:
+    """Begin to read the traces of a run back; what is returned waits for the last of them.
 
-    The file is gone when the stack is closed. Without gold, items and chunks stay in the store.
+    Rows go to a temporary file, which is gone when the stack is closed; those that cannot be read
+    are named.
     """
     if not readable(run.schema_version):
         raise RagaugeError.of(
             "newer-store", f"the results of `{run.run_id}` were stored by a newer ragauge",
             hint="upgrade ragauge",
         )  # fmt: skip
-    snapshot = read_snapshot(run.snapshot, run.run_id)
+    inputs = read_snapshot(run.snapshot, run.run_id).inputs
     file = stack.enter_context(  # kept open: it is gone when it is closed
         tempfile.NamedTemporaryFile(prefix="ragauge-", suffix=".jsonl")  # noqa: SIM115
     )
-    problems: list[Problem] = []
-    count = 0
-    for row in store.results(run.run_id):
-        try:
-            data = thaw(row.payload)
-            if b"\n" in data:
-                raise ValueError("it is not one row")
-        except (*UNREADABLE, ValueError) as error:
-            count += 1
-            if len(problems) < MAX_REPORTED:
-                problems.append(unreadable(run.run_id, error, ordinal=row.facts.ordinal))
-            continue
-        file.write(data)
-        file.write(b"\n")
-    file.flush()
-    inputs = snapshot.inputs
-    if count:
-        inputs = replace(
-            inputs,
-            trace_problems=(*inputs.trace_problems, *problems)[:MAX_REPORTED],
-            trace_problem_count=inputs.trace_problem_count + count,
-        )
-    return StoredRun(
-        record=run,
-        snapshot=snapshot,
-        items=thaw_gold(store.gold(run.gold_key), run.run_id) if with_gold else [],
-        chunks=thaw_chunks(store.chunks(run.chunks), run.run_id)
-        if with_gold and run.chunks is not None
-        else {},
-        traces=Source(
-            inputs.trace_name, file.name, 0, os.path.getsize(file.name), "lines", ()
-        ),
-        inputs=inputs,
-    )  # fmt: skip
+    wait = engine.unpack(Unpacking(store.url, run.run_id, file.name))
+
+    def loaded() -> StoredTraces:
+        found = wait()
+        if found.failure:
+            raise RagaugeError(found.failure)
+        given = inputs
+        if found.problem_count:
+            given = replace(
+                inputs,
+                trace_problems=(*inputs.trace_problems, *found.problems)[:MAX_REPORTED],
+                trace_problem_count=inputs.trace_problem_count + found.problem_count,
+            )
+        size = os.path.getsize(file.name)
+        source = Source(inputs.trace_name, file.name, 0, size, "lines", ())
+        return StoredTraces(source, given)
+
+    return loaded
 
 
 def rescored(store: Store, run: RunRecord, *, workers: int | None = None) -> Scores:
     """The scores of a stored run under the formulas of this version; nothing is written."""
     with ExitStack() as stack:
-        loaded = load_run(stack, store, run)
-        plan = plan_of(loaded.snapshot.scoring)
+        engine = stored_engine(stack, run.results, workers)
+        loading = begin_loading(stack, store, run, engine)
+        plan = plan_of(read_snapshot(run.snapshot, run.run_id).scoring)
+        items = thaw_gold(store.gold(run.gold_key), run.run_id)
+        chunks = {}
+        if run.chunks is not None:
+            chunks = thaw_chunks(store.chunks(run.chunks), run.run_id)
+        loaded = loading()
         table = gold_table(
-            loaded.items, plan.profile, plan.options, name=loaded.inputs.gold_name,
-            chunks=loaded.chunks,
-        )  # fmt: skip
-        scores = score_stored(table, loaded.traces, plan, given=loaded.inputs, workers=workers)
-        return with_hashes(scores, loaded.items, plan.profile)
+            items, plan.profile, plan.options, name=loaded.inputs.gold_name, chunks=chunks
+        )
+        scores = score_stored(table, loaded.source, plan, given=loaded.inputs, engine=engine)
+        scores = replace(scores, semantic=_semantic(store, run))
+        return with_hashes(scores, items, plan.profile)
+
+
+def _semantic(store: Store, run: RunRecord) -> Semantic | None:
+    """What was known of ΔS when a run was stored: its texts are not measured again."""
+    with suppress(RagaugeError):
+        for scoring in store.scorings(run.run_id)[:1]:
+            return from_document(scoring.aggregate.encode(), run.run_id).semantic
+    return None
 
 
 class Change(Struct, frozen=True, kw_only=True):

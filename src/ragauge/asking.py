@@ -84,6 +84,21 @@ class Asking(ABC):
         sql = f"SELECT {FACTS} FROM eval_query_results WHERE run_id = {self.mark} ORDER BY ordinal"
         return map(ResultFacts._make, self._stream(sql, run_id))
 
+    def outcomes(self, run_id: str) -> Iterator[tuple[int, str]]:
+        """The ordinals and outcomes of all results and nothing else, by ordinal; streams."""
+        sql = f"SELECT ordinal, outcome FROM eval_query_results WHERE run_id = {self.mark}"
+        return self._stream(f"{sql} ORDER BY ordinal", run_id)
+
+    def carried(self, run_id: str) -> Iterator[tuple[str, int | None, int]]:
+        """Question, turn and what the hits carry, of all results without an error; streams."""
+        sql = f"SELECT query_id, turn, carries FROM eval_query_results WHERE run_id = {self.mark}"
+        return self._stream(f"{sql} AND outcome = 'ok' ORDER BY ordinal", run_id)
+
+    def payloads(self, run_id: str) -> Iterator[tuple[int, bytes]]:
+        """The ordinals and payloads of all results and nothing else, by ordinal; streams."""
+        sql = f"SELECT ordinal, result_json FROM eval_query_results WHERE run_id = {self.mark}"
+        return self._stream(f"{sql} ORDER BY ordinal", run_id)
+
     def results(self, run_id: str, *, values: bool = False) -> Iterator[ResultRow]:
         """All results, by ordinal, with their values if asked for.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from typing import Literal
 
 import numpy as np
@@ -12,18 +12,11 @@ from msgspec.structs import replace
 from ragauge import registry
 from ragauge.drops import common, incomparable, together
 from ragauge.gates import detectable
-from ragauge.model.aggregate import MetricResult, QuestionResult, Scores
+from ragauge.model.aggregate import MetricResult, Scores
 from ragauge.model.columns import Bools, Floats, Ints
 from ragauge.model.comparison import (
-    KINDS,
-    RANKS,
-    AnswerChange,
     Delta,
-    Kind,
-    QueryComparison,
-    Rung,
 )
-from ragauge.model.labels import GOOD
 from ragauge.model.metric import SHARES, Metric
 from ragauge.stats import exact
 from ragauge.stats.intervals import bootstrap, quantile
@@ -31,11 +24,8 @@ from ragauge.stats.paired import paired_quantiles, permutation
 from ragauge.stats.significance import holm, mcnemar
 from ragauge.wording import count
 
-_ABSENT = ("MISSING", "ERRORED")
-_REFUSED = ("OVER_REFUSAL", "REFUSAL_OK")
-_CITING = ("citation.hit_rate", "citation.hit_rate_answerable", "answer.coverage")
-"""Metrics that tell whether an answer cites the evidence; the first that was measured is asked."""
-_SILENT = ("UNLABELLED", "NO_ANSWER")
+ABSENT = ("MISSING", "ERRORED")
+"""Labels of questions without a result."""
 
 
 class Pairs(Struct, frozen=True):
@@ -65,9 +55,9 @@ def pair(a: Scores, b: Scores) -> Pairs:
 
 def _absent(scores: Scores) -> Bools:
     """Which questions have no result at all: no slot of them has one without an error."""
-    gone = np.array([label in _ABSENT for label in scores.questions.labels], np.bool_)
+    gone = np.array([label in ABSENT for label in scores.questions.labels], np.bool_)
     for place in np.flatnonzero(gone).tolist():
-        gone[place] = scores.questions[place].labels.keys() <= set(_ABSENT)
+        gone[place] = scores.questions[place].labels.keys() <= set(ABSENT)
     return gone
 
 
@@ -228,141 +218,3 @@ def _delta(
         p=p, test=test if p is not None else None, detectable=detectable(interval),
         reason=reason,
     )  # fmt: skip
-
-
-def questions(
-    a: Scores, b: Scores, pairs: Pairs, *, rungs: Mapping[tuple[str, int | None], tuple[Rung, ...]],
-    why: str | None,
-) -> tuple[QueryComparison, ...]:  # fmt: skip
-    """What came of each common question, for retrieval and for the answer, by id."""
-    assert a.per_question is not None
-    ranks_a, ranks_b = _reciprocals(a)[pairs.mine], _reciprocals(b)[pairs.theirs]
-    cited_a, cited_b = _cited(a)[pairs.mine], _cited(b)[pairs.theirs]
-    found = []
-    for place, (mine, theirs) in enumerate(zip(pairs.mine, pairs.theirs, strict=True)):
-        one, other = a.questions[int(mine)], b.questions[int(theirs)]
-        gone = bool(pairs.a_absent[place]), bool(pairs.b_absent[place])
-        first, second = float(ranks_a[place]), float(ranks_b[place])
-        expected = not (np.isnan(first) and np.isnan(second))
-        first, second = (0.0 if np.isnan(each) else each for each in (first, second))
-        kind = _kind(first, second, gone) if expected else None
-        ranks = _rank(first, one), _rank(second, other)
-        key = one.qid, one.turn
-        found.append(QueryComparison(
-            query_id=one.qid,
-            turn=one.turn,
-            kind=kind,
-            a_hit_rank=ranks[0] if expected else None,
-            b_hit_rank=ranks[1] if expected else None,
-            a_reciprocal=first if expected else None,
-            b_reciprocal=second if expected else None,
-            rungs=rungs.get(key, ()),
-            note=_note(kind, (first, second), ranks, gone, rungs.get(key, ()), why),
-            answer=_answer(one, other, gone, (float(cited_a[place]), float(cited_b[place]))),
-        ))  # fmt: skip
-    return tuple(found)
-
-
-def _reciprocals(scores: Scores) -> Floats:
-    """The reciprocal rank of each question: by evidence, or else by document; nan for neither."""
-    values = scores.per_question
-    assert values is not None
-    found = np.full(len(values.qids), np.nan)
-    for name in (*RANKS, *_cut_ranks(values.metrics)):
-        if name in values.metrics:
-            found = np.where(np.isnan(found), values.of(name), found)
-    return found
-
-
-def _cut_ranks(metrics: Sequence[str]) -> list[str]:
-    """What scores that were saved as a file have instead: reciprocal ranks with a cut-off."""
-    cut = [name for name in metrics if name.startswith(("retrieval.mrr@", "retrieval.mrr_doc@"))]
-    return sorted(cut, key=lambda name: (name.partition("@")[0], -int(name.partition("@")[2])))
-
-
-def _kind(first: float, second: float, gone: tuple[bool, bool]) -> Kind | None:
-    """Win, loss, draw or regression; a question without a result is worse than a miss."""
-    if all(gone):
-        return None
-    if first > 0 and second == 0:
-        return "regression"
-    if first == second:
-        return "draw" if not any(gone) else "loss" if gone[1] else "win"
-    return "win" if second > first else "loss"
-
-
-def _rank(reciprocal: float, question: QuestionResult) -> int | None:
-    """The rank behind a reciprocal, where it is of one slot."""
-    if reciprocal <= 0 or sum(question.labels.values()) != 1:
-        return None
-    return round(1 / reciprocal)
-
-
-def _note(
-    kind: Kind | None, reciprocals: tuple[float, float], ranks: tuple[int | None, int | None],
-    gone: tuple[bool, bool], rungs: tuple[Rung, ...], why: str | None,
-) -> str | None:  # fmt: skip
-    told = []
-    if all(gone):
-        told.append("no result in either run")
-    elif any(gone):
-        told.append(f"no result in run {'a' if gone[0] else 'b'}")
-    first, second = reciprocals
-    if first > 0 and second == 0:
-        told.append("hit→miss")
-    elif first == 0 and second > 0:
-        told.append("miss→hit")
-    elif first != second and None not in ranks:
-        told.append(f"rank {ranks[0]}→{ranks[1]}")
-    elif first != second:
-        told.append(f"mean reciprocal rank {first:.4f}→{second:.4f}")
-    lower = sorted({rung for rung in rungs if rung != "exact"})
-    if lower:
-        told.append(f"matched by {', '.join(lower)}")
-    if kind in ("loss", "regression") and why is not None:
-        told.append(f"known differences: {why}")
-    return "; ".join(told) or None
-
-
-def _cited(scores: Scores) -> Floats:
-    """How much of the evidence the answer to each question cites; nan where that was not asked."""
-    values = scores.per_question
-    assert values is not None
-    name = next((name for name in _CITING if name in values.metrics), None)
-    return np.full(len(values.qids), np.nan) if name is None else values.of(name)
-
-
-def _answer(
-    one: QuestionResult, other: QuestionResult, gone: tuple[bool, bool],
-    cited: tuple[float, float],
-) -> AnswerChange | None:  # fmt: skip
-    """What came of the answer; None where neither run answers at all."""
-    speaks = [bool(each.labels.keys() - {*_SILENT, *_ABSENT}) for each in (one, other)]
-    if not any(speaks):
-        return None
-    kind: Kind | None = None
-    comparable = all(said or absent for said, absent in zip(speaks, gone, strict=True))
-    if comparable:
-        kind = _kind(_share(one, GOOD), _share(other, GOOD), gone)
-    before, after = _share(one, _REFUSED), _share(other, _REFUSED)
-    refusal = None
-    if comparable and before != after and not any(gone):
-        refusal = "answered → refused" if after > before else "refused → answered"
-    citations = None
-    if cited[0] > 0 and cited[1] == 0:
-        citations = "hit → miss"
-    elif cited[0] == 0 and cited[1] > 0:
-        citations = "miss → hit"
-    return AnswerChange(
-        kind=kind, a_label=one.label, b_label=other.label, refusal=refusal, citations=citations
-    )
-
-
-def _share(question: QuestionResult, labels: Sequence[str]) -> float:
-    slots = sum(question.labels.values())
-    return sum(question.labels.get(label, 0) for label in labels) / slots if slots else 0.0
-
-
-def counts(kinds: Sequence[Kind | None]) -> dict[Kind, int]:
-    """How many questions there are of each kind."""
-    return {kind: sum(each == kind for each in kinds) for kind in KINDS}

@@ -15,7 +15,16 @@ from ragauge.model.gold import Anchor
 from ragauge.model.options import Options
 from ragauge.model.trace import Answer, Citation, Hit, Trace
 from ragauge.pieces import Chunk, Chunks, Rich, fold
-from ragauge.placing import AGREE, Place, found_at, in_section, is_relevant, refuse_mixed, shares
+from ragauge.placing import (
+    AGREE,
+    Place,
+    Ranked,
+    found_at,
+    in_section,
+    is_relevant,
+    refuse_mixed,
+    shares,
+)
 from ragauge.quoting import normalised
 from ragauge.spans import Merged, merged, of_unit, overlap, size
 
@@ -78,8 +87,8 @@ class Detailer:
         self.by_doc: dict[str, list[Place]] | None = None
         self.near: dict[int, frozenset[str | None] | None] = {}
 
-    def add(self, record: int, question: int, trace: Trace) -> int:
-        """Add the details of one trace; return the facts that they decide."""
+    def add(self, record: int, question: int, trace: Trace, ids: Sequence[str]) -> int:
+        """Add the details of one trace, whose hits have these ids; return what they decide."""
         facts = int(Fact.DISORDERED) if trace.disordered else 0
         if trace.error is not None and not self.errors_count:
             return facts
@@ -93,33 +102,36 @@ class Detailer:
             return facts
         item = rich or _PLAIN
         near = None if placed or self.bytes_too or self.chunks else self._near(question, item)
-        hits = [
-            self.place_of_hit(hit, item)
+        ranked = [
+            (rank, self.place_of_hit(hit, item))
+            for rank, hit in enumerate(trace.hits)
             if near is None or hit.doc is None or hit.doc in near or hit.path in near
-            else Place(hit.id, (hit.doc,), None, (), (hit.doc,))
-            for hit in trace.hits
         ]
+        # From the last to the first, so that the first rank of an id is the one that stays.
+        first = dict(zip(reversed(ids), range(len(ids) - 1, -1, -1), strict=True))
         if rich is not None:
-            self._ranks(record, rich, hits)
+            self._ranks(record, rich, ranked, first)
             if self.bytes_too:
-                self._spans(record, rich, hits)
+                self._spans(record, rich, ranked)
         if answer is not None:
-            places = self._citations(answer, hits, item)
+            places = self._citations(answer, trace.hits, dict(ranked), first, item)
             if rich is not None:
                 facts |= self._cited(record, rich, places)
                 facts |= self._strings(rich, answer)
             if placed:
-                facts |= _context(places, hits, answer)
+                facts |= _context(places, [place for _, place in ranked], answer)
         return facts
 
     def _recorded(self, record: int, trace: Trace) -> None:
         """What the trace itself says: ΔS, λ and times."""
         add, answer = self.tables.add, trace.answer
         seen = False
-        for rank, hit in enumerate(trace.hits):
-            if hit.delta_s is not None:
-                add("delta_s", record, rank, hit.delta_s)
-                seen = True
+        distances = [hit.delta_s for hit in trace.hits]
+        if distances.count(None) < len(distances):
+            seen = True
+            for rank, distance_ in enumerate(distances):
+                if distance_ is not None:
+                    add("delta_s", record, rank, distance_)
         if answer is not None and answer.citations:
             found = answer.delta_s
             if found is None:
@@ -127,8 +139,9 @@ class Detailer:
             if found is not None:
                 add("delta_s_cited", record, 0, found)
                 seen = True
-        if seen and "embed_model" in trace.index:
-            self.embedders.add(trace.index["embed_model"])
+        embedder = trace.embedder or trace.index.get("embed_model")
+        if seen and embedder is not None:
+            self.embedders.add(embedder)
         if trace.lambda_state is not None:
             add("lambda", record, 0, LAMBDA_STATES.index(trace.lambda_state))
         if trace.timing is not None:
@@ -156,8 +169,9 @@ class Detailer:
         """The documents that matter to an item, where others can only matter by ids; else None."""
         if question not in self.near:
             narrow = not (rich.section or rich.decoy or rich.negatives or rich.quoted)
-            docs = (*(anchor.doc for anchor in rich.anchors), *rich.docs)
-            docs += tuple(place.doc for place in rich.places)
+            docs = [anchor.doc for anchor in rich.anchors]
+            docs += rich.docs
+            docs += [place.doc for place in rich.places if place.doc not in docs]
             self.near[question] = frozenset(docs) if narrow else None
         return self.near[question]
 
@@ -178,14 +192,20 @@ class Detailer:
             text=_text(hit, chunk) if rich.quoted else "",
         )
 
-    def _citations(self, answer: Answer, hits: Sequence[Place], rich: Rich) -> list[Place]:
-        """The distinct citations, each with what it says itself or the hit of the same id says."""
-        by_id = {hit.id: hit for hit in reversed(hits)}
+    def _citations(
+        self, answer: Answer, hits: Sequence[Hit], placed: Mapping[int, Place],
+        first: Mapping[str, int], rich: Rich,
+    ) -> list[Place]:  # fmt: skip
+        """The distinct citations, each with what it says itself or the hit of the same id says.
+
+        Of a hit that is not placed, its document is all that matters.
+        """
         found: dict[str, Place] = {}
         for each in answer.listed:
             if each.id in found:
                 continue
-            same = by_id.get(each.id)
+            rank = first.get(each.id)
+            same = None if rank is None else placed.get(rank) or _elsewhere(hits[rank])
             chunk = self.chunks.get(each.id)
             parts = parts_of(each.id)
             doc = each.doc or (chunk.doc if chunk else None) or parts.doc
@@ -209,34 +229,38 @@ class Detailer:
             )
         return list(found.values())
 
-    def _ranks(self, record: int, rich: Rich, hits: Sequence[Place]) -> None:
+    def _ranks(
+        self, record: int, rich: Rich, hits: Sequence[Ranked], first: Mapping[str, int]
+    ) -> None:
+        """The ranks at which an item finds what it asks for; `hits` are those that may matter."""
         add = self.tables.add
-        first: dict[str, int] = {}
-        for rank, hit in enumerate(hits):
-            first.setdefault(hit.id, rank)
-        distinct = [(rank, hits[rank]) for rank in first.values()]
         for number, anchor in enumerate(rich.anchors):
             found = found_at(anchor, hits, first, single=self.single)
             if found is not None:
                 add("anchor_rank", record, number, found)
         if rich.anchors:
-            wanted = set(rich.ids)
-            anchors = [a for a, each in zip(rich.anchors, rich.counted, strict=True) if each]
-            ids, docs = {anchor.id for anchor in anchors}, {anchor.doc for anchor in anchors}
-            for rank, hit in distinct:
-                near = rich.quoted or hit.id in ids or not docs.isdisjoint(hit.docs)
-                if hit.id in wanted or (near and any(is_relevant(hit, each) for each in anchors)):
-                    add("relevant_rank", record, rank, 1)
+            anchors = rich.anchors
+            if not all(rich.counted):
+                anchors = tuple(a for a, each in zip(anchors, rich.counted, strict=True) if each)
+            named = (*rich.ids, *(anchor.id for anchor in anchors if anchor.id is not None))
+            ranks = {first[name] for name in named if name in first}
+            for rank, hit in hits:
+                if first[hit.id] == rank and any(is_relevant(hit, each) for each in anchors):
+                    ranks.add(rank)
+            for rank in sorted(ranks):
+                add("relevant_rank", record, rank, 1)
         for number, doc in enumerate(rich.docs):
-            found = next((i for i, hit in enumerate(hits) if doc in hit.stated), None)
+            found = next((rank for rank, hit in hits if doc in hit.stated), None)
             if found is not None:
                 add("doc_rank", record, number, found)
         if rich.section is not None:
-            found = next((i for i, hit in enumerate(hits) if in_section(hit, rich)), None)
+            found = next((rank for rank, hit in hits if in_section(hit, rich)), None)
             if found is not None:
                 add("section_rank", record, 0, found)
         if rich.negatives or rich.decoy is not None:
-            for rank, hit in distinct:
+            for rank, hit in hits:
+                if first[hit.id] != rank:
+                    continue
                 if hit.id in rich.negatives or (
                     rich.decoy is not None
                     and hit.section is not None
@@ -244,7 +268,7 @@ class Detailer:
                 ):
                     add("negative_rank", record, rank, 1)
 
-    def _spans(self, record: int, rich: Rich, hits: Sequence[Place]) -> None:
+    def _spans(self, record: int, rich: Rich, hits: Sequence[Ranked]) -> None:
         """What each hit adds to the union of retrieved text, and to what of the gold it covers."""
         if not rich.places:
             return
@@ -254,7 +278,7 @@ class Detailer:
             old = gold.get(anchor.doc, [])
             gold[anchor.doc] = merged([*old, *of_unit(anchor.spans, unit)])
         union: dict[str, Merged] = {}
-        for rank, hit in enumerate(hits):
+        for rank, hit in hits:
             if not hit.spans:
                 continue
             refuse_mixed(hit, unit)
@@ -305,6 +329,8 @@ class Detailer:
                 add("distance", record, 0, sum(away) / len(away))
         if any(self._accurate(each, anchor) for each in cited for anchor in rich.places):
             facts |= Fact.ACCURATE
+        if rich.places and any(each.own for each in cited):
+            facts |= Fact.CITES_SPAN
         return int(facts)
 
     def _accurate(self, cited: Place, anchor: Anchor) -> bool:
@@ -333,6 +359,12 @@ class Detailer:
             each in text for each in rich.forbidden
         )
         return int(Fact.STRINGS_OK) if right else 0
+
+
+def _elsewhere(hit: Hit) -> Place:
+    """A hit in a document that the item does not speak of."""
+    docs = () if hit.doc is None else (hit.doc,)
+    return Place(hit.id, docs, None, (), docs)
 
 
 def _text(hit: Hit | None, chunk: Chunk | None) -> str:

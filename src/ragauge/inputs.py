@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
 from typing import Protocol
 
@@ -19,6 +19,7 @@ from ragauge.loading import Loaded, load_gold_rows, load_trace_rows, sniff
 from ragauge.model.aggregate import Scores
 from ragauge.model.gold import GoldItem, GoldSet
 from ragauge.model.options import Options
+from ragauge.model.semantic import Bands
 from ragauge.model.trace import Trace, TraceSet
 from ragauge.opening import opened
 from ragauge.packing import Packed, RangePacker
@@ -28,12 +29,14 @@ from ragauge.scoring import Inputs, Run, ScoringPlan
 from ragauge.source import RANGE_BYTES, Range, Source, plan
 from ragauge.trec import Qrels, read_qrels
 from ragauge.trecmatch import match
+from ragauge.unpacking import Unpacked, Unpacking
 
 PathLike = str | os.PathLike[str]
 Gold = PathLike | GoldSet | Iterable[GoldItem]
 Traces = PathLike | TraceSet | Iterable[Trace]
 POOL_FROM_BYTES = 16 * 1024 * 1024
 MOST_WORKERS = 8
+_STORED_BYTES = 1024  # of a stored trace, roughly: most have ten hits
 _PACKED = 2048
 
 
@@ -93,6 +96,10 @@ class Engine(Protocol):
         """Yield each range packed, from the first to the last, once all ranges are reduced."""
         ...
 
+    def unpack(self, task: Unpacking) -> Callable[[], Unpacked]:
+        """Begin to unpack a stored run; what is returned waits for the end."""
+        ...
+
 
 class GoldInput:
     """The gold of a run, as a table. Judgements for a TREC run never become items."""
@@ -137,7 +144,8 @@ class TraceInput:
         self.source = source
         self.choice = choice
         ranged = source is not None and source.layout != "run"
-        self.engine = _engine(stack, source, workers) if ranged and source is not None else None
+        size = source.size if source is not None else 0
+        self.engine = _engine(stack, size, workers) if ranged else None
 
     def feed(self, run: Run, gold: GoldInput) -> None:
         """Feed the traces to a run."""
@@ -164,6 +172,14 @@ class TraceInput:
         if not isinstance(self.given, TraceSet | tuple):
             self.given = tuple(self.given)  # type: ignore[arg-type]
         return self.given.traces if isinstance(self.given, TraceSet) else self.given
+
+    def concluded(self, scores: Scores, bands: Mapping[str, Bands]) -> Scores:
+        """The scores with the zones of ΔS, where there are bands for its embedder."""
+        if not bands:
+            return scores
+        from ragauge.remeasuring import semantic_of
+
+        return replace(scores, semantic=semantic_of(scores, bands, None))
 
     def packed(self, run: Run, gold: GoldInput) -> Iterator[Packed]:
         """The traces again, in file order and packed for a store, once the run is fed."""
@@ -216,9 +232,13 @@ class Kept(Struct, frozen=True, kw_only=True):
     rows: Iterator[Packed]
 
 
-def feed_stored(stack: ExitStack, run: Run, source: Source, workers: int | None) -> None:
+def stored_engine(stack: ExitStack, results: int, workers: int | None) -> Engine:
+    """The engine for stored runs of so many results, whose traces are not unpacked yet."""
+    return _engine(stack, results * _STORED_BYTES, workers)
+
+
+def feed_stored(run: Run, source: Source, engine: Engine) -> None:
     """Feed stored traces to a run."""
-    engine = _engine(stack, source, workers)
     # Every row knows the line that it came from: ranges add nothing to it.
     ranges = [replace(part, first_line=0) for part in plan(source)]
     job = run.note_stored(source, ranges)
@@ -226,14 +246,15 @@ def feed_stored(stack: ExitStack, run: Run, source: Source, workers: int | None)
     run.add_partials(engine.run(job, ranges))
 
 
-def _engine(stack: ExitStack, source: Source, workers: int | None) -> Engine:
-    if _worker_count(workers, source.size) <= 1:
+def _engine(stack: ExitStack, size: int, workers: int | None) -> Engine:
+    count = _worker_count(workers, size)
+    if count <= 1:
         from ragauge.engines.local import Local
 
         return Local()
     from ragauge.engines.pool import Pool
 
-    return stack.enter_context(Pool(_worker_count(workers, source.size)))
+    return stack.enter_context(Pool(count))
 
 
 def _worker_count(workers: int | None, size: int) -> int:

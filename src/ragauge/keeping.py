@@ -27,7 +27,11 @@ _NO_VERDICT = Verdict(status="pass", exit_code=ExitCode.PASS, gates=(), blocks=(
 
 
 class _Questions(Struct, kw_only=True):
-    """The questions of a run as columns; `counts` only of those with other than one label."""
+    """The questions of a run as columns; `counts` only of those with other than one label.
+
+    `causes` only of those that have one, as counts in which the first of the most is meant; runs
+    of an older store have none.
+    """
 
     qids: list[str]
     turns: list[int | None]
@@ -36,6 +40,7 @@ class _Questions(Struct, kw_only=True):
     gold: list[str]
     trace: list[str | None]
     counts: dict[int, dict[str, int]]
+    causes: dict[int, dict[str, int]] = {}
 
 
 def freeze_scores(
@@ -57,6 +62,7 @@ def freeze_scores(
             for place, each in enumerate(listed)
             if each.labels != {each.label: 1}
         },
+        causes={place: each.causes for place, each in enumerate(listed) if each.causes},
     )
     scoring = Scoring(
         number=number,
@@ -115,6 +121,10 @@ def thaw_scores(scoring: Scoring, columns: Sequence[ValueColumn], name: str) -> 
             hint=f"compute them again: ragauge rescore {name}",
         ) from error  # fmt: skip
 
+    causes: list[str | None] = [None] * len(questions.labels)
+    for place, counted in questions.causes.items():
+        causes[place] = max(counted, key=counted.__getitem__)  # the first of the most
+
     def make(place: int) -> QuestionResult:
         label = LABELS[questions.labels[place]]
         return QuestionResult(
@@ -124,6 +134,8 @@ def thaw_scores(scoring: Scoring, columns: Sequence[ValueColumn], name: str) -> 
             trace=questions.trace[place],
             labels=questions.counts.get(place, {label: 1}),
             turn=questions.turns[place],
+            cause=causes[place],
+            causes=questions.causes.get(place, {}),
         )
 
     per_question = PerQuestion(
@@ -134,7 +146,11 @@ def thaw_scores(scoring: Scoring, columns: Sequence[ValueColumn], name: str) -> 
         hashes=questions.hashes,
     )
     labels = [LABELS[code] for code in questions.labels]
-    return replace(scores, questions=QuestionList(labels, make), per_question=per_question)
+    return replace(
+        scores,
+        questions=QuestionList(labels, make, questions.counts.get, causes=causes),
+        per_question=per_question,
+    )
 
 
 def freeze_values(values: Floats) -> bytes:

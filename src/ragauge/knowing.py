@@ -49,6 +49,7 @@ class Library:
 
     def __init__(self, side: Side) -> None:
         self.side = side
+        self._expected, self._chunks = side.evidence.expected, side.chunks
         self.chunkers = side.evidence.chunkers
         self.policies = side.evidence.policies
         self._found: dict[str, Document | None] = {}
@@ -188,7 +189,8 @@ class Library:
 
     def facts(self, name: str) -> ChunkFacts | None:
         """What is known of a chunk, from hits and from the list of chunks."""
-        found, chunk = self.side.evidence.expected.get(name), self.side.chunks.get(name)
+        found = self._expected.get(name)
+        chunk = self._chunks.get(name) if self._chunks else None
         if chunk is None:
             return found
         found = found or ChunkFacts()

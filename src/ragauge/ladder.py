@@ -8,22 +8,23 @@ Whether anything is found there plays no part, so a miss never slides down to hi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge.ids import doc_of
-from ragauge.knowing import Document, Library, Side
+from ragauge.knowing import Side
+from ragauge.leads import Fallen, Lead, fallen_to, quoted_in, stays, together
 from ragauge.model.comparison import RUNGS, Match, Rung
 from ragauge.model.evidence import Carries
 from ragauge.model.gold import Anchor, GoldItem
+from ragauge.pieces import STAND_IN
 from ragauge.quoting import normalised
 from ragauge.sameness import Sameness
-from ragauge.spans import UNITS, Span, of_unit
-from ragauge.standins import expected_of, only_document, rewritten, stand_ins
+from ragauge.spans import UNITS
+from ragauge.standins import expected_of, is_plain, only_document, rewritten, stand_ins
 
-__all__ = ["Ladder", "Side", "climb"]
+__all__ = ["Climber", "Ladder", "Side", "climb"]
 
 _EXACT: Rung = "exact"
 _SPANS, _DOCS, _TEXTS = int(Carries.SPANS), int(Carries.DOCS), int(Carries.TEXTS)
@@ -48,34 +49,7 @@ class Ladder(Struct, frozen=True, kw_only=True):
 
 def climb(items: Iterable[GoldItem], a: Side, b: Side) -> Ladder:
     """Find the rung of every expected piece, and the items to score both sides with."""
-    climber = _Climber(a, b)
-    whole = climber.same.whole
-    rungs: list[tuple[Rung, ...]] = []
-    items_a: list[GoldItem] = []
-    items_b: list[GoldItem] = []
-    exact: dict[int, tuple[Rung, ...]] = {}
-    for item in items:
-        one = other = item
-        found: tuple[Rung, ...] | None = None
-        if whole:
-            count = len(expected_of(item))
-            if count or not item.relevant_docs:
-                found = exact.get(count)
-                if found is None:
-                    found = exact[count] = tuple(_EXACT for _ in range(count))
-        if found is None:
-            found, one, other = climber.climb(item)
-        rungs.append(found)
-        items_a.append(one)
-        items_b.append(other)
-    counts = dict.fromkeys(RUNGS, 0)
-    for each in rungs:
-        for rung in each:
-            counts[rung] += 1
-    return Ladder(
-        rungs=tuple(rungs), items_a=tuple(items_a), items_b=tuple(items_b), counts=counts,
-        match=_match(counts), notes=climber.notes(counts["none"]),
-    )  # fmt: skip
+    return Climber(a, b).climb_all(items)
 
 
 def _match(counts: dict[Rung, int]) -> Match:
@@ -91,49 +65,47 @@ def _match(counts: dict[Rung, int]) -> Match:
     return matches[used[0]]
 
 
-class _Lead(NamedTuple):
-    """What is known of a piece from one source: gold itself, or what a side knows of the chunk."""
-
-    doc: str | None
-    spans: tuple[Span, ...] = ()
-    quote: str | None = None
-    section: str | None = None
-
-    @property
-    def unit(self) -> str | None:
-        """The unit of its spans; None if it has none, or none of any length."""
-        if len(self.spans) == 1:
-            return self.spans[0].unit if self.spans[0].length else None
-        units = {span.unit for span in self.spans}
-        return min(units) if len(units) == 1 and of_unit(self.spans, min(units)) else None
-
-
-def _together(leads: Sequence[_Lead]) -> _Lead:
-    """One lead of several: of each thing what the first that knows it says."""
-    first = leads[0]
-    for lead in leads[1:]:
-        first = _Lead(
-            first.doc or lead.doc, first.spans or lead.spans, first.quote or lead.quote,
-            first.section or lead.section,
-        )  # fmt: skip
-    return first
-
-
-class _Fallen(NamedTuple):
-    """A piece that is not exact: its rung, and what stands for it on each side."""
-
-    rung: Rung
-    anchors: tuple[Anchor | None, Anchor | None] = (None, None)
-
-
-class _Climber:
+class Climber:
     """Finds the rungs of items, and counts what a reader should be told."""
 
     def __init__(self, a: Side, b: Side) -> None:
         self.a, self.b = a, b
         self.same = Sameness(a, b)
+        self.listed = bool(a.chunks or b.chunks)
         self.rewritten = self.anywhere = self.unplaced = 0
+        self._comparable: dict[tuple[str, str], bool] = {}
+        self._called: dict[str, tuple[str, str]] = {}
         self.renamed: dict[str, tuple[str, str]] = {}
+
+    def climb_all(self, items: Iterable[GoldItem]) -> Ladder:
+        """Find the rung of every expected piece, and the items to score both sides with."""
+        whole = self.same.whole
+        rungs: list[tuple[Rung, ...]] = []
+        items_a: list[GoldItem] = []
+        items_b: list[GoldItem] = []
+        exact: dict[int, tuple[Rung, ...]] = {}
+        for item in items:
+            one = other = item
+            found: tuple[Rung, ...] | None = None
+            if whole:
+                count = len(expected_of(item))
+                if count or not item.relevant_docs:
+                    found = exact.get(count)
+                    if found is None:
+                        found = exact[count] = tuple(_EXACT for _ in range(count))
+            if found is None:
+                found, one, other = self.climb(item)
+            rungs.append(found)
+            items_a.append(one)
+            items_b.append(other)
+        counts = dict.fromkeys(RUNGS, 0)
+        for each in rungs:
+            for rung in each:
+                counts[rung] += 1
+        return Ladder(
+            rungs=tuple(rungs), items_a=tuple(items_a), items_b=tuple(items_b), counts=counts,
+            match=_match(counts), notes=self.notes(counts["none"]),
+        )  # fmt: skip
 
     def climb(self, item: GoldItem) -> tuple[tuple[Rung, ...], GoldItem, GoldItem]:
         """The rungs of one item, and its effective items."""
@@ -143,6 +115,8 @@ class _Climber:
         bits = mine & theirs
         if not members:
             return self._documents(item, bits)
+        if is_plain(item):
+            return self._by_ids(item, members, bits)
         known = {member: self._leads(member, item) for member in members}
         leads = {each: found for each, found in known.items() if not self._is_exact(each, found)}
         if not (leads or item.places or item.relevant_docs):
@@ -156,7 +130,7 @@ class _Climber:
         places = [place for place in item.places if self._keeps(place, fallen, bits, unit)]
         self.unplaced += len(item.places) - len(places)
         # A place that gold itself gives, and that both sides know as such, stands for itself.
-        moved = {each: found for each, found in fallen.items() if not _stays(each, found)}
+        moved = {each: found for each, found in fallen.items() if not stays(each, found)}
         effective: list[GoldItem] = []
         for side in (0, 1):
             parts = (
@@ -168,6 +142,42 @@ class _Climber:
                 before = parts
             effective.append(effective[0] if side and parts == before else rewritten(item, *parts))
         return rungs, effective[0], effective[1]
+
+    def _by_ids(
+        self, item: GoldItem, members: tuple[str | Anchor, ...], bits: int
+    ) -> tuple[tuple[Rung, ...], GoldItem, GoldItem]:
+        """An item that expects ids and nothing else, as most do: the same in fewer steps."""
+        leads: dict[str | Anchor, list[Lead]] = {}
+        for member in members:
+            found = self._leads(member, item)
+            if not self._is_exact(member, found):
+                leads[member] = found
+        if not leads:
+            return (_EXACT,) * len(members), item, item
+        only = next(iter(leads.values())) if len(members) == 1 and not self.listed else []
+        if len(only) == 1:
+            unit = only[0].unit if self._spans_work(only[0], bits, only[0].unit) else None
+        else:
+            unit = self._unit(item, members, leads, bits)
+        rungs: list[Rung] = []
+        names: list[str] = []
+        places: tuple[list[Anchor], list[Anchor]] = [], []
+        for member in members:
+            if member not in leads:
+                rungs.append(_EXACT)
+                names.append(str(member))
+                continue
+            name = f"{STAND_IN}{member}"
+            rung, (one, other) = self._fall(name, leads[member], bits, unit)
+            rungs.append(rung)
+            if one is not None and other is not None:
+                names.append(name)
+                places[0].append(one)
+                places[1].append(other)
+        effective = replace(item, relevant=tuple(names), places=tuple(places[0]))
+        if places[0] == places[1]:
+            return tuple(rungs), effective, effective
+        return tuple(rungs), effective, replace(effective, places=tuple(places[1]))
 
     # --- documents ---
 
@@ -199,64 +209,75 @@ class _Climber:
         """The documents that an item expects, as a side calls them."""
         if item.relevant_docs is None:
             return None
-        return tuple(self._called(doc, side) for doc in item.relevant_docs)
+        return tuple(self._names(doc)[side] for doc in item.relevant_docs)
 
-    def _called(self, doc: str, side: int) -> str:
-        pair = self.same.locate(doc)
-        if pair.moved:
-            self.renamed[doc] = pair.names
-        return pair.names[side]
+    def _names(self, doc: str) -> tuple[str, str]:
+        """What the sides call a document."""
+        names = self._called.get(doc)
+        if names is None:
+            pair = self.same.locate(doc)
+            names = self._called[doc] = pair.names
+            if pair.moved:
+                self.renamed[doc] = names
+        return names
 
     def _in_doc(self, place: Anchor, side: int) -> Anchor:
-        doc = self._called(place.doc, side)
+        doc = self._names(place.doc)[side]
         return place if doc == place.doc else replace(place, doc=doc)
 
     def _keeps(
-        self, place: Anchor, fallen: Mapping[str | Anchor, _Fallen], bits: int, unit: str | None
+        self, place: Anchor, fallen: Mapping[str | Anchor, Fallen], bits: int, unit: str | None
     ) -> bool:
         """Whether a known place of the evidence still says the same on both sides."""
         if not fallen:
             return self.same.locate(place.doc).content != "differs"
-        return self._spans_work(_Lead(place.doc, place.spans), bits, unit)
+        return self._spans_work(Lead(place.doc, place.spans), bits, unit)
 
     # --- rungs ---
 
-    def _is_exact(self, member: str | Anchor, leads: Sequence[_Lead]) -> bool:
+    def _is_exact(self, member: str | Anchor, leads: Sequence[Lead]) -> bool:
         same = self.same
         if isinstance(member, Anchor):
             return same.trusts(member.doc) and member.id not in same.contradicted
         if member in same.contradicted:
             return False
-        return all(same.trusts(lead.doc) for lead in leads) or same.same_chunk(member)
+        for lead in leads:
+            if not same.trusts(lead.doc):
+                return same.same_chunk(member)
+        return True
 
-    def _leads(self, member: str | Anchor, item: GoldItem) -> list[_Lead]:
+    def _leads(self, member: str | Anchor, item: GoldItem) -> list[Lead]:
         """What is known of a piece: by gold, by the first side, by the second, by its id."""
         if isinstance(member, Anchor):
-            leads = [_Lead(member.doc, member.spans, member.quote, member.section)]
+            leads = [Lead(member.doc, member.spans, member.quote, member.section)]
             known = [] if member.id is None else [self.same.a.facts(member.id)]
             known += [] if member.id is None else [self.same.b.facts(member.id)]
             texts = [facts.text for facts in known if facts is not None]
-            return leads + [_Lead(member.doc, (), text, member.section) for text in texts if text]
-        leads = [
-            _Lead(place.doc, place.spans, place.quote, place.section)
-            for place in item.places
-            if place.id == member
-        ]
+            return leads + [Lead(member.doc, (), text, member.section) for text in texts if text]
+        leads = []
+        if item.places:
+            leads = [
+                Lead(place.doc, place.spans, place.quote, place.section)
+                for place in item.places
+                if place.id == member
+            ]
         for library in (self.same.a, self.same.b):
             facts = library.facts(member)
             if facts is not None:
-                chunk = library.side.chunks.get(member)
+                chunk = library.side.chunks.get(member) if self.listed else None
                 section = chunk.section if chunk is not None else None
-                leads.append(_Lead(facts.doc or facts.path, facts.spans, facts.text, section))
+                leads.append(Lead(facts.doc or facts.path, facts.spans, facts.text, section))
+        if len(leads) == 1 and leads[0].doc:
+            return leads
         if len(leads) > 1 and member in self.same.contradicted:
-            leads = [_together(leads)]  # what it means to the first that says so was expected
+            leads = [together(leads)]  # what it means to the first that says so was expected
         told = [lead.doc for lead in leads if lead.doc is not None]
         doc = told[0] if told else doc_of(member) or only_document(item)
-        return [lead if lead.doc else lead._replace(doc=doc) for lead in leads] or [_Lead(doc)]
+        return [lead if lead.doc else lead._replace(doc=doc) for lead in leads] or [Lead(doc)]
 
     def _unit(
         self, item: GoldItem, members: Sequence[str | Anchor],
-        leads: dict[str | Anchor, list[_Lead]], bits: int,
+        leads: dict[str | Anchor, list[Lead]], bits: int,
     ) -> str | None:  # fmt: skip
         """The one unit that places of an item may have: that of gold, or else the first to work."""
         own = {
@@ -274,35 +295,34 @@ class _Climber:
         works = {lead.unit for lead in every if self._spans_work(lead, bits, lead.unit)}
         return next((unit for unit in UNITS if unit in works), None)
 
-    def _spans_work(self, lead: _Lead, bits: int, unit: str | None) -> bool:
-        return (
-            unit is not None
-            and bool(bits & _SPANS)
-            and lead.doc is not None
-            and lead.unit == unit
-            and self.same.a.measures(unit)
-            and self.same.b.measures(unit)
-            and self.same.locate(lead.doc).content == "same"
-        )
+    def _spans_work(self, lead: Lead, bits: int, unit: str | None) -> bool:
+        if unit is None or not bits & _SPANS or lead.doc is None or lead.unit != unit:
+            return False
+        known = self._comparable.get((lead.doc, unit))
+        if known is None:
+            known = self._comparable[lead.doc, unit] = (
+                self.same.a.measures(unit)
+                and self.same.b.measures(unit)
+                and self.same.locate(lead.doc).content == "same"
+            )
+        return known
 
-    def _fall(self, name: str, leads: Sequence[_Lead], bits: int, unit: str | None) -> _Fallen:
+    def _fall(self, name: str, leads: Sequence[Lead], bits: int, unit: str | None) -> Fallen:
         """The best rung below exact that works on both sides for any of the leads."""
         for lead in leads:
             if self._spans_work(lead, bits, unit):
                 assert lead.doc is not None
-                docs = self._called(lead.doc, 0), self._called(lead.doc, 1)
-                return _fallen("doc_span", docs, name, lead, spans=lead.spans)
+                return fallen_to("doc_span", self._names(lead.doc), name, lead, spans=lead.spans)
         if bits & _TEXTS:
             found = self._quoted(leads, name)
             if found is not None:
                 return found
         for lead in leads:
             if lead.doc is not None and bits & _DOCS:
-                docs = self._called(lead.doc, 0), self._called(lead.doc, 1)
-                return _fallen("doc", docs, name, lead)
-        return _Fallen("none")
+                return fallen_to("doc", self._names(lead.doc), name, lead)
+        return Fallen("none")
 
-    def _quoted(self, leads: Sequence[_Lead], name: str) -> _Fallen | None:
+    def _quoted(self, leads: Sequence[Lead], name: str) -> Fallen | None:
         tried = False
         for lead in leads:
             quote = normalised(lead.quote or "")
@@ -310,14 +330,15 @@ class _Climber:
                 continue
             tried = True
             pair = self.same.locate(lead.doc)
-            one, other = _where(pair.a, self.same.a, quote), _where(pair.b, self.same.b, quote)
+            one = quoted_in(pair.a, self.same.a, quote)
+            other = quoted_in(pair.b, self.same.b, quote)
             if one is None or other is None:
                 continue
             docs = one, other
             self.anywhere += "" in docs
             if pair.moved or (one and other and pair.names != docs):
                 self.renamed[pair.name] = docs
-            return _fallen("quote", docs, name, lead, quote=quote)
+            return fallen_to("quote", docs, name, lead, quote=quote)
         self.rewritten += tried
         return None
 
@@ -361,35 +382,5 @@ class _Climber:
         return tuple(found)
 
 
-def _fallen(
-    rung: Rung, docs: tuple[str, str], name: str, lead: _Lead, *, spans: tuple[Span, ...] = (),
-    quote: str | None = None,
-) -> _Fallen:  # fmt: skip
-    one, other = (
-        Anchor(doc=doc, spans=spans, id=name, section=lead.section, quote=quote) for doc in docs
-    )
-    return _Fallen(rung, (one, other))
-
-
-def _stays(member: str | Anchor, found: _Fallen) -> bool:
-    """Whether a piece is recognised on both sides by the very place that gold gives."""
-    if isinstance(member, str) or member.id is not None or found.rung != "doc_span":
-        return False
-    return all(
-        each is not None and (each.doc, each.spans) == (member.doc, member.spans)
-        for each in found.anchors
-    )
-
-
 def _many(count: int, what: str) -> str:
     return f"{count:,} {what} was" if count == 1 else f"{count:,} {what}s were"
-
-
-def _where(doc: Document | None, library: Library, quote: str) -> str | None:
-    """The document in which a side must quote; `""` for any, None if it cannot be told."""
-    if doc is not None:
-        return doc.name if library.has(doc, quote) else None
-    if not library.side.texts:
-        return ""
-    names = library.quoting(quote)
-    return names[0] if len(names) == 1 else None

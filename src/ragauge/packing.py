@@ -86,6 +86,8 @@ class RangePacker:
         return Packed(packed, self.gatherer.take())
 
     def _trace(self, data: bytes, line: int) -> Trace | None:
+        if self.job.stored:
+            return self.reducer.read(data)
         if self.strict:
             with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 return _plain(self.decode(data), line)
@@ -131,19 +133,17 @@ class RangePacker:
         rich = self.job.keys.rich.get(code)
         if rich is None:
             return best
-        places = [self.detail.place_of_hit(hit, rich) for hit in hits]
+        ranked = [(rank, self.detail.place_of_hit(hit, rich)) for rank, hit in enumerate(hits)]
         first: dict[str, int] = {}
         for rank, hit in enumerate(hits):
             first.setdefault(hit.id, rank)
         found = [best] if best is not None else []
         for anchor, counts in zip(rich.anchors, rich.counted, strict=True):
-            rank_ = found_at(anchor, places, first) if counts else None
+            rank_ = found_at(anchor, ranked, first) if counts else None
             found += [] if rank_ is None else [rank_]
         if not wanted and not rich.anchors:
             found += [
-                rank
-                for rank, place in enumerate(places)
-                if any(doc in place.stated for doc in rich.docs)
+                rank for rank, place in ranked if any(doc in place.stated for doc in rich.docs)
             ]
         return min(found, default=None)
 

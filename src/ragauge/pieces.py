@@ -86,6 +86,8 @@ def pieces_of(item: GoldItem, chunks: Chunks, options: Options) -> Pieces:
         return Pieces(
             ids=ids, anchors=(), relevant=(True,) * count, gains=(1.0,) * count, groups=()
         )
+    if not (item.anchors or item.grades or item.groups):
+        return _named(item.relevant, chunks, known)
     stated: list[str | Anchor] = [*item.relevant, *item.anchors]
     level = options.relevance_level
     graded = [name for name, grade in item.grades.items() if grade > 0 or grade >= level]
@@ -124,6 +126,23 @@ def pieces_of(item: GoldItem, chunks: Chunks, options: Options) -> Pieces:
     )  # fmt: skip
 
 
+def _named(names: Sequence[str], chunks: Chunks, known: Mapping[str, Anchor]) -> Pieces:
+    """The pieces of an item that names chunks and nothing else: all count, and all alike."""
+    ids: list[str] = []
+    anchors: list[Anchor] = []
+    for name in dict.fromkeys(names):
+        found = _placed(name, chunks, known)
+        if isinstance(found, str):
+            ids.append(found)
+        else:
+            anchors.append(found)
+    count = len(ids) + len(anchors)
+    return Pieces(
+        ids=tuple(ids), anchors=tuple(anchors), relevant=(True,) * count, gains=(1.0,) * count,
+        groups=(),
+    )  # fmt: skip
+
+
 def _stand_ins(item: GoldItem) -> dict[str, Anchor]:
     return {
         place.id: place
@@ -156,11 +175,10 @@ def rich_of(
     """What must be known of an item beyond the ids of its evidence; None where that is nothing."""
     negatives, decoy = item.negatives, item.decoy_section
     counted = pieces.relevant[len(pieces.ids) :]
-    stand_ins = _stand_ins(item) if item.places else {}
-    places = (
-        *(a for a, each in zip(pieces.anchors, counted, strict=True) if each and a.spans),
-        *(place for place in item.places if place.spans and place.id not in stand_ins),
-    )
+    places = tuple(a for a, each in zip(pieces.anchors, counted, strict=True) if each and a.spans)
+    if item.places:
+        stand_ins = _stand_ins(item)
+        places += tuple(each for each in item.places if each.spans and each.id not in stand_ins)
     anchors = tuple(map(_comparable, pieces.anchors))
     units = {span.unit for anchor in (*places, *pieces.anchors) for span in anchor.spans}
     if len(units) > 1:
@@ -179,7 +197,9 @@ def rich_of(
             or item.must_contain or item.forbidden):  # fmt: skip
         return None
     return Rich(
-        ids=tuple(name for name, each in zip(pieces.ids, pieces.relevant, strict=False) if each),
+        ids=tuple(name for name, each in zip(pieces.ids, pieces.relevant, strict=False) if each)
+        if pieces.ids
+        else (),
         anchors=anchors,
         counted=counted,
         places=places,
@@ -189,10 +209,14 @@ def rich_of(
         scope=(section_doc,) if section_doc is not None else named,
         negatives=negatives,
         decoy=decoy,
-        must_contain=tuple(fold(each, options) for each in item.must_contain),
-        forbidden=tuple(fold(each, options) for each in item.forbidden),
+        must_contain=_folded(item.must_contain, options),
+        forbidden=_folded(item.forbidden, options),
         quoted=any(not anchor.spans and anchor.quote is not None for anchor in anchors),
     )
+
+
+def _folded(texts: Sequence[str], options: Options) -> tuple[str, ...]:
+    return tuple(fold(each, options) for each in texts) if texts else ()
 
 
 def _comparable(anchor: Anchor) -> Anchor:
@@ -205,7 +229,9 @@ def _comparable(anchor: Anchor) -> Anchor:
 def documents_of(item: GoldItem, pieces: Pieces, chunks: Chunks) -> tuple[str, ...]:
     """The documents that an item names: outright, by places, or by the grammar of its ids."""
     found: dict[str, None] = dict.fromkeys(item.relevant_docs or ())
-    found.update(dict.fromkeys(a.doc for a in (*pieces.anchors, *item.places) if a.doc))
+    for anchor in (*pieces.anchors, *item.places):
+        if anchor.doc:
+            found[anchor.doc] = None
     for name in pieces.ids:
         doc = chunks[name].doc if name in chunks else doc_of(name)
         if doc is not None:
@@ -225,6 +251,8 @@ def fold(text: str, options: Options) -> str:
 
 def gold_bytes(places: Sequence[Anchor]) -> int:
     """How much the places cover, each document by itself."""
+    if len(places) == 1 and len(places[0].spans) == 1:
+        return places[0].spans[0].length
     by_doc: dict[str, list[tuple[int, int]]] = {}
     for anchor in places:
         by_doc.setdefault(anchor.doc, []).extend((span.start, span.end) for span in anchor.spans)

@@ -39,11 +39,16 @@ class Place(NamedTuple):
         return bool(self.text) and (not doc or not self.docs or doc in self.docs)
 
 
+Ranked = tuple[int, Place]
+"""A hit at its rank; hits that cannot matter may be left out of a list of them."""
+
+
 def found_at(
-    anchor: Anchor, hits: Sequence[Place], first: Mapping[str, int], *, single: bool = False
+    anchor: Anchor, hits: Sequence[Ranked], first: Mapping[str, int], *, single: bool = False
 ) -> int | None:
     """The rank at which an anchor is found: by its id, or once half of it is covered.
 
+    `first` has the first rank of each id.
     `single`: by one hit alone. An anchor without spans is a quote, or else a whole document.
     """
     best = first.get(anchor.id) if anchor.id is not None else None
@@ -52,33 +57,35 @@ def found_at(
     elif anchor.quote is not None:
         found = _quoted_at(anchor, anchor.quote, hits, first, single=single)
     else:
-        found = next((rank for rank, hit in enumerate(hits) if anchor.doc in hit.stated), None)
+        found = next((rank for rank, hit in hits if anchor.doc in hit.stated), None)
     return best if found is None or (best is not None and best < found) else found
 
 
 def _covered_at(
-    anchor: Anchor, hits: Sequence[Place], best: int | None, *, single: bool
+    anchor: Anchor, hits: Sequence[Ranked], best: int | None, *, single: bool
 ) -> int | None:
     unit = anchor.spans[0].unit
     gold = of_unit(anchor.spans, unit)
     needed = size(gold)
     union: Merged = []
-    for rank, hit in enumerate(hits[:best]):
-        if not hit.spans or not hit.in_doc(anchor.doc):
+    for rank, hit in hits:
+        if best is not None and rank >= best:
+            break
+        if not hit.spans or anchor.doc not in hit.docs:
             continue
         refuse_mixed(hit, unit)
         mine = of_unit(hit.spans, unit)
-        union = mine if single else merged([*union, *mine])
+        union = mine if single or not union else merged([*union, *mine])
         if 2 * overlap(union, gold) >= needed:
             return rank
     return None
 
 
 def _quoted_at(
-    anchor: Anchor, quote: str, hits: Sequence[Place], first: Mapping[str, int], *, single: bool
+    anchor: Anchor, quote: str, hits: Sequence[Ranked], first: Mapping[str, int], *, single: bool
 ) -> int | None:
     union: Merged = []
-    for rank, hit in enumerate(hits):
+    for rank, hit in hits:
         # A chunk that stands twice among the hits is the same words, not their next occurrence.
         if first.get(hit.id, rank) != rank or not hit.may_quote(anchor.doc):
             continue

@@ -43,6 +43,7 @@ class GoldKeys(Struct, frozen=True, kw_only=True):
 _NEVER = "\ud800"
 """No file holds a lone surrogate: it cannot be decoded from UTF-8."""
 
+_NONE: frozenset[str] = frozenset()
 _SHORT = 32
 """Up to this length a list is searched faster than a set is built from it."""
 
@@ -53,19 +54,22 @@ def gold_keys(
     """Prepare gold items for reduction."""
     keys = GoldKeys(evidence=[], needle=[], more={}, constraints=[], counted={}, rich=dict(rich))
     for question, item in enumerate(items):
-        claims = item.claims_any or ()
-        by_phrase = item.claim_rule == "phrase"
-        needles = phrase_needles(claims) if by_phrase else substring_needles(claims)
+        needles: tuple[str, ...] = ()
+        if item.claims_any:
+            by_phrase = item.claim_rule == "phrase"
+            needles = (phrase_needles if by_phrase else substring_needles)(item.claims_any)
         mine = pieces[question]
         keys.evidence.append(mine.ids)
-        if not all(mine.relevant[: len(mine.ids)]):
+        if mine.ids and not all(mine.relevant[: len(mine.ids)]):
             keys.counted[question] = tuple(
                 name for name, counts in zip(mine.ids, mine.relevant, strict=False) if counts
             )
         keys.needle.append(needles[0] if needles else "")
         if len(needles) > 1:
             keys.more[question] = needles[1:]
-        keys.constraints.append(frozenset(each.strip() for each in item.constraints))
+        keys.constraints.append(
+            frozenset(each.strip() for each in item.constraints) if item.constraints else _NONE
+        )
     return keys
 
 
@@ -162,8 +166,8 @@ class Reducer:
                 echoed = {each.strip() for each in answer.constraints_echo}
                 if self.keys.constraints[question] <= echoed:
                     facts |= Fact.ECHOED
-        facts |= self.detail.add(self.count + len(self.pending), question, trace)
         hits = [hit.id for hit in trace.hits]
+        facts |= self.detail.add(self.count + len(self.pending), question, trace, hits)
         self.pending.append((question, slot, line, hits, said, citations, facts))
 
     def note_times(self, retrieve: float | None, reason: float | None, total: float | None) -> None:

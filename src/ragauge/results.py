@@ -21,7 +21,7 @@ from ragauge.model.aggregate import (
 )
 from ragauge.model.facts import LAMBDA_STATES
 from ragauge.model.gold import GoldItem
-from ragauge.model.labels import LABELS
+from ragauge.model.labels import CAUSES, LABELS
 from ragauge.model.metric import Selected, Tally
 from ragauge.model.profile import Profile
 from ragauge.model.questions import Questions
@@ -92,22 +92,35 @@ def question_results(
 ) -> QuestionList:
     """The worst label of each question, and where to look; `first` has each range's first line."""
     labels, places = totals.worst_labels()
+    several = (totals.labels.sum(axis=0) > 1).tolist()
+    found = totals.cause_counts()
+    names = [None, *CAUSES]
+    # The cause of most slots; of equally many the one that comes first when an answer is made.
+    most = np.where(found.any(axis=0), found.argmax(axis=0) + 1, 0)
+    causes = [names[place] for place in most.tolist()]
+
+    def counts(code: int) -> dict[str, int] | None:
+        if not several[code]:
+            return None
+        return {LABELS[i]: n for i, n in enumerate(totals.labels[:, code].tolist()) if n}
 
     def make(code: int) -> QuestionResult:
         label, position = labels[code], int(places[code])
         line = first.get(position >> 32, 0) + (position & 0xFFFFFFFF)
-        counts = totals.labels[:, code].tolist()
-        found = {LABELS[i]: n for i, n in enumerate(counts) if n}
         return QuestionResult(
             qid=table.qids[code],
             label=label,
             gold=at(gold, table.lines[code]),
             trace=None if label == "MISSING" else at(trace, line),
-            labels=found or {"MISSING": 1},
+            labels=counts(code) or {label: 1},
             turn=table.turns[code],
+            cause=causes[code],
+            causes={name: n for name, n in zip(CAUSES, found[:, code].tolist(), strict=True) if n}
+            if causes[code] is not None
+            else {},
         )
 
-    return QuestionList(labels, make)
+    return QuestionList(labels, make, counts, causes=causes)
 
 
 def row_results(totals: Totals, table: GoldTable) -> tuple[RowResult, ...]:

@@ -26,6 +26,11 @@ def expected_of(item: GoldItem) -> tuple[str | Anchor, ...]:
     return tuple(member for member in members if member not in anchored)
 
 
+def is_plain(item: GoldItem) -> bool:
+    """Whether an item has ids of chunks for evidence, and nothing beside them."""
+    return not (item.anchors or item.grades or item.groups or item.places or item.relevant_docs)
+
+
 def only_document(item: GoldItem) -> str | None:
     """The document of an item that names no other."""
     docs = {*(item.relevant_docs or ()), *(each.doc for each in (*item.anchors, *item.places))}

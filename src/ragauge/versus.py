@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from typing import Literal, NamedTuple
+from functools import cached_property
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragauge import contrast, registry
-from ragauge.archive import StoredRun, find_run, load_run, run_scores
+from ragauge import changes, contrast, registry
+from ragauge.archive import find_run, run_scores
 from ragauge.causes import cause_note, causes
 from ragauge.chunklist import full_texts
 from ragauge.drops import common
 from ragauge.errors import RagaugeError
 from ragauge.freezing import thaw_chunks, thaw_evidence, thaw_gold
 from ragauge.goldtable import GoldTable, gold_table
-from ragauge.ladder import Ladder, Side, climb
+from ragauge.ladder import Climber, Ladder, Side
 from ragauge.model.aggregate import MetricResult, Scores
 from ragauge.model.comparison import RANKS, RUNGS, Compared, Comparison, Match, Rung
 from ragauge.model.evidence import Evidence
@@ -27,20 +28,26 @@ from ragauge.model.run import RunRecord, Store
 from ragauge.model.verdict import Verdict
 from ragauge.pausing import uncollected
 from ragauge.pieces import Chunk
-from ragauge.pipeline import score_stored
+from ragauge.reloading import Reloading
 from ragauge.scoring import ScoringPlan
-from ragauge.snapshots import ScoringRules, Snapshot, plan_of, read_snapshot
+from ragauge.snapshots import ScoringRules, Snapshot, plan_of, read_snapshot, rules_under
 from ragauge.wording import count
 
 Overlap = Literal["cumulative", "single"]
 Key = tuple[str, int | None]
 
 
-class Stored(NamedTuple):
+class Stored:
     """A run in a store, complete."""
 
-    store: Store
-    record: RunRecord
+    def __init__(self, store: Store, record: RunRecord) -> None:
+        self.store = store
+        self.record = record
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What the run knows of chunks and documents."""
+        return thaw_evidence(self.record.evidence, self.record.run_id)
 
 
 class Aligned(Struct, frozen=True, kw_only=True):
@@ -77,7 +84,7 @@ def _known(run: Stored, shared: _Known | None) -> _Known:
     return _Known(
         record.gold_key,
         read_snapshot(record.snapshot, record.run_id),
-        thaw_evidence(record.evidence, record.run_id),
+        run.evidence,
         items,
         hashes,
         {} if record.chunks is None else thaw_chunks(store.chunks(record.chunks), record.run_id),
@@ -87,36 +94,48 @@ def _known(run: Stored, shared: _Known | None) -> _Known:
 @uncollected()
 def align(
     a: Stored, b: Stored, *, overlap: Overlap = "cumulative", strict: bool = False,
-    workers: int | None = None,
+    workers: int | None = None, profile: str | None = None,
 ) -> Aligned:  # fmt: skip
-    """Score two stored runs on what they share, each expected item matched by one rung on both."""
-    known_a = _known(a, None)
-    known_b = _known(b, known_a)
-    rules, notes = _rules(known_a.snapshot.scoring, known_b.snapshot.scoring)
-    items, left_out = _common(known_a, known_b, a, b)
-    keys = {(item.qid, item.turn) for item in items}
-    ladder = climb(items, _side(a, known_a, keys), _side(b, known_b, keys))
-    if strict and ladder.match != "exact":
-        _refuse(ladder, items)
+    """Score two stored runs on what they share, each expected item matched by one rung on both.
+
+    With a `profile`, both are scored by it, whatever they were scored by before.
+    """
+    with ExitStack() as stack:
+        loading = Reloading(stack, [(run.store, run.record) for run in (a, b)], workers)
+        known_a = _known(a, None)
+        known_b = _known(b, known_a)
+        by_ids = any(item.relevant for item in known_b.items)
+        if by_ids and _recut(a.evidence, b.evidence):
+            loading.begin()  # ids will not do: the traces are read while all else is thought over
+        rules, notes = _rules(known_a.snapshot.scoring, known_b.snapshot.scoring)
+        items, left_out = _common(known_a, known_b, a, b)
+        keys = {(item.qid, item.turn) for item in items}
+        climber = Climber(_side(a, known_a, keys), _side(b, known_b, keys))
+        scored = {known.snapshot.scoring.profile for known in (known_a, known_b)}
+        other_profile = profile is not None and scored != {profile}
+        if other_profile:
+            rules, notes = rules_under(rules, profile), []
+        fitting = not (left_out or notes or other_profile) and overlap == rules.options.overlap
+        if not fitting or (by_ids and not climber.same.whole):
+            loading.begin()
+        ladder = climber.climb_all(items)
+        if strict and ladder.match != "exact":
+            _refuse(ladder, items)
+        one = other = None
+        if fitting and ladder.items_a == ladder.items_b == tuple(items):
+            one, other = _as_stored(a), _as_stored(b)
+        if one is None or other is None:
+            rules = replace(rules, options=replace(rules.options, overlap=overlap))
+            names = _metrics(known_a.snapshot.scoring, known_b.snapshot.scoring)
+            plan = replace(plan_of(rules, metrics=names), intervals=False, slices=False)
+            table = _table(ladder.items_a, plan, known_a)
+            one = _unplaced(loading.score(0, table, plan))
+            if ladder.items_b != ladder.items_a or known_b.chunks != known_a.chunks:
+                table = _table(ladder.items_b, plan, known_b)
+            other = _unplaced(loading.score(1, table, plan))
     rungs = {
         (item.qid, item.turn): found for item, found in zip(items, ladder.rungs, strict=True)
     }  # fmt: skip
-    fitting = not left_out and not notes and overlap == rules.options.overlap
-    one = other = None
-    if fitting and ladder.items_a == ladder.items_b == tuple(items):
-        one, other = _as_stored(a), _as_stored(b)
-    if one is None or other is None:
-        rules = replace(rules, options=replace(rules.options, overlap=overlap))
-        names = _metrics(known_a.snapshot.scoring, known_b.snapshot.scoring)
-        plan = replace(plan_of(rules, metrics=names), intervals=False, slices=False)
-        with ExitStack() as stack, ThreadPoolExecutor(1) as ahead:
-            # What is read from the store waits for the disk; what is scored, for workers.
-            loads = [ahead.submit(load_run, stack, *run, with_gold=False) for run in (a, b)]
-            table = _table(ladder.items_a, plan, known_a)
-            one = _again(loads[0].result(), table, plan, workers)
-            if ladder.items_b != ladder.items_a or known_b.chunks != known_a.chunks:
-                table = _table(ladder.items_b, plan, known_b)
-            other = _again(loads[1].result(), table, plan, workers)
     skipped = [
         f"{count(scores.tally.trace_skipped, 'result')} of run {side} could not be read"
         for side, scores in (("a", one), ("b", other))
@@ -126,6 +145,11 @@ def align(
         a=one, b=other, rungs=rungs, counts={rung: ladder.counts.get(rung, 0) for rung in RUNGS},
         match=ladder.match, left_out=left_out, notes=(*notes, *ladder.notes, *skipped),
     )  # fmt: skip
+
+
+def _recut(a: Evidence, b: Evidence) -> bool:
+    """Whether the runs themselves say that their chunks were made in different ways."""
+    return (a.chunkers, a.policies) != (b.chunkers, b.policies)
 
 
 def _rules(a: ScoringRules, b: ScoringRules) -> tuple[ScoringRules, list[str]]:
@@ -178,12 +202,11 @@ def _common(
 
 def _side(run: Stored, known: _Known, keys: set[Key]) -> Side:
     carries: dict[Key, int] = {}
-    for facts in run.store.facts(run.record.run_id):
-        key: Key = (facts.query_id, facts.turn)
+    for qid, turn, carried in run.store.carried(run.record.run_id):
+        key: Key = (qid, turn)
         if key not in keys:
-            key = (facts.query_id, None)
-        if facts.outcome == "ok":
-            carries[key] = carries.get(key, -1) & facts.carries
+            key = (qid, None)
+        carries[key] = carries.get(key, -1) & carried
     return Side(
         evidence=known.evidence, carries=carries, chunks=known.chunks,
         texts=full_texts(known.chunks),
@@ -226,10 +249,6 @@ def _table(items: Sequence[GoldItem], plan: ScoringPlan, known: _Known) -> GoldT
     )  # fmt: skip
 
 
-def _again(loaded: StoredRun, table: GoldTable, plan: ScoringPlan, workers: int | None) -> Scores:
-    return _unplaced(score_stored(table, loaded.traces, plan, given=loaded.inputs, workers=workers))
-
-
 def _unplaced(scores: Scores) -> Scores:
     """Scores whose list of chunks does not matter: the two runs may have one each."""
     return replace(scores, options=replace(scores.options, chunks=None))
@@ -250,7 +269,10 @@ def compare(
             hint="compare runs of the same gold set",
         )  # fmt: skip
     differing = causes(*config)
-    found = contrast.questions(one, other, pairs, rungs=aligned.rungs, why=cause_note(differing))
+    with ThreadPoolExecutor(1) as aside:  # arrays are drawn and summed beside the words
+        drawing = aside.submit(contrast.deltas, one, other, pairs, frozenset(gated))
+        found = changes.questions(one, other, pairs, rungs=aligned.rungs, why=cause_note(differing))
+        deltas = drawing.result()
     return Comparison(
         run_a=_counted(a, one, pairs.mine.tolist()),
         run_b=_counted(b, other, pairs.theirs.tolist()),
@@ -258,9 +280,9 @@ def compare(
         rungs=aligned.counts,
         aggregate_a=_aggregate(one),
         aggregate_b=_aggregate(other),
-        deltas=contrast.deltas(one, other, pairs, frozenset(gated)),
-        kinds=contrast.counts([each.kind for each in found]),
-        answer_kinds=contrast.counts([
+        deltas=deltas,
+        kinds=changes.counts([each.kind for each in found]),
+        answer_kinds=changes.counts([
             each.answer.kind if each.answer is not None else None for each in found
         ]),
         per_query=found,
@@ -327,7 +349,7 @@ def told_of(run: Stored | Scores, name: str = "") -> tuple[Compared, Mapping[str
         ), {"k": list(run.k), "profile": run.profile, "gold_hash": run.gold_hash}  # fmt: skip
     record = run.record
     snapshot = read_snapshot(record.snapshot, record.run_id)
-    evidence = thaw_evidence(record.evidence, record.run_id)
+    evidence = run.evidence
     return Compared(
         name=record.run_id,
         profile=record.profile,

@@ -348,7 +348,7 @@ def test_the_json_as_a_whole() -> None:
                 "rungs": ["doc"],
                 "answer": {
                     "kind": "regression", "a_label": "OK", "b_label": "MISSING", "refusal": None,
-                    "citations": "hit → miss",
+                    "citations": "hit → miss", "a_cause": None, "b_cause": None,
                 },
             },
         ],

@@ -132,6 +132,56 @@ def test_what_was_stored_comes_back_as_it_was(store: Store) -> None:
     assert store.values("2026-a", 1) == VALUES
 
 
+def test_outcomes_come_by_ordinal(store: Store) -> None:
+    fill(store)
+    assert list(store.outcomes("2026-a")) == [(0, "ok"), (1, "errored"), (2, "unknown")]
+    assert list(store.outcomes("nobody")) == []
+
+
+def test_results_are_put_in_the_place_of_others(store: Store) -> None:
+    store.begin(RUN)
+    store.add_results("2026-a", RESULTS)
+    fresh = [
+        ResultRow(RESULTS[1].facts._replace(outcome="ok"), b"new", "[1]"),
+        ResultRow(RESULTS[2].facts._replace(ordinal=9), b"added"),
+    ]
+    store.replace_results("2026-a", fresh)
+    store.replace_results("2026-a", [])
+    found = list(store.results("2026-a", values=True))
+    assert found == [RESULTS[0], fresh[0], RESULTS[2], fresh[1]]
+    with pytest.raises(RagaugeError) as error:
+        store.replace_results("nobody", fresh)
+    assert code_of(error) == "unknown-run"
+
+
+def test_what_was_measured_can_be_set_later(store: Store) -> None:
+    fill(store)
+    fill(store, replace(RUN, run_id="other"))
+    store.set_values("2026-a", [(2, "[0.5,null]"), (0, "[1.0,2.0]"), (77, "[3]")])
+    store.set_values("2026-a", [(0, None)])
+    values = [row.values for row in store.results("2026-a", values=True)]
+    assert values == [None, None, "[0.5,null]"]
+    assert [row.values for row in store.results("other", values=True)] == [None] * 3
+
+
+def test_a_run_that_is_opened_again_has_its_results_and_no_scores(store: Store) -> None:
+    fill(store)
+    fill(store, replace(RUN, run_id="other"))
+    store.tag("kept", "2026-a")
+    store.reopen("2026-a")
+    assert store.run("2026-a") == replace(RUN, tags=("kept",))
+    assert store.scorings("2026-a") == []
+    assert store.values("2026-a", 1) == []
+    assert list(store.results("2026-a")) == RESULTS
+    assert store.scorings("other") == [SCORING]
+    store.finish("2026-a", results=3, evidence=b"e", scoring=SCORING, values=VALUES)
+    again = store.run("2026-a")
+    assert again is not None
+    assert (again.status, again.evidence) == ("complete", b"e")
+    with pytest.raises(RagaugeError):
+        store.reopen("nobody")
+
+
 def test_it_is_still_there_when_the_store_is_opened_again(url: str) -> None:
     with closing(opened(url)) as store:
         fill(store)

@@ -111,19 +111,12 @@ def _delta(delta: Delta) -> dict[str, Any]:
     }
 
 
-def _query(query: QueryComparison) -> dict[str, Any]:
-    return {
-        "query_id": query.query_id,
-        "kind": query.kind,
-        "a_hit_rank": query.a_hit_rank,
-        "b_hit_rank": query.b_hit_rank,
-        "note": query.note,
-        "turn": query.turn,
-        "a_reciprocal": rounded(query.a_reciprocal),
-        "b_reciprocal": rounded(query.b_reciprocal),
-        "rungs": list(query.rungs),
-        "answer": None if query.answer is None else msgspec.to_builtins(query.answer),
-    }
+def _query(query: QueryComparison) -> QueryComparison:
+    """The question as it is written: its fields in their order, with reciprocals rounded."""
+    one, other = rounded(query.a_reciprocal), rounded(query.b_reciprocal)
+    if one == query.a_reciprocal and other == query.b_reciprocal:
+        return query
+    return msgspec.structs.replace(query, a_reciprocal=one, b_reciprocal=other)
 
 
 REPORT = ComparisonReport(

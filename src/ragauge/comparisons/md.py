@@ -188,8 +188,8 @@ def _answer(query: QueryComparison, kind: str) -> tuple[str, ...]:
     return (
         markdown.escaped(wording.question_name(query.query_id, query.turn)),
         kind,
-        markdown.escaped(query.answer.a_label),
-        markdown.escaped(query.answer.b_label),
+        markdown.escaped(contrasting.labelled(query.answer.a_label, query.answer.a_cause)),
+        markdown.escaped(contrasting.labelled(query.answer.b_label, query.answer.b_cause)),
         markdown.escaped(contrasting.flipped(query)),
     )
 

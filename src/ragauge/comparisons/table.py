@@ -219,8 +219,8 @@ def _answer(query: QueryComparison) -> tuple[str, ...]:
     assert query.answer is not None
     return (
         wording.question_name(query.query_id, query.turn),
-        plain(query.answer.a_label),
-        plain(query.answer.b_label),
+        plain(contrasting.labelled(query.answer.a_label, query.answer.a_cause)),
+        plain(contrasting.labelled(query.answer.b_label, query.answer.b_cause)),
         contrasting.flipped(query),
     )
 

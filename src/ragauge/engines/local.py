@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 
 from ragauge.jobs import Job, Partial
 from ragauge.packing import Packed, RangePacker
 from ragauge.pausing import uncollected
 from ragauge.rows import RangeReducer
 from ragauge.source import Range
+from ragauge.unpacking import Unpacked, Unpacking, unpack_elsewhere
 
 
 class Local:
@@ -25,6 +26,11 @@ class Local:
             with uncollected():
                 partial = self.reducer.reduce(part)
             yield partial
+
+    def unpack(self, task: Unpacking) -> Callable[[], Unpacked]:
+        """Unpack a stored run; it is done when this returns."""
+        done = unpack_elsewhere(task)
+        return lambda: done
 
     def pack(self, job: Job, ranges: Sequence[Range]) -> Iterator[Packed]:
         """Yield each range packed, from the first to the last, once all ranges are reduced."""

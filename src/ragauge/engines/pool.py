@@ -1,6 +1,6 @@
 """The engine that reduces ranges in worker processes.
 
-Workers are plain subprocesses that import no numpy and share nothing: they get the job once and
+Workers are plain subprocesses that import no numpy and share nothing: they get a job and
 then ranges, over a pipe. So the calling script needs no `__main__` guard and nothing is forked.
 """
 
@@ -10,23 +10,26 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 import ragauge
-from ragauge.engines.worker import PACK, QIDS, REDUCE, SCAN, WANTED
+from ragauge.engines.worker import JOB, PACK, QIDS, REDUCE, SCAN, SOURCE, UNPACK, WANTED
 from ragauge.framing import read_message, write_message
 from ragauge.jobs import Job, Partial
 from ragauge.packing import Packed
-from ragauge.source import Range
+from ragauge.source import Range, Source
+from ragauge.unpacking import Unpacked, Unpacking
 
 _AHEAD = 3
+_NOWHERE = Source("", "", 0, 0, "lines", ())
 
 
 class Pool:
-    """Worker processes that are started at once and given their job later, while they import."""
+    """Worker processes that are started at once and given their jobs later, while they import."""
 
     def __init__(self, workers: int) -> None:
         self.order: list[Range] = []
@@ -36,6 +39,8 @@ class Pool:
         self.ready = threading.Condition()
         self.room = threading.Semaphore(workers * _AHEAD)
         self.threads: list[threading.Thread] = []
+        self.unpacking: list[threading.Thread] = []
+        self.known = b""
         root = str(Path(ragauge.__file__).resolve().parents[1])
         path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
         self.processes = [
@@ -58,15 +63,59 @@ class Pool:
 
     def run(self, job: Job, ranges: Sequence[Range]) -> Iterator[Partial]:
         """Yield the partial of each range, from the last range to the first."""
+        self._again()
         self.order = list(reversed(ranges))
-        for reply in self._replies(msgspec.msgpack.encode(job), REDUCE):
+        for reply in self._replies(self._told(job), REDUCE):
             yield msgspec.msgpack.decode(reply, type=Partial)
+
+    def _told(self, job: Job) -> list[bytes]:
+        """What workers are told of a job: the job if it is new to them, and its file.
+
+        The gold set is most of a job, and runs that are compared mostly share it.
+        """
+        file = SOURCE + msgspec.msgpack.encode(job.source)
+        known = JOB + msgspec.msgpack.encode(msgspec.structs.replace(job, source=_NOWHERE))
+        if known == self.known:
+            return [file]
+        self.known = known
+        return [known, file]
+
+    def unpack(self, task: Unpacking) -> Callable[[], Unpacked]:
+        """Have a worker unpack a stored run; what is returned waits for it.
+
+        One worker is left out, where there are several: the caller has work of its own meanwhile.
+        """
+        several = max(1, len(self.processes) - 1)
+        place = len(self.unpacking) % several
+        process = self.processes[place]
+        before = self.unpacking[-several] if len(self.unpacking) >= several else None
+        replies: list[bytes | None] = []
+
+        def ask() -> None:
+            if before is not None:
+                before.join()
+            assert process.stdin is not None and process.stdout is not None
+            with suppress(OSError):  # a pipe that broke is a worker that ended
+                write_message(process.stdin, UNPACK + msgspec.msgpack.encode(task))
+                replies.append(read_message(process.stdout))
+
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        self.unpacking.append(thread)
+
+        def wait() -> Unpacked:
+            thread.join()
+            if not replies or replies[0] is None:
+                raise RuntimeError(f"a worker ended early (status {process.poll()})")
+            return msgspec.msgpack.decode(replies[0], type=Unpacked)
+
+        return wait
 
     def retrieved(self, wanted: Set[str]) -> set[str]:
         """Which of some ids are among the hits of any row, once all ranges are reduced."""
         self._again()
         found: set[str] = set()
-        for reply in self._replies(WANTED + msgspec.msgpack.encode(sorted(wanted)), SCAN):
+        for reply in self._replies([WANTED + msgspec.msgpack.encode(sorted(wanted))], SCAN):
             found.update(msgspec.msgpack.decode(reply, type=list[str]))
         return found
 
@@ -77,17 +126,17 @@ class Pool:
         """
         self._again()
         self.order = list(ranges)
-        for reply in self._replies(QIDS + msgspec.msgpack.encode(job.qids), PACK):
+        for reply in self._replies([QIDS + msgspec.msgpack.encode(job.qids)], PACK):
             yield msgspec.msgpack.decode(reply, type=Packed)
 
     def _again(self) -> None:
-        for thread in self.threads:
+        for thread in (*self.threads, *self.unpacking):
             thread.join()
-        self.threads, self.next = [], 0
+        self.threads, self.unpacking, self.next = [], [], 0
         self.room = threading.Semaphore(len(self.processes) * _AHEAD)
 
-    def _replies(self, first: bytes, kind: bytes) -> Iterator[bytes]:
-        """Give every worker a message, then the ranges in order; yield the answers in order."""
+    def _replies(self, first: Sequence[bytes], kind: bytes) -> Iterator[bytes]:
+        """Give every worker some messages, then the ranges in order; yield the answers in order."""
         for process in self.processes:
             thread = threading.Thread(target=self._serve, args=(process, first, kind), daemon=True)
             thread.start()
@@ -101,11 +150,12 @@ class Pool:
             self.next += 1
             return self.next - 1
 
-    def _serve(self, process: subprocess.Popen[bytes], first: bytes, kind: bytes) -> None:
+    def _serve(self, process: subprocess.Popen[bytes], first: Sequence[bytes], kind: bytes) -> None:
         """Feed one worker: it takes ranges in order, so its own ranges descend."""
         assert process.stdin is not None and process.stdout is not None
         try:
-            write_message(process.stdin, first)
+            for message in first:
+                write_message(process.stdin, message)
             while True:
                 self.room.acquire()
                 position = self._take()
@@ -153,5 +203,5 @@ class Pool:
                 process.wait()
             if process.stdout is not None:
                 process.stdout.close()
-        for thread in self.threads:
+        for thread in (*self.threads, *self.unpacking):
             thread.join()

@@ -1,4 +1,4 @@
-"""The worker process of the pool engine: reads a job, then ranges, and answers with partials.
+"""The worker process of the pool engine: reads jobs, then ranges, and answers with partials.
 
 Behind the last range it may be given ids, and ranges again to look for them in, or to be packed.
 """
@@ -6,6 +6,7 @@ Behind the last range it may be given ids, and ranges again to look for them in,
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 
@@ -15,11 +16,16 @@ from ragauge.framing import read_message, write_message
 from ragauge.jobs import Job
 from ragauge.packing import RangePacker
 from ragauge.rows import RangeReducer
-from ragauge.source import Range
+from ragauge.source import Range, Source
+from ragauge.unpacking import Unpacking, unpack_elsewhere
 
-REDUCE, WANTED, SCAN, QIDS, PACK = b"r", b"w", b"s", b"j", b"p"
-"""What a message is: a range to reduce, ids to look for, a range to look for them in, the ids of
-the questions to pack for, or a range to pack."""
+JOB, SOURCE, UNPACK = b"j", b"f", b"u"
+"""What a message is: a job, which the messages behind it belong to, the file that it is done on, or
+a stored run to unpack."""
+
+REDUCE, WANTED, SCAN, QIDS, PACK = b"r", b"w", b"s", b"q", b"p"
+"""Or a range to reduce, ids to look for, a range to look for them in, the ids of the questions to
+pack for, or a range to pack."""
 
 
 def main() -> None:
@@ -27,15 +33,22 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
     gc.disable()  # rows are trees and are freed by count
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
-    payload = read_message(stdin)
-    if payload is None:
-        return
-    reducer = RangeReducer(msgspec.msgpack.decode(payload, type=Job))
+    reducer: RangeReducer | None = None
     wanted: frozenset[str] = frozenset()
     packer: RangePacker | None = None
     while (message := read_message(stdin)) is not None:
         kind, body = message[:1], message[1:]
-        if kind == WANTED:
+        if kind == JOB:
+            reducer = RangeReducer(msgspec.msgpack.decode(body, type=Job))
+        elif kind == UNPACK:
+            unpacked = unpack_elsewhere(msgspec.msgpack.decode(body, type=Unpacking))
+            write_message(stdout, msgspec.msgpack.encode(unpacked))
+        elif reducer is None:
+            raise ValueError("the first message is a job")
+        elif kind == SOURCE:
+            source = msgspec.msgpack.decode(body, type=Source)
+            reducer = RangeReducer(msgspec.structs.replace(reducer.job, source=source))
+        elif kind == WANTED:
             wanted = msgspec.msgpack.decode(body, type=frozenset[str])
         elif kind == SCAN:
             found = reducer.scan(msgspec.msgpack.decode(body, type=Range), wanted)
@@ -54,3 +67,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    os._exit(0)  # nothing is left to be done, and freeing a gold set takes its time

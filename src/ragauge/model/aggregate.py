@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import overload
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ragauge.model.metric import Better, Tally
 from ragauge.model.options import Options
+from ragauge.model.semantic import Semantic
 
 SCHEMA = "ragauge.scores/2"
 
@@ -44,7 +45,10 @@ class MetricResult(Struct, frozen=True, kw_only=True):
 
 
 class QuestionResult(Struct, frozen=True, kw_only=True):
-    """What came of one question: its worst label, and where to look."""
+    """What came of one question: its worst label, and where to look.
+
+    `cause` refines the label: what most of its slots failed by. `causes` counts them over slots.
+    """
 
     qid: str
     label: str
@@ -52,22 +56,39 @@ class QuestionResult(Struct, frozen=True, kw_only=True):
     trace: str | None
     labels: dict[str, int]
     turn: int | None = None
+    cause: str | None = None
+    causes: dict[str, int] = {}
 
 
 class QuestionList(Sequence[QuestionResult]):
     """The results of the questions in gold order; each is made when it is asked for.
 
-    `labels` has their labels at once: a run of a hundred thousand questions mostly needs no more.
+    `labels` has their labels at once: a run of a hundred thousand questions mostly needs no more;
+    `causes` has what refines them.
     """
 
-    def __init__(self, labels: Sequence[str], make: Callable[[int], QuestionResult]) -> None:
+    def __init__(
+        self, labels: Sequence[str], make: Callable[[int], QuestionResult],
+        counts: Callable[[int], Mapping[str, int] | None] | None = None, *,
+        causes: Sequence[str | None] | None = None,
+    ) -> None:  # fmt: skip
         self.labels = labels
+        self.causes = [None] * len(labels) if causes is None else causes
         self._make = make
+        self._counts = counts
+
+    def counts(self, place: int) -> Mapping[str, int] | None:
+        """How many slots of a question have which label; None where there is but one slot."""
+        if self._counts is not None:
+            return self._counts(place)
+        found = self._make(place)
+        return None if found.labels == {found.label: 1} else found.labels
 
     @classmethod
     def of(cls, questions: Sequence[QuestionResult]) -> QuestionList:
         """The list of results that are there already."""
-        return cls([each.label for each in questions], questions.__getitem__)
+        causes = [each.cause for each in questions]
+        return cls([each.label for each in questions], questions.__getitem__, causes=causes)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -141,6 +162,7 @@ class Scores(Struct, frozen=True, kw_only=True):
     embedders     the embedders that the recorded ΔS come from
     cites         whether any answer cites anything
     gold_hash     of what the gold set says, where it was asked for
+    semantic      what is known of ΔS beyond its metrics: bands, zones, how it was measured
     """
 
     profile: str
@@ -163,6 +185,7 @@ class Scores(Struct, frozen=True, kw_only=True):
     cites: bool = False
     per_question: PerQuestion | None = None
     gold_hash: str | None = None
+    semantic: Semantic | None = None
 
     @property
     def measured(self) -> bool:

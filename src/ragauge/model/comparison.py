@@ -87,6 +87,7 @@ class AnswerChange(Struct, frozen=True, kw_only=True):
 
     refusal     `answered → refused` or `refused → answered`
     citations   `hit → miss` or `miss → hit`, where citations of the evidence were measured
+    a_cause, b_cause   what the labels come from, where that is known
     """
 
     kind: Kind | None
@@ -94,6 +95,8 @@ class AnswerChange(Struct, frozen=True, kw_only=True):
     b_label: str
     refusal: str | None = None
     citations: str | None = None
+    a_cause: str | None = None
+    b_cause: str | None = None
 
 
 class QueryComparison(Struct, frozen=True, kw_only=True):

@@ -115,6 +115,9 @@ class Store(Protocol):
     name: str
     """How the store is called in messages; never a password."""
 
+    url: str
+    """What opens it again, with its password: never shown."""
+
     def begin(self, run: RunRecord) -> None:
         """Add a run as incomplete; `run-exists` if its id is taken."""
         ...
@@ -129,6 +132,18 @@ class Store(Protocol):
 
     def add_results(self, run_id: str, rows: Sequence[ResultRow]) -> None:
         """Add a batch of results; when it returns, they are safe on disk."""
+        ...
+
+    def replace_results(self, run_id: str, rows: Sequence[ResultRow]) -> None:
+        """Put results in the place of those that have the same ordinals, all or none."""
+        ...
+
+    def set_values(self, run_id: str, values: Sequence[tuple[int, str | None]]) -> None:
+        """Set what was measured of some results, each named by its ordinal."""
+        ...
+
+    def reopen(self, run_id: str) -> None:
+        """Make a run incomplete again: its scorings go, its results stay."""
         ...
 
     def finish(
@@ -160,6 +175,18 @@ class Store(Protocol):
 
     def facts(self, run_id: str) -> Iterator[ResultFacts]:
         """The narrow part of all results, by ordinal; streams."""
+        ...
+
+    def outcomes(self, run_id: str) -> Iterator[tuple[int, str]]:
+        """The ordinals and outcomes of all results and nothing else, by ordinal; streams."""
+        ...
+
+    def carried(self, run_id: str) -> Iterator[tuple[str, int | None, int]]:
+        """Question, turn and what the hits carry, of all results without an error; streams."""
+        ...
+
+    def payloads(self, run_id: str) -> Iterator[tuple[int, bytes]]:
+        """The ordinals and payloads of all results and nothing else, by ordinal; streams."""
         ...
 
     def results(self, run_id: str, *, values: bool = False) -> Iterator[ResultRow]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,7 +62,7 @@ def weigh(raw: np.random.SFC64, rows: int, n: int) -> Draws:
 
 def flip(raw: np.random.SFC64, rows: int, n: int) -> NDArray[np.uint8]:
     """Whether each of n questions is flipped, 0 or 1 with equal chance, `rows` times."""
-    words = raw.random_raw(-(-rows * n // 64)).astype("<u8", copy=False)
+    words = _words(raw, -(-rows * n // 64)).astype("<u8", copy=False)
     return np.unpackbits(words.view(np.uint8), count=rows * n).reshape(rows, n)
 
 
@@ -140,9 +141,28 @@ def _units(sizes: Floats, exponents: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.ceil(np.ldexp(sizes, _SCALE - exponents)).astype(np.int64)
 
 
+def _words(raw: np.random.SFC64, n: int) -> NDArray[np.uint64]:
+    """The next words of a generator.
+
+    `random_raw` promises them, and holds up all other threads; `integers` of the whole range gives
+    the same ones beside them. Where it did not, the promise would count.
+    """
+    if _is_raw():
+        return np.random.Generator(raw).integers(0, 1 << 64, n, np.uint64)
+    return raw.random_raw(n)
+
+
+@cache
+def _is_raw() -> bool:
+    """Whether `integers` gives the raw words in this version of numpy."""
+    one, other = np.random.SFC64(SEED), np.random.SFC64(SEED)
+    whole_range = np.random.Generator(one).integers(0, 1 << 64, 64, np.uint64)
+    return bool((whole_range == other.random_raw(64)).all())
+
+
 def _multinomial(raw: np.random.SFC64, rows: int, n: int) -> NDArray[np.int64]:
     """How often each question is drawn when n are drawn with replacement, `rows` times."""
-    draws = raw.random_raw(rows * n) >> np.uint64(32)
+    draws = _words(raw, rows * n) >> np.uint64(32)
     picks = ((draws * np.uint64(n)) >> np.uint64(32)).astype(np.int64).reshape(rows, n)
     picks += np.arange(rows)[:, None] * n
     return np.bincount(picks.ravel(), minlength=rows * n).reshape(rows, n)
@@ -155,7 +175,7 @@ _BELOW = (94, 189, 235, 251, 255)
 
 def _poisson(raw: np.random.SFC64, rows: int, n: int) -> NDArray[np.uint8]:
     """Independent Poisson(1) weights: from a thousand questions on the same, at a fraction."""
-    words = raw.random_raw(-(-rows * n // 8))
+    words = _words(raw, -(-rows * n // 8))
     draws = words.astype("<u8", copy=False).view(np.uint8)[: rows * n]
     weights = np.zeros(rows * n, np.uint8)
     for below in _BELOW:  # comparisons run many bytes at a time; a table would not

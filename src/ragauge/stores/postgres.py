@@ -38,6 +38,7 @@ class _Address:
     """A URL that was understood: its name for messages, its parameters, and its secrets."""
 
     def __init__(self, url: str) -> None:
+        self.url = url
         self.name = migrating.without_password(url)
         try:
             from psycopg import ProgrammingError
@@ -189,6 +190,7 @@ class PostgresStore(Asking):
 
     def __init__(self, address: _Address, connection: Connection[Any]) -> None:
         self.name = address.name
+        self.url = address.url
         self._address = address
         self._connection = connection
 
@@ -261,9 +263,38 @@ class PostgresStore(Asking):
     def add_results(self, run_id: str, rows: Sequence[ResultRow]) -> None:
         """Add a batch of results; when it returns, they are safe on disk."""
         with self._writing(run_id) as cursor:
-            table = f"eval_query_results (run_id, {FACTS}, result_json, metric_values)"
-            whole = ((run_id, *facts, payload, values) for facts, payload, values in rows)
-            self._copy(cursor, table, ("text", *FACT_TYPES, "bytea", "text"), whole)
+            self._put_results(cursor, run_id, rows)
+
+    def replace_results(self, run_id: str, rows: Sequence[ResultRow]) -> None:
+        """Put results in the place of those that have the same ordinals, all or none."""
+        with self._writing(run_id) as cursor:
+            cursor.execute(
+                "DELETE FROM eval_query_results WHERE run_id = %s AND ordinal = ANY(%s)",
+                (run_id, [row.facts.ordinal for row in rows]),
+            )
+            self._put_results(cursor, run_id, rows)
+
+    def _put_results(self, cursor: Cursor[Any], run_id: str, rows: Sequence[ResultRow]) -> None:
+        table = f"eval_query_results (run_id, {FACTS}, result_json, metric_values)"
+        whole = ((run_id, *facts, payload, values) for facts, payload, values in rows)
+        self._copy(cursor, table, ("text", *FACT_TYPES, "bytea", "text"), whole)
+
+    def set_values(self, run_id: str, values: Sequence[tuple[int, str | None]]) -> None:
+        """Set what was measured of some results, each named by its ordinal."""
+        with self._writing(run_id) as cursor:
+            cursor.execute(
+                "UPDATE eval_query_results AS result SET metric_values = given.measured"
+                " FROM unnest(%s::int8[], %s::text[]) AS given (place, measured)"
+                " WHERE result.run_id = %s AND result.ordinal = given.place",
+                ([ordinal for ordinal, _ in values], [text for _, text in values], run_id),
+            )
+
+    def reopen(self, run_id: str) -> None:
+        """Make a run incomplete again: its scorings go, its results stay."""
+        with self._writing(run_id) as cursor:
+            cursor.execute("DELETE FROM eval_scorings WHERE run_id = %s", (run_id,))
+            sql = f"UPDATE eval_runs SET {migrating.REOPENED}%s WHERE run_id = %s"
+            cursor.execute(sql, (b"", run_id))
 
     def finish(
         self, run_id: str, *, results: int, evidence: bytes, scoring: Scoring,

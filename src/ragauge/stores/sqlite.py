@@ -212,6 +212,7 @@ class SqliteStore(Asking):
     def __init__(self, name: str, path: Path, connection: sqlite3.Connection) -> None:
         self.name = name
         self._path = path.absolute()  # the current folder may change
+        self.url = f"sqlite:///{self._path}"
         self._connection = connection
         self._execute = connection.execute
         self._execute_many = connection.executemany
@@ -268,12 +269,34 @@ class SqliteStore(Asking):
 
     def add_results(self, run_id: str, rows: Sequence[ResultRow]) -> None:
         """Add a batch of results; when it returns, the end of the process cannot undo it."""
+        self._put_results("INSERT", run_id, rows)
+
+    def replace_results(self, run_id: str, rows: Sequence[ResultRow]) -> None:
+        """Put results in the place of those that have the same ordinals, all or none."""
+        self._put_results("INSERT OR REPLACE", run_id, rows)
+
+    def _put_results(self, verb: str, run_id: str, rows: Sequence[ResultRow]) -> None:
         with self._writing(run_id):
             self._execute_many(
-                f"INSERT INTO eval_query_results (run_id, {FACTS}, result_json, metric_values)"
+                f"{verb} INTO eval_query_results (run_id, {FACTS}, result_json, metric_values)"
                 f" VALUES ({', '.join('?' * 13)})",
                 ((run_id, *facts, payload, values) for facts, payload, values in rows),
             )
+
+    def set_values(self, run_id: str, values: Sequence[tuple[int, str | None]]) -> None:
+        """Set what was measured of some results, each named by its ordinal."""
+        with self._writing(run_id):
+            self._execute_many(
+                "UPDATE eval_query_results SET metric_values = ? WHERE run_id = ? AND ordinal = ?",
+                ((text, run_id, ordinal) for ordinal, text in values),
+            )
+
+    def reopen(self, run_id: str) -> None:
+        """Make a run incomplete again: its scorings go, its results stay."""
+        with self._writing(run_id, sync="FULL"):
+            self._execute("DELETE FROM eval_scorings WHERE run_id = ?", (run_id,))
+            sql = f"UPDATE eval_runs SET {migrating.REOPENED}? WHERE run_id = ?"
+            self._execute(sql, (b"", run_id))
 
     def finish(
         self, run_id: str, *, results: int, evidence: bytes, scoring: Scoring,

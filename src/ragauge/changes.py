@@ -1,0 +1,225 @@
+"""Changes: what came of each question between two runs, for retrieval and for the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ragauge.contrast import ABSENT, Pairs
+from ragauge.model.aggregate import Scores
+from ragauge.model.columns import Floats
+from ragauge.model.comparison import KINDS, RANKS, AnswerChange, Kind, QueryComparison, Rung
+from ragauge.model.labels import GOOD
+
+_REFUSED = ("OVER_REFUSAL", "REFUSAL_OK")
+_CITING = ("citation.hit_rate", "citation.hit_rate_answerable", "answer.coverage")
+"""Metrics that tell whether an answer cites the evidence; the first that was measured is asked."""
+_SILENT = ("UNLABELLED", "NO_ANSWER")
+
+
+class _Slots(NamedTuple):
+    """The labels of the slots of a question on one side, the worst of them, and their number.
+
+    `cause` is what refines the label.
+    """
+
+    label: str
+    labels: Mapping[str, int]
+    number: int
+    cause: str | None = None
+
+
+class _Sides(NamedTuple):
+    """All that decides what is said of a question; the same for many of them."""
+
+    one: _Slots
+    other: _Slots
+    gone: tuple[bool, bool]
+    reciprocals: tuple[float, float]
+    expected: bool
+    cited: tuple[float, float]
+    rungs: tuple[Rung, ...]
+
+
+def questions(
+    a: Scores, b: Scores, pairs: Pairs, *, rungs: Mapping[tuple[str, int | None], tuple[Rung, ...]],
+    why: str | None,
+) -> tuple[QueryComparison, ...]:  # fmt: skip
+    """What came of each common question, for retrieval and for the answer, by id."""
+    assert a.per_question is not None
+    first, second = _reciprocals(a)[pairs.mine], _reciprocals(b)[pairs.theirs]
+    expected = (~(np.isnan(first) & np.isnan(second))).tolist()
+    qids, turns = a.per_question.qids, a.per_question.turns
+    slots = _slots_of(a), _slots_of(b)
+    # Nothing but these decides what is said, and there are few of them: each is worded once.
+    worded: dict[tuple[object, ...], QueryComparison] = {}
+    found = []
+    for place, (mine, theirs, gone, ranks, cited) in enumerate(
+        zip(
+            pairs.mine.tolist(),
+            pairs.theirs.tolist(),
+            zip(pairs.a_absent.tolist(), pairs.b_absent.tolist(), strict=True),
+            zip(np.nan_to_num(first).tolist(), np.nan_to_num(second).tolist(), strict=True),
+            zip(_cited(a)[pairs.mine].tolist(), _cited(b)[pairs.theirs].tolist(), strict=True),
+            strict=True,
+        )
+    ):
+        qid, turn = qids[mine], turns[mine]
+        rung = rungs.get((qid, turn), ())
+        one, other = slots[0](mine), slots[1](theirs)
+        key = (id(one), id(other), gone, ranks, expected[place], cited, rung)
+        said = worded.get(key)
+        if said is None:
+            said = _worded(_Sides(one, other, gone, ranks, expected[place], cited, rung), why)
+            worded[key] = said
+        found.append(QueryComparison(
+            query_id=qid, kind=said.kind, a_hit_rank=said.a_hit_rank, b_hit_rank=said.b_hit_rank,
+            note=said.note, turn=turn, a_reciprocal=said.a_reciprocal,
+            b_reciprocal=said.b_reciprocal, rungs=rung, answer=said.answer,
+        ))  # fmt: skip
+    return tuple(found)
+
+
+def _slots_of(scores: Scores) -> Callable[[int], _Slots]:
+    """The labels of each question; the very same object for questions with the same labels."""
+    labels, counts = scores.questions.labels, scores.questions.counts
+    causes = scores.questions.causes
+    known: dict[object, _Slots] = {}
+
+    def slots(place: int) -> _Slots:
+        several = counts(place)
+        label, cause = labels[place], causes[place]
+        key = (label, cause) if several is None else (label, cause, *sorted(several.items()))
+        made = known.get(key)
+        if made is None:
+            all_of_them = {label: 1} if several is None else several
+            number = sum(all_of_them.values())
+            made = known[key] = _Slots(label, all_of_them, number, cause)
+        return made
+
+    return slots
+
+
+def _worded(sides: _Sides, why: str | None) -> QueryComparison:
+    first, second = sides.reciprocals
+    kind = _kind(first, second, sides.gone) if sides.expected else None
+    ranks = _rank(first, sides.one), _rank(second, sides.other)
+    return QueryComparison(
+        query_id="",
+        kind=kind,
+        a_hit_rank=ranks[0] if sides.expected else None,
+        b_hit_rank=ranks[1] if sides.expected else None,
+        a_reciprocal=first if sides.expected else None,
+        b_reciprocal=second if sides.expected else None,
+        note=_note(kind, ranks, sides, why),
+        answer=_answer(sides),
+    )
+
+
+def _reciprocals(scores: Scores) -> Floats:
+    """The reciprocal rank of each question: by evidence, or else by document; nan for neither."""
+    values = scores.per_question
+    assert values is not None
+    found = np.full(len(values.qids), np.nan)
+    for name in (*RANKS, *_cut_ranks(values.metrics)):
+        if name in values.metrics:
+            found = np.where(np.isnan(found), values.of(name), found)
+    return found
+
+
+def _cut_ranks(metrics: Sequence[str]) -> list[str]:
+    """What scores that were saved as a file have instead: reciprocal ranks with a cut-off."""
+    cut = [name for name in metrics if name.startswith(("retrieval.mrr@", "retrieval.mrr_doc@"))]
+    return sorted(cut, key=lambda name: (name.partition("@")[0], -int(name.partition("@")[2])))
+
+
+def _kind(first: float, second: float, gone: tuple[bool, bool]) -> Kind | None:
+    """Win, loss, draw or regression; a question without a result is worse than a miss."""
+    if all(gone):
+        return None
+    if first > 0 and second == 0:
+        return "regression"
+    if first == second:
+        return "draw" if not any(gone) else "loss" if gone[1] else "win"
+    return "win" if second > first else "loss"
+
+
+def _rank(reciprocal: float, slots: _Slots) -> int | None:
+    """The rank behind a reciprocal, where it is of one slot."""
+    if reciprocal <= 0 or slots.number != 1:
+        return None
+    return round(1 / reciprocal)
+
+
+def _note(
+    kind: Kind | None, ranks: tuple[int | None, int | None], sides: _Sides, why: str | None
+) -> str | None:  # fmt: skip
+    told = []
+    gone = sides.gone
+    if all(gone):
+        told.append("no result in either run")
+    elif any(gone):
+        told.append(f"no result in run {'a' if gone[0] else 'b'}")
+    first, second = sides.reciprocals
+    if first > 0 and second == 0:
+        told.append("hit→miss")
+    elif first == 0 and second > 0:
+        told.append("miss→hit")
+    elif first != second and None not in ranks:
+        told.append(f"rank {ranks[0]}→{ranks[1]}")
+    elif first != second:
+        told.append(f"mean reciprocal rank {first:.4f}→{second:.4f}")
+    lower = sorted({rung for rung in sides.rungs if rung != "exact"})
+    if lower:
+        told.append(f"matched by {', '.join(lower)}")
+    if kind in ("loss", "regression") and why is not None:
+        told.append(f"known differences: {why}")
+    return "; ".join(told) or None
+
+
+def _cited(scores: Scores) -> Floats:
+    """How much of the evidence the answer to each question cites; -1 where that was not asked."""
+    values = scores.per_question
+    assert values is not None
+    name = next((name for name in _CITING if name in values.metrics), None)
+    if name is None:
+        return np.full(len(values.qids), -1.0)
+    return np.nan_to_num(values.of(name), nan=-1.0)
+
+
+def _answer(sides: _Sides) -> AnswerChange | None:
+    """What came of the answer; None where neither run answers at all."""
+    one, other, gone, cited = sides.one, sides.other, sides.gone, sides.cited
+    speaks = [bool(each.labels.keys() - {*_SILENT, *ABSENT}) for each in (one, other)]
+    if not any(speaks):
+        return None
+    kind: Kind | None = None
+    comparable = all(said or absent for said, absent in zip(speaks, gone, strict=True))
+    if comparable:
+        kind = _kind(_share(one, GOOD), _share(other, GOOD), gone)
+    before, after = _share(one, _REFUSED), _share(other, _REFUSED)
+    refusal = None
+    if comparable and before != after and not any(gone):
+        refusal = "answered → refused" if after > before else "refused → answered"
+    citations = None
+    if cited[0] > 0 and cited[1] == 0:
+        citations = "hit → miss"
+    elif cited[0] == 0 and cited[1] > 0:
+        citations = "miss → hit"
+    return AnswerChange(
+        kind=kind, a_label=one.label, b_label=other.label, refusal=refusal, citations=citations,
+        a_cause=one.cause, b_cause=other.cause,
+    )  # fmt: skip
+
+
+def _share(slots: _Slots, labels: Sequence[str]) -> float:
+    if not slots.number:
+        return 0.0
+    return sum(slots.labels.get(label, 0) for label in labels) / slots.number
+
+
+def counts(kinds: Sequence[Kind | None]) -> dict[Kind, int]:
+    """How many questions there are of each kind."""
+    return {kind: sum(each == kind for each in kinds) for kind in KINDS}

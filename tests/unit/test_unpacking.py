@@ -1,0 +1,92 @@
+"""Stored runs are read back by workers or in this process, and what goes wrong is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from ragauge import archive, inputs, versus
+from ragauge.engines.local import Local
+from ragauge.engines.pool import Pool
+from ragauge.errors import RagaugeError
+from ragauge.inputs import Engine
+from ragauge.model.run import Store
+from ragauge.unpacking import Unpacking, unpack_elsewhere
+
+from .stored import URL, change, put
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with archive.opened_store(URL, create=True) as opened:
+        for name in ("a", "b", "c"):
+            put(opened, name)
+        yield opened
+
+
+def lines(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_runs_are_unpacked_by_any_number_of_workers(
+    store: Store, tmp_path: Path, workers: int
+) -> None:
+    """Three runs for two workers: the third waits for its turn."""
+    with ExitStack() as stack:
+        engine: Engine = Local() if workers == 1 else stack.enter_context(Pool(workers))
+        waiting = [
+            engine.unpack(Unpacking(store.url, name, str(tmp_path / name))) for name in "abc"
+        ]
+        found = [wait() for wait in waiting]
+    assert [each.problem_count for each in found] == [0, 0, 0]
+    assert not any(each.failure for each in found)
+    assert lines(tmp_path / "a") == lines(tmp_path / "b") == lines(tmp_path / "c")
+    assert len(lines(tmp_path / "a")) == sum(1 for _ in store.payloads("a"))
+
+
+def test_a_row_that_cannot_be_unpacked_is_named_and_the_others_are_there(
+    store: Store, tmp_path: Path
+) -> None:
+    change("UPDATE eval_query_results SET result_json = x'00' WHERE run_id = 'a' AND ordinal = 1")
+    found = unpack_elsewhere(Unpacking(store.url, "a", str(tmp_path / "a")))
+    assert found.problem_count == len(found.problems) == 1
+    whole = unpack_elsewhere(Unpacking(store.url, "b", str(tmp_path / "b")))
+    assert whole.problem_count == 0
+    assert lines(tmp_path / "a") == [
+        line for place, line in enumerate(lines(tmp_path / "b")) if place != 1
+    ]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_store_that_is_gone_is_an_error_of_the_store(
+    store: Store, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    monkeypatch.setattr(store, "url", "sqlite:///gone.db")
+    monkeypatch.setattr(inputs, "_worker_count", lambda *_: workers)
+    with pytest.raises(RagaugeError) as error:
+        archive.rescored(store, archive.find_run(store, "a"))
+    assert error.value.code == "store-unavailable"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_two_runs_are_scored_again_by_the_same_workers(
+    store: Store, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    """Another overlap asks for both sides again; a gold set that is shared is sent once."""
+    monkeypatch.setattr(inputs, "_worker_count", lambda *_: workers)
+    runs = [versus.Stored(store, archive.find_run(store, name)) for name in ("a", "b")]
+    aligned = versus.align(*runs, overlap="single")
+    assert aligned.a.per_question is not None
+    assert aligned.b.per_question is not None
+    assert {name: each.value for name, each in aligned.a.metrics.items()} == {
+        name: each.value for name, each in aligned.b.metrics.items()
+    }
+    alone = archive.rescored(store, runs[0].record)
+    for name, each in aligned.a.metrics.items():
+        assert each.value == alone.metrics[name].value
