@@ -23,8 +23,12 @@ def pdf(
     title: str | None = None,
     rotate: int = 0,
     trailer: str = "",
+    drawn: str = "",
 ) -> bytes:
-    """A PDF of A4 pages; `outline` are titles with the page (from 0) that they lead to."""
+    """A PDF of A4 pages; `outline` are titles with the page (from 0) that they lead to.
+
+    `drawn` are operators for lines and boxes, on every page.
+    """
     bodies: dict[int, bytes] = {}
     fonts = {name: number for number, name in enumerate(FONTS, 3)}
     for name, number in fonts.items():
@@ -38,7 +42,7 @@ def pdf(
     kids = []
     for place, shown in enumerate(pages):
         page, content = 10 + 2 * place, 11 + 2 * place
-        stream = b"\n".join(_shown(each) for each in shown)
+        stream = b"\n".join([drawn.encode(), *(_shown(each) for each in shown)])
         bodies[content] = b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream)
         bodies[page] = (
             f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Rotate {rotate} "
@@ -57,6 +61,14 @@ def pdf(
         trailer += f" /Info {free} 0 R"
     bodies[1] = f"<< {catalog} >>".encode()
     return _file(bodies, trailer)
+
+
+def ruled(heights: Sequence[float], widths: Sequence[float] = ()) -> str:
+    """Operators for level lines, with upright lines between the first and the last of them."""
+    first, last = (widths[0], widths[-1]) if widths else (72, 500)
+    level = [f"{first} {y} m {last} {y} l S" for y in heights]
+    upright = [f"{x} {heights[0]} m {x} {heights[-1]} l S" for x in widths]
+    return " ".join(level + upright)
 
 
 def _shown(shown: Shown) -> bytes:

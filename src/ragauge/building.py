@@ -192,7 +192,7 @@ def _refuse_names(found: _Found) -> None:
         shown = ascii(source.path)[1:-1] if not source.path.isprintable() else source.path
         found.problems.append(
             Problem(
-                "bad-field",
+                "bad-document",
                 "the name of the file cannot be part of an id: it holds `|` or is not UTF-8",
                 "rename the file or the folder",
                 Place(shown),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from ragauge import hitreading
 from ragauge.decoding import decode_row
@@ -20,12 +21,34 @@ from ragauge.source import Source
 from ragauge.spans import spans_in
 from ragauge.text import text_hash
 
+Check = Callable[[str, Chunk], Chunk]
+"""Looks at a chunk with its id: returns it with what more is known of it, or raises FieldError."""
 
-def load_chunks(source: Source) -> dict[str, Chunk]:
+
+class ChunkList(Struct, frozen=True):
+    """The chunks of a list by their ids, and what was wrong with its lines."""
+
+    chunks: dict[str, Chunk]
+    problems: list[Problem]
+    problem_count: int
+
+
+def load_chunks(source: Source, *, check: Check | None = None) -> dict[str, Chunk]:
     """Read a list of chunks: `{id, doc, start, end}`, with what else is known of them.
 
     That may be `section`, `type`, `text`, `text_hash`, `doc_hash`, `chunker_version` and
     `policy_hash`; the last ones let a comparison see what changed between two indexes.
+    """
+    found = read_chunks(source, check=check)
+    if found.problem_count:
+        raise RagaugeError(found.problems, total=found.problem_count)
+    return found.chunks
+
+
+def read_chunks(source: Source, *, check: Check | None = None) -> ChunkList:
+    """Read a list of chunks to its end; a chunk that does not pass the check is in it all the same.
+
+    So its id is known, and what is wrong is told once.
     """
     chunks: dict[str, Chunk] = {}
     problems: list[Problem] = []
@@ -34,21 +57,23 @@ def load_chunks(source: Source) -> dict[str, Chunk]:
         try:
             row = decode_row(data, cut=cut, overlong=overlong)
             name, chunk = _chunk(row)
-            if name in chunks and chunks[name] != chunk:
+            again = chunks.get(name)
+            try:
+                chunk = chunk if check is None else check(name, chunk)
+            finally:
+                chunks.setdefault(name, chunk)
+            if again is not None and again != chunk:
                 raise FieldError(
                     "duplicate-qid",
                     f"the chunk `{name}` stands twice, at different places",
                     "give every chunk its own id",
                 )
-            chunks[name] = chunk
         except FieldError as error:
             count += 1
             if len(problems) < MAX_REPORTED:
                 place = Place(source.name, line)
                 problems.append(Problem(error.code, error.message, error.hint, place))
-    if count:
-        raise RagaugeError(problems, total=count)
-    return chunks
+    return ChunkList(chunks, problems, count)
 
 
 def digest(chunks: Mapping[str, Chunk]) -> str:

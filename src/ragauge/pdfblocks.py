@@ -15,11 +15,11 @@ from ragauge.pdflayout import Line
 
 HEADING = 1.12
 """How much larger than the body a heading is set."""
-_BULLET = re.compile(r"(?:[•‣◦▪●○·–*-]|\(?\d{1,3}[.)]|\(?[a-z][.)])(?:\s|$)")
+BULLET = re.compile(r"(?:[•‣◦▪●○·–*-]|\(?\d{1,3}[.)]|\(?[a-z][.)])(?:\s|$)")
 _CAPTION = re.compile(r"(?:figure|fig\.|table|tab\.)\s+\d+[a-z]?\s*[.:|]", re.IGNORECASE)
 _LETTERS = re.compile(r"[^\w]+")
 _NUMBERED = re.compile(r"^(?:(?:\d+\.)*\d+\.?|[ivxlc]+\.)\s+", re.IGNORECASE)
-_LEADERS = re.compile(r"(?:\.\s?){4,}\s*\w*$")  # as in a table of contents
+LEADERS = re.compile(r"(?:\.\s?){4,}\s*\w*$")  # as in a table of contents
 _OPEN = re.compile(r"[^.!?:;]$")
 
 
@@ -39,11 +39,12 @@ class Style(Struct, frozen=True):
 class PdfBlock(Struct, frozen=True):
     """A block: its kind, its text, the size of its letters, and its first character's index."""
 
-    kind: Literal["prose", "code", "caption", "heading"]
+    kind: Literal["prose", "code", "table", "caption", "heading"]
     text: str
     size: float
     index: int
     level: int = 0
+    table: tuple[int, int] = (0, 0)
 
 
 def style_of(pages: Sequence[Sequence[Line]]) -> Style:
@@ -99,6 +100,8 @@ def _continues(
 ) -> bool:
     """Whether a line belongs to the block before it."""
     before = group[-1]
+    if before.words[0].table is not None or line.words[0].table is not None:
+        return False
     if _is_code(before, style) != _is_code(line, style):
         return False
     if matching(line.text) in outline or matching(before.text) in outline:
@@ -121,7 +124,7 @@ def _continues(
 
 def _is_indented(before: Line, line: Line, following: Line | None) -> bool:
     """Whether a line is set in, between two that are not: a paragraph begins with it."""
-    if following is None or following.flow != line.flow or _BULLET.match(before.text):
+    if following is None or following.flow != line.flow or BULLET.match(before.text):
         return False
     least, most = 0.8 * line.size, 4 * line.size
     return all(least <= line.left - each.left <= most for each in (before, following))
@@ -130,17 +133,20 @@ def _is_indented(before: Line, line: Line, following: Line | None) -> bool:
 def _block(group: list[Line], style: Style, outline: Mapping[str, int]) -> PdfBlock:
     size = max(line.size for line in group)
     index = group[0].words[0].index
+    table = group[0].words[0].table
+    if table is not None:
+        return PdfBlock("table", group[0].text, size, index, table=table)
     if _is_code(group[0], style):
         return PdfBlock("code", _code(group, style), size, index)
-    text = _prose(group)
+    text = flowing(group)
     level = outline.get(matching(text), 0)
     large = size >= HEADING * style.body and len(group) <= 4 and len(text) <= 250
-    if level or (large and _LEADERS.search(text) is None):
+    if level or (large and LEADERS.search(text) is None):
         return PdfBlock("heading", text, size, index, level)
     return PdfBlock("caption" if _CAPTION.match(text) else "prose", text, size, index)
 
 
-def _prose(group: Sequence[Line]) -> str:
+def flowing(group: Sequence[Line]) -> str:
     """Lines as flowing text; a word that was divided between two is whole again."""
     text = group[0].text
     for before, line in pairwise(group):
@@ -151,7 +157,7 @@ def _prose(group: Sequence[Line]) -> str:
         elif divided and added[0].isalnum():  # a hyphen of its own, as in 5-fold
             text += added
         else:
-            own_line = _BULLET.match(added) or _LEADERS.search(before.text)
+            own_line = BULLET.match(added) or LEADERS.search(before.text)
             text += ("\n" if own_line else " ") + added
     return text
 

@@ -19,7 +19,10 @@ _DIGITS = re.compile(r"\d+")
 
 
 class Word(Struct, frozen=True):
-    """A word: its text, its box, its size in points, and its first character's index."""
+    """A word: its text, its box, its size in points, and its first character's index.
+
+    A word may stand for a whole table, and then has the number of its rows and columns.
+    """
 
     text: str
     left: float
@@ -28,6 +31,7 @@ class Word(Struct, frozen=True):
     size: float
     mono: bool = False
     index: int = 0
+    table: tuple[int, int] | None = None
 
 
 class Line(Struct, frozen=True):
@@ -71,12 +75,17 @@ class Line(Struct, frozen=True):
         return all(word.mono for word in self.words)
 
 
+Edge = tuple[float, float, float, float]
+"""A straight line that is drawn: x and y of its beginning and of its end."""
+
+
 class Page(Struct, frozen=True):
-    """One page: its words, and its lower and upper edge."""
+    """One page: its words, its lower and upper edge, and the straight lines drawn on it."""
 
     words: tuple[Word, ...]
     bottom: float
     top: float
+    edges: tuple[Edge, ...] = ()
 
 
 def rounded(size: float) -> float:
@@ -137,7 +146,7 @@ def lines_in_order(page: Page, without: set[int]) -> list[Line]:
         Line(tuple(part), number)
         for number, row in enumerate(rows_of(page.words))
         if number not in without
-        for part in _parts(row)
+        for part in parts_of(row)
     ]
     return [
         Line(line.words, line.row, flow)
@@ -146,7 +155,7 @@ def lines_in_order(page: Page, without: set[int]) -> list[Line]:
     ]
 
 
-def _parts(row: list[Word]) -> Iterator[list[Word]]:
+def parts_of(row: Sequence[Word]) -> Iterator[list[Word]]:
     """Cut a row where the space between words is as wide as between columns."""
     part = [row[0]]
     for before, word in pairwise(row):
@@ -159,7 +168,7 @@ def _parts(row: list[Word]) -> Iterator[list[Word]]:
 
 def _columns(segments: list[Line], depth: int = 0) -> Iterator[list[Line]]:
     """Runs of lines in reading order: what crosses the gutter breaks the columns."""
-    gutter = _gutter(segments) if depth < 2 else None
+    gutter = gutter_of(segments) if depth < 2 else None
     if gutter is None:
         if segments:
             yield _joined(segments)
@@ -197,7 +206,7 @@ def _joined(segments: list[Line]) -> list[Line]:
     return [Line(tuple(words), row) for row, words in rows.items()]
 
 
-def _gutter(segments: list[Line]) -> float | None:
+def gutter_of(segments: list[Line]) -> float | None:
     """The middle of a clear gutter: an upright strip with wide lines on either side of it."""
     if len(segments) < 6:
         return None
@@ -230,8 +239,10 @@ def _gutter(segments: list[Line]) -> float | None:
     size = median(segment.size for segment in segments)
     if len(left) < 3 or len(right) < 3 or best[1] - best[0] < 0.7 * size:
         return None
-    for side in (left, right):
-        # Cells of a table are narrower than lines of a column.
-        if median(segment.right - segment.left for segment in side) < 0.25 * width:
+    for side, other in ((left, right), (right, left)):
+        # Lines above and below the columns may be short; cells of a table are, too, beside others.
+        low, high = min(line.y for line in other) - size, max(line.y for line in other) + size
+        beside = [line.right - line.left for line in side if low <= line.y <= high]
+        if not beside or median(beside) < 0.25 * width:
             return None
     return middle

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
+import subprocess
 import sys
 from hashlib import sha256
 from pathlib import Path
@@ -16,6 +18,7 @@ import pytest
 from ragauge import registry
 from ragauge.building import build
 from ragauge.corpus.manifest import read_corpus, read_manifest, safe_name
+from ragauge.corpus.workplace import Workplace
 from ragauge.errors import RagaugeError
 from ragauge.model.corpus import Parsed, Parser, Piece
 from tests.unit.command import Folder
@@ -265,7 +268,7 @@ def test_a_name_that_no_id_can_hold_is_a_bad_file(folder: Folder) -> None:
     folder.write("docs/a|b.md", "# A\n")
     folder.write("docs/c#d e.md", "# C\n\nx\n")
     done = folder.run("corpus", "build", "docs", "-o", "out")
-    assert (done.exit_code, done.codes) == (3, {"bad-field"})
+    assert (done.exit_code, done.codes) == (3, {"bad-document"})
     assert (
         folder.run("corpus", "build", "docs", "-o", "out", "--on-bad-file", "skip").exit_code == 0
     )
@@ -350,7 +353,7 @@ def test_a_rename_that_fails_puts_the_old_corpus_back(
     rename = Path.rename
 
     def refuse_second(self: Path, target: Path) -> Path:
-        if self.name.startswith(".out."):
+        if self.name == "new":
             raise OSError(13, "Permission denied")
         return rename(self, target)
 
@@ -359,6 +362,72 @@ def test_a_rename_that_fails_puts_the_old_corpus_back(
         build(["docs"], "out")
     assert tree(folder.path) == before
     assert sorted(os.listdir()) == ["docs", "out"]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from ragauge.building import build
+
+def kill(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if sys.argv[1] == "parsing":
+    build(["docs"], "out", workers=1, told=kill)
+else:
+    rename = Path.rename
+    Path.rename = lambda path, to: kill() if path.name == "new" else rename(path, to)
+    build(["docs"], "out", workers=1)
+"""
+
+
+def hidden() -> list[str]:
+    return sorted(name for name in os.listdir() if name.startswith("."))
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
+@pytest.mark.parametrize("during", ["parsing", "swapping"])
+def test_what_an_end_by_force_leaves_is_removed_by_the_next_build(
+    folder: Folder, during: str
+) -> None:
+    folder.write("docs/a.md", "# A\n")
+    folder.write("docs/b.md", "# B\n")
+    build(["docs"], "out")
+    before = tree(folder.path / "out")
+    done = subprocess.run([sys.executable, "-c", KILLED, during], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert len(hidden()) == 1
+    assert (folder.path / "out").exists() == (during == "parsing")
+    # A build that fails leaves the old corpus, and puts it back if it was on its way out.
+    folder.write("docs/bad.md", b"\xff")
+    assert folder.run("corpus", "build", "docs", "-o", "out").exit_code == 3
+    assert hidden() == []
+    assert tree(folder.path / "out") == before
+
+
+def test_leftovers_of_others_and_folders_without_a_marker_stay(folder: Folder) -> None:
+    folder.write("a.md", "# A\n")
+    folder.write(".out.mine/notes.txt", "x")
+    folder.write(".out.marked/.ragauge-building", "something else")
+    folder.write(".out.other.x/.ragauge-building", "")
+    other = Workplace(folder.path / "out.other")  # its name begins like one of `out`
+    assert other.marker is not None
+    other.marker.close()  # as if its process had ended
+    before = hidden()
+    build(["a.md"], "out")
+    assert hidden() == before
+    build(["a.md"], "out.other")
+    assert hidden() == [".out.marked", ".out.mine", ".out.other.x"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nothing is held there")
+def test_a_build_that_goes_on_is_left_alone(folder: Folder) -> None:
+    folder.write("a.md", "# A\n")
+    going_on = Workplace(folder.path / "out")
+    build(["a.md"], "out")
+    assert going_on.new.is_dir()
+    going_on.discard()
+    assert hidden() == []
 
 
 def test_a_fault_of_a_parser_is_not_blamed_on_the_file(
@@ -401,8 +470,9 @@ def test_a_corpus_that_was_changed_is_noticed(folder: Folder, name: str) -> None
         corpus = read_corpus("out")
         corpus.text(corpus.documents[0])
 
-    with pytest.raises(RagaugeError, match="the corpus cannot be used"):
+    with pytest.raises(RagaugeError, match="the corpus cannot be used") as error:
         read_all()
+    assert error.value.code == "bad-corpus"
 
 
 def test_a_text_outside_the_corpus_is_not_read(folder: Folder) -> None:
@@ -435,6 +505,63 @@ def test_a_folder_without_manifest(folder: Folder) -> None:
     with pytest.raises(RagaugeError) as caught:
         read_corpus(folder.path)
     assert caught.value.code == "file-not-found"
+
+
+PART = (
+    "# Part {n}\n\nIt is about the number {n}. "
+    + "Ünd so on, and on. " * 40
+    + "\n\n- one\n  - two\n\n"
+    "```sh\n# no heading\n```\n\n| a | `b\\|c` |\n|---|---|\n| 1 | 2 |\n\n"
+)
+
+
+def large(size: int) -> tuple[bytes, int]:
+    """A file of at least so many bytes, and the number of its parts."""
+    count = size // len(PART.encode()) + 1
+    return "".join(PART.format(n=n) for n in range(count)).encode(), count
+
+
+def test_a_large_file_is_read_to_its_end(folder: Folder) -> None:
+    data, count = large(2_000_000)
+    folder.write("docs/large.md", data)
+    built = build(["docs"], "out")
+    assert built.counts.types == {"code": count, "prose": 2 * count, "table": count}
+    assert built.counts.sections == count
+    last = read_corpus("out").blocks[-1]
+    assert last.id == f"large.md#S.{count}.t.Bk004"
+    assert data[slice(*last.span)].decode() == "| a | `b\\|c` |\n|---|---|\n| 1 | 2 |"
+
+
+MEASURED = """
+from pathlib import Path
+from ragauge.building import build
+built = build(["docs"], "out", workers=1)
+# Not ru_maxrss: that also counts how large the process was that started this one.
+(peak,) = [line for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line]
+print(built.counts.blocks, peak.split()[1])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in other units")
+@pytest.mark.parametrize("one_line", [False, True])
+def test_fifty_megabytes_fit_into_little_memory(folder: Folder, one_line: bool) -> None:
+    data, count = (b"word " * 10_000_000, 0) if one_line else large(50_000_000)
+    folder.write("docs/large.md", data)
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED], check=True, capture_output=True, text=True
+    )
+    blocks, kilobytes = map(int, done.stdout.split())
+    assert blocks == (1 if one_line else 4 * count)
+    assert kilobytes < 600_000
+
+
+def test_an_empty_file_is_a_document_without_blocks(folder: Folder) -> None:
+    for suffix in ("md", "txt", "html", "rst", "ipynb"):
+        folder.write(f"docs/empty.{suffix}", b"")
+    built = build(["docs"], "out")
+    assert (built.counts.documents, built.counts.sections, built.counts.blocks) == (5, 0, 0)
+    assert {note.text for note in built.notes} == {"the document is empty"}
 
 
 def test_progress_is_told(folder: Folder) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from turbohtml import Token, TokenType, tokenize
 
+from ragauge import htmlsource
+from ragauge.errors import RagaugeError
 from ragauge.fields import FieldError
 from ragauge.model.corpus import Parsed
 from ragauge.parsers.html import PARSER
@@ -43,10 +48,18 @@ def test_offsets_are_bytes() -> None:
         ("a<!-- <p>no</p> -->b", ["ab"]),
         ("a<!-- never closed <p>no", ["a"]),
         ("a < b <3", ["a < b <3"]),
-        ("a<p", ["a<p"]),
+        ("a<p", ["a"]),
+        ("a</>b</ >c", ["abc"]),
+        ("a<>b", ["a<>b"]),
         ("<p title='a>b'>c</p>", ["c"]),
-        ('<p title="never closed>c</p>', ["c"]),
+        ('a<p title="never closed>c</p>', ["a"]),
+        ("a<p title='x' title>b", ["a", "b"]),
+        ("<table>lost<tr><td>a</table>", ["lost\na"]),
+        ("<td>a<tr>b</div><li>c", ["a", "b", "c"]),
+        ("<b><p>a</b>b</p>c", ["ab", "c"]),
+        ("<script>a</scr</script>b<style>c", ["b"]),
         ("&amp;lt; &eacute; &#233; &#xE9; &nosuch; &copy", ["&lt; é é é &nosuch; ©"]),
+        ("&notit; &ampx &#0; &#x80; &; & &#;", ["¬it; &x \ufffd € &; & &#;"]),
         ("<dl><dt>a<dd>b<dt>c<dd>d</dl>", ["a\nb\nc\nd"]),
         ("<blockquote><p>a<p>b</blockquote>", ["a\nb"]),
         ("<ul><li>a<ul><li>b</ul><li>c</ul>", ["a\nb\nc"]),
@@ -115,6 +128,23 @@ def test_a_heading_inside_a_list_is_part_of_the_list() -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("<table><tr><td><h1>a</h1><td>b</table>", "table"),
+        ("<pre><h2>a</h2></pre>", "code"),
+        ("<pre># a</pre>", "code"),
+        ("<blockquote><h2>a</h2></blockquote>", "prose"),
+        ("<dl><dt><h2>a</h2><dd>b</dl>", "prose"),
+        ("<table><caption><h2>a</h2></caption><tr><td>b</table>", "caption"),
+    ],
+)
+def test_headings_of_code_tables_lists_and_quotes_are_none(source: str, kind: str) -> None:
+    found = parsed(source)
+    assert titles(found) == []
+    assert found.pieces[0].type == kind
+
+
+@pytest.mark.parametrize(
     ("source", "language"),
     [
         ('<pre><code class="language-python">', "python"),
@@ -153,6 +183,22 @@ def test_tables() -> None:
     assert attrs(found)[1:3] == [{"of": 2}, {"rows": 3, "columns": 3}]
 
 
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        ("<p>a</p><p>b</p>", "a b"),
+        ("<div>a</div>b", "a b"),
+        ("<ul><li>a<li>b</ul>", "a b"),
+        ("<h3>a</h3><pre>b</pre>", "a b"),
+        ("a<table><tr><td>b</table>", "a b"),
+    ],
+)
+def test_blocks_in_a_cell_are_part_of_it(cell: str, text: str) -> None:
+    found = parsed(f"<table><tr><td>{cell}</td><td>c</td></tr><tr><td>1<td>{cell}</table>")
+    assert shown(found) == [("table", f"{text} | c\n1 | {text}")]
+    assert attrs(found) == [{"rows": 2, "columns": 2}]
+
+
 def test_a_table_for_layout_is_no_table() -> None:
     found = parsed("<table role=presentation><tr><td><h1>A</h1><td>b</table>")
     assert titles(found) == [(1, "A")]
@@ -161,6 +207,33 @@ def test_a_table_for_layout_is_no_table() -> None:
 
 def test_text_between_cells_is_kept() -> None:
     assert shown(parsed("<table>lost<tr><td>a</table>")) == [("table", "lost\na")]
+
+
+@pytest.mark.parametrize(
+    ("source", "note"),
+    [
+        ("a\n<p class='x", "a tag or comment in line 2 never ends: 11 characters left out"),
+        ("a<!-- b <p>c", "a tag or comment in line 1 never ends: 11 characters left out"),
+        ("a</p", "a tag or comment in line 1 never ends: 3 characters left out"),
+        ("a<!doctype html", "a tag or comment in line 1 never ends: 14 characters left out"),
+    ],
+)
+def test_markup_that_never_ends_is_noted(source: str, note: str) -> None:
+    found = parsed(source)
+    assert shown(found) == [("prose", "a")]
+    assert found.notes == (note,)
+
+
+@pytest.mark.parametrize("source", ["a", "a</>", "a<", "a<!-- b -->", "a</p>", "a &am", "a\r\n"])
+def test_whole_markup_is_not_noted(source: str) -> None:
+    assert parsed(source).notes == ()
+
+
+def test_without_turbohtml_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "turbohtml", None)
+    with pytest.raises(RagaugeError, match=r"ragauge\[corpus\]") as error:
+        PARSER.parse(b"<p>a")
+    assert error.value.code == "missing-extra"
 
 
 def test_figures_and_captions() -> None:
@@ -191,6 +264,33 @@ def test_origins_lead_from_bytes_of_the_text_to_characters_of_the_source() -> No
     # "é " from 3 (3 bytes); "b&" from 6; "c " from 12; "d" from 17
     assert found.origins == ((0, 3, 3), (3, 6, 2), (5, 12, 2), (7, 17, 1))
     assert [source[at] for _, at, _ in found.origins] == ["é", "b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "origins"),
+    [
+        # line ends of the source count as they are: "a" at 3, "b" at 6
+        ("<p>a\r\nb", "a b", ((0, 3, 2), (2, 6, 1))),
+        ("<p\r\n>\r\na", "a", ((0, 7, 1),)),
+        ("<pre>a\r\n\r\nb</pre>", "a\n\nb", ((0, 5, 2), (2, 8, 1), (3, 10, 1))),
+        ("a</>b", "ab", ((0, 0, 1), (1, 4, 1))),
+        ("😀<b>😀</b>", "😀😀", ((0, 0, 4), (4, 4, 4))),
+        # "¬" at 0, and the "it" behind it at 4
+        ("&notit", "¬it", ((0, 0, 2), (2, 4, 2))),
+        ("<img alt='x&amp;y'>", "x&y", ((0, 10, 2), (2, 16, 1))),
+        ("<img src=a ALT=xy>", "xy", ((0, 15, 2),)),
+        ('<img alt="a&copy=b">', "a&copy=b", ((0, 10, 8),)),
+        ("<img\r\nalt = 'a\r\n b'>", "a b", ((0, 13, 2), (2, 17, 1))),
+        ("<script>a</>\r\nb</script>c", "c", ((0, 24, 1),)),
+        ("<pre>a &lt;\r\n</pre>", "a <", ((0, 5, 3),)),
+    ],
+)
+def test_origins_of_what_is_not_written_as_it_reads(
+    source: str, text: str, origins: tuple[tuple[int, int, int], ...]
+) -> None:
+    found = parsed(source)
+    assert found.text.decode() == text
+    assert found.origins == origins
 
 
 @pytest.mark.parametrize(
@@ -252,7 +352,26 @@ def test_nothing_gives_nothing(source: bytes) -> None:
 
 @pytest.mark.parametrize(
     "repeated",
-    ["<a", '<a b="', "<!--", "<div>", "</div>", "<table><td>", "&", "<p>x", "<title>", "<![CDATA["],
+    [
+        "<a",
+        '<a b="',
+        "<!--",
+        "<div>",
+        "</div>",
+        "<table><td>",
+        "&",
+        "<p>x",
+        "<title>",
+        "<![CDATA[",
+        "</>",
+        "</>\r\n",
+        "<img alt='",
+        "<img alt=x>",
+        "&#",
+        "<b><p>",
+        "<?",
+        "<pre>\r\n",
+    ],
 )
 def test_hostile_input_ends(repeated: str) -> None:
     checked(PARSER, (repeated * 20_000).encode())
@@ -284,3 +403,18 @@ def test_anything_gives_pieces_in_order(source: str) -> None:
         assert 0 <= origin < len(source)
         if text[0] not in " \n&":
             assert source[origin] in (text[0], "&")
+
+
+@given(st.lists(_PARTS | st.sampled_from(("</>", "&notit", "\r", "\n", "😀")), max_size=30))
+def test_no_character_is_lost_or_made_up(parts: list[str]) -> None:
+    """What is read with places is what turbohtml reads without them."""
+    source = "".join(parts)
+    found = [token for token in htmlsource.tokens(source) if isinstance(token, htmlsource.Chars)]
+    read = "".join(token.text for token in found).replace("\r\n", "\n").replace("\r", "\n")
+    assert read == "".join(token.data or "" for token in tokenize(source) if _is_text(token))
+    for token in found:
+        assert source.startswith(token.text, token.start) or source[token.start] == "&"
+
+
+def _is_text(token: Token) -> bool:
+    return token.type in (TokenType.TEXT, TokenType.CHARACTER_REFERENCE)

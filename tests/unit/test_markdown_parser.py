@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ragauge.fields import FieldError
 from ragauge.model.corpus import Parsed
 from ragauge.parsers import markdown, text
+from tests.parsed import checked
 
 
 def pieces(parsed: Parsed) -> list[tuple[str, str]]:
@@ -115,6 +118,33 @@ def test_front_matter_is_a_piece_of_its_own() -> None:
     assert parsed.title == "The guide"
 
 
+def test_front_matter_of_toml() -> None:
+    source = '+++\n[menu]\ntitle = "not this"\n+++\n\n# H\n'
+    assert attrs(source) == [{"language": "toml", "role": "front-matter"}]
+    assert markdown.parse(source.encode()).title == "H"
+    parsed = markdown.parse(b"+++\r\ntitle = 'The *guide*'\r\n# no\r\n+++ \r\ntext\r\n")
+    assert pieces(parsed) == [
+        ("code", "+++\r\ntitle = 'The *guide*'\r\n# no\r\n+++"),
+        ("prose", "text"),
+    ]
+    assert parsed.title == "The *guide*"
+    assert parsed.headings == ()
+
+
+def test_front_matter_that_is_damaged_names_no_title() -> None:
+    parsed = markdown.parse(b"+++\ntitle = \n+++\n\n# H\n")
+    assert parsed.title == "H"
+    assert parsed.pieces[0].attrs["role"] == "front-matter"
+
+
+@pytest.mark.parametrize("mark", ["---", "+++"])
+def test_headings_and_fences_in_front_matter_are_nothing(mark: str) -> None:
+    key = "a: 1" if mark == "---" else "a = 1"
+    parsed = markdown.parse(f"{mark}\n{key}\n# comment\n```\n{mark}\n# T\n".encode())
+    assert titles(parsed) == [(1, "T", "# T")]
+    assert [piece.type for piece in parsed.pieces] == ["code"]
+
+
 def test_front_matter_may_be_all_there_is() -> None:
     assert pieces(markdown.parse(b"---\na: 1\n---")) == [("code", "---\na: 1\n---")]
 
@@ -126,6 +156,9 @@ def test_front_matter_may_be_all_there_is() -> None:
         "---\njust words\n\n---\n",
         "---\na: 1\n",
         "text\n\n---\na: 1\n\n---\n",
+        "+++\njust words\n+++\n",
+        "+++\na = 1\n",
+        "---\na = 1\n\n+++\n",
     ],
 )
 def test_rules_are_no_front_matter(source: str) -> None:
@@ -242,16 +275,94 @@ def deep_list(depth: int) -> bytes:
     return b"".join(b" " * (2 * level) + b"- a\n" for level in range(depth))
 
 
-def test_deep_nesting_is_read_to_the_end() -> None:
-    parsed = markdown.parse(b">" * 300 + b" x\n\n" + deep_list(45) + b"\n# end\n")
+@pytest.mark.parametrize("depth", [51, 120])
+@pytest.mark.parametrize("then", ["", "- b\n  - c\n"])
+def test_deep_lists_end_where_they_do(depth: int, then: str) -> None:
+    nested = deep_list(depth) + then.encode()
+    parsed = markdown.parse(nested + b"\n# end\n\nlast\n")
     assert titles(parsed) == [(1, "end", "# end")]
-    assert [piece.type for piece in parsed.pieces] == ["prose", "prose"]
+    assert pieces(parsed) == [("prose", nested.decode().rstrip()), ("prose", "last")]
+    assert parsed.notes == ()
 
 
-def test_nesting_beyond_all_measure_is_noted() -> None:
-    assert markdown.parse(deep_list(40)).notes == ()
-    (note,) = markdown.parse(deep_list(300) + b"\n# end\n").notes
-    assert "too deep" in note
+@pytest.mark.parametrize("depth", [90, 240])
+@pytest.mark.parametrize("lines", [1, 30])
+def test_deep_quotes_end_where_they_do(depth: int, lines: int) -> None:
+    quote = b"\n".join([b">" * depth + b" x"] * lines)
+    parsed = markdown.parse(quote + b"\n\n# end\n\nlast\n")
+    assert titles(parsed) == [(1, "end", "# end")]
+    assert pieces(parsed) == [("prose", quote.decode()), ("prose", "last")]
+    assert parsed.notes == ()
+
+
+@pytest.mark.parametrize(
+    "nested",
+    [
+        deep_list(300) + b"- b\n",
+        deep_list(300) + b"\n  still in the first item\n",
+        b">" * 3_000 + b" x\n",
+        b"- " * 3_000 + b"x\n",
+        b"> - " * 300 + b"x\n",
+    ],
+    ids=["list", "list goes on", "quote", "one line", "mixed"],
+)
+def test_nesting_beyond_all_measure_is_noted_and_what_follows_is_not_lost(nested: bytes) -> None:
+    parsed = markdown.parse(nested + b"\n# end\n\nlast\n")
+    assert titles(parsed) == [(1, "end", "# end")]
+    assert pieces(parsed) == [("prose", nested.decode().rstrip()), ("prose", "last")]
+    assert parsed.notes == ("lists or quotes are nested too deep: what is in them was not parsed",)
+
+
+def test_links_may_be_defined_behind_the_image_that_uses_them() -> None:
+    assert types("![a][r]\n\n- x\n\n[r]: y.png\n") == ["figure", "prose"]
+
+
+@pytest.mark.parametrize("parse", [markdown.parse, text.parse])
+def test_a_file_of_one_line(parse: Any) -> None:
+    parsed = parse(b"word " * 100_000)
+    assert [piece.span for piece in parsed.pieces] == [(0, 499_999)]  # but for the last blank
+
+
+def test_skipped_levels_and_equal_titles_are_told_as_they_are() -> None:
+    parsed = markdown.parse(b"# A\n\n#### B\n\n## B\n\nB\n-\n")
+    assert [(level, title) for level, title, _ in titles(parsed)] == [
+        (1, "A"), (4, "B"), (2, "B"), (2, "B"),
+    ]  # fmt: skip
+
+
+def test_multi_byte_text_keeps_its_bytes() -> None:
+    # 日本 is 6 bytes, ä 2, the emoji 4
+    parsed = markdown.parse("# 日本\n\n😀ä\n\n```\nß\n```\n".encode())
+    assert parsed.headings[0].span == (0, 8)
+    assert [piece.span for piece in parsed.pieces] == [(10, 16), (18, 28)]
+
+
+_LINES = st.sampled_from(
+    ("# T", "T", "===", "---", "- a", "  - b", "    c", "> q", "> - r", "```", "~~~", "|a|b|",
+     "|-|-|", "|`x|y`|2|", "![i](j)", "*cap*", "[r]: u", "![i][r]", "<div>", "</div>",
+     "<!-- c", "-->", "", "", "+++", "k: v", "1. n", "\t日本", "    ä")
+)  # fmt: skip
+
+
+@given(st.lists(_LINES, max_size=30), st.sampled_from(("\n", "\r\n", "\r")))
+def test_line_ends_do_not_change_the_blocks(lines: list[str], end: str) -> None:
+    plain = checked(markdown.PARSER, "\n".join(lines).encode())
+    other = checked(markdown.PARSER, end.join(lines).encode())
+    assert [(kind, said.replace(end, "\n")) for kind, said in pieces(other)] == pieces(plain)
+    assert [title for _, title, _ in titles(other)] == [title for _, title, _ in titles(plain)]
+    assert [piece.attrs for piece in other.pieces] == [piece.attrs for piece in plain.pieces]
+
+
+@given(st.lists(_LINES, max_size=30))
+def test_every_line_that_says_something_is_in_a_piece_or_a_heading(lines: list[str]) -> None:
+    parsed = markdown.parse("\n".join(lines).encode())
+    spans = [piece.span for piece in parsed.pieces] + [each.span for each in parsed.headings]
+    outside = bytearray(parsed.text)
+    for start, stop in spans:
+        outside[start:stop] = b" " * (stop - start)
+    left = {line.strip() for line in outside.decode().split("\n") if line.strip()}
+    # Rules and link definitions are no pieces.
+    assert left <= {"---", "[r]: u"}
 
 
 def test_plain_text_has_paragraphs_and_nothing_else() -> None:

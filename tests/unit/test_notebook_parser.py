@@ -106,15 +106,15 @@ def test_nothing_gives_nothing(source: bytes) -> None:
 @pytest.mark.parametrize(
     ("source", "code", "said"),
     [
-        (b"{", "bad-json", "not JSON"),
+        (b"{", "bad-document", "not JSON"),
         (b"\xe9", "bad-encoding", "offset 0"),
-        (b"[]", "bad-field", "`notebook`"),
-        (b"{}", "missing-field", "`cells`"),
-        (b'{"cells": 1}', "bad-field", "`cells`"),
-        (b'{"cells": [1]}', "bad-field", r"`cells\[0\]`"),
-        (b'{"cells": [{}]}', "bad-field", r"`cells\[0\].cell_type`"),
-        (b'{"cells": [{"cell_type": "code", "source": 1}]}', "bad-field", r"\[0\].source`"),
-        (b'{"cells": [{"cell_type": "code", "source": [1]}]}', "bad-field", r"source\[0\]`"),
+        (b"[]", "bad-document", "`notebook`"),
+        (b"{}", "bad-document", "`cells`"),
+        (b'{"cells": 1}', "bad-document", "`cells`"),
+        (b'{"cells": [1]}', "bad-document", r"`cells\[0\]`"),
+        (b'{"cells": [{}]}', "bad-document", r"`cells\[0\].cell_type`"),
+        (b'{"cells": [{"cell_type": "code", "source": 1}]}', "bad-document", r"\[0\].source`"),
+        (b'{"cells": [{"cell_type": "code", "source": [1]}]}', "bad-document", r"source\[0\]`"),
         (b'{"cells": ' + b"[" * 100_000, "too-deep", "deeply"),
     ],
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 import pytest
 
 from ragauge import ids
 from ragauge.corpus.blocks import blocks, fingerprint, reading_order
-from ragauge.corpus.outline import check, first_sentence, outline, section_at
+from ragauge.corpus.outline import check, outline, section_at
 from ragauge.model.corpus import Block, Heading, Parsed, Piece, Section
 from ragauge.parsers import markdown
 
@@ -86,42 +88,11 @@ def test_the_section_of_a_byte() -> None:
     assert section_at(sections_of("\n# A\n"), 0) is None
 
 
-@pytest.mark.parametrize(
-    ("prose", "sentence"),
-    [
-        ("One thing. Another.", "One thing."),
-        ("One\nthing! Another.", "One\nthing!"),
-        ("See e.g. Fig. 3 of Dr. A. Smith et al. for it. Next.",
-         "See e.g. Fig. 3 of Dr. A. Smith et al. for it."),
-        ("Version 1.2.3 is out. Get it.", "Version 1.2.3 is out."),
-        ("Am 3. Mai war es so. Dann nicht.", "Am 3. Mai war es so."),
-        ('He said "no." Then left.', 'He said "no."'),
-        ("**Bold.** Then more.", "**Bold.**"),
-        ("これは文です。次の文。", "これは文です。"),
-        ("no stop at all", "no stop at all"),
-        ("- first item\n- second item", "first item"),
-        ("1. first. Item\n2. second", "first."),
-        ("> quoted words. More.", "quoted words."),
-        ("- a\n\n  b. C", "a"),
-        ("...", "..."),
-        ("-", "-"),
-    ],
-)  # fmt: skip
-def test_the_first_sentence(prose: str, sentence: str) -> None:
-    text = f"ä {prose}".encode()
-    start, end = first_sentence(text, (3, len(text)))
-    assert text[start:end].decode() == sentence
-
-
-def test_a_sentence_without_end_is_cut_on_a_whole_character() -> None:
-    text = ("x" + "ä" * 5_000).encode()
-    start, end = first_sentence(text, (0, len(text)))
-    assert (start, end) == (0, 4_095)  # 1 + 2 * 2047: byte 4096 would be half a character
-    assert text[start:end].decode()
-
-
 def test_an_anchor_is_of_the_first_prose_of_the_body() -> None:
-    source = "# A\n\n<!-- x -->\n\n```\ncode.\n```\n\nThe rule. More.\n\n## B\n\n![i](j)\n\n# C\n"
+    source = (
+        "# A\n\n<!-- a comment -->\n\n```\ncode.\n```\n\nNo. The rule. More.\n\n"
+        "## B\n\n![i](j)\n\n# C\n"
+    )
     one, two, three = sections_of(source)
     assert one.anchor is not None
     assert source[slice(*one.anchor)] == "The rule."
@@ -164,6 +135,16 @@ def test_reading_order_is_not_the_order_of_the_text() -> None:
 def test_equal_blocks_have_equal_fingerprints() -> None:
     assert fingerprint("Caf\u00e9  au\r\nlait ") == fingerprint("CAFE\u0301 au lait")
     assert fingerprint("a b") != fingerprint("ab")
+
+
+@pytest.mark.parametrize("between", [" ", "\n", "  \t "])
+def test_a_long_text_has_the_fingerprint_of_its_words(between: str) -> None:
+    """It is hashed in portions of a mebibyte; the ΟΔΟΣ ends in a sigma whose form depends on it."""
+    words = ["Ünd", "ΟΔΟΣ", "abcdefg"] * 100_000
+    said = " ".join(words).lower()
+    assert len(said) > 1 << 20
+    assert fingerprint(between.join(words)) == sha256(said.encode()).hexdigest()[:32]
+    assert fingerprint("x" * (3 << 20)) == sha256(b"x" * (3 << 20)).hexdigest()[:32]
 
 
 def test_pages_come_from_the_parser() -> None:

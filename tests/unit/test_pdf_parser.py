@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 import pytest
 
@@ -11,8 +12,8 @@ from ragauge.fields import FieldError
 from ragauge.model.corpus import Parsed
 from ragauge.parsers.pdf import PARSER
 from ragauge.pdfblocks import matching
-from tests.parsed import checked, shown, text_at, titles
-from tests.pdfs import Shown, pdf
+from tests.parsed import attrs, checked, shown, text_at, titles
+from tests.pdfs import Shown, pdf, ruled
 
 ENCRYPTED = (
     f"/Encrypt << /Filter /Standard /V 1 /R 2 /O <{'01' * 32}> /U <{'02' * 32}> /P -4 >> "
@@ -97,19 +98,285 @@ def test_three_columns() -> None:
     assert shown(found) == [("prose", " ".join(lines)) for lines in columns]
 
 
-def test_a_table_is_read_by_rows() -> None:
-    rows = [(f"key{number}", f"value{number}") for number in range(5)]
+NUMBERS = ("one", "two", "three")
+PROSE = "A line of text that is as wide as a whole page of one column is."
+PRICES = [("item", "price"), ("a small thing", "10.00"), ("one", "7.50"), ("more", "112.25")]
+
+
+def cells(
+    rows: Sequence[Sequence[str]], xs: Sequence[float], top: float = 670, step: float = 12
+) -> list[Shown]:
+    """The cells of a table; an empty one is not shown."""
+    return [
+        (x, top - step * number, 10, cell)
+        for number, row in enumerate(rows)
+        for x, cell in zip(xs, row, strict=True)
+        if cell
+    ]
+
+
+def test_cells_that_stand_in_line_are_a_table() -> None:
+    found = parsed(
+        [*column(72, 700, PROSE), *cells(PRICES, (72, 330)), *column(72, 600, "Text again.")]
+    )
+    assert shown(found) == [
+        ("prose", PROSE),
+        ("table", "item | price\na small thing | 10.00\none | 7.50\nmore | 112.25"),
+        ("prose", "Text again."),
+    ]
+    assert attrs(found) == [{}, {"rows": 4, "columns": 2}, {}]
+    # PROSE has 64 characters, a blank line is 2: the table begins at 66, on the same page
+    assert (found.pieces[1].span[0], found.pieces[1].page) == (66, 1)
+    assert found.origins[1][:2] == (66, 66)
+
+
+def test_numbers_may_stand_in_line_at_their_right() -> None:
+    # a digit of this font is 5.56 points wide at 10 points, a stop 2.78
+    rights = [(400 - 5.56 * len(text), text) for text in ("5", "12", "1234", "77")]
     found = parsed(
         [
-            *column(72, 700, "A line of text that is as wide as a whole page of one column is."),
-            *[
-                (x, 670 - 12 * number, 10, cell)
-                for number, row in enumerate(rows)
-                for x, cell in zip((72, 330), row, strict=True)
-            ],
+            *column(72, 700, PROSE),
+            *[(72, 670 - 12 * n, 10, f"row {'abcd'[n]}") for n in range(4)],
+            *[(x, 670 - 12 * n, 10, text) for n, (x, text) in enumerate(rights)],
         ]
     )
-    assert shown(found)[1] == ("prose", " ".join(f"{key} {value}" for key, value in rows))
+    assert shown(found)[1] == ("table", "row a | 5\nrow b | 12\nrow c | 1234\nrow d | 77")
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("two rows are too few", cells(PRICES[:2], (72, 330))),
+        ("not in line", [(72 + 9 * n, 670 - 12 * n, 10, "aaa") for n in range(4)]
+         + [(330 - 7 * n, 670 - 12 * n, 10, "bbb" + "c" * n) for n in range(4)]),
+        ("bullets", cells([("-", "first thing"), ("-", "second"), ("-", "third")], (72, 100))),
+        ("numbers of a list", cells([(f"{n}.", "some words") for n in range(1, 5)], (72, 100))),
+        ("code", [(x, 670 - 12 * n, 10, cell, "mono") for n, row in enumerate(PRICES)
+                  for x, cell in zip((72, 330), row, strict=True)]),
+        ("contents", cells([(f"2.{n}", f"Title {'. ' * 20}{n}") for n in range(1, 5)], (72, 110))),
+        ("far apart", cells(PRICES, (72, 330), step=40)),
+        ("four columns of text",
+         cells([[f"{name} is a line of a narrow"] * 4 for name in "abcdefg"], (40, 175, 310, 445))),
+    ],
+)  # fmt: skip
+def test_what_may_be_no_table_is_none(name: str, lines: list[Shown]) -> None:
+    found = parsed([*column(40, 720, PROSE * 2), *lines])
+    assert "table" not in [piece.type for piece in found.pieces], name
+
+
+def test_a_table_of_rules_has_its_cells_even_if_they_are_long() -> None:
+    """Cells have several lines, and one is empty; hyphens in them are repaired."""
+    found = parsed(
+        [
+            *column(72, 720, PROSE),
+            (76, 688, 10, "name"), (206, 688, 10, "what it is for, and what"),
+            (206, 676, 10, "else there is to be under-"), (206, 664, 10, "stood of it"),
+            (76, 648, 10, "second name"),
+            (76, 628, 10, "third"), (206, 628, 10, "nothing"),
+            *column(72, 590, "Text again."),
+        ],
+        drawn=ruled((700, 660, 640, 620), (72, 200, 400)),
+    )  # fmt: skip
+    assert shown(found) == [
+        ("prose", PROSE),
+        (
+            "table",
+            "name | what it is for, and what else there is to be understood of it\n"
+            "second name | \nthird | nothing",
+        ),
+        ("prose", "Text again."),
+    ]
+    assert attrs(found)[1] == {"rows": 3, "columns": 2}
+
+
+@pytest.mark.parametrize("box", [
+    "{x} {y} {w} {h} re S", "{x} {y} {w} {h} re f",
+    "{x} {y} m {right} {y} l {right} {top} l {x} {top} l h S",
+])  # fmt: skip
+def test_boxes_of_cells_are_rules_and_a_missing_one_makes_a_wide_cell(box: str) -> None:
+    boxes = [(72, 680, 200, 20), (72, 660, 100, 20), (172, 660, 100, 20),
+             (72, 640, 100, 20), (172, 640, 100, 20)]  # fmt: skip
+    found = parsed(
+        [
+            (110, 686, 10, "both of the columns"),
+            # 11 letters of 8.33 points end at 168, too near to 176 to be a gap between columns
+            *cells([("m" * 11, "b"), ("c", "d")], (76, 176), top=666, step=20),
+        ],
+        drawn=" ".join(
+            box.format(x=x, y=y, w=w, h=h, right=x + w, top=y + h) for x, y, w, h in boxes
+        ),
+    )
+    assert shown(found) == [("table", f"both of the columns\n{'m' * 11} | b\nc | d")]
+    assert attrs(found) == [{"rows": 3, "columns": 2}]
+
+
+def test_level_rules_with_clear_columns_are_a_table() -> None:
+    rows = [("method", "score", "time"), ("one", "0.5", "10 s"), ("two", "0.75", "")]
+    found = parsed(
+        [
+            *column(72, 720, PROSE),
+            *cells(rows, (80, 250, 400), top=688),
+            (80, 652, 10, "three"), (250, 652, 10, "goes on"), (250, 640, 10, "below"),
+            *column(72, 600, "Text between the tables."),
+            *cells(rows[:2], (80, 250, 400), top=568),
+        ],
+        drawn=ruled((700, 684, 632, 580, 564, 550)),
+    )  # fmt: skip
+    assert shown(found) == [
+        ("prose", PROSE),
+        (
+            "table",
+            "method | score | time\none | 0.5 | 10 s\ntwo | 0.75 | \nthree | goes on below | ",
+        ),
+        ("prose", "Text between the tables."),
+        ("table", "method | score | time\none | 0.5 | 10 s"),
+    ]
+
+
+def test_text_between_rules_is_no_table() -> None:
+    left = [f"Left line {number} is about this wide." for number in range(5)]
+    right = [f"Right line {number} is about as wide." for number in range(5)]
+    found = parsed(
+        [*column(72, 690, *left), *column(310, 690, *right)], drawn=ruled((710, 600), ())
+    )
+    assert shown(found) == [("prose", " ".join(left)), ("prose", " ".join(right))]
+    framed = parsed(column(80, 690, PROSE, PROSE), drawn=ruled((710, 600), (72, 500)))
+    assert shown(framed) == [("prose", f"{PROSE} {PROSE}")]
+
+
+def test_the_grid_of_a_drawing_is_no_table() -> None:
+    found = parsed(
+        [
+            *column(72, 500, "0"), *column(72, 250, PROSE),
+            *cells([("a", "b"), ("c", "a label")], (95, 195), top=310, step=-100),
+        ],
+        drawn=ruled(range(300, 500, 20), range(90, 400, 20)),
+    )  # fmt: skip
+    assert "table" not in [piece.type for piece in found.pieces]
+    assert b"a label" in found.text
+
+
+@pytest.mark.parametrize("caption_at", [715, 580])
+def test_the_caption_of_a_table_is_tied_to_it(caption_at: float) -> None:
+    found = parsed(
+        [
+            *column(72, 760, PROSE),
+            *column(72, caption_at, "Table 1: The prices."),
+            *cells(PRICES, (76, 276), top=688, step=20),
+        ],
+        drawn=ruled((700, 680, 660, 640, 620), (72, 272, 400)),
+    )
+    place = next(n for n, piece in enumerate(found.pieces) if piece.type == "table")
+    (caption,) = [piece for piece in found.pieces if piece.type == "caption"]
+    assert caption.attrs == {"of": place}
+
+
+def test_a_table_in_one_column_of_two() -> None:
+    left = [f"Left line {number} is about this wide." for number in range(6)]
+    right = [f"Right line {number} is about as wide." for number in range(12)]
+    found = parsed(
+        [
+            *column(72, 720, *left),
+            *cells(PRICES, (76, 180), top=628, step=20),
+            *column(310, 720, *right),
+        ],
+        drawn=ruled((640, 620, 600, 580, 560), (72, 176, 260)),
+    )
+    assert shown(found) == [
+        ("prose", " ".join(left)),
+        ("table", "item | price\na small thing | 10.00\none | 7.50\nmore | 112.25"),
+        ("prose", " ".join(right)),
+    ]
+
+
+SMALL = cells(PRICES[:2], (76, 276), top=688, step=20)
+SMALL_RULES = ruled((700, 680, 660), (72, 272, 400))
+
+
+def test_a_table_on_a_page_that_is_turned() -> None:
+    found = checked(PARSER, pdf([SMALL], drawn=SMALL_RULES))
+    assert [piece.type for piece in found.pieces] == ["table"]
+    # Turned by a quarter: (x, y) is at (-y, x), moved back onto the page.
+    turn = "q 0 1 -1 0 800 0 cm"
+    content = _content(pdf([SMALL]))
+    turned = pdf([[]], rotate=90, drawn=f"{turn} {SMALL_RULES} Q {turn} {content} Q")
+    again = checked(PARSER, turned)
+    assert (again.text, again.pieces) == (found.text, found.pieces)
+
+
+def test_rules_that_are_not_painted_make_no_table() -> None:
+    assert "table" in dict(shown(parsed(SMALL, drawn=SMALL_RULES)))
+    assert "table" not in dict(shown(parsed(SMALL, drawn=SMALL_RULES.replace(" S", " n"))))
+
+
+def _content(source: bytes) -> str:
+    return source.split(b"stream\n")[3].split(b"endstream")[0].decode("cp1252")
+
+
+def test_a_page_with_very_much_drawn_on_it_is_read_without_its_rules() -> None:
+    many = " ".join(f"{n % 500} {n % 800} m {n % 500 + 3} {n % 800} l S" for n in range(21_000))
+    found = parsed(SMALL, drawn=f"{SMALL_RULES} {many}")
+    assert "table" not in dict(shown(found))
+
+
+def test_three_pages_with_a_running_header_and_numbers() -> None:
+    def page(number: int) -> list[Shown]:
+        return [
+            (72, 805, 9, "The Annual Report"),
+            (480, 805, 9, "Chapter One"),
+            *column(72, 700, f"Page {NUMBERS[number - 1]} says this."),
+            *column(72, 660, "Figures follow below."),
+            (295, 36, 9, str(number)),
+        ]
+
+    found = parsed(*[page(number) for number in (1, 2, 3)])
+    assert shown(found) == [
+        (kind, text)
+        for word in NUMBERS
+        for kind, text in (("prose", f"Page {word} says this."), ("prose", "Figures follow below."))
+    ]
+    assert [piece.page for piece in found.pieces] == [1, 1, 2, 2, 3, 3]
+
+
+def test_a_two_column_page_with_a_full_width_title_and_sections() -> None:
+    words = "is a line of a column of this page."
+    left = [f"Left {number} {words}" for number in range(4)]
+    right = [f"Right {number} {words}" for number in range(4)]
+    found = parsed(
+        [
+            (72, 780, 20, "A study of columns that goes over both"),
+            *column(72, 750, "By two authors who have a line of their own that is as wide as both"),
+            (72, 710, 13, "1 First"),
+            *column(72, 690, *left),
+            (310, 710, 13, "2 Second"),
+            *column(310, 690, *right),
+        ]
+    )
+    assert titles(found) == [
+        (1, "A study of columns that goes over both"), (2, "1 First"), (2, "2 Second"),
+    ]  # fmt: skip
+    assert [text for _, text in shown(found)][1:] == [" ".join(left), " ".join(right)]
+    order = [b"A study", b"By two", b"1 First", b"Left 0", b"Left 3", b"2 Second", b"Right 0"]
+    assert [found.text.index(each) for each in order] == sorted(map(found.text.index, order))
+
+
+def test_columns_below_short_lines_are_columns() -> None:
+    items = [f"- item {name}" for name in "abcdefgh"]
+    left = [f"Left line {number} is about this wide." for number in range(4)]
+    right = [f"Right line {number} is about as wide." for number in range(4)]
+    found = parsed(
+        [
+            *column(72, 800, PROSE),
+            *column(72, 770, *items),
+            *column(72, 640, *left),
+            *column(310, 635, *right),  # between the lines on the left
+        ]
+    )
+    assert shown(found)[1:] == [
+        ("prose", "\n".join(items)),
+        ("prose", " ".join(left)),
+        ("prose", " ".join(right)),
+    ]
 
 
 def test_running_headers_and_footers_are_removed() -> None:
@@ -279,8 +546,9 @@ def test_pages_without_text_are_noted() -> None:
     ],
 )
 def test_what_cannot_be_opened_is_an_error(source: bytes, said: str) -> None:
-    with pytest.raises(FieldError, match=said):
+    with pytest.raises(FieldError, match=said) as error:
         PARSER.parse(source)
+    assert error.value.code == "bad-document"
 
 
 def test_without_pypdfium2_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,14 +14,22 @@ from ragauge.cli.shared import read_config
 @click.option("--profile", metavar="NAME", help="Read as under this profile.")
 @click.option("--dialect", metavar="NAME", help="Force the field names of a dialect.")
 @click.option(
+    "--corpus", metavar="DIR", help="Look up every id and place in this corpus."
+)  # fmt: skip
+@click.option(
+    "--chunks", metavar="FILE",
+    help="With a corpus: where the chunks of the index lie, JSON Lines with id, doc, start, end.",
+)  # fmt: skip
+@click.option(
     "--config", "config_path", metavar="FILE", help="Read this instead of ./ragauge.toml."
 )
 def COMMAND(  # noqa: N802
     files: tuple[str, ...], gold: str | None, trace: str | None, profile: str | None,
-    dialect: str | None, config_path: str | None,
+    dialect: str | None, corpus: str | None, chunks: str | None, config_path: str | None,
 ) -> int:  # fmt: skip
     """Check that gold and traces can be read and belong together; nothing is scored.
 
+    With a corpus, every document, block, section, place and quote that they name must be in it.
     Exit code 3 with every problem (up to 20 a file), 5 if there is nothing in them, else 0.
     """
     from ragauge import pipeline, wording
@@ -34,12 +42,17 @@ def COMMAND(  # noqa: N802
     trace = trace or (files[1] if len(files) > 1 else config.trace if not files else None)
     if gold is None and trace is None:
         raise click.UsageError("name a gold set, a trace file, or both")
+    corpus = corpus or config.corpus
+    if chunks is not None and corpus is None:
+        raise click.UsageError("--chunks is looked up in a corpus: name it with --corpus DIR")
     checks = pipeline.validate(
-        gold, trace, profile=profile or config.profile, dialect=dialect or config.dialect or "auto"
-    )
+        gold, trace, profile=profile or config.profile,
+        dialect=dialect or config.dialect or "auto", corpus=corpus, chunks=chunks or config.chunks,
+    )  # fmt: skip
     for check in checks.files:
         click.echo(
-            f"{check.name}: {wording.count(check.rows, check.kind)}, dialect {check.dialect}"
+            f"{check.name}: {wording.count(check.rows, check.kind)}"
+            + (f", dialect {check.dialect}" if check.dialect is not None else "")
             + "".join(f", {note}" for note in check.notes)
         )
         for problem in check.problems:

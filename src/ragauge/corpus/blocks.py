@@ -15,13 +15,16 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 
+from ragauge.corpus.anchors import anchor_of
 from ragauge.corpus.outline import section_at
 from ragauge.ids import section_path
 from ragauge.model.corpus import LETTERS, Block, Parsed, Section
 
+_PORTION = 1 << 20  # characters
+_BLANK = re.compile(r"[ \t\r\n]")
 _TAIL = re.compile(r"(S(?:\.[0-9]+)*)\.[a-z]\.Bk([0-9]+)([a-z]?)")
 
 
@@ -50,6 +53,7 @@ def blocks(doc: str, parsed: Parsed, sections: Sequence[Section]) -> tuple[Block
                 section=section_id,
                 type=piece.type,
                 span=piece.span,
+                anchor_span=anchor_of(parsed.text, piece),
                 fingerprint=fingerprint(parsed.text[slice(*piece.span)].decode()),
                 page=page,
                 attrs=attrs,
@@ -65,8 +69,25 @@ def block_id(doc: str, section: str, kind: str, number: int) -> str:
 
 def fingerprint(text: str) -> str:
     """Hash what a block says: NFC, small letters, every run of white space one blank."""
-    said = " ".join(unicodedata.normalize("NFC", text).lower().split())
-    return sha256(said.encode()).hexdigest()[:32]
+    digest = sha256()
+    between = ""
+    for part in _portions(text):
+        said = " ".join(unicodedata.normalize("NFC", part).lower().split())
+        if said:
+            digest.update(f"{between}{said}".encode())
+            between = " "
+    return digest.hexdigest()[:32]
+
+
+def _portions(text: str) -> Iterator[str]:
+    """Cut a text of many megabytes at white space, since a list of its words would be larger."""
+    at = 0
+    while len(text) - at > _PORTION:
+        found = _BLANK.search(text, at + _PORTION)
+        end = found.start() if found is not None else len(text)
+        yield text[at:end]
+        at = end
+    yield text[at:]
 
 
 def reading_order(block: str) -> tuple[str, tuple[int | str, ...], int, str]:

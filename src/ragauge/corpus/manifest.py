@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -21,6 +19,7 @@ from typing import IO, TypeVar
 import msgspec
 from msgspec import Struct
 
+from ragauge.corpus.workplace import Workplace
 from ragauge.errors import Place, RagaugeError
 from ragauge.model.corpus import Block, Document, Section
 
@@ -36,6 +35,7 @@ _OURS = {MANIFEST, TEXT, *_LISTS}
 _UNSAFE = re.compile(r"[^A-Za-z0-9._ ()+,=@~-]")
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|\Z)", re.IGNORECASE)
 _LONGEST_NAME = 180
+_AT_ONCE = 4096  # rows that are encoded together
 
 T = TypeVar("T", Document, Section, Block)
 
@@ -105,15 +105,13 @@ class Writer:
         self.hashes = [sha256() for _ in _LISTS]
         self.sizes = [0 for _ in _LISTS]
         self.streams: list[IO[bytes]] = []
-        self.temporary: Path | None = None
+        self.workplace: Workplace | None = None
 
     def __enter__(self) -> Writer:
         try:
             self.out.parent.mkdir(parents=True, exist_ok=True)
-            self.temporary = Path(
-                tempfile.mkdtemp(prefix=f".{self.out.name}.", dir=self.out.parent)
-            )
-            self.streams = [(self.temporary / name).open("wb") for name in _LISTS]
+            self.workplace = Workplace(self.out)
+            self.streams = [(self.workplace.new / name).open("wb") for name in _LISTS]
         except OSError as error:
             self._discard()
             raise _unwritable(self.out, error) from error
@@ -137,18 +135,19 @@ class Writer:
         self, document: Document, sections: Sequence[Section], blocks: Sequence[Block], text: bytes
     ) -> None:
         """Write one document; they come in the order of `doc`."""
-        assert self.temporary is not None
+        assert self.workplace is not None
         document = msgspec.structs.replace(document, text=self.text_name(document.doc))
         encode = msgspec.json.Encoder(order="deterministic").encode
         try:
-            path = self.temporary / document.text
+            path = self.workplace.new / document.text
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text)
             for position, rows in enumerate(([document], sections, blocks)):
-                lines = b"".join(encode(row) + b"\n" for row in rows)
-                self.streams[position].write(lines)
-                self.hashes[position].update(lines)
-                self.sizes[position] += len(lines)
+                for at in range(0, len(rows), _AT_ONCE):
+                    lines = b"".join(encode(row) + b"\n" for row in rows[at : at + _AT_ONCE])
+                    self.streams[position].write(lines)
+                    self.hashes[position].update(lines)
+                    self.sizes[position] += len(lines)
         except OSError as error:
             raise _unwritable(self.out, error) from error
         self.totals["documents"] += 1
@@ -162,7 +161,7 @@ class Writer:
 
     def finish(self, left_out: Mapping[str, int]) -> Manifest:
         """Write the manifest and put the folder in its place."""
-        assert self.temporary is not None
+        assert self.workplace is not None
         files = {
             name: FileHash(bytes=size, sha256=digest.hexdigest())
             for name, size, digest in zip(_LISTS, self.sizes, self.hashes, strict=True)
@@ -181,39 +180,20 @@ class Writer:
         try:
             for stream in self.streams:
                 stream.close()
-            (self.temporary / TEXT).mkdir(exist_ok=True)
+            (self.workplace.new / TEXT).mkdir(exist_ok=True)
             laid_out = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
-            (self.temporary / MANIFEST).write_bytes(laid_out + b"\n")
-            mask = os.umask(0)
-            os.umask(mask)
-            self.temporary.chmod(0o777 & ~mask)  # temporary folders are private
-            self._put_in_place(self.temporary)
+            (self.workplace.new / MANIFEST).write_bytes(laid_out + b"\n")
+            refuse_foreign(self.out)
+            self.workplace.put_in_place()
         except OSError as error:
             raise _unwritable(self.out, error) from error
-        self.temporary = None
         return manifest
-
-    def _put_in_place(self, made: Path) -> None:
-        refuse_foreign(self.out)
-        if not self.out.exists():
-            made.rename(self.out)
-            return
-        aside = Path(tempfile.mkdtemp(prefix=f".{self.out.name}.", dir=self.out.parent))
-        try:
-            self.out.rename(aside / "old")
-            try:
-                made.rename(self.out)
-            except BaseException:
-                (aside / "old").rename(self.out)
-                raise
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
 
     def _discard(self) -> None:
         for stream in self.streams:
             stream.close()
-        if self.temporary is not None:
-            shutil.rmtree(self.temporary, ignore_errors=True)
+        if self.workplace is not None:
+            self.workplace.discard()
 
 
 def refuse_foreign(out: Path) -> None:
@@ -324,7 +304,7 @@ def _bytes_of(path: Path) -> bytes:
 
 def _damaged(path: Path, why: str, *, line: int | None = None) -> RagaugeError:
     return RagaugeError.of(
-        "bad-field",
+        "bad-corpus",
         f"the corpus cannot be used: {why}",
         hint="build it again with `ragauge corpus build`; its files are not edited by hand",
         place=Place(str(path), line),

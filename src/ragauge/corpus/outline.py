@@ -8,28 +8,16 @@ section `S.0`, which is there only if there is such text.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
+from ragauge.corpus.anchors import anchor_of
 from ragauge.model.corpus import Extent, Heading, Parsed, Section
 
 DEEPEST = 6
 PREAMBLE = "S.0"
-
-_LONGEST_SENTENCE = 4_096
-# What a line of prose may begin with that is no part of a sentence: marks of lists and quotes.
-_MARKS = re.compile(r"(?:[\s>]|[-*+]\s|[0-9]{1,9}[.)]\s)+")
-_NEXT_PARAGRAPH = re.compile(r"(?:\r\n|\r|\n)[ \t>]*(?:(?=[\r\n])|[-*+]\s|[0-9]{1,9}[.)]\s)")
-_STOP = re.compile(r"[.!?…][\"')\]*_`”’»]*(?=\s+[^\sa-z]|\s*\Z)|[。！？]")  # noqa: RUF001
-_ABBREVIATIONS = frozenset(
-    (
-        "abb", "al", "approx", "bzw", "ca", "cf", "dr", "ed", "eds", "eq", "etc", "fig", "figs",
-        "inc", "mr", "mrs", "ms", "nr", "prof", "resp", "sec", "st", "str", "tab", "usw",
-        "vgl", "vol", "vs",
-    )
-)  # fmt: skip
-_LAST_WORD = re.compile(r"[\w.]*\Z")
 
 
 def check(parsed: Parsed) -> None:
@@ -131,54 +119,16 @@ def _subtree_ends(
 
 
 def _anchored(sections: Sequence[Section], parsed: Parsed) -> tuple[Section, ...]:
-    """Give each section the first sentence of its first block of prose."""
-    import msgspec
-
+    """Give each section the anchor of its first block of prose that has one."""
     anchors: dict[str, Extent] = {}
     for piece in parsed.pieces:
-        if piece.type == "prose" and piece.attrs.get("role") != "comment":
+        if piece.type == "prose":
             section = section_at(sections, piece.span[0])
             if section is not None and section.id not in anchors:
-                sentence = first_sentence(parsed.text, piece.span)
-                if parsed.text[slice(*sentence)].decode().strip():
-                    anchors[section.id] = sentence
+                anchor = anchor_of(parsed.text, piece)
+                if anchor is not None:
+                    anchors[section.id] = anchor
     return tuple(
-        msgspec.structs.replace(section, anchor=anchors[section.id])
-        if section.id in anchors
-        else section
+        replace(section, anchor=anchors[section.id]) if section.id in anchors else section
         for section in sections
     )
-
-
-def first_sentence(text: bytes, span: Extent) -> Extent:
-    """The first sentence inside a span: up to a stop, the end of the paragraph, or 4 KiB."""
-    start, end = span
-    raw = text[start : min(end, start + _LONGEST_SENTENCE)]
-    words = raw.decode(errors="ignore")  # the cut may go through a character
-    marks = _MARKS.match(words)
-    skipped = marks.end() if marks and marks.end() < len(words) else 0
-    paragraph = _NEXT_PARAGRAPH.split(words[skipped:], maxsplit=1)[0]
-    sentence = paragraph
-    for stop in _STOP.finditer(paragraph):
-        if stop[0][0] == "." and _is_abbreviation(paragraph[: stop.start()], paragraph, stop.end()):
-            continue
-        sentence = paragraph[: stop.end()]
-        break
-    begin = start + len(words[:skipped].encode())
-    return begin, begin + len((sentence.rstrip() or sentence).encode())
-
-
-def _is_abbreviation(before: str, paragraph: str, end: int) -> bool:
-    """Whether a full stop behind this text belongs to a short form, an initial or an ordinal."""
-    if not paragraph[end:].strip():
-        return False
-    found = _LAST_WORD.search(before[-40:])
-    word = found[0] if found else ""
-    short_number = word.isdigit() and len(word) <= 2
-    initial = len(word) == 1 and word.isalpha()
-    return short_number or initial or word.lower() in _ABBREVIATIONS or _dotted(word)
-
-
-def _dotted(word: str) -> bool:
-    """Whether a word is letters with stops between them, as in `e.g` and `z.B`."""
-    return "." in word and all(len(part) == 1 for part in word.split("."))

@@ -103,7 +103,11 @@ class Section(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One typed block; every block belongs to exactly one section."""
+    """One typed block; every block belongs to exactly one section.
+
+    `anchor_span` is a part of it to recognise it by: the first sentence of prose, the first line of
+    code, the header row of a table. A block that says too little has none.
+    """
 
     id: str
     doc: str
@@ -112,4 +116,5 @@ class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
     span: Extent
     fingerprint: str
     page: int | None = None
+    anchor_span: Extent | None = None
     attrs: dict[str, Any] = {}

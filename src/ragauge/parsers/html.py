@@ -1,5 +1,6 @@
-"""HTML: blocks of visible text, tolerant of whatever is not closed or not nested.
+"""HTML: blocks of visible text, from the tags and characters that turbohtml finds.
 
+A block ends where the standard says that an element does, whatever is not closed or not nested.
 Head, scripts, styles, templates and navigation are left out; headers, footers and asides stay. The
 origins count characters of the decoded source, without a byte order mark.
 """
@@ -15,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge.canontext import Atom, Writer, stripped
-from ragauge.htmltokens import Chars, Tag, decoded, references, tokens
+from ragauge.htmlsource import Chars, Lost, Tag, decoded, tokens, value_atoms
 from ragauge.model.corpus import BlockType, Heading, Parsed, Parser, Piece
 
 MOST_DEEP = 512  # as browsers do; deeper elements still give their text
@@ -55,7 +56,9 @@ def parse(source: bytes) -> Parsed:
     text, notes = decoded(source)
     reader = _Reader()
     for token in tokens(text.replace("\x00", "\ufffd")):
-        if isinstance(token, Chars):
+        if isinstance(token, Lost):
+            notes += (_ends_in_markup(text, token.start),)
+        elif isinstance(token, Chars):
             reader.chars(token)
         elif token.closing:
             reader.end(token.name)
@@ -92,6 +95,7 @@ class _Reader:
         self.pieces: list[Piece] = []
         self.headings: list[Heading] = []
         self.title = ""
+        self.named: _Element | None = None  # the element that the title stands in
         self.left_out = 0
         self.stack: list[_Element] = []
         self.opened: Counter[str] = Counter()
@@ -113,15 +117,15 @@ class _Reader:
 
     def chars(self, token: Chars) -> None:
         """Take characters: they belong to the title, to what is left out, or to the text."""
-        top = self.stack[-1].name if self.stack else ""
-        if top == "head" and token.raw.strip():
+        top = self.stack[-1] if self.stack else None
+        if top is not None and top.name == "head" and token.text.strip():
             self.end("head")
-        if top == "title" and not self.title and not self.opened["svg"]:
-            self.title = "".join(text for text, _ in references(token.raw, 0))
+        if top is not None and top.name == "title" and not self.opened["svg"]:
+            if not self.title.strip():
+                self.named = top
+            self.title += token.text if self.named is top else ""
         if not self.dropping:
-            atoms = [(token.raw, token.start)] if token.literal else None
-            for text, at in atoms or references(token.raw, token.start):
-                self._put(text, at or 0)
+            self._put(token.text, token.start)
 
     def _put(self, text: str, at: int, *, image: bool = False) -> None:
         kind = self.region.kind if self.region is not None else ""
@@ -197,7 +201,7 @@ class _Reader:
             self._close_implied("hr")
             self._boundary()
         elif tag.name == "img":
-            for text, at in references(tag.attrs.get("alt", ""), tag.places.get("alt", 0)):
+            for text, at in value_atoms(tag, "alt"):
                 self._put(text, at or 0, image=True)
 
     def _break(self) -> None:
@@ -311,7 +315,7 @@ class _Reader:
         elif name == "caption":
             self.caption = self.caption or stripped(self.atoms)
             self._begin()
-        else:
+        elif name in TABLE_PARTS or name == "table":  # any other block is in a cell
             self._keep_stray()
 
     def _keep_stray(self) -> None:
@@ -372,6 +376,11 @@ class _Reader:
             piece = self.pieces[i]
             if shown and piece.type == "caption" and "of" not in piece.attrs:
                 self.pieces[i] = replace(piece, attrs={"of": shown[0]})
+
+
+def _ends_in_markup(text: str, start: int) -> str:
+    line = text.count("\n", 0, start) + 1
+    return f"a tag or comment in line {line} never ends: {len(text) - start} characters left out"
 
 
 def _language(classes: str) -> str | None:

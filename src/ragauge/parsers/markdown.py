@@ -10,42 +10,123 @@ from __future__ import annotations
 
 import codecs
 import re
+import tomllib
 from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from ragauge.fields import FieldError
 from ragauge.model.corpus import BlockType, Extent, Heading, Parsed, Parser, Piece
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
     from markdown_it.token import Token
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _TEXT_LINE_END = re.compile(r"\r\n|\r|\n")
 _BLANKS = b" \t\r\n\v\f"
-_FENCE = re.compile(rb"---[ \t]*")
-_CLOSING = re.compile(rb"(?:---|\.\.\.)[ \t]*")
-_KEY = re.compile(rb"""\s*(?:[\w."'-][^:]*:(?:\s|$)|\{)""")
+# Front matter: its first line, its last line, and how its first key may look.
+_FRONT = {
+    "yaml": (
+        re.compile(rb"---[ \t]*"),
+        re.compile(rb"(?:---|\.\.\.)[ \t]*"),
+        re.compile(rb"""\s*(?:[\w."'-][^:]*:(?:\s|$)|\{)"""),
+    ),
+    "toml": (
+        re.compile(rb"\+\+\+[ \t]*"),
+        re.compile(rb"\+\+\+[ \t]*"),
+        re.compile(rb"""\s*(?:[\w."'-][^=]*=|\[)"""),
+    ),
+}
 _TITLE = re.compile(r"""^title:[ \t]+(["']?)(.*?)\1[ \t]*$""", re.MULTILINE)
 _CAPTION = re.compile(
     r"[*_\s]*(?:figure|fig\.?|table|tab\.|abbildung|abb\.|tabelle)\s*[0-9]+(?:\s+(\S))?",
     re.IGNORECASE,
 )
+_IMAGES = ("![", "[![")
 _TAG = re.compile(r"<[^<>]*>")
 _ALT = re.compile(r"""<img\b[^<>]*?\balt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 _COMMENT = re.compile(r"\s*<!--.*-->\s*", re.DOTALL)
 # Longer titles and captions are shown as they are written: inline markup is not linear in length.
 _LONGEST_INLINE = 4_000
 _MOST_BRACKETS = 200
-# Lists count twice. Below that the parser looks no further, and takes what follows along.
-_DEEPEST = 100
+# Every level is a call within a call; lists count twice. What is deeper is taken as it stands.
+_DEEPEST = 250
+_DEEPEST_INLINE = 100
+
+
+class _Top(Struct, gc=False):
+    """A block at the top, as much of it as is needed when all link definitions are known."""
+
+    type: str
+    lines: tuple[int, int]
+    content: str = ""
+    tag: str = ""
+    rows: int = 0
+    columns: int = 0
 
 
 @cache
-def _machine() -> MarkdownIt:
+def _inline_machine() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    return MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).enable("table")
+    return MarkdownIt("commonmark", {"maxNesting": _DEEPEST_INLINE})
+
+
+@cache
+def _block_machine() -> MarkdownIt:
+    """A machine that hands over each block at the top, so that tokens do not pile up."""
+    from markdown_it import MarkdownIt
+
+    machine = MarkdownIt("commonmark", {"maxNesting": 2 * _DEEPEST}).enable("table")
+    machine.block.ruler.before("table", "hand_over", _hand_over)
+    return machine
+
+
+def _hand_over(state: StateBlock, first: int, stop: int, silent: bool) -> bool:
+    """Before every block: take the ones before it at the top, and what is nested too deep.
+
+    The parser itself would skip all that follows, to the end of the file.
+    """
+    if state.level == 0:
+        _take(state.tokens, state.env["tops"])
+        return False
+    if state.level < _DEEPEST or silent:
+        return False
+    state.env["too deep"] = True
+    last = first + 1
+    while last < stop and (state.isEmpty(last) or state.sCount[last] >= state.blkIndent):
+        last += 1
+    while state.isEmpty(last - 1):
+        last -= 1
+    state.line = last
+    return True
+
+
+def _take(tokens: list[Token], tops: list[_Top]) -> None:
+    """Turn the tokens of blocks at the top into what is needed of them."""
+    for position, token in enumerate(tokens):
+        if token.level or token.nesting < 0 or token.map is None:
+            continue
+        top = _Top(token.type, (token.map[0], token.map[1]), tag=token.tag)
+        if token.type == "heading_open":
+            top.content = tokens[position + 1].content
+        elif token.type == "paragraph_open":
+            content = tokens[position + 1].content
+            if content.startswith(_IMAGES) or content[:1] in "*_" or _begins_as_caption(content):
+                top.content = content
+        elif token.type == "table_open":
+            for inner in tokens[position + 1 :]:
+                top.rows += inner.type == "tr_open"
+                top.columns += inner.type == "th_open"
+        elif token.type in ("fence", "code_block"):
+            top.content = token.info
+        elif token.type == "html_block":
+            top.content = token.content
+        tops.append(top)
+    tokens.clear()
 
 
 class _Reader:
@@ -75,20 +156,25 @@ class _Reader:
             self.pieces.append(Piece(type=kind, span=span, attrs=attrs))
 
     def front_matter(self) -> int:
-        """Take a leading block between `---` and `---`; return the number of its lines."""
-        if not _FENCE.fullmatch(self._line(0)):
+        """Take a leading block between `---` or `+++`; return the number of its lines."""
+        first = self._line(0)
+        language = next(
+            (name for name, (opening, _, _) in _FRONT.items() if opening.fullmatch(first)), ""
+        )
+        if not language:
             return 0
+        _, closing, key = _FRONT[language]
         keys = 0
         for number in range(1, len(self.starts)):
             line = self._line(number)
-            if _CLOSING.fullmatch(line):
-                self.add("code", (0, number + 1), language="yaml", role="front-matter")
+            if closing.fullmatch(line):
+                self.add("code", (0, number + 1), language=language, role="front-matter")
                 return number + 1
             if number == 1 and not line.strip():
                 return 0  # a rule with an empty line behind it
             if not keys and line.strip() and not line.lstrip().startswith(b"#"):
                 keys += 1
-                if not _KEY.match(line):
+                if not key.match(line):
                     return 0
         return 0
 
@@ -97,43 +183,34 @@ class _Reader:
 
     def walk(self, source: str, skipped: int) -> None:
         """Take the blocks of the text behind the skipped lines."""
-        machine = _machine()
+        machine = _block_machine()
+        tops: list[_Top] = []
+        self.env["tops"] = tops
         tokens: list[Token] = []
-        machine.block.parse(
-            _TEXT_LINE_END.sub("\n", source).replace("\0", "\N{REPLACEMENT CHARACTER}"),
-            machine, self.env, tokens,
-        )  # fmt: skip
-        deepest = max((token.level for token in tokens), default=0)
-        if deepest >= _DEEPEST - 1:
-            self.notes.append("a list or quote is nested too deep: what follows may be part of it")
-        for position, token in enumerate(tokens):
-            if token.level or token.nesting < 0 or token.map is None:
-                continue
-            lines = (token.map[0] + skipped, token.map[1] + skipped)
+        plain = source.replace("\r\n", "\n").replace("\r", "\n")
+        plain = plain.replace("\0", "\N{REPLACEMENT CHARACTER}")
+        machine.block.parse(plain, machine, self.env, tokens)
+        _take(tokens, tops)
+        if self.env.get("too deep"):
+            self.notes.append("lists or quotes are nested too deep: what is in them was not parsed")
+        for top in tops:
+            lines = (top.lines[0] + skipped, top.lines[1] + skipped)
             above, self.above = self.above, None
-            if token.type == "heading_open":
-                title = self._plain(tokens[position + 1].content)
-                level = int(token.tag[1:])
+            if top.type == "heading_open":
+                title, level = self._plain(top.content), int(top.tag[1:])
                 self.headings.append(Heading(level=level, title=title, span=self.extent(*lines)))
-            elif token.type == "paragraph_open":
-                self._paragraph(tokens[position + 1].content, lines, above)
-            elif token.type == "table_open":
-                self._table(tokens, position, lines)
-            elif token.type in ("fence", "code_block"):
-                language = token.info.split()[0].strip("{}.") if token.info.strip() else ""
+            elif top.type == "paragraph_open":
+                self._paragraph(top.content, lines, above)
+            elif top.type == "table_open":
+                self.add("table", lines, rows=top.rows, columns=top.columns)
+                self.above = len(self.pieces) - 1
+            elif top.type in ("fence", "code_block"):
+                language = top.content.split()[0].strip("{}.") if top.content.strip() else ""
                 self.add("code", lines, **({"language": language} if language else {}))
-            elif token.type == "html_block":
-                self._html(token.content, lines)
-            elif token.type != "hr":
+            elif top.type == "html_block":
+                self._html(top.content, lines)
+            elif top.type != "hr":
                 self.add("prose", lines)
-
-    def _table(self, tokens: list[Token], position: int, lines: tuple[int, int]) -> None:
-        rows = columns = 0
-        for token in _until(tokens, position):
-            rows += token.type == "tr_open"
-            columns += token.type == "th_open"
-        self.add("table", lines, rows=rows, columns=columns)
-        self.above = len(self.pieces) - 1
 
     def _html(self, content: str, lines: tuple[int, int]) -> None:
         lowered = content.lstrip()[:8].lower()
@@ -154,7 +231,7 @@ class _Reader:
         if above is not None and self._is_caption(content):
             self.add("caption", lines, of=above)
             return
-        if not content.startswith(("![", "[![")):
+        if not content.startswith(_IMAGES):
             self.add("prose", lines)
             return
         alts = self._images(content)
@@ -164,7 +241,7 @@ class _Reader:
         # Images with their caption on the lines below, in the same paragraph.
         written = content.split("\n")
         count = 0
-        while count < len(written) and written[count].lstrip().startswith(("![", "[![")):
+        while count < len(written) and written[count].lstrip().startswith(_IMAGES):
             count += 1
         alts = self._images("\n".join(written[:count]))
         if alts is not None and self._is_caption("\n".join(written[count:])):
@@ -177,7 +254,7 @@ class _Reader:
 
     def _inline(self, content: str) -> list[Token]:
         tokens: list[Token] = []
-        machine = _machine()
+        machine = _inline_machine()
         machine.inline.parse(content, machine, self.env, tokens)
         return tokens
 
@@ -219,18 +296,23 @@ class _Reader:
         return " ".join("".join(parts).split())
 
 
-def _until(tokens: list[Token], position: int) -> list[Token]:
-    """The tokens of a top-level block, behind the one that opens it."""
-    stop = position + 1
-    while tokens[stop].level:
-        stop += 1
-    return tokens[position + 1 : stop]
-
-
 def _begins_as_caption(content: str) -> bool:
     """Whether it begins with `Figure 1` or the like; `Figure 1 shows` is running text."""
     found = _CAPTION.match(content)
     return found is not None and not (found[1] or "").islower()
+
+
+def _front_title(front: str) -> str | None:
+    """The title that front matter names, if it can be read."""
+    lines = _TEXT_LINE_END.split(front)
+    if not front.startswith("+++"):
+        found = _TITLE.search("\n".join(lines))
+        return found[2].strip() if found else None
+    try:
+        title = tomllib.loads("\n".join(lines[1:-1])).get("title")
+    except tomllib.TOMLDecodeError:
+        return None
+    return title.strip() if isinstance(title, str) else None
 
 
 def parse(data: bytes) -> Parsed:
@@ -248,9 +330,7 @@ def parse(data: bytes) -> Parsed:
     title = None
     skipped = reader.front_matter()
     if skipped:
-        front = text[: reader.extent(0, skipped)[1]].decode()
-        found = _TITLE.search(_TEXT_LINE_END.sub("\n", front))
-        title = found[2].strip() if found else None
+        title = _front_title(text[: reader.extent(0, skipped)[1]].decode())
         behind = reader.starts[skipped] if skipped < len(reader.starts) else len(text)
         source = text[behind:].decode()
     reader.walk(source, skipped)

@@ -20,6 +20,15 @@ _HINT = "save the notebook again with Jupyter"
 
 def parse(source: bytes) -> Parsed:
     """Read a notebook of format 3 or 4."""
+    try:
+        return _parsed(source)
+    except FieldError as error:
+        if error.code in ("bad-field", "bad-json", "missing-field"):
+            raise FieldError("bad-document", error.message, error.hint) from error
+        raise
+
+
+def _parsed(source: bytes) -> Parsed:
     notebook = _decoded(source)
     language = _language(notebook)
     text = bytearray()

@@ -1,7 +1,8 @@
 """PDF with a text layer: pypdfium2 gives characters and boxes, the layout is found from them.
 
 Pages are joined by a form feed. The origins give, for each block, the index of its first character
-on its page, as pdfium counts. Tables and pictures are not recognised: their words are prose.
+on its page, as pdfium counts. Tables are recognised by rules or by columns that stand in line;
+pictures are not.
 """
 
 from __future__ import annotations
@@ -12,18 +13,22 @@ from collections.abc import Iterator
 from math import hypot, isfinite
 from typing import Any
 
+from msgspec.structs import replace
+
 from ragauge.canontext import Writer, well_formed
 from ragauge.errors import RagaugeError
 from ragauge.fields import FieldError
 from ragauge.model.corpus import Heading, Parsed, Parser, Piece
 from ragauge.pdfblocks import PdfBlock, blocks_of, matching, style_of
-from ragauge.pdflayout import Line, Page, Word, lines_in_order, rounded, running
+from ragauge.pdflayout import Edge, Line, Page, Word, lines_in_order, rounded, running
+from ragauge.pdftables import with_aligned_tables, with_ruled_tables
 
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB06: "st"}
 _HYPHENS = (0x02, 0xAD, 0xFFFE)  # how pdfium gives a hyphen at the end of a line, and a soft one
 _MONO = re.compile(r"mono|courier|consol|menlo|typewriter|cmtt|inconsolata", re.IGNORECASE)
 _FIXED_PITCH = 1
 _WRONG_PASSWORD = 4
+_MOST_EDGES = 20_000  # of a page; a drawing has more
 
 
 def parse(source: bytes) -> Parsed:
@@ -58,10 +63,10 @@ def _unreadable(error: Exception) -> FieldError:
     locked = getattr(error, "err_code", None) == _WRONG_PASSWORD or "password" in str(error).lower()
     if locked:
         return FieldError(
-            "bad-field", "the PDF is encrypted", "save a copy of it that needs no password"
+            "bad-document", "the PDF is encrypted", "save a copy of it that needs no password"
         )
     return FieldError(
-        "bad-field", "the PDF is damaged, or is something else", "make it again, or leave it out"
+        "bad-document", "the PDF is damaged, or is something else", "make it again, or leave it out"
     )
 
 
@@ -84,7 +89,8 @@ def _pages(document: Any) -> tuple[list[Page], list[str]]:
         quarter, words, others = _upright(textpage.raw, page.get_rotation() // 90)
         left, bottom, right, top = page.get_bbox()
         edges = ((bottom, top), (-right, -left), (-top, -bottom), (left, right))[quarter]
-        pages.append(Page(tuple(words), *edges))
+        drawn = _edges(page.raw, _Gatherer(textpage.raw, quarter))
+        pages.append(with_ruled_tables(Page(tuple(words), *edges, drawn)))
         rotated += others
         if not words and not others:
             empty.append(number + 1)
@@ -206,6 +212,37 @@ def _words(handle: Any, quarter: int) -> Iterator[Word | int]:
         yield word()
 
 
+def _edges(page: Any, gatherer: _Gatherer) -> tuple[Edge, ...]:
+    """The straight lines that are drawn on a page, and the sides of boxes; of too many none."""
+    raw = gatherer.raw
+    found: list[Edge] = []
+    for number in range(raw.FPDFPage_CountObjects(page)):
+        drawn = raw.FPDFPage_GetObject(page, number)
+        if raw.FPDFPageObj_GetType(drawn) == raw.FPDF_PAGEOBJ_PATH:
+            found += _edges_of(drawn, gatherer)
+        if len(found) > _MOST_EDGES:
+            return ()
+    return tuple(found)
+
+
+def _edges_of(path: Any, gatherer: _Gatherer) -> Iterator[Edge]:
+    raw, matrix = gatherer.raw, gatherer.matrix
+    x, y = ctypes.c_float(), ctypes.c_float()
+    if not raw.FPDFPageObj_GetMatrix(path, matrix):
+        return
+    a, b, c, d, e, f = (getattr(matrix, name) for name in "abcdef")
+    before = (0.0, 0.0)
+    for number in range(min(raw.FPDFPath_CountSegments(path), _MOST_EDGES)):
+        segment = raw.FPDFPath_GetPathSegment(path, number)
+        raw.FPDFPathSegment_GetPoint(segment, x, y)
+        here = gatherer.turned(a * x.value + c * y.value + e, b * x.value + d * y.value + f)
+        kind = raw.FPDFPathSegment_GetType(segment)
+        # The side that closes a box is a line, too.
+        if kind == raw.FPDF_SEGMENT_LINETO and all(map(isfinite, (*before, *here))):
+            yield (*before, *here)
+        before = here
+
+
 def _outlines(document: Any) -> dict[int, dict[str, int]]:
     """The titles of the outline with their levels, by page."""
     import pypdfium2
@@ -232,7 +269,12 @@ def _written(
     """Write the blocks of all pages as canonical text."""
     style = style_of(pages)
     blocks = [
-        blocks_of(lines, style, outlines.get(number, {})) for number, lines in enumerate(pages)
+        blocks_of(
+            with_aligned_tables(lines, mono_is_code=style.mono_is_code),
+            style,
+            outlines.get(number, {}),
+        )
+        for number, lines in enumerate(pages)
     ]
     levels = _levels([block for page in blocks for block in page])
     writer = Writer()
@@ -251,7 +293,10 @@ def _written(
                 level = block.level or levels[rounded(block.size)]
                 headings.append(Heading(level=level, title=block.text, span=span))
             else:
-                pieces.append(Piece(type=block.kind, span=span, page=number + 1))
+                rows, columns = block.table
+                attrs = {"rows": rows, "columns": columns} if rows else {}
+                pieces.append(Piece(type=block.kind, span=span, page=number + 1, attrs=attrs))
+    _pair(pieces, writer.text)
     top = min((heading.level for heading in headings), default=0)
     title = next((each.title for each in headings if each.level == top), named or None)
     return Parsed(
@@ -263,6 +308,18 @@ def _written(
         pages=tuple(starts),
         notes=tuple(notes),
     )
+
+
+def _pair(pieces: list[Piece], text: bytes) -> None:
+    """Tie the caption of a table to the table right before or behind it on its page."""
+    for place, piece in enumerate(pieces):
+        if piece.type != "caption" or text[piece.span[0] : piece.span[0] + 3].lower() != b"tab":
+            continue
+        for near in (place + 1, place - 1):
+            there = pieces[near] if 0 <= near < len(pieces) else None
+            if there is not None and there.type == "table" and there.page == piece.page:
+                pieces[place] = replace(piece, attrs={"of": near})
+                break
 
 
 def _levels(blocks: list[PdfBlock]) -> dict[float, int]:

@@ -1,0 +1,146 @@
+"""`ragauge corpus chunk`: cut the documents of a corpus into chunks, as a list of chunks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from ragauge.corpus.chunking import By, Policy, Unit
+
+_SIZE = 1000
+_FITS = {
+    "size": ("size", "overlap", "hard"),
+    "section": ("max_size", "overlap", "hard"),
+    "block": ("max_size", "overlap", "hard", "merge_to"),
+}
+_NEEDS_SIZE = ("overlap", "hard")
+
+
+@click.command("chunk", short_help="Cut a corpus into chunks, by size, section or block.")
+@click.argument("corpus", metavar="CORPUS")
+@click.option("-o", "out", required=True, metavar="FILE", help="The list of chunks, JSON Lines.")
+@click.option(
+    "--by", type=click.Choice(["size", "section", "block"]), default="size", show_default=True,
+    help="What a chunk is: a piece of some size, the own text of a section, or a block.",
+)  # fmt: skip
+@click.option(
+    "--size", type=click.IntRange(1), metavar="N",
+    help=f"How large a chunk may be, with --by size (default: {_SIZE}).",
+)  # fmt: skip
+@click.option(
+    "--overlap", type=click.IntRange(0), metavar="N",
+    help="How much of a chunk the next one repeats (default: 0).",
+)  # fmt: skip
+@click.option(
+    "--unit", type=click.Choice(["char", "word", "byte"]), default="char", show_default=True,
+    help="What sizes and the overlap count.",
+)  # fmt: skip
+@click.option(
+    "--hard", is_flag=True, default=None,
+    help="Cut exactly at the size; otherwise at the end of a sentence or word in its last 15 %.",
+)  # fmt: skip
+@click.option(
+    "--max-size", type=click.IntRange(1), metavar="N",
+    help="Cut sections or blocks that are larger.",
+)  # fmt: skip
+@click.option(
+    "--merge-to", type=click.IntRange(1), metavar="N",
+    help="Join neighbouring blocks of a section up to this size.",
+)  # fmt: skip
+@click.option("--text", "with_text", is_flag=True, help="Write the text of each chunk too.")
+def COMMAND(  # noqa: N802
+    corpus: str, out: str, by: By, size: int | None, overlap: int | None, unit: Unit,
+    hard: bool | None, max_size: int | None, merge_to: int | None, with_text: bool,
+) -> int:  # fmt: skip
+    """Cut the documents of CORPUS into chunks and write where each one lies.
+
+    The list is what --chunks reads: id, doc, start, end (in bytes), section, type, and hashes of
+    text, document and settings. No character is cut in two. The same corpus and settings give the
+    same bytes. Exit code 5 if there is nothing to cut.
+    """
+    given = {
+        "size": size, "overlap": overlap, "hard": hard, "max_size": max_size, "merge_to": merge_to
+    }  # fmt: skip
+    policy = _policy(by, unit, {name: each for name, each in given.items() if each is not None})
+    for line in _write(corpus, out, policy, with_text=with_text):
+        click.echo(line)
+    return 0
+
+
+def _policy(by: By, unit: Unit, given: dict[str, int]) -> Policy:
+    """The settings; those that would be without effect are refused."""
+    from ragauge.corpus.chunking import Policy
+
+    for name in given:
+        if name not in _FITS[by]:
+            raise click.UsageError(f"{_option(name)} has no meaning with --by {by}")
+    size = given.get("size", _SIZE) if by == "size" else given.get("max_size")
+    if size is None:
+        for name in _NEEDS_SIZE:
+            if name in given:
+                raise click.UsageError(f"{_option(name)} needs --max-size with --by {by}")
+    overlap = given.get("overlap", 0)
+    if size is not None and overlap >= size:
+        raise click.UsageError(f"--overlap must be less than the size: {overlap} of {size}")
+    return Policy(
+        by=by, size=size, overlap=overlap, unit=unit, hard=bool(given.get("hard")),
+        merge_to=given.get("merge_to"),
+    )  # fmt: skip
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _write(folder: str, out: str, policy: Policy, *, with_text: bool) -> list[str]:
+    """Write the list, and say what is in it."""
+    import msgspec
+
+    from ragauge import wording
+    from ragauge.corpus.chunking import cuts_of, length_of
+    from ragauge.corpus.lookup import Lookup
+    from ragauge.corpus.manifest import read_corpus
+    from ragauge.errors import RagaugeError
+    from ragauge.text import plain
+    from ragauge.writing import write_atomically
+
+    lookup = Lookup(read_corpus(folder))
+    lines: list[str] = []
+    lengths: list[int] = []
+    outside = empty = 0
+    for document in lookup.corpus.documents:
+        before, covered = len(lines), 0
+        at = 0
+        for cut in cuts_of(lookup, document, policy):
+            row = cut.row(document, policy.hash, with_text=with_text)
+            lines.append(msgspec.json.encode(row).decode())
+            lengths.append(length_of(cut.text.encode(), policy.unit))
+            covered += max(0, cut.end - max(cut.start, at))
+            at = max(at, cut.end)
+        outside += document.bytes - covered
+        empty += len(lines) == before
+    if not lines:
+        raise RagaugeError.of(
+            "nothing-measured", f"there is no text to cut in `{folder}`",
+            hint="nothing was written; see what `ragauge corpus build` said of its documents",
+        )  # fmt: skip
+    write_atomically(out, "".join(f"{line}\n" for line in lines))
+    lengths.sort()
+    documents = len(lookup.documents) - empty
+    told = [
+        plain(f"wrote {out}, policy {policy.hash}"),
+        f"chunks     {len(lines):,} of {wording.count(documents, 'document')}",
+        f"length     {lengths[0]:,} to {lengths[-1]:,} {policy.unit}s, "
+        f"half of them up to {lengths[(len(lengths) - 1) // 2]:,}",
+    ]
+    if outside:
+        told.append(f"left out   {outside:,} bytes: {_between(policy)}")
+    if empty:
+        told.append(f"empty      {wording.count(empty, 'document')} without a chunk")
+    return told
+
+
+def _between(policy: Policy) -> str:
+    return "white space" if policy.by == "size" else "headings and white space"

@@ -1,0 +1,113 @@
+"""`ragauge corpus diff`: map the blocks of one version of a corpus to the next one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ragauge.model.migration import Header, MapRow, MigrationMap
+
+_MOST_SHOWN = 20
+
+
+@click.command("diff", short_help="Map the ids of one version of a corpus to the next.")
+@click.argument("old", metavar="OLD")
+@click.argument("new", metavar="NEW")
+@click.option("-o", "out", metavar="MAP", help="Write the map to this file, as JSON Lines.")
+@click.option("--review", metavar="FILE", help="Write the rows that a person should look at.")
+@click.option(
+    "--format", "format_name", type=click.Choice(["table", "json"]), default="table",
+    show_default=True, help="What is printed.",
+)  # fmt: skip
+@click.option("--fail-on-targets", is_flag=True, help="Exit with 1 if a target is missed.")
+def COMMAND(  # noqa: N802
+    old: str, new: str, out: str | None, review: str | None, format_name: str,
+    fail_on_targets: bool,
+) -> int:  # fmt: skip
+    """Find where every block, section and document of OLD stands in NEW.
+
+    OLD and NEW are corpora that `ragauge corpus build` wrote. The map names for each old id its
+    kind (same, shift, edit, split, merge, move, unmapped), its new places, and a confidence: the
+    share of its text that stands there. `gold migrate`, `traces migrate` and `corpus redirect`
+    read it. The same corpora give the same bytes. Exit code 5 if OLD has no blocks.
+    """
+    import msgspec
+
+    from ragauge.codes import ExitCode
+    from ragauge.corpus.manifest import read_corpus
+    from ragauge.corpus.mapfile import write_map, write_rows
+    from ragauge.corpus.migration import migration_map
+    from ragauge.errors import RagaugeError
+    from ragauge.text import plain
+
+    before, after = read_corpus(old), read_corpus(new)
+    if not before.blocks:
+        raise RagaugeError.of(
+            "nothing-measured", f"`{old}` has no blocks", hint="there is no id that could move"
+        )
+    found = migration_map(before, after)
+    looked_at = [row for row in found.rows if row.for_review]
+    if out is not None:
+        write_map(out, found)
+    if review is not None:
+        write_rows(review, looked_at)
+    if format_name == "json":
+        document = {
+            **msgspec.to_builtins(found.header),
+            "review": msgspec.to_builtins(looked_at[:_MOST_SHOWN]),
+        }
+        click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+    else:
+        for line in [*_told(out), *_lines(found), *_review(looked_at)]:
+            click.echo(plain(line))
+    missed = [target for target in found.header.targets if not target.met]
+    return int(ExitCode.GATE_FAILED) if missed and fail_on_targets else 0
+
+
+def _told(out: str | None) -> list[str]:
+    return [] if out is None else [f"wrote {out}"]
+
+
+def _lines(found: MigrationMap) -> list[str]:
+    """What is in the map, in words."""
+    header = found.header
+    lines = [f"from revision {header.old.revision} to {header.new.revision}"]
+    for subject in ("document", "section", "block"):
+        kinds = header.counts[subject]
+        split = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())
+        lines.append(f"{subject + 's':14} {sum(kinds.values()):,}  ({split})")
+    lines += _figures(header)
+    return lines
+
+
+def _figures(header: Header) -> list[str]:
+    figures = header.figures
+    shown = {
+        "coverage": _number(figures.coverage),
+        "duplicate_ids": f"{figures.duplicate_ids:,}",
+        "drift": _number(figures.drift),
+    }
+    return [
+        f"{target.figure.replace('_', ' '):14} {shown[target.figure]}  target {target.demand}: "
+        + ("met" if target.met else "missed")
+        for target in header.targets
+    ]
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.4f}"
+
+
+def _review(rows: Sequence[MapRow]) -> list[str]:
+    """The rows that a person should look at, as many as are shown."""
+    lines = [f"{'to look at':14} {len(rows):,}"]
+    for row in rows[:_MOST_SHOWN]:
+        places = ", ".join(place.id for place in row.new) or row.note or "nowhere"
+        lines.append(f"  {row.confidence:.4f} {row.kind:8} {row.old.id} -> {places}")
+    if len(rows) > _MOST_SHOWN:
+        lines.append(f"  ... and {len(rows) - _MOST_SHOWN:,} more; --review FILE has them all")
+    return lines

@@ -1,0 +1,313 @@
+"""A corpus that is asked: which block, section or text is meant, and where a quote stands.
+
+Whatever cannot be found is a `FieldError` that names what would have been found nearby.
+"""
+
+from __future__ import annotations
+
+import difflib
+import heapq
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from msgspec import Struct
+
+from ragauge.canontext import line_starts
+from ragauge.corpus.finding import places_in
+from ragauge.corpus.manifest import Corpus
+from ragauge.corpus.outline import section_at
+from ragauge.fields import FieldError
+from ragauge.ids import split_section
+from ragauge.model.corpus import Block, Document, Extent, Section
+from ragauge.quoting import normalised
+from ragauge.spans import Span
+
+_BYTES_KEPT = 64 * 1024 * 1024
+_NAMED = 3
+_COMPARED = 200
+_ELSEWHERE = (
+    "check that it is the corpus that the ids were made from; `corpus redirect` follows ids"
+)
+
+
+class Spot(Struct, frozen=True, kw_only=True):
+    """A place in a corpus: bytes of a document, with the section and the block that hold it.
+
+    `block` is the block that the place lies in; None where it lies in several or between them.
+    """
+
+    doc: str
+    start: int
+    end: int
+    section: str | None = None
+    block: str | None = None
+
+
+class Lookup:
+    """Finds documents, blocks, sections and quotes of one corpus; texts are read when needed."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self.corpus = corpus
+        self.documents = {each.doc: each for each in corpus.documents}
+        self.blocks = {each.id: each for each in corpus.blocks}
+        self._texts: OrderedDict[str, bytes] = OrderedDict()
+        self._kept = 0
+        self._decoded: tuple[str, str] = ("", "")
+
+    @cached_property
+    def blocks_by_doc(self) -> dict[str, list[Block]]:
+        """The blocks of each document, in reading order."""
+        found: dict[str, list[Block]] = {doc: [] for doc in self.documents}
+        for block in self.corpus.blocks:
+            found[block.doc].append(block)
+        return found
+
+    @cached_property
+    def sections_by_doc(self) -> dict[str, list[Section]]:
+        """The sections of each document, in reading order."""
+        found: dict[str, list[Section]] = {doc: [] for doc in self.documents}
+        for section in self.corpus.sections:
+            found[section.doc].append(section)
+        return found
+
+    @cached_property
+    def _sections(self) -> dict[str, dict[str, Section]]:
+        """The sections of each id, by document."""
+        found: dict[str, dict[str, Section]] = {}
+        for section in self.corpus.sections:
+            found.setdefault(section.id, {})[section.doc] = section
+        return found
+
+    def document(self, doc: str) -> Document:
+        """The document of that name."""
+        found = self.documents.get(doc)
+        if found is None:
+            raise FieldError(
+                "unresolved", f"the corpus has no document `{doc}`", _near(doc, self.documents)
+            )
+        return found
+
+    def block(self, name: str) -> Block:
+        """The block of that id."""
+        found = self.blocks.get(name)
+        if found is None:
+            raise FieldError("unresolved", f"the corpus has no block `{name}`", self._like(name))
+        return found
+
+    def _like(self, name: str) -> str:
+        """Name blocks that may be meant: of the same document, or of one called alike."""
+        doc, _, tail = name.rpartition("#")
+        if doc in self.documents:
+            return _near(name, (block.id for block in self.blocks_by_doc[doc]))
+        moved = [f"{each}#{tail}" for each in _alike(doc, self.documents)] if doc else []
+        return _suggest([each for each in moved if each in self.blocks])
+
+    def section(self, name: str, doc: str | None = None) -> Section:
+        """The section that `guide.md#S.4.2` names, or `S.4.2` in a document."""
+        inside, path = split_section(name)
+        doc = inside if inside is not None else doc
+        # With or without the leading `S.`.
+        found = {**self._sections.get(f"S.{path}", {}), **self._sections.get(path, {})}
+        if doc is None:
+            if len(found) != 1:
+                why = f"it stands in {len(found)} documents" if found else "no document has it"
+                raise FieldError(
+                    "unresolved",
+                    f"the section `{name}` cannot be told: {why}",
+                    "write it with its document, as in guide.md#S.4.2",
+                )
+            return next(iter(found.values()))
+        self.document(doc)
+        if doc not in found:
+            known = [section.id for section in self.sections_by_doc[doc]]
+            raise FieldError("unresolved", f"`{doc}` has no section `{path}`", _near(path, known))
+        return found[doc]
+
+    def text(self, doc: str) -> bytes:
+        """The canonical text of a document; those asked for last are kept."""
+        found = self._texts.get(doc)
+        if found is not None:
+            self._texts.move_to_end(doc)
+            return found
+        found = self.corpus.text(self.document(doc))
+        self._texts[doc] = found
+        self._kept += len(found)
+        while self._kept > _BYTES_KEPT and len(self._texts) > 1:
+            self._kept -= len(self._texts.popitem(last=False)[1])
+        return found
+
+    def _characters(self, doc: str) -> str:
+        """The text of a document as characters; the last one is kept."""
+        if self._decoded[0] != doc:
+            self._decoded = (doc, self.text(doc).decode())
+        return self._decoded[1]
+
+    def quote(self, spot: Spot) -> str:
+        """The text at a place."""
+        return self.text(spot.doc)[spot.start : spot.end].decode()
+
+    def spot(self, doc: str, start: int, end: int) -> Spot:
+        """The place of some bytes, which must lie in the text and not cut a character in two."""
+        size = self.document(doc).bytes
+        if not 0 <= start < end <= size:
+            raise FieldError(
+                "unresolved",
+                f"the bytes {start} to {end} are not in `{doc}`, which has {size}",
+                "the document changed, or the offsets count something other than UTF-8 bytes",
+            )
+        text = self.text(doc)
+        for offset in (start, end):
+            if offset < size and text[offset] & 0xC0 == 0x80:
+                raise FieldError(
+                    "unresolved",
+                    f"the byte {offset} of `{doc}` is inside a character",
+                    "offsets count UTF-8 bytes; for characters say `unit: char`",
+                )
+        return self._spot(doc, start, end)
+
+    def _spot(self, doc: str, start: int, end: int) -> Spot:
+        section = section_at(self.sections_by_doc[doc], start)
+        touched = self.touched(doc, start, end)
+        inside = len(touched) == 1 and touched[0].span[0] <= start and end <= touched[0].span[1]
+        return Spot(
+            doc=doc,
+            start=start,
+            end=end,
+            section=section.id if section is not None else None,
+            block=touched[0].id if inside else None,
+        )
+
+    def spot_of(self, block: Block) -> Spot:
+        """The place of a block."""
+        start, end = block.span
+        return Spot(doc=block.doc, start=start, end=end, section=block.section, block=block.id)
+
+    def touched(self, doc: str, start: int, end: int) -> Sequence[Block]:
+        """The blocks that share at least one byte with an extent, in reading order."""
+        blocks = self.blocks_by_doc[doc]
+        first = bisect_right(blocks, start, key=lambda block: block.span[1])
+        last = bisect_left(blocks, end, key=lambda block: block.span[0])
+        return [block for block in blocks[first:last] if block.span[0] < block.span[1]]
+
+    def type_at(self, doc: str, start: int, end: int) -> str | None:
+        """The type of the block that holds most of an extent; of equal ones the first."""
+        best: tuple[int, str | None] = (0, None)
+        for block in self.touched(doc, start, end):
+            shared = min(end, block.span[1]) - max(start, block.span[0])
+            if shared > best[0]:
+                best = (shared, block.type)
+        return best[1]
+
+    def in_bytes(self, doc: str, span: Span) -> Extent:
+        """A span of bytes, characters, lines or pages as bytes; tokens and times have no place."""
+        if span.unit == "byte":
+            return span.start, span.end
+        if span.unit == "char":
+            text = self._characters(doc)
+            if not 0 <= span.start <= span.end <= len(text):
+                raise FieldError(
+                    "unresolved",
+                    f"the characters {span.start} to {span.end} are not in `{doc}`, which has "
+                    f"{len(text)}",
+                    "the document changed, or the offsets count something else",
+                )
+            start = len(text[: span.start].encode())
+            return start, start + len(text[span.start : span.end].encode())
+        if span.unit == "line":
+            return self._numbered(doc, span, line_starts(self.text(doc)))
+        if span.unit == "page" and self.document(doc).pages:
+            return self._numbered(doc, span, self.document(doc).pages)
+        raise FieldError(
+            "unresolved",
+            f"a place in {span.unit}{'' if span.unit == 'ms' else 's'} cannot be found in `{doc}`",
+            "give bytes, characters (`unit: char`) or lines (`unit: line`)",
+        )
+
+    def _numbered(self, doc: str, span: Span, starts: Sequence[int]) -> Extent:
+        """Lines or pages, counted from 1, as bytes; what begins behind the last byte is none."""
+        size = self.document(doc).bytes
+        edges = [*(start for start in starts if start < size), size]
+        if not 1 <= span.start < span.end <= len(edges):
+            raise FieldError(
+                "unresolved",
+                f"`{doc}` has the {span.unit}s 1 to {len(edges) - 1}, not {span.start} to "
+                f"{span.end - 1}",
+                f"the document changed, or the {span.unit}s are counted otherwise",
+            )
+        return edges[span.start - 1], edges[span.end - 1]
+
+    def places_of(self, doc: str, quote: str) -> list[Extent]:
+        """Every place of a quote: as it stands, else with white space and NFC made alike."""
+        return places_in(self.text(doc), quote)
+
+    def find_quote(self, doc: str, quote: str, occurrence: int | None = None) -> Spot:
+        """The place of a quote; where it stands several times, the occurrence says which."""
+        self.document(doc)
+        places = self.places_of(doc, quote) if quote.strip() else []
+        if not places:
+            raise FieldError(
+                "quote-not-found",
+                f"the quote does not stand in `{doc}`: {_short(quote)}",
+                "copy it from the canonical text of the corpus",
+            )
+        if occurrence is None and len(places) > 1:
+            named = ", ".join(str(start) for start, _ in places[:5])
+            raise FieldError(
+                "quote-ambiguous",
+                f"the quote stands {len(places)} times in `{doc}`, at {named}: {_short(quote)}",
+                "say which with `occurrence`, counted from 1, or quote more",
+            )
+        if occurrence is not None and not 1 <= occurrence <= len(places):
+            raise FieldError(
+                "quote-not-found",
+                f"`{doc}` has the quote {len(places)} times, not {occurrence}: {_short(quote)}",
+                "`occurrence` counts from 1",
+            )
+        return self._spot(doc, *places[(occurrence or 1) - 1])
+
+    def check_quote(self, spot: Spot, quote: str) -> None:
+        """Refuse a quote that does not stand at its place, and say where it does stand."""
+        if normalised(self.quote(spot)) == normalised(quote):
+            return
+        places = self.places_of(spot.doc, quote)
+        elsewhere = ", ".join(f"{start} to {end}" for start, end in places[:_NAMED])
+        raise FieldError(
+            "quote-moved",
+            f"the text at {spot.start} to {spot.end} of `{spot.doc}` is not the quote: "
+            f"{_short(quote)}",
+            f"it stands at {elsewhere}" if places else "it does not stand in the document any more",
+        )
+
+
+def _alike(name: str, known: Iterable[str]) -> list[str]:
+    """Names that have the same last part, or else are spelt much alike."""
+    names = list(known)
+    last = name.rpartition("/")[2]
+    same = [each for each in names if each.rpartition("/")[2] == last]
+    if same:
+        return same[:_NAMED]
+    # Comparing takes long: only those that begin alike are looked at closely.
+    nearest = heapq.nlargest(_COMPARED, names, key=lambda each: _alike_until(name, each))
+    return difflib.get_close_matches(name, nearest, n=_NAMED, cutoff=0.8)
+
+
+def _alike_until(one: str, other: str) -> int:
+    """How many characters two names have in common at their beginning."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    return _suggest(_alike(name, known))
+
+
+def _suggest(close: Sequence[str]) -> str:
+    named = " or ".join(f"`{each}`" for each in close)
+    return f"did you mean {named}?" if named else _ELSEWHERE
+
+
+def _short(quote: str) -> str:
+    said = normalised(quote)
+    return f"`{said}`" if len(said) <= 60 else f"`{said[:57]}...`"

@@ -1,0 +1,181 @@
+"""Redirects: where an id, a section, a document or bytes of a corpus are in its next version."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from ragauge.ids import section_path
+from ragauge.model.corpus import Extent
+from ragauge.model.migration import MapRow, MigrationMap, NewPlace
+
+_TOUCHING = 4  # bytes that may come between two blocks that follow each other: two line ends
+
+
+class NewSpan(Struct, frozen=True):
+    """Bytes of the new corpus, and the block that they lie in, if they lie in one."""
+
+    doc: str
+    span: Extent
+    block: str | None = None
+
+
+class Redirected(Struct, frozen=True):
+    """Where bytes went: in reading order, how much of them is there, and whether nothing changed.
+
+    `share` is of the bytes that stand in blocks and headings; what is between them is no text.
+    """
+
+    places: tuple[NewSpan, ...]
+    share: float
+    exact: bool
+
+
+class _Piece(Struct, frozen=True):
+    """Old bytes and new ones: the same (`exact`), as good as, or what came in their stead."""
+
+    old: Extent
+    new: Extent
+    doc: str
+    block: str | None
+    exact: bool
+    kept: bool = True
+
+
+class Redirects:
+    """A migration map, made ready to be asked."""
+
+    def __init__(self, found: MigrationMap) -> None:
+        self.header = found.header
+        self.blocks: dict[str, MapRow] = {}
+        self.sections: dict[str, MapRow] = {}
+        self.documents: dict[str, MapRow] = {}
+        tables = {"block": self.blocks, "section": self.sections, "document": self.documents}
+        self._rows: dict[str, list[MapRow]] = {}
+        for row in found.rows:
+            tables[row.of][row.old.id] = row
+            if row.of != "document":
+                self._rows.setdefault(row.old.doc, []).append(row)
+        self._pieces: dict[str, tuple[list[_Piece], list[Extent]]] = {}
+
+    def find(self, name: str) -> MapRow | None:
+        """The row of a block, a section (`doc#S.1.2`) or a document, by its old id."""
+        return self.blocks.get(name) or self.sections.get(name) or self.documents.get(name)
+
+    def section(self, doc: str, section: str) -> MapRow | None:
+        """The row of a section, whether it is written `S.1.2` or `1.2`."""
+        steps = section_path(section)
+        return self.sections.get(f"{doc}#{'.'.join(['S', *map(str, steps)])}")
+
+    def unchanged(self, doc: str) -> str | None:
+        """The new name of a document whose text is the same to the byte, or None."""
+        row = self.documents.get(doc)
+        if row is None or len(row.new) != 1 or row.new[0].hash != row.old.hash:
+            return None
+        return row.new[0].doc
+
+    def span(self, doc: str, start: int, end: int) -> Redirected | None:
+        """Where the bytes of a document went; None if no row speaks of the document."""
+        row = self.documents.get(doc)
+        if row is None:
+            return None
+        name = self.unchanged(doc)
+        if name is not None:
+            return Redirected((NewSpan(name, (start, end)),), 1.0, exact=True)
+        pieces, texts = self._laid_out(doc)
+        whole = sum(_shared(each, (start, end)) for each in _meeting(texts, start, end))
+        found = [
+            piece
+            for piece in pieces[_first(pieces, start) :]
+            if _shared(piece.old, (start, end)) and piece.old[0] < end
+        ]
+        kept = sum(_shared(piece.old, (start, end)) for piece in found if piece.kept)
+        if not kept:
+            return Redirected((), 0.0, exact=False)
+        places = _joined([(_clipped(piece, start, end), piece) for piece in found], end - start)
+        exact = len(found) == 1 and found[0].exact and kept == end - start
+        return Redirected(tuple(places), min(1.0, kept / whole) if whole else 0.0, exact)
+
+    def _laid_out(self, doc: str) -> tuple[list[_Piece], list[Extent]]:
+        """The kept pieces of a document and its text, both in order."""
+        if doc not in self._pieces:
+            pieces: list[_Piece] = []
+            texts: list[Extent] = []
+            for row in self._rows.get(doc, []):
+                if row.of == "block":
+                    texts.append(row.old.span)
+                    for place in row.new:
+                        pieces += _pieces(row.old.span, place)
+                elif row.old.heading is not None:
+                    texts.append(row.old.heading)
+                    pieces += _heading(row.old.heading, row.new[:1])
+            pieces.sort(key=lambda piece: (piece.old, piece.doc, piece.new))
+            self._pieces[doc] = pieces, sorted(texts)
+        return self._pieces[doc]
+
+
+def _pieces(old: Extent, place: NewPlace) -> Iterable[_Piece]:
+    start, size = place.span[0], old[1] - old[0]
+    for run in ((old[0], start, size),) if place.runs is None else place.runs:
+        if len(run) == 3:
+            before, after = (run[0], run[0] + run[2]), (run[1], run[1] + run[2])
+        else:
+            before, after = (run[0], run[1]), (run[2], run[3])
+        yield _Piece(before, after, place.doc, place.id, len(run) == 3, len(run) < 5)
+
+
+def _heading(old: Extent, places: Iterable[NewPlace]) -> Iterable[_Piece]:
+    for place in places:
+        if place.heading is not None:
+            yield _Piece(old, place.heading, place.doc, None, exact=False)
+
+
+def _first(pieces: list[_Piece], start: int) -> int:
+    """The first piece that may meet a span; pieces of the same bytes may stand side by side."""
+    position = bisect_right(pieces, start, key=lambda piece: piece.old[0])
+    while position and pieces[position - 1].old[1] > start:
+        position -= 1
+    return position
+
+
+def _meeting(texts: list[Extent], start: int, end: int) -> Iterable[Extent]:
+    position = max(0, bisect_right(texts, start, key=lambda text: text[0]) - 1)
+    while position < len(texts) and texts[position][0] < end:
+        yield texts[position]
+        position += 1
+
+
+def _shared(one: Extent, other: Extent) -> int:
+    return max(0, min(one[1], other[1]) - max(one[0], other[0]))
+
+
+def _clipped(piece: _Piece, start: int, end: int) -> Extent:
+    """The new bytes of the part of a piece that lies in a span; of other letters all of them."""
+    if not piece.exact:
+        return piece.new
+    before, behind = max(0, start - piece.old[0]), max(0, piece.old[1] - end)
+    return piece.new[0] + before, piece.new[1] - behind
+
+
+def _joined(found: list[tuple[Extent, _Piece]], length: int) -> list[NewSpan]:
+    """Make one span of neighbours in order, unless much that is new stands between them.
+
+    In one block the text between two kept pieces is what replaced the old text there. Two blocks
+    are joined where they still follow each other.
+    """
+    places: list[NewSpan] = []
+    last: _Piece | None = None
+    for span, piece in found:
+        if last is not None and piece.doc == last.doc:
+            gap, before = span[0] - places[-1].span[1], max(0, piece.old[0] - last.old[1])
+            within = piece.block is not None and piece.block == last.block
+            if 0 <= gap <= before + (length if within else _TOUCHING):
+                block = places[-1].block if piece.block == places[-1].block else None
+                places[-1] = NewSpan(piece.doc, (places[-1].span[0], span[1]), block)
+                last = piece
+                continue
+        places.append(NewSpan(piece.doc, span, piece.block))
+        last = piece
+    return places
