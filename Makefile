@@ -14,8 +14,12 @@ BENCH ?=
 BENCH_VENV := .venv-bench
 BENCH_READY := $(BENCH_VENV)/.ready
 BENCH_PIP := $(BENCH_VENV)/bin/python -m pip --disable-pip-version-check --quiet
+# So do the libraries that the adapters connect to.
+ADAPTERS_VENV := .venv-adapters
+ADAPTERS_READY := $(ADAPTERS_VENV)/.ready
+ADAPTERS_PIP := $(ADAPTERS_VENV)/bin/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test lint types unit golden bench docs changelog clean
+.PHONY: help demo test browser lint types unit adapters golden bench docs changelog clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -24,8 +28,12 @@ help: ## show this list
 demo: $(READY) ## score the bundled example, where one gate fails
 	$(VENV)/bin/ragauge demo
 
-test: lint types ## check everything: style, types, all tests
+test: lint types browser ## check everything: style, types, all tests
 	$(PYTEST) $(PARALLEL)
+	$(MAKE) adapters
+
+browser: ## get Chromium for the tests in a browser, where that needs no password
+	@bash scripts/browser.sh
 
 lint: $(READY) ## check style and formatting
 	$(RUN) -m ruff check
@@ -36,6 +44,9 @@ types: $(READY) ## check types
 
 unit: $(READY) ## the fast lane: no end-to-end tests, nothing marked slow
 	$(PYTEST) $(PARALLEL) --ignore=tests/e2e -m "not slow"
+
+adapters: $(ADAPTERS_READY) ## the tests of the adapters, each against its real library
+	$(ADAPTERS_VENV)/bin/python -m pytest -q tests/unit/test_targets_adapters.py
 
 golden: $(READY) ## rewrite the golden outputs; read the diff before you commit it
 	$(PYTEST) tests/golden --update-golden
@@ -50,7 +61,7 @@ changelog: $(READY) ## move the fragments into CHANGELOG.md: make changelog VERS
 	$(RUN) scripts/changelog.py --version "$(VERSION)" --date "$(DATE)"
 
 clean: ## remove the environment, caches and builds
-	rm -rf $(VENV) .venv-bench .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) $(BENCH_VENV) $(ADAPTERS_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
 	find src tests benchmarks scripts -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # Built anew, not updated, when a dependency changes: what left the list leaves the environment.
@@ -64,6 +75,13 @@ $(READY): pyproject.toml constraints.txt
 	"$(PYTHON)" -m venv --clear $(VENV)
 	$(PIP) install --constraint constraints.txt hatchling
 	$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+$(ADAPTERS_READY): pyproject.toml constraints-adapters.txt
+	"$(PYTHON)" -m venv --clear $(ADAPTERS_VENV)
+	$(ADAPTERS_PIP) install --constraint constraints-adapters.txt hatchling
+	$(ADAPTERS_PIP) install --constraint constraints-adapters.txt --no-build-isolation \
+	  --editable '.[adapters,bm25,corpus]' pytest pytest-randomly pytest-xdist hypothesis
 	@touch $@
 
 $(BENCH_READY): pyproject.toml benchmarks/constraints.txt

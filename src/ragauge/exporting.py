@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from itertools import islice
-from pathlib import Path
 from typing import IO, Protocol, TypeVar
 
 from msgspec import Raw, Struct
@@ -44,6 +41,7 @@ from ragauge.runlines import (
     values_line,
     values_of,
 )
+from ragauge.writing import written
 
 MOST_BYTES = 256 * 1024 * 1024
 """The longest line that is read."""
@@ -98,33 +96,15 @@ def _lines_of(store: Store, run: RunRecord) -> Iterator[Line]:
 
 
 @contextmanager
-def written(name: str) -> Iterator[Writable]:
+def packed_if_named_so(name: str) -> Iterator[Writable]:
     """A file to write to, packed if its name ends with `.gz`; it is whole or not there at all."""
-    path = Path(name)
-    temporary = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
-            if path.suffix == ".gz":
-                # Neither the name nor the time goes into the file: equal runs, equal bytes.
-                with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
-                    yield packed
-            else:
-                yield file
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
-        temporary = None
-    except OSError as error:
-        raise RagaugeError.of(
-            "file-unreadable", f"`{path}` cannot be written: {error.strerror or error}",
-            hint="check that the folder exists and may be written to",
-        ) from error  # fmt: skip
-    finally:
-        if temporary is not None and os.path.exists(temporary):
-            os.unlink(temporary)
+    with written(name) as file:
+        if name.endswith(".gz"):
+            # Neither the name nor the time goes into the file: equal runs, equal bytes.
+            with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+                yield packed
+        else:
+            yield file
 
 
 class Imported(Struct, frozen=True, kw_only=True):

@@ -27,12 +27,16 @@ from ragauge.spans import spans_in, unit_in
 
 Own = Mapping[str, tuple[str, ...]]
 
+DRAFT = "draft"
+"""The field that marks an item which a person has still to confirm."""
+
 
 def gold_item(row: Row, own: Own, line: int | None, *, expects_by_docs: bool = False) -> GoldItem:
     """Make a gold item of a row; `own` names win over any other spelling.
 
     `expects_by_docs`: the documents that are expected say whether there is an answer.
     """
+    _refuse_draft(row)
 
     def take(field: str) -> tuple[str, Any]:
         return pick(row, GOLD_SPELLINGS[field], own.get(field, ()), meaning=meaning)
@@ -86,8 +90,21 @@ def gold_item(row: Row, own: Own, line: int | None, *, expects_by_docs: bool = F
         group=_optional_text(row, "group"),
         difficulty=_optional_text(row, "difficulty"),
         lang=_optional_text(row, "lang"),
-        extra={key: value for key, value in row.items() if key not in GOLD_NAMES},
+        extra={key: row[key] for key in row if key not in GOLD_NAMES and key != DRAFT},
         line=line,
+    )
+
+
+def _refuse_draft(row: Row) -> None:
+    """Refuse an item that `gold new` drafted and that nobody has confirmed yet."""
+    draft = row.get(DRAFT)
+    if draft is None or not as_bool(draft, DRAFT):
+        return
+    empty = not any(row.get(name) for name in GOLD_SPELLINGS["question"])
+    raise FieldError(
+        "draft-item",
+        "the item is a draft without a question" if empty else "the item is still a draft",
+        f"{'write the question, check the evidence' if empty else 'check it'}, and remove `draft`",
     )
 
 

@@ -1,43 +1,56 @@
-"""Writing a text file so that it is whole or not there at all."""
+"""Writing a file so that it is whole or not there at all."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from ragauge.errors import RagaugeError
 
 
 def write_atomically(name: str | os.PathLike[str], text: str) -> None:
-    """Write a text file by a temporary file and a rename, so that it is whole or not there."""
+    """Write a text file, whole or not at all."""
+    with written(name) as file:
+        file.write(text.encode())
+
+
+@contextmanager
+def written(name: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Yield a temporary file that takes its name when all went well, and is gone otherwise."""
     path = Path(name)
+    if path.exists() and not path.is_file():
+        # A rename would put a file where a folder, a pipe or a device such as /dev/stdout stands.
+        raise RagaugeError.of(
+            "file-unreadable",
+            f"`{path}` is no ordinary file and is not replaced",
+            hint="name a file; its folder is made if it is not there",
+        )
+    path = Path(os.path.realpath(path))  # what a link leads to is written, and the link stays
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", newline="\n", dir=path.parent,
-            prefix=f".{path.name}.", delete=False,
-        ) as file:  # fmt: skip
+            "wb", dir=path.parent, prefix=f".{path.name}.", delete=False
+        ) as file:
             temporary = file.name
-            file.write(text)
-        # Temporary files are private; a report gets the permissions of any new file.
+            yield file
+        # Temporary files are private; what was asked for gets the permissions of any new file.
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(temporary, 0o666 & ~mask)
         os.replace(temporary, path)
+        temporary = None
     except OSError as error:
-        _discard(temporary)
         raise RagaugeError.of(
             "file-unreadable",
-            f"`{path}` cannot be written: {error.strerror or error}",
-            hint="check that the folder exists and may be written to",
+            f"`{name}` cannot be written: {error.strerror or error}",
+            hint="check that the folder may be written to, and that the disk has room",
         ) from error
-    except BaseException:
-        _discard(temporary)
-        raise
-
-
-def _discard(temporary: str | None) -> None:
-    if temporary is not None and os.path.exists(temporary):
-        os.unlink(temporary)
+    finally:
+        if temporary is not None:
+            with suppress(OSError):
+                os.unlink(temporary)

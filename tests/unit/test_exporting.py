@@ -299,7 +299,7 @@ def test_packed_files_are_the_same_every_time_and_read_by_what_is_in_them(
     put(store, "a")
     run = archive.find_run(store, "a")
     for name in ("one.jsonl.gz", "deep/two.jsonl.gz"):
-        with exporting.written(name) as file:
+        with exporting.packed_if_named_so(name) as file:
             exporting.export_run(store, run, file)
     data = Path("one.jsonl.gz").read_bytes()
     assert data == Path("deep/two.jsonl.gz").read_bytes()
@@ -315,14 +315,14 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
     Path("old.jsonl").write_bytes(b"old")
 
     def stop() -> None:
-        with exporting.written("old.jsonl") as file:
+        with exporting.packed_if_named_so("old.jsonl") as file:
             file.write(b"new")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         stop()
     assert Path("old.jsonl").read_bytes() == b"old"
-    with exporting.written("old.jsonl") as file:
+    with exporting.packed_if_named_so("old.jsonl") as file:
         file.write(b"new")
     assert Path("old.jsonl").read_bytes() == b"new"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["old.jsonl"]
@@ -330,7 +330,7 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written_is_named() -> None:
     Path("file").write_bytes(b"")
-    with pytest.raises(RagaugeError) as caught, exporting.written("file/run.jsonl"):
+    with pytest.raises(RagaugeError) as caught, exporting.packed_if_named_so("file/run.jsonl"):
         pass
     assert caught.value.code == "file-unreadable"
 

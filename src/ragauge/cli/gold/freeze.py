@@ -1,0 +1,40 @@
+"""`ragauge gold freeze`: write down what every item of a gold set says."""
+
+from __future__ import annotations
+
+import click
+
+from ragauge.cli.shared import read_config
+
+
+@click.command("freeze", short_help="Write a lock of a gold set.")
+@click.argument("gold", metavar="GOLD")
+@click.option(
+    "-o", "out", metavar="FILE", help="The lock (default: beside GOLD, with the suffix .lock)."
+)
+@click.option("--profile", metavar="NAME", help="Read as under this profile.")
+@click.option("--dialect", metavar="NAME", help="Force the field names of a dialect.")
+@click.option("--force", is_flag=True, help="Replace a lock that holds another set.")
+def COMMAND(  # noqa: N802
+    gold: str, out: str | None, profile: str | None, dialect: str | None, force: bool
+) -> int:
+    """Write a lock: the hash of the set, and each item with its hash, one a line.
+
+    Commit it beside the set; `gold verify` tells what changed since. The same items give the same
+    bytes, in whatever order they stand. Exit code 5 if there is no item.
+    """
+    from ragauge import curating, wording
+    from ragauge.text import plain
+
+    config = read_config(None)
+    done = curating.freeze(
+        gold, out, profile=profile or config.profile, dialect=dialect or config.dialect or "auto",
+        force=force,
+    )  # fmt: skip
+    lock = done.lock
+    click.echo(plain(
+        f"{'wrote' if done.fresh else 'unchanged:'} {done.path}, "
+        f"{wording.count(len(lock.items), 'item')}, dialect {lock.dialect}"
+    ))  # fmt: skip
+    click.echo(f"gold hash  {lock.gold_hash}")
+    return 0

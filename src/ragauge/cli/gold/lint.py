@@ -1,0 +1,125 @@
+"""`ragauge gold lint`: what in a gold set can be read and still cannot be meant as it is."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from ragauge.cli.shared import read_config
+
+if TYPE_CHECKING:
+    from ragauge.linting.checking import LintReport
+
+_MOST = 20
+
+
+@click.command("lint", short_help="Find items that cannot be meant as they are.")
+@click.argument("gold", metavar="GOLD")
+@click.option("--corpus", metavar="DIR", help="Look evidence up in this corpus.")
+@click.option("--chunks", metavar="FILE", help="Where the chunks of an index lie, as JSON Lines.")
+@click.option("--profile", metavar="NAME", help="Judge as under this profile.")
+@click.option("--dialect", metavar="NAME", help="Force the field names of a dialect.")
+@click.option(
+    "--format", "format_name", type=click.Choice(["table", "json"]), default="table",
+    show_default=True, help="What is printed; json has every finding.",
+)  # fmt: skip
+@click.option("--strict", is_flag=True, help="Exit with 1 if there are warnings.")
+def COMMAND(  # noqa: N802
+    gold: str, corpus: str | None, chunks: str | None, profile: str | None, dialect: str | None,
+    format_name: Literal["table", "json"], strict: bool,
+) -> int:  # fmt: skip
+    """Check a gold set by rules; each finding has its line, its rule and a hint.
+
+    Rows that cannot be read are told and left out. At most 20 findings of a severity are printed.
+    `ragauge explain RULE` says what a rule is about. Exit code 3 if there are errors, 5 if there
+    is no item, 1 for warnings under --strict, else 0.
+    """
+    from ragauge import curating
+    from ragauge.codes import ExitCode
+    from ragauge.linting.checking import to_json
+
+    config = read_config(None)
+    report = curating.lint(
+        gold, corpus=corpus, chunks=chunks, profile=profile or config.profile,
+        dialect=dialect or config.dialect or "auto", options=config.options,
+    )  # fmt: skip
+    if not report.items and not report.problem_count:
+        raise curating.nothing(report.name)
+    if format_name == "json":
+        click.echo(json.dumps(to_json(report), indent=2, ensure_ascii=False))
+    else:
+        _print(report)
+    if report.count("error"):
+        return int(ExitCode.BAD_INPUT)
+    return int(ExitCode.GATE_FAILED) if strict and report.count("warning") else 0
+
+
+def _print(report: LintReport) -> None:
+    from ragauge import wording
+    from ragauge.linting.rules import SEVERITIES
+
+    _say(
+        f"{report.name}: {wording.count(report.items, 'gold item')}, dialect {report.dialect}, "
+        f"profile {report.profile}"
+    )
+    for note in report.notes:
+        _say(f"note: {note}")
+    for problem in report.problems:
+        _say(str(problem))
+    more = report.problem_count - len(report.problems)
+    if more > 0:
+        _say(f"... and {more} more rows that cannot be read")
+    for severity in SEVERITIES:
+        found = [each for each in report.findings if each.severity == severity]
+        for finding in found[:_MOST]:
+            _say(finding.said(report.name))
+        if len(found) > _MOST:
+            _say(f"... and {wording.count(len(found) - _MOST, f'more {severity}')}")
+    for line in _figures(report):
+        _say(line)
+    counts = [wording.count(report.count(severity), severity) for severity in SEVERITIES]
+    fine = not report.count("error") and not report.count("warning")
+    _say(f"ok: {', '.join(counts)}" if fine else ", ".join(counts))
+
+
+def _figures(report: LintReport) -> list[str]:
+    """What was looked at, what was left out, and the figures of the set."""
+    from collections import Counter
+
+    from ragauge import wording
+    from ragauge.reaching import COVERAGE
+
+    lines = []
+    rules = Counter(each.rule for each in report.findings)
+    if sum(rules.values()) > _MOST:
+        lines.append("rules      " + ", ".join(f"{name} {n}" for name, n in sorted(rules.items())))
+    if report.resolved is not None:
+        lines.append(f"looked up  {report.resolved.told()}")
+    coverage = report.coverage
+    if coverage is not None and coverage.share is not None:
+        lines.append(
+            f"sections   {coverage.sections_reached} of {coverage.sections} reached "
+            f"({coverage.share:.2f}, target {COVERAGE:.2f})"
+        )
+        lines.append(f"documents  {coverage.docs_reached} of {coverage.docs} reached")
+    if report.types:
+        lines.append("types      " + ", ".join(f"{name} {n}" for name, n in report.types.items()))
+    if report.unplaced:
+        lines.append(
+            f"not judged {wording.count(report.unplaced, 'negative')} of {report.negatives}: "
+            "where they lie is not known"
+        )
+    if report.turns:
+        lines.append(f"not judged the words of {wording.count(report.turns, 'turn')}")
+    if report.problem_count:
+        lines.append(f"left out   {wording.count(report.problem_count, 'row')} that cannot be read")
+    return lines
+
+
+def _say(text: str) -> None:
+    from ragauge.text import plain
+
+    for line in text.split("\n"):
+        click.echo(plain(line))

@@ -1,0 +1,99 @@
+"""`ragauge gold negatives`: suggest hard negatives from the corpus."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from ragauge.authoring import Suggested, Suggestions
+
+
+@click.command("negatives", short_help="Suggest hard negatives from a corpus.")
+@click.argument("gold", metavar="GOLD")
+@click.option("--corpus", required=True, metavar="DIR", help="The corpus that evidence lies in.")
+@click.option("--chunks", metavar="LIST", help="Where the chunks of another chunker lie.")
+@click.option(
+    "-n", "count", type=click.IntRange(1, 1000), default=5, show_default=True,
+    help="How many negatives an item shall have; those it has count.",
+)  # fmt: skip
+@click.option("--anywhere", is_flag=True, help="Take like words from all documents.")
+@click.option("-o", "out", metavar="FILE", help="Write GOLD with the negatives added; may be GOLD.")
+@click.option(
+    "--format", "format_name", type=click.Choice(["table", "json"]), default="table",
+    show_default=True, help="What is printed.",
+)  # fmt: skip
+@click.option("--dialect", default="auto", metavar="NAME", help="Force the names of a dialect.")
+def COMMAND(  # noqa: N802
+    gold: str, corpus: str, chunks: str | None, count: int, anywhere: bool, out: str | None,
+    format_name: str, dialect: str,
+) -> int:  # fmt: skip
+    """Suggest for each item of GOLD the nearest blocks that are not its evidence.
+
+    Near by section and by words (BM25 with the question), in turn, in the same document and at most
+    4 edges away in its title tree. Blocks that touch the evidence or repeat its text are never
+    suggested. Without -o nothing is written.
+    """
+    from ragauge.authoring import suggest_negatives
+    from ragauge.text import plain
+
+    found = suggest_negatives(
+        gold, corpus, out, count=count, chunks=chunks, anywhere=anywhere, dialect=dialect
+    )
+    if format_name == "json":
+        import json
+
+        click.echo(json.dumps(_document(found), ensure_ascii=False, indent=2))
+    else:
+        for item in found.items:
+            for line in _lines(item):
+                click.echo(plain(line))
+    if out is not None:
+        click.echo(plain(f"wrote {out}"), err=format_name == "json")
+    total = sum(len(item.negatives) for item in found.items)
+    said = f"{total:,} negatives for {sum(bool(item.negatives) for item in found.items):,} items"
+    if found.unplaced:
+        said += f"; {found.unplaced:,} items have no evidence to be near to"
+    if found.short:
+        said += f"; {found.short:,} items got fewer than asked for"
+    click.echo(said, err=format_name == "json")
+    return 0
+
+
+def _lines(item: Suggested) -> list[str]:
+    if not item.negatives:
+        return []
+    width = max(len(each.id) for each in item.negatives)
+    lines = [f"{item.qid}  (line {item.line})"]
+    for each in item.negatives:
+        far = "other document" if each.distance is None else f"distance {each.distance}"
+        lines.append(f"  {each.id:<{width}}  {each.reason:<7}  {far}  score {each.score:.4f}")
+    return lines
+
+
+def _document(found: Suggestions) -> dict[str, Any]:
+    return {
+        "items": [
+            {
+                "qid": item.qid,
+                "line": item.line,
+                "negatives": [
+                    {
+                        "id": each.id,
+                        "reason": each.reason,
+                        "distance": each.distance,
+                        "score": each.score,
+                        "doc": each.spot.doc,
+                        "section": each.spot.section,
+                        "start": each.spot.start,
+                        "end": each.spot.end,
+                    }
+                    for each in item.negatives
+                ],
+            }
+            for item in found.items
+        ],
+        "unplaced": found.unplaced,
+        "short": found.short,
+    }

@@ -1,0 +1,54 @@
+"""`ragauge gold new`: draft gold items from a corpus, to be completed by a person."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("new", short_help="Draft gold items from a corpus.")
+@click.option("--corpus", required=True, metavar="DIR", help="The corpus to draft from.")
+@click.option(
+    "--section", "sections", multiple=True, metavar="DOC#S.2",
+    help="Draft from this section and those below it; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--per-section", type=click.IntRange(1, 1000), default=1, show_default=True,
+    help="At most so many drafts from one section.",
+)  # fmt: skip
+@click.option(
+    "-n", "count", type=click.IntRange(1, 100_000), default=20, show_default=True,
+    help="At most so many drafts.",
+)  # fmt: skip
+@click.option(
+    "--negatives", type=click.IntRange(0, 1000), default=5, show_default=True,
+    help="How many hard negatives each draft gets.",
+)  # fmt: skip
+@click.option("-o", "out", required=True, metavar="FILE", help="draft.yaml or draft.jsonl.")
+@click.option("--force", is_flag=True, help="Replace FILE if it is there.")
+def COMMAND(  # noqa: N802
+    corpus: str, sections: tuple[str, ...], per_section: int, count: int, negatives: int, out: str,
+    force: bool,
+) -> int:  # fmt: skip
+    """Draft items: evidence with its place, section, type and hard negatives, and no question.
+
+    Blocks are chosen so that all documents and types have their turn. A draft has an empty
+    question and `draft: true`, and no command scores it before a person has written the one and
+    removed the other. In YAML the titles above each item say where it is from. Exit code 5 if there
+    is no block to draft from.
+    """
+    from pathlib import Path
+
+    from ragauge.authoring import draft_text
+    from ragauge.cli.shared import write_new
+    from ragauge.text import plain
+
+    made = draft_text(
+        corpus, out, count=count, sections=sections, per_section=per_section, negatives=negatives
+    )
+    write_new({Path(out): made.text}, force=force)
+    types = ", ".join(f"{name} {number:,}" for name, number in made.types.items())
+    click.echo(f"drafts     {made.drafts:,}  ({types})")
+    click.echo(f"documents  {made.documents:,} of {made.all_documents:,}")
+    click.echo(f"sections   {made.sections:,} of {made.all_sections:,} that have text")
+    click.echo(plain(f"next: write the questions in {out}, and remove `draft` from each item"))
+    return 0

@@ -1,0 +1,59 @@
+"""`ragauge gold pin`: give evidence its bytes, quote and document hash."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import click
+
+
+@click.command("pin", short_help="Give evidence its place in a corpus.")
+@click.argument("gold", metavar="GOLD")
+@click.option("--corpus", required=True, metavar="DIR", help="The corpus that evidence lies in.")
+@click.option("--chunks", metavar="LIST", help="Where the chunks of another chunker lie.")
+@click.option("-o", "out", required=True, metavar="FILE", help="What is written; may be GOLD.")
+@click.option("--repin", is_flag=True, help="Follow a quote that now stands elsewhere, and once.")
+@click.option(
+    "--on-unresolved", type=click.Choice(["stop", "keep"]), default="stop", show_default=True,
+    help="What to do with an item whose evidence is not found.",
+)  # fmt: skip
+@click.option("--dialect", default="auto", metavar="NAME", help="Force the names of a dialect.")
+def COMMAND(  # noqa: N802
+    gold: str, corpus: str, chunks: str | None, out: str, repin: bool,
+    on_unresolved: Literal["stop", "keep"], dialect: str,
+) -> int:  # fmt: skip
+    """Pin the evidence of GOLD: ids of blocks and chunks, and quotes, become places.
+
+    An entry gets doc, start and end in bytes, the quote that stands there, doc_hash and section;
+    of text over 2,000 characters the hash is kept instead of the quote. Entries that have a place
+    are checked. Names and other fields stay as they are. Pinning what is pinned changes nothing.
+    The suffix of FILE says its form: .yaml, .json, or else JSON Lines. Exit code 3 with every
+    item that cannot be resolved, and nothing is written.
+    """
+    from ragauge.authoring import pin_file
+    from ragauge.text import plain
+
+    keep = on_unresolved == "keep"
+    pinned = pin_file(gold, corpus, out, chunks=chunks, repin=repin, keep=keep, dialect=dialect)
+    click.echo(plain(f"wrote {out}"))
+    click.echo(f"items      {pinned.items:,}, {len(pinned.changes):,} changed")
+    for kind, said in (
+        ("pinned", "given a place"),
+        ("converted", "converted to bytes"),
+        ("moved", "moved to where the quote stands now"),
+        ("checked", "found at their place"),
+    ):
+        if kind in pinned.counts:
+            click.echo(f"{kind:<10} {pinned.counts[kind]:,} entries {said}")
+    if pinned.graded:
+        click.echo(f"graded     {pinned.graded:,} ids in grades, which have no place")
+    if pinned.problem_count:
+        click.echo(f"unresolved {pinned.problem_count:,} items, left as they were")
+        for problem in pinned.problems:
+            click.echo(
+                plain(f"kept: {problem.place}: {problem.message} [{problem.code}]"), err=True
+            )
+        if pinned.problem_count > len(pinned.problems):
+            more = pinned.problem_count - len(pinned.problems)
+            click.echo(f"kept: ... and {more} more", err=True)
+    return 0

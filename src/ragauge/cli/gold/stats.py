@@ -1,0 +1,118 @@
+"""`ragauge gold stats`: what is in a gold set, and what it can show."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from ragauge.cli.shared import read_config, screen
+
+if TYPE_CHECKING:
+    from ragauge.goldstats import GoldStats
+
+_MOST = 8
+
+
+@click.command("stats", short_help="Count what is in a gold set, and say what it can show.")
+@click.argument("gold", metavar="GOLD")
+@click.option("--corpus", metavar="DIR", help="Count what of this corpus is reached.")
+@click.option("--chunks", metavar="FILE", help="Where the chunks of an index lie, as JSON Lines.")
+@click.option("--profile", metavar="NAME", help="Read as under this profile.")
+@click.option("--dialect", metavar="NAME", help="Force the field names of a dialect.")
+@click.option(
+    "--format", "format_name", type=click.Choice(["table", "json"]), default="table",
+    show_default=True, help="What is printed.",
+)  # fmt: skip
+def COMMAND(  # noqa: N802
+    gold: str, corpus: str | None, chunks: str | None, profile: str | None, dialect: str | None,
+    format_name: Literal["table", "json"],
+) -> int:  # fmt: skip
+    """Count items, evidence and wordings, and say how small a change the set can show.
+
+    A row that cannot be read is an error (exit code 3). Exit code 5 if there is no item.
+    """
+    from ragauge import curating
+    from ragauge.goldstats import to_json
+    from ragauge.text import plain
+
+    config = read_config(None)
+    stats = curating.stats(
+        gold, corpus=corpus, chunks=chunks, profile=profile or config.profile,
+        dialect=dialect or config.dialect or "auto",
+    )  # fmt: skip
+    if format_name == "json":
+        click.echo(json.dumps(to_json(stats), indent=2, ensure_ascii=False))
+        return 0
+    for line in _lines(stats, screen()["width"]):
+        click.echo(plain(line))
+    return 0
+
+
+def _lines(stats: GoldStats, width: int) -> list[str]:
+    from ragauge import wording
+    from ragauge.reaching import COVERAGE
+    from ragauge.showing import Column, table
+
+    lines = [f"{stats.name}: {wording.count(stats.items, 'gold item')}, dialect {stats.dialect}"]
+    lines += [f"note: {note}" for note in stats.notes]
+    if stats.turns:
+        lines.append(
+            f"turns      {stats.turns} of {wording.count(stats.conversations, 'conversation')}"
+        )
+    for name, counts in stats.counts.items():
+        lines += _wrapped(f"{name:<11}", counts, width)
+    if stats.evident:
+        lines.append(
+            f"evidence   {stats.entries} in {wording.count(stats.evident, 'item')}, "
+            f"{stats.pinned} of them pinned to places ({stats.pinned / stats.evident:.2f})"
+        )
+    if stats.grades:
+        lines += _wrapped(f"{'grades':<11}", stats.grades, width)
+    coverage = stats.coverage
+    if coverage is not None:
+        told = "" if coverage.share is None else f" ({coverage.share:.2f}, target {COVERAGE:.2f})"
+        lines += [
+            f"sections   {coverage.sections_reached} of {coverage.sections} reached{told}",
+            f"documents  {coverage.docs_reached} of {coverage.docs} reached",
+        ]
+    spreads = stats.spreads
+    lines += ["", *table(
+        [
+            Column("", list(spreads)),
+            Column("items", [str(each.items) for each in spreads.values()], right=True),
+            Column("total", [str(each.total) for each in spreads.values()], right=True),
+            Column("least", [f"{each.least:g}" for each in spreads.values()], right=True),
+            Column("median", [f"{each.median:g}" for each in spreads.values()], right=True),
+            Column("most", [f"{each.most:g}" for each in spreads.values()], right=True),
+        ],
+        width,
+    )]  # fmt: skip
+    sizes = {name: size for name, size in stats.sizes.items() if size.n}
+    lines += ["", *table(
+        [
+            Column("what n can show", list(sizes)),
+            Column("n", [str(each.n) for each in sizes.values()], right=True),
+            Column("rate known to", [f"±{each.half_width:.4f}" for each in sizes.values()]),
+            Column("detectable", [wording.number(each.detectable) for each in sizes.values()]),
+        ],
+        width,
+    )]  # fmt: skip
+    lines.append("for a rate near 0.5; detectable: the change shown in four cases of five")
+    return lines
+
+
+def _wrapped(head: str, counts: Mapping[str, int], width: int) -> list[str]:
+    """Counts in a line or a few; the rarest are summed up."""
+    import textwrap
+
+    from ragauge.text import plain
+
+    told = [f"{plain(name)} {count}" for name, count in list(counts.items())[:_MOST]]
+    if len(counts) > _MOST:
+        told.append(f"and {len(counts) - _MOST} more")
+    return textwrap.wrap(
+        ", ".join(told), width, initial_indent=head, subsequent_indent=" " * len(head)
+    )

@@ -1,0 +1,121 @@
+"""`ragauge gold verify`: what changed in a gold set since it was frozen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from ragauge.lockfile import Change, Changed, Difference
+    from ragauge.model.gold import GoldItem
+
+_MOST = 20
+_LONGEST = 72
+
+
+@click.command("verify", short_help="Fail if frozen items changed, and show what changed.")
+@click.argument("gold", metavar="GOLD")
+@click.option(
+    "--lock", metavar="FILE", help="The lock (default: beside GOLD, with the suffix .lock)."
+)
+@click.option("--no-new", is_flag=True, help="Fail for items that the lock does not have, too.")
+@click.option("--update", is_flag=True, help="Show what changed, then write the lock anew.")
+def COMMAND(gold: str, lock: str | None, no_new: bool, update: bool) -> int:  # noqa: N802
+    """Compare a gold set with its lock, field by field.
+
+    The set is read in the dialect that the lock names. Exit code 1 if an item changed or is gone,
+    or is new under --no-new. New items are told and pass; so are changes of fields that nothing
+    reads. With --update the exit code is 0.
+    """
+    from ragauge import curating
+    from ragauge.codes import ExitCode
+    from ragauge.text import plain
+
+    done = curating.verify(gold, lock)
+    difference = done.difference
+    for line in _lines(difference, gold):
+        click.echo(plain(line))
+    failed = difference.changed or difference.removed or (no_new and difference.added)
+    click.echo(_summary(difference, fine=not failed))
+    if update and not difference.same:
+        curating.update(done)
+        click.echo(plain(f"wrote {done.path}"))
+        click.echo(f"gold hash  {done.now.gold_hash}")
+        return 0
+    return int(ExitCode.GATE_FAILED) if failed else 0
+
+
+def _lines(difference: Difference, gold: str) -> list[str]:
+    lines = []
+    for each in difference.changed[:_MOST]:
+        lines += _told("changed", each, gold)
+    lines += _more("changed", difference.changed)
+    lines += [f"removed  {_name(item)}" for item in difference.removed[:_MOST]]
+    lines += _more("removed", difference.removed)
+    lines += [f"added    {_name(item)}  {_where(item, gold)}" for item in difference.added[:_MOST]]
+    lines += _more("added", difference.added)
+    for each in difference.remarked[:_MOST]:
+        lines += _told("remark", each, gold)
+    return [*lines, *_more("remark", difference.remarked)]
+
+
+def _told(kind: str, each: Changed, gold: str) -> list[str]:
+    lines = [f"{kind:<8} {_name(each.item)}  {_where(each.item, gold)}"]
+    for change in each.changes:
+        lines += _shown(change.field, change)
+    for change in each.unread:
+        lines += _shown(f"{change.field} (nothing reads it)", change)
+    return lines
+
+
+def _shown(name: str, change: Change) -> list[str]:
+    old, new = _cut(_text(change.old), _text(change.new))
+    return [f"  {name}", f"    - {old}", f"    + {new}"]
+
+
+def _text(value: Any) -> str:
+    return "(absent)" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _cut(old: str, new: str) -> tuple[str, str]:
+    """Two texts, shortened so that the first place where they differ is still there."""
+    same = 0
+    for one, other in zip(old, new, strict=False):
+        if one != other:
+            break
+        same += 1
+    start = max(0, same - _LONGEST // 3) if max(len(old), len(new)) > _LONGEST else 0
+
+    def part(text: str) -> str:
+        head = "..." if start else ""
+        tail = "..." if len(text) - start > _LONGEST else ""
+        return f"{head}{text[start : start + _LONGEST]}{tail}"
+
+    return part(old), part(new)
+
+
+def _name(item: GoldItem) -> str:
+    from ragauge.wording import question_name
+
+    return question_name(item.qid, item.turn)
+
+
+def _where(item: GoldItem, gold: str) -> str:
+    return f"{gold}:{item.line}" if item.line is not None else gold
+
+
+def _more(kind: str, found: Sequence[object]) -> list[str]:
+    return [f"{kind:<8} ... and {len(found) - _MOST} more"] if len(found) > _MOST else []
+
+
+def _summary(difference: Difference, *, fine: bool) -> str:
+    parts = [
+        f"{len(difference.changed)} changed",
+        f"{len(difference.removed)} removed",
+        f"{len(difference.added)} added",
+        f"{difference.unchanged + len(difference.remarked)} unchanged",
+    ]
+    return f"{'ok: ' if fine else ''}{', '.join(parts)}"

@@ -1,0 +1,1 @@
+"""Rules about gold sets that can be read and still cannot be meant as they are."""

@@ -1,0 +1,170 @@
+"""YAML as text: writing values so that any reader gets them back, and where items stand in a file.
+
+Only what JSON has is written. Text that another reader could take for a number, a date or a truth
+value is put in quotes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+WIDTH = 100
+_PLAIN = re.compile(r"[A-Za-z][\w./@+#-]*(?: [\w./@+-]+)*", re.ASCII)
+_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+# YAML folds, refuses or drops these where they stand in quotes as they are.
+_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+_LITERAL = re.compile("[^\\S \\n]|[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+
+
+class Region(NamedTuple):
+    """Where an item stands: from a character up to another, its column, and how it is written."""
+
+    start: int
+    end: int
+    column: int
+    flow: bool
+
+
+def item_text(item: Mapping[str, Any], *, column: int = 2, literal: bool = True) -> str:
+    """Write an item as a mapping, whose first line is to stand at a column.
+
+    `literal`: text of several lines may be written as such.
+    """
+    return "\n".join(_mapping(item, column, literal=literal)).lstrip(" ")
+
+
+def list_text(items: Sequence[Mapping[str, Any]], comments: Sequence[Sequence[str]] = ()) -> str:
+    """Write a list of items with a blank line between them, and comments above each."""
+    parts = []
+    for position, item in enumerate(items):
+        said = comments[position] if position < len(comments) else ()
+        above = "".join(f"# {line}\n" for line in said)
+        parts.append(f"{above}- {item_text(item)}\n")
+    return "\n".join(parts) if parts else "[]\n"
+
+
+def flow_text(value: Any) -> str:
+    """Write a value on one line."""
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{_scalar(key)}: {flow_text(each)}" for key, each in value.items())
+        return f"{{{inside}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(flow_text(each) for each in value)}]"
+    return _scalar(value)
+
+
+def _mapping(value: Mapping[str, Any], indent: int, *, literal: bool) -> list[str]:
+    lines: list[str] = []
+    for key, each in value.items():
+        name = f"{' ' * indent}{_scalar(key)}:"
+        if isinstance(each, Mapping) and each:
+            lines += [name, *_mapping(each, indent + 2, literal=literal)]
+        elif isinstance(each, list | tuple) and _is_long(each, indent + len(key)):
+            lines += [name, *_sequence(each, indent + 2, literal=literal)]
+        elif literal and isinstance(each, str) and _is_literal(each):
+            sign = "|" if each.endswith("\n") else "|-"
+            lines += [f"{name} {sign}", *_literal(each, indent + 2)]
+        else:
+            lines.append(f"{name} {flow_text(each)}")
+    return lines
+
+
+def _sequence(values: Sequence[Any], indent: int, *, literal: bool) -> list[str]:
+    lines: list[str] = []
+    dash = f"{' ' * indent}- "
+    for each in values:
+        if isinstance(each, Mapping) and each:
+            inner = _mapping(each, indent + 2, literal=literal)
+            lines += [dash + inner[0].lstrip(" "), *inner[1:]]
+        else:
+            lines.append(dash + flow_text(each))
+    return lines
+
+
+def _literal(value: str, indent: int) -> list[str]:
+    lines = value.removesuffix("\n").split("\n")
+    return [f"{' ' * indent}{line}" if line else "" for line in lines]
+
+
+def _is_long(values: Sequence[Any], room: int) -> bool:
+    if any(isinstance(each, Mapping) and each for each in values):
+        return True
+    return bool(values) and room + len(flow_text(values)) > WIDTH
+
+
+def _is_literal(value: str) -> bool:
+    """Whether a text of several lines reads the same when it is written line by line."""
+    body = value.removesuffix("\n")
+    first = body.partition("\n")[0]
+    return (
+        "\n" in body
+        and not body.endswith("\n")
+        and bool(first)
+        and not first.startswith(" ")
+        and _LITERAL.search(value) is None
+    )
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, str):
+        if _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
+            return value
+        quoted = json.dumps(value, ensure_ascii=False)
+        return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
+    text = json.dumps(value, allow_nan=False)
+    if isinstance(value, float) and "e" in text and "." not in text:
+        return text.replace("e", ".0e")  # YAML 1.1 takes 1e-05 for text
+    return text
+
+
+def regions(text: str, keys: Sequence[str]) -> list[Region] | None:
+    """Where the items of a file stand: those of its list, or of the list under one of some keys.
+
+    None if they cannot be replaced one by one, because an alias in one stands for another.
+    PyYAML must be there, and the file must be one that it reads.
+    """
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    top = yaml.compose(text, Loader=loader)
+    if isinstance(top, yaml.MappingNode):
+        lists = [each for key, each in top.value if key.value in keys]
+        top = lists[0] if len(lists) == 1 else None
+    if not isinstance(top, yaml.SequenceNode):
+        return None
+    found = []
+    seen: set[int] = set()
+    for node in top.value:
+        end = _end(node, seen)
+        if end is None:
+            return None
+        start = node.start_mark
+        body = text[start.index : end].rstrip()
+        flow = top.flow_style or node.flow_style or not isinstance(node, yaml.MappingNode)
+        found.append(Region(start.index, start.index + len(body), start.column, bool(flow)))
+    return found
+
+
+def _end(node: Any, seen: set[int]) -> int | None:
+    """Where the last written part of a node ends; None if a part of it stands elsewhere.
+
+    The end that PyYAML marks for a block is the beginning of what follows it, behind comments.
+    """
+    if id(node) in seen:
+        return None
+    seen.add(id(node))
+    if node.id == "scalar" or node.flow_style or not node.value:
+        if node.id != "scalar" and not all(_end(each, seen) is not None for each in _parts(node)):
+            return None
+        return int(node.end_mark.index)
+    ends = [_end(each, seen) for each in _parts(node)]
+    return None if None in ends else max(each for each in ends if each is not None)
+
+
+def _parts(node: Any) -> list[Any]:
+    if node.id == "mapping":
+        return [part for pair in node.value for part in pair]
+    return list(node.value)

@@ -1,0 +1,1 @@
+"""What a person sees: a real server and a real Chromium."""

@@ -1,0 +1,94 @@
+"""YAML as it is written: readable, and any reader gets the same values back."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragauge.yamltext import flow_text, item_text, list_text, regions
+
+TEXTS = st.one_of(
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
+    st.sampled_from(["yes", "No", "~", "null", "1e3", "0x1f", "2024-01-05", "a: b", "- a", " a"]),
+    st.lists(st.sampled_from(["a", " b", "", "# c", "- d", "e "]), min_size=2).map("\n".join),
+)
+SCALARS = st.one_of(
+    TEXTS, st.none(), st.booleans(), st.integers(-(2**63), 2**63),
+    st.floats(allow_nan=False, allow_infinity=False),
+)  # fmt: skip
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=12,
+)
+ROWS = st.dictionaries(TEXTS, VALUES, min_size=1, max_size=5)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal, and of the same types: 1 is neither True nor 1.0."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return type(one) is type(other) and one == other
+
+
+@given(st.lists(ROWS, max_size=3))
+def test_what_is_written_is_read_again(rows: list[dict[str, Any]]) -> None:
+    assert same(yaml.safe_load(list_text(rows)), rows)
+    assert same(yaml.safe_load(flow_text(rows)), rows)
+
+
+@given(st.lists(ROWS, min_size=1, max_size=4), ROWS, st.data())
+def test_one_item_is_replaced_and_the_others_keep_their_text(
+    rows: list[dict[str, Any]], new: dict[str, Any], data: st.DataObject
+) -> None:
+    """Comments around an item are not part of it."""
+    chosen = data.draw(st.integers(0, len(rows) - 1))
+    text = list_text(rows, [["of", "one"]] * len(rows)) + "# the end\n"
+    found = regions(text, ())
+    assert found is not None
+    region = found[chosen]
+    written = item_text(new, column=region.column)
+    replaced = text[: region.start] + written + text[region.end :]
+    assert same(yaml.safe_load(replaced), [*rows[:chosen], new, *rows[chosen + 1 :]])
+    assert replaced.count("# of\n# one\n") >= len(rows)
+    assert replaced.endswith("# the end\n")
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("guide.md#S.2", "guide.md#S.2"),
+        ("yes", '"yes"'),
+        ("12", '"12"'),
+        ("a # b", '"a # b"'),
+        ("", '""'),
+        ("Größe", '"Größe"'),
+        ("line\u2028end", '"line\\u2028end"'),
+        (1e-5, "1.0e-05"),
+        (0.5, "0.5"),
+        (True, "true"),
+        (None, "null"),
+        ([1, "a"], "[1, a]"),
+    ],
+)
+def test_scalars_are_plain_where_no_reader_can_mistake_them(value: Any, written: str) -> None:
+    assert flow_text(value) == written
+
+
+def test_text_of_several_lines_is_laid_out() -> None:
+    assert item_text({"a": "x\n  y\n\nz", "b": [{"c": 1}]}) == (
+        "a: |-\n    x\n      y\n\n    z\n  b:\n    - c: 1"
+    )
+    assert item_text({"a": "x\ny"}, literal=False) == 'a: "x\\ny"'
+
+
+def test_numbers_that_yaml_lacks_are_refused() -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        flow_text(math.inf)
