@@ -16,6 +16,8 @@ TITLES = {
     "store": "Storing and comparing runs, beside plain scripts",
     "trec": "Scoring TREC files, beside other libraries",
     "resampling": "Intervals and tests, beside plain numpy",
+    "corpus": "Building a corpus and following an edit, beside reading it",
+    "runner": "Asking a system, beside a bare loop",
 }
 
 

@@ -12,7 +12,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import corpus
 import resampling
+import runner
 import score
 import store
 import trec
@@ -30,6 +32,8 @@ def main() -> int:
     store.add_options(parser)
     trec.add_options(parser)
     resampling.add_options(parser)
+    parser.add_argument("--files", type=int, default=corpus.FILES, help="files of a corpus")
+    parser.add_argument("--asked", type=int, default=20_000, help="questions to ask a system")
     parser.add_argument("--dir", type=Path, help="keep the generated data here")
     parser.add_argument("--write", type=Path, help="write this Markdown page")
     options = parser.parse_args()
@@ -49,6 +53,8 @@ def main() -> int:
             "resampling": lambda: "\n\n".join(
                 resampling.sections(rounds, resampling.size_of(options))
             ),
+            "corpus": lambda: corpus.section(options.files, rounds, folder / "corpus"),
+            "runner": lambda: runner.whole_section(options.asked, rounds, folder / "runner"),
         }
         for name, section in work.items():
             if options.only and name not in options.only:

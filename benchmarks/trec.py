@@ -28,7 +28,7 @@ AGREEING = 2_000  # queries whose values are compared one by one
 SLOW = ("ir_measures", "ranx")
 ROUNDS_UP_TO = 10_000  # queries; above, the slow peers have fewer rounds
 SLOW_ROUNDS = 2
-ALWAYS = ("qid", "label")  # columns of the CSV that are no values
+ALWAYS = ("qid", "label", "cause")  # columns of the CSV that are no values
 NEAR = 1e-4  # a mean of values with four decimals is at most half of that off
 OURS = "ragauge"
 # What a family of ours is called by each peer, before the cut-off.

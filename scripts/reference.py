@@ -19,7 +19,7 @@ from ragauge import registry, wording
 from ragauge.cli.main import root as command_group
 from ragauge.codes import CODES, ExitCode
 from ragauge.model.dialect import GOLD_SPELLINGS, HIT_IDS, TRACE_SPELLINGS, Dialect
-from ragauge.model.labels import GOOD, MEANINGS
+from ragauge.model.labels import CAUSES, GOOD, MEANINGS
 from ragauge.model.metric import Metric
 from ragauge.model.profile import Profile
 from reference_fields import scores_fields, ship_fields
@@ -232,7 +232,14 @@ def errors_page() -> list[str]:
         f"shows its worst. {code(GOOD, joint=' and ')} are good, the others are what to look at.",
         "",
     ]  # fmt: skip
-    return lines + table(["label", "meaning"], [(f"`{k}`", v) for k, v in MEANINGS.items()])
+    lines += table(["label", "meaning"], [(f"`{k}`", v) for k, v in MEANINGS.items()])
+    lines += [
+        "", "## Causes", "",
+        "What a label comes from: the first step that failed, in the order in which an answer is "
+        "made. A question with several records shows the cause of most of them.",
+        "",
+    ]  # fmt: skip
+    return lines + table(["cause", "meaning"], [(f"`{k}`", v) for k, v in CAUSES.items()])
 
 
 def profiles_page() -> list[str]:

@@ -30,6 +30,7 @@ MAPS = {
     "lambda.recorded": "STATE",
     "questions[].values": "ID",
     "questions[].labels": "LABEL",
+    "questions[].causes": "CAUSE",
     "gates": "NAME",
 }
 """Objects whose keys are data: one word stands for all of them."""

@@ -249,6 +249,8 @@ SCORES_FIELDS = {
     "questions[].trace": "file and line of the record with that label; null if there is none",
     "questions[].labels.LABEL": "records of the question with that label",
     "questions[].turn": "the turn, for items that are turns of a conversation",
+    "questions[].cause": "what refines the label: the cause of most of its records; null for none",
+    "questions[].causes.CAUSE": "records of the question with that cause",
     "questions[].values.ID": "the question's value of each metric that it has one of, not rounded",
 }
 

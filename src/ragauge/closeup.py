@@ -13,6 +13,7 @@ from ragauge.errors import RagaugeError
 from ragauge.fields import FieldError
 from ragauge.freezing import UNREADABLE, thaw, trace_of
 from ragauge.goldtable import gold_table
+from ragauge.model.aggregate import QuestionResult
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.run import ResultFacts, ResultRow
 from ragauge.model.trace import Hit, Trace
@@ -41,11 +42,12 @@ class Result(Struct, frozen=True, kw_only=True):
 
 
 class Closeup(Struct, frozen=True, kw_only=True):
-    """All that is stored of one question."""
+    """All that is stored of one question; `outcomes` are its labels by turn, where it has any."""
 
     query_id: str
     items: tuple[GoldItem, ...]
     results: tuple[Result, ...]
+    outcomes: Mapping[int | None, QuestionResult] = {}
 
 
 def close_up(
@@ -54,8 +56,10 @@ def close_up(
     items: Sequence[GoldItem],
     chunks: dict[str, Chunk],
     rows: Iterable[ResultRow],
+    *,
+    outcomes: Iterable[QuestionResult] = (),
 ) -> Closeup:
-    """Find a question in the gold set and among the results of a run."""
+    """Find a question in the gold set, among the results of a run, and among its outcomes."""
     found = [row for row in rows if row.facts.query_id == query_id]
     mine = tuple(item for item in items if item.qid == query_id)
     if not mine and not found:
@@ -70,7 +74,10 @@ def close_up(
             continue
         ranks = expects.ranks(trace, row.facts)
         results.append(Result(facts=row.facts, trace=trace, expected=ranks))
-    return Closeup(query_id=query_id, items=mine, results=tuple(results))
+    return Closeup(
+        query_id=query_id, items=mine, results=tuple(results),
+        outcomes={each.turn: each for each in outcomes if each.qid == query_id},
+    )  # fmt: skip
 
 
 def _unknown(query_id: str, items: Sequence[GoldItem]) -> RagaugeError:
@@ -130,7 +137,9 @@ def _lies_at(place: Place, anchor: Anchor) -> bool:
 def documents(close: Closeup) -> Iterator[dict[str, Any]]:
     """The close-up as plain JSON values: the gold items, then the results."""
     for item in close.items:
-        yield {"kind": "gold", "item": msgspec.to_builtins(item)}
+        outcome = close.outcomes.get(item.turn)
+        told = {} if outcome is None else {"label": outcome.label, "cause": outcome.cause}
+        yield {"kind": "gold", "item": msgspec.to_builtins(item), **told}
     for result in close.results:
         yield {
             "kind": "result",
@@ -144,7 +153,12 @@ def lines(close: Closeup, width: int) -> list[str]:
     """The close-up in words."""
     told: list[str] = []
     for item in close.items:
-        told += [*_item_lines(item, width), ""]
+        told += [*_item_lines(item, width)]
+        outcome = close.outcomes.get(item.turn)
+        if outcome is not None:
+            named = [outcome.label, *([outcome.cause] if outcome.cause is not None else [])]
+            told += labelled("label", [", ".join(named)], width)
+        told.append("")
     if not close.items:
         told += [*labelled("question", [f"{close.query_id}: not in the gold set"], width), ""]
     for result in close.results:

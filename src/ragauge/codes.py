@@ -6,6 +6,8 @@ from enum import IntEnum
 
 from msgspec import Struct
 
+from ragauge import embeddingcodes, targetcodes
+
 
 class ExitCode(IntEnum):
     """The exit codes of every command; 0 is never returned for an empty run."""
@@ -35,6 +37,8 @@ def _codes(exit_code: ExitCode, *entries: tuple[str, str, str]) -> dict[str, Cod
 CODES: dict[str, Code] = {
     **_codes(
         ExitCode.USAGE,
+        *embeddingcodes.USAGE,
+        *targetcodes.USAGE,
         (
             "usage",
             "the command line does not fit the command",
@@ -87,14 +91,16 @@ CODES: dict[str, Code] = {
             "file-exists",
             "a file that would be written is already there",
             "`ragauge init` and `ragauge demo --write` never replace your files unless told to "
-            "with --force; `ragauge corpus build` replaces nothing but a corpus.",
+            "with --force; `ragauge corpus build` replaces nothing but a corpus, "
+            "and `ragauge gold freeze` no lock that holds another set.",
         ),
         (
             "missing-extra",
             "a file or a store needs a package that is not installed",
             "Parquet, YAML and zstd are read by packages of their own, which come with an extra: "
-            "ragauge[parquet], ragauge[yaml] or ragauge[zstd]; PostgreSQL needs "
-            "ragauge[postgres], reStructuredText and PDF ragauge[corpus].",
+            "ragauge[parquet], ragauge[yaml] or ragauge[zstd]; PostgreSQL needs ragauge[postgres], "
+            "HTML, reStructuredText and PDF ragauge[corpus], JMESPath ragauge[http]. A target that "
+            "needs a library has an extra of its own name: ragauge[bm25], ragauge[qdrant].",
         ),
         (
             "bad-store-url",
@@ -202,15 +208,48 @@ CODES: dict[str, Code] = {
             "beside it: doc, start and end in bytes.",
         ),
         (
-            "bad-gzip",
-            "a compressed file is damaged",
-            "It could not be unpacked to its end.",
+            "draft-item",
+            "a gold item is a draft that nobody has confirmed",
+            "`ragauge gold new` suggests evidence and leaves the question to a person. Write the "
+            "question, check the evidence, and remove `draft` from the item.",
         ),
         (
-            "bad-zstd",
-            "a file that zstd has packed is damaged",
-            "It could not be unpacked to its end.",
+            "unresolved",
+            "an id, a document or a place is not in the corpus",
+            "Evidence, hits and citations are looked up in the corpus that was named. The corpus "
+            "may be newer than they are: `ragauge corpus diff` and `gold migrate` follow an edit.",
         ),
+        (
+            "quote-not-found",
+            "a quote does not stand in its document",
+            "White space and composed characters may differ, words may not. The document was "
+            "edited, or the quote was typed and not copied.",
+        ),
+        (
+            "quote-ambiguous",
+            "a quote stands in its document more than once",
+            "Say which is meant with `occurrence`, counted from 1, or quote more of the text.",
+        ),
+        (
+            "quote-moved",
+            "a quote does not stand at its offsets",
+            "The text at the offsets is another. The hint says where the quote stands now; "
+            "`ragauge gold pin --repin` follows it, `gold migrate` follows a whole edit.",
+        ),
+        (
+            "bad-document",
+            "a document cannot be parsed, or its name cannot be part of an id",
+            "It is damaged, encrypted, or not of the kind that its suffix says. "
+            "`--on-bad-file skip` builds the corpus without it and counts it.",
+        ),
+        (
+            "bad-corpus",
+            "a corpus folder is damaged, or was edited by hand",
+            "Its lists and texts must be those that its manifest speaks of. Build it again with "
+            "`ragauge corpus build`.",
+        ),
+        ("bad-gzip", "a compressed file is damaged", "It could not be unpacked to its end."),
+        ("bad-zstd", "a file packed with zstd is damaged", "It could not be unpacked to its end."),
         (
             "bad-parquet",
             "a Parquet file is damaged, or a value in it has no JSON form",
@@ -242,6 +281,19 @@ CODES: dict[str, Code] = {
             "`ragauge runs import` reads what `ragauge runs export` wrote. Nothing was imported.",
         ),
         (
+            "unmapped",
+            "something has no place in the new corpus",
+            "A migration map has no new place for an id, a section, a document or some bytes, or "
+            "one of less confidence than was asked for. Look at its row in the map, mend it by "
+            "hand if you know better, lower --min-confidence, or say --on-unmapped keep or drop.",
+        ),
+        (
+            "bad-lock",
+            "the lock of a gold set cannot be used",
+            "It was damaged, edited by hand, left with a merge conflict, or written by a newer "
+            "ragauge. Nothing was compared: take it from version control again, or upgrade.",
+        ),
+        (
             "bad-scores",
             "a file is not a scores file that can be judged again",
             "`ragauge gate` reads what `ragauge score --full -o FILE.json` wrote: the metrics with "
@@ -250,6 +302,8 @@ CODES: dict[str, Code] = {
     ),
     **_codes(
         ExitCode.NOT_EVALUABLE,
+        *embeddingcodes.NOT_EVALUABLE,
+        *targetcodes.NOT_EVALUABLE,
         (
             "missing-traces",
             "gold items have no trace",
@@ -299,9 +353,8 @@ CODES: dict[str, Code] = {
         (
             "incomplete-run",
             "a stored run is not complete",
-            "It was stopped while it was being stored, or is being stored right now. Half a run "
-            "is never compared, judged or made a baseline: store it again under a new id, and "
-            "delete this one with `ragauge runs delete`.",
+            "It was stopped, or is being stored right now. Half a run is never compared or judged: "
+            "go on with `ragauge run --resume`, or store it anew and delete this one.",
         ),
         (
             "chunker-mismatch",
@@ -327,9 +380,8 @@ CODES: dict[str, Code] = {
         (
             "nothing-measured",
             "there is no gold item or no trace that belongs to one",
-            "The gold file is empty, the trace file is empty, or no id is in both. Compare one id "
-            "of each file: a changed prefix is the usual cause. For a corpus: no file that can be "
-            "read was found.",
+            "The gold file or the trace file is empty, or no id is in both: a changed prefix is "
+            "the usual cause. For a corpus: no file that can be read was found.",
         ),
     ),
     **_codes(

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 
 from ragauge.errors import Place, RagaugeError
 from ragauge.model.options import CitationMode, Options
+from ragauge.model.semantic import Bands
 from ragauge.model.verdict import Waiver
 
 FILE_NAME = "ragauge.toml"
@@ -44,6 +45,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     refusal: Refusal = Refusal()
     citation: CitationRule = CitationRule()
     chunks: str | None = None
+    corpus: str | None = None
     baseline: str | None = None
     relevance_level: float = 1
     ignore_case: bool = False
@@ -52,6 +54,10 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     suite: str | None = None
     runs_dir: str | None = None
     system: dict[str, Any] = {}
+    embed: str | None = None
+    embed_cache: str | None = None
+    embedders: dict[str, dict[str, Any]] = {}
+    bands: dict[str, Bands] = {}
 
     @property
     def options(self) -> Options:
@@ -86,10 +92,11 @@ def load_config(path: Path) -> Config:
         raise RagaugeError.of(
             "bad-config",
             f"{error}",
-            hint="keys: gold, trace, profile, dialect, k, metrics, chunks, baseline, store, suite, "
-            "runs_dir, relevance_level, ignore_case, min_n, [system], [gates], [[waivers]] with "
-            "gate, reason and expires (a date, YYYY-MM-DD), [refusal] patterns, [citation] mode "
-            "and window",
+            hint="keys: gold, trace, profile, dialect, k, metrics, chunks, corpus, baseline, "
+            "store, suite, runs_dir, relevance_level, ignore_case, min_n, [system], [gates], "
+            "[[waivers]] with gate, reason and expires (a date, YYYY-MM-DD), [refusal] patterns, "
+            "[citation] mode and window, embed, embed_cache, [embedders.NAME] settings, "
+            "[bands.ID] stable, target and risk",
             place=Place(name),
         ) from error
     base = path.parent
@@ -97,15 +104,21 @@ def load_config(path: Path) -> Config:
         config,
         **{
             name: _beside(base, getattr(config, name))
-            for name in ("gold", "trace", "chunks", "runs_dir")
+            for name in ("gold", "trace", "chunks", "corpus", "runs_dir")
         },
         baseline=_run_or_file(base, config.baseline),
         store=_store(base, config.store),
+        embed_cache=_cache(base, config.embed_cache),
     )
 
 
 def _beside(base: Path, name: str | None) -> str | None:
     return None if name is None else str(base / name)
+
+
+def _cache(base: Path, name: str | None) -> str | None:
+    """The file of the vectors; `none` is no file."""
+    return name if name == "none" else _beside(base, name)
 
 
 def _run_or_file(base: Path, name: str | None) -> str | None:

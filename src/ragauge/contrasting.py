@@ -226,6 +226,11 @@ def note(query: QueryComparison) -> str:
     return plain(query.note or "")
 
 
+def labelled(label: str, cause: str | None) -> str:
+    """A label with what it comes from, where that is known."""
+    return label if cause is None else f"{label}: {cause}"
+
+
 def flipped(query: QueryComparison) -> str:
     """What flipped in an answer; the note too, unless a retrieval table has it already."""
     answer = query.answer

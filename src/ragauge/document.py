@@ -21,6 +21,7 @@ from ragauge.model.aggregate import (
 )
 from ragauge.model.metric import Better, Tally
 from ragauge.model.options import Options
+from ragauge.model.semantic import Semantic
 from ragauge.model.verdict import GateResult, Verdict
 
 DECIMALS = 4
@@ -63,8 +64,19 @@ def to_document(scores: Scores, verdict: Verdict, *, full: bool) -> dict[str, An
         "warnings": list(scores.warnings),
         "skipped_lines": list(scores.skipped),
     }
+    if scores.semantic is not None:
+        document["delta_s"] = _semantic(scores.semantic)
     if full:
         document["questions"] = _questions(scores)
+    return document
+
+
+def _semantic(semantic: Semantic) -> dict[str, Any]:
+    """What is known of ΔS, its distances rounded as all values are."""
+    document: dict[str, Any] = msgspec.to_builtins(semantic)
+    for name, keys in (("anchors", ("median", "p90")), ("recheck", ("worst",))):
+        for key in keys if name in document else ():
+            document[name][key] = rounded(document[name][key])
     return document
 
 
@@ -241,6 +253,7 @@ class _Document(msgspec.Struct):
     warnings: tuple[str, ...] = ()
     skipped_lines: tuple[str, ...] = ()
     gold_hash: str | None = None
+    delta_s: Semantic | None = None
 
 
 def from_document(data: bytes, name: str) -> Scores:
@@ -287,6 +300,7 @@ def from_document(data: bytes, name: str) -> Scores:
         cites=document.cites,
         per_question=_per_question(document),
         gold_hash=document.gold_hash,
+        semantic=document.delta_s,
     )
 
 

@@ -103,7 +103,9 @@ def incomparable(metric: str, scores: Scores, baseline: Scores) -> str | None:
     versions = scores.metrics[metric].version, baseline.metrics[metric].version
     if versions[0] != versions[1]:
         return f"{metric} is version {versions[0]} here and {versions[1]} in the baseline"
-    if metric.startswith("semantic.") and scores.embedders != baseline.embedders:
+    if metric.startswith("semantic.") and (
+        scores.embedders != baseline.embedders or len(scores.embedders) > 1
+    ):
         return "ΔS of different embedders is never compared"
     family, base = metric.partition(".")[0], metric.partition("@")[0]
     differing = [

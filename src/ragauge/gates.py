@@ -13,6 +13,7 @@ from ragauge.drops import drop_of
 from ragauge.errors import RagaugeError
 from ragauge.model.aggregate import Scores, SliceResult
 from ragauge.model.metric import Better
+from ragauge.model.semantic import is_lexical
 from ragauge.model.verdict import ORDER, Block, Gate, GateResult, Status, Verdict, Waiver
 from ragauge.wording import count
 
@@ -91,6 +92,9 @@ def _fallen(
     scores: Scores, gate: Gate, baseline: Scores | None, tolerance: Tolerance
 ) -> GateResult:
     """Judge a demand on how much worse a metric is than in the baseline."""
+    trouble = _doubtful(gate.metric, scores)
+    if trouble is not None and baseline is not None:
+        return _undefined(gate, 0, trouble, CODES[trouble].title)
     drop = drop_of(gate.metric, gate.better, scores, baseline)
     if drop.value is None:
         result = _undefined(gate, drop.n, drop.code or "incomparable", drop.reason)
@@ -129,8 +133,9 @@ def _one(scores: Scores, gate: Gate) -> GateResult:
     if result.n < gate.min_n:
         why = f"n = {result.n} is below min_n = {gate.min_n}"
         return _undefined(gate, result.n, "too-few", why)
-    if name.startswith("semantic.") and len(scores.embedders) > 1:
-        return _undefined(gate, result.n, "mixed-embedders", CODES["mixed-embedders"].title)
+    trouble = _doubtful(name, scores)
+    if trouble is not None:
+        return _undefined(gate, result.n, trouble, CODES[trouble].title)
     judged = _judged(gate, value, result.n, result.interval, gate.better)
     if result.value is None:
         told = f"0/0 ({result.left_out or result.reason}): the source counts it as {value:g}"
@@ -141,6 +146,15 @@ def _one(scores: Scores, gate: Gate) -> GateResult:
             judged, reason=told if judged.reason is None else f"{told}; {judged.reason}"
         )
     return judged
+
+
+def _doubtful(metric: str, scores: Scores) -> str | None:
+    """Why a ΔS cannot be judged: several embedders, or one that only compares words."""
+    if not metric.startswith("semantic."):
+        return None
+    if len(scores.embedders) > 1:
+        return "mixed-embedders"
+    return "lexical-embedder" if any(map(is_lexical, scores.embedders)) else None
 
 
 def _part(scores: Scores, name: str) -> SliceResult | None:

@@ -94,15 +94,19 @@ def look_at(scores: Scores, most: int) -> list[str]:
     bad = wording.bad_questions(scores)
     if not bad:
         return []
+    listed = bad[:most]
+    told = any(each.cause is not None for each in listed)
     rows = [
         (
             escaped(wording.question_name(each.qid, each.turn)),
             each.label,
+            *([each.cause or ""] if told else []),
             code(each.trace or each.gold),
         )
-        for each in bad[:most]
+        for each in listed
     ]
-    return ["## Look at", "", *table(["question", "label", "where"], rows)]
+    heads = ["question", "label", *(["cause"] if told else []), "where"]
+    return ["## Look at", "", *table(heads, rows)]
 
 
 def warnings(scores: Scores) -> list[str]:

@@ -22,6 +22,9 @@ RUN_COLUMNS = (
 )  # fmt: skip
 """The columns of a run in the order of its fields, up to `evidence` and `tags`."""
 
+REOPENED = "status = 'incomplete', results = 0, aggregate_json = '{}', evidence = "
+"""What a run that is incomplete again has; the empty evidence follows."""
+
 _FILE = re.compile(r"(\d{4})_(\w+)\.sql")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import date
 from pathlib import Path
@@ -14,12 +14,17 @@ from msgspec.structs import replace
 from ragauge import demands, registry
 from ragauge import gates as gating
 from ragauge.choosing import Choice, choose, cutoffs
-from ragauge.chunklist import digest, load_chunks
+from ragauge.chunklist import digest, load_chunks, read_chunks
+from ragauge.corpus.lookup import Lookup
+from ragauge.corpus.manifest import read_corpus
+from ragauge.corpus.resolving import Found, Resolver, block_chunks
+from ragauge.corpus.walking import resolve_gold, resolve_traces
 from ragauge.document import from_document
-from ragauge.errors import Problem, RagaugeError
+from ragauge.errors import MAX_REPORTED, Problem, RagaugeError
 from ragauge.findings import gold_findings
 from ragauge.goldtable import GoldTable
 from ragauge.inputs import (
+    Engine,
     Gold,
     GoldInput,
     Kept,
@@ -36,14 +41,17 @@ from ragauge.inputs import (
 from ragauge.loading import Loaded
 from ragauge.model.aggregate import Scores
 from ragauge.model.comparison import RANKS
+from ragauge.model.embedder import Embedding
 from ragauge.model.gold import GoldItem, GoldSet
 from ragauge.model.options import Options
 from ragauge.model.profile import Profile
+from ragauge.model.semantic import Bands
 from ragauge.model.trace import TraceSet
 from ragauge.model.verdict import Gate, Verdict, Waiver
 from ragauge.opening import opened
 from ragauge.pieces import Chunk
 from ragauge.results import unlisted, with_hashes
+from ragauge.rows import RangeReducer
 from ragauge.scoring import Inputs, Run, ScoringPlan
 from ragauge.source import Source
 
@@ -93,9 +101,12 @@ def score(
     intervals: bool = True,
     count_repeats: bool = True,
     chunks: PathLike | None = None,
+    corpus: PathLike | None = None,
     options: Options = Options(),  # noqa: B008  (frozen)
     hashes: bool = False,
     keep: Callable[[Kept], None] | None = None,
+    embed: Embedding | None = None,
+    bands: Mapping[str, Bands] | None = None,
 ) -> Scores:
     """Score traces against gold.
 
@@ -103,9 +114,11 @@ def score(
     profile's choice, `also` adds to it, and so do `gates` (or a function that makes them for the
     profile found), which are not judged here: `gate` decides.
     `count_repeats` looks for ids that stand twice among the hits of a trace, which takes time.
-    `chunks` is a list of where the chunks of the index lie. `hashes` adds a hash of what each gold
-    item says, by which a comparison notices items that were changed. `keep` is given all that a
-    store needs, while the files are open. The result does not depend on `workers`.
+    `chunks` is a list of where the chunks of the index lie; `corpus` is a folder whose blocks are
+    such a list too, and which tells the section and type of chunks that lack them. `hashes` adds
+    a hash of what each gold item says, by which a comparison notices items that were changed.
+    `keep` is given all that a store needs, while the files are open. The result does not depend on
+    `workers`. `embed` takes ΔS anew from texts; `bands` are those of embedders by their ids.
     """
     _one_of("missing", missing, ("count", "exclude"))
     _one_of("on_bad_line", on_bad_line, ("stop", "skip"))
@@ -117,7 +130,8 @@ def score(
             each.dialect for each in (gold, traces) if isinstance(each, GoldSet | TraceSet)
         ]
         choice = choose(dialect, profile, gold=gold_source, trace=trace_source, loaded=loaded_as)
-        feeding = TraceInput(stack, traces, trace_source, choice, workers)
+        if embed is None:
+            feeding = TraceInput(stack, traces, trace_source, choice, workers)
         ks = cutoffs(k, choice.profile)
         skip = on_bad_line == "skip"
         known = GoldInput(gold, gold_source, trace_source, choice)
@@ -134,7 +148,14 @@ def score(
         ranks = RANKS if keep is not None else ()
         selected += [each for each in registry.select(ranks, ks) if each not in selected]
         name = name_of(gold, gold_source, "<gold>")
-        listed = _chunks(stack, chunks)
+        listed = known_chunks(stack, chunks, corpus)
+        if embed is not None:
+            from ragauge.measuredinput import measured_input
+
+            feeding = measured_input(
+                stack, traces, trace_source, choice, embed, workers=workers,
+                items=known.items(), chunks=listed, corpus=corpus,
+            )  # fmt: skip
         options = replace(
             options, missing=missing, refusal_patterns=tuple(refusal_patterns),
             chunks=digest(listed) if listed else None,
@@ -163,7 +184,7 @@ def score(
         if not skip:
             run.stop_on_problems()
         given = run.inputs()
-        scores = run.finish()
+        scores = feeding.concluded(run.finish(), bands or {})
         if hashes or keep is not None:
             scores = with_hashes(scores, known.items(), choice.profile)
         if keep is None:
@@ -176,20 +197,18 @@ def score(
 
 
 def score_stored(
-    table: GoldTable, traces: Source, plan: ScoringPlan, *, given: Inputs,
-    workers: int | None = None,
+    table: GoldTable, traces: Source, plan: ScoringPlan, *, given: Inputs, engine: Engine
 ) -> Scores:  # fmt: skip
     """Score stored traces: `traces` holds their JSON, a line each, as it was frozen.
 
     The values of questions have the ranks of `RANKS` among them.
     """
-    with ExitStack() as stack:
-        ranks = [each for each in registry.select(RANKS, plan.k) if each not in plan.selected]
-        plan = replace(plan, selected=[*plan.selected, *ranks])
-        run = Run(plan, table, gold_name=given.gold_name, trace_name=given.trace_name)
-        run.take_inputs(given)
-        feed_stored(stack, run, traces, workers)
-        return unlisted(run.finish(), RANKS)
+    ranks = [each for each in registry.select(RANKS, plan.k) if each not in plan.selected]
+    plan = replace(plan, selected=[*plan.selected, *ranks])
+    run = Run(plan, table, gold_name=given.gold_name, trace_name=given.trace_name)
+    run.take_inputs(given)
+    feed_stored(run, traces, engine)
+    return unlisted(run.finish(), RANKS)
 
 
 def gate(
@@ -248,12 +267,12 @@ def unranked(plan: ScoringPlan) -> ScoringPlan:
 
 
 class FileCheck(Struct, frozen=True, kw_only=True):
-    """What is in one file, and what is wrong with it."""
+    """What is in one file, and what is wrong with it; a list of chunks has no dialect."""
 
     name: str
     kind: str
     rows: int
-    dialect: str
+    dialect: str | None
     notes: tuple[str, ...]
     problems: tuple[Problem, ...]
     problem_count: int
@@ -272,8 +291,13 @@ def validate(
     *,
     profile: str | None = None,
     dialect: str = "auto",
+    corpus: PathLike | None = None,
+    chunks: PathLike | None = None,
 ) -> Checks:
-    """Read gold and traces to the end and say what is wrong; problems are not raised."""
+    """Read gold and traces to the end and say what is wrong; problems are not raised.
+
+    With a corpus, all ids and places must be in it, or in the list of the index's chunks.
+    """
     with ExitStack() as stack:
         gold_source = open_source(stack, gold)
         trace_source = open_source(stack, trace)
@@ -281,10 +305,25 @@ def validate(
         choice = choose(dialect, profile, gold=gold_source, trace=trace_source)
         checks: list[FileCheck] = []
         findings = [choice.note] if choice.note else []
+        resolver = None if corpus is None else Resolver(Lookup(read_corpus(corpus)), None)
+        if resolver is not None and chunks is not None:
+            source = stack.enter_context(opened(chunks))
+            listed = read_chunks(source, check=resolver.chunk)
+            resolver = Resolver(resolver.lookup, listed.chunks)
+            checks.append(FileCheck(
+                name=source.name, kind="chunk", rows=len(listed.chunks), dialect=None,
+                notes=source.notes, problems=tuple(listed.problems),
+                problem_count=listed.problem_count,
+            ))  # fmt: skip
         known = GoldInput(gold if gold is not None else (), gold_source, None, choice)
         items: list[GoldItem] = known.loaded.items
         if gold_source is not None:
-            checks.append(_check(gold_source, "gold item", len(items), choice, known.loaded))
+            loaded = known.loaded
+            if resolver is not None:
+                found = resolve_gold(gold_source, items, resolver)
+                loaded = _with(loaded, found)
+                findings.append(f"{gold_source.name} in the corpus: {found.told()}")
+            checks.append(_check(gold_source, "gold item", len(items), choice, loaded))
         named = name_of(gold, gold_source, "<gold>")
         table = known.table(Options(), named, {})
         if trace_source is not None:
@@ -294,12 +333,25 @@ def validate(
             )  # fmt: skip
             run = Run(plan_, table, gold_name=named, trace_name=trace_source.name)
             TraceInput(stack, trace, trace_source, choice, None).feed(run, known)
-            found = run.problems_found()
-            checks.append(_check(trace_source, "trace", run.traces, choice, found))
+            loaded = run.problems_found()
+            if resolver is not None:
+                reducer = RangeReducer(run.job(trace_source))
+                found = resolve_traces(trace_source, reducer, resolver)
+                loaded = _with(loaded, found)
+                findings.append(f"{trace_source.name} in the corpus: {found.told()}")
+            checks.append(_check(trace_source, "trace", run.traces, choice, loaded))
             if items:
                 findings += run.together()
         findings += gold_findings(items)
         return Checks(files=tuple(checks), findings=tuple(findings))
+
+
+def _with(loaded: Loaded, found: Found) -> Loaded:
+    """What was wrong with the lines of a file, and what they name that is not there."""
+    problems = [*loaded.problems, *found.problems]
+    problems.sort(key=lambda problem: (problem.place.line or 0) if problem.place is not None else 0)
+    count = loaded.problem_count + found.problem_count
+    return Loaded(loaded.items, problems[:MAX_REPORTED], count)
 
 
 def _check(source: Source, kind: str, rows: int, choice: Choice, loaded: Loaded) -> FileCheck:
@@ -320,8 +372,18 @@ def profile_gates(profile: Profile, k: Sequence[int]) -> list[Gate]:
     return demands.parse_table(profile.gates, profile, k, origin=f"profile {profile.name}")
 
 
-def _chunks(stack: ExitStack, given: PathLike | None) -> dict[str, Chunk]:
-    return {} if given is None else load_chunks(stack.enter_context(opened(given)))
+def known_chunks(
+    stack: ExitStack, given: PathLike | None, corpus: PathLike | None
+) -> dict[str, Chunk]:
+    """The chunks that are known: blocks of the corpus, and those of the list, which come first."""
+    source = None if given is None else stack.enter_context(opened(given))
+    if corpus is None:
+        return {} if source is None else load_chunks(source)
+    lookup = Lookup(read_corpus(corpus))
+    known = block_chunks(lookup)
+    if source is not None:
+        known |= load_chunks(source, check=Resolver(lookup, None).chunk)
+    return known
 
 
 def _one_of(name: str, value: str, known: Sequence[str]) -> None:

@@ -1,6 +1,7 @@
 """Finds components in their folders and in entry points, so that no second list exists.
 
-A component module exports one constant: METRICS, DIALECT, REPORT, STORE, PARSER or COMMAND.
+A component module exports one constant: METRICS, DIALECT, REPORT, STORE, PARSER, TARGET,
+EMBEDDER or COMMAND.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
     from ragauge.model.comparison import ComparisonReport
     from ragauge.model.corpus import Parser
     from ragauge.model.dialect import Dialect
+    from ragauge.model.embedder import EmbedderKind
     from ragauge.model.metric import Metric, Selected
     from ragauge.model.profile import Profile
     from ragauge.model.report import Report
     from ragauge.model.run import StoreKind
+    from ragauge.model.target import TargetKind
 
 
 def _modules(folder: str) -> list[str]:
@@ -96,6 +99,18 @@ def parsers() -> dict[str, Parser]:
     return {
         suffix: parser for parser in _constants("parsers", "PARSER") for suffix in parser.suffixes
     }
+
+
+@cache
+def targets() -> dict[str, TargetKind]:
+    """All kinds of target by the scheme of their addresses."""
+    return {scheme: kind for kind in _constants("targets", "TARGET") for scheme in kind.schemes}
+
+
+@cache
+def embedders() -> dict[str, EmbedderKind]:
+    """All kinds of embedder by name."""
+    return {kind.name: kind for kind in _constants("embedders", "EMBEDDER")}
 
 
 @cache

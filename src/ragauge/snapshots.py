@@ -92,6 +92,15 @@ def read_snapshot(text: str, name: str) -> Snapshot:
         ) from error  # fmt: skip
 
 
+def rules_under(rules: ScoringRules, profile: str | None) -> ScoringRules:
+    """The rules of a run, or what they become under another profile, with its metrics and k."""
+    if profile is None or profile == rules.profile:
+        return rules
+    other = registry.profile(profile)
+    names = tuple(each.id for each in registry.select(other.metrics, other.k))
+    return msgspec.structs.replace(rules, profile=profile, k=other.k, metrics=names)
+
+
 def plan_of(rules: ScoringRules, *, metrics: tuple[str, ...] | None = None) -> ScoringPlan:
     """The plan by which a run is scored again; metrics that are gone are left out."""
     names = rules.metrics if metrics is None else metrics

@@ -175,7 +175,7 @@ def not_measured(scores: Scores, verdict: Verdict) -> list[str]:
 
 
 def counts_behind(scores: Scores) -> list[str]:
-    """The counts behind refusal as a classification and behind λ, where there are any."""
+    """The counts behind refusal as a classification, λ and zones of ΔS, where there are any."""
     lines = []
     if any(number for case, number in scores.confusion.items() if "to be refused" in case):
         told = "; ".join(f"{case}: {number}" for case, number in scores.confusion.items())
@@ -183,6 +183,11 @@ def counts_behind(scores: Scores) -> list[str]:
     for kind, states in scores.states.items():
         told = ", ".join(f"{state} {number}" for state, number in states.items())
         lines.append(f"questions by λ, {kind}: {told}")
+    if scores.semantic is not None and any(scores.semantic.zones.values()):
+        known = scores.semantic
+        told = ", ".join(f"{zone} {number}" for zone, number in known.zones.items())
+        ends = f"stable below {known.bands.stable:.2f}, risk from {known.bands.risk:.2f}"
+        lines.append(f"questions by zone of ΔS: {told} ({ends})")
     return lines
 
 

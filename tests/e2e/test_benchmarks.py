@@ -99,7 +99,7 @@ def test_every_trec_value_was_compared(page: str) -> None:
 @pytest.mark.parametrize(
     ("was", "becomes", "complaint"),
     [
-        (r"\n101,([^,\n]*),\d\.\d{4},", r"\n101,\1,0.9999,", "of query 101 is 0.9999"),
+        (r"\n101,([^,\n]*,[^,\n]*),\d\.\d{4},", r"\n101,\1,0.9999,", "of query 101 is 0.9999"),
         (r"\n101,[^\n]*", "", "199 queries in values.csv, 200"),
         (r"retrieval\.map@10", "retrieval.map@20", "lacks [('retrieval.map', 10)]"),
     ],
@@ -214,3 +214,11 @@ def test_another_count_stops_the_benchmark() -> None:
     done = python("-c", check)
     assert (done.returncode, done.stdout) == (1, "agreed\n")
     assert done.stderr.startswith("error: ids: compare counts {'win': 2, 'loss': 1}, the plain")
+
+
+def test_asking_is_measured_beside_a_bare_loop() -> None:
+    done = python("runner.py", "--questions", "100", "--rounds", "1")
+    assert done.returncode == 0, done.stderr
+    assert "| `ragauge run` " in done.stdout
+    assert "| bare loop of `http.client` |" in done.stdout
+    assert " ms are added to a function that takes 1" in done.stdout

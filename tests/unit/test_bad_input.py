@@ -11,7 +11,9 @@ import sys
 import tracemalloc
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from importlib.metadata import EntryPoint
+from types import ModuleType
 
 import pytest
 
@@ -1200,9 +1202,24 @@ def _bad_config(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
     return folder.score()
 
 
+def _unmapped(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    folder.write("a/a.txt", "A paragraph that will be gone.\n")
+    folder.write("b/b.txt", "Nothing of the kind.\n")
+    for name in "ab":
+        folder.run("corpus", "build", name, "-o", f"corpus-{name}")
+    folder.run("corpus", "diff", "corpus-a", "corpus-b", "-o", "map.jsonl")
+    return folder.run("corpus", "redirect", "map.jsonl", "a.txt#S.0.p.Bk001")
+
+
 def _bad_scores(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
     folder.write("scores.json", '{"precision": 1.0}')
     return folder.run("gate", "scores.json")
+
+
+def _bad_lock(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    folder.write("gold.jsonl", GOLD)
+    folder.write("gold.lock", '{"schema": "else"}')
+    return folder.run("gold", "verify", "gold.jsonl")
 
 
 def _too_long(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
@@ -1289,6 +1306,16 @@ def _bad_export(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
     return folder.run("runs", "import", "run.jsonl")
 
 
+def _bad_document(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    folder.write("docs/a.ipynb", "no notebook")
+    return folder.run("corpus", "build", "docs", "-o", "out")
+
+
+def _bad_corpus(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    folder.write("out/manifest.json", '{"schema": "ragauge.corpus/1"}')
+    return folder.run("corpus", "chunk", "out", "-o", "chunks.jsonl")
+
+
 def _chunked(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
     for version in ("v1", "v2"):
         hits = [{"id": "p1#2", "chunker_version": version}]
@@ -1302,7 +1329,81 @@ def _nothing_common(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
     return folder.run("compare", "one", "other")
 
 
+def pinned(*evidence: object) -> Recipe:
+    """Pin evidence to a corpus of one document."""
+
+    def recipe(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+        folder.write("docs/a.md", "# A\n\nSo it is. So it was.\n")
+        assert folder.run("corpus", "build", "docs", "-o", "corpus").exit_code == 0
+        folder.write("gold.jsonl", [{"qid": "A1", "relevant": list(evidence)}])
+        return folder.run("gold", "pin", "gold.jsonl", "--corpus", "corpus", "-o", "new.jsonl")
+
+    return recipe
+
+
+def looked_up(evidence: object) -> Recipe:
+    """Validate evidence against a corpus; what was read is shown as well, and is not the point."""
+
+    def recipe(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+        folder.write("docs/a.md", "# A\n\nSo it is. So it was.\n")
+        assert folder.run("corpus", "build", "docs", "-o", "corpus").exit_code == 0
+        folder.write("gold.jsonl", [{"qid": "A1", "relevant": [evidence]}])
+        done = folder.run("validate", "gold.jsonl", "--corpus", "corpus")
+        assert "gold.jsonl: 1 gold item" in done.out
+        return replace(done, out="")
+
+    return recipe
+
+
+def _bad_target(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    folder.write("gold.jsonl", GOLD)
+    return folder.run("run", "--gold", "gold.jsonl", "--target", "ftp://host")
+
+
+def _failing_target(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    folder.write("gold.jsonl", [{"qid": f"A{n}", "question": "?"} for n in range(300)])
+    return folder.run(
+        "run", "--gold", "gold.jsonl", "--target", "python:json:loads", "--max-errors", "0",
+        "--concurrency", "1",
+    )  # fmt: skip
+
+
+def _bad_model(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    """Other weights; where onnxruntime is not installed it is never asked for anything."""
+    monkeypatch.setitem(sys.modules, "onnxruntime", ModuleType("onnxruntime"))
+    folder.write("model.onnx", b"other weights")
+    folder.write("ragauge.toml", '[embedders.minilm]\npath = "model.onnx"\n')
+    return folder.score(TRACES, "--embed", "minilm", "--embed-cache", "none")
+
+
+def _embedder_failed(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    """Nothing listens at the address; it is not worth waiting for."""
+    monkeypatch.setattr("ragauge.embedders.openai.time.sleep", lambda _: None)
+    monkeypatch.setenv("RAGAUGE_EMBED_BASE", "http://127.0.0.1:1/v1")
+    hits = [{"id": "p1#2", "text": "X rejects null keys."}]
+    row = {"qid": "A1", "question": "Does X support null keys?", "topk": hits}
+    return folder.score([row], "--embed", "openai:any", "--embed-cache", "none", gold=GOLD[:1])
+
+
+LEXICAL = [{"qid": "A1", "question": "null keys?", "topk": [{"id": "p1#2", "text": "null keys"}]}]
+LEXICAL_GATE = (
+    "--profile", "all", "--embed", "hashing", "--embed-cache", "none",
+    "--gates", "semantic.delta_s_hits<=2",
+)  # fmt: skip
+
+
 RECIPES: dict[str, Recipe] = {
+    "bad-model": _bad_model,
+    "embedder-failed": _embedder_failed,
+    "lexical-embedder": scored(*LEXICAL_GATE, *FULL, trace=LEXICAL, gold=GOLD[:1]),
+    "bad-target": _bad_target,
+    "cannot-resume": on_store("run", "--resume", "one"),
+    "too-many-errors": _failing_target,
+    "unresolved": looked_up("a.md#S.1.p.Bk002"),
+    "quote-moved": looked_up({"doc": "a.md", "start": 5, "end": 14, "quote": "So it was."}),
+    "quote-not-found": pinned({"doc": "a.md", "quote": "never said"}),
+    "quote-ambiguous": pinned({"doc": "a.md", "quote": "So it"}),
+    "draft-item": scored(gold=[{"qid": "A1", "question": "", "draft": True}]),
     "bad-store-url": lambda folder, _: folder.run("runs", "list", "--store", "mysql://host/x"),
     "store-unavailable": lambda folder, _: folder.run("runs", "list"),
     "run-exists": on_store("score", "gold.jsonl", "trace.jsonl", "--run-id", "one", "--store"),
@@ -1340,10 +1441,14 @@ RECIPES: dict[str, Recipe] = {
     "quote-unpinned": scored(
         gold=[{"qid": "A1", "relevant": [{"doc": "a.md", "quote": "so"}]}], trace=TRACES[:1]
     ),
+    "bad-document": _bad_document,
+    "bad-corpus": _bad_corpus,
     "bad-gzip": scored(trace=PACKED[:50]),
     "bad-zstd": scored(trace=b"\x28\xb5\x2f\xfd"),
     "bad-parquet": scored(trace=b"PAR1 and no more"),
     "bad-yaml": scored(gold="- qid: [", gold_name="gold.yaml"),
+    "unmapped": _unmapped,
+    "bad-lock": _bad_lock,
     "bad-scores": _bad_scores,
     "missing-traces": scored(*FULL, trace=TRACES[:2]),
     "errored-traces": scored("--profile", "all", "--gates", "precision=0", *FULL, trace=ERRORED),

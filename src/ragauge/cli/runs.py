@@ -132,6 +132,7 @@ def _show(
 
 def _show_question(store: Store, run: RunRecord, question: str, format_name: str) -> int:
     from ragauge import closeup
+    from ragauge.archive import run_scores
     from ragauge.freezing import thaw_chunks, thaw_gold
     from ragauge.snapshots import read_snapshot
 
@@ -141,6 +142,7 @@ def _show_question(store: Store, run: RunRecord, question: str, format_name: str
         thaw_gold(store.gold(run.gold_key), run.run_id),
         {} if run.chunks is None else thaw_chunks(store.chunks(run.chunks), run.run_id),
         store.results(run.run_id),
+        outcomes=run_scores(store, run).questions if run.status == "complete" else (),
     )
     if format_name == "json":
         for document in closeup.documents(close):
@@ -282,7 +284,7 @@ def _export(name: str, output: str, store_url: str | None, config_path: str | No
             counts = exporting.export_run(store, run, sys.stdout.buffer)
             sys.stdout.buffer.flush()
         else:
-            with exporting.written(output) as file:
+            with exporting.packed_if_named_so(output) as file:
                 counts = exporting.export_run(store, run, file)
     told = wording.count(counts.results, "result")
     _say(f"exported {run.run_id}: {told}" + (f" to {output}" * (output != "-")))

@@ -11,10 +11,12 @@ import click
 from ragauge.cli.shared import (
     ALLOW_OPTIONS,
     BASELINE_OPTION,
+    EMBED_OPTIONS,
     FORMAT_OPTION,
     GATE_OPTIONS,
     choose_report,
     conclude,
+    embedding,
     gates_from,
     options,
     read_config,
@@ -78,6 +80,16 @@ def _one(
 @click.option(
     "--chunks", metavar="FILE",
     help="Where the chunks of the index lie: JSON Lines with id, doc, start, end.",
+)  # fmt: skip
+@click.option(
+    "--corpus", metavar="DIR",
+    help="A corpus whose blocks are chunks too; it tells section and type of chunks.",
+)  # fmt: skip
+@options(EMBED_OPTIONS)
+@click.option(
+    "--verify-delta-s", "tolerance", is_flag=False, flag_value=0.01, default=None,
+    type=click.FloatRange(0, 2), metavar="[TOLERANCE]",
+    help="With --embed: tell where recorded ΔS differ from measured ones (by more than 0.01).",
 )  # fmt: skip
 @options(GATE_OPTIONS)
 @options([BASELINE_OPTION, FORMAT_OPTION])
@@ -143,6 +155,7 @@ def COMMAND(  # noqa: N802
     citation_mode: CitationMode | None, relevance_level: float | None, ignore_case: bool,
     min_n: int | None, intervals: bool, store_url: str | None, run_id: str | None,
     suite: str | None, tags: tuple[str, ...], snapshot: str | None, commit: str | None,
+    corpus: str | None, embed: str | None, embed_cache: str | None, tolerance: float | None,
 ) -> int:  # fmt: skip
     """Score traces against a gold set, and decide by the gates of the profile.
 
@@ -203,9 +216,12 @@ def COMMAND(  # noqa: N802
             count_repeats=full,
             intervals=intervals,
             chunks=chunks or config.chunks,
+            corpus=corpus or config.corpus,
             options=chosen_options,
             hashes=full or baseline is not None,
             keep=shelf.keep if shelf.store is not None else None,
+            embed=embedding(embed, embed_cache, tolerance, config),
+            bands=config.bands,
         )
         if live is None:
             live = against(baseline, config, shelf.store, shelf.stored)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ragauge.config import Config
     from ragauge.gates import Tolerance
     from ragauge.model.aggregate import Scores
+    from ragauge.model.embedder import Embedding
     from ragauge.model.profile import Profile
     from ragauge.model.report import Report, View
     from ragauge.model.verdict import Gate
@@ -60,6 +61,18 @@ GATE_OPTIONS = [
         "--as-of", metavar="DATE", help="The day that waivers are judged on (default: today)."
     ),
 ]
+EMBED_OPTIONS = [
+    click.option(
+        "--embed", metavar="NAME[:MODEL]",
+        help="Take ΔS from texts with this embedder: minilm, hashing (lexical), openai, "
+        "sentence_transformers.",
+    ),
+    click.option(
+        "--embed-cache", metavar="FILE",
+        help="Where vectors are kept; `none` keeps nothing (default: the user's folder for "
+        "caches).",
+    ),
+]  # fmt: skip
 
 
 def options(decorators: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
@@ -81,6 +94,23 @@ def read_config(path: str | None) -> Config:
         return load_config(Path(path))
     here = Path(FILE_NAME)
     return load_config(here) if here.exists() else Config()
+
+
+def embedding(
+    name: str | None, cache: str | None, tolerance: float | None, config: Config
+) -> Embedding | None:
+    """How ΔS is to be taken anew; None where it is not."""
+    from ragauge.model.embedder import Embedding
+
+    name = name or config.embed
+    if name is None:
+        if tolerance is not None or cache is not None:
+            raise click.UsageError("--verify-delta-s and --embed-cache need --embed NAME")
+        return None
+    return Embedding(
+        name=name, settings=config.embedders, cache=cache or config.embed_cache,
+        tolerance=tolerance,
+    )  # fmt: skip
 
 
 def gates_from(profile: Profile, k: Sequence[int], config: Config, given: str | None) -> list[Gate]:

@@ -34,6 +34,7 @@ class Fact(IntFlag):
     DISORDERED = 1 << 23  # ranks or scores disagree with the order of the hits
     RESOLVED = 1 << 24  # every citation is known: among these hits, or other hits of the run
     GROUNDED_KNOWN = 1 << 25  # the trace says whether it is grounded
+    CITES_SPAN = 1 << 26  # a citation has a span of its own
 
 
 LAMBDA_STATES = ("→", "←", "<>", "×")

@@ -19,3 +19,23 @@ MEANINGS: dict[str, str] = {
 
 LABELS = tuple(MEANINGS)
 GOOD = ("OK", "REFUSAL_OK")
+
+CAUSES: dict[str, str] = {
+    "retrieval-miss": "no evidence is among the hits",
+    "near-miss-section": "no evidence is among the hits, but something beside it: one of the first "
+    "five hits lies in the anchor section, or the citations lie at most two edges from it",
+    "negative-preferred": "the evidence is not cited, and a hard negative is among the first five "
+    "hits and above it",
+    "ranked-too-low": "the evidence is among the hits, but not among the first five",
+    "retrieved-not-cited": "the evidence is among the first five hits, and the answer cites none "
+    "of it, or refuses",
+    "cited-wrong-offsets": "the right block or section is cited, with offsets that agree with no "
+    "evidence",
+    "out-of-scope-citation": "something is cited that was not retrieved",
+    "claim-missing": "cites the evidence in scope, and does not say what it should",
+}
+"""What a label comes from, in the order in which an answer is made: the first step that failed."""
+
+SEARCH_CAUSES = ("retrieval-miss", "near-miss-section", "negative-preferred", "ranked-too-low",
+                 "retrieved-not-cited", "out-of-scope-citation")  # fmt: skip
+"""Causes that are about hits: a run that records none cannot show them."""

@@ -91,6 +91,7 @@ class Trace(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `lambda_state` is the recorded state, one of `→ ← <> ×`; `disordered` says that the ranks or
     scores of the hits disagree with the order of the list, which is the order that counts.
+    `embedder` took the ΔS of this trace anew, from its texts; without it they are as recorded.
     """
 
     qid: str | None = None
@@ -105,6 +106,7 @@ class Trace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     timing: Timing | None = None
     index: dict[str, str] = {}
     disordered: bool = False
+    embedder: str | None = None
     extra: dict[str, Any] = {}
     line: int | None = None
 

@@ -50,7 +50,8 @@ def _bad(scores: Scores, distance: str) -> list[str]:
     if values is None:
         return []
     bad = _of(values, "answer.coverage") == 0
-    bad |= _of(values, distance) > _RISK  # nan is neither
+    risk = _RISK if scores.semantic is None else scores.semantic.bands.risk
+    bad |= _of(values, distance) > risk  # nan is neither
     return sorted({values.qids[place] for place in np.flatnonzero(bad).tolist()})
 
 

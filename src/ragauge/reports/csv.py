@@ -28,7 +28,11 @@ def _text(view: View) -> str:
         heads.append("turn")
         columns.append(["" if turn is None else str(turn) for turn in values.turns])
     heads.append("label")
-    columns.append(view.scores.questions.labels)
+    questions = view.scores.questions
+    columns.append(questions.labels)
+    if any(cause is not None for cause in questions.causes):
+        heads.append("cause")
+        columns.append([cause or "" for cause in questions.causes])
     words = np.array([f"{step / _STEPS:.{DECIMALS}f}" for step in range(_STEPS + 1)], object)
     for place, name in enumerate(values.metrics):
         if not np.isnan(values.values[place]).all():  # else nobody has a value

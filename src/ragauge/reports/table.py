@@ -75,10 +75,14 @@ def _text(view: View) -> str:
     bad = wording.bad_questions(scores)
     if bad:
         console.print()
-        questions = table(f"look at ({len(bad)})", "label", "where")
-        for each in bad[: len(bad) if view.full else _QUESTIONS]:
+        listed = bad[: len(bad) if view.full else _QUESTIONS]
+        told = any(each.cause is not None for each in listed)
+        heads = ["label", "cause"] if told else ["label"]
+        questions = table(f"look at ({len(bad)})", *heads, "where")
+        for each in listed:
             name = wording.question_name(each.qid, each.turn)
-            questions.add_row(name, each.label, plain(each.trace or each.gold))
+            why = [each.cause or ""] if told else []
+            questions.add_row(name, each.label, *why, plain(each.trace or each.gold))
         console.print(questions)
     console.print()
     console.print(Text(wording.headline(verdict), style=f"bold {COLORS[verdict.status]}"))

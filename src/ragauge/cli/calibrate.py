@@ -1,0 +1,149 @@
+"""`ragauge calibrate`: how well ΔS of an embedder separates, and bands that fit it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ragauge.cli.shared import EMBED_OPTIONS, options, read_config
+from ragauge.cli.storage import ANY_FORMAT, CONFIG_OPTION
+
+if TYPE_CHECKING:
+    from ragauge.calibrating import Calibration, Group
+    from ragauge.model.semantic import Bands
+
+_KINDS = {
+    "positive": "evidence",
+    "negative": "hard negatives",
+    "random": "random texts",
+}
+
+
+@click.command("calibrate", short_help="Fit the bands of ΔS to an embedder.")
+@click.argument("gold", metavar="GOLD")
+@click.option(
+    "--traces", metavar="FILE", help="Traces whose hits have texts.",
+)  # fmt: skip
+@click.option("--corpus", metavar="DIR", help="A corpus, whose blocks are texts.")
+@click.option("--chunks", metavar="FILE", help="A list of chunks, with texts or places.")
+@options(EMBED_OPTIONS)
+@options([ANY_FORMAT, CONFIG_OPTION])
+@click.option("-o", "out", metavar="FILE", help="Write the bands as TOML, for ragauge.toml.")
+def COMMAND(  # noqa: N802
+    gold: str, traces: str | None, corpus: str | None, chunks: str | None, embed: str | None,
+    embed_cache: str | None, format_name: str, config_path: str | None, out: str | None,
+) -> int:  # fmt: skip
+    """Measure ΔS of questions with their evidence, their hard negatives and random texts.
+
+    Texts come from traces, a corpus or a list of chunks. Shown are percentiles, how the zones in
+    use separate the three, and bands that would fit this embedder. Exit code 5 if no evidence has
+    a text, 4 if -o asks for bands and there are too few pairs, or ΔS does not separate them.
+    """
+    import json
+
+    import msgspec
+
+    from ragauge.errors import RagaugeError
+    from ragauge.writing import write_atomically
+
+    found = _measure(gold, traces, corpus, chunks, embed, embed_cache, config_path)
+    if not found.groups["positive"].n:
+        raise RagaugeError.of(
+            "nothing-measured", "no evidence of the gold set has a text",
+            hint="give the texts with --traces, --corpus or --chunks",
+        )  # fmt: skip
+    if out is not None and found.proposed is None:
+        raise RagaugeError.of(
+            "too-few", f"no bands are proposed: {found.reason}",
+            hint="nothing was written; without -o the measurements are shown",
+        )  # fmt: skip
+    for note in found.notes:
+        click.echo(f"warning: {note}", err=True)
+    if format_name == "json":
+        click.echo(json.dumps(_rounded(msgspec.to_builtins(found)), indent=2, ensure_ascii=False))
+    else:
+        click.echo("\n".join(_table(found)))
+    if out is not None and found.proposed is not None:
+        write_atomically(out, _toml(found.embedder, found.proposed))
+    return 0
+
+
+def _measure(
+    gold: str, traces: str | None, corpus: str | None, chunks: str | None, embed: str | None,
+    embed_cache: str | None, config_path: str | None,
+) -> Calibration:  # fmt: skip
+    from contextlib import ExitStack
+
+    from ragauge.calibrating import Pool, calibrate
+    from ragauge.embedding import measuring
+    from ragauge.pipeline import load_gold, load_traces
+    from ragauge.remeasuring import Texts, known_texts
+
+    config = read_config(config_path)
+    name = embed or config.embed
+    if name is None:
+        raise click.UsageError("no embedder: give --embed NAME, or set `embed` in ragauge.toml")
+    with ExitStack() as stack:
+        texts: Texts = known_texts(stack, chunks or config.chunks, corpus or config.corpus)
+        items = load_gold(gold).items
+        given = load_traces(traces).traces if traces is not None else ()
+        measurer = stack.enter_context(
+            measuring(name, settings=config.embedders, cache=embed_cache or config.embed_cache)
+        )
+        return calibrate(items, Pool(texts, given), measurer, bands=config.bands)
+
+
+def _rounded(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _rounded(each) for key, each in value.items()}
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def _table(found: Calibration) -> list[str]:
+    kind = " (lexical)" if found.lexical else ""
+    bands = found.bands
+    lines = [
+        f"embedder   {found.embedder}{kind}",
+        f"bands      {_told(bands)}",
+        "",
+        f"{'ΔS of questions with':<22}{'n':>6}{'p10':>8}{'p50':>8}{'p90':>8}"
+        f"{'stable':>9}{'between':>9}{'risk':>8}{'target':>8}",
+    ]
+    lines += [f"{title:<22}{_row(found.groups[name])}" for name, title in _KINDS.items()]
+    lines.append("")
+    for name, title in (("negative", "hard negatives"), ("random", "random texts")):
+        share = found.auc[name]
+        shown = "-" if share is None else f"{share:.4f}"
+        lines.append(f"evidence nearer than {title + ':':<16}{shown:>8}  (AUC)")
+    if found.proposed is not None:
+        lines.append(f"proposed   {_told(found.proposed)}")
+    else:
+        lines.append(f"proposed   nothing: {found.reason}")
+    lines += [f"left out   {n} {reason}" for reason, n in found.left_out.items()]
+    return lines
+
+
+def _row(group: Group) -> str:
+    if not group.n:
+        return f"{0:>6}" + "       -" * 3 + "        -" * 2 + "       -" * 2
+    cells = f"{group.n:>6}"
+    cells += "".join(f"{group.percentiles[name]:>8.4f}" for name in ("p10", "p50", "p90"))
+    shares = [group.zones["stable"], group.zones["transitional"], group.zones["risk"]]
+    cells += "".join(
+        f"{share * 100:>{width - 2}.1f} %" for share, width in zip(shares, (9, 9, 8), strict=True)
+    )
+    return cells + f"{(group.on_target or 0) * 100:>6.1f} %"
+
+
+def _told(bands: Bands) -> str:
+    return f"stable < {bands.stable:.2f}, target <= {bands.target:.2f}, risk >= {bands.risk:.2f}"
+
+
+def _toml(embedder: str, bands: Bands) -> str:
+    import json
+
+    return (
+        f"[bands.{json.dumps(embedder)}]\n"
+        f"stable = {bands.stable:.2f}\ntarget = {bands.target:.2f}\nrisk = {bands.risk:.2f}\n"
+    )

@@ -1,0 +1,268 @@
+"""`ragauge probe`: what ΔS says of an index: over ranks, against decoys, of several retrievers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import click
+
+from ragauge.cli.shared import EMBED_OPTIONS, options, read_config
+from ragauge.cli.storage import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, is_file, the_store
+
+if TYPE_CHECKING:
+    from ragauge.config import Config
+    from ragauge.embedding import Measurer
+    from ragauge.model.gold import GoldItem
+    from ragauge.model.semantic import Bands
+    from ragauge.model.trace import Trace
+    from ragauge.probing import Probe
+    from ragauge.remeasuring import Texts
+
+_TEXT_OPTIONS = [
+    click.option("--corpus", metavar="DIR", help="A corpus, for texts that traces lack."),
+    click.option("--chunks", metavar="FILE", help="A list of chunks, with texts or places."),
+]
+_GOLD_OPTION = click.option(
+    "--gold", metavar="FILE", help="The gold set, where traces do not have their questions."
+)
+_SHARED = [*EMBED_OPTIONS, *_TEXT_OPTIONS, ANY_FORMAT, STORE_OPTION, CONFIG_OPTION]
+
+
+@click.group("probe", no_args_is_help=False, short_help="Find what is wrong with an index by ΔS.")
+def COMMAND() -> None:  # noqa: N802
+    """Find what is wrong with an index by ΔS.
+
+    TRACES is a trace file or a stored run. Each probe prints its rule and its numbers. Exit code 1
+    if the rule finds a fault, 4 if there is too little to judge or ΔS is lexical, 5 if there is
+    nothing at all.
+    """
+
+
+@COMMAND.command("k-sweep", short_help="ΔS of the first 5, 10 and 20 hits.")
+@click.argument("traces", metavar="TRACES")
+@_GOLD_OPTION
+@click.option("--k", "ks", default="5,10,20", show_default=True, metavar="K,K[,K...]")
+@options(_SHARED)
+def _k_sweep(
+    traces: str, gold: str | None, ks: str, embed: str | None, embed_cache: str | None,
+    corpus: str | None, chunks: str | None, format_name: str, store_url: str | None,
+    config_path: str | None,
+) -> int:  # fmt: skip
+    """Look at ΔS of the first k hits: flat and high, or falling with k?"""
+    from ragauge import probing
+
+    try:
+        cutoffs = sorted({int(each) for each in ks.split(",")})
+    except ValueError as error:
+        raise click.UsageError(f"--k takes whole numbers, got {ks!r}") from error
+    if len(cutoffs) < 2 or cutoffs[0] < 1:
+        raise click.UsageError("--k takes at least two different numbers from 1")
+    with _Bench(config_path, store_url, embed, embed_cache, chunks, corpus) as bench:
+        listed = bench.measured(bench.read(traces), gold)
+        name, bands = bench.bands(listed)
+        return bench.show(probing.k_sweep(listed, cutoffs, bands), name, format_name)
+
+
+@COMMAND.command("triangulate", short_help="The first hit between anchor and decoy.")
+@click.argument("gold", metavar="GOLD")
+@click.argument("traces", metavar="TRACES")
+@options(_SHARED)
+def _triangulate(
+    gold: str, traces: str, embed: str | None, embed_cache: str | None, corpus: str | None,
+    chunks: str | None, format_name: str, store_url: str | None, config_path: str | None,
+) -> int:  # fmt: skip
+    """Compare ΔS of the first hit to the anchor of GOLD with ΔS to a decoy, its first negative."""
+    from ragauge import probing
+    from ragauge.pipeline import load_gold
+
+    with _Bench(config_path, store_url, embed, embed_cache, chunks, corpus) as bench:
+        measurer = bench.measurer
+        if measurer is None:
+            raise click.UsageError("triangulate compares texts: give --embed NAME")
+        listed = bench.read(traces)
+        items = load_gold(gold).items
+        texts = bench.by_id(listed, items)
+        found = probing.triangulate(
+            listed, probing.references_of(items, texts), texts, measurer
+        )  # fmt: skip
+        return bench.show(found, measurer.embedder.id, format_name)
+
+
+@COMMAND.command("hybrid", short_help="Two retrievers by themselves, and together.")
+@click.option("--sparse", required=True, metavar="TRACES", help="The lexical retriever alone.")
+@click.option("--dense", required=True, metavar="TRACES", help="The vector retriever alone.")
+@click.option("--hybrid", "both", required=True, metavar="TRACES", help="Both together.")
+@click.option("--k", type=click.IntRange(1), default=5, show_default=True, metavar="K")
+@_GOLD_OPTION
+@options(_SHARED)
+def _hybrid(
+    sparse: str, dense: str, both: str, k: int, gold: str | None, embed: str | None,
+    embed_cache: str | None, corpus: str | None, chunks: str | None, format_name: str,
+    store_url: str | None, config_path: str | None,
+) -> int:  # fmt: skip
+    """See whether two retrievers are good by themselves, and worse together."""
+    from ragauge import probing
+
+    with _Bench(config_path, store_url, embed, embed_cache, chunks, corpus) as bench:
+        runs = {
+            name: bench.measured(bench.read(each), gold)
+            for name, each in (("sparse", sparse), ("dense", dense), ("hybrid", both))
+        }
+        name, _ = bench.bands([trace for listed in runs.values() for trace in listed])
+        return bench.show(probing.hybrid(runs, k), name, format_name)
+
+
+class _Bench:
+    """What a probe works with: traces, texts, an embedder, and the bands of its ΔS."""
+
+    def __init__(
+        self, config_path: str | None, store_url: str | None, embed: str | None,
+        embed_cache: str | None, chunks: str | None, corpus: str | None,
+    ) -> None:  # fmt: skip
+        self.config: Config = read_config(config_path)
+        self.store_url = store_url
+        self.embed = embed or self.config.embed
+        self.cache = embed_cache or self.config.embed_cache
+        self.chunks = chunks or self.config.chunks
+        self.corpus = corpus or self.config.corpus
+        self.stack = ExitStack()
+        self.measurer: Measurer | None = None
+        self.texts: Texts
+
+    def __enter__(self) -> _Bench:
+        from ragauge.embedding import measuring
+        from ragauge.remeasuring import known_texts
+
+        with ExitStack() as stack:
+            self.texts = known_texts(stack, self.chunks, self.corpus)
+            if self.embed is not None:
+                self.measurer = stack.enter_context(
+                    measuring(self.embed, settings=self.config.embedders, cache=self.cache)
+                )
+            self.stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.stack.close()
+
+    def read(self, name: str) -> Sequence[Trace]:
+        """The traces of a file or of a stored run."""
+        from ragauge.errors import RagaugeError
+        from ragauge.pipeline import load_traces
+
+        found: Sequence[Trace] = load_traces(name).traces if is_file(name) else self._stored(name)
+        if not found:
+            raise RagaugeError.of(
+                "nothing-measured", f"there is no trace in `{name}`",
+                hint="a probe needs traces whose hits have texts or ΔS",
+            )  # fmt: skip
+        return found
+
+    def _stored(self, name: str) -> Sequence[Trace]:
+        from ragauge.archive import begin_loading, find_run
+        from ragauge.freezing import trace_of
+        from ragauge.inputs import stored_engine
+
+        with the_store(self.store_url, self.config) as store, ExitStack() as stack:
+            run = find_run(store, name)
+            engine = stored_engine(stack, run.results, 1)
+            source = begin_loading(stack, store, run, engine)().source
+            with open(source.path, "rb") as file:
+                return [trace_of(line) for line in file]
+
+    def measured(self, traces: Sequence[Trace], gold: str | None) -> Sequence[Trace]:
+        """The traces with ΔS by the embedder; as they recorded it where none is chosen."""
+        from ragauge.pipeline import load_gold
+        from ragauge.remeasuring import Remeasurer
+
+        if self.measurer is None:
+            return traces
+        items = load_gold(gold).items if gold is not None else ()
+        return list(Remeasurer(self.measurer, items, self.texts).traces(traces))
+
+    def by_id(self, traces: Sequence[Trace], items: Sequence[GoldItem]) -> dict[str, str]:
+        """The texts of hits, evidence and negatives, as far as they are known."""
+        from ragauge.calibrating import Pool
+
+        pool = Pool(self.texts, traces)
+        names = {hit.id for trace in traces for hit in trace.hits[:1]}
+        names |= {name for item in items for name in (*item.relevant, *item.negatives)}
+        found = {name: pool.of(name) for name in sorted(names)}
+        return {name: text for name, text in found.items() if text is not None}
+
+    def bands(self, traces: Sequence[Trace]) -> tuple[str | None, Bands]:
+        """The embedder of the ΔS, and its bands; ΔS of several embedders is refused."""
+        from ragauge.errors import RagaugeError
+        from ragauge.model.semantic import Bands
+
+        known = {trace.embedder or trace.index.get("embed_model") for trace in traces}
+        names = sorted(each for each in known if each is not None)
+        if len(names) > 1:
+            raise RagaugeError.of(
+                "mixed-embedders", f"the ΔS of these traces come from {', '.join(names[:3])}",
+                hint="measure all of them with one: --embed NAME",
+            )  # fmt: skip
+        name = names[0] if names else None
+        return name, self.config.bands.get(name or "", Bands())
+
+    def show(self, found: Probe, embedder: str | None, format_name: str) -> int:
+        """Print what a probe found, and return its exit code."""
+        from msgspec.structs import replace
+
+        from ragauge.codes import ExitCode
+        from ragauge.model.semantic import is_lexical
+
+        if is_lexical(embedder or "") and found.finding != "not-evaluable":
+            told = f"the ΔS is lexical and is not judged (it would be: {found.finding})"
+            found = replace(found, finding="not-evaluable", reason=f"{told}; {found.reason}")
+        found = replace(found, embedder=embedder)
+        for note in self.measurer.notes() if self.measurer is not None else ():
+            click.echo(f"warning: {note}", err=True)
+        click.echo(_json(found) if format_name == "json" else "\n".join(_lines(found)))
+        if found.finding == "not-evaluable":
+            return int(ExitCode.NOT_EVALUABLE)
+        return int(ExitCode.PASS if found.finding == "ok" else ExitCode.GATE_FAILED)
+
+
+def _json(found: Probe) -> str:
+    import json
+
+    import msgspec
+
+    return json.dumps(_rounded(msgspec.to_builtins(found)), indent=2, ensure_ascii=False)
+
+
+def _rounded(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _rounded(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(each) for each in value]
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def _lines(found: Probe) -> list[str]:
+    from ragauge.text import plain
+
+    lines = [
+        f"{found.probe}: {found.finding}",
+        f"  {found.reason}",
+        f"  rule: {found.rule}",
+        plain(f"  embedder: {found.embedder or 'not known'}, questions: {found.n}"),
+    ]
+    for name, value in found.numbers.items():
+        lines.append(f"  {name:<16} {_told(value)}")
+    if found.worst:
+        lines.append("  worst")
+        for row in found.worst:
+            cells = [f"{key} {_told(value)}" for key, value in row.items() if key != "qid"]
+            lines.append(plain(f"    {row['qid']}: {', '.join(cells)}"))
+    lines += [f"  left out: {n} {reason}" for reason, n in found.left_out.items()]
+    return lines
+
+
+def _told(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {_told(each)}" for key, each in value.items())
+    return f"{value:.4f}" if isinstance(value, float) else str(value)

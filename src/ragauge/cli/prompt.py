@@ -1,0 +1,119 @@
+"""`ragauge prompt`: a scoring prompt with the data, for those who want a model's second opinion."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from ragauge.cli.shared import gates_from, options, read_config
+from ragauge.cli.storage import CONFIG_OPTION, STORE_OPTION, is_file, the_store
+
+if TYPE_CHECKING:
+    from ragauge.config import Config
+    from ragauge.diagnosing import Measured
+    from ragauge.model.run import RunRecord, Store
+    from ragauge.model.verdict import Verdict
+
+
+class Files(NamedTuple):
+    """Two files, and how they are read."""
+
+    gold: str
+    trace: str
+    profile: str | None
+    dialect: str | None
+
+
+@click.command("prompt", short_help="Print a prompt for a language model's second opinion.")
+@click.argument("run", metavar="RUN|GOLD")
+@click.argument("trace", required=False, metavar="[TRACE]")
+@click.option("--profile", metavar="NAME", help="As for `score` (default: by the files or run).")
+@click.option("--dialect", metavar="NAME", help="For files, as in `score`.")
+@options([STORE_OPTION, CONFIG_OPTION])
+@click.option(
+    "--limit", type=click.IntRange(0), default=10, show_default=True,
+    help="Questions that are shown, the worst first.",
+)  # fmt: skip
+def COMMAND(  # noqa: N802
+    run: str, trace: str | None, profile: str | None, dialect: str | None, store_url: str | None,
+    config_path: str | None, limit: int,
+) -> int:  # fmt: skip
+    """Print a prompt with the rules, the numbers and the worst questions of a run.
+
+    RUN is a stored run (id, tag, `baseline`, `latest`); with GOLD and TRACE two files are read.
+    Nothing is sent anywhere, and secrets are left out.
+    """
+    from ragauge import registry, secondopinion
+    from ragauge.diagnosing import diagnosis_of, measured_run, shown_questions
+    from ragauge.diagnosis.ranking import NEEDS
+    from ragauge.model.report import View
+
+    config = read_config(config_path)
+    report = registry.report("compact")
+    with ExitStack() as stack:
+        if trace is None:
+            store, found = _stored(stack, run, store_url, config, dialect)
+        else:
+            store, found = _scored(stack, Files(run, trace, profile, dialect), config)
+        measured = measured_run(store, found, profile=profile, also=(*NEEDS, *report.needs))
+        diagnosis = diagnosis_of(measured, limit=limit)
+        questions = shown_questions(measured, store, found, diagnosis.questions)
+    verdict = _verdict(measured, config)
+    chosen = registry.profile(measured.scores.profile)
+    compact = report.text(View(scores=measured.scores, verdict=verdict, profile=chosen))
+    click.echo(secondopinion.prompt(diagnosis, compact, questions, verdict=verdict), nl=False)
+    return 0
+
+
+def _stored(
+    stack: ExitStack, name: str, store_url: str | None, config: Config, dialect: str | None
+) -> tuple[Store, RunRecord]:
+    from ragauge import archive
+
+    if is_file(name):
+        raise click.UsageError("give a stored run, or a gold set and its traces")
+    if dialect is not None:
+        raise click.UsageError("--dialect: only for files")
+    store = stack.enter_context(the_store(store_url, config))
+    return store, archive.find_run(store, name, suite=config.suite or "default")
+
+
+def _scored(stack: ExitStack, files: Files, config: Config) -> tuple[Store, RunRecord]:
+    """Trace files as a run in a store of its own, gone at the end."""
+    import tempfile
+
+    from ragauge import archive
+    from ragauge.shadowing import scored_run
+
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ragauge-"))
+    url = f"sqlite:///{Path(folder) / 'run.db'}"
+    store = stack.enter_context(archive.opened_store(url, create=True))
+    run = scored_run(
+        store, files.gold, files.trace, files.trace,
+        profile=files.profile or config.profile,
+        dialect=files.dialect or config.dialect or "auto",
+        k=config.k or None,
+        refusal_patterns=config.refusal.patterns,
+        options=config.options,
+        intervals=False,
+    )  # fmt: skip
+    return store, run
+
+
+def _verdict(measured: Measured, config: Config) -> Verdict:
+    """The gates as they stand; without a live run those on a drop are left out."""
+    from ragauge import registry
+    from ragauge.gates import judge
+
+    scores = measured.scores
+    profile = registry.profile(scores.profile)
+    gates = [
+        gate for gate in gates_from(profile, scores.k, config, None) if not gate.is_drop
+    ]  # fmt: skip
+    return judge(
+        scores, gates, source_rules=profile.follows_source,
+        whole_grid=profile.join.grid == "complete",
+    )  # fmt: skip

@@ -1,0 +1,304 @@
+"""`ragauge shadow`: may a second index take over some of the traffic of the live one?"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from ragauge.cli.shared import (
+    ALLOW_OPTIONS,
+    EMBED_OPTIONS,
+    GATE_OPTIONS,
+    day,
+    embedding,
+    gates_from,
+    options,
+    read_config,
+    screen,
+)
+from ragauge.cli.storage import STORE_OPTION, is_file, the_store
+
+if TYPE_CHECKING:
+    from ragauge.config import Config
+    from ragauge.model.embedder import Embedding
+    from ragauge.model.run import Store
+    from ragauge.model.shadow import Shadowed
+    from ragauge.model.verdict import Gate
+    from ragauge.shadowing import Asking
+    from ragauge.versus import Stored
+
+_SUFFIXES = {".json": "json", ".md": "md", ".txt": "table"}
+
+
+class Side(NamedTuple):
+    """One of the two indexes as the command line names it, and what goes with it."""
+
+    role: str
+    name: str
+    chunks: str | None
+    corpus: str | None
+    embedder: str | None
+
+
+class How(NamedTuple):
+    """How targets are asked, and files are read."""
+
+    gold: str | None
+    profile: str
+    k: int
+    seeds: str | None
+    timeout: float
+    concurrency: int
+    retries: int
+    embed: Embedding | None
+
+
+def _sided(name: str, metavar: str, words: str) -> list[object]:
+    """The same option for each side."""
+    return [
+        click.option(f"--{role}-{name}", metavar=metavar, help=f"{words} of the {role} index.")
+        for role in ("live", "shadow")
+    ]
+
+
+@click.command("shadow", short_help="Judge a shadow index against the live one.")
+@click.option("--live", required=True, metavar="RUN|TRACE|TARGET", help="The live index.")
+@click.option("--shadow", required=True, metavar="RUN|TRACE|TARGET", help="The index to judge.")
+@click.option("--gold", metavar="FILE", help="The gold set, for trace files and targets.")
+@click.option(
+    "--profile", default="canary", show_default=True, metavar="NAME",
+    help="Whose gates decide; both runs are scored by it.",
+)  # fmt: skip
+@options(_sided("chunks", "FILE", "Where the chunks lie"))  # type: ignore[arg-type]
+@options(_sided("corpus", "DIR", "The built corpus"))  # type: ignore[arg-type]
+@options(_sided("embedder", "NAME", "For targets: the embedder"))  # type: ignore[arg-type]
+@click.option(
+    "--k", type=click.IntRange(1), default=10, show_default=True,
+    help="For targets: how many hits are wanted.",
+)  # fmt: skip
+@click.option("--seeds", metavar="N[,N...]", help="For targets: ask everything once with each.")
+@click.option(
+    "--timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
+    help="For targets: seconds for one question.",
+)  # fmt: skip
+@click.option(
+    "--concurrency", type=click.IntRange(1, 1024), default=8, show_default=True,
+    help="For targets: questions that are asked at a time.",
+)  # fmt: skip
+@click.option(
+    "--retries", type=click.IntRange(0, 100), default=2, show_default=True,
+    help="For targets: how often a question is asked again after an error that may pass.",
+)  # fmt: skip
+@options(EMBED_OPTIONS)
+@click.option(
+    "--index-only",
+    is_flag=True,
+    help="Judge indexes that give no answers: leave out the gates on answers and citations.",
+)
+@options([*GATE_OPTIONS, STORE_OPTION])
+@click.option(
+    "--format", "format_name", type=click.Choice(["table", "json", "md"]), default="table",
+    show_default=True, help="What is printed.",
+)  # fmt: skip
+@click.option(
+    "-o", "outputs", multiple=True, metavar="FILE",
+    help="Also write FILE; its suffix says the format. Repeats.",
+)  # fmt: skip
+@click.option(
+    "--limit", type=click.IntRange(0), default=5, show_default=True,
+    help="Questions that are listed for each gate.",
+)  # fmt: skip
+@click.option(
+    "--min-n", type=click.IntRange(1), metavar="N",
+    help="A type of evidence with fewer questions shows its n alone (default: as scored, 5).",
+)  # fmt: skip
+@options(ALLOW_OPTIONS[:4])
+@click.option("--workers", type=click.IntRange(1, 256), help="Processes (default: by size).")
+def COMMAND(  # noqa: N802
+    live: str, shadow: str, gold: str | None, profile: str, live_chunks: str | None,
+    shadow_chunks: str | None, live_corpus: str | None, shadow_corpus: str | None,
+    live_embedder: str | None, shadow_embedder: str | None, k: int, seeds: str | None,
+    timeout: float, concurrency: int, retries: int, embed: str | None, embed_cache: str | None,
+    index_only: bool, gates: str | None, config_path: str | None,
+    as_of: str | None, store_url: str | None, format_name: str, outputs: tuple[str, ...],
+    limit: int, min_n: int | None, allow_missing: bool, allow_errored: bool, allow_skipped: bool,
+    allow_empty: bool, workers: int | None,
+) -> int:  # fmt: skip
+    """Judge whether a shadow index is eligible for canary, against the live one.
+
+    Each side is a stored run (id, tag, `baseline`, `latest`), a trace file with --gold, or a
+    target as in `run`, which is asked every slot and stored.
+    """
+    from ragauge import registry
+    from ragauge.gates import Tolerance
+    from ragauge.shadowing import Rules, judge_shadow
+
+    config = read_config(config_path)
+    registry.profile(profile)
+    files = [(name, _format_of(name)) for name in outputs]
+    how = How(
+        gold or config.gold, profile, k, seeds, timeout, concurrency, retries,
+        embedding(embed, embed_cache, None, config),
+    )  # fmt: skip
+    sides = (
+        Side("live", live, live_chunks, live_corpus, live_embedder),
+        Side("shadow", shadow, shadow_chunks, shadow_corpus, shadow_embedder),
+    )
+
+    def demanded(ks: Sequence[int]) -> list[Gate]:
+        return gates_from(registry.profile(profile), ks, config, gates)
+
+    rules = Rules(
+        gates=demanded, profile=profile,
+        tolerance=Tolerance(
+            missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty
+        ),
+        waivers=config.waivers, today=day(as_of, needed=bool(config.waivers)), limit=limit,
+        min_n=min_n, workers=workers, index_only=index_only,
+    )  # fmt: skip
+    with _both(sides, how, config, store_url) as (one, other):
+        report = judge_shadow(one, other, rules)
+    _emit(report, format_name, files, limit)
+    return int(report.verdict.exit_code)
+
+
+@contextmanager
+def _both(
+    sides: tuple[Side, Side], how: How, config: Config, store_url: str | None
+) -> Iterator[tuple[Stored, Stored]]:
+    """Both sides as stored runs; those of files are gone at the end."""
+    with ExitStack() as stack:
+        kinds = [_kind(each) for each in sides]
+        for side, kind in zip(sides, kinds, strict=True):
+            _refuse_stray(side, kind, how)
+        store = None
+        if any(kind != "file" for kind in kinds):
+            create = "target" in kinds
+            store = stack.enter_context(the_store(store_url, config, create=create))
+        found = [
+            _stored(stack, side, kind, how, config, store)
+            for side, kind in zip(sides, kinds, strict=True)
+        ]
+        yield found[0], found[1]
+
+
+def _kind(side: Side) -> str:
+    """Whether a side is a target, a file, or a stored run."""
+    from ragauge import registry
+
+    scheme, colon, _ = side.name.partition(":")
+    if colon and scheme in registry.targets():
+        return "target"
+    return "file" if is_file(side.name) else "run"
+
+
+def _refuse_stray(side: Side, kind: str, how: How) -> None:
+    given = {
+        f"--{side.role}-chunks": side.chunks if kind == "run" else None,
+        f"--{side.role}-corpus": side.corpus if kind == "run" else None,
+        f"--{side.role}-embedder": side.embedder if kind != "target" else None,
+    }
+    stray = [flag for flag, value in given.items() if value is not None]
+    if stray:
+        raise click.UsageError(f"{', '.join(stray)}: not for a {kind}")
+    if kind != "run" and how.gold is None:
+        raise click.UsageError(f"--{side.role} {side.name}: give the gold set with --gold FILE")
+
+
+def _stored(
+    stack: ExitStack, side: Side, kind: str, how: How, config: Config, store: Store | None
+) -> Stored:
+    from ragauge import archive
+    from ragauge.shadowing import asked_run
+    from ragauge.versus import Stored
+
+    if kind == "file":
+        return _file(stack, side, how, config)
+    assert store is not None
+    if kind == "run":
+        return Stored(store, archive.find_run(store, side.name, suite=config.suite or "default"))
+    with redirect_stdout(sys.stderr):  # what a target prints is not the report
+        run = asked_run(store, how.gold or "", _asking(side, how, config), embed=how.embed)
+    click.echo(f"stored {side.role}: {run.results} results as {run.run_id}", err=True)
+    return Stored(store, run)
+
+
+def _file(stack: ExitStack, side: Side, how: How, config: Config) -> Stored:
+    """A trace file as a run in a store of its own, gone at the end."""
+    import tempfile
+
+    from ragauge import archive
+    from ragauge.shadowing import scored_run
+    from ragauge.versus import Stored
+
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ragauge-"))
+    url = f"sqlite:///{Path(folder) / 'run.db'}"
+    store = stack.enter_context(archive.opened_store(url, create=True))
+    run = scored_run(
+        store, how.gold or "", side.name, side.name, profile=how.profile,
+        dialect=config.dialect or "auto", k=config.k or None, chunks=side.chunks,
+        corpus=side.corpus, refusal_patterns=config.refusal.patterns, options=config.options,
+        intervals=False, embed=how.embed,
+    )  # fmt: skip
+    return Stored(store, run)
+
+
+def _asking(side: Side, how: How, config: Config) -> Asking:
+    from ragauge import running
+    from ragauge.archive import Wanted
+    from ragauge.commits import commit_hash
+    from ragauge.runner import Limits
+    from ragauge.shadowing import Asking
+    from ragauge.slots import read_seeds
+
+    return Asking(
+        asked=running.Asked(
+            address=side.name, k=how.k, corpus=side.corpus, chunks=side.chunks,
+            embedder=side.embedder, seeds=read_seeds(how.seeds),
+            embed=None if how.embed is None else how.embed.name,
+        ),
+        measuring=running.Measuring(
+            profile=how.profile, dialect=config.dialect or "auto", cutoffs=config.k or None,
+            refusal_patterns=config.refusal.patterns, options=config.options,
+        ),
+        limits=Limits(concurrency=how.concurrency, timeout=how.timeout, retries=how.retries),
+        wanted=Wanted(
+            suite=config.suite or "default", commit_hash=commit_hash(Path.cwd(), os.environ),
+            system=config.system,
+        ),
+    )  # fmt: skip
+
+
+def _format_of(name: str) -> str:
+    suffix = Path(name).suffix
+    if suffix not in _SUFFIXES:
+        known = ", ".join(sorted(_SUFFIXES))
+        raise click.UsageError(f"-o {name}: the suffix says the format; known: {known}")
+    return _SUFFIXES[suffix]
+
+
+def _emit(
+    report: Shadowed, format_name: str, files: Sequence[tuple[str, str]], limit: int
+) -> None:  # fmt: skip
+    from ragauge import shadowtexts
+    from ragauge.writing import write_atomically
+
+    def text(kind: str) -> str:
+        if kind == "json":
+            return shadowtexts.json_text(report)
+        if kind == "md":
+            return shadowtexts.markdown_text(report, limit=limit)
+        return shadowtexts.table_text(report, limit=limit)
+
+    for name, kind in files:
+        write_atomically(name, text(kind))
+    if format_name == "table":
+        click.echo(shadowtexts.table_text(report, limit=limit, **screen()), nl=False)
+    else:
+        click.echo(text(format_name), nl=False)

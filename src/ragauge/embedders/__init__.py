@@ -1,0 +1,1 @@
+"""Embedders: texts in, vectors out; one file for each kind."""

@@ -1,0 +1,116 @@
+"""Models of the package sentence-transformers, where it is installed, from files on this machine.
+
+The hub is switched off before the package is imported: a model that is not here is an error.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ragauge.errors import RagaugeError
+from ragauge.model.embedder import Embedded, EmbedderKind, Role, Vectors
+
+_WEIGHTS = (".safetensors", ".bin", ".json", ".txt", ".model")
+_STEP = 1024 * 1024
+
+
+class Local:
+    """A loaded model. Texts are run one by one, so that no neighbour changes a vector."""
+
+    lexical = False
+
+    def __init__(self, model: Any, name: str, weights: str, prefixes: Mapping[str, str]) -> None:
+        self.model = model
+        self.prefixes = prefixes
+        self.dimensions = int(model.get_sentence_embedding_dimension())
+        self.longest = int(model.max_seq_length or 0)
+        self.id = f"{name}@st-{weights[:16]};unit;max={self.longest or 'own'}"
+        if any(prefixes.values()):
+            self.id += f";prefix={prefixes['query']!r},{prefixes['document']!r}"
+
+    def embed(self, texts: Sequence[str], role: Role) -> Embedded:
+        """Make the vectors of some texts."""
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        truncated = []
+        for row, text in enumerate(texts):
+            said = self.prefixes[role] + text
+            vectors[row] = _unit(self.model.encode([said], batch_size=1, show_progress_bar=False))
+            truncated.append(self._is_cut(said))
+        return Embedded(vectors, truncated)
+
+    def _is_cut(self, text: str) -> bool:
+        tokenizer = getattr(self.model, "tokenizer", None)
+        if tokenizer is None or not self.longest:
+            return False
+        return len(tokenizer(text, truncation=False)["input_ids"]) > self.longest
+
+
+def _unit(made: Any) -> Vectors:
+    vector = np.asarray(made, np.float64).reshape(-1)
+    length = float(np.sqrt((vector * vector).sum()))
+    return (vector / length if length else vector).astype(np.float32)
+
+
+def _open(settings: Mapping[str, Any]) -> Local:
+    """Load a model by its folder, or by the name under which it was downloaded before."""
+    name = str(settings.get("model") or settings.get("path") or "")
+    if not name:
+        raise RagaugeError.of(
+            "bad-config", "the embedder sentence_transformers: there is no model",
+            hint="write --embed sentence_transformers:FOLDER",
+        )  # fmt: skip
+    os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise RagaugeError.of(
+            "missing-extra", "the package sentence-transformers is not installed",
+            hint="pip install sentence-transformers; or use --embed minilm",
+        ) from error  # fmt: skip
+    try:
+        folder = Path(name) if Path(name).is_dir() else _downloaded(name)
+        model = SentenceTransformer(str(folder), device="cpu")
+    except RagaugeError:
+        raise
+    except Exception as error:  # the package raises whatever its parts raise
+        raise RagaugeError.of(
+            "bad-model", f"`{name}` cannot be loaded: {type(error).__name__}",
+            hint="name a folder with a model of sentence-transformers; nothing is downloaded",
+        ) from error  # fmt: skip
+    prefixes = {
+        "query": str(settings.get("query_prefix", "")),
+        "document": str(settings.get("document_prefix", "")),
+    }
+    return Local(model, Path(name).name, _hash(folder), prefixes)
+
+
+def _downloaded(name: str) -> Path:
+    """The folder of a model that was downloaded before."""
+    from huggingface_hub import snapshot_download
+
+    return Path(snapshot_download(name, local_files_only=True))
+
+
+def _hash(folder: Path) -> str:
+    """A hash of the weights, the vocabulary and the settings of a model."""
+    found = sha256()
+    for path in sorted(folder.rglob("*"), key=lambda each: each.relative_to(folder).as_posix()):
+        if path.suffix in _WEIGHTS and path.is_file():
+            found.update(path.relative_to(folder).as_posix().encode() + b"\0")
+            with path.open("rb") as file:
+                while chunk := file.read(_STEP):
+                    found.update(chunk)
+    return found.hexdigest()
+
+
+EMBEDDER = EmbedderKind(
+    name="sentence_transformers",
+    title="a model of sentence-transformers in a folder, where the package is installed",
+    open=_open,
+)

@@ -1,0 +1,1 @@
+"""Targets: a question in, a trace out; one file for each way to reach a system."""

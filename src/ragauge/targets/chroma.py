@@ -1,0 +1,144 @@
+"""The target `chroma:PATH?collection=NAME`: a collection of Chroma, asked with our own vectors.
+
+Chroma's own embedding function would be downloaded at its first use, so it is never used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ragauge.adapting import FIELD_NAMES, HitMaker, by_score, failure
+from ragauge.addressing import library, refused, split_address
+from ragauge.model.target import Question, TargetKind, TargetOptions
+from ragauge.nearest import NAMES, Vectoriser
+from ragauge.redacting import redacted_url
+
+_FILE = "chroma.sqlite3"
+
+
+class ChromaTarget:
+    """Asks one collection for the nearest of its chunks."""
+
+    def __init__(self, address: str, options: TargetOptions) -> None:
+        place, settings = split_address(address, options, (*FIELD_NAMES, *NAMES, "collection"))
+        name = settings.needed("collection", "chroma:PATH?collection=chunks")
+        self.chromadb = library("chromadb", "chroma")
+        self.quiet = library("chromadb.config", "chroma").Settings(anonymized_telemetry=False)
+        client = self._client(place)
+        self.collection = _collection(client, name, redacted_url(place))
+        self.hits = HitMaker(settings, options)
+        self.k = options.k
+        self.space = _space(self.collection)
+        self.vectoriser = Vectoriser(settings, options)
+        try:
+            _check_size(self.collection, self.vectoriser, name)
+        except BaseException:
+            self.vectoriser.close()
+            raise
+        self.facts = {"collection": name, "k": self.k, "metric": self.space}
+
+    def _client(self, place: str) -> Any:
+        if place.startswith(("http://", "https://")):
+            from urllib.parse import urlsplit
+
+            url = urlsplit(place)
+            tls = url.scheme == "https"
+            return _tried(
+                lambda: self.chromadb.HttpClient(
+                    host=url.hostname, port=url.port or (443 if tls else 8000), ssl=tls,
+                    settings=self.quiet,
+                ),
+                f"Chroma at {url.hostname} cannot be asked",
+            )  # fmt: skip
+        if not (Path(place) / _FILE).is_file():  # Chroma would make an empty one
+            raise refused(
+                f"there is no database of Chroma in `{place}`", f"name the folder with {_FILE}"
+            )
+        return _tried(
+            lambda: self.chromadb.PersistentClient(path=place, settings=self.quiet),
+            f"the database in `{place}` cannot be opened",
+        )
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """The collection, and the embedder of the questions."""
+        return {**self.facts, "embed_model": self.vectoriser.embedder.id}
+
+    def ask(self, question: Question) -> Mapping[str, Any]:
+        """Ask for the nearest chunks."""
+        vector = self.vectoriser.vectors([question.text], "query")[0]
+        try:
+            found = self.collection.query(
+                query_embeddings=[vector.tolist()], n_results=self.k,
+                include=["documents", "metadatas", "distances"],
+            )  # fmt: skip
+        except Exception as error:  # the library has no base class of its own
+            raise failure(error) from error
+        columns = (found[name][0] for name in ("ids", "documents", "metadatas", "distances"))
+        hits = [
+            self.hits.hit(metadata or {}, text=text, name=name, score=_score(distance, self.space))
+            for name, text, metadata, distance in zip(*columns, strict=True)
+        ]
+        return {
+            "hits": by_score(hits),
+            "embed_model": self.vectoriser.embedder.id,
+            "metric": self.space,
+        }
+
+    def close(self) -> None:
+        """Close the cache of vectors; Chroma closes what it opened when it is let go of."""
+        self.vectoriser.close()
+
+
+def _tried(make: Any, words: str) -> Any:
+    try:
+        return make()
+    except Exception as error:  # the library has no base class of its own
+        raise refused(f"{words}: {type(error).__name__}: {error}", "check the address") from error
+
+
+def _collection(client: Any, name: str, place: str) -> Any:
+    names = [str(getattr(each, "name", each)) for each in client.list_collections()]
+    if name not in names:
+        listed = ", ".join(sorted(names)) or "none"
+        raise refused(f"`{place}` has no collection `{name}`", f"it has: {listed}")
+    return _tried(
+        lambda: client.get_collection(name, embedding_function=None),
+        f"the collection `{name}` cannot be opened",
+    )
+
+
+def _space(collection: Any) -> str:
+    """How a collection measures: `l2` where nothing says otherwise."""
+    configuration = getattr(collection, "configuration_json", None) or {}
+    index = configuration.get("hnsw") or configuration.get("spann") or {}
+    return str(index.get("space") or (collection.metadata or {}).get("hnsw:space") or "l2")
+
+
+def _score(distance: float, space: str) -> float:
+    """A score that is higher for what is nearer."""
+    return round(1.0 - distance if space in ("cosine", "ip") else -distance, 6)
+
+
+def _check_size(collection: Any, vectoriser: Vectoriser, name: str) -> None:
+    """Refuse an empty collection, and vectors of another length than the questions'."""
+    kept = collection.get(limit=1, include=["embeddings"])["embeddings"]
+    if kept is None or not len(kept):
+        raise refused(f"the collection `{name}` is empty", "name the one that holds the chunks")
+    held, made = len(kept[0]), vectoriser.embedder.dimensions
+    if held != made:
+        raise refused(
+            f"the vectors of `{name}` have {held} numbers, those of "
+            f"{vectoriser.embedder.id} {made}",
+            "name the embedder that made them: --option embedder=NAME",
+        )
+
+
+TARGET = TargetKind(
+    name="chroma",
+    title="a collection of Chroma: chroma:PATH?collection=NAME",
+    schemes=("chroma",),
+    open=ChromaTarget,
+)

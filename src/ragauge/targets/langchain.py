@@ -1,0 +1,96 @@
+"""The target `langchain:module:object`: a retriever or any other Runnable of LangChain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ragauge.adapting import FIELD_NAMES, HitMaker, failure, made_by, object_at
+from ragauge.addressing import library, refused, split_address
+from ragauge.model.target import Question, TargetError, TargetKind, TargetOptions
+
+DOCUMENTS = ("documents", "source_documents", "context")
+ANSWERS = ("answer", "result", "output", "output_text")
+"""Where a chain that answers with an object has its documents and its answer."""
+
+
+class LangChainTarget:
+    """Invokes a Runnable. What it gives may be documents, an answer, or an object with both."""
+
+    def __init__(self, address: str, options: TargetOptions) -> None:
+        place, settings = split_address(address, options, (*FIELD_NAMES, "input"))
+        runnable = library("langchain_core.runnables", "langchain").Runnable
+        found = object_at(place, "langchain")
+        if isinstance(found, type) or (callable(found) and not isinstance(found, runnable)):
+            found = made_by(found, place)
+        if not isinstance(found, runnable):
+            raise refused(
+                f"`{place}` is no retriever or Runnable of LangChain but {type(found).__name__}",
+                "name an object with `invoke`, or a function that makes one",
+            )
+        self.runnable: Any = found
+        self.input = settings.text("input")
+        self.hits = HitMaker(settings, options)
+        self.k = options.k
+        self.facts = {"object": place, "k": self.k, **settings.given}
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """Which object is asked, and its class."""
+        return {**self.facts, "class": type(self.runnable).__name__}
+
+    def ask(self, question: Question) -> Mapping[str, Any]:
+        """Invoke it with the question, or with an object that holds it."""
+        given: Any = question.text
+        if self.input is not None:
+            given = {self.input: question.text}
+        try:
+            found = self.runnable.invoke(given)
+        except (Exception, SystemExit) as error:
+            raise failure(error) from error
+        return self._row(found)
+
+    def _row(self, found: Any) -> Mapping[str, Any]:
+        if isinstance(found, list):
+            return {"hits": self._hits(found)}
+        said = found if isinstance(found, str) else getattr(found, "content", None)
+        if isinstance(said, str):
+            return {"answer": said}
+        if not isinstance(found, Mapping):
+            raise TargetError(f"documents or an answer were expected, got {type(found).__name__}")
+        documents = next(
+            (found[name] for name in DOCUMENTS if _are_documents(found.get(name))), None
+        )
+        answer = next((found[name] for name in ANSWERS if found.get(name) is not None), None)
+        if documents is None and answer is None:
+            return found  # a trace row of its own
+        row: dict[str, Any] = {} if documents is None else {"hits": self._hits(documents)}
+        if answer is not None:
+            row["answer"] = getattr(answer, "content", answer)
+        if isinstance(found.get("citations"), list):
+            row["citations"] = found["citations"]
+        return row
+
+    def _hits(self, documents: list[Any]) -> list[dict[str, Any]]:
+        if not _are_documents(documents):
+            kinds = sorted({type(each).__name__ for each in documents})
+            raise TargetError(f"a list of documents was expected, got {', '.join(kinds)}")
+        return [
+            self.hits.hit(each.metadata or {}, text=each.page_content, name=each.id)
+            for each in documents[: self.k]
+        ]
+
+    def close(self) -> None:
+        """The object is the user's own."""
+
+
+def _are_documents(value: Any) -> bool:
+    return isinstance(value, list) and all(hasattr(each, "page_content") for each in value)
+
+
+TARGET = TargetKind(
+    name="langchain",
+    title="a retriever or Runnable of LangChain: langchain:module:object",
+    schemes=("langchain",),
+    open=LangChainTarget,
+)

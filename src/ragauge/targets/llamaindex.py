@@ -1,0 +1,81 @@
+"""The target `llamaindex:module:object`: a retriever or query engine of LlamaIndex."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ragauge.adapting import FIELD_NAMES, HitMaker, failure, made_by, object_at
+from ragauge.addressing import library, refused, split_address
+from ragauge.model.target import Question, TargetKind, TargetOptions
+from ragauge.spans import Span
+
+
+class LlamaIndexTarget:
+    """Asks a retriever for nodes, or an engine for an answer with its nodes."""
+
+    def __init__(self, address: str, options: TargetOptions) -> None:
+        place, settings = split_address(address, options, FIELD_NAMES)
+        library("llama_index.core", "llamaindex", package="llama-index-core")
+        found = object_at(place, "llamaindex")
+        if isinstance(found, type) or (callable(found) and not _is_asked(found)):
+            found = made_by(found, place)
+        if not _is_asked(found):
+            raise refused(
+                f"`{place}` is no retriever or query engine of LlamaIndex but "
+                f"{type(found).__name__}",
+                "name an object with `retrieve` or `query`, or a function that makes one",
+            )
+        self.asked: Any = found
+        # An engine may have both; its answer is what is wanted of it.
+        self.is_engine = callable(getattr(found, "query", None))
+        self.hits = HitMaker(settings, options)
+        self.k = options.k
+        self.facts = {"object": place, "k": self.k, **settings.given}
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """Which object is asked, and its class."""
+        return {**self.facts, "class": type(self.asked).__name__}
+
+    def ask(self, question: Question) -> Mapping[str, Any]:
+        """Retrieve nodes, or query."""
+        try:
+            if not self.is_engine:
+                return {"hits": self._hits(self.asked.retrieve(question.text))}
+            response = self.asked.query(question.text)
+            answer, nodes = str(response), getattr(response, "source_nodes", None)
+        except (Exception, SystemExit) as error:
+            raise failure(error) from error
+        return {"hits": self._hits(nodes or []), "answer": answer}
+
+    def _hits(self, nodes: list[Any]) -> list[dict[str, Any]]:
+        return [self._hit(each) for each in nodes[: self.k]]
+
+    def _hit(self, scored: Any) -> dict[str, Any]:
+        node = scored.node
+        metadata = node.metadata or {}
+        start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
+        span = None if start is None or end is None else Span(start, end, "char")
+        # The document's own id is a random one unless it was given; metadata name it better.
+        return self.hits.hit(
+            {"document_id": node.ref_doc_id, **metadata}, text=node.get_content(),
+            name=node.node_id, score=scored.score, span=span,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """The object is the user's own."""
+
+
+def _is_asked(value: Any) -> bool:
+    return not isinstance(value, type) and any(
+        callable(getattr(value, name, None)) for name in ("retrieve", "query")
+    )
+
+
+TARGET = TargetKind(
+    name="llamaindex",
+    title="a retriever or query engine of LlamaIndex: llamaindex:module:object",
+    schemes=("llamaindex",),
+    open=LlamaIndexTarget,
+)

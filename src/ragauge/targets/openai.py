@@ -1,0 +1,158 @@
+"""The target `openai:BASE?model=NAME`: a language model answers from what another target finds.
+
+Any service that speaks `POST BASE/chat/completions` will do. The key comes from the environment
+only.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from ragauge import registry, webclient
+from ragauge.addressing import refused, split_address
+from ragauge.citefirst import VERSION, answer_of, messages
+from ragauge.model.target import Question, Target, TargetError, TargetKind, TargetOptions
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+KNOWN = ("key_env", "max_tokens", "model", "retriever", "temperature")
+_PASSING = (408, 409, 425, 429, 500, 502, 503, 504)
+_SHOWN = 200
+
+
+class OpenAITarget:
+    """Asks the retriever first, then the model."""
+
+    def __init__(self, address: str, options: TargetOptions) -> None:
+        place, settings = split_address(address, options, KNOWN)
+        base = place.rstrip("/")
+        self.model = settings.needed("model", "openai:https://HOST/v1?model=NAME")
+        wanted = settings.needed("retriever", "--option retriever=bm25:DIR")
+        self.temperature = settings.number("temperature", 0.0, 0.0, 2.0)
+        self.most = int(settings.number("max_tokens", 1024, 1, 1_000_000))
+        self.url = f"{base}/chat/completions"
+        try:
+            self.shown = webclient.shown_url(self.url)
+        except webclient.WebError as error:
+            raise refused(error.reason, "write openai:https://HOST/v1?model=NAME") from error
+        self.headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        named = settings.text("key_env")
+        key = os.environ.get(named or KEY_VARIABLE)
+        if named is not None and not key:
+            raise refused(f"the environment has no `{named}`", f"set it: export {named}=...")
+        self.key = key or ""  # a server of one's own may need none
+        if key:
+            self.headers["Authorization"] = f"Bearer {key}"
+        self.timeout = options.timeout
+        self.facts = {
+            "model": self.model,
+            "template": VERSION,
+            "temperature": self.temperature,
+            "max_tokens": self.most,
+        }
+        self.retriever = _retriever(wanted, options)
+        self.wanted = wanted
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """The service, the model and the template, and what finds the passages."""
+        return {
+            "url": self.shown, **self.facts, "retriever": dict(self.retriever.about)
+        }  # fmt: skip
+
+    def ask(self, question: Question) -> Mapping[str, Any]:
+        """Find passages, and have them answered from."""
+        row = dict(self.retriever.ask(question))
+        hits = row.get("hits")
+        if not isinstance(hits, list) or not all(
+            isinstance(each, Mapping) and "id" in each for each in hits
+        ):
+            raise TargetError("the retriever gives no list of hits with ids")
+        body: dict[str, Any] = {
+            "model": self.model,
+            "messages": messages(question.text, hits, question.history),
+            "temperature": self.temperature,
+            "max_tokens": self.most,
+        }
+        if question.seed is not None:
+            body["seed"] = question.seed
+        said, usage = self._said(body)
+        row["answer_json"] = answer_of(said, hits)
+        row["prompt_template"] = VERSION
+        if usage:
+            row["tokens"] = usage
+        return row
+
+    def _said(self, body: Mapping[str, Any]) -> tuple[str, Mapping[str, int]]:
+        """What the model said, and what it used."""
+        try:
+            response = webclient.request(
+                "POST", self.url, msgspec.json.encode(body), self.headers, self.timeout
+            )
+        except webclient.WebError as error:
+            raise TargetError(error.reason, transient=error.transient, wait=error.wait) from error
+        if response.status != 200:
+            after = response.headers.get("retry-after", "")
+            raise TargetError(
+                f"{self.shown} answered {response.status}: {self._begins(response)}",
+                transient=response.status in _PASSING,
+                wait=float(after) if after.isascii() and after.isdecimal() else None,
+            )
+        try:
+            found = msgspec.json.decode(response.body, type=_Completion)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise TargetError(
+                f"{self.shown} answered no completion ({error}): {self._begins(response)}"
+            ) from error
+        said = found.choices[0].message.content if found.choices else None
+        if said is None or not said.strip():
+            raise TargetError(f"{self.shown} answered nothing")
+        if found.choices[0].finish_reason == "length":
+            raise TargetError(f"the answer was cut off after {self.most} tokens")
+        return said, {name: n for name, n in (found.usage or {}).items() if isinstance(n, int)}
+
+    def _begins(self, response: webclient.Response) -> str:
+        """How an answer begins; a service may repeat the key."""
+        text = response.body.decode("utf-8", errors="replace").strip()
+        return (text.replace(self.key, "[redacted]") if self.key else text)[:_SHOWN]
+
+    def close(self) -> None:
+        """Close the retriever, and the connection of this thread."""
+        self.retriever.close()
+        webclient.close()
+
+
+class _Message(msgspec.Struct):
+    content: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Completion(msgspec.Struct):
+    choices: list[_Choice]
+    usage: dict[str, Any] | None = None
+
+
+def _retriever(address: str, options: TargetOptions) -> Target:
+    """The target that finds the passages; what it is told stands in its own address."""
+    kinds = registry.targets()
+    scheme, colon, rest = address.partition(":")
+    if not colon or scheme not in kinds or scheme in TARGET.schemes:
+        listed = ", ".join(f"{each}:" for each in sorted(kinds) if each not in TARGET.schemes)
+        raise refused(f"`{scheme}:` is no retriever", f"known: {listed}")
+    return kinds[scheme].open(rest, replace(options, settings={}, scheme=scheme))
+
+
+TARGET = TargetKind(
+    name="openai",
+    title="a language model over the hits of another target: openai:BASE?model=NAME",
+    schemes=("openai",),
+    open=OpenAITarget,
+)

@@ -1,0 +1,179 @@
+"""The target `pgvector:postgresql://...?table=NAME`: a table of PostgreSQL that holds vectors."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from ragauge import migrating
+from ragauge.adapting import FIELD_NAMES, HitMaker, by_score, flat
+from ragauge.addressing import library, refused, split_address
+from ragauge.model.target import Question, TargetError, TargetKind, TargetOptions
+from ragauge.nearest import NAMES, Vectoriser
+
+OPERATORS = {"cosine": "<=>", "l2": "<->", "ip": "<#>"}
+"""How pgvector compares; all of them are lower for what is nearer."""
+
+_COLUMNS = """
+SELECT attname, format_type(atttypid, NULL), atttypmod
+FROM pg_attribute WHERE attrelid = %s::oid AND attnum > 0 AND NOT attisdropped ORDER BY attnum
+"""
+_VECTORS = ("vector", "halfvec")
+_ORDERED_BY = ("chunk_id", "id")
+
+
+class PgvectorTarget:
+    """Asks a table for the rows whose vectors are nearest; every thread has its own connection."""
+
+    def __init__(self, address: str, options: TargetOptions) -> None:
+        known = (*FIELD_NAMES, *NAMES, "table", "vector", "metric")
+        self.url, settings = split_address(address, options, known, keep=True)
+        self.shown = migrating.without_password(self.url)
+        self.psycopg = library("psycopg", "pgvector")
+        self.sql = library("psycopg.sql", "pgvector")
+        self.table = settings.needed("table", "pgvector:postgresql://USER@HOST/DB?table=chunks")
+        self.metric = settings.one_of("metric", OPERATORS) or "cosine"
+        self.k = options.k
+        self.timeout = options.timeout
+        self.hits = HitMaker(settings, options)
+        self.local = threading.local()
+        self.open: list[Any] = []
+        self.lock = threading.Lock()
+        try:
+            self._look(settings.text("vector"), settings.text("id"))
+            self.vectoriser = Vectoriser(settings, options)
+        except BaseException:
+            self._disconnect()
+            raise
+        made = self.vectoriser.embedder.dimensions
+        if self.size not in (None, made):
+            self.close()
+            raise refused(
+                f"the vectors of `{self.table}` have {self.size} numbers, those of "
+                f"{self.vectoriser.embedder.id} {made}",
+                "name the embedder that made them: --option embedder=NAME",
+            )
+
+    def _connection(self) -> Any:
+        """The connection of this thread, on which nothing can be written."""
+        found = getattr(self.local, "connection", None)
+        if found is None or found.closed:
+            found = self.psycopg.connect(
+                self.url, autocommit=True, connect_timeout=max(2, int(self.timeout)),
+                application_name="ragauge",
+            )  # fmt: skip
+            self.local.connection = found
+            with self.lock:
+                self.open.append(found)
+            found.execute("SET default_transaction_read_only = on")
+            found.execute(f"SET statement_timeout = {max(1, int(self.timeout * 1000))}")
+        return found
+
+    def _look(self, vector: str | None, name: str | None) -> None:
+        """Find the table and its columns, and write down the question to the database."""
+        try:
+            connection = self._connection()
+            found = connection.execute("SELECT to_regclass(%s)::oid", [self._quoted()]).fetchone()
+            columns = [] if found[0] is None else connection.execute(_COLUMNS, found).fetchall()
+        except self.psycopg.Error as error:
+            raise refused(
+                f"{self.shown} cannot be asked: {self._words(error)}", "check the URL"
+            ) from error
+        if not columns:
+            raise refused(f"{self.shown} has no table `{self.table}`", "check the name")
+        vectors = {each: (kind, size) for each, kind, size in columns if kind.endswith(_VECTORS)}
+        if vector is None and len(vectors) == 1:
+            vector = next(iter(vectors))
+        if vector is None or vector not in vectors:
+            raise refused(
+                f"`{self.table}` has the vectors {', '.join(vectors) or 'none'}",
+                "say which column holds them with --option vector=COLUMN",
+            )
+        kind, size = vectors[vector]
+        self.size = size if size > 0 else None  # a column may take vectors of any length
+        self.columns = [each for each, _, _ in columns if each not in vectors]
+        self.query = self._query(vector, kind, name)
+
+    def _quoted(self) -> str:
+        return str(self._table().as_string(None))
+
+    def _table(self) -> Any:
+        return self.sql.Identifier(*self.table.split("."))
+
+    def _query(self, vector: str, kind: str, name: str | None) -> Any:
+        """The k nearest rows; those that are equally near by id, where there is one."""
+        make = self.sql.Identifier
+        ties = [name] if name in self.columns else [e for e in _ORDERED_BY if e in self.columns][:1]
+        return self.sql.SQL(
+            "SELECT {columns}, {vector} {operator} %s::{kind} AS distance FROM {table} "
+            "WHERE {vector} IS NOT NULL ORDER BY {order} LIMIT %s"
+        ).format(
+            columns=self.sql.SQL(", ").join(make(each) for each in self.columns),
+            vector=make(vector),
+            kind=self.sql.SQL(kind),
+            operator=self.sql.SQL(OPERATORS[self.metric]),
+            table=self._table(),
+            order=self.sql.SQL(", ").join(
+                [self.sql.SQL("distance"), *(make(each) for each in ties)]
+            ),
+        )
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """The database without its password, the table, and the embedder of the questions."""
+        return {
+            "database": self.shown,
+            "table": self.table,
+            "metric": self.metric,
+            "k": self.k,
+            "embed_model": self.vectoriser.embedder.id,
+        }
+
+    def ask(self, question: Question) -> Mapping[str, Any]:
+        """Ask for the nearest rows."""
+        vector = self.vectoriser.vectors([question.text], "query")[0]
+        written = "[" + ",".join(repr(float(each)) for each in vector) + "]"
+        try:
+            rows = self._connection().execute(self.query, [written, self.k]).fetchall()
+        except self.psycopg.Error as error:
+            passing = isinstance(error, self.psycopg.OperationalError)
+            raise TargetError(self._words(error), transient=passing) from error
+        return {
+            "hits": by_score(self._hit(row) for row in rows),
+            "embed_model": self.vectoriser.embedder.id,
+            "metric": self.metric,
+        }
+
+    def _hit(self, row: Sequence[Any]) -> dict[str, Any]:
+        distance = float(row[-1])
+        score = 1.0 - distance if self.metric == "cosine" else -distance
+        fields = flat(dict(zip(self.columns, row, strict=False)))
+        return self.hits.hit(fields, score=round(score, 6))
+
+    def _words(self, error: Exception) -> str:
+        """What the server said, on one line; the driver may repeat the URL in it."""
+        primary = getattr(getattr(error, "diag", None), "message_primary", None)
+        words = " ".join((primary or str(error)).split())
+        return words.replace(self.url, self.shown)
+
+    def _disconnect(self) -> None:
+        with self.lock:
+            for connection in self.open:
+                with suppress(self.psycopg.Error):
+                    connection.close()
+            self.open.clear()
+
+    def close(self) -> None:
+        """Close the connections and the cache of vectors."""
+        self._disconnect()
+        self.vectoriser.close()
+
+
+TARGET = TargetKind(
+    name="pgvector",
+    title="a table of PostgreSQL with vectors: pgvector:postgresql://HOST/DB?table=NAME",
+    schemes=("pgvector",),
+    open=PgvectorTarget,
+)

@@ -1,0 +1,200 @@
+"""The target `python:module:function`: a function of the user's own, called in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from ragauge.errors import RagaugeError
+from ragauge.model.target import Question, TargetError, TargetKind, TargetOptions
+
+GIVEN = ("question", "qid", "paraphrase", "seed", "turn", "history", "k")
+"""What a function is called with, if it has a parameter of that name."""
+
+_FORM = "write python:MODULE:FUNCTION or python:path/to/file.py:FUNCTION"
+
+
+def _refused(message: str, hint: str = _FORM) -> RagaugeError:
+    return RagaugeError.of("bad-target", message, hint=hint)
+
+
+class PythonTarget:
+    """Calls a function, plain or async. Async ones share one event loop in a thread of its own."""
+
+    def __init__(self, address: str, options: TargetOptions) -> None:
+        self.address = address
+        self.k = options.k
+        self.timeout = options.timeout
+        self.settings = {name: _value(given) for name, given in options.settings.items()}
+        self.function = _function(address)
+        self.names, self.first = _parameters(self.function, address, self.settings)
+        self.loop: asyncio.AbstractEventLoop | None = None
+        called = getattr(self.function, "__call__", None)  # noqa: B004  (an object may be async)
+        if inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(called):
+            self.loop = asyncio.new_event_loop()
+            self.thread = threading.Thread(
+                target=self.loop.run_forever, daemon=True, name="ragauge-async"
+            )
+            self.thread.start()
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """Nothing that the address and the options do not say."""
+        return {}
+
+    def ask(self, question: Question) -> Any:
+        """Call the function with what it takes."""
+        given: dict[str, Any] = {
+            "question": question.text,
+            "qid": question.qid,
+            "paraphrase": question.paraphrase,
+            "seed": question.seed,
+            "turn": question.turn,
+            "history": [
+                {"question": each.question, "answer": each.answer} for each in question.history
+            ],
+            "k": self.k,
+        }
+        named = {name: given[name] for name in self.names} | self.settings
+        first = (question.text,) if self.first else ()
+        try:
+            answered = self.function(*first, **named)
+            if self.loop is not None and inspect.iscoroutine(answered):
+                return self._awaited(self.loop, answered)
+            return answered
+        except TargetError:
+            raise
+        except (Exception, SystemExit) as error:
+            words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            raise TargetError(words, transient=_may_pass(error)) from error
+
+    def _awaited(self, loop: asyncio.AbstractEventLoop, answered: Coroutine[Any, Any, Any]) -> Any:
+        future = asyncio.run_coroutine_threadsafe(answered, loop)
+        try:
+            return future.result(self.timeout)
+        except TimeoutError as error:
+            if not future.done():
+                future.cancel()
+                told = f"no answer within {self.timeout:g} s"
+                raise TargetError(told, transient=True) from error
+            raise
+
+    def close(self) -> None:
+        """Stop the event loop; calls that hang are left behind."""
+        if self.loop is not None:
+            self.loop.call_soon_threadsafe(self.loop.stop)
+            self.thread.join(1.0)
+            if not self.thread.is_alive():
+                self.loop.close()
+
+
+def _value(given: Any) -> Any:
+    """An option as JSON where it is JSON: a number, true, a list; a text where it is not."""
+    try:
+        return msgspec.json.decode(given) if isinstance(given, str) else given
+    except msgspec.DecodeError:
+        return given
+
+
+def _may_pass(error: BaseException) -> bool:
+    """Whether it is worth another try: what the network raises, and what says so itself."""
+    return isinstance(error, OSError) or bool(getattr(error, "transient", False))
+
+
+def _function(address: str) -> Callable[..., Any]:
+    """The function that an address names."""
+    place, colon, name = address.rpartition(":")
+    if not colon or not place or not name:
+        raise _refused(f"`python:{address}` names no function")
+    found: Any = _module(place)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+        if found is None:
+            raise _refused(f"there is no `{name}` in `{place}`", "check the name of the function")
+    if not callable(found):
+        raise _refused(f"`{name}` in `{place}` is no function", "name a function that answers")
+    return found  # type: ignore[no-any-return]
+
+
+def _module(place: str) -> ModuleType:
+    """Import a module by its name or its file; what stands beside it can be imported too."""
+    is_file = place.endswith(".py") or os.sep in place
+    path = Path(place)
+    if is_file and not path.is_file():
+        raise _refused(f"there is no file `{place}`", "check the path")
+    folder = str(path.resolve().parent if is_file else Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        if not is_file:
+            return importlib.import_module(place)
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[path.stem] = module  # so that what it defines can be pickled and found again
+        spec.loader.exec_module(module)
+        return module
+    except (Exception, SystemExit) as error:
+        raise _refused(
+            f"`{place}` cannot be imported: {type(error).__name__}: {error}",
+            "import it with python first; the current folder is on the path",
+        ) from error
+
+
+def _parameters(
+    function: Callable[..., Any], address: str, settings: Mapping[str, Any]
+) -> tuple[list[str], bool]:
+    """Which of the given names a function takes, and whether its first parameter is the question.
+
+    A function of one parameter is asked by it, whatever its name.
+    """
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return [], True  # written in C: it takes the question
+    kinds = {name: each.kind for name, each in parameters.items()}
+    everything = inspect.Parameter.VAR_KEYWORD in kinds.values()
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    names = [name for name in GIVEN if everything or kinds.get(name) in by_name]
+    needed = [
+        name
+        for name, each in parameters.items()
+        if each.default is each.empty
+        and each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)
+        and name not in names
+        and name not in settings
+    ]
+    unknown = [] if everything else sorted(name for name in settings if name not in kinds)
+    if unknown:
+        raise _refused(
+            f"`{address}` takes no `{unknown[0]}`", "an --option goes to a parameter of that name"
+        )
+    taken = "question" in names and not everything
+    first = len(needed) == 1 and not taken and next(iter(parameters)) == needed[0]
+    if needed and not first:
+        raise _refused(
+            f"`{address}` needs `{needed[-1]}`, which nothing gives it",
+            f"it can take {', '.join(GIVEN)}, and what --option NAME=VALUE says",
+        )
+    if first and "question" in names:
+        names.remove("question")
+    return names, first
+
+
+TARGET = TargetKind(
+    name="python",
+    title="a Python function: python:module:function",
+    schemes=("python",),
+    open=PythonTarget,
+)

@@ -1,0 +1,145 @@
+"""The target `qdrant:PLACE?collection=NAME`: a collection of Qdrant, in a folder or on a server."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from ragauge.adapting import FIELD_NAMES, HitMaker, by_score, failure, flat
+from ragauge.addressing import library, refused, split_address
+from ragauge.model.target import Question, TargetKind, TargetOptions
+from ragauge.nearest import NAMES, Vectoriser
+from ragauge.redacting import redacted_url
+
+KEY_VARIABLE = "QDRANT_API_KEY"
+MEMORY = ":memory:"
+
+
+class QdrantTarget:
+    """Asks one collection for the nearest of its points; `vector` names one of several."""
+
+    def __init__(self, address: str, options: TargetOptions) -> None:
+        known = (*FIELD_NAMES, *NAMES, "collection", "vector")
+        place, settings = split_address(address, options, known)
+        self.name = settings.needed("collection", "qdrant:PATH?collection=chunks")
+        self.vector = settings.text("vector")
+        client = library("qdrant_client", "qdrant").QdrantClient
+        self.client = _opened(client, place, options.timeout)
+        remote = place.startswith(("http://", "https://"))
+        # The local mode of the client was not made for threads.
+        self.lock: Any = nullcontext() if remote else threading.Lock()
+        try:
+            size, self.metric = self._vectors(redacted_url(place))
+            self.hits = HitMaker(settings, options)
+            self.k = options.k
+            self.vectoriser = Vectoriser(settings, options)
+        except BaseException:
+            self.client.close()
+            raise
+        made = self.vectoriser.embedder.dimensions
+        if size != made:
+            self.close()
+            raise refused(
+                f"the vectors of `{self.name}` have {size} numbers, those of "
+                f"{self.vectoriser.embedder.id} {made}",
+                "name the embedder that made them: --option embedder=NAME",
+            )
+        self.facts = {"collection": self.name, "k": self.k, "metric": self.metric}
+
+    def _vectors(self, place: str) -> tuple[int, str]:
+        """The length of the collection's vectors, and how they are compared."""
+        try:
+            names = sorted(each.name for each in self.client.get_collections().collections)
+            if self.name not in names:
+                raise refused(
+                    f"`{place}` has no collection `{self.name}`",
+                    f"it has: {', '.join(names) or 'none'}",
+                )
+            held = self.client.get_collection(self.name).config.params.vectors
+        except (OSError, RuntimeError, ValueError, _api_errors()) as error:
+            raise refused(f"`{place}` cannot be asked: {error}", "check the address") from error
+        if isinstance(held, dict):
+            if self.vector is None and len(held) == 1:
+                self.vector = next(iter(held))
+            if self.vector not in held:
+                raise refused(
+                    f"`{self.name}` has the vectors {', '.join(sorted(held)) or 'none'}",
+                    "say which with --option vector=NAME",
+                )
+            held = held[self.vector]
+        return int(held.size), str(getattr(held.distance, "value", held.distance)).lower()
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """The collection, and the embedder of the questions."""
+        return {**self.facts, "embed_model": self.vectoriser.embedder.id}
+
+    def ask(self, question: Question) -> Mapping[str, Any]:
+        """Ask for the nearest points."""
+        vector = self.vectoriser.vectors([question.text], "query")[0]
+        try:
+            with self.lock:
+                found = self.client.query_points(
+                    self.name, query=vector.tolist(), limit=self.k, with_payload=True,
+                    using=self.vector,
+                ).points  # fmt: skip
+        except Exception as error:  # the library has no base class of its own
+            raise failure(error) from error
+        return {
+            "hits": by_score(self._hit(point) for point in found),
+            "embed_model": self.vectoriser.embedder.id,
+            "metric": self.metric,
+        }
+
+    def _hit(self, point: Any) -> dict[str, Any]:
+        payload = flat(point.payload or {})
+        # Points are numbered or have a UUID: the chunk's own id stands in the payload.
+        own = next((n for n in self.hits.names["id"] if payload.get(n) is not None), None)
+        far = self.metric in ("euclid", "manhattan")
+        score = round(-point.score if far else point.score, 6)
+        return self.hits.hit(payload, name=None if own else point.id, score=score)
+
+    def close(self) -> None:
+        """Close the client and the cache of vectors."""
+        self.vectoriser.close()
+        self.client.close()
+
+
+def _opened(client: Any, place: str, timeout: float) -> Any:
+    """A client for a server, a folder, or nothing but memory."""
+    if place == MEMORY:
+        return client(location=MEMORY)
+    if place.startswith(("http://", "https://")):
+        key = os.environ.get(KEY_VARIABLE)
+        return client(
+            url=place, api_key=key, timeout=max(1, int(timeout)), check_compatibility=False
+        )
+    if not (Path(place) / "meta.json").is_file():  # the client would make an empty one
+        raise refused(
+            f"there is no database of Qdrant in `{place}`", "name the folder with meta.json"
+        )
+    try:
+        return client(path=place)
+    except (OSError, RuntimeError, ValueError) as error:
+        words = str(error).partition("\n")[0]
+        raise refused(
+            f"`{place}` cannot be opened: {words}", "is another process using it?"
+        ) from error
+
+
+def _api_errors() -> type[Exception]:
+    """What the client raises when a server cannot be reached or refuses."""
+    found: type[Exception] = library("qdrant_client.http.exceptions", "qdrant").ApiException
+    return found
+
+
+TARGET = TargetKind(
+    name="qdrant",
+    title="a collection of Qdrant: qdrant:PATH?collection=NAME",
+    schemes=("qdrant",),
+    open=QdrantTarget,
+)

@@ -1,0 +1,22 @@
+"""The target `vector:DIR`: the passages of a corpus whose vectors are nearest to the question's."""
+
+from __future__ import annotations
+
+from ragauge.addressing import split_address
+from ragauge.model.target import TargetKind, TargetOptions
+from ragauge.nearest import NAMES, VectorIndex, Vectoriser
+from ragauge.passages import CORPUS_NAMES, CorpusTarget, open_passages
+
+
+def _open(address: str, options: TargetOptions) -> CorpusTarget:
+    place, settings = split_address(address, options, (*CORPUS_NAMES, *NAMES))
+    passages = open_passages(place, settings, options)
+    return CorpusTarget(passages, VectorIndex(passages, Vectoriser(settings, options)), options.k)
+
+
+TARGET = TargetKind(
+    name="vector",
+    title="exact search by vectors over a corpus: vector:DIR",
+    schemes=("vector",),
+    open=_open,
+)
