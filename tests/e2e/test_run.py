@@ -24,8 +24,7 @@ from ..postgres import own_schema, server_url
 from .process import COMMAND, environment, run, write
 
 FIXED = {"SOURCE_DATE_EPOCH": "1794733200"}
-LONG = bool(os.environ.get("RAGAUGE_LONG"))
-KILLS = range(20 if LONG else 2)
+KILLS = range(20)
 QUESTIONS = 2000
 
 # Answers from the question alone, in a little while; some questions fail, always in the same way.
