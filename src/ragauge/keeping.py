@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ from ragauge.model.run import Scoring, ValueColumn
 from ragauge.model.verdict import Verdict
 
 _LEVEL = 1
+_REMEMBERED = 4096
 _NO_VERDICT = Verdict(status="pass", exit_code=ExitCode.PASS, gates=(), blocks=())
 
 
@@ -89,6 +91,7 @@ def value_texts(scores: Scores) -> Callable[[int], str]:
     encode = msgspec.json.Encoder().encode
     rows = np.empty((0, 0)) if values is None else np.ascontiguousarray(values.values.T)
 
+    @lru_cache(_REMEMBERED)  # the results of a question often stand together
     def text(question: int) -> str:
         return encode(rows[question].tolist()).decode()  # what is not a number becomes null
 
