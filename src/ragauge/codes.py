@@ -204,8 +204,8 @@ CODES: dict[str, Code] = {
         (
             "quote-unpinned",
             "evidence is named by a quote alone",
-            "A quote is found in the document's text, which a run does not have. Give its offsets "
-            "beside it: doc, start and end in bytes.",
+            "A quote is found in the document's text, which a run does not have. `ragauge gold "
+            "pin` looks it up in a corpus and writes its offsets beside it.",
         ),
         (
             "draft-item",

@@ -136,6 +136,10 @@ def freeze(
 ) -> Frozen:
     """Write the lock of a gold set; one that holds another set is only replaced by `force`."""
     path = Path(out) if out is not None else lock_path(gold)
+    if path.exists() and os.path.samefile(path, gold):
+        raise RagaugeError.of(
+            "file-exists", f"`{path}` is the gold set itself", hint="name another file for its lock"
+        )
     with gold_file(gold, profile=profile, dialect=dialect) as file:
         lock = frozen(file.items, file.choice.dialect.name, file.source.name)
     text = written(lock)

@@ -131,7 +131,7 @@ def _member(value: Any, path: str, unit: str) -> str | Anchor:
         raise FieldError(
             "quote-unpinned",
             f"`{path}` names a quote without its offsets",
-            "add start and end, the bytes of the quote in the document's text",
+            "`ragauge gold pin` finds its bytes in a corpus; or add start and end yourself",
         )
     if not spans and known is not None:
         return known

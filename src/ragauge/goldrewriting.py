@@ -7,7 +7,7 @@ one stand for it once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ragauge.fields import Row, as_id, as_list, as_object
@@ -21,7 +21,14 @@ _SECTIONS = (*GOLD_SPELLINGS["anchor_section"], *GOLD_SPELLINGS["decoy_section"]
 
 
 def rewrite_gold(row: Row, rewriter: Rewriter) -> dict[str, Any]:
-    """The fields of a gold row that change, with their new values."""
+    """The fields of a gold row that change, with their new values.
+
+    An item whose evidence was moved before was moved as a whole: its ids would go a second step.
+    """
+    there = sum(_is_there(each, rewriter) for each in _members(row))
+    if there:
+        rewriter.tally["already new"] += there
+        return {}
     unit = unit_in(row, "", "byte")
     changed: dict[str, Any] = {}
     docs = list(dict.fromkeys(_docs(row)))
@@ -45,6 +52,21 @@ def rewrite_gold(row: Row, rewriter: Rewriter) -> dict[str, Any]:
     changed = {name: value for name, value in changed.items() if value != row[name]}
     _tell(row, changed, rewriter)
     return changed
+
+
+def _members(row: Row) -> Iterator[Any]:
+    """The entries of an item's evidence, also those in groups."""
+    for name in (*_LISTS, *GOLD_SPELLINGS["groups"]):
+        value = row.get(name)
+        for each in value if isinstance(value, list) else ():
+            yield from each if isinstance(each, list) else (each,)
+
+
+def _is_there(entry: Any, rewriter: Rewriter) -> bool:
+    if not isinstance(entry, Mapping):
+        return False
+    doc = next((entry[name] for name in HIT_DOCS if isinstance(entry.get(name), str)), None)
+    return doc is not None and rewriter.is_there(entry, doc)
 
 
 def _entries(value: Any, path: str, rewriter: Rewriter, unit: str) -> list[Any]:
@@ -87,11 +109,7 @@ def _documents(value: Any, path: str, rewriter: Rewriter) -> Any:
 
 def _docs(row: Row) -> Iterable[str]:
     """The documents that an item speaks of: a bare section is in one of them."""
-    listed: list[Any] = []
-    for name in (*_LISTS, *GOLD_SPELLINGS["groups"]):
-        value = row.get(name)
-        for each in value if isinstance(value, list) else ():
-            listed += each if isinstance(each, list) else [each]
+    listed = list(_members(row))
     grades = row.get("grades")
     listed += grades if isinstance(grades, Mapping) else []
     for each in listed:

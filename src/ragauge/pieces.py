@@ -88,6 +88,8 @@ def pieces_of(item: GoldItem, chunks: Chunks, options: Options) -> Pieces:
         )
     if not (item.anchors or item.grades or item.groups):
         return _named(item.relevant, chunks, known)
+    # An id that gold itself places lies there, whatever a list of chunks says of it.
+    known |= {anchor.id: anchor for anchor in item.anchors if anchor.id is not None}
     stated: list[str | Anchor] = [*item.relevant, *item.anchors]
     level = options.relevance_level
     graded = [name for name, grade in item.grades.items() if grade > 0 or grade >= level]

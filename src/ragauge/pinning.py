@@ -232,7 +232,19 @@ class Pinner:
             _write_spans(entry, spots)
         if kind == "moved":
             entry = {name: value for name, value in entry.items() if name not in HIT_SECTIONS}
+            entry = self._renamed(entry, spots[0])
         return Found(self._evidenced(entry, spots), spots, kind)
+
+    def _renamed(self, entry: dict[str, Any], spot: Spot) -> dict[str, Any]:
+        """An entry that moved: its old id is of another text now, so the block there gives one."""
+        block = self.lookup.blocks.get(spot.block or "")
+        made: dict[str, Any] = {}
+        for name, value in entry.items():
+            if name not in HIT_IDS:
+                made[name] = value
+            elif block is not None and block.span == (spot.start, spot.end):
+                made[name] = block.id
+        return made
 
     def _check_hashes(self, entry: Row, spots: Sequence[Spot], path: str) -> None:
         """A place without a quote is believed if nothing speaks against it."""

@@ -17,7 +17,7 @@ from ragauge.choosing import Choice, choose, cutoffs
 from ragauge.chunklist import digest, load_chunks, read_chunks
 from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.manifest import read_corpus
-from ragauge.corpus.resolving import Found, Resolver, block_chunks
+from ragauge.corpus.resolving import Found, Resolver, block_chunks, refuse_moved
 from ragauge.corpus.walking import resolve_gold, resolve_traces
 from ragauge.document import from_document
 from ragauge.errors import MAX_REPORTED, Problem, RagaugeError
@@ -148,7 +148,7 @@ def score(
         ranks = RANKS if keep is not None else ()
         selected += [each for each in registry.select(ranks, ks) if each not in selected]
         name = name_of(gold, gold_source, "<gold>")
-        listed = known_chunks(stack, chunks, corpus)
+        listed = known_chunks(stack, chunks, corpus, gold=(known.items, name))
         if embed is not None:
             from ragauge.measuredinput import measured_input
 
@@ -373,13 +373,18 @@ def profile_gates(profile: Profile, k: Sequence[int]) -> list[Gate]:
 
 
 def known_chunks(
-    stack: ExitStack, given: PathLike | None, corpus: PathLike | None
-) -> dict[str, Chunk]:
-    """The chunks that are known: blocks of the corpus, and those of the list, which come first."""
+    stack: ExitStack, given: PathLike | None, corpus: PathLike | None, *,
+    gold: tuple[Callable[[], Sequence[GoldItem]], str],
+) -> dict[str, Chunk]:  # fmt: skip
+    """The chunks that are known: blocks of the corpus, and those of the list, which come first.
+
+    Gold that quotes another version of the corpus is refused.
+    """
     source = None if given is None else stack.enter_context(opened(given))
     if corpus is None:
         return {} if source is None else load_chunks(source)
     lookup = Lookup(read_corpus(corpus))
+    refuse_moved(lookup, gold[0](), gold[1])
     known = block_chunks(lookup)
     if source is not None:
         known |= load_chunks(source, check=Resolver(lookup, None).chunk)

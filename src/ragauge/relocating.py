@@ -91,6 +91,10 @@ def relocate(
 
     `corpus` is that new corpus: quotes whose text changed are cut anew from it.
     """
+    if os.path.realpath(out) == os.path.realpath(migration):
+        raise RagaugeError.of(
+            "file-exists", f"`{out}` is the map, and is not replaced", hint="name another file"
+        )
     redirects = Redirects(read_map(migration))
     texts = None if corpus is None else _texts(corpus, redirects.header)
     settings = Settings(least=least, on_unmapped=on_unmapped, strict=what == "gold", texts=texts)

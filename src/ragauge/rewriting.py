@@ -250,7 +250,7 @@ class Rewriter:
         prev: bool,
     ) -> list[Any]:  # fmt: skip
         """Rewrite an object by where it lies."""
-        if self._is_there(value, doc):
+        if self.is_there(value, doc):
             self.tally["already new"] += 1
             return [value]
         if self.settings.strict and self._is_of_other_text(value, doc):
@@ -324,10 +324,12 @@ class Rewriter:
             return in_section(made, told)
         return {**made, name: self.section(made[name], [doc], f"{path}.{name}")}
 
-    def _is_there(self, value: Row, doc: str) -> bool:
+    def is_there(self, value: Row, doc: str) -> bool:
         """Whether a place was pinned to the new text already."""
         given = hash_in(value)
-        row = self.redirects.documents[doc]
+        row = self.redirects.documents.get(doc)
+        if given is None or row is None:
+            return False
         new = {each for place in row.new for each in (place.hash, place.source_hash)}
         return given in new - {None, row.old.hash, row.old.source_hash}
 

@@ -171,7 +171,9 @@ def material(gold: PathLike, asked: Asked, measuring: Measuring) -> Material:
                 hint="no item passes all filters" if asked.filters else "the gold set is empty",
             )  # fmt: skip
         refuse_unasked(items, name)
-        chunks = pipeline.known_chunks(stack, asked.chunks, asked.corpus)
+        chunks = pipeline.known_chunks(
+            stack, asked.chunks, asked.corpus, gold=(lambda: items, name)
+        )
         notes = [f"{name}: {note}" for note in source.notes] if source is not None else []
         if choice.note:
             notes.append(choice.note)

@@ -30,6 +30,12 @@ def written(name: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             hint="name a file; its folder is made if it is not there",
         )
     path = Path(os.path.realpath(path))  # what a link leads to is written, and the link stays
+    if _in_corpus(path):
+        raise RagaugeError.of(
+            "file-exists",
+            f"`{path.parent.name}` is a corpus, and nothing else is written into it",
+            hint="name a file in another folder",
+        )
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,3 +60,12 @@ def written(name: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         if temporary is not None:
             with suppress(OSError):
                 os.unlink(temporary)
+
+
+def _in_corpus(path: Path) -> bool:
+    """Whether a file would come to stand among those of a corpus."""
+    try:
+        with (path.parent / "manifest.json").open("rb") as file:
+            return b'"ragauge.corpus/' in file.read(256)
+    except OSError:
+        return False

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge.corpus.lookup import Lookup, Spot
-from ragauge.errors import MAX_REPORTED, Place, Problem
+from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.fields import FieldError
+from ragauge.model.corpus import Block
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.trace import Citation, Hit, Trace
 from ragauge.pieces import Chunk
@@ -201,19 +202,32 @@ class Resolver:
     def _anchor(self, anchor: Anchor, dull: bool) -> None:
         """The place of evidence must be there, in its section and with its quote.
 
-        Its id is not looked up: it may be of a chunking that is long gone.
+        Its id may be of a chunking that is long gone; one of a block must be of that very text.
         """
         spots = self._placed((anchor.doc,), anchor.spans, None, dull)
+        block = self.lookup.blocks.get(anchor.id or "")
+        if block is not None and not any(_touches(block, spot) for spot in spots):
+            raise FieldError(
+                "unresolved",
+                f"`{block.id}` has the bytes {block.span[0]} to {block.span[1]} of `{block.doc}`, "
+                f"and its place is said to be {anchor.spans[0].start} to {anchor.spans[-1].end}",
+                "keep the one that is meant; `gold pin --repin` follows a quote",
+            )
         if anchor.section is not None:
             self.lookup.section(anchor.section, anchor.doc)
-        if anchor.quote is None or not spots:
-            return
-        said = normalised(" ".join(self.lookup.quote(spot) for spot in spots))
-        if said == normalised(anchor.quote):
-            return
-        if dull:
-            raise _UNTOLD
-        self.lookup.check_quote(spots[0], anchor.quote)
+        if anchor.quote is not None and spots and not self._says(spots, anchor.quote):
+            if dull:
+                raise _UNTOLD
+            self.lookup.check_quote(spots[0], anchor.quote)
+
+    def _says(self, spots: Sequence[Spot], quote: str) -> bool:
+        return normalised(" ".join(map(self.lookup.quote, spots))) == normalised(quote)
+
+    def check_quote(self, anchor: Anchor) -> None:
+        """The quote of evidence must stand at its place."""
+        spots = self._placed((anchor.doc,), anchor.spans, None, dull=False)
+        if anchor.quote is not None and not self._says(spots, anchor.quote):
+            self.lookup.check_quote(spots[0], anchor.quote)
 
     def check_hash(self, doc: str, given: str) -> None:
         """Refuse the hash of another text; a hash may be cut short, and be of the source file."""
@@ -265,6 +279,28 @@ def block_chunks(lookup: Lookup) -> dict[str, Chunk]:
                 doc_hash=document.hash,
             )
     return found
+
+
+def refuse_moved(lookup: Lookup, items: Iterable[GoldItem], name: str) -> None:
+    """Raise where a quote of gold does not stand at its place in the corpus that is scored with.
+
+    Places of documents that the corpus does not have are left to those who look all ids up.
+    """
+    found = Found()
+    resolver = Resolver(lookup, None)
+    for item in items:
+        for anchor in (*item.anchors, *item.places):
+            if anchor.quote is None or not anchor.spans or anchor.doc not in lookup.documents:
+                continue
+            for error in _tried(resolver.check_quote, anchor):
+                found.note(error, Place(name, item.line, item.qid))
+    if found.problems:
+        raise RagaugeError(found.problems, total=found.problem_count)
+
+
+def _touches(block: Block, spot: Spot) -> bool:
+    start, end = block.span
+    return block.doc == spot.doc and start < spot.end and spot.start < end
 
 
 def _tried(look: Callable[..., object], *given: object) -> Iterator[FieldError]:
