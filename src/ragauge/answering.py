@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -44,7 +45,8 @@ def answered_trace(reader: Reader, slot: Slot, answered: Any, elapsed: float | N
 
 def _read(reader: Reader, answered: Any) -> Trace:
     try:
-        row = msgspec.json.decode(_encode(answered))  # what cannot be stored shows here
+        _refuse_unstorable(answered)
+        row = msgspec.json.decode(_encode(answered))  # what else cannot be stored shows here
         if isinstance(row, list):
             row = {"hits": [_hit(each) for each in row]}
         if not isinstance(row, Mapping):
@@ -60,15 +62,30 @@ def _read(reader: Reader, answered: Any) -> Trace:
 
 
 def _plainer(value: Any) -> Any:
-    """A number of numpy as a number, an array as a list; anything else as its text."""
+    """A number of numpy as a number, an array as a list, a model as an object."""
     for name in ("tolist", "model_dump"):
         make = getattr(value, name, None)
         if callable(make):
             return make()
-    return str(value)
+    raise TypeError(f"a {type(value).__name__} has no place in an answer")
 
 
 _encode = msgspec.json.Encoder(enc_hook=_plainer).encode
+
+
+def _refuse_unstorable(answered: Any) -> None:
+    """Raise for what would be stored as something else: a set has no order, bytes are no text."""
+    todo = [answered]
+    seen: set[int] = set()
+    while todo:
+        each = todo.pop()
+        if isinstance(each, set | frozenset | bytes | bytearray):
+            raise TypeError(f"a {type(each).__name__} has no place in an answer")
+        if isinstance(each, float) and not isfinite(each):
+            raise ValueError(f"{each} is no number")
+        if isinstance(each, dict | list | tuple) and id(each) not in seen:
+            seen.add(id(each))
+            todo += each.values() if isinstance(each, dict) else each
 
 
 def _hit(value: Any) -> Any:

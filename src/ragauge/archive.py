@@ -41,6 +41,7 @@ from ragauge.results import with_hashes
 from ragauge.scoring import Inputs
 from ragauge.snapshots import plan_of, read_snapshot, snapshot_of
 from ragauge.source import Source
+from ragauge.text import plain
 from ragauge.unpacking import Unpacking
 
 DEFAULT_URL = "sqlite:///ragauge.db"
@@ -157,6 +158,11 @@ def _keep(store: Store, kept: Kept, wanted: Wanted) -> None:
 
 def begin_run(store: Store, run: RunRecord, *, chosen: bool) -> RunRecord:
     """Add the run; an id that nobody chose gives way to one that is there already."""
+    if run.run_id in (LATEST, BASELINE) or not run.run_id.isprintable():
+        raise RagaugeError.of(
+            "usage", f"`{plain(run.run_id)}` cannot be the id of a run",
+            hint=f"`{LATEST}` and `{BASELINE}` have a meaning of their own",
+        )  # fmt: skip
     for attempt in range(2, 100):
         try:
             store.begin(run)

@@ -119,4 +119,10 @@ class Ledger:
                 place = order.get((paraphrase, seed))
                 empty = beyond if place is None else beyond & ~filled[place]
                 count += int(np.count_nonzero(empty))
+        # A question without paraphrases beside others that have some is asked once a seed.
+        single = seen & (paraphrases == 0)
+        for seed in seeds:
+            places = [order[pair] for pair in ((each, seed) for each in numbers) if pair in order]
+            given = np.count_nonzero(filled[places][:, single], axis=0)
+            count += int(np.sum(len(numbers) - np.maximum(given, 1)))
         return count

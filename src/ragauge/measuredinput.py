@@ -15,10 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ragauge.choosing import Choice
-from ragauge.corpus.lookup import Lookup
-from ragauge.corpus.manifest import read_corpus
 from ragauge.decoding import decode_row
-from ragauge.embedding import measuring
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.fields import FieldError, Row
 from ragauge.inputs import (
@@ -38,7 +35,7 @@ from ragauge.model.trace import Trace
 from ragauge.packing import Packed
 from ragauge.pieces import Chunk
 from ragauge.reading import Reader
-from ragauge.remeasuring import Remeasurer, Texts, semantic_of
+from ragauge.remeasuring import Remeasurer, opened_remeasurer, semantic_of
 from ragauge.scoring import Run
 from ragauge.source import Range, Source
 
@@ -49,14 +46,8 @@ def measured_input(
     corpus: PathLike | None,
 ) -> MeasuredInput:  # fmt: skip
     """Open the embedder and its cache, to measure the traces of a run."""
-    measurer = stack.enter_context(
-        measuring(embed.name, settings=embed.settings, cache=embed.cache)
-    )
-    lookup = None if corpus is None else Lookup(read_corpus(corpus))
-    remeasurer = Remeasurer(
-        measurer, items, Texts(chunks, lookup), tolerance=embed.tolerance,
-        trace_name=name_of(given, source, "<traces>"),
-    )  # fmt: skip
+    name = name_of(given, source, "<traces>")
+    remeasurer = opened_remeasurer(stack, embed, items, chunks, corpus, name)
     return MeasuredInput(stack, given, source, choice, workers, remeasurer)
 
 

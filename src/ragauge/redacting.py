@@ -15,6 +15,9 @@ _COMPOUND = re.compile(
     "|(?:api|access|secret|private|signing|encryption|subscription|account|master|ssh|auth)"
     "key(?!word|board)"
 )
+_SHORT = frozenset(("auth", "pwd", "sig", "signature"))
+"""Names that are given to secrets where they stand alone, as parameters of a URL do."""
+
 _SECRET_WORD = re.compile("secrets?(?!ar|e|i)|cookie")  # but not a secretary
 _BEARING = "access|api|auth|bearer|csrf|id|oauth|refresh|secret|security|session"
 _TOKENS = re.compile(f"(?:{_BEARING})tokens")
@@ -40,6 +43,7 @@ _PASSWORD = re.compile(rf'({_USER}):[^\s/?#"<>]*@')
 _SLASHED = re.compile(rf'({_USER}):(?!\d*(?:[/?#\s"<>]|\Z))(?!\[redacted\]@)[^\s"<>]{{1,256}}@')
 _WHOLE = re.compile(r"(\A[^:/?#]*://[^/?#:@\[\]]*):[^/?#]*@")
 _PAIR = re.compile(r"""(?<![\w.-])([\w.-]++)=(?!=)("[^"]*"|'[^']*'|[^\s&;,"'<>]+)""")
+_PARAMETER = re.compile(r"([?&](?:key|code)=)[^&#]+")  # harmless names elsewhere
 _MEMBER = re.compile(r'"([^"\\]{1,100})"(\s*+:\s*+)"(?:[^"\\]|\\.)*+"')
 _KEYS = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
@@ -92,12 +96,15 @@ def redacted(value: Any) -> Any:
 
 def redacted_url(url: str) -> str:
     """Take the password, and parameters that name secrets, out of a URL."""
+    url = _PARAMETER.sub(rf"\1{REDACTED}", url)
     return _text(_WHOLE.sub(rf"\1:{REDACTED}@", url))
 
 
 def is_secret(name: str) -> bool:
     """Whether a name, in any case and spelling, is one that secrets are given."""
     if _COMPOUND.search("".join(_PLAIN.findall(name)).lower()):
+        return True
+    if name.lower() in _SHORT or name.lower().startswith("header."):
         return True
     plain = [word.lower() for word in _PLAIN.findall(name)]
     return _has_secret_word(plain) or _has_secret_word(words_of(name))

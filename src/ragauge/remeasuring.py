@@ -6,6 +6,7 @@ Recorded and new values are never mixed: with an embedder, a hit or a citation w
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
@@ -17,10 +18,11 @@ from ragauge.chunklist import load_chunks
 from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.manifest import read_corpus
 from ragauge.corpus.resolving import block_chunks
-from ragauge.embedding import Measurer, is_same_model
+from ragauge.embedding import Measurer, is_same_model, measuring
 from ragauge.errors import MAX_REPORTED
 from ragauge.findings import some
 from ragauge.model.aggregate import Scores
+from ragauge.model.embedder import Embedding
 from ragauge.model.gold import GoldItem
 from ragauge.model.semantic import ZONES, Anchored, Bands, Recheck, Semantic
 from ragauge.model.trace import Hit, Trace
@@ -252,6 +254,20 @@ class Remeasurer:
                 said.append(f"the recorded ΔS are of {some(found.recorded_by)}")
             said += found.listed
         return said
+
+
+def opened_remeasurer(
+    stack: ExitStack, embed: Embedding, items: Iterable[GoldItem], chunks: Mapping[str, Chunk],
+    corpus: str | os.PathLike[str] | None, trace_name: str = "",
+) -> Remeasurer:  # fmt: skip
+    """Open an embedder with its cache, to take ΔS of traces."""
+    measurer = stack.enter_context(
+        measuring(embed.name, settings=embed.settings, cache=embed.cache)
+    )
+    lookup = None if corpus is None else Lookup(read_corpus(corpus))
+    return Remeasurer(
+        measurer, items, Texts(chunks, lookup), tolerance=embed.tolerance, trace_name=trace_name
+    )
 
 
 def semantic_of(

@@ -149,6 +149,7 @@ class Runner:
         self.limits = limits
         self.keep = keep
         self.told = told
+        self.failed = 0
         self.progress = Progress(total)
         self.pace = Pace(limits.rate)
         self.arrived: SimpleQueue[Trace | None] = SimpleQueue()
@@ -206,11 +207,13 @@ class Runner:
                 raise KeyboardInterrupt
             self._end("interrupted")
 
-        before = signal.signal(signal.SIGINT, interrupt)
+        # A job that is cancelled is terminated: what runs below is ended in the same way.
+        before = {each: signal.signal(each, interrupt) for each in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
         finally:
-            signal.signal(signal.SIGINT, before)
+            for each, handler in before.items():
+                signal.signal(each, handler)
 
     def _end(self, why: Stopped) -> None:
         self.progress.stopped = self.progress.stopped or why
@@ -315,6 +318,11 @@ class Runner:
             return
         self.arrived.put(errored_trace(slot, error.reason, self._kept(elapsed)))
         task.advance(slot, None)
+        with self.lock:
+            self.failed += 1
+            most = self.limits.max_errors
+            if most is not None and self.failed > most:
+                self._end("errors")
 
     def _kept(self, elapsed: float) -> float | None:
         return elapsed if self.limits.timing else None
@@ -352,9 +360,6 @@ class Runner:
         progress.errors += kept.errors
         progress.hits += kept.hits
         progress.labelled += kept.labelled
-        most = self.limits.max_errors
-        if most is not None and progress.errors > most:
-            self._end("errors")
 
 
 def described(error: BaseException) -> str:

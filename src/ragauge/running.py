@@ -22,9 +22,6 @@ from ragauge.archive import Wanted, begin_run, now, refuse_tag
 from ragauge.choosing import Choice, choose, cutoffs
 from ragauge.chunklist import digest
 from ragauge.completing import Keeper, finish_run
-from ragauge.corpus.lookup import Lookup
-from ragauge.corpus.manifest import read_corpus
-from ragauge.embedding import measuring
 from ragauge.errors import RagaugeError
 from ragauge.freezing import (
     UNREADABLE,
@@ -47,11 +44,12 @@ from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
 from ragauge.model.run import RunRecord, Store
 from ragauge.model.target import Target, TargetOptions
+from ragauge.model.trace import Trace
 from ragauge.pieces import Chunk
 from ragauge.reading import Reader
 from ragauge.redacting import REDACTED, redacted, redacted_url
-from ragauge.remeasuring import Remeasurer, Texts
-from ragauge.runner import Limits, Progress, Runner
+from ragauge.remeasuring import opened_remeasurer
+from ragauge.runner import Kept, Limits, Progress, Runner
 from ragauge.scoring import Inputs, Run, ScoringPlan
 from ragauge.slots import Seeds, Slots, chosen, refuse_unasked
 from ragauge.snapshots import plan_of, read_snapshot, snapshot_of
@@ -307,12 +305,12 @@ def _refused(run: RunRecord, words: str, hint: str) -> RagaugeError:
 def ask_all(
     store: Store, run: RunRecord, asked: Asked, given: Material, target: Target, limits: Limits,
     *, retry_errors: bool = False, told: Callable[[Progress], None] = lambda _: None,
-    embed: Embedding | None = None,
+    embed: Embedding | None = None, noted: Callable[[str], None] = lambda _: None,
 ) -> Progress:  # fmt: skip
     """Ask every slot that has no result yet, and store each answer when it arrives.
 
     With `retry_errors`, slots that have an error are asked again, and the turns that follow them.
-    With `embed`, answers are stored with ΔS by that embedder.
+    With `embed`, answers are stored with ΔS by that embedder; `noted` is told what is to be known.
     """
     _refuse_changed(run, target)
     slots = given.slots(asked.seeds)
@@ -340,23 +338,18 @@ def ask_all(
     known = _answers(store, run, slots, done)
     wanted = [not each for each in done].__getitem__
     with ExitStack() as stack:
-        keep = keeper.keep
+        measured = None
         if embed is not None:
-            measured = _measurer(stack, asked, given, embed)
-            keep = lambda batch: keeper.keep(list(measured.traces(batch)))  # noqa: E731
+            measured = opened_remeasurer(stack, embed, given.items, given.chunks, asked.corpus)
+
+        def keep(batch: Sequence[Trace]) -> Kept:
+            return keeper.keep(batch if measured is None else list(measured.traces(batch)))
+
         runner = Runner(target, reader, limits, keep, total=total, told=told)
-        return runner.run(slots.strands(wanted), wanted, known)
-
-
-def _measurer(
-    stack: ExitStack, asked: Asked, given: Material, embed: Embedding
-) -> Remeasurer:  # fmt: skip
-    """What takes ΔS of answers, before they are stored."""
-    measurer = stack.enter_context(
-        measuring(embed.name, settings=embed.settings, cache=embed.cache)
-    )
-    lookup = None if asked.corpus is None else Lookup(read_corpus(asked.corpus))
-    return Remeasurer(measurer, given.items, Texts(given.chunks, lookup))
+        progress = runner.run(slots.strands(wanted), wanted, known)
+        for note in measured.notes() if measured is not None else ():
+            noted(note)
+        return progress
 
 
 def _refuse_changed(run: RunRecord, target: Target) -> None:

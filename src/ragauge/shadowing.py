@@ -85,7 +85,7 @@ class Asking(NamedTuple):
 
 def asked_run(
     store: Store, gold: str, asking: Asking, *, told: Callable[[Progress], None] = lambda _: None,
-    embed: Embedding | None = None,
+    embed: Embedding | None = None, noted: Callable[[str], None] = lambda _: None,
 ) -> RunRecord:  # fmt: skip
     """Ask a target every slot of the gold set, and store the run."""
     given = running.material(gold, asking.asked, asking.measuring)
@@ -93,7 +93,15 @@ def asked_run(
     with closing(running.open_target(asking.asked.address, options)) as target:
         run = running.start_run(store, asking.asked, given, target.about, asking.wanted)
         progress = running.ask_all(
-            store, run, asking.asked, given, target, asking.limits, told=told, embed=embed
+            store,
+            run,
+            asking.asked,
+            given,
+            target,
+            asking.limits,
+            told=told,
+            embed=embed,
+            noted=noted,
         )
     if progress.stopped == "interrupted":
         raise KeyboardInterrupt

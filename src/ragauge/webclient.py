@@ -276,8 +276,8 @@ class _Line:
         return self.connection.sock is None
 
     def close(self) -> None:
-        """Close it."""
-        with suppress(OSError):
+        """Close it, if it ever was open."""
+        with suppress(OSError, AttributeError):
             self.connection.close()
 
     def __del__(self) -> None:

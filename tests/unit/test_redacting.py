@@ -262,3 +262,14 @@ def test_any_text_is_safe(text: str) -> None:
     assert redacted(once) == once
     redacted_url(text)
     is_secret(text)
+
+
+@pytest.mark.parametrize("name", ["key", "code", "sig", "signature", "auth", "pwd"])
+def test_short_names_are_secrets_in_addresses(name: str) -> None:
+    assert redacted_url(f"http://h/ok?a=1&{name}=LEAK&b=2") == (
+        f"http://h/ok?a=1&{name}=[redacted]&b=2"
+    )
+
+
+def test_headers_are_not_kept() -> None:
+    assert redacted({"header.X-Custom": "LEAK"}) == {"header.X-Custom": "[redacted]"}

@@ -458,3 +458,69 @@ def test_distances_are_measured_before_answers_are_stored(system: Folder) -> Non
     assert again[1][-1]["hits"][0]["delta_s"] is not None
     refused = system.run("run", "--resume", "one", "--embed", "minilm")
     assert (refused.exit_code, "cannot-resume" in refused.err) == (2, True)
+
+
+def test_a_run_in_which_nothing_was_answered_does_not_pass(system: Folder) -> None:
+    system.write("fails", b"A1 A2 A3")
+    found = system.run(*RUN, *STEADY, "--profile", "all", "--retries", "0")
+    assert (found.exit_code, "every question ended in an error" in found.err) == (4, True)
+    allowed = system.run("run", *RUN[1:-1], "two", *STEADY, "--profile", "all", "--allow-errored")
+    assert allowed.exit_code == 0
+
+
+def test_a_run_ends_soon_after_too_many_errors(system: Folder) -> None:
+    many = [{"qid": f"Q{n}", "question": "?", "answerable": True} for n in range(600)]
+    system.write("gold.jsonl", many)
+    system.write("fails", " ".join(row["qid"] for row in many).encode())
+    found = system.run(
+        *RUN, *STEADY, "--profile", "all", "--max-errors", "3", "--concurrency", "1", "--retries",
+        "0",
+    )  # fmt: skip
+    assert found.exit_code == 4
+    assert len(stored(system)["results"]) <= 6
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("{'p1#1', 'p2#1'}", "a set has no place"),
+        ("[b'p1#1']", "a bytes has no place"),
+        ("[object()]", "a object has no place"),
+        ("{'hits': [{'id': 'p1#1', 'score': float('nan')}]}", "nan is no number"),
+    ],
+)
+def test_what_would_be_stored_as_something_else_is_an_error(
+    system: Folder, answer: str, words: str
+) -> None:
+    system.write("system.py", f"def answer(question):\n    return {answer}\n")
+    system.run(*RUN, *STEADY, "--profile", "all", "--retries", "0")
+    errors = [row[-1].get("error", "") for row in stored(system)["results"]]
+    assert len(errors) == 3
+    assert all(words in each for each in errors)
+
+
+def test_a_secret_option_is_not_in_an_error(system: Folder) -> None:
+    code = "def answer(question, api_key):\n    raise ValueError(f'refused: {api_key}')\n"
+    system.write("system.py", code)
+    system.run(*RUN, *STEADY, "--profile", "all", "--option", "api_key=PYKEY123", "--retries", "0")
+    assert "PYKEY123" not in json.dumps(stored(system)["results"])
+
+
+@pytest.mark.parametrize("name", ["latest", "baseline", "a\x1bb"])
+def test_a_run_cannot_have_a_name_with_a_meaning_of_its_own(system: Folder, name: str) -> None:
+    found = system.run(*RUN[:-1], name, *STEADY, "--profile", "all")
+    assert (found.exit_code, "cannot be the id of a run" in found.err) == (2, True)
+
+
+def test_a_time_limit_is_a_number(system: Folder) -> None:
+    assert system.run(*RUN, "--timeout", "nan").exit_code == 2
+
+
+def test_questions_with_and_without_paraphrases_miss_nothing(system: Folder) -> None:
+    system.write("gold.jsonl", [
+        {"qid": "A1", "question": "one?", "relevant": ["p1#1"]},
+        {"qid": "A2", "paraphrases": ["two?", "two, please?", "two!"], "relevant": ["p2#1"]},
+    ])  # fmt: skip
+    found = system.run(*RUN, *STEADY, "--profile", "all", "--seeds", "1,2")
+    assert "without a trace" not in found.out + found.err
+    assert len(stored(system)["results"]) == 8

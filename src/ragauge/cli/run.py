@@ -22,6 +22,7 @@ from ragauge.cli.shared import (
     choose_report,
     conclude,
     embedding,
+    finite,
     gates_from,
     options,
     read_config,
@@ -31,6 +32,7 @@ from ragauge.cli.storage import STORE_OPTION, against, the_store
 
 if TYPE_CHECKING:
     from ragauge.config import Config
+    from ragauge.model.aggregate import Scores
     from ragauge.model.embedder import Embedding
     from ragauge.model.profile import Profile
     from ragauge.model.run import RunRecord, Store
@@ -133,6 +135,7 @@ def progress_line(progress: Progress) -> str:
 )  # fmt: skip
 @click.option(
     "--timeout", type=click.FloatRange(0.001, 86_400), default=60.0, show_default=True,
+    callback=finite,
     metavar="SECONDS", help="How long one question may take.",
 )  # fmt: skip
 @click.option(
@@ -209,7 +212,7 @@ def COMMAND(  # noqa: N802
         return gates_from(chosen, ks, config, gates)
 
     screen = _Screen()
-    ask = partial(running.ask_all, told=screen.told)
+    ask = partial(running.ask_all, told=screen.told, noted=_noted)
     if resume is not None:
         _refuse({
             "--filter": filters, "--limit": limit, "--profile": profile, "--cutoffs": cutoffs,
@@ -256,8 +259,10 @@ def COMMAND(  # noqa: N802
             )  # fmt: skip
             with _opened(asked, limits) as opened:
                 run = running.start_run(store, asked, given, opened.about, wanted)
-                measure = _measuring(asked, embed_cache, config)
-                progress = ask(store, run, asked, given, opened, limits, embed=measure)
+                progress = ask(
+                    store, run, asked, given, opened, limits,
+                    embed=_measuring(asked, embed_cache, config),
+                )  # fmt: skip
         screen.clear()
         if progress.stopped is not None:
             return _stopped(store, run, progress, limits)
@@ -274,11 +279,27 @@ def COMMAND(  # noqa: N802
         missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty,
         no_baseline=allow_no_baseline,
     )  # fmt: skip
-    return conclude(
+    code = conclude(
         scores, chosen, demanded(chosen, scores.k), config, allowed=allowed, as_of=as_of,
         format_name=format_name, outputs=outputs, full=full, baseline=live.baseline,
         beside=live.beside,
     )  # fmt: skip
+    return _unless_all_failed(code, scores, run) if not allow_errored else code
+
+
+def _noted(note: str) -> None:
+    click.echo(f"warning: {note}", err=True)
+
+
+def _unless_all_failed(code: int, scores: Scores, run: RunRecord) -> int:
+    """The exit code; where not one question was answered, nothing was measured that could pass."""
+    from ragauge.codes import ExitCode
+
+    if code != ExitCode.PASS or scores.tally.errored < scores.tally.traces:
+        return code
+    how = f"ragauge run --resume {run.run_id} --retry-errors"
+    click.echo(f"every question ended in an error\n  hint: mend the target, then `{how}`", err=True)
+    return int(ExitCode.NOT_EVALUABLE)
 
 
 def _measuring(asked: Asked, cache: str | None, config: Config) -> Embedding | None:

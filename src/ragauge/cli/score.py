@@ -17,6 +17,7 @@ from ragauge.cli.shared import (
     choose_report,
     conclude,
     embedding,
+    finite,
     gates_from,
     options,
     read_config,
@@ -88,7 +89,7 @@ def _one(
 @options(EMBED_OPTIONS)
 @click.option(
     "--verify-delta-s", "tolerance", is_flag=False, flag_value=0.01, default=None,
-    type=click.FloatRange(0, 2), metavar="[TOLERANCE]",
+    type=click.FloatRange(0, 2), metavar="[TOLERANCE]", callback=finite,
     help="With --embed: tell where recorded ΔS differ from measured ones (by more than 0.01).",
 )  # fmt: skip
 @options(GATE_OPTIONS)

@@ -17,6 +17,7 @@ from ragauge.cli.shared import (
     GATE_OPTIONS,
     day,
     embedding,
+    finite,
     gates_from,
     options,
     read_config,
@@ -85,6 +86,7 @@ def _sided(name: str, metavar: str, words: str) -> list[object]:
 @click.option("--seeds", metavar="N[,N...]", help="For targets: ask everything once with each.")
 @click.option(
     "--timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
+    callback=finite,
     help="For targets: seconds for one question.",
 )  # fmt: skip
 @click.option(
@@ -224,7 +226,10 @@ def _stored(
     if kind == "run":
         return Stored(store, archive.find_run(store, side.name, suite=config.suite or "default"))
     with redirect_stdout(sys.stderr):  # what a target prints is not the report
-        run = asked_run(store, how.gold or "", _asking(side, how, config), embed=how.embed)
+        run = asked_run(
+            store, how.gold or "", _asking(side, how, config), embed=how.embed,
+            noted=lambda note: click.echo(f"warning: {side.role}: {note}", err=True),
+        )  # fmt: skip
     click.echo(f"stored {side.role}: {run.results} results as {run.run_id}", err=True)
     return Stored(store, run)
 

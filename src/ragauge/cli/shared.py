@@ -75,6 +75,13 @@ EMBED_OPTIONS = [
 ]  # fmt: skip
 
 
+def finite(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
+    """Refuse what is no number: `nan` passes every comparison with a limit."""
+    if value is not None and value != value:  # noqa: PLR0124
+        raise click.BadParameter("it must be a number")
+    return value
+
+
 def options(decorators: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
     """Apply several option decorators, in order."""
 

@@ -18,6 +18,7 @@ import msgspec
 
 from ragauge.errors import RagaugeError
 from ragauge.model.target import Question, TargetError, TargetKind, TargetOptions
+from ragauge.redacting import REDACTED, is_secret
 
 GIVEN = ("question", "qid", "paraphrase", "seed", "turn", "history", "k")
 """What a function is called with, if it has a parameter of that name."""
@@ -37,6 +38,9 @@ class PythonTarget:
         self.k = options.k
         self.timeout = options.timeout
         self.settings = {name: _value(given) for name, given in options.settings.items()}
+        self.secrets = [
+            str(given) for name, given in options.settings.items() if given and is_secret(name)
+        ]
         self.function = _function(address)
         self.names, self.first = _parameters(self.function, address, self.settings)
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -77,6 +81,8 @@ class PythonTarget:
             raise
         except (Exception, SystemExit) as error:
             words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            for secret in self.secrets:
+                words = words.replace(secret, REDACTED)
             raise TargetError(words, transient=_may_pass(error)) from error
 
     def _awaited(self, loop: asyncio.AbstractEventLoop, answered: Coroutine[Any, Any, Any]) -> Any:
