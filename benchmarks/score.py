@@ -56,9 +56,11 @@ def contenders(files: Files, traces: int, folder: Path) -> list[Contender]:
     return listed
 
 
-def run(what: str, command: Sequence[str], accepted: set[int]) -> Measurement:
+def run(
+    what: str, command: Sequence[str], accepted: set[int], *, sampled: bool = True
+) -> Measurement:
     """Measure one command; anything but an accepted exit code ends the benchmark."""
-    result = measure(command)
+    result = measure(command, sampled=sampled)
     if result.returncode not in accepted:
         tail = "\n".join(result.stderr.splitlines()[-20:])
         raise SystemExit(f"error: {what} ended with exit code {result.returncode}\n{tail}")
