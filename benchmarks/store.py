@@ -137,14 +137,15 @@ def warm(*paths: Path) -> None:
 
 
 def figure_of(what: str, about: str, measured: Mapping[str, list[Measurement]]) -> Figure:
-    """Keep the fastest time and the highest memory of a contender."""
+    """Keep the fastest time and the highest memory of a contender, taken as in the last round."""
+    kind = measured[what][-1].memory
     return Figure(
         what=what,
         about=about,
         seconds=min(result.seconds for result in measured[what]),
         baseline=min(result.seconds for result in measured[BASELINE]),
-        peak_bytes=max(result.peak_bytes for result in measured[what]),
-        memory=measured[what][0].memory,
+        peak_bytes=max(result.peak_bytes for result in measured[what] if result.memory == kind),
+        memory=kind,
     )
 
 
@@ -343,7 +344,7 @@ def section(size: Size, rounds: int, folder: Path, postgres: str | None = None) 
         storing_table(storing, size),
         f"Comparing: two runs of {size.questions:,} questions with one result each, in an SQLite "
         "store. The plain script reads both trace files and counts wins, losses, draws and "
-        "regressions, without statistics; `compare` counts the same ones.",
+        "regressions, without statistics; `compare` counts the same ones. Memory is of a round of its own.",
         comparing_table(comparing, size),
         targets_table(storing, comparing, size),
     ])  # fmt: skip
