@@ -344,7 +344,8 @@ def section(size: Size, rounds: int, folder: Path, postgres: str | None = None) 
         storing_table(storing, size),
         f"Comparing: two runs of {size.questions:,} questions with one result each, in an SQLite "
         "store. The plain script reads both trace files and counts wins, losses, draws and "
-        "regressions, without statistics; `compare` counts the same ones. Memory is of a round of its own.",
+        "regressions, without statistics; `compare` counts the same ones. Memory is "
+        "of a round of its own.",
         comparing_table(comparing, size),
         targets_table(storing, comparing, size),
     ])  # fmt: skip
