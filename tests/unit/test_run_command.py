@@ -469,9 +469,10 @@ def test_a_run_in_which_nothing_was_answered_does_not_pass(system: Folder) -> No
 
 
 def test_a_run_ends_soon_after_too_many_errors(system: Folder) -> None:
-    many = [{"qid": f"Q{n}", "question": "?", "answerable": True} for n in range(600)]
-    system.write("gold.jsonl", many)
-    system.write("fails", " ".join(row["qid"] for row in many).encode())
+    names = [f"Q{n}" for n in range(600)]
+    rows = [{"qid": name, "question": "?", "answerable": True} for name in names]
+    system.write("gold.jsonl", rows)
+    system.write("fails", " ".join(names).encode())
     found = system.run(
         *RUN, *STEADY, "--profile", "all", "--max-errors", "3", "--concurrency", "1", "--retries",
         "0",

@@ -324,6 +324,19 @@ def test_secrets_come_from_the_environment_and_are_told_to_nobody(
         assert "geheim" not in str(target.about)
 
 
+def test_a_secret_that_a_service_repeats_is_not_in_the_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RAG_TOKEN", "geheim-123")
+
+    def echo(request: Request) -> bytes:
+        return http({"hits": ["a"], "answer": f"I got {request.headers['x-own']}."})
+
+    header = {"header.X-Own": "${RAG_TOKEN}"}
+    with serving(echo) as server, opened(server.url, **header) as target:
+        assert target.ask(asked("?")) == {"hits": ["a"], "answer": "I got [redacted]."}
+
+
 def test_a_secret_that_is_not_there_is_refused() -> None:
     message = refused("http://127.0.0.1:9/", **{"header.X": "${NOT_SET_ANYWHERE}"})
     assert message == "the environment has no `NOT_SET_ANYWHERE`, which the target asks for"

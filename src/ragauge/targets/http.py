@@ -14,6 +14,7 @@ import msgspec
 from ragauge import webclient
 from ragauge.errors import RagaugeError
 from ragauge.model.target import Question, TargetError, TargetKind, TargetOptions
+from ragauge.redacting import REDACTED
 
 FIELDS = ("question", "qid", "paraphrase", "seed", "turn", "history", "k")
 """What a template may name in braces."""
@@ -27,6 +28,7 @@ _HOLE = re.compile(r"\{(" + "|".join(FIELDS) + r")\}")
 _SECRET = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
 _SHOWN = 200
+_LONG_ENOUGH = 6  # characters of a secret that cannot stand in an answer by chance
 
 
 class HttpTarget:
@@ -96,8 +98,12 @@ class HttpTarget:
             raise TargetError(error.reason, transient=error.transient, wait=error.wait) from error
         if not 200 <= response.status < 300:
             raise self._refusal(response)
+        said = response.body
+        for secret in self.secrets:  # a service may repeat what it was sent
+            if len(secret) >= _LONG_ENOUGH:
+                said = said.replace(secret.encode(), REDACTED.encode())
         try:
-            answered = msgspec.json.decode(response.body)
+            answered = msgspec.json.decode(said)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise TargetError(f"{self.shown} answered no JSON: {self._begins(response)}") from error
         return answered if self.pick is None else self.pick(answered)
@@ -133,7 +139,7 @@ class HttpTarget:
         """How an answer begins; a service may repeat what it was sent, and secrets with it."""
         text = response.body.decode("utf-8", errors="replace").strip()
         for secret in self.secrets:
-            text = text.replace(secret, "[redacted]")
+            text = text.replace(secret, REDACTED)
         return text[:_SHOWN]
 
     def close(self) -> None:
