@@ -41,7 +41,6 @@ from ragauge.results import with_hashes
 from ragauge.scoring import Inputs
 from ragauge.snapshots import plan_of, read_snapshot, snapshot_of
 from ragauge.source import Source
-from ragauge.text import plain
 from ragauge.unpacking import Unpacking
 
 DEFAULT_URL = "sqlite:///ragauge.db"
@@ -158,9 +157,9 @@ def _keep(store: Store, kept: Kept, wanted: Wanted) -> None:
 
 def begin_run(store: Store, run: RunRecord, *, chosen: bool) -> RunRecord:
     """Add the run; an id that nobody chose gives way to one that is there already."""
-    if run.run_id in (LATEST, BASELINE) or not run.run_id.isprintable():
+    if run.run_id in (LATEST, BASELINE):
         raise RagaugeError.of(
-            "usage", f"`{plain(run.run_id)}` cannot be the id of a run",
+            "usage", f"`{run.run_id}` cannot be the id of a run",
             hint=f"`{LATEST}` and `{BASELINE}` have a meaning of their own",
         )  # fmt: skip
     for attempt in range(2, 100):

@@ -507,7 +507,7 @@ def test_a_secret_option_is_not_in_an_error(system: Folder) -> None:
     assert "PYKEY123" not in json.dumps(stored(system)["results"])
 
 
-@pytest.mark.parametrize("name", ["latest", "baseline", "a\x1bb"])
+@pytest.mark.parametrize("name", ["latest", "baseline"])
 def test_a_run_cannot_have_a_name_with_a_meaning_of_its_own(system: Folder, name: str) -> None:
     found = system.run(*RUN[:-1], name, *STEADY, "--profile", "all")
     assert (found.exit_code, "cannot be the id of a run" in found.err) == (2, True)
