@@ -59,7 +59,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 ROOT_LAYER = 5  # `ragauge` itself: the face for Python, which imports the wiring when it is used
 COMPONENTS = ("comparisons", "dialects", "embedders", "metrics", "parsers", "reports", "stores")
 SHARED_BY_REPORTS = ("document",)
-SHARED_BY_COMMANDS = ("cli.folders", "cli.main", "cli.shared", "cli.storage")
+SHARED_BY_COMMANDS = ("cli.folders", "cli.main", "cli.outputs", "cli.shared", "cli.storage")
 MOST_LINES = 400
 NETWORK = (
     "aiohttp", "ftplib", "http", "httpx", "requests", "smtplib", "socket", "socketserver", "ssl",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
+from ragauge.cli.outputs import OUTPUT_OPTION, format_of, printable, write_output
 from ragauge.cli.shared import (
     ALLOW_OPTIONS,
     GATE_OPTIONS,
@@ -66,10 +67,7 @@ class Files(NamedTuple):
     "--format", "format_name", default="table", metavar="NAME", show_default=True,
     help="What is printed: table, json or md.",
 )  # fmt: skip
-@click.option(
-    "-o", "outputs", multiple=True, metavar="FILE",
-    help="Also write FILE; its suffix says the format. Repeats.",
-)  # fmt: skip
+@OUTPUT_OPTION
 @click.option(
     "--write-report", is_flag=True,
     help="Also write RUNS_DIR/B/report.md.",
@@ -99,7 +97,8 @@ def COMMAND(  # noqa: N802
     from ragauge.gates import Tolerance
 
     config = read_config(config_path)
-    reports = [_report(format_name), *(_report_for(name) for name in outputs)]
+    report = _report(format_name)
+    written = [_report_for(output) for output in outputs]
     files = Files(gold, profile, dialect, k, (chunks_a, chunks_b))
     allowed = Tolerance(
         missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty
@@ -121,11 +120,10 @@ def COMMAND(  # noqa: N802
             aligned, told[0][0], told[1][0], gated=[gate.metric for gate in demanded],
             config=(told[0][1], told[1][1]), verdict=verdict,
         )  # fmt: skip
-    written = [(name, report) for name, report in zip(outputs, reports[1:], strict=True)]
     if write_report:
         folder = Path(runs_dir or config.runs_dir or "runs") / _safe(comparison.run_b.name)
-        written.append((str(folder / "report.md"), _report("md")))
-    _emit(comparison, reports[0], written, full=full)
+        written.append((_report("md"), str(folder / "report.md")))
+    _emit(comparison, report, written, full=full)
     return _exit_code(comparison, fail_on)
 
 
@@ -226,16 +224,10 @@ def _report(name: str) -> ComparisonReport:
     return known[name]
 
 
-def _report_for(name: str) -> ComparisonReport:
+def _report_for(output: str) -> tuple[ComparisonReport, str]:
     from ragauge import registry
 
-    suffix = Path(name).suffix
-    known = registry.comparisons().values()
-    for report in known:
-        if suffix in report.suffixes:
-            return report
-    listed = ", ".join(sorted(each for report in known for each in report.suffixes))
-    raise click.UsageError(f"-o {name}: the suffix says the format; known: {listed}")
+    return format_of(output, registry.comparisons())
 
 
 def _safe(name: str) -> str:
@@ -245,16 +237,15 @@ def _safe(name: str) -> str:
 
 def _emit(
     comparison: Comparison, printed: ComparisonReport,
-    written: Sequence[tuple[str, ComparisonReport]], *, full: bool,
+    written: Sequence[tuple[ComparisonReport, str]], *, full: bool,
 ) -> None:  # fmt: skip
     from ragauge.model.comparison import ComparisonView
-    from ragauge.writing import write_atomically
 
     view = ComparisonView(comparison=comparison, full=full)
-    for name, report in written:
-        write_atomically(name, report.text(view))
+    for report, path in written:
+        write_output(path, report.content(view))
     shown = ComparisonView(comparison=comparison, full=full, **screen())
-    click.echo(printed.text(shown), nl=False)
+    click.echo(printable(printed.content(shown), printed.name), nl=False)
 
 
 def _exit_code(comparison: Comparison, fail_on: Sequence[str]) -> int:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ragauge.cli.shared import choose_report, screen, write_new
+from ragauge.cli.outputs import choose_report
+from ragauge.cli.shared import screen, write_new
 
 if TYPE_CHECKING:
     from ragauge.model.aggregate import Scores

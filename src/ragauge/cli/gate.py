@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ragauge.cli.outputs import OUTPUT_OPTION, choose_report, conclude, report_for_file
 from ragauge.cli.shared import (
     ALLOW_OPTIONS,
     BASELINE_OPTION,
     FORMAT_OPTION,
     GATE_OPTIONS,
-    choose_report,
-    conclude,
     gates_from,
     options,
     read_config,
-    report_for_file,
     screen,
 )
 from ragauge.cli.storage import STORE_OPTION, Against, against, is_file, the_store
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
 @click.argument("name", metavar="RUN|SCORES")
 @options(GATE_OPTIONS)
 @options([BASELINE_OPTION, STORE_OPTION, FORMAT_OPTION])
-@click.option("-o", "outputs", multiple=True, metavar="FILE", help="Also write FILE. Repeats.")
+@OUTPUT_OPTION
 @click.option(
     "--self-test", is_flag=True,
     help="Do not judge: show how often each gate would flip on identical systems (A/A).",

@@ -15,7 +15,7 @@ from ragauge.cli.folders import CommandFolder
 from ragauge.codes import ExitCode
 from ragauge.errors import RagaugeError
 
-_NOT_COMMANDS = {"folders", "main", "shared", "storage"}
+_NOT_COMMANDS = {"folders", "main", "outputs", "shared", "storage"}
 
 
 @click.group(

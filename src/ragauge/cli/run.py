@@ -13,20 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ragauge.cli.outputs import OUTPUT_OPTION, choose_report, conclude, report_for_file
 from ragauge.cli.shared import (
     ALLOW_OPTIONS,
     BASELINE_OPTION,
     EMBED_OPTIONS,
     FORMAT_OPTION,
     GATE_OPTIONS,
-    choose_report,
-    conclude,
     embedding,
     finite,
     gates_from,
     options,
     read_config,
-    report_for_file,
 )
 from ragauge.cli.storage import STORE_OPTION, against, the_store
 
@@ -168,10 +166,7 @@ def progress_line(progress: Progress) -> str:
     help="How the system is configured (JSON, TOML, YAML), to be stored and compared.",
 )  # fmt: skip
 @click.option("--commit", metavar="HASH", help="The commit (default: from CI or .git).")
-@click.option(
-    "-o", "outputs", multiple=True, metavar="FILE",
-    help="Also write FILE; its suffix says the format. Repeats.",
-)  # fmt: skip
+@OUTPUT_OPTION
 @click.option("--full", is_flag=True, help="Add n, what was left out, intervals, every question.")
 @options(ALLOW_OPTIONS)
 def COMMAND(  # noqa: N802
@@ -206,7 +201,7 @@ def COMMAND(  # noqa: N802
     settings = _settings(pairs)
     anyone = registry.profile("all")
     reports = [choose_report(format_name, anyone)]
-    reports += [report_for_file(output, anyone) for output in outputs]
+    reports += [report_for_file(output, anyone)[0] for output in outputs]
 
     def demanded(chosen: Profile, ks: Sequence[int]) -> list[Gate]:
         return gates_from(chosen, ks, config, gates)

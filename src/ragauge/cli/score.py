@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from ragauge.cli.outputs import OUTPUT_OPTION, choose_report, conclude, report_for_file
 from ragauge.cli.shared import (
     ALLOW_OPTIONS,
     BASELINE_OPTION,
     EMBED_OPTIONS,
     FORMAT_OPTION,
     GATE_OPTIONS,
-    choose_report,
-    conclude,
     embedding,
     finite,
     gates_from,
     options,
     read_config,
-    report_for_file,
 )
 from ragauge.cli.storage import Storing, against, storing
 
@@ -107,13 +105,7 @@ def _one(
     help="How the system is configured (JSON, TOML, YAML), to be stored and compared.",
 )  # fmt: skip
 @click.option("--commit", metavar="HASH", help="The commit (default: from CI or .git).")
-@click.option(
-    "-o",
-    "outputs",
-    multiple=True,
-    metavar="FILE",
-    help="Also write FILE; its suffix says the format. Repeats.",
-)
+@OUTPUT_OPTION
 @click.option(
     "--full",
     is_flag=True,
@@ -182,7 +174,7 @@ def COMMAND(  # noqa: N802
         raise click.UsageError("only one of gold and trace can be standard input")
     anyone = registry.profile("all")
     reports = [choose_report(format_name, anyone)]
-    reports += [report_for_file(output, anyone) for output in outputs]
+    reports += [report_for_file(output, anyone)[0] for output in outputs]
     given = {
         "citation_mode": citation_mode, "relevance_level": relevance_level,
         "ignore_case": ignore_case or None, "min_n": min_n,

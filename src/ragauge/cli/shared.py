@@ -13,11 +13,8 @@ import click
 
 if TYPE_CHECKING:
     from ragauge.config import Config
-    from ragauge.gates import Tolerance
-    from ragauge.model.aggregate import Scores
     from ragauge.model.embedder import Embedding
     from ragauge.model.profile import Profile
-    from ragauge.model.report import Report, View
     from ragauge.model.verdict import Gate
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -149,28 +146,6 @@ def day(given: str | None, *, needed: bool) -> Any:
     return date.today() if needed else None
 
 
-def choose_report(name: str, profile: Profile) -> Report:
-    """The report of that name, or the profile's own version of it."""
-    from ragauge import registry
-
-    public = [report.name for report in registry.reports().values() if report.public]
-    if name not in public:
-        raise registry.unknown_name("format", name, public)
-    return registry.report(profile.reports.get(name, name))
-
-
-def report_for_file(name: str, profile: Profile) -> Report:
-    """The report that a file's suffix asks for."""
-    from ragauge import registry
-
-    suffix = Path(name).suffix
-    for report in registry.reports().values():
-        if suffix in report.suffixes:
-            return choose_report(report.name, profile)
-    known = sorted(suffix for report in registry.reports().values() for suffix in report.suffixes)
-    raise click.UsageError(f"-o {name}: the suffix says the format; known: {', '.join(known)}")
-
-
 def screen() -> dict[str, Any]:
     """Width and colour of standard output: 80 columns and none where it is not a terminal."""
     if not sys.stdout.isatty():
@@ -179,41 +154,6 @@ def screen() -> dict[str, Any]:
         "width": shutil.get_terminal_size((80, 24)).columns,
         "color": "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb",
     }
-
-
-def conclude(
-    scores: Scores,
-    profile: Profile,
-    gates: Sequence[Gate],
-    config: Config,
-    *,
-    allowed: Tolerance,
-    as_of: str | None,
-    format_name: str,
-    outputs: Sequence[str],
-    full: bool,
-    baseline: Scores | None = None,
-    beside: Scores | None = None,
-) -> int:
-    """Judge scores, write and print what was asked for, and return the exit code."""
-    from ragauge.gates import judge
-    from ragauge.model.report import View
-
-    verdict = judge(
-        scores,
-        gates,
-        source_rules=profile.follows_source,
-        whole_grid=profile.join.grid == "complete",
-        tolerance=allowed,
-        waivers=config.waivers,
-        today=day(as_of, needed=bool(config.waivers)),
-        baseline=baseline,
-        beside=beside,
-    )
-    view = View(scores=scores, verdict=verdict, profile=profile, full=full)
-    emit(view, format_name, outputs)
-    talk(view, format_name)
-    return int(verdict.exit_code)
 
 
 def write_new(files: Mapping[Path, str], *, force: bool) -> None:
@@ -231,48 +171,3 @@ def write_new(files: Mapping[Path, str], *, force: bool) -> None:
     for path, text in files.items():
         write_atomically(path, text)
         click.echo(f"wrote {path}")
-
-
-def emit(view: View, format_name: str, outputs: Sequence[str]) -> None:
-    """Write the files that were asked for, then print the chosen format."""
-    import msgspec
-
-    from ragauge.writing import write_atomically
-
-    texts: dict[str, str] = {}
-    for name in outputs:
-        report = report_for_file(name, view.profile)
-        if report.name not in texts:
-            texts[report.name] = report.text(view)
-        write_atomically(name, texts[report.name])
-    report = choose_report(format_name, view.profile)
-    if format_name == "table" or report.name not in texts:
-        texts[report.name] = report.text(msgspec.structs.replace(view, **screen()))
-    click.echo(texts[report.name], nl=False)
-
-
-def talk(view: View, format_name: str) -> None:
-    """Say on stderr what the printed format does not: warnings, failed gates, the verdict."""
-    from ragauge import wording
-
-    for warning in view.scores.warnings:
-        click.echo(f"warning: {warning}", err=True)
-    for line in view.scores.skipped:
-        click.echo(f"skipped: {line}", err=True)
-    more = view.scores.tally.gold_skipped + view.scores.tally.trace_skipped
-    more -= len(view.scores.skipped)
-    if more > 0:
-        click.echo(f"skipped: ... and {more} more", err=True)
-    if format_name == "table":
-        return
-    for result in view.verdict.gates:
-        if result.status != "pass":
-            note = wording.gate_note(result)
-            click.echo(
-                f"gate `{wording.gate_name(result)}`: {wording.number(result.value)} "
-                f"{wording.demand(result)} (n = {result.n}): {result.status}"
-                + (f" - {note}" if note else ""),
-                err=True,
-            )
-    if view.verdict.gates or view.verdict.blocks:
-        click.echo(f"verdict: {wording.headline(view.verdict)}", err=True)

@@ -122,6 +122,6 @@ def _query(query: QueryComparison) -> QueryComparison:
 REPORT = ComparisonReport(
     name="json",
     title="the comparison with every question, with a versioned schema",
-    text=_text,
+    content=_text,
     suffixes=(".json",),
 )

@@ -203,6 +203,6 @@ def _notes(comparison: Comparison) -> list[str]:
 REPORT = ComparisonReport(
     name="md",
     title="Markdown for people and pull requests",
-    text=_text,
+    content=_text,
     suffixes=(".md",),
 )

@@ -256,5 +256,5 @@ def _print_verdict(console: Console, comparison: Comparison) -> None:
 
 
 REPORT = ComparisonReport(
-    name="table", title="tables for the terminal", text=_text, suffixes=(".txt",)
+    name="table", title="tables for the terminal", content=_text, suffixes=(".txt",)
 )

@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from ragauge.model.aggregate import MetricResult
+from ragauge.model.drilldown import Drilldowns
 from ragauge.model.metric import Better
 from ragauge.model.verdict import Verdict
 
@@ -160,19 +161,31 @@ class Comparison(Struct, frozen=True, kw_only=True):
 class ComparisonView(Struct, frozen=True, kw_only=True):
     """What a report of a comparison shows, and for whom: width and colour are the screen's.
 
-    `full` lists draws too.
+    `full` lists draws too. `details` are the questions one by one, where a report asked for them,
+    in the order of `comparison.per_query`.
     """
 
     comparison: Comparison
     full: bool = False
     width: int = 80
     color: bool = False
+    details: Drilldowns | None = None
 
 
 class ComparisonReport(Struct, frozen=True, kw_only=True):
-    """A way to write a comparison down; `text` is a pure function and ends with a newline."""
+    """A way to write a comparison down; `content` is pure, and its text ends with a newline.
+
+    Bytes are for files only; `detailed` says that it shows questions one by one.
+    """
 
     name: str
     title: str
-    text: Callable[[ComparisonView], str]
+    content: Callable[[ComparisonView], str | bytes]
     suffixes: tuple[str, ...] = ()
+    detailed: bool = False
+
+    def text(self, view: ComparisonView) -> str:
+        """What a report of text says."""
+        content = self.content(view)
+        assert isinstance(content, str), self.name
+        return content

@@ -1,4 +1,4 @@
-"""Reports: a name, a file suffix, and a function from a view of the scores to text."""
+"""Reports: a name, a file suffix, and a function from a view of the scores to what is written."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from ragauge.model.aggregate import Scores
+from ragauge.model.drilldown import Drilldowns
 from ragauge.model.profile import Profile
 from ragauge.model.verdict import Verdict
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """What a report shows, and for whom: `full` asks for all, width and colour are the screen's."""
+    """What a report shows, and for whom: `full` asks for all, width and colour are the screen's.
+
+    `details` are the questions one by one, where a report asked for them.
+    """
 
     scores: Scores
     verdict: Verdict
@@ -20,18 +24,27 @@ class View(Struct, frozen=True, kw_only=True):
     full: bool = False
     width: int = 80
     color: bool = False
+    details: Drilldowns | None = None
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """A way to write scores down; `text` is a pure function and ends with a newline.
+    """A way to write scores down; `content` is a pure function, and its text ends with a newline.
 
-    `needs` are metrics that must be measured for it. A report that is not public stands in for
-    another one under some profile.
+    Bytes are for files only. `needs` are metrics that must be measured for it, and `detailed` says
+    that it shows questions one by one. A report that is not public stands in for another one under
+    some profile.
     """
 
     name: str
     title: str
-    text: Callable[[View], str]
+    content: Callable[[View], str | bytes]
     suffixes: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     public: bool = False
+    detailed: bool = False
+
+    def text(self, view: View) -> str:
+        """What a report of text says."""
+        content = self.content(view)
+        assert isinstance(content, str), self.name
+        return content

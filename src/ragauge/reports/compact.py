@@ -64,7 +64,7 @@ def _of(values: PerQuestion, metric: str) -> Any:
 REPORT = Report(
     name="compact",
     title="the short JSON of the WFGY chunking eval page's prompt",
-    text=_text,
+    content=_text,
     needs=NEEDS,
     public=True,
 )

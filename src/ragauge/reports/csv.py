@@ -69,5 +69,5 @@ def _shown(values: NDArray[np.float64], words: NDArray[np.object_]) -> list[str]
 
 
 REPORT = Report(
-    name="csv", title="the values of each question", text=_text, suffixes=(".csv",), public=True
+    name="csv", title="the values of each question", content=_text, suffixes=(".csv",), public=True
 )

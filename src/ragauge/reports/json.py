@@ -16,7 +16,7 @@ def _text(view: View) -> str:
 REPORT = Report(
     name="json",
     title="the scores document, with a versioned schema",
-    text=_text,
+    content=_text,
     suffixes=(".json",),
     public=True,
 )

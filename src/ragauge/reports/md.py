@@ -28,7 +28,7 @@ def _text(view: View) -> str:
 REPORT = Report(
     name="md",
     title="Markdown for people and pull requests",
-    text=_text,
+    content=_text,
     suffixes=(".md",),
     public=True,
 )

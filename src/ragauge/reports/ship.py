@@ -41,4 +41,4 @@ def _text(view: View) -> str:
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
 
 
-REPORT = Report(name="ship", title="the JSON of the WFGY eval page, key by key", text=_text)
+REPORT = Report(name="ship", title="the JSON of the WFGY eval page, key by key", content=_text)

@@ -50,4 +50,6 @@ def _text(view: View) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-REPORT = Report(name="smoke", title="the Markdown of the WFGY example 08, line by line", text=_text)
+REPORT = Report(
+    name="smoke", title="the Markdown of the WFGY example 08, line by line", content=_text
+)

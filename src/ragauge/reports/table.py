@@ -90,5 +90,5 @@ def _text(view: View) -> str:
 
 
 REPORT = Report(
-    name="table", title="tables for the terminal", text=_text, suffixes=(".txt",), public=True
+    name="table", title="tables for the terminal", content=_text, suffixes=(".txt",), public=True
 )

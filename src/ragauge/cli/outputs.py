@@ -1,0 +1,170 @@
+"""How results leave a command: formats and files by name, the verdict, and talk on stderr."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import click
+
+from ragauge.cli.shared import day, screen
+
+if TYPE_CHECKING:
+    from ragauge.config import Config
+    from ragauge.gates import Tolerance
+    from ragauge.model.aggregate import Scores
+    from ragauge.model.profile import Profile
+    from ragauge.model.report import Report, View
+    from ragauge.model.verdict import Gate
+
+
+OUTPUT_OPTION = click.option(
+    "-o", "outputs", multiple=True, metavar="FILE",
+    help="Also write FILE; its suffix says the format, or NAME:FILE does. Repeats.",
+)  # fmt: skip
+
+
+class _Format(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def suffixes(self) -> tuple[str, ...]: ...
+
+
+R = TypeVar("R", bound=_Format)
+
+
+def format_of(output: str, known: Mapping[str, R]) -> tuple[R, str]:
+    """The format that `-o FILE` or `-o NAME:FILE` asks for, and the file."""
+    name, colon, path = output.partition(":")
+    if colon and name in known:
+        if not path:
+            raise click.UsageError(f"-o {output}: name a file behind the colon")
+        return known[name], path
+    suffix = Path(output).suffix
+    for each in known.values():
+        if suffix in each.suffixes:
+            return each, output
+    suffixes = ", ".join(sorted(suffix for each in known.values() for suffix in each.suffixes))
+    raise click.UsageError(
+        f"-o {output}: the suffix says the format; known: {suffixes}; or write NAME:FILE with one "
+        f"of {', '.join(known)}"
+    )
+
+
+def printable(content: str | bytes, name: str) -> str:
+    """What a format wrote, if a screen can show it."""
+    if isinstance(content, bytes):
+        raise click.UsageError(f"--format {name} is for files: write it with -o {name}:FILE")
+    return content
+
+
+def write_output(path: str, content: str | bytes) -> None:
+    """Write what a format made, whole or not at all."""
+    from ragauge.writing import written
+
+    with written(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+def public_reports() -> dict[str, Report]:
+    """The reports that may be asked for by name."""
+    from ragauge import registry
+
+    return {name: report for name, report in registry.reports().items() if report.public}
+
+
+def choose_report(name: str, profile: Profile) -> Report:
+    """The report of that name, or the profile's own version of it."""
+    from ragauge import registry
+
+    public = public_reports()
+    if name not in public:
+        raise registry.unknown_name("format", name, public)
+    return registry.report(profile.reports.get(name, name))
+
+
+def report_for_file(output: str, profile: Profile) -> tuple[Report, str]:
+    """The report that an output asks for, by its suffix or its name, and the file."""
+    report, path = format_of(output, public_reports())
+    return choose_report(report.name, profile), path
+
+
+def conclude(
+    scores: Scores,
+    profile: Profile,
+    gates: Sequence[Gate],
+    config: Config,
+    *,
+    allowed: Tolerance,
+    as_of: str | None,
+    format_name: str,
+    outputs: Sequence[str],
+    full: bool,
+    baseline: Scores | None = None,
+    beside: Scores | None = None,
+) -> int:
+    """Judge scores, write and print what was asked for, and return the exit code."""
+    from ragauge.gates import judge
+    from ragauge.model.report import View
+
+    verdict = judge(
+        scores,
+        gates,
+        source_rules=profile.follows_source,
+        whole_grid=profile.join.grid == "complete",
+        tolerance=allowed,
+        waivers=config.waivers,
+        today=day(as_of, needed=bool(config.waivers)),
+        baseline=baseline,
+        beside=beside,
+    )
+    view = View(scores=scores, verdict=verdict, profile=profile, full=full)
+    emit(view, format_name, outputs)
+    talk(view, format_name)
+    return int(verdict.exit_code)
+
+
+def emit(view: View, format_name: str, outputs: Sequence[str]) -> None:
+    """Write the files that were asked for, then print the chosen format."""
+    import msgspec
+
+    made: dict[str, str | bytes] = {}
+    for output in outputs:
+        report, path = report_for_file(output, view.profile)
+        if report.name not in made:
+            made[report.name] = report.content(view)
+        write_output(path, made[report.name])
+    report = choose_report(format_name, view.profile)
+    if format_name == "table" or report.name not in made:
+        made[report.name] = report.content(msgspec.structs.replace(view, **screen()))
+    click.echo(printable(made[report.name], report.name), nl=False)
+
+
+def talk(view: View, format_name: str) -> None:
+    """Say on stderr what the printed format does not: warnings, failed gates, the verdict."""
+    from ragauge import wording
+
+    for warning in view.scores.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    for line in view.scores.skipped:
+        click.echo(f"skipped: {line}", err=True)
+    more = view.scores.tally.gold_skipped + view.scores.tally.trace_skipped
+    more -= len(view.scores.skipped)
+    if more > 0:
+        click.echo(f"skipped: ... and {more} more", err=True)
+    if format_name == "table":
+        return
+    for result in view.verdict.gates:
+        if result.status != "pass":
+            note = wording.gate_note(result)
+            click.echo(
+                f"gate `{wording.gate_name(result)}`: {wording.number(result.value)} "
+                f"{wording.demand(result)} (n = {result.n}): {result.status}"
+                + (f" - {note}" if note else ""),
+                err=True,
+            )
+    if view.verdict.gates or view.verdict.blocks:
+        click.echo(f"verdict: {wording.headline(view.verdict)}", err=True)
