@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ragauge.fields import FieldError
 from ragauge.model.corpus import Parsed
@@ -122,3 +124,59 @@ def test_what_is_no_notebook_is_an_error(source: bytes, code: str, said: str) ->
     with pytest.raises(FieldError, match=said) as error:
         PARSER.parse(source)
     assert error.value.code == code
+
+
+def test_origins_lead_to_the_characters_of_the_file() -> None:
+    cell = r'{"cell_type": "markdown", "source": ["Größe\n", "a\tb \ud83d\ude00 c"]}'
+    source = f'{{"cells": [{cell}]}}'
+    found = checked(PARSER, source.encode())
+    assert found.text.decode() == "Größe\na\tb 😀 c"
+    # G is a character of the file, and so are a, b and c; \n, \t and the emoji are escaped there
+    starts = [source.index(part) for part in ("Größe", "a\\t", "b \\u", " c")]
+    # "Größe" is 7 bytes and \n one; a \t "b " are 4, the emoji 4: " c" begins at 16
+    assert found.origins == (
+        (0, starts[0], 7), (8, starts[1], 1), (10, starts[2], 2), (16, starts[3], 2),
+    )  # fmt: skip
+
+
+def test_a_byte_order_mark_is_not_counted() -> None:
+    source = json.dumps({"cells": [markdown("Text.")]})
+    found = checked(PARSER, b"\xef\xbb\xbf" + source.encode())
+    assert found.origins == ((0, source.index("Text."), 5),)
+
+
+def test_empty_lines_around_a_cell_and_returns_in_it_shift_its_origins() -> None:
+    source = r'{"cells": [{"cell_type": "code", "source": "\r\n\nx\r\ny\rz\n"}]}'
+    found = checked(PARSER, source.encode())
+    assert found.text == b"x\ny\nz"
+    assert [source[at] for _, at, _ in found.origins] == ["x", "y", "z"]
+    assert [at for at, _, _ in found.origins] == [0, 2, 4]
+
+
+_TEXTS = st.text(
+    st.sampled_from('ab é日😀\n\r\t"\\/#\u2028\u0085\ud800\udc00\ufeff')
+    | st.characters(max_codepoint=0x17F),
+    max_size=20,
+)
+
+
+@given(
+    st.lists(_TEXTS | st.lists(_TEXTS, max_size=3), max_size=4), st.booleans(),
+    st.sampled_from(["code", "raw"]),
+)  # fmt: skip
+def test_every_origin_is_the_text_that_it_leads_to(
+    sources: list[str | list[str]], ascii_only: bool, kind: str
+) -> None:
+    """What origins say is alike is alike, and what they leave out is escaped in the file."""
+    cells = [{"cell_type": kind, "source": each, "outputs": []} for each in sources]
+    source = json.dumps({"cells": cells}, ensure_ascii=ascii_only)
+    source = source.encode("utf-8", "replace").decode()
+    found = checked(PARSER, source.encode())
+    inside = bytearray(found.text)
+    for at, origin, length in found.origins:
+        text = found.text[at : at + length].decode()
+        assert source[origin : origin + len(text)] == text
+        inside[at : at + length] = b"\n" * length
+    # What has no origin is an escape or the blank line between two cells.
+    left = set(bytes(inside).decode("utf-8", "replace")) - {"\n"}
+    assert all(each not in source or each in '"\\/\t' or ascii_only for each in left), left

@@ -1,20 +1,28 @@
 """Jupyter notebooks: their Markdown and code cells in order, without what code has printed.
 
-Outputs are left out and counted: they change with every run and would re-key the document.
+Outputs are left out and counted: they change with every run and would re-key the document. Origins
+count characters of the file, without a byte order mark; what is escaped there has none.
 """
 
 from __future__ import annotations
 
+import json
+import json.scanner
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ragauge import registry
-from ragauge.canontext import utf8, well_formed, without_bom
+from ragauge.canontext import Atom, Writer, utf8, well_formed, without_bom
 from ragauge.fields import FieldError, as_list, as_object, as_text, wrong_type
 from ragauge.model.corpus import Extent, Heading, Parsed, Parser, Piece
 
-_LINE_END = re.compile(r"\r\n|\r")
+BOM_CHARACTER = "\ufeff"
+# A run that is no escape, two escapes that are one character together, or any other escape.
+_RUN = re.compile(
+    r"([^\\]+)|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    r"|\\u[0-9a-fA-F]{4}|\\."
+)
 _HINT = "save the notebook again with Jupyter"
 
 
@@ -31,7 +39,7 @@ def parse(source: bytes) -> Parsed:
 def _parsed(source: bytes) -> Parsed:
     notebook = _decoded(source)
     language = _language(notebook)
-    text = bytearray()
+    writer = Writer()
     headings: list[Heading] = []
     pieces: list[Piece] = []
     notes: dict[str, None] = {}
@@ -39,15 +47,14 @@ def _parsed(source: bytes) -> Parsed:
     outputs = attachments = 0
     for cell, path in _cells(notebook):
         kind = as_text(cell.get("cell_type"), f"{path}.cell_type")
-        content = _source(cell, path).encode()
+        atoms = _source(cell, path)
+        content = "".join(text for text, _ in atoms).encode()
         outputs += len(as_list(cell.get("outputs") or [], f"{path}.outputs"))
         attachments += len(as_object(cell.get("attachments") or {}, f"{path}.attachments"))
         if not content.strip():
             continue
-        if text:
-            text += b"\n\n"
-        at, first = len(text), len(pieces)
-        text += content
+        at, end = writer.block(atoms)
+        first = len(pieces)
         if kind == "markdown":
             inner = registry.parsers()[".md"].parse(content)
             headings += [_moved_heading(each, at) for each in inner.headings]
@@ -58,21 +65,22 @@ def _parsed(source: bytes) -> Parsed:
             level = cell.get("level")
             level = level if isinstance(level, int) and 1 <= level <= 6 else 1
             name = " ".join(content.decode().split())
-            headings.append(Heading(level=level, title=name, span=(at, len(text))))
+            headings.append(Heading(level=level, title=name, span=(at, end)))
             title = title or name
         elif kind == "code":
             own = cell.get("language")  # of format 3
             spoken = _magic(content) or (own if isinstance(own, str) else None) or language
             attrs = {"language": spoken} if spoken else {}
-            pieces.append(Piece(type="code", span=(at, len(text)), attrs=attrs))
+            pieces.append(Piece(type="code", span=(at, end), attrs=attrs))
         else:
-            pieces.append(Piece(type="prose", span=(at, len(text))))
+            pieces.append(Piece(type="prose", span=(at, end)))
     if outputs:
         notes[f"outputs left out: {outputs}"] = None
     if attachments:
         notes[f"attachments left out: {attachments}"] = None
     return Parsed(
-        text=bytes(text),
+        text=writer.text,
+        origins=writer.origins,
         headings=tuple(headings),
         pieces=tuple(pieces),
         title=title,
@@ -80,19 +88,51 @@ def _parsed(source: bytes) -> Parsed:
     )
 
 
-def _decoded(source: bytes) -> Mapping[str, Any]:
-    import json
+class _Placed(str):
+    """A text of the file, and the characters that it is written with."""
 
+    at: int
+    raw: str
+
+
+def _decoded(source: bytes) -> Mapping[str, Any]:
     text = utf8(without_bom(source))
     if not text.strip():
         return {"cells": []}  # an empty file, as a new notebook is on some systems
     try:
-        value = json.loads(text)
+        value = _placing_decoder().decode(text)
     except RecursionError as error:
         raise FieldError("too-deep", "the objects are nested too deeply", _HINT) from error
     except ValueError as error:
         raise FieldError("bad-json", f"the notebook is not JSON: {error}", _HINT) from error
     return as_object(value, "notebook")
+
+
+def _placing_decoder() -> json.JSONDecoder:
+    """The decoder of the standard library, with texts that know where they stand."""
+
+    def string(text: str, at: int, strict: bool = True) -> tuple[str, int]:
+        value, end = json.decoder.scanstring(text, at, strict)  # type: ignore[attr-defined]
+        found = _Placed(value)
+        found.at, found.raw = at, text[at : end - 1]
+        return found, end
+
+    decoder = json.JSONDecoder()
+    decoder.parse_string = string  # type: ignore[attr-defined]
+    decoder.scan_once = json.scanner.py_make_scanner(decoder)  # type: ignore[attr-defined]
+    return decoder
+
+
+def _atoms(value: str) -> Iterator[Atom]:
+    """A text in runs that stand in the file as they are, and in characters that are escaped."""
+    if not isinstance(value, _Placed):
+        yield well_formed(value), None
+        return
+    for found in _RUN.finditer(value.raw):
+        if found[1] is not None:
+            yield found[1], value.at + found.start()
+        else:
+            yield well_formed(json.loads(f'"{found[0]}"')), None
 
 
 def _cells(notebook: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], str]]:
@@ -114,15 +154,36 @@ def _cells(notebook: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], str]]:
     ]
 
 
-def _source(cell: Mapping[str, Any], path: str) -> str:
+def _source(cell: Mapping[str, Any], path: str) -> list[Atom]:
     """The text of a cell, which is a string or a list of lines; its line ends become LF."""
     value = cell["input"] if "source" not in cell and "input" in cell else cell.get("source", "")
     if isinstance(value, list):
-        lines = [as_text(each, f"{path}.source[{i}]") for i, each in enumerate(value)]
-        value = "".join(lines)
-    if not isinstance(value, str):
+        parts = [as_text(each, f"{path}.source[{i}]") for i, each in enumerate(value)]
+    elif isinstance(value, str):
+        parts = [value]
+    else:
         raise wrong_type(f"{path}.source", "a string or a list of strings", value, _HINT)
-    return _LINE_END.sub("\n", well_formed(value)).removeprefix("\ufeff").strip("\n")
+    return _trimmed(_with_plain_ends([atom for part in parts for atom in _atoms(part)]))
+
+
+def _with_plain_ends(atoms: Sequence[Atom]) -> list[Atom]:
+    """Atoms whose line ends are LF; in a file they are escaped, so each is an atom of its own."""
+    made: list[Atom] = []
+    after_return = False
+    for text, origin in atoms:
+        if not (after_return and text == "\n"):
+            made.append(("\n", None) if text == "\r" else (text, origin))
+        after_return = text == "\r"
+    return made
+
+
+def _trimmed(atoms: list[Atom]) -> list[Atom]:
+    """Atoms without a byte order mark before them and without empty lines around them."""
+    if atoms and atoms[0][0].startswith(BOM_CHARACTER):
+        text, origin = atoms[0]
+        atoms[0] = text[1:], None if origin is None else origin + 1
+    kept = [place for place, (text, _) in enumerate(atoms) if text.strip("\n")]
+    return atoms[kept[0] : kept[-1] + 1] if kept else []
 
 
 def _language(notebook: Mapping[str, Any]) -> str | None:
