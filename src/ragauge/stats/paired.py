@@ -93,9 +93,15 @@ def permutation(
             many.append(i)
     if many:
         kept = np.ascontiguousarray(columns[:, many])
-        flipped: Floats = in_blocks(
-            lambda raw, rows: weighted_sums(flip(raw, rows, questions), kept), permutations, seed
-        )
+        moved = np.flatnonzero(kept.any(axis=1))  # a sign of 0 changes nothing
+
+        def block(raw: np.random.SFC64, rows: int) -> Floats:
+            signs = flip(raw, rows, questions)
+            if 2 * len(moved) < questions:
+                return weighted_sums(np.take(signs, moved, axis=1), kept[moved])
+            return weighted_sums(signs, kept)
+
+        flipped: Floats = in_blocks(block, permutations, seed)
         for i, hits in zip(many, _hits(kept, flipped).tolist(), strict=True):
             found[i] = (1 + hits) / (1 + permutations)
     return found

@@ -171,13 +171,20 @@ def _multinomial(raw: np.random.SFC64, rows: int, n: int) -> NDArray[np.int64]:
 # How many of 256 equally likely bytes are below each weight from 1 to 5: Poisson(1) in 256ths.
 # The shares 94, 95, 46, 16, 4 and 1 have the mean 1 and the variance 1 exactly.
 _BELOW = (94, 189, 235, 251, 255)
+_AT_ONCE = 1 << 18  # weights that are made while they stay in the cache
 
 
 def _poisson(raw: np.random.SFC64, rows: int, n: int) -> NDArray[np.uint8]:
     """Independent Poisson(1) weights: from a thousand questions on the same, at a fraction."""
     words = _words(raw, -(-rows * n // 8))
     draws = words.astype("<u8", copy=False).view(np.uint8)[: rows * n]
-    weights = np.zeros(rows * n, np.uint8)
-    for below in _BELOW:  # comparisons run many bytes at a time; a table would not
-        weights += draws >= below
+    weights = np.empty(rows * n, np.uint8)
+    above = np.empty(_AT_ONCE, np.bool_)
+    for start in range(0, rows * n, _AT_ONCE):
+        drawn, made = draws[start : start + _AT_ONCE], weights[start : start + _AT_ONCE]
+        more = above[: len(drawn)]
+        np.greater_equal(drawn, _BELOW[0], out=made.view(np.bool_))
+        for below in _BELOW[1:]:  # comparisons run many bytes at a time; a table would not
+            np.greater_equal(drawn, below, out=more)
+            np.add(made, more.view(np.uint8), out=made)
     return weights.reshape(rows, n)
