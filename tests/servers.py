@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -43,6 +44,7 @@ class Server:
 
     answer: Answer
     listening: socket.socket
+    tls: ssl.SSLContext | None = None
     requests: list[Request] = field(default_factory=list)
     connections: int = 0
     ended: threading.Event = field(default_factory=threading.Event)
@@ -51,7 +53,8 @@ class Server:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.listening.getsockname()[1]}"
+        scheme = "http" if self.tls is None else "https"
+        return f"{scheme}://127.0.0.1:{self.listening.getsockname()[1]}"
 
     def accept(self) -> None:
         with suppress(OSError):
@@ -62,7 +65,14 @@ class Server:
                     self.open.add(connection)
                 threading.Thread(target=self.talk, args=(connection,), daemon=True).start()
 
-    def talk(self, connection: socket.socket) -> None:
+    def talk(self, plain: socket.socket) -> None:
+        connection = plain
+        if self.tls is not None:
+            try:
+                connection = self.tls.wrap_socket(plain, server_side=True)
+            except OSError:  # the other side does not trust us
+                plain.close()
+                return
         with suppress(OSError, ValueError), connection, connection.makefile("rb") as stream:
             while line := stream.readline():
                 headers = {}
@@ -82,14 +92,14 @@ class Server:
         with suppress(OSError):
             connection.shutdown(socket.SHUT_RDWR)
         with self.lock:
-            self.open.discard(connection)
+            self.open.discard(plain)
         connection.close()
 
 
 @contextmanager
-def serving(answer: Answer) -> Iterator[Server]:
+def serving(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[Server]:
     """A server that answers as the function says, until the end."""
-    server = Server(answer, socket.create_server(("127.0.0.1", 0)))
+    server = Server(answer, socket.create_server(("127.0.0.1", 0)), tls)
     threading.Thread(target=server.accept, daemon=True).start()
     try:
         yield server

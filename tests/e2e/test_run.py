@@ -405,3 +405,44 @@ def test_a_run_goes_on_in_postgresql_too(folder: Path, request: pytest.FixtureRe
             exported.append((folder / name).read_text("utf-8"))
         assert exported[0] == exported[1]
         assert exported[0].count("\n") > 30
+
+
+PLUGIN = """
+from ragauge.model.target import TargetError, TargetKind
+
+class Parrot:
+    def __init__(self, address, options):
+        self.about = {"parrot": address, "k": options.k}
+
+    def ask(self, question):
+        if question.qid == "Q5":
+            raise TargetError("it does not talk")
+        return {"hits": [question.text], "answer": question.text}
+
+    def close(self):
+        open("closed", "w").close()
+
+TARGET = TargetKind(name="parrot", title="a parrot", schemes=("parrot",), open=Parrot)
+"""
+
+
+def test_an_installed_package_brings_a_target(folder: Path) -> None:
+    installed = folder / "site"
+    write(installed / "parrot.py", PLUGIN)
+    about = installed / "parrot-1.0.dist-info"
+    write(about / "METADATA", "Metadata-Version: 2.1\nName: parrot\nVersion: 1.0\n")
+    write(about / "entry_points.txt", "[ragauge.targets]\nparrot = parrot:TARGET\n")
+    here = {**FIXED, "PYTHONPATH": str(installed)}
+    done = run(folder, *arguments("one", "parrot:polly"), "--allow-errored", env=here)
+    assert done.returncode == 0, done.stderr
+    assert errors(folder, "one") == {"Q5": "it does not talk"}
+    assert count(folder, "one") == 30
+    assert (folder / "closed").exists()
+    (stored,) = contents(folder, "one")["run"]
+    assert json.loads(stored[3])["system"]["target"]["parrot"] == "polly"
+    refused = run(folder, *arguments("two", "parrot:polly"), env=FIXED)
+    assert (refused.returncode, "bad-target" in refused.stderr) == (2, True), refused.stderr
+    write(installed / "parrot.py", "import not_there")
+    broken = run(folder, *arguments("two", "parrot:polly"), env=here)
+    assert "bad-plugin" in broken.stderr
+    assert "not_there" in broken.stderr

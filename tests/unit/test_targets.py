@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import ssl
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -288,6 +291,49 @@ def test_a_service_is_sent_the_question_and_answers_with_a_row() -> None:
             "question": 'What is "X"?', "qid": "Q1", "paraphrase": 2, "seed": 7, "turn": 3,
             "history": [{"question": "before", "answer": "so"}], "k": 5,
         }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate of 127.0.0.1 with its key, which nobody has signed but itself."""
+    program = shutil.which("openssl")
+    if program is None:
+        pytest.skip("there is no openssl to make a certificate with")
+    path = tmp_path_factory.mktemp("tls") / "certificate.pem"
+    subprocess.run(
+        [program, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", path,
+         "-out", path.with_name("public.pem"), "-subj", "/CN=127.0.0.1", "-addext",
+         "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True,
+    )  # fmt: skip
+    path.write_bytes(path.read_bytes() + path.with_name("public.pem").read_bytes())
+    return path
+
+
+def _encrypted(certificate: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    return context
+
+
+def test_a_service_behind_tls_is_asked_if_its_certificate_is_trusted(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with serving(lambda _: http({"hits": ["a"]}), _encrypted(certificate)) as server:
+        assert server.url.startswith("https://")
+        with opened(f"{server.url}/ask") as target:
+            assert target.ask(PLAIN) == {"hits": ["a"]}
+        assert [request.line for request in server.requests] == ["POST /ask HTTP/1.1"]
+
+
+def test_a_service_whose_certificate_nobody_trusts_is_told_nothing(certificate: Path) -> None:
+    with (
+        serving(lambda _: http({"hits": ["a"]}), _encrypted(certificate)) as server,
+        opened(server.url) as target,
+    ):
+        error = failure(target)
+        assert "certificate" in str(error).lower()
+        assert server.requests == []
 
 
 def test_a_body_is_filled_in_as_json() -> None:

@@ -6,7 +6,8 @@ The hub is switched off before the package is imported: a model that is not here
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,9 @@ class Local:
     def __init__(self, model: Any, name: str, weights: str, prefixes: Mapping[str, str]) -> None:
         self.model = model
         self.prefixes = prefixes
-        self.dimensions = int(model.get_sentence_embedding_dimension())
+        # The method was renamed in version 6, which warns of the old name.
+        newer = getattr(model, "get_embedding_dimension", None)
+        self.dimensions = int((newer or model.get_sentence_embedding_dimension)())
         self.longest = int(model.max_seq_length or 0)
         self.id = f"{name}@st-{weights[:16]};unit;max={self.longest or 'own'}"
         if any(prefixes.values()):
@@ -48,7 +51,7 @@ class Local:
         tokenizer = getattr(self.model, "tokenizer", None)
         if tokenizer is None or not self.longest:
             return False
-        return len(tokenizer(text, truncation=False)["input_ids"]) > self.longest
+        return len(tokenizer(text, truncation=False, verbose=False)["input_ids"]) > self.longest
 
 
 def _unit(made: Any) -> Vectors:
@@ -75,7 +78,8 @@ def _open(settings: Mapping[str, Any]) -> Local:
         ) from error  # fmt: skip
     try:
         folder = Path(name) if Path(name).is_dir() else _downloaded(name)
-        model = SentenceTransformer(str(folder), device="cpu")
+        with _silent():
+            model = SentenceTransformer(str(folder), device="cpu")
     except RagaugeError:
         raise
     except Exception as error:  # the package raises whatever its parts raise
@@ -88,6 +92,21 @@ def _open(settings: Mapping[str, Any]) -> Local:
         "document": str(settings.get("document_prefix", "")),
     }
     return Local(model, Path(name).name, _hash(folder), prefixes)
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Work without the progress bars of the package below, which would stand among our words."""
+    try:
+        from transformers.utils.logging import disable_progress_bar, enable_progress_bar
+    except ImportError:
+        yield
+        return
+    disable_progress_bar()
+    try:
+        yield
+    finally:
+        enable_progress_bar()
 
 
 def _downloaded(name: str) -> Path:
