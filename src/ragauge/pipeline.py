@@ -317,16 +317,19 @@ def validate(
             ))  # fmt: skip
         known = GoldInput(gold if gold is not None else (), gold_source, None, choice)
         items: list[GoldItem] = known.loaded.items
+        named = name_of(gold, gold_source, "<gold>")
+        table, clashes = _table(known, named)
         if gold_source is not None:
-            loaded = known.loaded
+            loaded = _with(known.loaded, clashes)
             if resolver is not None:
                 found = resolve_gold(gold_source, items, resolver)
                 loaded = _with(loaded, found)
                 findings.append(f"{gold_source.name} in the corpus: {found.told()}")
             checks.append(_check(gold_source, "gold item", len(items), choice, loaded))
-        named = name_of(gold, gold_source, "<gold>")
-        table = known.table(Options(), named, {})
-        if trace_source is not None:
+        if trace_source is not None and table is None:
+            read = read_traces(trace_source, choice)  # line by line: there is nothing to join with
+            checks.append(_check(trace_source, "trace", len(read.items), choice, read))
+        elif trace_source is not None and table is not None:
             plan_ = ScoringPlan(
                 profile=choice.profile, dialect=choice.dialect, own=choice.own,
                 k=choice.profile.k, selected=[], intervals=False,
@@ -346,7 +349,15 @@ def validate(
         return Checks(files=tuple(checks), findings=tuple(findings))
 
 
-def _with(loaded: Loaded, found: Found) -> Loaded:
+def _table(known: GoldInput, name: str) -> tuple[GoldTable | None, Loaded]:
+    """The table of a gold set, or what keeps its items from being one."""
+    try:
+        return known.table(Options(), name, {}), Loaded([], [], 0)
+    except RagaugeError as error:
+        return None, Loaded([], list(error.problems), error.total)
+
+
+def _with(loaded: Loaded, found: Found | Loaded) -> Loaded:
     """What was wrong with the lines of a file, and what they name that is not there."""
     problems = [*loaded.problems, *found.problems]
     problems.sort(key=lambda problem: (problem.place.line or 0) if problem.place is not None else 0)

@@ -1072,6 +1072,20 @@ def test_duplicate_ids_are_cut_to_twenty_too(folder: Folder) -> None:
     assert outcome.err.endswith("\n... and 10 more problems\n")
 
 
+def test_validate_shows_items_that_clash_beside_all_other_problems(folder: Folder) -> None:
+    folder.write("gold.jsonl", [*GOLD, GOLD[0], {"qid": "A9", "question": 3}])
+    folder.write("trace.jsonl", [{"qid": "A1", "retrieved_ids": "p1#2"}])
+    outcome = folder.run("validate", "gold.jsonl", "trace.jsonl", "--profile", "all")
+    assert outcome.exit_code == 3
+    told = [line for line in outcome.err.splitlines() if line.startswith(("error", "  -->"))]
+    assert [line.split("]")[0] for line in told[::2]] == [
+        "error[duplicate-qid", "error[bad-field", "error[bad-field",
+    ]  # fmt: skip
+    assert [line.split()[1] for line in told[1::2]] == [
+        "gold.jsonl:4", "gold.jsonl:5", "trace.jsonl:1",
+    ]  # fmt: skip
+
+
 def test_validate_shows_the_problems_of_both_files(folder: Folder) -> None:
     """Up to twenty a file, with what is left counted, and exit code 3."""
     data, places = many_problems()
