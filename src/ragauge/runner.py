@@ -33,6 +33,7 @@ MOST_LOST = 1000
 _TICK = 0.05
 _MOMENT = 0.002
 _BATCH = 512
+_LONG_WAIT = 5.0  # seconds that a reader should know of
 _WAITING = 256  # results that may wait to be kept, before asking pauses
 _LONGEST_WAIT = 300.0
 
@@ -143,12 +144,15 @@ class Runner:
         self, target: Target, reader: Reader, limits: Limits,
         keep: Callable[[Sequence[Trace]], Kept], *, total: int,
         told: Callable[[Progress], None] = lambda _: None,
+        noted: Callable[[str], None] = lambda _: None,
     ) -> None:  # fmt: skip
         self.target = target
         self.reader = reader
         self.limits = limits
         self.keep = keep
         self.told = told
+        self.noted = noted
+        self.held = 0.0  # until when the target has asked for patience
         self.failed = 0
         self.progress = Progress(total)
         self.pace = Pace(limits.rate)
@@ -314,6 +318,7 @@ class Runner:
             if error.wait is not None:
                 task.delay = max(task.delay, min(error.wait, _LONGEST_WAIT))
                 self.pace.hold(task.delay)
+                self._note_wait(task.delay, error.reason)
             task.attempt += 1
             return
         self.arrived.put(errored_trace(slot, error.reason, self._kept(elapsed)))
@@ -323,6 +328,14 @@ class Runner:
             most = self.limits.max_errors
             if most is not None and self.failed > most:
                 self._end("errors")
+
+    def _note_wait(self, seconds: float, reason: str) -> None:
+        """Say once that nothing will be asked for a while."""
+        now = time.monotonic()
+        with self.lock:
+            known, self.held = self.held, max(self.held, now + seconds)
+        if seconds >= _LONG_WAIT and known <= now:
+            self.noted(f"waiting for {seconds:.0f} s, as the target asks: {reason}")
 
     def _kept(self, elapsed: float) -> float | None:
         return elapsed if self.limits.timing else None

@@ -345,7 +345,7 @@ def ask_all(
         def keep(batch: Sequence[Trace]) -> Kept:
             return keeper.keep(batch if measured is None else list(measured.traces(batch)))
 
-        runner = Runner(target, reader, limits, keep, total=total, told=told)
+        runner = Runner(target, reader, limits, keep, total=total, told=told, noted=noted)
         progress = runner.run(slots.strands(wanted), wanted, known)
         for note in measured.notes() if measured is not None else ():
             noted(note)

@@ -192,6 +192,29 @@ def test_nobody_asks_before_a_target_wants_to_be_asked_again() -> None:
     assert times[1] - times[0] >= 0.29
 
 
+def test_a_long_wait_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "_LONG_WAIT", 0.2)
+    waits = iter([0.1, 0.4])  # the first is not worth a word
+    notes: list[str] = []
+
+    def answer(_: Question) -> Any:
+        wait = next(waits, None)
+        if wait is not None:
+            raise TargetError("429 Too Many Requests", transient=True, wait=wait)
+        return []
+
+    slots, shelf = Slots(questions(3), ()), Shelf()
+    limits = Limits(concurrency=1, retries=3)
+    running = Runner(Asked(answer), READER, limits, shelf.keep, total=3, noted=notes.append)
+    running.run(slots.strands(lambda _: True), lambda _: True, {})
+    assert errors(shelf.traces) == [None] * 3
+    assert len(notes) == 1
+    assert notes[0].endswith(" s, as the target asks: 429 Too Many Requests")
+    running._note_wait(60, "503")
+    running._note_wait(60, "503")  # by another thread, meanwhile
+    assert notes[1:] == ["waiting for 60 s, as the target asks: 503"]
+
+
 def test_a_call_that_hangs_is_left_behind() -> None:
     release = threading.Event()
 
