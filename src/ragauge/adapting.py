@@ -6,13 +6,8 @@ is looked for in the metadata under the names that are in use, or under those th
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import os
-import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from ragauge.addressing import Settings, refused
@@ -174,20 +169,6 @@ def failure(error: BaseException) -> TargetError:
     return TargetError(words, transient=isinstance(error, OSError))
 
 
-def object_at(address: str, scheme: str) -> Any:
-    """The object that `module:name` or `path/to/file.py:name` means; its maker is called."""
-    form = f"write {scheme}:MODULE:OBJECT or {scheme}:path/to/file.py:OBJECT"
-    place, colon, name = address.rpartition(":")
-    if not colon or not place or not name:
-        raise refused(f"`{scheme}:{address}` names no object", form)
-    found: Any = _module(place)
-    for part in name.split("."):
-        found = getattr(found, part, None)
-        if found is None:
-            raise refused(f"there is no `{name}` in `{place}`", "check the name of the object")
-    return found
-
-
 def made_by(maker: Any, address: str) -> Any:
     """What a function or class makes that is called with nothing."""
     try:
@@ -196,30 +177,6 @@ def made_by(maker: Any, address: str) -> Any:
         raise refused(
             f"`{address}` cannot be made: {type(error).__name__}: {error}",
             "name an object, or a function that makes one without arguments",
-        ) from error
-
-
-def _module(place: str) -> Any:
-    is_file = place.endswith(".py") or os.sep in place
-    path = Path(place)
-    if is_file and not path.is_file():
-        raise refused(f"there is no file `{place}`", "check the path")
-    folder = str(path.resolve().parent if is_file else Path.cwd())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    try:
-        if not is_file:
-            return importlib.import_module(place)
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[path.stem] = module
-        spec.loader.exec_module(module)
-        return module
-    except (Exception, SystemExit) as error:
-        raise refused(
-            f"`{place}` cannot be imported: {type(error).__name__}: {error}",
-            "import it with python first; the current folder is on the path",
         ) from error
 
 

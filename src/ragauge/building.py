@@ -23,14 +23,13 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-import ragauge
 from ragauge import registry
 from ragauge.corpus.blocks import blocks
 from ragauge.corpus.manifest import MANIFEST, Counts, Manifest, Writer, is_corpus
 from ragauge.corpus.outline import check, outline
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.fields import FieldError
-from ragauge.framing import read_message, write_message
+from ragauge.framing import read_message, started, write_message
 from ragauge.model.corpus import Block, Document, Section
 
 Told = Callable[[int, int], None]
@@ -322,19 +321,8 @@ class _Workers:
 
     def __init__(self, count: int) -> None:
         self.idle: queue.SimpleQueue[subprocess.Popen[bytes]] = queue.SimpleQueue()
-        root = str(Path(ragauge.__file__).resolve().parents[1])
-        path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
-        self.processes = [
-            subprocess.Popen(
-                [sys.executable, "-c", "from ragauge.building import serve; serve()"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                # An interrupt from the keyboard is for the parent, which then closes the pipes.
-                start_new_session=os.name == "posix",
-                env={**os.environ, "PYTHONPATH": path},
-            )
-            for _ in range(count)
-        ]
+        code = "from ragauge.building import serve; serve()"
+        self.processes = [started("-c", code) for _ in range(count)]
         for process in self.processes:
             self.idle.put(process)
         self.threads = ThreadPoolExecutor(count)

@@ -8,20 +8,17 @@ from datetime import date
 from pathlib import Path
 from typing import Literal
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge import demands, registry
 from ragauge import gates as gating
-from ragauge.choosing import Choice, choose, cutoffs
-from ragauge.chunklist import digest, load_chunks, read_chunks
+from ragauge.choosing import choose, cutoffs
+from ragauge.chunklist import digest, load_chunks
 from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.manifest import read_corpus
-from ragauge.corpus.resolving import Found, Resolver, block_chunks, refuse_moved
-from ragauge.corpus.walking import resolve_gold, resolve_traces
+from ragauge.corpus.resolving import Resolver, block_chunks, refuse_moved
 from ragauge.document import from_document
-from ragauge.errors import MAX_REPORTED, Problem, RagaugeError
-from ragauge.findings import gold_findings
+from ragauge.errors import RagaugeError
 from ragauge.goldtable import GoldTable
 from ragauge.inputs import (
     Engine,
@@ -38,7 +35,6 @@ from ragauge.inputs import (
     read_gold,
     read_traces,
 )
-from ragauge.loading import Loaded
 from ragauge.model.aggregate import Scores
 from ragauge.model.comparison import RANKS
 from ragauge.model.embedder import Embedding
@@ -51,7 +47,6 @@ from ragauge.model.verdict import Gate, Verdict, Waiver
 from ragauge.opening import opened
 from ragauge.pieces import Chunk
 from ragauge.results import unlisted, with_hashes
-from ragauge.rows import RangeReducer
 from ragauge.scoring import Inputs, Run, ScoringPlan
 from ragauge.source import Source
 
@@ -264,112 +259,6 @@ def gate(
 def unranked(plan: ScoringPlan) -> ScoringPlan:
     """The plan without what is only measured for comparisons."""
     return replace(plan, selected=[each for each in plan.selected if each.id not in RANKS])
-
-
-class FileCheck(Struct, frozen=True, kw_only=True):
-    """What is in one file, and what is wrong with it; a list of chunks has no dialect."""
-
-    name: str
-    kind: str
-    rows: int
-    dialect: str | None
-    notes: tuple[str, ...]
-    problems: tuple[Problem, ...]
-    problem_count: int
-
-
-class Checks(Struct, frozen=True, kw_only=True):
-    """The checks of the files, and how they fit together."""
-
-    files: tuple[FileCheck, ...]
-    findings: tuple[str, ...] = ()
-
-
-def validate(
-    gold: PathLike | None,
-    trace: PathLike | None,
-    *,
-    profile: str | None = None,
-    dialect: str = "auto",
-    corpus: PathLike | None = None,
-    chunks: PathLike | None = None,
-) -> Checks:
-    """Read gold and traces to the end and say what is wrong; problems are not raised.
-
-    With a corpus, all ids and places must be in it, or in the list of the index's chunks.
-    """
-    with ExitStack() as stack:
-        gold_source = open_source(stack, gold)
-        trace_source = open_source(stack, trace)
-        gold_source = as_trec(gold_source, trace_source)
-        choice = choose(dialect, profile, gold=gold_source, trace=trace_source)
-        checks: list[FileCheck] = []
-        findings = [choice.note] if choice.note else []
-        resolver = None if corpus is None else Resolver(Lookup(read_corpus(corpus)), None)
-        if resolver is not None and chunks is not None:
-            source = stack.enter_context(opened(chunks))
-            listed = read_chunks(source, check=resolver.chunk)
-            resolver = Resolver(resolver.lookup, listed.chunks)
-            checks.append(FileCheck(
-                name=source.name, kind="chunk", rows=len(listed.chunks), dialect=None,
-                notes=source.notes, problems=tuple(listed.problems),
-                problem_count=listed.problem_count,
-            ))  # fmt: skip
-        known = GoldInput(gold if gold is not None else (), gold_source, None, choice)
-        items: list[GoldItem] = known.loaded.items
-        named = name_of(gold, gold_source, "<gold>")
-        table, clashes = _table(known, named)
-        if gold_source is not None:
-            loaded = _with(known.loaded, clashes)
-            if resolver is not None:
-                found = resolve_gold(gold_source, items, resolver)
-                loaded = _with(loaded, found)
-                findings.append(f"{gold_source.name} in the corpus: {found.told()}")
-            checks.append(_check(gold_source, "gold item", len(items), choice, loaded))
-        if trace_source is not None and table is None:
-            read = read_traces(trace_source, choice)  # line by line: there is nothing to join with
-            checks.append(_check(trace_source, "trace", len(read.items), choice, read))
-        elif trace_source is not None and table is not None:
-            plan_ = ScoringPlan(
-                profile=choice.profile, dialect=choice.dialect, own=choice.own,
-                k=choice.profile.k, selected=[], intervals=False,
-            )  # fmt: skip
-            run = Run(plan_, table, gold_name=named, trace_name=trace_source.name)
-            TraceInput(stack, trace, trace_source, choice, None).feed(run, known)
-            loaded = run.problems_found()
-            if resolver is not None:
-                reducer = RangeReducer(run.job(trace_source))
-                found = resolve_traces(trace_source, reducer, resolver)
-                loaded = _with(loaded, found)
-                findings.append(f"{trace_source.name} in the corpus: {found.told()}")
-            checks.append(_check(trace_source, "trace", run.traces, choice, loaded))
-            if items:
-                findings += run.together()
-        findings += gold_findings(items)
-        return Checks(files=tuple(checks), findings=tuple(findings))
-
-
-def _table(known: GoldInput, name: str) -> tuple[GoldTable | None, Loaded]:
-    """The table of a gold set, or what keeps its items from being one."""
-    try:
-        return known.table(Options(), name, {}), Loaded([], [], 0)
-    except RagaugeError as error:
-        return None, Loaded([], list(error.problems), error.total)
-
-
-def _with(loaded: Loaded, found: Found | Loaded) -> Loaded:
-    """What was wrong with the lines of a file, and what they name that is not there."""
-    problems = [*loaded.problems, *found.problems]
-    problems.sort(key=lambda problem: (problem.place.line or 0) if problem.place is not None else 0)
-    count = loaded.problem_count + found.problem_count
-    return Loaded(loaded.items, problems[:MAX_REPORTED], count)
-
-
-def _check(source: Source, kind: str, rows: int, choice: Choice, loaded: Loaded) -> FileCheck:
-    return FileCheck(
-        name=source.name, kind=kind, rows=rows, dialect=choice.dialect.name, notes=source.notes,
-        problems=tuple(loaded.problems), problem_count=loaded.problem_count,
-    )  # fmt: skip
 
 
 def load_scores(path: PathLike) -> Scores:

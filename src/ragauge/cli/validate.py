@@ -32,8 +32,9 @@ def COMMAND(  # noqa: N802
     With a corpus, every document, block, section, place and quote that they name must be in it.
     Exit code 3 with every problem (up to 20 a file), 5 if there is nothing in them, else 0.
     """
-    from ragauge import pipeline, wording
+    from ragauge import wording
     from ragauge.codes import ExitCode
+    from ragauge.validating import validate
 
     if len(files) > 2:
         raise click.UsageError(f"at most two files: GOLD and TRACE, got {len(files)}")
@@ -45,7 +46,7 @@ def COMMAND(  # noqa: N802
     corpus = corpus or config.corpus
     if chunks is not None and corpus is None:
         raise click.UsageError("--chunks is looked up in a corpus: name it with --corpus DIR")
-    checks = pipeline.validate(
+    checks = validate(
         gold, trace, profile=profile or config.profile,
         dialect=dialect or config.dialect or "auto", corpus=corpus, chunks=chunks or config.chunks,
     )  # fmt: skip

@@ -6,26 +6,21 @@ then ranges, over a pipe. So the calling script needs no `__main__` guard and no
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import suppress
-from pathlib import Path
 
 import msgspec
 
-import ragauge
-from ragauge.engines.worker import JOB, PACK, QIDS, REDUCE, SCAN, SOURCE, UNPACK, WANTED
-from ragauge.framing import read_message, write_message
+from ragauge.engines.worker import JOB, PACK, QIDS, REDUCE, SCAN, UNPACK, WANTED
+from ragauge.framing import read_message, started, write_message
 from ragauge.jobs import Job, Partial
 from ragauge.packing import Packed
-from ragauge.source import Range, Source
+from ragauge.source import Range
 from ragauge.unpacking import Unpacked, Unpacking
 
 _AHEAD = 3
-_NOWHERE = Source("", "", 0, 0, "lines", ())
 
 
 class Pool:
@@ -40,20 +35,7 @@ class Pool:
         self.room = threading.Semaphore(workers * _AHEAD)
         self.threads: list[threading.Thread] = []
         self.unpacking: list[threading.Thread] = []
-        self.known = b""
-        root = str(Path(ragauge.__file__).resolve().parents[1])
-        path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
-        self.processes = [
-            subprocess.Popen(
-                [sys.executable, "-m", "ragauge.engines.worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                # An interrupt from the keyboard is for the parent, which then closes the pipes.
-                start_new_session=os.name == "posix",
-                env={**os.environ, "PYTHONPATH": path},
-            )
-            for _ in range(workers)
-        ]
+        self.processes = [started("-m", "ragauge.engines.worker") for _ in range(workers)]
 
     def __enter__(self) -> Pool:
         return self
@@ -65,20 +47,8 @@ class Pool:
         """Yield the partial of each range, from the last range to the first."""
         self._again()
         self.order = list(reversed(ranges))
-        for reply in self._replies(self._told(job), REDUCE):
+        for reply in self._replies([JOB + msgspec.msgpack.encode(job)], REDUCE):
             yield msgspec.msgpack.decode(reply, type=Partial)
-
-    def _told(self, job: Job) -> list[bytes]:
-        """What workers are told of a job: the job if it is new to them, and its file.
-
-        The gold set is most of a job, and runs that are compared mostly share it.
-        """
-        file = SOURCE + msgspec.msgpack.encode(job.source)
-        known = JOB + msgspec.msgpack.encode(msgspec.structs.replace(job, source=_NOWHERE))
-        if known == self.known:
-            return [file]
-        self.known = known
-        return [known, file]
 
     def unpack(self, task: Unpacking) -> Callable[[], Unpacked]:
         """Have a worker unpack a stored run; what is returned waits for it.
@@ -187,6 +157,8 @@ class Pool:
     def _close(self) -> None:
         with self.ready:
             self.next = len(self.order)
+            self.failure = self.failure or RuntimeError("the workers were sent home")
+            self.ready.notify_all()  # nobody waits for what will not come
         for _ in self.threads:
             self.room.release()
         for process in self.processes:

@@ -16,12 +16,11 @@ from ragauge.framing import read_message, write_message
 from ragauge.jobs import Job
 from ragauge.packing import RangePacker
 from ragauge.rows import RangeReducer
-from ragauge.source import Range, Source
+from ragauge.source import Range
 from ragauge.unpacking import Unpacking, unpack_elsewhere
 
-JOB, SOURCE, UNPACK = b"j", b"f", b"u"
-"""What a message is: a job, which the messages behind it belong to, the file that it is done on, or
-a stored run to unpack."""
+JOB, UNPACK = b"j", b"u"
+"""What a message is: a job, which the messages behind it belong to, or a stored run to unpack."""
 
 REDUCE, WANTED, SCAN, QIDS, PACK = b"r", b"w", b"s", b"q", b"p"
 """Or a range to reduce, ids to look for, a range to look for them in, the ids of the questions to
@@ -45,9 +44,6 @@ def main() -> None:
             write_message(stdout, msgspec.msgpack.encode(unpacked))
         elif reducer is None:
             raise ValueError("the first message is a job")
-        elif kind == SOURCE:
-            source = msgspec.msgpack.decode(body, type=Source)
-            reducer = RangeReducer(msgspec.structs.replace(reducer.job, source=source))
         elif kind == WANTED:
             wanted = msgspec.msgpack.decode(body, type=frozenset[str])
         elif kind == SCAN:

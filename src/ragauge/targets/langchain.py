@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ragauge.adapting import FIELD_NAMES, HitMaker, failure, made_by, object_at
+from ragauge.adapting import FIELD_NAMES, HitMaker, failure, made_by
 from ragauge.addressing import library, refused, split_address
+from ragauge.importing import object_at
 from ragauge.model.target import Question, TargetError, TargetKind, TargetOptions
 
 DOCUMENTS = ("documents", "source_documents", "context")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ragauge.adapting import FIELD_NAMES, HitMaker, failure, made_by, object_at
+from ragauge.adapting import FIELD_NAMES, HitMaker, failure, made_by
 from ragauge.addressing import library, refused, split_address
+from ragauge.importing import object_at
 from ragauge.model.target import Question, TargetKind, TargetOptions
 from ragauge.spans import Span
 

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
-import importlib.util
 import inspect
-import os
-import sys
 import threading
 from collections.abc import Callable, Coroutine, Mapping
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import msgspec
 
-from ragauge.errors import RagaugeError
+from ragauge.addressing import refused
+from ragauge.importing import object_at
 from ragauge.model.target import Question, TargetError, TargetKind, TargetOptions
 from ragauge.redacting import REDACTED, is_secret
 
 GIVEN = ("question", "qid", "paraphrase", "seed", "turn", "history", "k")
 """What a function is called with, if it has a parameter of that name."""
-
-_FORM = "write python:MODULE:FUNCTION or python:path/to/file.py:FUNCTION"
-
-
-def _refused(message: str, hint: str = _FORM) -> RagaugeError:
-    return RagaugeError.of("bad-target", message, hint=hint)
 
 
 class PythonTarget:
@@ -120,42 +109,11 @@ def _may_pass(error: BaseException) -> bool:
 
 def _function(address: str) -> Callable[..., Any]:
     """The function that an address names."""
-    place, colon, name = address.rpartition(":")
-    if not colon or not place or not name:
-        raise _refused(f"`python:{address}` names no function")
-    found: Any = _module(place)
-    for part in name.split("."):
-        found = getattr(found, part, None)
-        if found is None:
-            raise _refused(f"there is no `{name}` in `{place}`", "check the name of the function")
+    found = object_at(address, "python", "function")
     if not callable(found):
-        raise _refused(f"`{name}` in `{place}` is no function", "name a function that answers")
+        place, _, name = address.rpartition(":")
+        raise refused(f"`{name}` in `{place}` is no function", "name a function that answers")
     return found  # type: ignore[no-any-return]
-
-
-def _module(place: str) -> ModuleType:
-    """Import a module by its name or its file; what stands beside it can be imported too."""
-    is_file = place.endswith(".py") or os.sep in place
-    path = Path(place)
-    if is_file and not path.is_file():
-        raise _refused(f"there is no file `{place}`", "check the path")
-    folder = str(path.resolve().parent if is_file else Path.cwd())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    try:
-        if not is_file:
-            return importlib.import_module(place)
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[path.stem] = module  # so that what it defines can be pickled and found again
-        spec.loader.exec_module(module)
-        return module
-    except (Exception, SystemExit) as error:
-        raise _refused(
-            f"`{place}` cannot be imported: {type(error).__name__}: {error}",
-            "import it with python first; the current folder is on the path",
-        ) from error
 
 
 def _parameters(
@@ -183,13 +141,13 @@ def _parameters(
     ]
     unknown = [] if everything else sorted(name for name in settings if name not in kinds)
     if unknown:
-        raise _refused(
+        raise refused(
             f"`{address}` takes no `{unknown[0]}`", "an --option goes to a parameter of that name"
         )
     taken = "question" in names and not everything
     first = len(needed) == 1 and not taken and next(iter(parameters)) == needed[0]
     if needed and not first:
-        raise _refused(
+        raise refused(
             f"`{address}` needs `{needed[-1]}`, which nothing gives it",
             f"it can take {', '.join(GIVEN)}, and what --option NAME=VALUE says",
         )
