@@ -5,15 +5,15 @@ They come out as sparse tables of (record, key, value), so that records without 
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
-from ragauge.ids import distance, lies_in, parts_of, section_of, section_path
+from ragauge.entries import Tables
+from ragauge.ids import distance, parts_of, section_of, section_path
 from ragauge.model.facts import LAMBDA_STATES, Fact
 from ragauge.model.gold import Anchor
 from ragauge.model.options import Options
 from ragauge.model.trace import Answer, Citation, Hit, Trace
+from ragauge.oneplace import OnePlace, only_place, ranks_of
 from ragauge.pieces import Chunk, Chunks, Rich, fold
 from ragauge.placing import (
     AGREE,
@@ -21,46 +21,13 @@ from ragauge.placing import (
     Ranked,
     found_at,
     in_section,
+    is_negative,
     is_relevant,
     refuse_mixed,
     shares,
 )
 from ragauge.quoting import normalised
 from ragauge.spans import Merged, merged, of_unit, overlap, size
-
-TableBytes = tuple[bytes, bytes, bytes]
-
-
-class _Table(NamedTuple):
-    record: array[int]
-    key: array[int]
-    value: array[float]
-
-
-class Tables:
-    """Sparse tables as they grow; every entry is a record, a key and a value."""
-
-    def __init__(self) -> None:
-        self.tables: dict[str, _Table] = {}
-
-    def add(self, table: str, record: int, key: int, value: float) -> None:
-        """Add one entry."""
-        found = self.tables.get(table)
-        if found is None:
-            found = self.tables[table] = _Table(array("i"), array("i"), array("d"))
-        found.record.append(record)
-        found.key.append(key)
-        found.value.append(value)
-
-    def take(self) -> dict[str, TableBytes]:
-        """Hand over the entries gathered so far, and begin anew."""
-        packed = {
-            name: (table.record.tobytes(), table.key.tobytes(), table.value.tobytes())
-            for name, table in self.tables.items()
-        }
-        self.tables = {}
-        return packed
-
 
 _PLAIN = Rich()
 
@@ -86,6 +53,7 @@ class Detailer:
         self.embedders: set[str] = set()
         self.by_doc: dict[str, list[Place]] | None = None
         self.near: dict[int, frozenset[str | None] | None] = {}
+        self.only: dict[int, OnePlace | None] = {}
 
     def add(self, record: int, question: int, trace: Trace, ids: Sequence[str]) -> int:
         """Add the details of one trace, whose hits have these ids; return what they decide."""
@@ -99,6 +67,8 @@ class Detailer:
             facts |= Fact.RESOLVED
         placed = answer is not None and any(each.placed for each in answer.cited)
         if rich is None and not placed:
+            return facts
+        if answer is None and self._one_place(record, question, trace, ids):
             return facts
         item = rich or _PLAIN
         near = None if placed or self.bytes_too or self.chunks else self._near(question, item)
@@ -114,13 +84,29 @@ class Detailer:
             if self.bytes_too:
                 self._spans(record, rich, ranked)
         if answer is not None:
-            places = self._citations(answer, trace.hits, dict(ranked), first, item)
+            places = self.citations(answer, trace.hits, dict(ranked), first, item)
             if rich is not None:
                 facts |= self._cited(record, rich, places)
                 facts |= self._strings(rich, answer)
             if placed:
                 facts |= _context(places, [place for _, place in ranked], answer)
         return facts
+
+    def _one_place(self, record: int, question: int, trace: Trace, ids: Sequence[str]) -> bool:
+        """Add the ranks of an item that asks for one place; False where that needs more steps."""
+        if self.bytes_too or self.chunks:
+            return False
+        if question not in self.only:
+            self.only[question] = only_place(self.rich[question])
+        place = self.only[question]
+        ranks = None if place is None else ranks_of(place, trace.hits, ids, single=self.single)
+        if ranks is None:
+            return False
+        if ranks.found is not None:
+            self.tables.add("anchor_rank", record, 0, ranks.found)
+        for rank in ranks.relevant:
+            self.tables.add("relevant_rank", record, rank, 1)
+        return True
 
     def _recorded(self, record: int, trace: Trace) -> None:
         """What the trace itself says: ΔS, λ and times."""
@@ -133,9 +119,7 @@ class Detailer:
                 if distance_ is not None:
                     add("delta_s", record, rank, distance_)
         if answer is not None and answer.citations:
-            found = answer.delta_s
-            if found is None:
-                found = _distance_of_citation(answer, trace.hits)
+            found = distance_of_citations(answer, trace.hits)
             if found is not None:
                 add("delta_s_cited", record, 0, found)
                 seen = True
@@ -192,7 +176,7 @@ class Detailer:
             text=_text(hit, chunk) if rich.quoted else "",
         )
 
-    def _citations(
+    def citations(
         self, answer: Answer, hits: Sequence[Hit], placed: Mapping[int, Place],
         first: Mapping[str, int], rich: Rich,
     ) -> list[Place]:  # fmt: skip
@@ -259,13 +243,7 @@ class Detailer:
                 add("section_rank", record, 0, found)
         if rich.negatives or rich.decoy is not None:
             for rank, hit in hits:
-                if first[hit.id] != rank:
-                    continue
-                if hit.id in rich.negatives or (
-                    rich.decoy is not None
-                    and hit.section is not None
-                    and lies_in(hit.section, rich.decoy)
-                ):
+                if first[hit.id] == rank and is_negative(hit, rich):
                     add("negative_rank", record, rank, 1)
 
     def _spans(self, record: int, rich: Rich, hits: Sequence[Ranked]) -> None:
@@ -376,8 +354,10 @@ def _text(hit: Hit | None, chunk: Chunk | None) -> str:
     return normalised(given or "")
 
 
-def _distance_of_citation(answer: Answer, hits: Sequence[Hit]) -> float | None:
-    """The ΔS of the first citation that has one: its own, or that of the hit of the same id."""
+def distance_of_citations(answer: Answer, hits: Sequence[Hit]) -> float | None:
+    """The ΔS of an answer, or of its first citation that has one: its own, or that of the hit."""
+    if answer.delta_s is not None:
+        return answer.delta_s
     by_id = {hit.id: hit.delta_s for hit in reversed(hits)}
     for each in answer.listed:
         found = each.delta_s if each.delta_s is not None else by_id.get(each.id)

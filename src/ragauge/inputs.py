@@ -237,6 +237,19 @@ def stored_engine(stack: ExitStack, results: int, workers: int | None) -> Engine
     return _engine(stack, results * _STORED_BYTES, workers)
 
 
+def side_engines(stack: ExitStack, results: Sequence[int], workers: int | None) -> list[Engine]:
+    """An engine for each of some stored runs, which share the workers that one would have."""
+    from ragauge.engines.local import Local
+
+    sizes = [count * _STORED_BYTES for count in results]
+    count = _worker_count(workers, max(sizes))
+    if count < len(results):
+        return [Local() for _ in results]
+    from ragauge.engines.pool import Pool
+
+    return [stack.enter_context(Pool(count // len(results))) for _ in results]
+
+
 def feed_stored(run: Run, source: Source, engine: Engine) -> None:
     """Feed stored traces to a run."""
     # Every row knows the line that it came from: ranges add nothing to it.

@@ -12,16 +12,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragauge.following import Follower
 from ragauge.ids import doc_of
 from ragauge.knowing import Side
-from ragauge.leads import Fallen, Lead, fallen_to, quoted_in, stays, together
+from ragauge.leads import Fallen, Lead, fallen_to, moved_to, quoted_in, stays, together
 from ragauge.model.comparison import RUNGS, Match, Rung
 from ragauge.model.evidence import Carries
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.pieces import STAND_IN
 from ragauge.quoting import normalised
+from ragauge.rungnotes import Told, match_of
 from ragauge.sameness import Sameness
-from ragauge.spans import UNITS
+from ragauge.spans import UNITS, Span
 from ragauge.standins import expected_of, is_plain, only_document, rewritten, stand_ins
 
 __all__ = ["Climber", "Ladder", "Side", "climb"]
@@ -52,34 +54,29 @@ def climb(items: Iterable[GoldItem], a: Side, b: Side) -> Ladder:
     return Climber(a, b).climb_all(items)
 
 
-def _match(counts: dict[Rung, int]) -> Match:
-    used = [rung for rung in RUNGS if counts[rung]]
-    if not used or used == ["none"]:
-        return "none"
-    if len(used) > 1:
-        return "mixed"
-    matches: dict[Rung, Match] = {
-        "exact": "exact", "doc_span": "fallback_doc_span", "quote": "fallback_quote",
-        "doc": "fallback_doc",
-    }  # fmt: skip
-    return matches[used[0]]
-
-
 class Climber:
-    """Finds the rungs of items, and counts what a reader should be told."""
+    """Finds the rungs of items, and counts what a reader should be told.
 
-    def __init__(self, a: Side, b: Side) -> None:
+    With a `follower`, places of the first side's corpus are followed into that of the second;
+    `earlier` are items as the first side has them that moved with the corpus.
+    """
+
+    def __init__(
+        self, a: Side, b: Side, *, follower: Follower | None = None,
+        earlier: Mapping[tuple[str, int | None], GoldItem] | None = None,
+    ) -> None:  # fmt: skip
         self.a, self.b = a, b
         self.same = Sameness(a, b)
+        self.follower = follower
+        self.earlier = earlier or {}
         self.listed = bool(a.chunks or b.chunks)
-        self.rewritten = self.anywhere = self.unplaced = 0
+        self.told = Told()
         self._comparable: dict[tuple[str, str], bool] = {}
         self._called: dict[str, tuple[str, str]] = {}
-        self.renamed: dict[str, tuple[str, str]] = {}
 
     def climb_all(self, items: Iterable[GoldItem]) -> Ladder:
         """Find the rung of every expected piece, and the items to score both sides with."""
-        whole = self.same.whole
+        whole = self.same.whole and self.follower is None
         rungs: list[tuple[Rung, ...]] = []
         items_a: list[GoldItem] = []
         items_b: list[GoldItem] = []
@@ -104,13 +101,20 @@ class Climber:
                 counts[rung] += 1
         return Ladder(
             rungs=tuple(rungs), items_a=tuple(items_a), items_b=tuple(items_b), counts=counts,
-            match=_match(counts), notes=self.notes(counts["none"]),
+            match=match_of(counts), notes=self.notes(counts["none"]),
         )  # fmt: skip
+
+    def notes(self, left_out: int) -> tuple[str, ...]:
+        """What a reader should be told of the comparison."""
+        followed = [] if self.follower is None else self.follower.told()
+        return (*followed, *self.told.notes(self.same.off, left_out))
 
     def climb(self, item: GoldItem) -> tuple[tuple[Rung, ...], GoldItem, GoldItem]:
         """The rungs of one item, and its effective items."""
         members = expected_of(item)
         key = item.qid, item.turn
+        if key in self.earlier:
+            return _followed(self.earlier[key], item)
         mine, theirs = self.a.carries.get(key, _ALL), self.b.carries.get(key, _ALL)
         bits = mine & theirs
         if not members:
@@ -128,7 +132,7 @@ class Climber:
             fallen[member].rung if member in fallen else "exact" for member in members
         )
         places = [place for place in item.places if self._keeps(place, fallen, bits, unit)]
-        self.unplaced += len(item.places) - len(places)
+        self.told.unplaced += len(item.places) - len(places)
         # A place that gold itself gives, and that both sides know as such, stands for itself.
         moved = {each: found for each, found in fallen.items() if not stays(each, found)}
         effective: list[GoldItem] = []
@@ -156,7 +160,9 @@ class Climber:
             return (_EXACT,) * len(members), item, item
         only = next(iter(leads.values())) if len(members) == 1 and not self.listed else []
         if len(only) == 1:
-            unit = only[0].unit if self._spans_work(only[0], bits, only[0].unit) else None
+            unit = only[0].unit
+            if not (self._spans_work(only[0], bits, unit) or self._moved(only[0], bits, unit)):
+                unit = None
         else:
             unit = self._unit(item, members, leads, bits)
         rungs: list[Rung] = []
@@ -218,7 +224,7 @@ class Climber:
             pair = self.same.locate(doc)
             names = self._called[doc] = pair.names
             if pair.moved:
-                self.renamed[doc] = names
+                self.told.renamed[doc] = names
         return names
 
     def _in_doc(self, place: Anchor, side: int) -> Anchor:
@@ -238,8 +244,12 @@ class Climber:
     def _is_exact(self, member: str | Anchor, leads: Sequence[Lead]) -> bool:
         same = self.same
         if isinstance(member, Anchor):
+            if self.follower is not None and self.follower.changes(member.doc):
+                return False
             return same.trusts(member.doc) and member.id not in same.contradicted
         if member in same.contradicted:
+            return False
+        if self.follower is not None and self.follower.renames(member):
             return False
         for lead in leads:
             if not same.trusts(lead.doc):
@@ -266,7 +276,9 @@ class Climber:
             if facts is not None:
                 chunk = library.side.chunks.get(member) if self.listed else None
                 section = chunk.section if chunk is not None else None
-                leads.append(Lead(facts.doc or facts.path, facts.spans, facts.text, section))
+                later = library is self.same.b
+                doc = facts.doc or facts.path
+                leads.append(Lead(doc, facts.spans, facts.text, section, later))
         if len(leads) == 1 and leads[0].doc:
             return leads
         if len(leads) > 1 and member in self.same.contradicted:
@@ -292,7 +304,11 @@ class Climber:
         if own:
             return min(own) if len(own) == 1 else None
         every = [lead for found in leads.values() for lead in found]
-        works = {lead.unit for lead in every if self._spans_work(lead, bits, lead.unit)}
+        works = {
+            lead.unit
+            for lead in every
+            if self._spans_work(lead, bits, lead.unit) or self._moved(lead, bits, lead.unit)
+        }
         return next((unit for unit in UNITS if unit in works), None)
 
     def _spans_work(self, lead: Lead, bits: int, unit: str | None) -> bool:
@@ -300,12 +316,33 @@ class Climber:
             return False
         known = self._comparable.get((lead.doc, unit))
         if known is None:
+            changed = self.follower is not None and self.follower.changes(lead.doc)
             known = self._comparable[lead.doc, unit] = (
                 self.same.a.measures(unit)
                 and self.same.b.measures(unit)
                 and self.same.locate(lead.doc).content == "same"
+                and not changed
             )
         return known
+
+    def _moved(
+        self, lead: Lead, bits: int, unit: str | None
+    ) -> tuple[str, tuple[Span, ...]] | None:
+        """Where the map of the corpora has the place of a lead; None without a map."""
+        if self.follower is None or unit != "byte" or not bits & _SPANS or lead.unit != unit:
+            return None
+        if lead.doc is None or lead.later or not self.follower.changes(lead.doc):
+            return None
+        if not (self.same.a.measures(unit) and self.same.b.measures(unit)):
+            return None
+        mine, theirs = self.same.a.find(lead.doc), self.same.b.find(lead.doc)
+        found = self.follower.new_place(
+            lead.doc, lead.spans,
+            (mine.hashes if mine is not None else (), theirs.hashes if theirs is not None else ()),
+        )  # fmt: skip
+        if found is None or (known := self.same.b.find(found[0])) is None:
+            return found
+        return (known.name, found[1])
 
     def _fall(self, name: str, leads: Sequence[Lead], bits: int, unit: str | None) -> Fallen:
         """The best rung below exact that works on both sides for any of the leads."""
@@ -313,6 +350,13 @@ class Climber:
             if self._spans_work(lead, bits, unit):
                 assert lead.doc is not None
                 return fallen_to("doc_span", self._names(lead.doc), name, lead, spans=lead.spans)
+        for lead in leads if self.follower is not None else ():
+            new = self._moved(lead, bits, unit)
+            if new is not None:
+                assert lead.doc is not None and self.follower is not None
+                self.follower.places += 1
+                known = self.same.a.find(lead.doc)
+                return moved_to(name, lead, lead.doc if known is None else known.name, new)
         if bits & _TEXTS:
             found = self._quoted(leads, name)
             if found is not None:
@@ -335,52 +379,20 @@ class Climber:
             if one is None or other is None:
                 continue
             docs = one, other
-            self.anywhere += "" in docs
+            self.told.anywhere += "" in docs
             if pair.moved or (one and other and pair.names != docs):
-                self.renamed[pair.name] = docs
+                self.told.renamed[pair.name] = docs
             return fallen_to("quote", docs, name, lead, quote=quote)
-        self.rewritten += tried
+        self.told.rewritten += tried
         return None
 
-    # --- notes ---
 
-    def notes(self, left_out: int) -> tuple[str, ...]:
-        """What a reader should be told of the comparison."""
-        found = []
-        if self.same.off is not None:
-            found.append(
-                f"chunk `{self.same.off}` is not the same in both runs although nothing says that "
-                "the chunking changed: equal ids alone are not taken for equal chunks"
-            )
-        if self.renamed:
-            name = min(self.renamed)
-            one, other = self.renamed[name]
-            found.append(
-                f"documents with another name in the other run: {len(self.renamed):,}, "
-                f"for example `{one}` and `{other}`"
-            )
-        if self.rewritten:
-            found.append(
-                f"{_many(self.rewritten, 'expected text')} not in the documents of both runs: "
-                "deleted, rewritten, or in several documents"
-            )
-        if self.anywhere:
-            found.append(
-                f"{_many(self.anywhere, 'expected text')} looked for in any document, because a "
-                "run does not know its document"
-            )
-        if self.unplaced:
-            found.append(
-                f"{_many(self.unplaced, 'place')} left out that gold gives beside the evidence: "
-                "the document changed, or a run has no spans to compare with"
-            )
-        if left_out:
-            found.append(
-                f"{_many(left_out, 'expected piece')} left out on both sides: nothing recognises "
-                "it in both runs"
-            )
-        return tuple(found)
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what} was" if count == 1 else f"{count:,} {what}s were"
+def _followed(
+    before: GoldItem, item: GoldItem
+) -> tuple[tuple[Rung, ...], GoldItem, GoldItem]:  # fmt: skip
+    """The rungs of an item that moved with its corpus: each side keeps its own."""
+    known = set(expected_of(before))
+    rungs: tuple[Rung, ...] = tuple(
+        "exact" if member in known else "doc_span" for member in expected_of(item)
+    )
+    return rungs, before, item

@@ -14,12 +14,16 @@ from ragauge.spans import Span, of_unit
 
 
 class Lead(NamedTuple):
-    """What is known of a piece from one source: gold itself, or what a side knows of the chunk."""
+    """What is known of a piece from one source: gold itself, or what a side knows of the chunk.
+
+    `later`: the second side says so, of its own version of the document.
+    """
 
     doc: str | None
     spans: tuple[Span, ...] = ()
     quote: str | None = None
     section: str | None = None
+    later: bool = False
 
     @property
     def unit(self) -> str | None:
@@ -37,7 +41,7 @@ def together(leads: Sequence[Lead]) -> Lead:
     for lead in leads[1:]:
         first = Lead(
             first.doc or lead.doc, first.spans or lead.spans, first.quote or lead.quote,
-            first.section or lead.section,
+            first.section or lead.section, first.later,
         )  # fmt: skip
     return first
 
@@ -60,8 +64,13 @@ def fallen_to(
     return Fallen(rung, (one, other))
 
 
+def moved_to(name: str, lead: Lead, doc: str, new: tuple[str, tuple[Span, ...]]) -> Fallen:
+    """The piece at its old place, as the first side calls its document, and at its new one."""
+    one = Anchor(doc=doc, spans=lead.spans, id=name, section=lead.section)
+    return Fallen("doc_span", (one, replace(one, doc=new[0], spans=new[1])))
+
+
 def stays(member: str | Anchor, found: Fallen) -> bool:
-    """The piece as a side calls it: a place, a quote, or a whole document of each side."""
     """Whether a piece is recognised on both sides by the very place that gold gives."""
     if isinstance(member, str) or member.id is not None or found.rung != "doc_span":
         return False

@@ -110,6 +110,14 @@ def is_relevant(place: Place, anchor: Anchor) -> bool:
     return share_half(anchor.spans, place.spans)
 
 
+def is_negative(place: Place, rich: Rich) -> bool:
+    """Whether a hit or citation is a known wrong passage, or lies in the section of a decoy."""
+    if place.id in rich.negatives:
+        return True
+    decoy, section = rich.decoy, place.section
+    return decoy is not None and section is not None and lies_in(section, decoy)
+
+
 def refuse_mixed(place: Place, unit: str) -> None:
     """Bytes and characters look alike and differ: comparing them would be a quiet mistake."""
     if len(place.spans) == 1 and place.spans[0].unit == unit:

@@ -13,12 +13,13 @@ from struct import pack
 
 from msgspec import Struct
 
-from ragauge.detail import Detailer, TableBytes
+from ragauge.detail import Detailer
+from ragauge.entries import TableBytes
 from ragauge.model.facts import Fact
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
 from ragauge.model.profile import JoinRules
-from ragauge.model.trace import SlotKey, Trace
+from ragauge.model.trace import Answer, SlotKey, Trace
 from ragauge.pieces import Chunk, Pieces, Rich
 from ragauge.text import REFUSAL_TOKEN, normalise, phrase_needles, substring_needles
 
@@ -193,6 +194,14 @@ class Reducer:
         elif normalise(said) != REFUSAL_TOKEN and self._matches(said or ""):
             facts |= Fact.BY_PATTERN | Fact.REFUSED
         return int(facts)
+
+    def refusal(self, answer: Answer) -> int:
+        """Which rules find that an answer is a refusal, as bits of `Fact`; 0 where it is none."""
+        said = answer.said
+        facts = self._declared(answer.refused, answer.grounded, said)
+        if not facts & (Fact.BY_FLAG | Fact.BY_GROUNDED) and normalise(said) == REFUSAL_TOKEN:
+            facts |= Fact.BY_TOKEN | Fact.REFUSED
+        return int(facts) if facts & Fact.REFUSED else 0
 
     def _matches(self, said: str) -> bool:
         return any(pattern.search(said) for pattern in self.patterns)

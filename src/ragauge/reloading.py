@@ -1,13 +1,14 @@
-"""Reloading: stored runs are read back and scored again, one after the other."""
+"""Reloading: stored runs are read back and scored again, side by side where there are workers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 from ragauge.archive import StoredTraces, begin_loading
 from ragauge.goldtable import GoldTable
-from ragauge.inputs import Engine, stored_engine
+from ragauge.inputs import Engine, side_engines
 from ragauge.model.aggregate import Scores
 from ragauge.model.run import RunRecord, Store
 from ragauge.pipeline import score_stored
@@ -23,21 +24,27 @@ class Reloading:
         self.stack = stack
         self.runs = runs
         self.workers = workers
-        self.engine: Engine | None = None
+        self.engines: Sequence[Engine] = ()
         self.waiting: list[Callable[[], StoredTraces]] = []
 
-    def begin(self) -> Engine:
+    def begin(self) -> None:
         """Begin to read all runs, if that was not done yet; the caller may go on meanwhile."""
-        if self.engine is None:
-            results = max(run.results for _, run in self.runs)
-            self.engine = stored_engine(self.stack, results, self.workers)
-            self.waiting = [
-                begin_loading(self.stack, store, run, self.engine) for store, run in self.runs
-            ]
-        return self.engine
+        if self.engines:
+            return
+        # Threads that wait for workers end when these do: so they are entered first, and left last.
+        self.threads = self.stack.enter_context(ThreadPoolExecutor(len(self.runs)))
+        results = [run.results for _, run in self.runs]
+        self.engines = side_engines(self.stack, results, self.workers)
+        self.waiting = [
+            begin_loading(self.stack, store, run, engine)
+            for (store, run), engine in zip(self.runs, self.engines, strict=True)
+        ]
 
-    def score(self, place: int, table: GoldTable, plan: ScoringPlan) -> Scores:
-        """Score one of the runs again."""
-        engine = self.begin()
+    def score(self, place: int, table: GoldTable, plan: ScoringPlan) -> Callable[[], Scores]:
+        """Begin to score one of the runs again; what is returned waits for it."""
+        self.begin()
+        return self.threads.submit(self._score, place, table, plan).result
+
+    def _score(self, place: int, table: GoldTable, plan: ScoringPlan) -> Scores:
         source, given = self.waiting[place]()
-        return score_stored(table, source, plan, given=given, engine=engine)
+        return score_stored(table, source, plan, given=given, engine=self.engines[place])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from functools import cached_property
 from typing import Literal
 
 from msgspec import Struct
@@ -14,44 +14,57 @@ from msgspec.structs import replace
 from ragauge import changes, contrast, registry
 from ragauge.archive import find_run, run_scores
 from ragauge.causes import cause_note, causes
-from ragauge.chunklist import full_texts
+from ragauge.corpus.mapfile import read_map
 from ragauge.drops import common
 from ragauge.errors import RagaugeError
-from ragauge.freezing import thaw_chunks, thaw_evidence, thaw_gold
+from ragauge.following import Follower
 from ragauge.goldtable import GoldTable, gold_table
-from ragauge.ladder import Climber, Ladder, Side
+from ragauge.grounds import (
+    Key,
+    Known,
+    Stored,
+    common_items,
+    known_of,
+    metrics_of,
+    rules_of,
+    side_of,
+)
+from ragauge.ladder import Climber, Ladder
 from ragauge.model.aggregate import MetricResult, Scores
 from ragauge.model.comparison import RANKS, RUNGS, Compared, Comparison, Match, Rung
 from ragauge.model.evidence import Evidence
 from ragauge.model.gold import GoldItem
-from ragauge.model.run import RunRecord, Store
+from ragauge.model.run import Store
 from ragauge.model.verdict import Verdict
 from ragauge.pausing import uncollected
-from ragauge.pieces import Chunk
+from ragauge.redirecting import Redirects
 from ragauge.reloading import Reloading
 from ragauge.scoring import ScoringPlan
-from ragauge.snapshots import ScoringRules, Snapshot, plan_of, read_snapshot, rules_under
+from ragauge.snapshots import ScoringRules, plan_of, read_snapshot, rules_under
 from ragauge.wording import count
 
+__all__ = [
+    "Aligned", "Ground", "Overlap", "Stored", "align", "as_scored", "compare", "compare_runs",
+    "told_of",
+]  # fmt: skip
+
 Overlap = Literal["cumulative", "single"]
-Key = tuple[str, int | None]
 
 
-class Stored:
-    """A run in a store, complete."""
+class Ground(Struct, frozen=True, kw_only=True):
+    """What both runs were scored with: the items they share, those of each side, and the rules."""
 
-    def __init__(self, store: Store, record: RunRecord) -> None:
-        self.store = store
-        self.record = record
-
-    @cached_property
-    def evidence(self) -> Evidence:
-        """What the run knows of chunks and documents."""
-        return thaw_evidence(self.record.evidence, self.record.run_id)
+    items: Sequence[GoldItem]
+    items_a: Sequence[GoldItem]
+    items_b: Sequence[GoldItem]
+    rules: ScoringRules
 
 
 class Aligned(Struct, frozen=True, kw_only=True):
-    """The scores of both runs on the gold items that they share, each recognised alike."""
+    """The scores of both runs on the gold items that they share, each recognised alike.
+
+    `ground` is there for who wants to look at questions one by one.
+    """
 
     a: Scores
     b: Scores
@@ -60,57 +73,34 @@ class Aligned(Struct, frozen=True, kw_only=True):
     match: Match = "none"
     left_out: Mapping[str, int] = {}
     notes: tuple[str, ...] = ()
-
-
-class _Known(Struct, frozen=True):
-    """What is known of a stored run before its results are looked at."""
-
-    gold_key: str
-    snapshot: Snapshot
-    evidence: Evidence
-    items: list[GoldItem]
-    hashes: dict[Key, str]
-    chunks: dict[str, Chunk]
-
-
-def _known(run: Stored, shared: _Known | None) -> _Known:
-    record, store = run.record, run.store
-    if shared is not None and shared.gold_key == record.gold_key:
-        items, hashes = shared.items, shared.hashes
-    else:
-        rows = list(store.gold(record.gold_key))
-        items = thaw_gold(rows, record.run_id)
-        hashes = {(row.query_id, row.turn): row.item_hash for row in rows}
-    return _Known(
-        record.gold_key,
-        read_snapshot(record.snapshot, record.run_id),
-        run.evidence,
-        items,
-        hashes,
-        {} if record.chunks is None else thaw_chunks(store.chunks(record.chunks), record.run_id),
-    )
+    ground: Ground | None = None
 
 
 @uncollected()
 def align(
     a: Stored, b: Stored, *, overlap: Overlap = "cumulative", strict: bool = False,
-    workers: int | None = None, profile: str | None = None,
+    workers: int | None = None, profile: str | None = None, detailed: bool = False,
+    migration: str | os.PathLike[str] | None = None,
 ) -> Aligned:  # fmt: skip
     """Score two stored runs on what they share, each expected item matched by one rung on both.
 
-    With a `profile`, both are scored by it, whatever they were scored by before.
+    With a `profile`, both are scored by it, whatever they were scored by before. `detailed` keeps
+    the items that the questions can be looked at with. `migration` is the map from the corpus of
+    run a to that of run b, by which places and gold items are followed.
     """
+    follower = None if migration is None else Follower(Redirects(read_map(migration)))
     with ExitStack() as stack:
         loading = Reloading(stack, [(run.store, run.record) for run in (a, b)], workers)
-        known_a = _known(a, None)
-        known_b = _known(b, known_a)
+        known_a = known_of(a, None)
+        known_b = known_of(b, known_a)
         by_ids = any(item.relevant for item in known_b.items)
         if by_ids and _recut(a.evidence, b.evidence):
             loading.begin()  # ids will not do: the traces are read while all else is thought over
-        rules, notes = _rules(known_a.snapshot.scoring, known_b.snapshot.scoring)
-        items, left_out = _common(known_a, known_b, a, b)
+        rules, notes = rules_of(known_a.snapshot.scoring, known_b.snapshot.scoring)
+        items, earlier, left_out = common_items(known_a, known_b, a, b, follower)
         keys = {(item.qid, item.turn) for item in items}
-        climber = Climber(_side(a, known_a, keys), _side(b, known_b, keys))
+        sides = side_of(a, known_a, keys), side_of(b, known_b, keys)
+        climber = Climber(*sides, follower=follower, earlier=earlier)
         scored = {known.snapshot.scoring.profile for known in (known_a, known_b)}
         other_profile = profile is not None and scored != {profile}
         if other_profile:
@@ -126,13 +116,14 @@ def align(
             one, other = _as_stored(a), _as_stored(b)
         if one is None or other is None:
             rules = replace(rules, options=replace(rules.options, overlap=overlap))
-            names = _metrics(known_a.snapshot.scoring, known_b.snapshot.scoring)
+            names = metrics_of(known_a.snapshot.scoring, known_b.snapshot.scoring)
             plan = replace(plan_of(rules, metrics=names), intervals=False, slices=False)
             table = _table(ladder.items_a, plan, known_a)
-            one = _unplaced(loading.score(0, table, plan))
+            first = loading.score(0, table, plan)
             if ladder.items_b != ladder.items_a or known_b.chunks != known_a.chunks:
                 table = _table(ladder.items_b, plan, known_b)
-            other = _unplaced(loading.score(1, table, plan))
+            second = loading.score(1, table, plan)
+            one, other = _unplaced(first()), _unplaced(second())
     rungs = {
         (item.qid, item.turn): found for item, found in zip(items, ladder.rungs, strict=True)
     }  # fmt: skip
@@ -141,76 +132,19 @@ def align(
         for side, scores in (("a", one), ("b", other))
         if scores.tally.trace_skipped
     ]
+    ground = None
+    if detailed:
+        ground = Ground(items=items, items_a=ladder.items_a, items_b=ladder.items_b, rules=rules)
     return Aligned(
         a=one, b=other, rungs=rungs, counts={rung: ladder.counts.get(rung, 0) for rung in RUNGS},
         match=ladder.match, left_out=left_out, notes=(*notes, *ladder.notes, *skipped),
+        ground=ground,
     )  # fmt: skip
 
 
 def _recut(a: Evidence, b: Evidence) -> bool:
     """Whether the runs themselves say that their chunks were made in different ways."""
     return (a.chunkers, a.policies) != (b.chunkers, b.policies)
-
-
-def _rules(a: ScoringRules, b: ScoringRules) -> tuple[ScoringRules, list[str]]:
-    """The rules that both runs are scored by: those of run b, and a note where they differ."""
-    differing = [
-        name
-        for name in ("profile", "k", "options")
-        if _plain(a, name) != _plain(b, name)
-    ]  # fmt: skip
-    told = [
-        f"the runs were scored by different {' and '.join(differing)}: both were scored again by "
-        "those of run b"
-    ]
-    return b, told if differing else []
-
-
-def _plain(rules: ScoringRules, name: str) -> object:
-    value = getattr(rules, name)
-    return replace(value, chunks=None) if name == "options" else value
-
-
-def _metrics(a: ScoringRules, b: ScoringRules) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*b.metrics, *a.metrics)))
-
-
-def _common(
-    known_a: _Known, known_b: _Known, a: Stored, b: Stored
-) -> tuple[list[GoldItem], dict[str, int]]:
-    """The gold items that both runs have unchanged, and how many were left out, by reason."""
-    one, other = known_a.hashes, known_b.hashes
-    both = one.keys() & other.keys()
-    items = [
-        item
-        for item in known_b.items
-        if one.get((item.qid, item.turn)) == other[item.qid, item.turn]
-    ]
-    if not items:
-        raise RagaugeError.of(
-            "nothing-in-common",
-            f"{a.record.run_id} and {b.record.run_id} have no unchanged question in common",
-            hint="compare runs of the same gold set: `ragauge runs list` shows their gold hashes",
-        )
-    reasons = {
-        "gold-changed": sum(one[key] != other[key] for key in both),
-        "only-in-a": len(one.keys() - both),
-        "only-in-b": len(other.keys() - both),
-    }
-    return items, {reason: n for reason, n in reasons.items() if n}
-
-
-def _side(run: Stored, known: _Known, keys: set[Key]) -> Side:
-    carries: dict[Key, int] = {}
-    for qid, turn, carried in run.store.carried(run.record.run_id):
-        key: Key = (qid, turn)
-        if key not in keys:
-            key = (qid, None)
-        carries[key] = carries.get(key, -1) & carried
-    return Side(
-        evidence=known.evidence, carries=carries, chunks=known.chunks,
-        texts=full_texts(known.chunks),
-    )  # fmt: skip
 
 
 def _refuse(ladder: Ladder, items: Sequence[GoldItem]) -> None:
@@ -242,7 +176,7 @@ def _as_stored(run: Stored) -> Scores | None:
     return _unplaced(scores)
 
 
-def _table(items: Sequence[GoldItem], plan: ScoringPlan, known: _Known) -> GoldTable:
+def _table(items: Sequence[GoldItem], plan: ScoringPlan, known: Known) -> GoldTable:
     return gold_table(
         items, plan.profile, plan.options, name=known.snapshot.inputs.gold_name,
         chunks=known.chunks, slices=False,

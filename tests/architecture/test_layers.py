@@ -13,16 +13,18 @@ from .source_text import PACKAGE, Import, Module, import_cycle, read_modules, ta
 LAYERS: tuple[tuple[str, ...], ...] = (
     # 0: leaves
     (
-        "bm25", "canontext", "codes", "commits", "distances", "embeddingcodes", "errors", "fields",
-        "framing", "greek", "htmlsource", "ids", "jsontext", "opening", "pacing", "pausing",
-        "pdfblocks", "pdflayout", "pdftables", "redacting", "resemblance", "rstlines", "source",
-        "spans", "stats.*", "tabular", "targetcodes", "text", "trec", "treclines", "trecmatch",
-        "trecwords", "webclient", "wordpiece", "writing", "yamlitems", "yamltext",
+        "bm25", "cachefolder", "canontext", "codes", "commits", "distances", "embeddingcodes",
+        "errors", "fields", "framing", "greek", "htmlsource", "ids", "jsontext", "opening",
+        "pacing", "pausing", "pdfblocks", "pdflayout", "pdftables", "redacting", "repopaths",
+        "resemblance", "rstlines", "sheetfiles", "source", "spans", "stats.*", "tabular",
+        "targetcodes", "testcases", "text", "trec", "treclines", "trecmatch", "trecwords",
+        "trimming", "webclient", "wordpiece", "workflowcommands", "writing", "yamlitems",
+        "yamltext",
     ),
     # 1: frozen nouns, how they are worded, and the finder of components
     (
-        "asking", "contrasting", "markdown", "migrating", "model.*", "registry", "screens",
-        "wording",
+        "asking", "contrasting", "markdown", "migrating", "model.*", "page.*", "registry",
+        "rulings", "screens", "sheets", "sidebyside", "wording",
     ),
     # 2: components, and the document that reports share
     (
@@ -31,29 +33,32 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ),
     # 3: verbs, and folders of data
     (
-        "adapting", "addressing", "aggregate", "agreement", "answering", "beir", "calibrating",
-        "causes", "changes", "choosing", "chunklist", "citefirst", "closeup", "comparing", "config",
-        "contrast", "corpus.*", "decoding", "demands", "demo.*", "detail", "diagnosis.*",
-        "drafting", "drops", "embedding", "findings", "freezing", "gates", "gathering",
-        "goldentries", "goldreading", "goldrewriting", "goldrows", "goldstats", "goldtable",
-        "hitreading", "jobs", "join", "keeping", "knowing", "labels", "ladder", "leads", "ledger",
-        "lexical", "linting.*", "loading", "lockfile", "looking", "nearest", "negatives", "packing",
-        "passages", "pieces", "pinning", "placedrows", "placing", "probing", "profiles.*",
-        "quoting", "ranking", "reaching", "reading", "redirecting", "reduce", "refining",
-        "remeasuring", "reshaping", "results", "rewriting", "rows", "runlines", "sameness",
-        "scoring", "secondopinion", "selftest", "settling", "shadowtexts", "shapes", "showing",
-        "sizing", "slicing", "slots", "snapshots", "standins", "summary", "timeline",
-        "tracerewriting", "trecgold", "unpacking", "vectorcache",
+        "adapting", "addressing", "aggregate", "agreement", "answering", "beir", "byquestion",
+        "calibrating", "causes", "changes", "choosing", "chunklist", "citefirst", "closeup",
+        "comparing", "config", "contrast", "corpus.*", "decoding", "demands", "demo.*", "detail",
+        "diagnosis.*", "drafting", "drops", "embedding", "entries", "expecting", "findings",
+        "following", "freezing", "gates", "gathering", "goldentries", "goldreading",
+        "goldrewriting", "goldrows", "goldstats", "goldtable", "highlighting", "hitreading",
+        "importing", "jobs", "join", "keeping", "knowing", "labels", "ladder", "leads", "ledger",
+        "lexical", "linting.*", "loading", "lockfile", "looking", "nearest", "negatives",
+        "oneplace", "packing", "passages", "pieces", "pinning", "placedrows", "placing", "probing",
+        "profiles.*", "quoting", "ranking", "reaching", "reading", "recognising", "redirecting",
+        "reduce", "refining", "remeasuring", "reshaping", "results", "rewriting", "rows",
+        "rungnotes", "runlines", "runsettings", "sameness", "schemas.*", "scoring", "secondopinion",
+        "selftest", "settling", "shadowtexts", "shapes", "showing", "sizing", "slicing", "slots",
+        "snapshots", "standins", "summary", "timeline", "tracerewriting", "trecgold", "unpacking",
+        "vectorcache",
     ),
     # 4: ways to run, and the wiring
     (
-        "archive", "authoring", "building", "completing", "curating", "diagnosing", "editing.*",
-        "engines.*", "exporting", "inputs", "measuredinput", "pipeline", "relocating", "reloading",
-        "runner", "running", "shadowing", "targets.*", "versus",
+        "archive", "asserting", "authoring", "building", "completing", "curating", "diagnosing",
+        "drilling", "editing.*", "engines.*", "exporting", "grounds", "inputs", "measuredinput",
+        "pipeline", "reloading", "relocating", "runner", "running", "shadowing", "slotlabels",
+        "targets.*", "validating", "versus",
     ),
     # 5: faces
     (
-        "__main__", "cli.*",
+        "__main__", "cli.*", "pytest_plugin",
     ),
 )  # fmt: skip
 ROOT_LAYER = 5  # `ragauge` itself: the face for Python, which imports the wiring when it is used

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ragauge import archive, inputs, versus
+from ragauge import archive, inputs, reloading, versus
 from ragauge.engines.local import Local
 from ragauge.engines.pool import Pool
 from ragauge.errors import RagaugeError
@@ -74,11 +75,11 @@ def test_a_store_that_is_gone_is_an_error_of_the_store(
     assert error.value.code == "store-unavailable"
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_two_runs_are_scored_again_by_the_same_workers(
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_two_runs_are_scored_again_side_by_side(
     store: Store, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
-    """Another overlap asks for both sides again; a gold set that is shared is sent once."""
+    """Another overlap asks for both sides again; they share the workers."""
     monkeypatch.setattr(inputs, "_worker_count", lambda *_: workers)
     runs = [versus.Stored(store, archive.find_run(store, name)) for name in ("a", "b")]
     aligned = versus.align(*runs, overlap="single")
@@ -90,3 +91,25 @@ def test_two_runs_are_scored_again_by_the_same_workers(
     alone = archive.rescored(store, runs[0].record)
     for name, each in aligned.a.metrics.items():
         assert each.value == alone.metrics[name].value
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("failing", [1, 2])
+def test_a_failure_on_one_side_does_not_leave_the_other_waiting(
+    store: Store, monkeypatch: pytest.MonkeyPatch, workers: int, failing: int
+) -> None:
+    monkeypatch.setattr(inputs, "_worker_count", lambda *_: workers)
+    runs = [versus.Stored(store, archive.find_run(store, name)) for name in ("a", "b")]
+    calls: list[int] = []
+
+    def begun(self: Any, place: int, *rest: Any) -> Any:
+        calls.append(place)
+        if len(calls) == failing:
+            raise KeyboardInterrupt
+        return scored(self, place, *rest)
+
+    scored = reloading.Reloading.score
+    monkeypatch.setattr(reloading.Reloading, "score", begun)
+    with pytest.raises(KeyboardInterrupt):
+        versus.align(*runs, overlap="single")
+    assert len(calls) == failing

@@ -1,0 +1,148 @@
+"""`ragauge compare --map`: two runs over two versions of a corpus, followed by its map."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from ragauge.corpus.mapfile import read_map
+from ragauge.following import Follower
+from ragauge.redirecting import Redirects
+
+from .command import Folder
+from .corpora import made
+
+Row = dict[str, Any]
+
+#   0 heading to 7, 9 prose to 31, 33 prose to 63; 64 in all
+OLD = "# Guide\n\nKeys must not be empty.\n\nThe limit is forty requests.\n"
+INTRODUCTION = "An introduction that is new."
+NEW = OLD.replace("Keys", f"{INTRODUCTION}\n\nKeys")
+KEYS, LIMIT = "Keys must not be empty.", "The limit is forty requests."
+
+
+def span(text: str, part: str) -> dict[str, Any]:
+    start = text.encode().index(part.encode())
+    return {"doc": "guide.md", "start": start, "end": start + len(part.encode())}
+
+
+def traces(text: str, *order: str) -> list[Row]:
+    """Each question gets these parts as hits, each in a chunk of the text of its own."""
+    hits = [{"id": f"{len(text)}-{n}", **span(text, part)} for n, part in enumerate(order)]
+    return [{"qid": qid, "hits": hits} for qid in ("keys", "limit")]
+
+
+@pytest.fixture
+def versions(folder: Folder) -> Folder:
+    """Both corpora, their map, and gold of the old one; run `a` found all, `b` the limit only."""
+    made(folder.path, {"guide.md": OLD}, "old")
+    made(folder.path, {"guide.md": NEW}, "new")
+    assert folder.run("corpus", "diff", "old", "new", "-o", "map.jsonl").exit_code == 0
+    folder.write("gold.jsonl", [
+        {"qid": qid, "question": f"{qid}?", "relevant": [span(OLD, part)]}
+        for qid, part in (("keys", KEYS), ("limit", LIMIT))
+    ])  # fmt: skip
+    folder.write("a.jsonl", traces(OLD, KEYS, LIMIT))
+    folder.write("b.jsonl", traces(NEW, INTRODUCTION, LIMIT))
+    return folder
+
+
+def compared(folder: Folder, *arguments: str) -> dict[str, Any]:
+    outcome = folder.run("compare", *arguments, "--format", "json")
+    assert outcome.exit_code == 0, outcome.err
+    found: dict[str, Any] = json.loads(outcome.out)
+    return found
+
+
+def ranks(found: dict[str, Any]) -> dict[str, tuple[int | None, int | None]]:
+    return {
+        each["query_id"]: (each["a_hit_rank"], each["b_hit_rank"]) for each in found["per_query"]
+    }
+
+
+def test_places_are_followed_into_the_new_corpus(versions: Folder) -> None:
+    files = ("a.jsonl", "b.jsonl", "--gold", "gold.jsonl")
+    found = compared(versions, *files, "--map", "map.jsonl")
+    # keys: rank 1 before, nowhere now; limit: rank 2 on both sides
+    assert ranks(found) == {"keys": (1, None), "limit": (2, 2)}
+    assert {each["query_id"]: each["kind"] for each in found["per_query"]} == {
+        "keys": "regression", "limit": "draw",
+    }  # fmt: skip
+    assert found["deltas"]["rungs"]["doc_span"] == 2
+    assert "expected places followed into the new corpus: 2" in found["notes"]
+    # Without the map the old bytes are other words in the new text: limit seems lost, too.
+    assert ranks(compared(versions, *files))["limit"] != (2, 2)
+
+
+def migrate(folder: Folder) -> None:
+    done = folder.run("gold", "migrate", "gold.jsonl", "--map", "map.jsonl", "-o", "new.jsonl")
+    assert done.exit_code == 0, done.err
+
+
+def test_gold_that_moved_with_the_corpus_is_still_the_same(versions: Folder) -> None:
+    migrated = versions.run(
+        "gold", "migrate", "gold.jsonl", "--map", "map.jsonl", "-o", "new.jsonl"
+    )
+    assert migrated.exit_code == 0, migrated.err
+    for name, gold in (("a", "gold.jsonl"), ("b", "new.jsonl")):
+        outcome = versions.run("score", gold, f"{name}.jsonl", "--run-id", name, "--store")
+        assert outcome.exit_code == 0, outcome.err
+    refused = versions.run("compare", "a", "b")
+    assert "nothing-in-common" in refused.err
+    found = compared(versions, "a", "b", "--map", "map.jsonl")
+    assert ranks(found) == {"keys": (1, None), "limit": (2, 2)}
+    assert found["left_out"] == {}
+    assert "questions whose gold moved with the corpus: 2" in found["notes"]
+
+
+def test_gold_that_was_changed_besides_is_left_out(versions: Folder) -> None:
+    migrate(versions)
+    rows = [json.loads(line) for line in (versions.path / "new.jsonl").read_text().splitlines()]
+    rows[0]["question"] = "What of keys?"
+    versions.write("new.jsonl", rows)
+    for name, gold in (("a", "gold.jsonl"), ("b", "new.jsonl")):
+        versions.run("score", gold, f"{name}.jsonl", "--run-id", name, "--store")
+    found = compared(versions, "a", "b", "--map", "map.jsonl")
+    assert ranks(found) == {"limit": (2, 2)}
+    assert found["left_out"] == {"gold-changed": 1}
+
+
+def test_a_map_that_says_nothing_says_so(versions: Folder) -> None:
+    same = ("a.jsonl", "a.jsonl", "--gold", "gold.jsonl", "--map")
+    made(versions.path, {"other.md": "Other words.\n"}, "c")
+    made(versions.path, {"other.md": "Other words, now.\n"}, "d")
+    assert versions.run("corpus", "diff", "c", "d", "-o", "else.jsonl").exit_code == 0
+    found = compared(versions, *same, "else.jsonl")
+    assert found["notes"] == ["the map says nothing of what these runs expect"]
+    assert ranks(found) == {"keys": (1, 1), "limit": (2, 2)}
+
+
+def test_a_map_of_other_versions_is_not_followed(versions: Folder) -> None:
+    follower = Follower(Redirects(read_map(versions.path / "map.jsonl")))
+    (document,) = follower.redirects.documents.values()
+    old, new = document.old.hash, document.new[0].hash
+    place = [span_of(OLD, LIMIT)]
+    assert old is not None
+    assert new is not None
+    expected = ("guide.md", (span_of(NEW, LIMIT),))
+    assert follower.new_place("guide.md", place, ((), ())) == expected
+    assert follower.new_place("guide.md", place, ((old,), (new,))) == expected
+    assert follower.new_place("guide.md", place, ((new,), (new,))) is None
+    assert follower.new_place("guide.md", place, ((old,), (old,))) is None
+
+
+def span_of(text: str, part: str) -> Any:
+    from ragauge.spans import Span
+
+    found = span(text, part)
+    return Span(found["start"], found["end"])
+
+
+def test_files_of_scores_have_no_places_to_follow(versions: Folder) -> None:
+    for name in ("a", "b"):
+        versions.run("score", "gold.jsonl", f"{name}.jsonl", "--full", "-o", f"{name}.json")
+    refused = versions.run("compare", "a.json", "b.json", "--map", "map.jsonl")
+    assert refused.exit_code == 2
+    assert "--map" in refused.err
