@@ -244,6 +244,23 @@ def flipped(query: QueryComparison) -> str:
     return "; ".join(parts)
 
 
+def what_happened(query: QueryComparison, about: str) -> str:
+    """What came of a question in retrieval or in its answer, in one line."""
+    if about == "retrieval":
+        told = (
+            f"rank {rank(query.a_hit_rank, query.a_reciprocal)} → "
+            f"{rank(query.b_hit_rank, query.b_reciprocal)}"
+        )
+        return f"{told}; {note(query)}" if query.note else told
+    answer = query.answer
+    assert answer is not None, query.query_id
+    told = (
+        f"{plain(labelled(answer.a_label, answer.a_cause))} → "
+        f"{plain(labelled(answer.b_label, answer.b_cause))}"
+    )
+    return f"{told}; {flipped(query)}" if flipped(query) else told
+
+
 class Group(Struct, frozen=True, kw_only=True):
     """The questions of one kind in retrieval or in answers, and how many more there are."""
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ragauge import wording
-from ragauge.model.aggregate import Scores
+from ragauge.model.aggregate import QuestionResult, Scores
 from ragauge.model.verdict import Verdict
 from ragauge.text import plain
+from ragauge.trimming import Section
+
+Shown = Callable[[str], str]
+"""How text of others is made safe: `escaped`, or `unlinked` where a page is on the web."""
 
 _MARKS = re.compile(r"([\\`*\[\]~$]|(?<![^\W_])_|_(?![^\W_]))")
 _BEGINNINGS = re.compile(r"^(?:(?=[#+=-])|(\d+)(?=[.)](?: |$)))")
@@ -22,9 +26,58 @@ def escaped(text: str) -> str:
     return _BEGINNINGS.sub(r"\1\\", safe)
 
 
-def code(name: str) -> str:
+_LINKS = re.compile(
+    r"(?P<at>@)(?!(?<=[A-Za-z0-9_]@)[0-9]+(?![A-Za-z0-9_.]))"
+    r"|(?P<scheme>:)(?=//)|(?P<www>\bwww)(?=\.)|(?P<number>\#)(?=[0-9])|(?P<issue>\bGH-)(?=[0-9])",
+    re.IGNORECASE,
+)
+"""What GitHub makes a link of without any mark: people, addresses, numbers of issues.
+
+`recall@5` is none: a letter stands before it, and only a number behind.
+"""
+_LONGEST = 500
+
+
+def unlinked(text: str) -> str:
+    """Escaped text that links nowhere and calls nobody: an empty character parts what would.
+
+    A backslash would not do: GitHub looks for people in the text that it has rendered.
+    """
+    short = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return _LINKS.sub(r"\g<0>&#8203;", escaped(short))
+
+
+def marker(name: str) -> str:
+    """The hidden line by which a comment is found again."""
+    word = re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-")[:80]
+    return f"<!-- ragauge:{word or 'run'} -->"
+
+
+def folded(title: str, lines: Sequence[str]) -> list[str]:
+    """Lines that a reader unfolds; the title is shown as it is."""
+    return [f"<details><summary>{title}</summary>", "", *lines, "</details>", ""]
+
+
+def section(title: str, lines: Sequence[str]) -> Section:
+    """Lines as a section that may be cut between the rows of its table or its list."""
+    first = next(
+        (n + 1 for n, line in enumerate(lines) if line.startswith("| ---")),
+        next((n for n, line in enumerate(lines) if line.startswith("- ")), len(lines)),
+    )
+    last = first
+    while last < len(lines) and lines[last].startswith(("| ", "- ")):
+        last += 1
+    return Section(
+        title=title, head=tuple(lines[:first]), rows=tuple(lines[first:last]),
+        foot=tuple(lines[last:]),
+    )  # fmt: skip
+
+
+def code(name: str, shown: Shown = escaped) -> str:
     """An id or a place as code, unless it is none that code can hold."""
-    return escaped(name) if "`" in name or plain(name) != name else f"`{name}`"
+    if "`" in name or plain(name) != name or name != name.strip() or not name:
+        return shown(name)
+    return f"`{name}`"
 
 
 def _row(cells: Iterable[str]) -> str:
@@ -37,7 +90,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [_row(heads), _row("---" for _ in heads), *(_row(row) for row in rows), ""]
 
 
-def gates(verdict: Verdict) -> list[str]:
+def gates(verdict: Verdict, shown: Shown = escaped) -> list[str]:
     """A table of the gates; nothing if there are none."""
     if not verdict.gates:
         return []
@@ -45,70 +98,81 @@ def gates(verdict: Verdict) -> list[str]:
         ["gate", "value", "demand", "margin", "n", "detectable", "verdict", ""],
         [
             (
-                escaped(wording.gate_name(each)), wording.number(each.value), wording.demand(each),
+                shown(wording.gate_name(each)), wording.number(each.value), wording.demand(each),
                 wording.margin(each), str(each.n), wording.number(each.detectable),
-                "waived" if each.waived else each.status, escaped(wording.gate_note(each)),
+                "waived" if each.waived else each.status, shown(wording.gate_note(each)),
             )
             for each in verdict.gates
         ],
     )  # fmt: skip
 
 
-def metrics(scores: Scores, verdict: Verdict) -> list[str]:
+def metrics(scores: Scores, verdict: Verdict, shown: Shown = escaped) -> list[str]:
     """A table of the metrics, and below it those that have no value."""
     lines = table(
         ["metric", "value", "n", "95 % interval", "left out"],
         [
             (
-                f"`{name}`", wording.number(each.value), str(each.n),
-                wording.interval(each.interval), wording.metric_note(each),
+                code(name, shown), wording.number(each.value), str(each.n),
+                wording.interval(each.interval), shown(wording.metric_note(each)),
             )
             for name, each in wording.shown_metrics(scores, verdict).items()
         ],
     )  # fmt: skip
     rest = [*wording.counts_behind(scores), *wording.not_measured(scores, verdict)]
-    return [*lines, *(f"- {line}" for line in rest), *([""] if rest else [])]
+    return [*lines, *(f"- {shown(line)}" for line in rest), *([""] if rest else [])]
 
 
-def slices(scores: Scores, verdict: Verdict, most: int) -> list[str]:
+def slices(scores: Scores, verdict: Verdict, most: int, shown: Shown = escaped) -> list[str]:
     """A table for each dimension; at most so many parts of each."""
+    tables = slice_tables(scores, verdict, most, shown)
+    return [line for lines in tables.values() for line in lines]
+
+
+def slice_tables(
+    scores: Scores, verdict: Verdict, most: int, shown: Shown = escaped
+) -> dict[str, list[str]]:
+    """The heading and the table of each dimension."""
     columns = wording.slice_metrics(scores, verdict)
-    lines: list[str] = []
+    tables: dict[str, list[str]] = {}
     for dimension, parts in wording.shown_slices(scores).items():
         rows = [
             (
-                escaped(name), str(part.n),
+                shown(name), str(part.n),
                 *(wording.number(part.value(metric)) for metric in columns),
             )
             for name, part in list(parts.items())[:most]
         ]  # fmt: skip
-        lines += [f"## By {dimension}", ""]
-        lines += table([dimension, "n", *(f"`{metric}`" for metric in columns)], rows)
+        lines = [f"## By {shown(dimension)}", ""]
+        lines += table([shown(dimension), "n", *(code(each, shown) for each in columns)], rows)
         if len(parts) > most:
             lines += [f"... and {len(parts) - most} more.", ""]
-    return lines
+        tables[dimension] = lines
+    return tables
 
 
 def look_at(scores: Scores, most: int) -> list[str]:
-    """The questions to look at; nothing if all is well."""
+    """The questions to look at, under a heading; nothing if all is well."""
     bad = wording.bad_questions(scores)
-    if not bad:
-        return []
-    listed = bad[:most]
+    return ["## Look at", "", *questions(bad[:most])] if bad else []
+
+
+def questions(listed: Sequence[QuestionResult], shown: Shown = escaped) -> list[str]:
+    """A table of questions with their labels, and where to look."""
     told = any(each.cause is not None for each in listed)
     rows = [
         (
-            escaped(wording.question_name(each.qid, each.turn)),
-            each.label,
-            *([each.cause or ""] if told else []),
-            code(each.trace or each.gold),
+            shown(wording.question_name(each.qid, each.turn)),
+            shown(each.label),
+            *([shown(each.cause or "")] if told else []),
+            code(each.trace or each.gold, shown),
         )
         for each in listed
     ]
     heads = ["question", "label", *(["cause"] if told else []), "where"]
-    return ["## Look at", "", *table(heads, rows)]
+    return table(heads, rows)
 
 
-def warnings(scores: Scores) -> list[str]:
+def warnings(scores: Scores, shown: Shown = escaped) -> list[str]:
     """The findings about the run, as a list."""
-    return [f"- {escaped(each)}" for each in scores.warnings]
+    return [f"- {shown(each)}" for each in scores.warnings]

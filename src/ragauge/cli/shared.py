@@ -30,14 +30,47 @@ ALLOW_OPTIONS = [
         "--allow-no-baseline", is_flag=True, help="Leave gates on a drop out: this is the baseline."
     ),
 ]
+
+
+class FormatOption(click.Option):
+    """An option whose help names the formats there are, looked up when somebody reads it.
+
+    The reports bring the libraries that draw tables; a command that prints no help does not wait
+    for them.
+    """
+
+    comparisons = False
+
+    @property
+    def help(self) -> str:
+        """What is printed, and the names that it may have."""
+        from ragauge import registry
+
+        if self.comparisons:
+            names = list(registry.comparisons())
+        else:
+            names = [name for name, report in registry.reports().items() if report.public]
+        usual = [name for name in ("table", "json", "md") if name in names]
+        return f"What is printed: {', '.join([*usual, *sorted(set(names) - set(usual))])}."
+
+    @help.setter
+    def help(self, _told: str | None) -> None:
+        """Nothing is told by hand."""
+
+
+class ComparisonFormatOption(FormatOption):
+    """The same for comparisons, which have formats of their own."""
+
+    comparisons = True
+
+
 FORMAT_OPTION = click.option(
-    "--format",
-    "format_name",
-    default="table",
-    metavar="NAME",
-    show_default=True,
-    help="What is printed: table, json, md, csv or compact.",
+    "--format", "format_name", cls=FormatOption, default="table", metavar="NAME", show_default=True
 )
+COMPARISON_FORMAT_OPTION = click.option(
+    "--format", "format_name", cls=ComparisonFormatOption, default="table", metavar="NAME",
+    show_default=True,
+)  # fmt: skip
 BASELINE_OPTION = click.option(
     "--baseline",
     metavar="RUN",

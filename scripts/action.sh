@@ -1,0 +1,285 @@
+#!/usr/bin/env bash
+# What action.yml runs: `action.sh install`, then `action.sh run`.
+#
+# Every input comes as an environment variable INPUT_NAME and is only ever an argument or a file:
+# no value is read as shell, as a workflow command or as a second output.
+set -euo pipefail
+
+fail() { # message: a fault of the workflow, which no run can mend
+  echo "::error title=ragauge::$1" >&2
+  exit 2
+}
+
+is_true() { # name value
+  case "$2" in
+    true) return 0 ;;
+    false | "") return 1 ;;
+    *) fail "the input $1 must be true or false" ;;
+  esac
+}
+
+find_python() {
+  local name
+  for name in python3 python; do
+    if command -v "$name" >/dev/null; then
+      echo "$name"
+      return
+    fi
+  done
+  fail "there is no Python on the path: set python-version"
+}
+
+venv_of() { echo "${RUNNER_TEMP:?}/ragauge-environment"; }
+
+install_ragauge() {
+  local version="${INPUT_RAGAUGE_VERSION:-}" extras="${INPUT_EXTRAS:-}" what venv python
+  [[ $version == installed ]] && return 0
+  [[ $version =~ ^[0-9A-Za-z.+!]*$ ]] || fail "ragauge-version is no version"
+  [[ $extras =~ ^[0-9a-z,_-]*$ ]] || fail "extras are names with commas between them"
+  what="${GITHUB_ACTION_PATH:?}${extras:+[$extras]}"
+  [[ -n $version ]] && what="ragauge${extras:+[$extras]}==$version"
+  venv="$(venv_of)"
+  python="$(find_python)"
+  "$python" -m venv "$venv"
+  python="$venv/bin/python"
+  [[ -x $python ]] || python="$venv/Scripts/python"
+  "$python" -m pip --disable-pip-version-check --quiet install "$what"
+}
+
+find_ragauge() {
+  local venv
+  if [[ ${INPUT_RAGAUGE_VERSION:-} == installed ]]; then
+    command -v ragauge || fail "ragauge-version is installed, and there is no ragauge on the path"
+    return
+  fi
+  venv="$(venv_of)"
+  if [[ -x $venv/bin/ragauge ]]; then echo "$venv/bin/ragauge"; else echo "$venv/Scripts/ragauge"; fi
+}
+
+# A text that nobody who wrote a file could guess.
+secret() { od -An -N16 -tx1 /dev/urandom | tr -d ' \n'; }
+
+# Runs a command whose output may hold lines of others that look like workflow commands.
+muted() {
+  local end code=0
+  end="$(secret)"
+  echo "::stop-commands::$end"
+  "$@" 2>&1 || code=$?
+  echo "::$end::"
+  return "$code"
+}
+
+output() { # name value: a value may hold anything but the secret
+  local end
+  end="$(secret)"
+  printf '%s<<%s\n%s\n%s\n' "$1" "$end" "$2" "$end" >>"${GITHUB_OUTPUT:-/dev/null}"
+}
+
+verdict_of() { # exit code, file of scores: a run that passes may be up for review
+  case "$1" in
+    0)
+      "$(find_python)" -I -c '
+import json, sys
+try:
+    with open(sys.argv[1], encoding="utf-8") as file:
+        print(json.load(file)["verdict"]["status"])
+except (OSError, ValueError, LookupError, TypeError):
+    print("pass")
+' "$2"
+      ;;
+    1) echo fail ;;
+    2) echo usage ;;
+    3) echo bad-input ;;
+    4) echo not-evaluable ;;
+    5) echo nothing-measured ;;
+    *) echo bug ;;
+  esac
+}
+
+seen_from_workspace() { # a path that is seen from working-directory
+  local folder="${INPUT_WORKING_DIRECTORY:-.}"
+  case "$1" in
+    "" | /* | ?:[/\\]*) printf '%s' "$1" ;;
+    *) if [[ $folder == . ]]; then printf '%s' "$1"; else printf '%s' "${folder%/}/$1"; fi ;;
+  esac
+}
+
+pull_request() { # the number, from the input, the ref or the event; nothing if there is none
+  if [[ -n ${INPUT_PULL_REQUEST:-} ]]; then
+    echo "$INPUT_PULL_REQUEST"
+  elif [[ ${GITHUB_REF:-} =~ ^refs/pull/([1-9][0-9]*)/ ]]; then
+    echo "${BASH_REMATCH[1]}"
+  elif [[ -f ${GITHUB_EVENT_PATH:-} ]]; then
+    "$(find_python)" -I -c '
+import json, sys
+try:
+    with open(sys.argv[1], encoding="utf-8") as file:
+        event = json.load(file)
+    number = (event.get("pull_request") or {}).get("number")
+    if type(number) is int:
+        print(number)
+except (OSError, ValueError, AttributeError):
+    pass
+' "$GITHUB_EVENT_PATH"
+  fi
+}
+
+# The id of the comment that begins with the marker and is the author's own; pages of JSON come in.
+find_comment() { # marker author
+  "$(find_python)" -I -c '
+import json, sys
+marker, author = sys.argv[1:]
+text, place = sys.stdin.buffer.read().decode("utf-8", "replace"), 0
+while place < len(text):
+    if text[place].isspace():
+        place += 1
+        continue
+    page, place = json.JSONDecoder().raw_decode(text, place)
+    for each in page:
+        first = (each.get("body") or "").splitlines()[:1]
+        if first == [marker] and (each.get("user") or {}).get("login") == author:
+            print(int(each["id"]))
+            sys.exit()
+' "$1" "$2" 2>/dev/null
+}
+
+post_comment() { # body marker
+  local body="$1" marker="$2" number id repository="${GITHUB_REPOSITORY:?}" pages
+  number="$(pull_request)"
+  if [[ -z $number ]]; then
+    echo "::notice title=ragauge::no comment: this run belongs to no pull request"
+    return 0
+  fi
+  if [[ -z $comment_token ]] || ! command -v gh >/dev/null; then
+    echo "::warning title=ragauge::no comment: it takes github-token, and gh on the path"
+    return 0
+  fi
+  pages="$work/comments.json"
+  if ! muted gh_quiet "$pages" --paginate "repos/$repository/issues/$number/comments?per_page=100" ||
+    ! id="$(find_comment "$marker" "${INPUT_COMMENT_AUTHOR:-github-actions[bot]}" <"$pages")"; then
+    echo "::warning title=ragauge::no comment: those that are there could not be read"
+    return 0
+  fi
+  if [[ -n $id ]]; then
+    set -- --method PATCH "repos/$repository/issues/comments/$id"
+  else
+    set -- --method POST "repos/$repository/issues/$number/comments"
+  fi
+  if ! muted gh_quiet /dev/null "$@" --field "body=@$body"; then
+    echo "::warning title=ragauge::the comment was refused: does the job have pull-requests: write?"
+  fi
+}
+
+gh_quiet() { # file for its output, arguments of gh api
+  local file="$1"
+  shift
+  GH_TOKEN="$comment_token" gh api "$@" >"$file"
+}
+
+check_inputs() { # before anything runs: what is wrong with the workflow
+  local hyphened='^[0-9A-Za-z.]+(-[0-9A-Za-z.]+)*$'
+  is_true annotations "${INPUT_ANNOTATIONS:-}" || true
+  is_true summary "${INPUT_SUMMARY:-}" || true
+  is_true comment "${INPUT_COMMENT:-}" || true
+  is_true allow-no-baseline "${INPUT_ALLOW_NO_BASELINE:-}" || true
+  [[ ${INPUT_COMMENT_NAME:-ragauge} =~ $hyphened ]] ||
+    fail "comment-name takes letters, digits, dots and single hyphens"
+  [[ ${INPUT_PULL_REQUEST:-1} =~ ^[1-9][0-9]*$ ]] || fail "pull-request must be a number"
+}
+
+run_ragauge() {
+  local marker ragauge code=0 compared=0 line
+  local baseline="${INPUT_BASELINE:-}" scores="${INPUT_SCORES:-ragauge-scores.json}"
+  local -a scoring comparing
+  check_inputs
+  cd -- "${INPUT_WORKING_DIRECTORY:-.}" 2>/dev/null || fail "there is no folder as working-directory names it"
+  comment_token="${GH_TOKEN:-}"
+  unset GH_TOKEN # only `gh` needs it
+  work="$(mktemp -d "${RUNNER_TEMP:-/tmp}/ragauge.XXXXXX")"
+  ragauge="$(find_ragauge)"
+  marker="<!-- ragauge:${INPUT_COMMENT_NAME:-ragauge} -->"
+
+  scoring=(score --full -o "json:$scores" -o "summary:$work/summary.md"
+    -o "comment:$work/comment.md" -o "github:$work/annotations.txt")
+  comparing=(compare -o "summary:$work/compared.md" -o "comment:$work/compared-comment.md")
+  if [[ -n $baseline && ! -f $baseline ]] &&
+    is_true allow-no-baseline "${INPUT_ALLOW_NO_BASELINE:-}"; then
+    echo "::notice title=ragauge::there is no baseline yet: gates on a drop are left out"
+    baseline=""
+    scoring+=(--allow-no-baseline)
+  fi
+  if [[ -n ${INPUT_GATES:-} ]]; then
+    scoring+=("--gates=$INPUT_GATES")
+    comparing+=("--gates=$INPUT_GATES")
+  fi
+  if [[ -n ${INPUT_CONFIG:-} ]]; then
+    scoring+=("--config=$INPUT_CONFIG")
+    comparing+=("--config=$INPUT_CONFIG")
+  fi
+  [[ -n ${INPUT_GOLD:-} ]] && scoring+=("--gold=$INPUT_GOLD")
+  [[ -n ${INPUT_TRACE:-} ]] && scoring+=("--trace=$INPUT_TRACE")
+  [[ -n ${INPUT_PROFILE:-} ]] && scoring+=("--profile=$INPUT_PROFILE")
+  [[ -n $baseline ]] && scoring+=("--baseline=$baseline")
+  [[ -n ${INPUT_JUNIT_REPORT:-} ]] && scoring+=(-o "junit:$INPUT_JUNIT_REPORT")
+  [[ -n ${INPUT_HTML_REPORT:-} ]] && scoring+=(-o "html:$INPUT_HTML_REPORT")
+  [[ -n ${INPUT_FAIL_ON:-} ]] && comparing+=("--fail-on=$INPUT_FAIL_ON")
+  while IFS= read -r line || [[ -n $line ]]; do
+    line="${line%$'\r'}"
+    [[ -n $line ]] && scoring+=("$line")
+  done <<<"${INPUT_ARGS:-}"
+
+  muted "$ragauge" "${scoring[@]}" || code=$?
+  if [[ -n $baseline && -f $work/summary.md ]]; then
+    muted "$ragauge" "${comparing[@]}" -- "$baseline" "$scores" || compared=$?
+  fi
+  [[ $code == 0 ]] && code=$compared # the run itself goes before the comparison
+
+  report_outputs "$code" "$scores"
+  if is_true annotations "${INPUT_ANNOTATIONS:-true}" && [[ -f $work/annotations.txt ]]; then
+    cat "$work/annotations.txt"
+  fi
+  write_pages "$code" "$marker"
+  if is_true summary "${INPUT_SUMMARY:-true}"; then
+    cat "$work/step.md" >>"${GITHUB_STEP_SUMMARY:-/dev/null}"
+  fi
+  if is_true comment "${INPUT_COMMENT:-}"; then
+    post_comment "$work/body.md" "$marker"
+  fi
+  return "$code"
+}
+
+report_outputs() { # exit code, file of scores
+  local scores="" junit="" html=""
+  if [[ -f $work/summary.md ]]; then # then all files of this run were written
+    scores="$2" junit="${INPUT_JUNIT_REPORT:-}" html="${INPUT_HTML_REPORT:-}"
+  fi
+  output verdict "$(verdict_of "$1" "$scores")"
+  output exit-code "$1"
+  output scores "$(seen_from_workspace "$scores")"
+  output junit-report "$(seen_from_workspace "$junit")"
+  output html-report "$(seen_from_workspace "$html")"
+  output comment-body "$work/body.md"
+}
+
+# The page of the step, and the body of the comment, whose first line is the marker.
+write_pages() { # exit code, marker
+  local file
+  if [[ -f $work/summary.md ]]; then
+    cat "$work/summary.md" >"$work/step.md"
+    { echo "$2" && tail -n +2 "$work/comment.md"; } >"$work/body.md"
+  else
+    printf '## ragauge: stopped with exit code %s\n\nThe log of the step says why.\n' "$1" >"$work/step.md"
+    printf '%s\n### ragauge: stopped with exit code %s\n\nThe log of the job says why.\n' "$2" "$1" >"$work/body.md"
+  fi
+  for file in compared.md:step.md compared-comment.md:body.md; do
+    if [[ -f $work/${file%%:*} ]]; then
+      { echo && grep -v '^<!-- ragauge:' "$work/${file%%:*}"; } >>"$work/${file##*:}"
+    fi
+  done
+}
+
+case "${1:-}" in
+  install) install_ragauge ;;
+  run) run_ragauge ;;
+  *) fail "action.sh takes install or run" ;;
+esac

@@ -1,0 +1,54 @@
+"""Annotations of a comparison for GitHub Actions: gates on a drop, and what went wrong."""
+
+from __future__ import annotations
+
+from ragauge import contrasting, rulings, wording
+from ragauge.contrasting import Group
+from ragauge.model.comparison import ComparisonReport, ComparisonView, QueryComparison
+from ragauge.workflowcommands import SHOWN, Level, command
+
+
+def _text(view: ComparisonView) -> str:
+    """Gates first, then regressions and losses as warnings, then how many more there are.
+
+    A comparison does not know the lines of the gold set, so these name no file.
+    """
+    comparison = view.comparison
+    verdict = comparison.verdict
+    lines: list[str] = []
+    loud = 0
+    for level in _LEVELS:
+        found = [] if verdict is None else rulings.annotated(verdict, level)
+        lines += found[:SHOWN]
+        loud += len(found[:SHOWN]) if level == "warning" else 0
+    worse = [
+        _question(group, each)
+        for group in contrasting.groups(view, len(comparison.per_query))
+        if group.kind in ("regression", "loss")
+        for each in group.queries
+    ]
+    room = max(0, SHOWN - loud)
+    lines += worse[:room]
+    if len(worse) > room:
+        said = (
+            f"not annotated, because GitHub shows {SHOWN} of a kind: "
+            f"{len(worse) - room} more regressions and losses"
+        )
+        lines.append(command("notice", said, title="ragauge"))
+    told = contrasting.headline(comparison)
+    if verdict is not None:
+        told = f"{wording.headline(verdict)}; {told}"
+    lines.append(command("notice", told, title="ragauge"))
+    return "\n".join(lines) + "\n"
+
+
+_LEVELS: tuple[Level, ...] = ("error", "warning", "notice")
+
+
+def _question(group: Group, query: QueryComparison) -> str:
+    name = wording.question_name(query.query_id, query.turn)
+    told = contrasting.what_happened(query, group.about)
+    return command("warning", f"{name}: {told}", title=f"ragauge: {group.about} {group.kind}")
+
+
+REPORT = ComparisonReport(name="github", title="annotations for GitHub Actions", content=_text)

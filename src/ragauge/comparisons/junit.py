@@ -1,0 +1,65 @@
+"""JUnit XML of a comparison: one test for each gate on a drop, regression and loss."""
+
+from __future__ import annotations
+
+from ragauge import contrasting, rulings, wording
+from ragauge.contrasting import Group
+from ragauge.model.comparison import Comparison, ComparisonReport, ComparisonView, QueryComparison
+from ragauge.testcases import Case, Suite, junit
+from ragauge.text import plain
+
+
+def _text(view: ComparisonView) -> str:
+    comparison = view.comparison
+    verdict = comparison.verdict
+    gates = Suite(
+        name="gates",
+        cases=() if verdict is None else rulings.cases(verdict, "ragauge.compare.gates"),
+        properties=_properties(comparison),
+    )
+    questions = Suite(
+        name="questions",
+        cases=tuple(
+            _case(group, each)
+            for group in contrasting.groups(view, len(comparison.per_query))
+            if group.kind in ("regression", "loss")
+            for each in group.queries
+        ),
+        properties=(("compared", str(comparison.counted)),),
+    )
+    return junit([gates, questions])
+
+
+def _properties(comparison: Comparison) -> tuple[tuple[str, str], ...]:
+    verdict = comparison.verdict
+    return (
+        ("run_a", plain(comparison.run_a.name)),
+        ("run_b", plain(comparison.run_b.name)),
+        ("verdict", "none" if verdict is None else verdict.status),
+        ("headline", contrasting.headline(comparison)),
+        ("chunker_version_match", comparison.match),
+        *(
+            (plain(each.metric), contrasting.delta_line(each).partition(": ")[2])
+            for each in contrasting.shown_deltas(comparison.deltas)
+        ),
+    )
+
+
+def _case(group: Group, query: QueryComparison) -> Case:
+    told = contrasting.what_happened(query, group.about)
+    body = [f"{group.about} {group.kind}: {told}"]
+    if query.rungs:
+        body.append(f"recognised by: {', '.join(query.rungs)}")
+    if query.note:
+        body.append(f"note: {contrasting.note(query)}")
+    return Case(
+        group=f"ragauge.compare.{group.about}",
+        name=wording.question_name(query.query_id, query.turn), outcome="failure",
+        kind=group.kind, message=f"{group.kind}: {told}", body="\n".join(body),
+    )  # fmt: skip
+
+
+REPORT = ComparisonReport(
+    name="junit", title="JUnit XML: a test for each gate, regression and loss", content=_text,
+    suffixes=(".xml",),
+)  # fmt: skip

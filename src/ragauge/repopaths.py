@@ -1,0 +1,60 @@
+"""Where a file stands, seen from the folder that a CI system shows files from."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import PurePath
+from typing import NamedTuple
+
+_ROOTS = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR")
+"""Where GitHub and GitLab say which folder holds the repository."""
+_STDIN = ("", "-")
+
+
+class Spot(NamedTuple):
+    """A file as CI systems name it, and the line in it where one is known."""
+
+    file: str
+    line: int | None
+
+
+def spot_of(place: str | None) -> Spot | None:
+    """The file and line of a place such as `eval/gold.jsonl:3`; None where it is no file."""
+    if place is None:
+        return None
+    name, colon, number = place.rpartition(":")
+    is_line = bool(colon) and number.isascii() and number.isdecimal() and len(number) < 10
+    file = name if is_line else place
+    if file in _STDIN:
+        return None
+    return Spot(seen_from_root(file), int(number) if is_line and int(number) > 0 else None)
+
+
+def seen_from_root(name: str) -> str:
+    """A path relative to the root of the repository where it is below it, with `/`; else as it is.
+
+    The root is the folder that GitHub or GitLab names, if this process works somewhere in it,
+    else the working directory.
+    """
+    return _seen(name, os.getcwd(), tuple(os.environ.get(each, "") for each in _ROOTS))
+
+
+@lru_cache(maxsize=64)  # thousands of questions stand in one file
+def _seen(name: str, here: str, roots: tuple[str, ...]) -> str:
+    given = PurePath(name).as_posix()
+    folder, base = os.path.split(os.path.join(here, name))
+    try:
+        whole = os.path.join(os.path.realpath(folder), base)  # a linked file keeps its own name
+        below = PurePath(os.path.relpath(whole, _root(os.path.realpath(here), roots)))
+    except ValueError:  # another drive, or no name that a file could have
+        return given
+    return given if below.parts[:1] == (os.pardir,) else below.as_posix()
+
+
+def _root(here: str, roots: tuple[str, ...]) -> str:
+    for told in filter(None, roots):
+        root = os.path.realpath(told)
+        if PurePath(here).is_relative_to(root):
+            return root
+    return here

@@ -1,0 +1,117 @@
+"""What a verdict tells a CI system: one entry for each gate, and one for each other obstacle."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from ragauge import wording
+from ragauge.model.verdict import GateResult, Verdict
+from ragauge.testcases import Case
+from ragauge.text import plain
+from ragauge.workflowcommands import Level, command
+
+Outcome = Literal["pass", "review", "waived", "fail", "error"]
+LEVELS: dict[Outcome, Level] = {
+    "fail": "error", "error": "error", "review": "warning", "waived": "notice",
+}  # fmt: skip
+"""How loud an entry is; a gate that passes says nothing."""
+
+
+class Ruling(Struct, frozen=True, kw_only=True):
+    """One entry: a gate with what it demanded, or a reason for which there can be no verdict."""
+
+    name: str
+    outcome: Outcome
+    message: str
+    kind: str
+    result: GateResult | None = None
+
+
+def rulings(verdict: Verdict) -> list[Ruling]:
+    """The gates in their order, then the blocks; a block that is a gate's own is told there."""
+    found = [_gate(result) for result in verdict.gates]
+    told = {
+        f"{wording.gate_name(result)}: {result.reason}"
+        for result in verdict.gates
+        if result.code is not None
+    }
+    return found + [
+        Ruling(name=block.code, outcome="error", message=plain(block.message), kind=block.code)
+        for block in verdict.blocks
+        if block.message not in told
+    ]
+
+
+def _gate(result: GateResult) -> Ruling:
+    outcome: Outcome = "error" if result.status == "not-evaluable" else result.status
+    outcome = "waived" if result.waived else outcome
+    note = wording.gate_note(result)
+    about = "drop " if result.gate.is_drop else ""
+    message = (
+        f"{about}{wording.number(result.value)}, demanded {wording.demand(result)} "
+        f"(n = {result.n}){f': {note}' if note else ''}"
+    )
+    kind = result.code or f"gate-{'failed' if result.status == 'fail' else result.status}"
+    return Ruling(
+        name=plain(wording.gate_name(result)), outcome=outcome, message=plain(message), kind=kind,
+        result=result,
+    )  # fmt: skip
+
+
+def cases(verdict: Verdict, group: str) -> tuple[Case, ...]:
+    """The entries as tests: a waived gate and one under review pass, and say so."""
+    return tuple(_case(each, group) for each in rulings(verdict))
+
+
+def _case(ruling: Ruling, group: str) -> Case:
+    result = ruling.result
+    name = ruling.name if result is None else f"{ruling.name} {wording.demand(result)}"
+    told = f"{ruling.name}: {ruling.message}"
+    quiet = ruling.outcome in ("pass", "review", "waived")
+    aside = [f"{ruling.outcome}: {told}"] if ruling.outcome in ("review", "waived") else []
+    numbers = [] if result is None else _numbers(ruling.outcome, result)
+    return Case(
+        group=group, name=plain(name), kind="" if quiet else ruling.kind,
+        outcome="passed" if quiet else "failure" if ruling.outcome == "fail" else "error",
+        message="" if quiet else told, output="\n".join([*aside, *numbers]),
+    )  # fmt: skip
+
+
+def _numbers(outcome: Outcome, result: GateResult) -> list[str]:
+    gate = result.gate
+    pairs = [
+        ("metric", gate.metric),
+        ("verdict", "waived" if outcome == "waived" else result.status),
+        ("value", wording.number(result.value)),
+        ("demand", wording.demand(result)),
+        ("margin", wording.margin(result)),
+        ("n", str(result.n)),
+        ("interval", wording.interval(result.interval)),
+        ("origin", gate.origin),
+    ]
+    if gate.part is not None:
+        pairs.append(("slice", gate.part))
+    return [f"{name}: {plain(value)}" for name, value in pairs]
+
+
+def annotated(verdict: Verdict, level: Level) -> list[str]:
+    """The entries of one level as workflow commands, without a file: they are about the run."""
+    return [
+        command(
+            level,
+            each.message,
+            title=f"ragauge gate {each.name}: {_SAID[each.outcome]}"
+            if each.result is not None
+            else f"ragauge: {each.name}",
+        )
+        for each in rulings(verdict)
+        if LEVELS.get(each.outcome) == level
+    ]
+
+
+_SAID: dict[Outcome, str] = {
+    "pass": "pass", "review": "review", "waived": "waived", "fail": "fail",
+    "error": "not evaluable",
+}  # fmt: skip

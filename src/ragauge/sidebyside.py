@@ -1,0 +1,189 @@
+"""The parts of a comparison in Markdown, shared by the reports of one that print it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ragauge import contrasting, markdown, wording
+from ragauge.contrasting import Group
+from ragauge.markdown import Shown, escaped
+from ragauge.model.comparison import Comparison, ComparisonView, Delta, QueryComparison
+
+
+def sentence(text: str) -> str:
+    """A line as a sentence."""
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def paragraph(text: str, shown: Shown = escaped) -> list[str]:
+    """A line as a paragraph."""
+    return [shown(text), ""]
+
+
+def verdict(comparison: Comparison, shown: Shown = escaped) -> list[str]:
+    """The verdict and its gates; nothing if none was asked for."""
+    found = comparison.verdict
+    if found is None:
+        return []
+    return [f"**{shown(wording.headline(found))}**", "", *markdown.gates(found, shown)]
+
+
+def runs(comparison: Comparison, shown: Shown = escaped) -> list[str]:
+    """Both runs side by side; what is known of neither is not asked."""
+    a, b = comparison.run_a, comparison.run_b
+    told = [
+        ("run", a.name, b.name),
+        ("created", a.created_at, b.created_at),
+        ("commit", a.commit_hash, b.commit_hash),
+        ("suite", a.suite, b.suite),
+        ("profile", a.profile, b.profile),
+        ("gold", a.gold_name, b.gold_name),
+        ("trace", a.trace_name, b.trace_name),
+        ("chunker", ", ".join(a.chunker_versions), ", ".join(b.chunker_versions)),
+    ]
+    rows = [
+        (head, shown(one) if one else "-", shown(other) if other else "-")
+        for head, one, other in told
+        if one or other
+    ]
+    rows += [
+        ("questions", str(a.questions), str(b.questions)),
+        ("missing", str(a.missing), str(b.missing)),
+        ("errored", str(a.errored), str(b.errored)),
+    ]
+    return markdown.table(["", "a", "b"], rows)
+
+
+def causes(comparison: Comparison, most: int, shown: Shown = escaped) -> list[str]:
+    """What differs between the configurations, at most so many."""
+    found = comparison.causes
+    if not found:
+        return ["No difference between the two configurations is known.", ""]
+    lines = [f"- {shown(contrasting.cause_line(each))}" for each in found[:most]]
+    return [*lines, "", *more(len(found) - len(lines))]
+
+
+def more(left: int) -> list[str]:
+    """How many are not listed; nothing if all are."""
+    return [f"... and {left} more.", ""] if left else []
+
+
+def deltas(comparison: Comparison, shown: Shown = escaped) -> list[str]:
+    """The metrics of both runs, how to read them, and what there is to say of them."""
+    found = contrasting.shown_deltas(comparison.deltas)
+    lines = []
+    if found:
+        lines += [*delta_table(found, ("a", "b"), shown), legend(found), ""]
+    else:
+        lines += ["No metric has a value in either run.", ""]
+    undefined = contrasting.undefined_line(comparison.deltas)
+    rest = [
+        *contrasting.reason_lines(comparison.deltas),
+        *([] if undefined is None else [undefined]),
+        contrasting.rung_line(comparison),
+    ]
+    return [*lines, *(f"- {shown(line)}" for line in rest), ""]
+
+
+def delta_table(
+    found: Sequence[Delta], sides: tuple[str, str], shown: Shown = escaped
+) -> list[str]:
+    """A table of metrics; the sides are called so."""
+    heads = ["metric", *sides, "Δ", "95 % interval", "p (Holm)", "n", "detectable"]
+    return markdown.table(heads, [_delta(each, shown) for each in found])
+
+
+def _delta(delta: Delta, shown: Shown) -> tuple[str, ...]:
+    change = wording.signed(delta.delta)
+    p = contrasting.chance(delta.p)
+    return (
+        f"{markdown.code(delta.metric, shown)}{' ↓' if delta.better == 'lower' else ''}"
+        f"{' (gated)' if delta.gated else ''}",
+        wording.number(delta.a),
+        wording.number(delta.b),
+        f"**{change}**" if contrasting.is_beyond_chance(delta) else change,
+        contrasting.bounds(delta.interval),
+        p if delta.p_holm is None else f"{p} ({contrasting.chance(delta.p_holm)})",
+        str(delta.n),
+        wording.number(delta.detectable),
+    )
+
+
+def legend(found: Sequence[Delta], sides: tuple[str, str] = ("a", "b")) -> str:
+    """How the table is read; only what is in it."""
+    told = [f"Δ is {sides[1]} - {sides[0]} over the n questions that have a value in both runs"]
+    if any(map(contrasting.is_beyond_chance, found)):
+        told.append(
+            "bold where interval and p agree on a change, which by chance one in twenty does"
+        )
+    if any(each.p_holm is not None for each in found):
+        told.append("p in brackets is corrected over the gated metrics")
+    if any(each.detectable is not None for each in found):
+        told.append("detectable is the change that this n would show in four cases of five")
+    if any(each.better == "lower" for each in found):
+        told.append("↓ marks metrics of which less is better")
+    return f"{'; '.join(told)}."
+
+
+def group_title(group: Group) -> str:
+    """What the questions of a group are, and how many there are."""
+    return f"{group.about} {contrasting.PLURALS[group.kind]}".capitalize() + f" ({group.total})"
+
+
+def questions(
+    group: Group, shown: Shown = escaped, sides: tuple[str, str] = ("a", "b")
+) -> list[str]:
+    """A table of the questions of one kind, of retrieval or of answers."""
+    if group.about == "retrieval":
+        lines = _retrieval(group, shown, sides)
+    else:
+        heads = ["question", "kind", *(f"label {side}" for side in sides), "flipped"]
+        lines = markdown.table(heads, [_answer(each, group.kind, shown) for each in group.queries])
+    return [*lines, *more(group.more)]
+
+
+def _retrieval(group: Group, shown: Shown, sides: tuple[str, str]) -> list[str]:
+    return markdown.table(
+        ["question", "kind", *(f"rank {side}" for side in sides), "note"],
+        [
+            (
+                shown(wording.question_name(each.query_id, each.turn)), group.kind,
+                contrasting.rank(each.a_hit_rank, each.a_reciprocal),
+                contrasting.rank(each.b_hit_rank, each.b_reciprocal),
+                shown(contrasting.note(each)),
+            )
+            for each in group.queries
+        ],
+    )  # fmt: skip
+
+
+def _answer(query: QueryComparison, kind: str, shown: Shown) -> tuple[str, ...]:
+    assert query.answer is not None
+    return (
+        shown(wording.question_name(query.query_id, query.turn)),
+        kind,
+        shown(contrasting.labelled(query.answer.a_label, query.answer.a_cause)),
+        shown(contrasting.labelled(query.answer.b_label, query.answer.b_cause)),
+        shown(contrasting.flipped(query)),
+    )
+
+
+def brackets(listed: Sequence[Group]) -> list[str]:
+    """What brackets behind ranks mean, where there are any."""
+    slots = contrasting.slots_line(listed)
+    return [] if slots is None else paragraph(sentence(slots))
+
+
+def notes(comparison: Comparison, shown: Shown = escaped) -> list[str]:
+    """What else there is to say of the comparison."""
+    return [f"- {shown(note)}" for note in comparison.notes]
+
+
+def kind_lines(view: ComparisonView) -> list[str]:
+    """How many questions of each kind there are."""
+    comparison = view.comparison
+    return [
+        f"- {contrasting.retrieval_line(comparison)}",
+        f"- {contrasting.answer_line(comparison)}",
+        "",
+    ]

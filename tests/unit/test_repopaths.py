@@ -1,0 +1,79 @@
+"""Paths as CI systems show them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ragauge.repopaths import Spot, seen_from_root, spot_of
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "repo/part").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "repo/part")
+    for name in ("GITHUB_WORKSPACE", "CI_PROJECT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("given", "seen"),
+    [
+        ("gold.jsonl", "gold.jsonl"),
+        ("./a/../gold.jsonl", "gold.jsonl"),
+        ("eval set/gold.jsonl", "eval set/gold.jsonl"),
+        ("../gold.jsonl", "../gold.jsonl"),
+        ("/other/gold.jsonl", "/other/gold.jsonl"),
+        ("..gold", "..gold"),
+        ("no\0name/x", "no\0name/x"),
+    ],
+)
+def test_seen_from_the_working_directory(given: str, seen: str) -> None:
+    assert seen_from_root(given) == seen
+
+
+@pytest.mark.parametrize("variable", ["GITHUB_WORKSPACE", "CI_PROJECT_DIR"])
+def test_seen_from_the_repository(
+    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where CI says which folder that is and the process works in it."""
+    monkeypatch.setenv(variable, str(tmp_path / "repo"))
+    assert seen_from_root("gold.jsonl") == "part/gold.jsonl"
+    assert seen_from_root("../gold.jsonl") == "gold.jsonl"
+    assert seen_from_root(str(tmp_path / "repo/x/g.jsonl")) == "x/g.jsonl"
+    assert seen_from_root("../../out.jsonl") == "../../out.jsonl"
+    monkeypatch.setenv(variable, str(tmp_path / "elsewhere"))
+    assert seen_from_root("gold.jsonl") == "gold.jsonl"
+    monkeypatch.setenv(variable, str(tmp_path / "rep"))
+    assert seen_from_root("gold.jsonl") == "gold.jsonl"
+
+
+def test_a_linked_folder_is_followed_and_a_linked_file_keeps_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "repo")
+    (tmp_path / "repo/part/data.jsonl").touch()
+    (tmp_path / "repo/part/gold.jsonl").symlink_to("data.jsonl")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path / "link"))
+    assert seen_from_root("gold.jsonl") == "part/gold.jsonl"
+    assert seen_from_root(str(tmp_path / "link/part/gold.jsonl")) == "part/gold.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("place", "spot"),
+    [
+        ("g.jsonl:12", Spot("g.jsonl", 12)),
+        ("a:b.jsonl:3", Spot("a:b.jsonl", 3)),
+        ("g.jsonl", Spot("g.jsonl", None)),
+        ("g:0", Spot("g", None)),
+        ("g:x", Spot("g:x", None)),
+        ("g:1234567890", Spot("g:1234567890", None)),
+        ("-:4", None),
+        ("-", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_places_are_files_and_lines(place: str | None, spot: Spot | None) -> None:
+    assert spot_of(place) == spot
