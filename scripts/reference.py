@@ -22,6 +22,8 @@ from ragauge.model.dialect import GOLD_SPELLINGS, HIT_IDS, TRACE_SPELLINGS, Dial
 from ragauge.model.labels import CAUSES, GOOD, MEANINGS
 from ragauge.model.metric import Metric
 from ragauge.model.profile import Profile
+from ragauge.schemas import catalogue
+from ragauge.schemas import words as fieldwords
 from reference_fields import scores_fields, ship_fields
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
@@ -43,8 +45,8 @@ def described(what: str, names: Iterable[str], texts: Mapping[str, str]) -> dict
     left_over = [name for name in texts if name not in wanted]
     if missing or left_over:
         raise MissingWordsError(
-            f"{what} in scripts/reference_words.py: add words for {missing or 'nothing'}, "
-            f"remove {left_over or 'nothing'}"
+            f"{what} in scripts/reference_words.py or ragauge/schemas/words.py: add words for "
+            f"{missing or 'nothing'}, remove {left_over or 'nothing'}"
         )
     return dict(texts)
 
@@ -218,6 +220,13 @@ def errors_page() -> list[str]:
         "## Exit codes", "",
     ]  # fmt: skip
     lines += table(["code", "meaning"], exits.items())
+    lines += [
+        "Every command has the same codes, and never 0 for a run in which nothing was measured. "
+        "`ragauge score` and `ragauge gate` print their report with 0, 1, 4 and 5; with 2, 3 and "
+        "70 there is none, and the error is on stderr. Where a gate failed and the run is not "
+        "evaluable as well, the code is 4 and the report names both. In Python the same number "
+        "is `int(verdict.exit_code)`.", "",
+    ]  # fmt: skip
     for exit_code in ExitCode:
         entries = [each for each in CODES.values() if each.exit == exit_code]
         if not entries:
@@ -301,8 +310,8 @@ def dialects_page() -> list[str]:
     for dialect in registry.dialects().values():
         lines += [f"## {dialect.name}", "", f"{opening(dialect.title)}.", ""]
         lines += [*_dialect(dialect), ""]
-    gold = described("GOLD_FIELDS", GOLD_SPELLINGS, words.GOLD_FIELDS)
-    trace = described("TRACE_FIELDS", TRACE_SPELLINGS, words.TRACE_FIELDS)
+    gold = described("GOLD_FIELDS", GOLD_SPELLINGS, fieldwords.GOLD_FIELDS)
+    trace = described("TRACE_FIELDS", TRACE_SPELLINGS, fieldwords.TRACE_FIELDS)
     for title, spellings, texts in (
         ("Gold fields", GOLD_SPELLINGS, gold),
         ("Trace fields", TRACE_SPELLINGS, trace),
@@ -349,11 +358,52 @@ def scores_page() -> list[str]:
         "`questions`. `ragauge gate` reads it again. "
         "In the names below, `[]` stands for each element of a list, and a word in capitals for "
         "any key.", "",
-        *_keys("SCORES_FIELDS", scores_fields(), words.SCORES_FIELDS),
+        *_keys("SCORES_FIELDS", scores_fields(), fieldwords.SCORES_FIELDS),
         "## Under the profile ship", "",
         "`--format json` prints these keys alone, as the source of the profile does; with "
         "`--full` they stand in front of the others.", "",
         *_keys("SHIP_FIELDS", ship_fields(), words.SHIP_FIELDS),
+    ]  # fmt: skip
+
+
+SCHEMAS = {
+    "gold": "a gold set: one item, as on a line of JSON Lines, or an array of items",
+    "trace": "traces: one, as on a line of JSON Lines, or an array of them",
+    "scores": "the [scores document](scores-json.md) that `ragauge score --full -o FILE.json` "
+    "writes",
+    "compare": "what `ragauge compare --format json` prints",
+}
+
+
+def schemas_page() -> list[str]:
+    """Every JSON schema, and the keys of the comparison."""
+    rows = [
+        (f"[{name}.json](schemas/{name}.json)", f"`{schema()['$id']}`",
+         described("SCHEMAS", catalogue.SCHEMAS, SCHEMAS)[name])
+        for name, schema in catalogue.SCHEMAS.items()
+    ]  # fmt: skip
+    return [
+        "# JSON Schemas", "",
+        "For editors, for checks in other languages, and for those who write such files. "
+        "`ragauge schema gold` prints the first of them, and so on. They are written in JSON "
+        "Schema 2020-12 and need no network: the ids are names and no addresses.", "",
+        *table(["file", "id", "describes"], rows),
+        "Gold and traces are described with every spelling of every "
+        "[field](dialects.md#gold-fields); null counts as absent, and fields that nothing reads "
+        "are allowed. What fits a schema is read by ragauge, but for what no schema can say: that "
+        "the spellings of a field agree, that start lies before end, that offsets have one unit, "
+        "that a list of ΔS is as long as the list of hits, that ids stand once. `ragauge validate` "
+        "checks all of it. For JSON Schema `1.0` is a whole number, for ragauge it is not.", "",
+        "## The comparison", "",
+        "In the names below, `[]` stands for each element of a list, and a word in capitals for "
+        "any key.", "",
+        *table(
+            ["key", "meaning"],
+            [(f"`{key}`", text) for key, text in fieldwords.COMPARE_FIELDS.items()
+             if not key.startswith(("runs.b", "aggregate_b", "verdict."))],
+        ),
+        "`runs.b` and `aggregate_b` have the keys of `runs.a` and `aggregate_a`; `verdict` has "
+        "those of the [scores document](scores-json.md).", "",
     ]  # fmt: skip
 
 
@@ -369,6 +419,7 @@ PAGES: dict[str, Callable[[], list[str]]] = {
     "profiles.md": profiles_page,
     "dialects.md": dialects_page,
     "scores-json.md": scores_page,
+    "schemas.md": schemas_page,
 }
 
 
@@ -379,13 +430,15 @@ def pages() -> dict[str, str]:
         title, *rest = page()
         text = "\n".join([title, "", NOTICE, *rest]).rstrip() + "\n"
         made[name] = text if "seed 0" not in text else f"{text}\n{SEEDS}\n"
+    made |= {f"schemas/{name}.json": catalogue.schema_text(name) for name in catalogue.SCHEMAS}
     return made
 
 
 def stale(folder: Path) -> list[str]:
     """The pages that are missing, differ from what the package knows, or should not be there."""
     made = pages()
-    there = {path.name: path.read_text("utf-8") for path in folder.glob("*.md")}
+    found = [*folder.glob("*.md"), *folder.glob("schemas/*.json")]
+    there = {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in found}
     return sorted(name for name in made.keys() | there if made.get(name) != there.get(name))
 
 
@@ -403,7 +456,7 @@ def main(arguments: Sequence[str] | None = None, *, folder: Path = FOLDER) -> in
         for name in names:
             print(f"error: docs/reference/{name} is stale: run `make docs`", file=sys.stderr)
         return 1 if names else 0
-    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "schemas").mkdir(parents=True, exist_ok=True)
     made = pages()
     for name in names:
         if name in made:

@@ -1,6 +1,8 @@
 """ragauge: deterministic metrics and gates for retrieval-augmented generation.
 
 from ragauge import gate, load_gold, load_traces, score
+
+PYTEST_DONT_REWRITE: pytest would warn where this was imported before it.
 """
 
 from __future__ import annotations

@@ -256,6 +256,10 @@ class _Document(msgspec.Struct):
     delta_s: Semantic | None = None
 
 
+LAYOUT = _Document
+"""What a scores document must look like to be read; the JSON schema is made of it."""
+
+
 def from_document(data: bytes, name: str) -> Scores:
     """Read a scores document back: all but the rows of profiles that score every row."""
     try:
@@ -275,6 +279,15 @@ def from_document(data: bytes, name: str) -> Scores:
             "bad-scores",
             f"`{name}` has the schema `{document.schema}`, this version reads `{SCHEMA}`",
             hint="score the traces again with this version",
+            place=Place(name),
+        )
+    parts = [part for named in document.slices.values() for part in named.values()]
+    strange = [name for part in parts for name in part.metrics if name not in document.metrics]
+    if strange:
+        raise RagaugeError.of(
+            "bad-scores",
+            f"`{name}` has `{strange[0]}` in a slice and not among its metrics",
+            hint="save it again with `ragauge score ... --full -o scores.json`",
             place=Place(name),
         )
     return Scores(

@@ -74,6 +74,8 @@ _SAID = {
     "×": ("×", "x", "chaotic", "chaos", "collapse"),
 }
 _STATES = {form: state for state, said in _SAID.items() for form in spellings(said)}
+STATE_FORMS = tuple(_STATES)
+"""Every sign and word that stands for a state of λ."""
 
 
 def lambda_state(value: str) -> str | None:
