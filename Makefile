@@ -18,8 +18,12 @@ BENCH_PIP := $(BENCH_VENV)/bin/python -m pip --disable-pip-version-check --quiet
 ADAPTERS_VENV := .venv-adapters
 ADAPTERS_READY := $(ADAPTERS_VENV)/.ready
 ADAPTERS_PIP := $(ADAPTERS_VENV)/bin/python -m pip --disable-pip-version-check --quiet
+# And so does what makes the documentation site: it needs another docutils.
+SITE_VENV := .venv-site
+SITE_READY := $(SITE_VENV)/.ready
+SITE_PIP := $(SITE_VENV)/bin/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test browser lint types unit adapters golden bench docs changelog clean
+.PHONY: help demo test browser lint types unit adapters golden bench docs site changelog clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -28,7 +32,7 @@ help: ## show this list
 demo: $(READY) ## score the bundled example, where one gate fails
 	$(VENV)/bin/ragauge demo
 
-test: lint types browser ## check everything: style, types, all tests
+test: lint types browser site ## check everything: style, types, all tests
 	$(PYTEST) $(PARALLEL)
 	$(MAKE) adapters
 
@@ -57,11 +61,14 @@ bench: $(BENCH_READY) ## measure speed and memory, and write docs/benchmarks.md 
 docs: $(READY) ## write the generated reference pages
 	$(RUN) scripts/reference.py
 
+site: $(SITE_READY) ## make the documentation site in build/site; a warning is an error
+	$(SITE_VENV)/bin/python scripts/website.py
+
 changelog: $(READY) ## move the fragments into CHANGELOG.md: make changelog VERSION=0.1.0 DATE=2026-11-15
 	$(RUN) scripts/changelog.py --version "$(VERSION)" --date "$(DATE)"
 
 clean: ## remove the environment, caches and builds
-	rm -rf $(VENV) $(BENCH_VENV) $(ADAPTERS_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) $(BENCH_VENV) $(ADAPTERS_VENV) $(SITE_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
 	find src tests benchmarks scripts -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # Built anew, not updated, when a dependency changes: what left the list leaves the environment.
@@ -82,6 +89,11 @@ $(ADAPTERS_READY): pyproject.toml constraints-adapters.txt
 	$(ADAPTERS_PIP) install --constraint constraints-adapters.txt hatchling
 	$(ADAPTERS_PIP) install --constraint constraints-adapters.txt --no-build-isolation \
 	  --editable '.[adapters,bm25,corpus]' pytest pytest-randomly pytest-xdist hypothesis
+	@touch $@
+
+$(SITE_READY): docs/requirements.txt
+	"$(PYTHON)" -m venv --clear $(SITE_VENV)
+	$(SITE_PIP) install --requirement docs/requirements.txt
 	@touch $@
 
 $(BENCH_READY): pyproject.toml benchmarks/constraints.txt
