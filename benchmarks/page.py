@@ -14,6 +14,7 @@ the ratios, not the seconds. `benchmarks/README.md` says what is measured and ho
 TITLES = {
     "score": "Scoring traces, beside a plain scorer",
     "store": "Storing and comparing runs, beside plain scripts",
+    "report": "Writing a run as a page, beside scoring it",
     "trec": "Scoring TREC files, beside other libraries",
     "resampling": "Intervals and tests, beside plain numpy",
     "corpus": "Building a corpus and following an edit, beside reading it",

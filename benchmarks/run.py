@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import corpus
+import report
 import resampling
 import runner
 import score
@@ -30,6 +31,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="interleaved rounds of each")
     score.add_options(parser)
     store.add_options(parser)
+    report.add_options(parser)
     trec.add_options(parser)
     resampling.add_options(parser)
     parser.add_argument("--files", type=int, default=corpus.FILES, help="files of a corpus")
@@ -50,6 +52,7 @@ def main() -> int:
             "store": lambda: store.section(
                 store.size_of(options), rounds, folder / "store", options.postgres
             ),
+            "report": lambda: report.section(options.reported, rounds, folder / "report"),
             "resampling": lambda: "\n\n".join(
                 resampling.sections(rounds, resampling.size_of(options))
             ),

@@ -10,20 +10,15 @@ from msgspec import Struct
 
 from ragauge import wording
 from ragauge.errors import RagaugeError
-from ragauge.fields import FieldError
 from ragauge.freezing import UNREADABLE, thaw, trace_of
-from ragauge.goldtable import gold_table
 from ragauge.model.aggregate import QuestionResult
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.run import ResultFacts, ResultRow
 from ragauge.model.trace import Hit, Trace
-from ragauge.packing import RangePacker
 from ragauge.pieces import Chunk
-from ragauge.placing import Place, is_relevant
-from ragauge.scoring import Run
+from ragauge.recognising import Recogniser
 from ragauge.showing import labelled
 from ragauge.snapshots import Snapshot, plan_of
-from ragauge.source import Source
 from ragauge.spans import Span
 from ragauge.text import plain
 
@@ -64,7 +59,9 @@ def close_up(
     mine = tuple(item for item in items if item.qid == query_id)
     if not mine and not found:
         raise _unknown(query_id, items)
-    expects = _Expects(snapshot, items, chunks)
+    recogniser = Recogniser(
+        plan_of(snapshot.scoring, metrics=()), items, chunks, gold_name=snapshot.inputs.gold_name
+    )
     results = []
     for row in found:
         try:
@@ -72,7 +69,8 @@ def close_up(
         except UNREADABLE:
             results.append(Result(facts=row.facts, trace=None))
             continue
-        ranks = expects.ranks(trace, row.facts)
+        found_as = recogniser.find(trace.qid or query_id, trace.question, trace.turn)
+        ranks = () if found_as is None else recogniser.ranks(found_as, trace.hits)
         results.append(Result(facts=row.facts, trace=trace, expected=ranks))
     return Closeup(
         query_id=query_id, items=mine, results=tuple(results),
@@ -90,48 +88,6 @@ def _unknown(query_id: str, items: Sequence[GoldItem]) -> RagaugeError:
         "usage", f"the run has no question `{plain(query_id)}`",
         hint=f"there are {listed}" if near else "its gold set is empty",
     )  # fmt: skip
-
-
-class _Expects:
-    """Knows which hits of a trace are evidence, by the rules that the run was scored by."""
-
-    def __init__(
-        self, snapshot: Snapshot, items: Sequence[GoldItem], chunks: dict[str, Chunk]
-    ) -> None:
-        plan = plan_of(snapshot.scoring, metrics=())
-        name = snapshot.inputs.gold_name
-        table = gold_table(items, plan.profile, plan.options, name=name, chunks=chunks)
-        run = Run(plan, table, gold_name=name, trace_name=snapshot.inputs.trace_name)
-        self.packer = RangePacker(run.job(Source("", "", 0, 0, "lines", ())))
-
-    def ranks(self, trace: Trace, facts: ResultFacts) -> tuple[int, ...]:
-        """The ranks, from 1, of the hits that are evidence of the question."""
-        packer = self.packer
-        code = packer.reducer.find(trace.qid or facts.query_id, trace.question, trace.turn)
-        if code is None:
-            return ()
-        wanted = packer.relevant[code]
-        rich = packer.job.keys.rich.get(code)
-        found = []
-        for rank, hit in enumerate(trace.hits, 1):
-            if hit.id in wanted:
-                found.append(rank)
-            elif rich is not None:
-                place = packer.detail.place_of_hit(hit, rich)
-                counted = zip(rich.anchors, rich.counted, strict=True)
-                docs = rich.docs if not wanted and not rich.anchors else ()
-                if any(_lies_at(place, anchor) for anchor, counts in counted if counts) or any(
-                    doc in place.stated for doc in docs
-                ):
-                    found.append(rank)
-        return tuple(found)
-
-
-def _lies_at(place: Place, anchor: Anchor) -> bool:
-    try:
-        return is_relevant(place, anchor)
-    except FieldError:
-        return False  # offsets of another unit: nothing can be said
 
 
 def documents(close: Closeup) -> Iterator[dict[str, Any]]:

@@ -179,3 +179,23 @@ def of_unit(spans: Sequence[Span], unit: str) -> Merged:
         only = spans[0]
         return [(only.start, only.end)] if only.unit == unit and only.length else []
     return merged((span.start, span.end) for span in spans if span.unit == unit)
+
+
+_WORDS = {"byte": "bytes", "char": "characters", "line": "line", "page": "page", "token": "tokens"}
+
+
+def in_words(spans: Sequence[Span]) -> str:
+    """Where spans lie, as people say it: lines and pages are numbered with the last one in."""
+    if len(spans) == 1 and spans[0].unit == "byte":
+        return f"bytes {spans[0].start}-{spans[0].end}"
+    told: list[str] = []
+    before = None
+    for span in spans:
+        start, end, name = span.start, span.end, _WORDS.get(span.unit, span.unit)
+        numbered = f"{start}-{end}"
+        if span.unit in ("line", "page"):
+            numbered = str(start) if end <= start + 1 else f"{start}-{end - 1}"
+            name += "s" if end > start + 1 else ""
+        told.append(numbered if name == before else f"{name} {numbered}")
+        before = name
+    return ", ".join(told)

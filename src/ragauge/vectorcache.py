@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ragauge.cachefolder import cache_folder
 from ragauge.errors import RagaugeError
 from ragauge.model.embedder import Role, Vectors
 
@@ -41,9 +42,7 @@ class Cached(NamedTuple):
 
 def default_path() -> Path:
     """Where the cache lies unless another place is named: in the user's folder for caches."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    folder = Path(base) if base and os.path.isabs(base) else Path.home() / ".cache"
-    return folder / "ragauge" / "vectors.db"
+    return cache_folder() / "vectors.db"
 
 
 def key_of(embedder: str, role: Role, text: str) -> bytes:

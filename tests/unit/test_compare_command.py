@@ -261,7 +261,7 @@ def test_a_corrupt_row_is_counted_and_listed_and_not_the_end(runs: Folder) -> No
         (("compare", "a", "nothing"), 2, "unknown-run"),
         (("compare", "a", "no-such.jsonl", "--gold", "gold.json"), 2, "file-not-found"),
         (("compare", "a", "./no-such", "--gold", "gold.json"), 2, "file-not-found"),
-        (("compare", "a", "b", "--format", "html"), 2, "unknown-name"),
+        (("compare", "a", "b", "--format", "nothing"), 2, "unknown-name"),
         (("compare", "a", "b", "-o", "x.pdf"), 2, "usage"),
         (("compare", "a", "b", "--store", "mysql://x/y"), 2, "bad-store-url"),
         (("compare", "a", "b", "--store", "sqlite:///none.db"), 2, "store-unavailable"),

@@ -9,25 +9,23 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
-from ragauge.cli.outputs import OUTPUT_OPTION, format_of, printable, write_output
+from ragauge.cli.outputs import OUTPUT_OPTION, format_of, judged_drops, printable, write_output
 from ragauge.cli.shared import (
     ALLOW_OPTIONS,
+    COMPARISON_FORMAT_OPTION,
     GATE_OPTIONS,
-    day,
-    gates_from,
     options,
     read_config,
     screen,
 )
-from ragauge.cli.storage import STORE_OPTION, is_file, the_store
+from ragauge.cli.storage import STORE_OPTION, is_file, passing_store, the_store
 
 if TYPE_CHECKING:
     from ragauge.config import Config
-    from ragauge.gates import Tolerance
     from ragauge.model.aggregate import Scores
     from ragauge.model.comparison import Comparison, ComparisonReport
-    from ragauge.model.verdict import Gate, Verdict
-    from ragauge.versus import Aligned, Stored
+    from ragauge.model.drilldown import Drilldowns
+    from ragauge.versus import Stored
 
 
 class Files(NamedTuple):
@@ -59,14 +57,16 @@ class Files(NamedTuple):
     help="Half of an expected span must be covered by the hits up to a rank together, or by one.",
 )  # fmt: skip
 @click.option(
+    "--map", "migration", metavar="FILE",
+    help="From `corpus diff`, where A and B retrieved from two versions of a corpus: places and "
+    "gold that moved are followed.",
+)  # fmt: skip
+@click.option(
     "--fail-on", type=click.Choice(["regression", "loss"]), multiple=True,
     help="Exit 1 if any question is a regression (or a loss), in retrieval or answer. Repeats.",
 )  # fmt: skip
 @options([*GATE_OPTIONS, STORE_OPTION])
-@click.option(
-    "--format", "format_name", default="table", metavar="NAME", show_default=True,
-    help="What is printed: table, json or md.",
-)  # fmt: skip
+@COMPARISON_FORMAT_OPTION
 @OUTPUT_OPTION
 @click.option(
     "--write-report", is_flag=True,
@@ -79,7 +79,8 @@ class Files(NamedTuple):
 def COMMAND(  # noqa: N802
     a: str, b: str, gold: str | None, profile: str | None, dialect: str | None, k: str | None,
     chunks_a: str | None, chunks_b: str | None, strict: bool,
-    overlap: Literal["cumulative", "single"], fail_on: tuple[str, ...], gates: str | None,
+    overlap: Literal["cumulative", "single"], migration: str | None,
+    fail_on: tuple[str, ...], gates: str | None,
     config_path: str | None, as_of: str | None, store_url: str | None, format_name: str,
     outputs: tuple[str, ...], write_report: bool, runs_dir: str | None, full: bool,
     allow_missing: bool, allow_errored: bool, allow_skipped: bool, allow_empty: bool,
@@ -103,27 +104,42 @@ def COMMAND(  # noqa: N802
     allowed = Tolerance(
         missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty
     )
-    with _both(a, b, files, config, store_url) as (one, other):
+    detailed = any(each.detailed for each in (report, *(each for each, _ in written)))
+    with ExitStack() as stack:
+        one, other = stack.enter_context(_both(a, b, files, config, store_url))
+        details = None
         if isinstance(one, versus.Stored) and isinstance(other, versus.Stored):
-            aligned = versus.align(one, other, overlap=overlap, strict=strict, workers=workers)
+            aligned = versus.align(
+                one,
+                other,
+                overlap=overlap,
+                strict=strict,
+                workers=workers,
+                detailed=detailed,
+                migration=migration,
+            )
             told = versus.told_of(one), versus.told_of(other)
         else:
-            if strict or overlap != "cumulative":
+            if strict or overlap != "cumulative" or migration is not None:
                 raise click.UsageError(
-                    "--strict-chunker-version and --overlap need runs with their hits: stored "
-                    "runs or trace files, not files of scores"
+                    "--strict-chunker-version, --overlap and --map need runs with their hits: "
+                    "stored runs or trace files, not files of scores"
                 )
             aligned = versus.as_scored(one, other)
             told = versus.told_of(one, a), versus.told_of(other, b)
-        demanded, verdict = _judged(aligned, config, gates, allowed, as_of)
+        demanded, verdict = judged_drops(aligned, config, gates, allowed, as_of)
         comparison = versus.compare(
             aligned, told[0][0], told[1][0], gated=[gate.metric for gate in demanded],
             config=(told[0][1], told[1][1]), verdict=verdict,
         )  # fmt: skip
-    if write_report:
-        folder = Path(runs_dir or config.runs_dir or "runs") / _safe(comparison.run_b.name)
-        written.append((_report("md"), str(folder / "report.md")))
-    _emit(comparison, report, written, full=full)
+        if write_report:
+            folder = Path(runs_dir or config.runs_dir or "runs") / _safe(comparison.run_b.name)
+            written.append((_report("md"), str(folder / "report.md")))
+        if isinstance(one, versus.Stored) and isinstance(other, versus.Stored) and detailed:
+            from ragauge.drilling import details_of_comparison
+
+            details = stack.enter_context(details_of_comparison(one, other, aligned, comparison))
+        _emit(comparison, report, written, full=full, details=details)
     return _exit_code(comparison, fail_on)
 
 
@@ -151,17 +167,13 @@ def _both(
 
 def _file(stack: ExitStack, name: str, place: int, files: Files, config: Config) -> Stored | Scores:
     """A file of scores as it is; a trace file as a run in a store of its own, gone at the end."""
-    import tempfile
-
     from ragauge import archive, pipeline
     from ragauge.errors import RagaugeError
     from ragauge.versus import Stored
 
     if (files.gold is None and config.gold is None) or _holds_scores(name):
         return pipeline.load_scores(name)
-    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ragauge-"))
-    url = f"sqlite:///{Path(folder) / 'run.db'}"
-    store = stack.enter_context(archive.opened_store(url, create=True))
+    store = stack.enter_context(passing_store())
     kept: list[Any] = []
     wanted = archive.Wanted(run_id=name, created_at="")
     scores = pipeline.score(
@@ -193,28 +205,6 @@ def _holds_scores(name: str) -> bool:
         return b'"schema"' in (head := file.read(200)) and b"ragauge.scores/" in head
 
 
-def _judged(
-    aligned: Aligned, config: Config, given: str | None, allowed: Tolerance, as_of: str | None
-) -> tuple[list[Gate], Verdict | None]:
-    """All gates of the run, and the verdict of those on a drop, if there are any."""
-    from ragauge import registry
-    from ragauge.gates import judge
-
-    scores = aligned.b
-    profile = registry.profile(scores.profile)
-    gates = gates_from(profile, scores.k, config, given)
-    drops = [gate for gate in gates if gate.is_drop]
-    if not drops:
-        return gates, None
-    mine = {name for gate in drops for name in (gate.name, gate.metric)}
-    waivers = [waiver for waiver in config.waivers if waiver.gate in mine]
-    return gates, judge(
-        scores, drops, source_rules=profile.follows_source,
-        whole_grid=profile.join.grid == "complete", tolerance=allowed, waivers=waivers,
-        today=day(as_of, needed=bool(waivers)), baseline=aligned.a,
-    )  # fmt: skip
-
-
 def _report(name: str) -> ComparisonReport:
     from ragauge import registry
 
@@ -237,14 +227,14 @@ def _safe(name: str) -> str:
 
 def _emit(
     comparison: Comparison, printed: ComparisonReport,
-    written: Sequence[tuple[ComparisonReport, str]], *, full: bool,
+    written: Sequence[tuple[ComparisonReport, str]], *, full: bool, details: Drilldowns | None,
 ) -> None:  # fmt: skip
     from ragauge.model.comparison import ComparisonView
 
-    view = ComparisonView(comparison=comparison, full=full)
+    view = ComparisonView(comparison=comparison, full=full, details=details)
     for report, path in written:
         write_output(path, report.content(view))
-    shown = ComparisonView(comparison=comparison, full=full, **screen())
+    shown = ComparisonView(comparison=comparison, full=full, details=details, **screen())
     click.echo(printable(printed.content(shown), printed.name), nl=False)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ragauge.cli.outputs import OUTPUT_OPTION, choose_report, conclude, report_for_file
+from ragauge.cli.outputs import OUTPUT_OPTION, asked_reports, conclude
 from ragauge.cli.shared import (
     ALLOW_OPTIONS,
     BASELINE_OPTION,
@@ -19,7 +19,14 @@ from ragauge.cli.shared import (
     read_config,
     screen,
 )
-from ragauge.cli.storage import STORE_OPTION, Against, against, is_file, the_store
+from ragauge.cli.storage import (
+    STORE_OPTION,
+    Against,
+    against,
+    details_in,
+    is_file,
+    the_store,
+)
 
 if TYPE_CHECKING:
     from ragauge.model.aggregate import Scores
@@ -63,23 +70,21 @@ def COMMAND(  # noqa: N802
         if not judged_by:
             raise click.UsageError("there are no gates: give --gates, or set them in ragauge.toml")
         plain = msgspec.structs.replace(profile, reports={})
-        if not self_test:
-            choose_report(format_name, plain)
-            for output in outputs:
-                report_for_file(output, plain)
+        reports = [] if self_test else asked_reports(format_name, outputs, plain)
         needed = any(gate.is_drop for gate in judged_by)
         live = against(baseline, config, store, run) if needed or baseline else Against()
-    if self_test:
-        return _self_test(live.beside or scores, judged_by, live.baseline, format_name, outputs)
-    allowed = Tolerance(
-        missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty,
-        no_baseline=allow_no_baseline,
-    )  # fmt: skip
-    return conclude(
-        scores, plain, judged_by, config,
-        allowed=allowed, as_of=as_of, format_name=format_name, outputs=outputs, full=False,
-        baseline=live.baseline, beside=live.beside,
-    )  # fmt: skip
+        if self_test:
+            return _self_test(live.beside or scores, judged_by, live.baseline, format_name, outputs)
+        allowed = Tolerance(
+            missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty,
+            no_baseline=allow_no_baseline,
+        )  # fmt: skip
+        return conclude(
+            scores, plain, judged_by, config,
+            allowed=allowed, as_of=as_of, format_name=format_name, outputs=outputs, full=False,
+            baseline=live.baseline, beside=live.beside,
+            details=details_in(stack, reports, store, run, scores),
+        )  # fmt: skip
 
 
 def _self_test(

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import click
 
-from ragauge.cli.shared import day, screen
+from ragauge.cli.shared import day, gates_from, screen
 
 if TYPE_CHECKING:
     from ragauge.config import Config
     from ragauge.gates import Tolerance
     from ragauge.model.aggregate import Scores
+    from ragauge.model.drilldown import Drilldowns
     from ragauge.model.profile import Profile
     from ragauge.model.report import Report, View
-    from ragauge.model.verdict import Gate
+    from ragauge.model.verdict import Gate, Verdict
+    from ragauge.versus import Aligned
 
 
 OUTPUT_OPTION = click.option(
@@ -92,6 +94,55 @@ def report_for_file(output: str, profile: Profile) -> tuple[Report, str]:
     return choose_report(report.name, profile), path
 
 
+def asked_reports(format_name: str, outputs: Sequence[str], profile: Profile) -> list[Report]:
+    """The reports that a command line asks for, the printed one first."""
+    chosen = [choose_report(format_name, profile)]
+    return chosen + [report_for_file(output, profile)[0] for output in outputs]
+
+
+def judged(
+    scores: Scores, profile: Profile, gates: Sequence[Gate], config: Config, *,
+    allowed: Tolerance, as_of: str | None, baseline: Scores | None = None,
+    beside: Scores | None = None,
+) -> Verdict:  # fmt: skip
+    """Judge scores by gates, with the waivers of the configuration."""
+    from ragauge.gates import judge
+
+    return judge(
+        scores,
+        gates,
+        source_rules=profile.follows_source,
+        whole_grid=profile.join.grid == "complete",
+        tolerance=allowed,
+        waivers=config.waivers,
+        today=day(as_of, needed=bool(config.waivers)),
+        baseline=baseline,
+        beside=beside,
+    )
+
+
+def judged_drops(
+    aligned: Aligned, config: Config, given: str | None, allowed: Tolerance, as_of: str | None
+) -> tuple[list[Gate], Verdict | None]:
+    """All gates of the second run, and the verdict of those on a drop, if there are any."""
+    from msgspec.structs import replace
+
+    from ragauge import registry
+
+    scores = aligned.b
+    profile = registry.profile(scores.profile)
+    gates = gates_from(profile, scores.k, config, given)
+    drops = [gate for gate in gates if gate.is_drop]
+    if not drops:
+        return gates, None
+    mine = {name for gate in drops for name in (gate.name, gate.metric)}
+    waivers = tuple(waiver for waiver in config.waivers if waiver.gate in mine)
+    return gates, judged(
+        scores, profile, drops, replace(config, waivers=waivers), allowed=allowed, as_of=as_of,
+        baseline=aligned.a,
+    )  # fmt: skip
+
+
 def conclude(
     scores: Scores,
     profile: Profile,
@@ -105,23 +156,16 @@ def conclude(
     full: bool,
     baseline: Scores | None = None,
     beside: Scores | None = None,
+    details: Drilldowns | None = None,
 ) -> int:
     """Judge scores, write and print what was asked for, and return the exit code."""
-    from ragauge.gates import judge
     from ragauge.model.report import View
 
-    verdict = judge(
-        scores,
-        gates,
-        source_rules=profile.follows_source,
-        whole_grid=profile.join.grid == "complete",
-        tolerance=allowed,
-        waivers=config.waivers,
-        today=day(as_of, needed=bool(config.waivers)),
-        baseline=baseline,
+    verdict = judged(
+        scores, profile, gates, config, allowed=allowed, as_of=as_of, baseline=baseline,
         beside=beside,
-    )
-    view = View(scores=scores, verdict=verdict, profile=profile, full=full)
+    )  # fmt: skip
+    view = View(scores=scores, verdict=verdict, profile=profile, full=full, details=details)
     emit(view, format_name, outputs)
     talk(view, format_name)
     return int(verdict.exit_code)

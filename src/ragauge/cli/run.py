@@ -6,14 +6,14 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, redirect_stdout
+from contextlib import ExitStack, closing, contextmanager, redirect_stdout
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragauge.cli.outputs import OUTPUT_OPTION, choose_report, conclude, report_for_file
+from ragauge.cli.outputs import OUTPUT_OPTION, asked_reports, conclude
 from ragauge.cli.shared import (
     ALLOW_OPTIONS,
     BASELINE_OPTION,
@@ -26,7 +26,7 @@ from ragauge.cli.shared import (
     options,
     read_config,
 )
-from ragauge.cli.storage import STORE_OPTION, against, the_store
+from ragauge.cli.storage import STORE_OPTION, against, details_in, the_store
 
 if TYPE_CHECKING:
     from ragauge.config import Config
@@ -200,8 +200,7 @@ def COMMAND(  # noqa: N802
     )  # fmt: skip
     settings = _settings(pairs)
     anyone = registry.profile("all")
-    reports = [choose_report(format_name, anyone)]
-    reports += [report_for_file(output, anyone)[0] for output in outputs]
+    reports = asked_reports(format_name, outputs, anyone)
 
     def demanded(chosen: Profile, ks: Sequence[int]) -> list[Gate]:
         return gates_from(chosen, ks, config, gates)
@@ -216,7 +215,8 @@ def COMMAND(  # noqa: N802
         })  # fmt: skip
     elif retry_errors:
         raise click.UsageError("--retry-errors goes with --resume RUN")
-    with the_store(store_url, config, create=resume is None) as store:
+    with ExitStack() as stack:
+        store = stack.enter_context(the_store(store_url, config, create=resume is None))
         if resume is not None:
             found = archive.find_run(store, resume, complete=False)
             again = running.resumed(
@@ -269,16 +269,16 @@ def COMMAND(  # noqa: N802
         click.echo(f"{told}{f', {errors} of them errors' if errors else ''}", err=True)
         finished = archive.find_run(store, run.run_id)
         live = against(baseline, config, store, finished)
-    chosen = registry.profile(scores.profile)
-    allowed = Tolerance(
-        missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty,
-        no_baseline=allow_no_baseline,
-    )  # fmt: skip
-    code = conclude(
-        scores, chosen, demanded(chosen, scores.k), config, allowed=allowed, as_of=as_of,
-        format_name=format_name, outputs=outputs, full=full, baseline=live.baseline,
-        beside=live.beside,
-    )  # fmt: skip
+        chosen = registry.profile(scores.profile)
+        allowed = Tolerance(
+            missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty,
+            no_baseline=allow_no_baseline,
+        )  # fmt: skip
+        code = conclude(
+            scores, chosen, demanded(chosen, scores.k), config, allowed=allowed, as_of=as_of,
+            format_name=format_name, outputs=outputs, full=full, baseline=live.baseline,
+            beside=live.beside, details=details_in(stack, reports, store, finished, scores),
+        )  # fmt: skip
     return _unless_all_failed(code, scores, run) if not allow_errored else code
 
 

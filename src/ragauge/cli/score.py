@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from ragauge.cli.outputs import OUTPUT_OPTION, choose_report, conclude, report_for_file
+from ragauge.cli.outputs import OUTPUT_OPTION, asked_reports, conclude
 from ragauge.cli.shared import (
     ALLOW_OPTIONS,
     BASELINE_OPTION,
@@ -173,8 +173,7 @@ def COMMAND(  # noqa: N802
     if gold == trace == "-":
         raise click.UsageError("only one of gold and trace can be standard input")
     anyone = registry.profile("all")
-    reports = [choose_report(format_name, anyone)]
-    reports += [report_for_file(output, anyone)[0] for output in outputs]
+    reports = asked_reports(format_name, outputs, anyone)
     given = {
         "citation_mode": citation_mode, "relevance_level": relevance_level,
         "ignore_case": ignore_case or None, "min_n": min_n,
@@ -189,7 +188,8 @@ def COMMAND(  # noqa: N802
     wanted = Storing(
         url=store_url, run_id=run_id, suite=suite, tags=tags, snapshot=snapshot, commit=commit
     )
-    with storing(wanted, config) as shelf:
+    hashes = full or baseline is not None
+    with storing(wanted, config, reports) as shelf:
         live = None
         if shelf.run_of(baseline or config.baseline) is None:
             live = against(baseline, config, None, None)
@@ -211,20 +211,21 @@ def COMMAND(  # noqa: N802
             chunks=chunks or config.chunks,
             corpus=corpus or config.corpus,
             options=chosen_options,
-            hashes=full or baseline is not None,
-            keep=shelf.keep if shelf.store is not None else None,
+            hashes=hashes,
+            keep=shelf.keep if shelf.keeps else None,
             embed=embedding(embed, embed_cache, tolerance, config),
             bands=config.bands,
         )
+        scores = shelf.told(scores, hashes=hashes)
         if live is None:
             live = against(baseline, config, shelf.store, shelf.stored)
-    chosen = registry.profile(scores.profile)
-    allowed = Tolerance(
-        missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty,
-        no_baseline=allow_no_baseline,
-    )  # fmt: skip
-    return conclude(
-        scores, chosen, demanded(chosen, scores.k), config,
-        allowed=allowed, as_of=as_of, format_name=format_name, outputs=outputs, full=full,
-        baseline=live.baseline, beside=live.beside,
-    )  # fmt: skip
+        chosen = registry.profile(scores.profile)
+        allowed = Tolerance(
+            missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty,
+            no_baseline=allow_no_baseline,
+        )  # fmt: skip
+        return conclude(
+            scores, chosen, demanded(chosen, scores.k), config,
+            allowed=allowed, as_of=as_of, format_name=format_name, outputs=outputs, full=full,
+            baseline=live.baseline, beside=live.beside, details=shelf.details(scores),
+        )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ragauge.config import Config
     from ragauge.inputs import Kept
     from ragauge.model.aggregate import Scores
+    from ragauge.model.drilldown import Drilldowns
+    from ragauge.model.report import Report
     from ragauge.model.run import RunRecord, Store
 
 _SUFFIXES = (".json", ".jsonl", ".gz", ".zst", ".parquet", ".yaml", ".yml", ".txt", ".run")
@@ -51,6 +53,32 @@ def the_store(given: str | None, config: Config, *, create: bool = False) -> Ite
 
     with opened_store(url_of(given, config), create=create) as store:
         yield store
+
+
+@contextmanager
+def passing_store() -> Iterator[Store]:
+    """A store that is gone at the end, for what is looked at once."""
+    import tempfile
+
+    from ragauge.archive import opened_store
+
+    with (
+        tempfile.TemporaryDirectory(prefix="ragauge-") as folder,
+        opened_store(f"sqlite:///{Path(folder) / 'run.db'}", create=True) as store,
+    ):
+        yield store
+
+
+def details_in(
+    stack: ExitStack, reports: Sequence[Report], store: Store | None, run: RunRecord | None,
+    scores: Scores,
+) -> Drilldowns | None:  # fmt: skip
+    """The questions of a stored run one by one, where any of the reports shows them."""
+    if store is None or run is None or not any(each.detailed for each in reports):
+        return None
+    from ragauge.drilling import details_of_run
+
+    return stack.enter_context(details_of_run(store, run, scores))
 
 
 def is_file(name: str) -> bool:
@@ -104,13 +132,20 @@ class Storing(NamedTuple):
 
 
 class Shelf:
-    """Where `score` puts its run: in a store, or nowhere."""
+    """Where `score` puts its run: in a store, aside for those who look at questions, or nowhere."""
 
-    def __init__(self, wanted: Storing, config: Config, store: Store | None) -> None:
+    def __init__(
+        self, wanted: Storing, config: Config, store: Store | None, stack: ExitStack,
+        reports: Sequence[Report],
+    ) -> None:  # fmt: skip
         self.wanted = wanted
         self.config = config
         self.store = store
+        self.stack = stack
+        self.reports = reports
+        self.detailed = any(each.detailed for each in reports)
         self.stored: RunRecord | None = None
+        self.aside: tuple[Store, RunRecord] | None = None
         self.system: dict[str, Any] = {}
         if store is not None:
             from ragauge.snapshots import load_system
@@ -132,14 +167,23 @@ class Shelf:
         """The suite that the run goes to."""
         return self.wanted.suite or self.config.suite or "default"
 
+    @property
+    def keeps(self) -> bool:
+        """Whether the run is wanted at all."""
+        return self.store is not None or self.detailed
+
     def keep(self, kept: Kept) -> None:
         """Store the run, unless nothing was measured."""
         from ragauge.archive import Wanted, store_run
         from ragauge.commits import commit_hash
 
-        assert self.store is not None
-        if not kept.scores.measured:
+        if self.store is not None and not kept.scores.measured:
             click.echo("warning: nothing was measured, so nothing was stored", err=True)
+        if self.store is None or not kept.scores.measured:
+            if self.detailed:
+                aside = self.stack.enter_context(passing_store())
+                named = Wanted(run_id="run", created_at="")
+                self.aside = aside, store_run(aside, kept, named)
             return
         self.stored = store_run(self.store, kept, Wanted(
             run_id=self.wanted.run_id, suite=self.suite, tags=self.wanted.tags,
@@ -149,9 +193,23 @@ class Shelf:
         told = f"{self.stored.results} results"
         click.echo(f"stored {told} as {self.stored.run_id} in {self.store.name}", err=True)
 
+    def details(self, scores: Scores) -> Drilldowns | None:
+        """The questions one by one, where they were asked for."""
+        store, run = self.aside or (self.store, self.stored)
+        return details_in(self.stack, self.reports, store, run, scores)
+
+    def told(self, scores: Scores, *, hashes: bool) -> Scores:
+        """The scores as they are without the run put aside: with hashes only if asked for."""
+        from msgspec.structs import replace
+
+        values = scores.per_question
+        if hashes or self.store is not None or values is None:
+            return scores
+        return replace(scores, gold_hash=None, per_question=replace(values, hashes=()))
+
 
 @contextmanager
-def storing(wanted: Storing, config: Config) -> Iterator[Shelf]:
+def storing(wanted: Storing, config: Config, reports: Sequence[Report]) -> Iterator[Shelf]:
     """The shelf for a run; the store is opened before anything is scored."""
     if wanted.url is None:
         given = [
@@ -167,7 +225,8 @@ def storing(wanted: Storing, config: Config) -> Iterator[Shelf]:
         ]
         if given:
             raise click.UsageError(f"{', '.join(given)} is for stored runs: add --store")
-        yield Shelf(wanted, config, None)
+        with ExitStack() as stack:
+            yield Shelf(wanted, config, None, stack, reports)
         return
     if wanted.url and "://" not in wanted.url:
         raise click.UsageError(
@@ -178,7 +237,8 @@ def storing(wanted: Storing, config: Config) -> Iterator[Shelf]:
 
     for tag in wanted.tags:
         refuse_tag(tag)
-    with the_store(wanted.url, config, create=True) as store:
+    with ExitStack() as stack:
+        store = stack.enter_context(the_store(wanted.url, config, create=True))
         if wanted.run_id is not None and store.run(wanted.run_id) is not None:
             from ragauge.errors import RagaugeError
 
@@ -186,4 +246,4 @@ def storing(wanted: Storing, config: Config) -> Iterator[Shelf]:
                 "run-exists", f"the run `{wanted.run_id}` is already in {store.name}",
                 hint="choose another --run-id, or delete the old run",
             )  # fmt: skip
-        yield Shelf(wanted, config, store)
+        yield Shelf(wanted, config, store, stack, reports)

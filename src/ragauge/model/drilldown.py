@@ -16,7 +16,7 @@ MARKS: tuple[Mark, ...] = ("gold", "document", "negative", "cited")
 """What a hit may be: evidence, of a document that was wanted, a known wrong passage, cited."""
 
 
-class Passage(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Passage(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One hit of a ranked list, or one citation.
 
     where       its place in the document, in words: `bytes 120-240`
@@ -43,10 +43,14 @@ class Attempt(Struct, frozen=True, kw_only=True, omit_defaults=True):
     trace         where the trace stands, as `traces.jsonl:42`
     label         what came of the slot, where the question has several
     refusal       which rule found that the answer is a refusal, None where it is none
+    turn          the turn of the trace, where the question is not one of a turn
+    replaced      how many earlier traces of the slot there are, which do not count
     """
 
     paraphrase: int | None = None
     seed: str | None = None
+    turn: int | None = None
+    replaced: int = 0
     asked: str | None = None
     trace: str | None = None
     label: str | None = None

@@ -1,0 +1,239 @@
+"""`ragauge view`: a run, a comparison or a file of scores as a page in the browser."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from ragauge.cli.outputs import judged, judged_drops, write_output
+from ragauge.cli.shared import GATE_OPTIONS, gates_from, options, read_config
+from ragauge.cli.storage import STORE_OPTION, Against, against, details_in, is_file, the_store
+
+if TYPE_CHECKING:
+    from ragauge.config import Config
+    from ragauge.model.aggregate import Scores
+    from ragauge.model.run import Store
+    from ragauge.versus import Stored
+
+_PAGES = (".html", ".htm")
+_LONGEST = 80
+
+
+class _Asked(NamedTuple):
+    """What the command line says of how the page is made."""
+
+    config: Config
+    store_url: str | None
+    gates: str | None
+    as_of: str | None
+    migration: str | None
+
+
+class _Page(NamedTuple):
+    """A page, and what it is called where no name is given."""
+
+    name: str
+    content: str | bytes
+
+
+@click.command("view", short_help="Open a run or saved scores as a page in the browser.")
+@click.argument("name", metavar="RUN|FILE")
+@click.option(
+    "--against", "other", metavar="RUN", help="Compare it with this run; the page shows both."
+)
+@click.option(
+    "--map", "migration", metavar="FILE",
+    help="With --against, as in `compare`: the map between the corpora of the two runs.",
+)  # fmt: skip
+@options([*GATE_OPTIONS, STORE_OPTION])
+@click.option(
+    "-o", "output", metavar="FILE",
+    help="Write the page to FILE (default: into the user's folder for caches).",
+)  # fmt: skip
+@click.option("--no-open", is_flag=True, help="Only write the page, and print where it is.")
+def COMMAND(  # noqa: N802
+    name: str, other: str | None, migration: str | None, gates: str | None,
+    config_path: str | None, as_of: str | None, store_url: str | None, output: str | None,
+    no_open: bool,
+) -> int:  # fmt: skip
+    """Write a page that shows a run question by question, and open it in the browser.
+
+    RUN is a stored run (id, tag, `baseline`, `latest`). FILE is a file of scores, whose page has no
+    hits, or a page that was written before.
+
+    The path of the page is printed. The exit code is 0 when the page was made, whatever its verdict
+    says: `ragauge gate` decides.
+    """
+    if migration is not None and other is None:
+        raise click.UsageError("--map goes with --against RUN")
+    asked = _Asked(read_config(config_path), store_url, gates, as_of, migration)
+    if Path(name).suffix.lower() in _PAGES:
+        if output is not None or other is not None or gates is not None:
+            raise click.UsageError(f"{name} is a page: it is opened as it is, without options")
+        path = _there(name)
+    else:
+        if output is not None and Path(output).suffix.lower() not in _PAGES:
+            raise click.UsageError(f"-o {output}: a page is a file that ends in .html")
+        page = _run_page(name, asked) if other is None else _pair_page(name, other, asked)
+        path = Path(output) if output is not None else _kept_page(page.name)
+        write_output(str(path), page.content)
+    click.echo(str(path))
+    if not no_open and not _opened(path):
+        click.echo("no browser could be opened: open the page yourself", err=True)
+    return 0
+
+
+def _there(name: str) -> Path:
+    from ragauge.errors import RagaugeError
+
+    if not Path(name).is_file():
+        raise RagaugeError.of("file-not-found", f"there is no file `{name}`", hint="check the path")
+    return Path(name)
+
+
+def _opened(path: Path) -> bool:
+    import webbrowser
+
+    try:
+        with _aside():
+            return webbrowser.open(path.resolve().as_uri())
+    except (webbrowser.Error, OSError):
+        return False
+
+
+@contextmanager
+def _aside() -> Iterator[None]:
+    """Let what a browser prints go to standard error: the path is all that is printed here."""
+    sys.stdout.flush()
+    mine = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        yield
+    finally:
+        os.dup2(mine, 1)
+        os.close(mine)
+
+
+def _run_page(name: str, asked: _Asked) -> _Page:
+    """The page of a stored run, or of a file of scores, whose hits nobody knows."""
+    from ragauge import archive, registry
+    from ragauge.gates import Tolerance
+    from ragauge.model.report import View
+    from ragauge.versus import Stored
+
+    report = registry.report("html")
+    with ExitStack() as stack:
+        found = _Stores(stack, asked).find(name)
+        store = run = None
+        if isinstance(found, Stored):
+            store, run = found.store, found.record
+            scores = archive.run_scores(store, run)
+        else:
+            scores = found
+        profile = registry.profile(scores.profile)
+        gates = gates_from(profile, scores.k, asked.config, asked.gates)
+        drops = any(gate.is_drop for gate in gates)
+        live = against(None, asked.config, store, run) if drops else Against()
+        verdict = judged(
+            scores, profile, gates, asked.config, allowed=Tolerance(), as_of=asked.as_of,
+            baseline=live.baseline, beside=live.beside,
+        )  # fmt: skip
+        view = View(
+            scores=scores, verdict=verdict, profile=profile, full=True,
+            details=details_in(stack, [report], store, run, scores),
+        )  # fmt: skip
+        return _Page(run.run_id if run is not None else Path(name).stem, report.content(view))
+
+
+def _pair_page(name: str, other: str, asked: _Asked) -> _Page:
+    """The page of a comparison: what the other run was, and what this one is."""
+    from ragauge import registry, versus
+    from ragauge.drilling import details_of_comparison
+    from ragauge.gates import Tolerance
+    from ragauge.model.comparison import ComparisonView
+
+    report = registry.comparisons()["html"]
+    with ExitStack() as stack:
+        stores = _Stores(stack, asked)
+        a, b = stores.find(other), stores.find(name)
+        if isinstance(a, versus.Stored) and isinstance(b, versus.Stored):
+            aligned = versus.align(a, b, detailed=report.detailed, migration=asked.migration)
+        elif asked.migration is not None:
+            raise click.UsageError("--map needs runs with their hits: stored runs")
+        else:
+            aligned = versus.as_scored(a, b)
+        gates, verdict = judged_drops(aligned, asked.config, asked.gates, Tolerance(), asked.as_of)
+        (one, before), (two, after) = versus.told_of(a, other), versus.told_of(b, name)
+        comparison = versus.compare(
+            aligned, one, two, gated=[gate.metric for gate in gates], config=(before, after),
+            verdict=verdict,
+        )  # fmt: skip
+        details = None
+        if isinstance(a, versus.Stored) and isinstance(b, versus.Stored) and aligned.ground:
+            details = stack.enter_context(details_of_comparison(a, b, aligned, comparison))
+        view = ComparisonView(comparison=comparison, full=True, details=details)
+        return _Page(f"{_stem(two.name)}-against-{_stem(one.name)}", report.content(view))
+
+
+def _stem(name: str) -> str:
+    return Path(name).stem if is_file(name) else name
+
+
+class _Stores:
+    """Finds runs and files of scores; the store is opened when the first run is asked for."""
+
+    def __init__(self, stack: ExitStack, asked: _Asked) -> None:
+        self.stack = stack
+        self.asked = asked
+        self.store: Store | None = None
+
+    def find(self, name: str) -> Stored | Scores:
+        """The stored run of that name, or the scores in the file."""
+        from ragauge import archive, pipeline
+        from ragauge.versus import Stored
+
+        config = self.asked.config
+        if is_file(name):
+            _refuse_comparison(name)
+            return pipeline.load_scores(name)
+        if self.store is None:
+            self.store = self.stack.enter_context(the_store(self.asked.store_url, config))
+        return Stored(self.store, archive.find_run(self.store, name, suite=config.suite))
+
+
+def _refuse_comparison(name: str) -> None:
+    from ragauge.errors import Place, RagaugeError
+
+    path = Path(name)
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        head = file.read(200)
+    if b'"ragauge.compare/' in head:
+        raise RagaugeError.of(
+            "bad-scores", f"`{name}` is a comparison, which does not hold the runs themselves",
+            hint="compare the runs again: `ragauge view B --against A`, or `ragauge compare A B "
+            "-o report.html`", place=Place(name),
+        )  # fmt: skip
+
+
+def _kept_page(name: str) -> Path:
+    """Where a page is kept that nobody named: in a folder that only its owner reads."""
+    from hashlib import sha256
+
+    from ragauge.cachefolder import cache_folder
+
+    safe = "".join(each if each.isalnum() or each in "-_." else "_" for each in name).strip(".")
+    if safe != name or len(safe) > _LONGEST:
+        safe = f"{safe[:_LONGEST]}-{sha256(name.encode()).hexdigest()[:8]}"
+    folder = cache_folder() / "pages"
+    with suppress(OSError):  # who writes the page says what is wrong
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    return folder / f"{safe}.html"

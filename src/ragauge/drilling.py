@@ -1,0 +1,247 @@
+"""Drilling down: the questions of stored runs one by one, with all that a reader wants to see.
+
+Details are made while they are walked. What they are made from lies in a temporary file, so that
+memory does not grow with the run, and the store may be closed meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+
+from ragauge.byquestion import CANNOT, ByQuestion, Found, by_question
+from ragauge.detail import distance_of_citations
+from ragauge.errors import RagaugeError
+from ragauge.expecting import expected_pieces, negatives_of
+from ragauge.freezing import readable, thaw_chunks, thaw_gold
+from ragauge.model.aggregate import Scores
+from ragauge.model.comparison import Comparison, Rung
+from ragauge.model.drilldown import Attempt, Drilldown, Passage
+from ragauge.model.gold import GoldItem
+from ragauge.model.run import RunRecord, Store
+from ragauge.model.trace import Citation, Hit, Trace
+from ragauge.pieces import Chunk
+from ragauge.placing import Place
+from ragauge.recognising import Marks, Recogniser, Wanted
+from ragauge.results import at
+from ragauge.scoring import ScoringPlan
+from ragauge.slotlabels import SlotLabels, slot_labels
+from ragauge.snapshots import plan_of, read_snapshot
+from ragauge.spans import Span, in_words
+from ragauge.versus import Aligned, Stored
+
+Key = tuple[str, int | None]
+
+
+class Details:
+    """The drill-downs of some questions, each made when it is asked for."""
+
+    def __init__(self, count: int, make: Callable[[int], Drilldown]) -> None:
+        self._count = count
+        self._make = make
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Drilldown]:
+        return map(self._make, range(self._count))
+
+
+@contextmanager
+def details_of_run(store: Store, run: RunRecord, scores: Scores) -> Iterator[Details]:
+    """The drill-downs of a stored run, in the order of the questions of its scores."""
+    snapshot = read_snapshot(run.snapshot, run.run_id)
+    items = thaw_gold(store.gold(run.gold_key), run.run_id)
+    with ExitStack() as stack:
+        plan = plan_of(snapshot.scoring, metrics=())
+        side = _side(stack, Stored(store, run), items, plan, scores)
+        listed = side.recogniser.items
+        questions = scores.questions
+        values = scores.per_question
+        qids = [each.qid for each in questions] if values is None else list(values.qids)
+        # Judgements have an order of their own, and then no two of them share an id.
+        in_order = [item.qid for item in listed] == qids
+
+        def make(place: int) -> Drilldown:
+            result = questions[place]
+            number = place if in_order else side.recogniser.number(result.qid, result.turn)
+            if number is None:
+                return Drilldown(qid=result.qid, turn=result.turn, gold=result.gold)
+            return _drilldown(
+                listed[number], result.gold, side.chunks, (), attempts=side.attempts(number)
+            )
+
+        yield Details(len(questions), make)
+
+
+@contextmanager
+def details_of_comparison(
+    a: Stored, b: Stored, aligned: Aligned, comparison: Comparison
+) -> Iterator[Details]:
+    """The drill-downs of two runs that were compared, each marked by the items of its side.
+
+    They stand in the order of the questions of the comparison.
+    """
+    ground = aligned.ground
+    assert ground is not None, "align keeps it where it is asked to"
+    plan = plan_of(ground.rules, metrics=())
+    with ExitStack() as stack:
+        one = _side(stack, a, ground.items_a, plan, aligned.a)
+        other = _side(stack, b, ground.items_b, plan, aligned.b)
+        known: Mapping[Key, GoldItem] = {(item.qid, item.turn): item for item in ground.items}
+        by_qid = {item.qid: item for item in ground.items}
+        listed = comparison.per_query
+        gold_name = comparison.run_b.gold_name
+
+        def make(place: int) -> Drilldown:
+            compared = listed[place]
+            key = compared.query_id, compared.turn
+            item = known.get(key) or by_qid[compared.query_id]
+            mine, theirs = (side.recogniser.number(*key) for side in (one, other))
+            return _drilldown(
+                item, at(gold_name, item.line), other.chunks, compared.rungs,
+                attempts=() if mine is None else one.attempts(mine),
+                other=() if theirs is None else other.attempts(theirs),
+            )  # fmt: skip
+
+        yield Details(len(listed), make)
+
+
+def _side(
+    stack: ExitStack, run: Stored, items: Sequence[GoldItem], plan: ScoringPlan, scores: Scores
+) -> _Side:
+    record, store = run.record, run.store
+    if not readable(record.schema_version):
+        raise RagaugeError.of(
+            "newer-store", f"the results of `{record.run_id}` were stored by a newer ragauge",
+            hint="upgrade ragauge",
+        )  # fmt: skip
+    inputs = read_snapshot(record.snapshot, record.run_id).inputs
+    chunks: dict[str, Chunk] = {}
+    if record.chunks is not None:
+        chunks = thaw_chunks(store.chunks(record.chunks), record.run_id)
+    recogniser = Recogniser(plan, items, chunks, gold_name=inputs.gold_name)
+    found = stack.enter_context(by_question(store, record.run_id, recogniser))
+    labels = slot_labels(store, record, recogniser, scores)
+    return _Side(recogniser, found, labels, inputs.trace_name)
+
+
+def _drilldown(
+    item: GoldItem, gold: str, chunks: Mapping[str, Chunk], rungs: Sequence[Rung], *,
+    attempts: tuple[Attempt, ...], other: tuple[Attempt, ...] = (),
+) -> Drilldown:  # fmt: skip
+    return Drilldown(
+        qid=item.qid, turn=item.turn, question=item.question, paraphrases=item.paraphrases,
+        expect=item.expect, gold=gold, expected=expected_pieces(item, chunks, rungs),
+        negatives=negatives_of(item), claims=item.claims_any or (),
+        must_contain=item.must_contain, forbidden=item.forbidden, type=item.type, tags=item.tags,
+        attempts=attempts, other=other,
+    )  # fmt: skip
+
+
+class _Side:
+    """One run: its traces by question, and who knows what they are."""
+
+    def __init__(
+        self, recogniser: Recogniser, found: ByQuestion, labels: SlotLabels, name: str
+    ) -> None:
+        self.recogniser = recogniser
+        self.chunks = recogniser.chunks
+        self.found = found
+        self.labels = labels
+        self.name = name
+
+    def attempts(self, question: int) -> tuple[Attempt, ...]:
+        """What the system did for a question, slot by slot."""
+        item, wanted = self.recogniser.items[question], self.recogniser.wanted(question)
+        traces = self.found.of(question)
+        lines = [each.trace.line for each in traces if each.trace is not None]
+        labels = iter(self.labels.of(question, lines))
+        return tuple([
+            self._attempt(item, wanted, each, None if each.trace is None else next(labels))
+            for each in traces
+        ])  # fmt: skip
+
+    def _attempt(self, item: GoldItem, wanted: Wanted, found: Found, label: str | None) -> Attempt:
+        trace = found.trace
+        paraphrase, seed, turn = found.slot
+        turn = None if turn == item.turn else turn
+        seed = None if seed is None else str(seed)
+        if trace is None:
+            return Attempt(paraphrase=paraphrase, seed=seed, turn=turn, error=CANNOT)
+        recogniser, answer = self.recogniser, trace.answer
+        places = recogniser.places(wanted, trace.hits)
+        cited, ranks = recogniser.cited(wanted, trace, places)
+        return Attempt(
+            paraphrase=paraphrase,
+            seed=seed,
+            turn=turn,
+            replaced=found.replaced,
+            asked=_asked(item, paraphrase, trace),
+            trace=at(self.name, trace.line),
+            label=label,
+            error=trace.error,
+            hits=tuple([
+                self._hit(wanted, hit, place, rank in ranks)
+                for rank, (hit, place) in enumerate(zip(trace.hits, places, strict=True))
+            ]),
+            answer=None if answer is None else answer.said,
+            refusal=recogniser.refusal(trace),
+            citations=self._citations(wanted, trace, cited),
+            delta_s=None if answer is None else distance_of_citations(answer, trace.hits),
+            latency_ms=None if trace.timing is None else trace.timing.total,
+            lambda_state=trace.lambda_state,
+        )  # fmt: skip
+
+    def _hit(self, wanted: Wanted, hit: Hit, place: Place | None, cited: bool) -> Passage:
+        marks = self.recogniser.marks(wanted, hit.id, place)
+        chunk = self.chunks.get(hit.id) if self.chunks else None
+        doc, section, text, spans, kind = hit.doc, hit.section, hit.text, hit.spans, hit.type
+        if chunk is not None:
+            doc, section = doc or chunk.doc, section or chunk.section
+            text = chunk.text if text is None else text
+            spans, kind = spans or chunk.spans, kind or chunk.type
+        return Passage(
+            id=hit.id, doc=doc, section=section, where=_where(spans, hit.spot), score=hit.score,
+            type=kind, delta_s=hit.delta_s, text=text,
+            highlights=self.recogniser.highlights(wanted, place, text)
+            if text is not None and place is not None
+            else (),
+            marks=(*marks, "cited") if cited else marks,
+        )  # fmt: skip
+
+    def _citations(
+        self, wanted: Wanted, trace: Trace, cited: Sequence[Place]
+    ) -> tuple[Passage, ...]:
+        if not cited or trace.answer is None:
+            return ()
+        marks = {place.id: self.recogniser.marks(wanted, place.id, place) for place in cited}
+        found = {hit.id for hit in trace.hits} if self.chunks else set()
+        return tuple([
+            _cited(each, marks[each.id], self.chunks.get(each.id), shown=each.id in found)
+            for each in trace.answer.listed
+        ])  # fmt: skip
+
+
+def _cited(citation: Citation, marks: Marks, chunk: Chunk | None, *, shown: bool) -> Passage:
+    """A citation; what the list of chunks says of it unless it is shown among the hits."""
+    doc, section, spans = citation.doc, citation.section, citation.spans
+    if chunk is not None and not shown:
+        doc, section, spans = doc or chunk.doc, section or chunk.section, spans or chunk.spans
+    return Passage(
+        id=citation.id, doc=doc, section=section, where=_where(spans, None),
+        delta_s=citation.delta_s, marks=marks,
+        text=None if chunk is None or shown else chunk.text,
+    )  # fmt: skip
+
+
+def _where(spans: Sequence[Span], spot: str | None) -> str | None:
+    return in_words(spans) if spans else spot
+
+
+def _asked(item: GoldItem, paraphrase: int | None, trace: Trace) -> str | None:
+    """The words that were asked, where they are known and are not those of the question."""
+    words = trace.question
+    if words is None and paraphrase is not None and 0 <= paraphrase < len(item.paraphrases):
+        words = item.paraphrases[paraphrase]
+    return None if words == item.question else words

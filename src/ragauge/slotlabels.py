@@ -1,0 +1,81 @@
+"""Slot labels: what came of each slot of a question, where its slots did not all fare alike.
+
+A store keeps the labels of a question as counts. Which slot has which is found by scoring the run
+again, without any metric.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+
+from msgspec.structs import replace
+
+from ragauge.archive import begin_loading
+from ragauge.inputs import feed_stored, stored_engine
+from ragauge.model.aggregate import Scores
+from ragauge.model.labels import LABELS
+from ragauge.model.run import RunRecord, Store
+from ragauge.recognising import Recogniser
+from ragauge.scoring import Run
+
+_LINE = 0xFFFFFFFF
+
+
+class SlotLabels:
+    """Knows the labels of slots by their question and line."""
+
+    def __init__(
+        self, counts: Mapping[int, Mapping[str, int]], found: Mapping[tuple[int, int], str]
+    ) -> None:
+        self._counts = counts
+        self._found = found
+
+    def of(self, question: int, lines: Sequence[int | None]) -> Sequence[str | None]:
+        """The labels of the slots of a question, given the lines of their traces.
+
+        None for all where there is but one slot, and where what is found is not what was stored.
+        """
+        unknown = [None] * len(lines)
+        counts = self._counts.get(question)
+        if counts is None or sum(counts.values()) != len(lines) or len(lines) < 2:
+            return unknown
+        if len(counts) == 1:
+            return list(counts) * len(lines)
+        found = [self._found.get((question, line or 0)) for line in lines]
+        return found if dict(Counter(found)) == dict(counts) else unknown
+
+
+def slot_labels(store: Store, run: RunRecord, recogniser: Recogniser, scores: Scores) -> SlotLabels:
+    """The labels of the slots of a stored run, whose questions the scores have."""
+    values = scores.per_question
+    named = zip(values.qids, values.turns, strict=True) if values is not None else ()
+    counts: dict[int, Mapping[str, int]] = {}
+    for place, (qid, turn) in enumerate(named):
+        several = scores.questions.counts(place)
+        number = None if several is None else recogniser.number(qid, turn)
+        if several is not None and number is not None:
+            counts[number] = several
+    mixed = {number for number, each in counts.items() if len(each) > 1}
+    return SlotLabels(counts, dict(_scored(store, run, recogniser, mixed)) if mixed else {})
+
+
+def _scored(
+    store: Store, run: RunRecord, recogniser: Recogniser, wanted: set[int]
+) -> Iterable[tuple[tuple[int, int], str]]:
+    """The labels of the records of some questions, each with its question and line."""
+    with ExitStack() as stack:
+        engine = stored_engine(stack, run.results, None)
+        loaded = begin_loading(stack, store, run, engine)()
+        plan = replace(recogniser.plan, selected=[], intervals=False, slices=False)
+        again = Run(plan, recogniser.table, gold_name="", trace_name="")
+        again.totals.keep_rows = True
+        feed_stored(again, loaded.source, engine)
+        again.finish()
+    for position, batch, labels in again.totals.rows:
+        for question, place, label in zip(
+            batch.question.tolist(), position.tolist(), labels.tolist(), strict=True
+        ):
+            if question in wanted:
+                yield (question, place & _LINE), LABELS[label]
