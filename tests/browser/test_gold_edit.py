@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,9 +16,8 @@ import pytest
 
 import ragauge
 from ragauge.building import build
+from tests.browser.chromium import NEEDS_CHROMIUM
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 GUIDE = "# Größe\n\nDie Größe 🙂 zählt.\n\n## Port\n\nThe port is 8080.\n\n👩‍💻 end\n"
 GOLD: list[dict[str, Any]] = [
     {"qid": "A", "question": "", "relevant": [], "draft": True},
@@ -27,22 +25,9 @@ GOLD: list[dict[str, Any]] = [
 ]
 
 pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium"),
+    *NEEDS_CHROMIUM,
     pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent as a signal"),
 ]
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    sync = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is not there: pip install playwright"
-    )
-    with sync.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -1,0 +1,385 @@
+"""The HTML report as a person uses it: a real Chromium, a file on disk, no network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ragauge.model.aggregate import PerQuestion, QuestionList, QuestionResult, SliceResult
+from ragauge.model.comparison import AnswerChange, Cause, Compared, Delta, QueryComparison
+from ragauge.model.drilldown import Attempt, Drilldown, Expected, Passage
+from ragauge.model.report import View
+from ragauge.model.semantic import Bands, Semantic
+from tests import pages
+from tests.browser.chromium import NEEDS_CHROMIUM
+
+pytestmark = NEEDS_CHROMIUM
+MANY = 10_000
+HOSTILE = (
+    "<script>alert(1)</script></script><!--<img src=x onerror=alert(2)>\"'`{{x}}&lt;"
+    "javascript:alert(3)\u2028\u202e\u0000\x1b[31m\ud800]]>"
+)
+SEEN = "<script>alert(1)</script>"
+
+
+class Opened:
+    """A page in a browser, and what it said and asked for."""
+
+    def __init__(self, chromium: Any, path: Path, **more: Any) -> None:
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.context = chromium.new_context(**{"viewport": {"width": 1280, "height": 900}, **more})
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(20_000)
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.said.append(f"dialog {dialog.message}"))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.address = path.as_uri()
+        self.page.goto(self.address)
+
+    def close(self) -> None:
+        self.context.close()
+        assert self.said == []
+        assert {each.partition("#")[0] for each in self.asked} == {self.address}
+
+    def rows(self) -> list[str]:
+        found = self.page.locator(".questions tbody button.open").all_text_contents()
+        return [str(each) for each in found]
+
+    def count(self) -> str:
+        return str(self.page.locator(".count").text_content())
+
+    def wide(self) -> bool:
+        """Whether the page itself can be scrolled sideways."""
+        width = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+        return bool(self.page.evaluate(width))
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "report.html"
+    path.write_text(text, "utf-8", newline="\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of 10,000 questions with ten hits each, and a text for every hit."""
+    details = [pages.drilldown(i, hits=10, words=40) for i in range(MANY)]
+    page = pages.run_page(pages.run_view(MANY, details=details))
+    assert len(page.encode()) < 6_000_000
+    return written(tmp_path_factory.mktemp("many"), page)
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    page = pages.comparison_page(pages.comparison_view(30))
+    return written(tmp_path_factory.mktemp("compared"), page)
+
+
+@pytest.fixture
+def report(chromium: Any, many: Path) -> Iterator[Opened]:
+    opened = Opened(chromium, many)
+    opened.page.locator(".questions tbody tr").first.wait_for()
+    yield opened
+    opened.close()
+
+
+def test_ten_thousand_questions_are_paged(report: Opened) -> None:
+    assert report.count() == "10,000 questions"
+    assert len(report.rows()) == 50
+    first = report.rows()[0]
+    report.page.get_by_role("button", name="Next page").click()
+    assert report.rows()[0] != first
+    assert report.page.locator(".range").text_content() == "51–100"
+    report.page.get_by_role("button", name="Previous page").click()
+    assert report.rows()[0] == first
+    report.page.get_by_label("Questions a page").select_option("250")
+    assert len(report.rows()) == 250
+
+
+def test_questions_are_filtered(report: Opened) -> None:
+    """Every fifth question is an ANS_NO_HIT and every fifth a HALLUCINATION: 2 of 5 fail."""
+    page = report.page
+    page.get_by_label("Search").fill("q-0123")
+    assert report.count() == "10 of 10,000 questions"
+    page.get_by_label("Search").fill("TABLE? q-0007")  # all words, in the id or the question
+    assert report.rows() == ["Q-00079", "Q-00076", "Q-00073", "Q-00070"]
+    page.get_by_label("Search").fill("")
+    page.get_by_label("only failing").check()
+    assert report.count() == "4,000 of 10,000 questions"
+    page.locator("select[data-filter=label]").select_option(label="ANS_NO_HIT (2,000)")
+    assert report.count() == "2,000 of 10,000 questions"
+    page.locator("select[data-filter=type]").select_option(index=1)  # code: i % 3 == 2
+    assert report.count() == "666 of 10,000 questions"  # 11, 26, ... 9986
+    page.get_by_label("Search").fill("no such words")
+    assert report.count() == "0 of 10,000 questions"
+    assert page.get_by_text("No question matches.").is_visible()
+
+
+def test_questions_are_sorted_by_any_column(report: Opened) -> None:
+    """The worst labels come first; recall@5 of question i is (i % 11) / 10."""
+    page = report.page
+    assert report.rows()[:2] == ["Q-00004", "Q-00009"]  # HALLUCINATION
+    label = page.locator("th[data-name=label]")
+    assert label.get_attribute("aria-sort") == "descending"
+    page.get_by_role("button", name="question id").click()
+    assert report.rows()[:2] == ["Q-00000", "Q-00001"]
+    assert label.get_attribute("aria-sort") == "none"
+    page.get_by_role("button", name="question id").click()
+    assert report.rows()[0] == "Q-09999"
+    page.locator("th[data-name='retrieval.recall@5'] button").click()
+    assert report.rows()[:2] == ["Q-00010", "Q-00021"]  # 10 % 11 = 21 % 11 = 10
+    page.locator("th[data-name='retrieval.recall@5'] button").click()
+    assert report.rows()[:2] == ["Q-00000", "Q-00011"]
+
+
+def test_a_question_is_opened_with_the_mouse(report: Opened) -> None:
+    page = report.page
+    page.get_by_label("Search").fill("Q-00042")
+    page.get_by_text("What is the number 42 of prose?").click()
+    drill = page.get_by_role("dialog")
+    drill.get_by_role("heading", name="Q-00042").wait_for()
+    assert drill.get_by_text("gold.jsonl:43").is_visible()
+    assert drill.get_by_text("trace.jsonl:43").is_visible()
+    assert drill.get_by_text("The answer 42.").is_visible()
+    hits = drill.locator("ol.passages > li")
+    assert hits.count() == 10
+    assert "★ evidence" in hits.nth(1).inner_text()
+    assert "❞ cited" in hits.nth(1).inner_text()
+    assert hits.nth(1).locator("mark").first.text_content() == "treasure"
+    assert drill.get_by_text("forbidden").is_visible()
+    assert page.url.endswith("#q=Q-00042")
+    drill.get_by_role("button", name="Close").click()
+    drill.wait_for(state="hidden")
+
+
+def test_everything_is_done_with_the_keyboard(report: Opened) -> None:
+    page = report.page
+    page.keyboard.press("/")
+    page.keyboard.type("Q-0012")
+    assert report.count() == "10 of 10,000 questions"
+    page.locator("button.open").first.focus()
+    page.keyboard.press("ArrowDown")
+    second = report.rows()[1]
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name=second).wait_for()
+    page.keyboard.press("n")
+    page.get_by_role("heading", name=report.rows()[2]).wait_for()
+    page.keyboard.press("p")
+    page.get_by_role("heading", name=second).wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog").wait_for(state="hidden")
+    assert page.evaluate("document.activeElement.textContent") == second
+
+
+def test_an_address_opens_a_question(chromium: Any, many: Path) -> None:
+    opened = Opened(chromium, many)
+    opened.page.goto(f"{opened.address}#q=Q-09999")
+    opened.page.get_by_role("heading", name="Q-09999").wait_for()
+    opened.page.evaluate("location.hash = '#q=Q-00001'")
+    opened.page.get_by_role("heading", name="Q-00001").wait_for()
+    opened.close()
+
+
+def test_the_theme_is_switched_and_kept(report: Opened) -> None:
+    page = report.page
+
+    def paper() -> str:
+        return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+    light = paper()
+    button = page.get_by_role("button", name="Theme")
+    button.click()
+    assert button.text_content() == "Theme: light"
+    assert paper() == light
+    button.click()
+    assert button.text_content() == "Theme: dark"
+    dark = paper()
+    assert dark != light
+    page.reload()
+    page.locator(".questions tbody tr").first.wait_for()
+    assert paper() == dark
+    page.emulate_media(media="print")
+    assert paper() == light  # paper is light
+
+
+def test_the_system_says_what_the_theme_is(chromium: Any, many: Path) -> None:
+    grounds = []
+    for scheme in ("light", "dark"):
+        opened = Opened(chromium, many, color_scheme=scheme)
+        found = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        grounds.append(found)
+        opened.close()
+    assert grounds[0] != grounds[1]
+
+
+def test_paper_has_the_summary_and_the_failing_questions(report: Opened) -> None:
+    page = report.page
+    page.emulate_media(media="print")
+    assert page.get_by_role("heading", name="Gates").is_visible()
+    assert page.get_by_role("heading", name="Look at (4,000)").is_visible()
+    assert page.get_by_text("... and 3,700 more.").is_visible()
+    assert not page.locator("#table").is_visible()
+    assert not page.get_by_role("button", name="Theme").is_visible()
+
+
+@pytest.mark.parametrize("width", [400, 700, 1280])
+@pytest.mark.parametrize("name", ["many", "compared"])
+def test_nothing_scrolls_sideways(
+    chromium: Any, request: pytest.FixtureRequest, name: str, width: int
+) -> None:
+    path = request.getfixturevalue(name)
+    opened = Opened(chromium, path, viewport={"width": width, "height": 800})
+    opened.page.locator("button.open").first.wait_for()
+    assert not opened.wide()
+    opened.page.locator("button.open").first.click()
+    opened.page.locator("#drill-title").wait_for()
+    drill = "(() => { const it = document.getElementById('drill');"
+    assert opened.page.evaluate(f"{drill} return it.scrollWidth <= it.clientWidth; }})()")
+    opened.close()
+
+
+def test_both_ranked_lists_stand_side_by_side(chromium: Any, compared: Path) -> None:
+    opened = Opened(chromium, compared)
+    page = opened.page
+    page.locator("button.open").first.click()
+    page.locator("#drill-title").wait_for()
+    sides = page.locator(".side")
+    assert sides.count() == 2
+    assert "trace.jsonl:1" in sides.nth(0).inner_text()
+    assert "head.jsonl:1" in sides.nth(1).inner_text()
+    first = [sides.nth(i).locator("ol li code").first.text_content() for i in range(2)]
+    assert first == ["guide.md#S.0", "guide.md#S.2"]  # b has the hits in reverse
+    boxes = [sides.nth(i).bounding_box() for i in range(2)]
+    assert boxes[0]["y"] == boxes[1]["y"]
+    page.set_viewport_size({"width": 400, "height": 800})
+    boxes = [sides.nth(i).bounding_box() for i in range(2)]
+    assert boxes[1]["y"] > boxes[0]["y"] + boxes[0]["height"] - 1
+    opened.close()
+
+
+def test_a_comparison_is_filtered_by_kind(chromium: Any, compared: Path) -> None:
+    """Every third question is a regression, and regressions come first."""
+    opened = Opened(chromium, compared)
+    opened.page.locator("button.open").first.wait_for()
+    assert opened.rows()[:2] == ["Q-00000", "Q-00003"]
+    opened.page.get_by_label("only worse").check()
+    assert opened.count() == "10 of 30 questions"
+    opened.page.get_by_label("only worse").uncheck()
+    opened.page.locator("select[data-filter=kind]").select_option(label="win (10)")
+    assert opened.rows()[0] == "Q-00001"
+    opened.close()
+
+
+def test_slots_are_chosen_by_keyboard(chromium: Any, tmp_path: Path) -> None:
+    details = [pages.drilldown(i, attempts=3) for i in range(3)]
+    page = pages.run_page(pages.run_view(3, details=details))
+    opened = Opened(chromium, written(tmp_path, page))
+    opened.page.locator("button.open").first.click()
+    tab = opened.page.get_by_role("tab", name="seed 0")
+    tab.focus()
+    opened.page.keyboard.press("ArrowRight")
+    chosen = opened.page.get_by_role("tab", name="seed 1")
+    assert chosen.get_attribute("aria-selected") == "true"
+    assert opened.page.evaluate("document.activeElement.textContent") == "seed 1"
+    opened.close()
+
+
+def test_without_scripts_the_page_says_what_is_missing(chromium: Any, many: Path) -> None:
+    opened = Opened(chromium, many, java_script_enabled=False)
+    page = opened.page
+    # Where a driver forbids scripts the parser still hides `noscript`: its text is there.
+    assert "runs no scripts" in str(page.locator("noscript").text_content())
+    assert page.get_by_role("heading", name="Look at (4,000)").is_visible()
+    assert page.get_by_role("table", name="Metrics").is_visible()
+    opened.close()
+
+
+def test_saved_scores_say_that_they_hold_no_hits(chromium: Any, tmp_path: Path) -> None:
+    opened = Opened(chromium, written(tmp_path, pages.run_page(pages.run_view(5))))
+    opened.page.locator("button.open").first.click()
+    drill = opened.page.get_by_role("dialog")
+    drill.get_by_text("there are no hits and no answers to show").wait_for()
+    assert drill.get_by_text("trace.jsonl:5").is_visible()
+    opened.close()
+
+
+def hostile_run() -> View:
+    """A run with hostile text in every field that holds any."""
+    bad = HOSTILE
+    hit = Passage(id=bad + "x" * 100_000, doc=bad, section=bad, where=bad, type=bad, text=bad * 40,
+                  highlights=((0, 25), (40, 90)), marks=("gold", "negative", "cited"))  # fmt: skip
+    attempt = Attempt(seed=bad, asked=bad, trace=bad, label=bad, error=bad, hits=(hit,),
+                      answer=bad, refusal=bad, citations=(hit,), lambda_state=bad)  # fmt: skip
+    item = Drilldown(
+        qid=bad, question=bad, paraphrases=(bad,), expect="answer", gold=bad, negatives=(bad,),
+        expected=(Expected(name=bad, doc=bad, where=bad, quote=bad, rung=bad),), claims=(bad,),
+        must_contain=(bad,), forbidden=(bad,), type=bad, tags=(bad,), attempts=(attempt, attempt),
+    )  # fmt: skip
+    result = QuestionResult(qid=bad, label="HALLUCINATION", gold=bad, trace=bad, labels={bad: 2})
+    view = pages.run_view(
+        1, details=[item], gold_name=bad, trace_name=bad, profile=bad, dialect=bad,
+        gold_hash=bad, embedders=(bad,), warnings=(bad,), skipped=(bad,), confusion={bad: 1},
+        refusal_rules={bad: 1}, states={bad: {bad: 1}}, questions=QuestionList.of([result]),
+        metrics={bad: pages.metric(0.5), "x.y@1": pages.metric(None, 0, reason=bad)},
+        slices={bad: {bad: SliceResult(n=9, metrics={bad: pages.metric(0.4)})},
+                "type": {bad: SliceResult(n=9, metrics={bad: pages.metric(0.4)})}},
+        per_question=PerQuestion(metrics=(bad,), qids=[bad], turns=[None],
+                                 values=np.array([[0.5]])),
+        semantic=Semantic(embedder=bad, bands=Bands()),
+    )  # fmt: skip
+    gates = pages.verdict(pages.gate_result(bad, bad))
+    return View(scores=view.scores, verdict=gates, profile=view.profile, details=[item])
+
+
+def hostile_comparison() -> Any:
+    bad = HOSTILE
+    return pages.comparison_view(
+        1,
+        run_a=Compared(name=bad, profile=bad, gold_name=bad, trace_name=bad, gold_hash=bad,
+                       created_at=bad, commit_hash=bad, suite=bad, chunker_versions=(bad,)),
+        deltas=(Delta(metric=bad, better="higher", a=0.1, b=0.2, delta=0.1, n=1, reason=bad),),
+        per_query=(QueryComparison(
+            query_id=bad, kind="regression", a_hit_rank=1, b_hit_rank=None, note=bad,
+            answer=AnswerChange(kind="loss", a_label=bad, b_label=bad, refusal=bad, citations=bad,
+                                a_cause=bad, b_cause=bad),
+        ),),
+        causes=(Cause(about=bad, key=bad, a=bad, b=bad),), notes=(bad,), left_out={bad: 1},
+        verdict=pages.verdict(pages.gate_result(bad, bad)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["run", "comparison"])
+def test_hostile_text_is_text(chromium: Any, tmp_path: Path, kind: str) -> None:
+    """It is seen as it stands, makes no element, runs nothing and asks for nothing."""
+    page = (
+        pages.run_page(hostile_run())
+        if kind == "run"
+        else pages.comparison_page(hostile_comparison())
+    )
+    opened = Opened(chromium, written(tmp_path, page), viewport={"width": 400, "height": 800})
+    opened.page.locator("button.open").first.wait_for()
+    scripts = "[...document.scripts].filter((each) => !each.type).length"
+    assert opened.page.evaluate(scripts) == 1
+    assert opened.page.evaluate("document.querySelectorAll('img, iframe, base').length") == 0
+    assert not opened.wide()
+    assert SEEN in opened.page.locator("main").inner_text()
+    assert "\\u202e" in opened.page.locator("main").inner_text()
+    opened.page.locator("button.open").first.click()
+    drill = opened.page.locator("#drill")
+    drill.locator("#drill-title").wait_for()
+    assert SEEN in drill.inner_text()
+    assert drill.locator("script, img").count() == 0
+    if kind == "run":
+        assert drill.get_by_role("tab").count() == 2  # two of one name are two
+        assert drill.locator("li.gold mark").first.text_content() == SEEN
+        assert drill.inner_text().count(SEEN) > 20
+        assert opened.page.url.count("#q=%3Cscript%3E") == 1
+    text = opened.page.locator("body").text_content()
+    assert not any(sign in text for sign in "\u202e\u0000\x1b\ufffd")
+    opened.close()
