@@ -162,18 +162,12 @@ class Pool:
         for _ in self.threads:
             self.room.release()
         for process in self.processes:
-            if process.stdin is not None:
-                try:
-                    process.stdin.close()
-                except OSError:
-                    process.kill()
+            process.kill()  # it holds nothing that is not here or in a file
         for process in self.processes:
-            try:
-                process.wait(timeout=1)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            if process.stdout is not None:
-                process.stdout.close()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                with suppress(OSError):
+                    if pipe is not None:
+                        pipe.close()
         for thread in (*self.threads, *self.unpacking):
             thread.join()

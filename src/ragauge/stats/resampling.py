@@ -171,7 +171,7 @@ def _multinomial(raw: np.random.SFC64, rows: int, n: int) -> NDArray[np.int64]:
 # How many of 256 equally likely bytes are below each weight from 1 to 5: Poisson(1) in 256ths.
 # The shares 94, 95, 46, 16, 4 and 1 have the mean 1 and the variance 1 exactly.
 _BELOW = (94, 189, 235, 251, 255)
-_AT_ONCE = 1 << 18  # weights that are made while they stay in the cache
+_AT_ONCE = 1 << 20  # weights that are made while they stay in the cache
 
 
 def _poisson(raw: np.random.SFC64, rows: int, n: int) -> NDArray[np.uint8]:
