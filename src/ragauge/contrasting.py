@@ -30,6 +30,22 @@ _TOLD: tuple[Kind, ...] = ("win", "loss", "regression")
 _LEADING = ("retrieval.hit", "retrieval.recall", "answer.precision")
 
 
+def run_lines(comparison: Comparison) -> list[tuple[str, str, str]]:
+    """What is known of both runs, by name; what is known of neither is not there."""
+    a, b = comparison.run_a, comparison.run_b
+    told = [
+        ("run", a.name, b.name),
+        ("created", a.created_at, b.created_at),
+        ("commit", a.commit_hash, b.commit_hash),
+        ("suite", a.suite, b.suite),
+        ("profile", a.profile, b.profile),
+        ("gold", a.gold_name, b.gold_name),
+        ("trace", a.trace_name, b.trace_name),
+        ("chunker", ", ".join(a.chunker_versions), ", ".join(b.chunker_versions)),
+    ]
+    return [(head, one or "", other or "") for head, one, other in told if one or other]
+
+
 def bounds(interval: tuple[float, float] | None) -> str:
     """The 95 % interval of a change."""
     return (

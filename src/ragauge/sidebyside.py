@@ -31,20 +31,9 @@ def verdict(comparison: Comparison, shown: Shown = escaped) -> list[str]:
 def runs(comparison: Comparison, shown: Shown = escaped) -> list[str]:
     """Both runs side by side; what is known of neither is not asked."""
     a, b = comparison.run_a, comparison.run_b
-    told = [
-        ("run", a.name, b.name),
-        ("created", a.created_at, b.created_at),
-        ("commit", a.commit_hash, b.commit_hash),
-        ("suite", a.suite, b.suite),
-        ("profile", a.profile, b.profile),
-        ("gold", a.gold_name, b.gold_name),
-        ("trace", a.trace_name, b.trace_name),
-        ("chunker", ", ".join(a.chunker_versions), ", ".join(b.chunker_versions)),
-    ]
     rows = [
         (head, shown(one) if one else "-", shown(other) if other else "-")
-        for head, one, other in told
-        if one or other
+        for head, one, other in contrasting.run_lines(comparison)
     ]
     rows += [
         ("questions", str(a.questions), str(b.questions)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,32 +9,15 @@ from typing import Any
 import pytest
 
 import website
+from tests.browser.chromium import WITHOUT_CHROMIUM
 from tests.site import ROOT, built, needs_site
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-
-pytestmark = [
-    *needs_site,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium"),
-]
+pytestmark = [*needs_site, WITHOUT_CHROMIUM]
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    sync = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is not there: pip install playwright"
-    )
-    with sync.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 WIDE, NARROW = ({"width": width, "height": 900} for width in (1280, 400))

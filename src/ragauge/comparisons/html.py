@@ -200,21 +200,12 @@ def _causes(comparison: Comparison) -> Markup:
 
 def _runs(comparison: Comparison) -> Markup:
     a, b = comparison.run_a, comparison.run_b
-    told: list[tuple[str, str | None, str | None]] = [
-        ("run", a.name, b.name),
-        ("created", a.created_at, b.created_at),
-        ("commit", a.commit_hash, b.commit_hash),
-        ("suite", a.suite, b.suite),
-        ("profile", a.profile, b.profile),
-        ("gold", a.gold_name, b.gold_name),
-        ("trace", a.trace_name, b.trace_name),
-        ("gold hash", a.gold_hash, b.gold_hash),
-        ("chunker", ", ".join(a.chunker_versions), ", ".join(b.chunker_versions)),
-    ]
+    told = contrasting.run_lines(comparison)
+    if a.gold_hash or b.gold_hash:
+        told.append(("gold hash", a.gold_hash or "", b.gold_hash or ""))
     rows: list[list[Child]] = [
         [head, code(one) if one else "-", code(other) if other else "-"]
         for head, one, other in told
-        if one or other
     ]
     for head in ("questions", "missing", "errored"):
         rows.append([head, f"{getattr(a, head):,}", f"{getattr(b, head):,}"])
