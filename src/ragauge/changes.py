@@ -10,8 +10,9 @@ import numpy as np
 from ragauge.contrast import ABSENT, Pairs
 from ragauge.model.aggregate import Scores
 from ragauge.model.columns import Floats
-from ragauge.model.comparison import KINDS, RANKS, AnswerChange, Kind, QueryComparison, Rung
+from ragauge.model.comparison import KINDS, AnswerChange, Kind, QueryComparison, Rung
 from ragauge.model.labels import GOOD
+from ragauge.results import reciprocals
 
 _REFUSED = ("OVER_REFUSAL", "REFUSAL_OK")
 _CITING = ("citation.hit_rate", "citation.hit_rate_answerable", "answer.coverage")
@@ -48,8 +49,9 @@ def questions(
     why: str | None,
 ) -> tuple[QueryComparison, ...]:  # fmt: skip
     """What came of each common question, for retrieval and for the answer, by id."""
-    assert a.per_question is not None
-    first, second = _reciprocals(a)[pairs.mine], _reciprocals(b)[pairs.theirs]
+    assert a.per_question is not None and b.per_question is not None
+    first = reciprocals(a.per_question)[pairs.mine]
+    second = reciprocals(b.per_question)[pairs.theirs]
     expected = (~(np.isnan(first) & np.isnan(second))).tolist()
     qids, turns = a.per_question.qids, a.per_question.turns
     slots = _slots_of(a), _slots_of(b)
@@ -116,23 +118,6 @@ def _worded(sides: _Sides, why: str | None) -> QueryComparison:
         note=_note(kind, ranks, sides, why),
         answer=_answer(sides),
     )
-
-
-def _reciprocals(scores: Scores) -> Floats:
-    """The reciprocal rank of each question: by evidence, or else by document; nan for neither."""
-    values = scores.per_question
-    assert values is not None
-    found = np.full(len(values.qids), np.nan)
-    for name in (*RANKS, *_cut_ranks(values.metrics)):
-        if name in values.metrics:
-            found = np.where(np.isnan(found), values.of(name), found)
-    return found
-
-
-def _cut_ranks(metrics: Sequence[str]) -> list[str]:
-    """What scores that were saved as a file have instead: reciprocal ranks with a cut-off."""
-    cut = [name for name in metrics if name.startswith(("retrieval.mrr@", "retrieval.mrr_doc@"))]
-    return sorted(cut, key=lambda name: (name.partition("@")[0], -int(name.partition("@")[2])))
 
 
 def _kind(first: float, second: float, gone: tuple[bool, bool]) -> Kind | None:

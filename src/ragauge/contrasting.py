@@ -179,6 +179,8 @@ def _counted(kinds: Mapping[Kind, int], kind: Kind) -> str:
 
 def retrieval_line(comparison: Comparison) -> str:
     """How many questions of each kind there are in retrieval."""
+    if not comparison.ranked:
+        return "retrieval: not compared question by question, as the ranks are not known"
     return _kinds(comparison, "retrieval", comparison.kinds, "with nothing expected of retrieval")
 
 

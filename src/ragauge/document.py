@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from ragauge.errors import Place, RagaugeError
 from ragauge.model.aggregate import (
@@ -121,6 +122,9 @@ def _questions(scores: Scores) -> list[dict[str, Any]]:
             }
         for entry, gold_hash in zip(entries, values.hashes, strict=False):
             entry["gold_hash"] = gold_hash
+        if values.reciprocals is not None:
+            for entry, reciprocal in zip(entries, values.reciprocals.tolist(), strict=True):
+                entry["reciprocal"] = None if math.isnan(reciprocal) else reciprocal
     return entries
 
 
@@ -232,6 +236,7 @@ class _Part(msgspec.Struct):
 class _Question(QuestionResult, frozen=True, kw_only=True):
     values: dict[str, float] = msgspec.field(default_factory=dict)
     gold_hash: str | None = None
+    reciprocal: float | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class _Document(msgspec.Struct):
@@ -334,7 +339,16 @@ def _per_question(document: _Document) -> PerQuestion | None:
         turns=[question.turn for question in document.questions],
         values=np.array(values, np.float64),
         hashes=_hashes(document.questions),
+        reciprocals=_reciprocals(document.questions),
     )
+
+
+def _reciprocals(questions: Sequence[_Question]) -> NDArray[np.float64] | None:
+    found = [question.reciprocal for question in questions]
+    if any(each is msgspec.UNSET for each in found):
+        return None  # saved before there were any
+    known = [each if isinstance(each, float | int) else math.nan for each in found]
+    return np.array(known, np.float64)
 
 
 def _hashes(questions: Sequence[_Question]) -> list[str]:

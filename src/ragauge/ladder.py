@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragauge.following import Follower
+from ragauge.following import Follower, rungs_of
 from ragauge.ids import doc_of
 from ragauge.knowing import Side
 from ragauge.leads import Fallen, Lead, fallen_to, moved_to, quoted_in, stays, together
@@ -114,7 +114,7 @@ class Climber:
         members = expected_of(item)
         key = item.qid, item.turn
         if key in self.earlier:
-            return _followed(self.earlier[key], item)
+            return rungs_of(self.earlier[key], item), self.earlier[key], item
         mine, theirs = self.a.carries.get(key, _ALL), self.b.carries.get(key, _ALL)
         bits = mine & theirs
         if not members:
@@ -127,7 +127,7 @@ class Climber:
             return (_EXACT,) * len(members), item, item
         unit = self._unit(item, members, leads, bits) if leads else None
         names = stand_ins(leads)
-        fallen = {each: self._fall(names[each], leads[each], bits, unit) for each in leads}
+        fallen = {each: self._fall(each, names[each], leads[each], bits, unit) for each in leads}
         rungs: tuple[Rung, ...] = tuple(
             fallen[member].rung if member in fallen else "exact" for member in members
         )
@@ -174,16 +174,20 @@ class Climber:
                 names.append(str(member))
                 continue
             name = f"{STAND_IN}{member}"
-            rung, (one, other) = self._fall(name, leads[member], bits, unit)
+            rung, (one, other) = self._fall(member, name, leads[member], bits, unit)
             rungs.append(rung)
             if one is not None and other is not None:
-                names.append(name)
+                names.append(one.id or name)
                 places[0].append(one)
                 places[1].append(other)
         effective = replace(item, relevant=tuple(names), places=tuple(places[0]))
         if places[0] == places[1]:
             return tuple(rungs), effective, effective
-        return tuple(rungs), effective, replace(effective, places=tuple(places[1]))
+        renamed = {one.id: other.id or "" for one, other in zip(*places, strict=True)}
+        relevant = tuple([renamed.get(name, name) for name in names])
+        return tuple(rungs), effective, replace(
+            effective, relevant=relevant, places=tuple(places[1])
+        )  # fmt: skip
 
     # --- documents ---
 
@@ -196,7 +200,7 @@ class Climber:
         for doc in dict.fromkeys(item.relevant_docs):
             pair = self.same.locate(doc)
             rung: Rung = "doc" if bits & _DOCS else "none"
-            if pair.named_a == pair.named_b:
+            if pair.named_a == pair.named_b and self._names(doc) == (doc, doc):
                 rung = "exact"
             if rung != "none":
                 kept.append(doc)
@@ -222,9 +226,13 @@ class Climber:
         names = self._called.get(doc)
         if names is None:
             pair = self.same.locate(doc)
-            names = self._called[doc] = pair.names
+            names = pair.names
             if pair.moved:
                 self.told.renamed[doc] = names
+            if self.follower is not None and (new := self.follower.new_name(doc)) != doc:
+                names = names[0], new
+                self.follower.followed += 1
+            self._called[doc] = names
         return names
 
     def _in_doc(self, place: Anchor, side: int) -> Anchor:
@@ -331,32 +339,27 @@ class Climber:
         """Where the map of the corpora has the place of a lead; None without a map."""
         if self.follower is None or unit != "byte" or not bits & _SPANS or lead.unit != unit:
             return None
-        if lead.doc is None or lead.later or not self.follower.changes(lead.doc):
-            return None
-        if not (self.same.a.measures(unit) and self.same.b.measures(unit)):
-            return None
-        mine, theirs = self.same.a.find(lead.doc), self.same.b.find(lead.doc)
-        found = self.follower.new_place(
-            lead.doc, lead.spans,
-            (mine.hashes if mine is not None else (), theirs.hashes if theirs is not None else ()),
-        )  # fmt: skip
-        if found is None or (known := self.same.b.find(found[0])) is None:
-            return found
-        return (known.name, found[1])
+        return self.follower.by_place(lead, self.same)
 
-    def _fall(self, name: str, leads: Sequence[Lead], bits: int, unit: str | None) -> Fallen:
+    def _fall(
+        self, member: str | Anchor, name: str, leads: Sequence[Lead], bits: int, unit: str | None
+    ) -> Fallen:
         """The best rung below exact that works on both sides for any of the leads."""
         for lead in leads:
             if self._spans_work(lead, bits, unit):
                 assert lead.doc is not None
                 return fallen_to("doc_span", self._names(lead.doc), name, lead, spans=lead.spans)
-        for lead in leads if self.follower is not None else ():
-            new = self._moved(lead, bits, unit)
-            if new is not None:
-                assert lead.doc is not None and self.follower is not None
-                self.follower.places += 1
-                known = self.same.a.find(lead.doc)
-                return moved_to(name, lead, lead.doc if known is None else known.name, new)
+        if self.follower is not None:
+            for lead in leads:
+                new = self._moved(lead, bits, unit)
+                if new is not None and lead.doc is not None:
+                    self.follower.followed += 1
+                    known = self.same.a.find(lead.doc)
+                    return moved_to(name, lead, lead.doc if known is None else known.name, new)
+            found = self.follower.by_id(member, self.same) if isinstance(member, str) else None
+            if found is not None:
+                self.follower.followed += 1
+                return found
         if bits & _TEXTS:
             found = self._quoted(leads, name)
             if found is not None:
@@ -385,14 +388,3 @@ class Climber:
             return fallen_to("quote", docs, name, lead, quote=quote)
         self.told.rewritten += tried
         return None
-
-
-def _followed(
-    before: GoldItem, item: GoldItem
-) -> tuple[tuple[Rung, ...], GoldItem, GoldItem]:  # fmt: skip
-    """The rungs of an item that moved with its corpus: each side keeps its own."""
-    known = set(expected_of(before))
-    rungs: tuple[Rung, ...] = tuple(
-        "exact" if member in known else "doc_span" for member in expected_of(item)
-    )
-    return rungs, before, item

@@ -46,7 +46,7 @@ from ragauge.model.trace import TraceSet
 from ragauge.model.verdict import Gate, Verdict, Waiver
 from ragauge.opening import opened
 from ragauge.pieces import Chunk
-from ragauge.results import unlisted, with_hashes
+from ragauge.results import unlisted, with_hashes, with_reciprocals
 from ragauge.scoring import Inputs, Run, ScoringPlan
 from ragauge.source import Source
 
@@ -111,7 +111,8 @@ def score(
     `count_repeats` looks for ids that stand twice among the hits of a trace, which takes time.
     `chunks` is a list of where the chunks of the index lie; `corpus` is a folder whose blocks are
     such a list too, and which tells the section and type of chunks that lack them. `hashes` adds
-    a hash of what each gold item says, by which a comparison notices items that were changed.
+    a hash of what each gold item says, by which a comparison notices items that were changed, and
+    the rank of its evidence.
     `keep` is given all that a store needs, while the files are open. The result does not depend on
     `workers`. `embed` takes ΔS anew from texts; `bands` are those of embedders by their ids.
     """
@@ -140,7 +141,7 @@ def score(
         if not metrics:
             wanted = [*choice.profile.metrics, *wanted]
         selected = registry.select([*wanted, *also], ks)
-        ranks = RANKS if keep is not None else ()
+        ranks = RANKS if keep is not None or hashes else ()
         selected += [each for each in registry.select(ranks, ks) if each not in selected]
         name = name_of(gold, gold_source, "<gold>")
         listed = known_chunks(stack, chunks, corpus, gold=(known.items, name))
@@ -181,9 +182,9 @@ def score(
         given = run.inputs()
         scores = feeding.concluded(run.finish(), bands or {})
         if hashes or keep is not None:
-            scores = with_hashes(scores, known.items(), choice.profile)
+            scores = with_reciprocals(with_hashes(scores, known.items(), choice.profile))
         if keep is None:
-            return scores
+            return unlisted(scores, RANKS, values=True) if hashes else scores
         keep(Kept(
             scores=unlisted(scores, RANKS), plan=unranked(run.plan), items=known.items(),
             chunks=listed, inputs=given, rows=feeding.packed(run, known),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from ragauge.aggregate import Totals, why_empty
 from ragauge.freezing import gold_hash, item_hash
@@ -19,6 +20,7 @@ from ragauge.model.aggregate import (
     RowResult,
     Scores,
 )
+from ragauge.model.comparison import RANKS
 from ragauge.model.facts import LAMBDA_STATES
 from ragauge.model.gold import GoldItem
 from ragauge.model.labels import CAUSES, LABELS
@@ -171,6 +173,36 @@ def with_hashes(scores: Scores, items: Sequence[GoldItem], profile: Profile) -> 
         found = [by_qid[qid] for qid in values.qids]
     whole = gold_hash(zip(values.qids, values.turns, found, strict=True))
     return replace(scores, gold_hash=whole, per_question=replace(values, hashes=found))
+
+
+def with_reciprocals(scores: Scores) -> Scores:
+    """Scores with the reciprocal rank of each question, if the metrics of `RANKS` were measured."""
+    values = scores.per_question
+    assert values is not None
+    return replace(scores, per_question=replace(values, reciprocals=reciprocals(values)))
+
+
+def reciprocals(values: PerQuestion) -> NDArray[np.float64]:
+    """The reciprocal rank of each question: by evidence, or else by document; nan for neither."""
+    found = np.full(len(values.qids), np.nan)
+    if values.reciprocals is not None:
+        found = values.reciprocals
+    for name in (*RANKS, *_cut_ranks(values.metrics)):
+        if name in values.metrics:
+            found = np.where(np.isnan(found), values.of(name), found)
+    return found
+
+
+def has_ranks(values: PerQuestion) -> bool:
+    """Whether reciprocal ranks are known, of any kind."""
+    known = {*RANKS, *_cut_ranks(values.metrics)}
+    return values.reciprocals is not None or not known.isdisjoint(values.metrics)
+
+
+def _cut_ranks(metrics: Sequence[str]) -> list[str]:
+    """What scores that were saved before have instead: reciprocal ranks with a cut-off."""
+    cut = [name for name in metrics if name.startswith(("retrieval.mrr@", "retrieval.mrr_doc@"))]
+    return sorted(cut, key=lambda name: (name.partition("@")[0], -int(name.partition("@")[2])))
 
 
 def unlisted(scores: Scores, names: Sequence[str], *, values: bool = False) -> Scores:

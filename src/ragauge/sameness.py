@@ -109,13 +109,14 @@ class Sameness:
                 self.off is None
                 and pair.content != "differs"
                 and not pair.renamed
-                and self._same_chunking(pair)
+                and self.same_chunking(pair.a, pair.b)
             )
         return found
 
-    def _same_chunking(self, pair: Pair) -> bool:
-        a = pair.a if pair.a is not None and pair.a.seen else None
-        b = pair.b if pair.b is not None and pair.b.seen else None
+    def same_chunking(self, a: Document | None, b: Document | None) -> bool:
+        """Whether two documents went through the same chunker, as far as the sides say."""
+        a = a if a is not None and a.seen else None
+        b = b if b is not None and b.seen else None
         one, other = a or self.a, b or self.b
         for mine, theirs in ((one.chunkers, other.chunkers), (one.policies, other.policies)):
             if mine == theirs:
@@ -221,7 +222,8 @@ class Sameness:
         if "differs" in self._contents(doc, twin):
             return True
         names = {each for each in (doc, twin) if each is not None}
-        return any(not self._same_chunking(self.locate(each)) for each in names)
+        pairs = [self.locate(each) for each in names]
+        return any(not self.same_chunking(pair.a, pair.b) for pair in pairs)
 
     def _clash_in_sketches(self) -> str | None:
         """An id in both sketches that differs, and whose document was neither edited nor recut."""

@@ -39,6 +39,7 @@ from ragauge.model.verdict import Verdict
 from ragauge.pausing import uncollected
 from ragauge.redirecting import Redirects
 from ragauge.reloading import Reloading
+from ragauge.results import has_ranks
 from ragauge.scoring import ScoringPlan
 from ragauge.snapshots import ScoringRules, plan_of, read_snapshot, rules_under
 from ragauge.wording import count
@@ -74,6 +75,7 @@ class Aligned(Struct, frozen=True, kw_only=True):
     left_out: Mapping[str, int] = {}
     notes: tuple[str, ...] = ()
     ground: Ground | None = None
+    ranked: bool = True
 
 
 @uncollected()
@@ -225,6 +227,7 @@ def compare(
         causes=differing,
         notes=aligned.notes,
         verdict=verdict,
+        ranked=aligned.ranked,
     )  # fmt: skip
 
 
@@ -268,9 +271,12 @@ def as_scored(a: Stored | Scores, b: Stored | Scores) -> Aligned:
     notes = ["files of scores hold no hits: the runs were compared as they were scored"]
     if not (one.per_question.hashes and other.per_question.hashes):
         notes.append("a file has no gold hashes: items that were changed cannot be told")
+    ranked = has_ranks(one.per_question) and has_ranks(other.per_question)
+    if not ranked:
+        notes.append("a file has no ranks: questions cannot be told apart by retrieval")
     return Aligned(
         a=one, b=other, left_out={reason: n for reason, n in reasons.items() if n},
-        notes=tuple(notes),
+        notes=tuple(notes), ranked=ranked,
     )  # fmt: skip
 
 

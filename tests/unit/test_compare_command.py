@@ -377,3 +377,54 @@ def test_a_changed_gold_set_is_among_the_causes(runs: Folder) -> None:
     runs.write("other.json", json.dumps([GOLD[0], {**GOLD[1], "query": "else?"}, GOLD[2]]))
     runs.run("score", "other.json", "b.jsonl", "--run-id", "c", "--store")
     assert "gold" in {each["about"] for each in document(runs, "a", "c")["causes"]}
+
+
+# A ship run: the evidence falls from rank 1 to rank 2.
+SHIP_GOLD: list[Row] = [
+    {"qid": f"Q{n}", "question": "?", "answerable": True, "gold_claim_substr": ["within"],
+     "gold_citations": [f"p#{n}"]}
+    for n in range(3)
+]  # fmt: skip
+
+
+def ship_traces(*, worse: bool) -> list[Row]:
+    return [
+        {"qid": f"Q{n}", "retrieved_ids": ["x", f"p#{n}"] if worse else [f"p#{n}", "x"],
+         "answer_json": {"claim": "within a day", "citations": [f"p#{n}"]}}
+        for n in range(3)
+    ]  # fmt: skip
+
+
+def test_files_of_scores_tell_questions_apart_by_rank(folder: Folder) -> None:
+    """Also under a profile that measures no rank; what is printed beside does not change."""
+    folder.write("gold.jsonl", SHIP_GOLD)
+    for name, worse in (("a", False), ("b", True)):
+        folder.write(f"{name}.jsonl", ship_traces(worse=worse))
+        folder.run("score", "gold.jsonl", f"{name}.jsonl", "--full", "-o", f"{name}.json")
+    outcome = folder.run("compare", "a.json", "b.json", "--fail-on", "loss", "--format", "json")
+    assert outcome.exit_code == 1
+    found = json.loads(outcome.out)
+    assert found["kinds"]["retrieval"]["loss"] == 3
+    assert [(each["a_hit_rank"], each["b_hit_rank"]) for each in found["per_query"]] == [(1, 2)] * 3
+    saved = json.loads((folder.path / "b.json").read_text())
+    assert [each["reciprocal"] for each in saved["questions"]] == [0.5] * 3
+    assert not any("999999999" in name for name in saved["metrics"])
+    assert not any("999999999" in name for name in saved["questions"][0]["values"])
+
+
+def test_files_without_ranks_are_not_let_through(folder: Folder) -> None:
+    """Saved by an earlier version: a demand on questions cannot be judged, and says so."""
+    folder.write("gold.jsonl", SHIP_GOLD)
+    for name, worse in (("a", False), ("b", True)):
+        folder.write(f"{name}.jsonl", ship_traces(worse=worse))
+        folder.run("score", "gold.jsonl", f"{name}.jsonl", "--full", "-o", f"{name}.json")
+        saved = json.loads((folder.path / f"{name}.json").read_text())
+        for each in saved["questions"]:
+            del each["reciprocal"]
+        folder.write(f"{name}.json", json.dumps(saved))
+    refused = folder.run("compare", "a.json", "b.json", "--fail-on", "loss")
+    assert refused.exit_code == 4
+    assert "error[incomparable]: --fail-on cannot be judged" in refused.err
+    told = folder.run("compare", "a.json", "b.json")
+    assert told.exit_code == 0
+    assert "retrieval: not compared question by question" in told.out

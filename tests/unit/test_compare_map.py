@@ -7,10 +7,6 @@ from typing import Any
 
 import pytest
 
-from ragauge.corpus.mapfile import read_map
-from ragauge.following import Follower
-from ragauge.redirecting import Redirects
-
 from .command import Folder
 from .corpora import made
 
@@ -71,7 +67,7 @@ def test_places_are_followed_into_the_new_corpus(versions: Folder) -> None:
         "keys": "regression", "limit": "draw",
     }  # fmt: skip
     assert found["deltas"]["rungs"]["doc_span"] == 2
-    assert "expected places followed into the new corpus: 2" in found["notes"]
+    assert "expected pieces followed into the new corpus: 2" in found["notes"]
     # Without the map the old bytes are other words in the new text: limit seems lost, too.
     assert ranks(compared(versions, *files))["limit"] != (2, 2)
 
@@ -120,24 +116,95 @@ def test_a_map_that_says_nothing_says_so(versions: Folder) -> None:
 
 
 def test_a_map_of_other_versions_is_not_followed(versions: Folder) -> None:
-    follower = Follower(Redirects(read_map(versions.path / "map.jsonl")))
-    (document,) = follower.redirects.documents.values()
-    old, new = document.old.hash, document.new[0].hash
-    place = [span_of(OLD, LIMIT)]
-    assert old is not None
-    assert new is not None
-    expected = ("guide.md", (span_of(NEW, LIMIT),))
-    assert follower.new_place("guide.md", place, ((), ())) == expected
-    assert follower.new_place("guide.md", place, ((old,), (new,))) == expected
-    assert follower.new_place("guide.md", place, ((new,), (new,))) is None
-    assert follower.new_place("guide.md", place, ((old,), (old,))) is None
+    """Where runs know the hashes of their documents, those of the map must be the same."""
+    old, new = (json.loads((versions.path / name / "documents.jsonl").read_text())["hash"]
+                for name in ("old", "new"))  # fmt: skip
+    files = ("c.jsonl", "d.jsonl", "--gold", "gold.jsonl", "--map", "map.jsonl")
+    for before, after, followed in ((old, new, True), (new, new, False), (old, old, False)):
+        for name, text, known in (("c", OLD, before), ("d", NEW, after)):
+            rows = traces(text, KEYS, LIMIT)
+            hits = [{**hit, "doc_hash": known} for hit in rows[0]["hits"]]
+            versions.write(f"{name}.jsonl", [{**row, "hits": hits} for row in rows])
+        notes = compared(versions, *files)["notes"]
+        assert ("expected pieces followed into the new corpus: 2" in notes) == followed, notes
 
 
-def span_of(text: str, part: str) -> Any:
-    from ragauge.spans import Span
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"relevant_docs": ["guide.md"]}, {"relevant_docs": ["other.md"]}),
+        ({"relevant": ["x", "y"], "groups": [["x"], ["y"]]},
+         {"relevant": ["x", "y"], "groups": [["x", "y"]]}),
+        ({"grades": {"x": 3, "y": 1}}, {"grades": {"x": 1, "y": 1}}),
+        ({"relevant": ["x"], "negatives": ["n"]}, {"relevant": ["x"]}),
+        ({"relevant": ["x"], "anchor_section": "S.1"},
+         {"relevant": ["x"], "anchor_section": "S.9"}),
+        ({"relevant": [span(OLD, KEYS)]}, {"relevant": [span(NEW, LIMIT)]}),
+    ],
+    ids=["documents", "groups", "grades", "negatives", "section", "place"],
+)  # fmt: skip
+def test_evidence_that_the_map_does_not_explain_was_changed(
+    versions: Folder, before: Row, after: Row
+) -> None:
+    """Otherwise a comparison would hide what somebody wrote into the gold set."""
+    for name, evidence in (("one", before), ("two", after)):
+        versions.write(f"{name}.jsonl", [{"qid": "keys", "question": "keys?", **evidence}])
+        versions.run(
+            "score", f"{name}.jsonl", "a.jsonl", "--run-id", name, "--store", "--profile", "all"
+        )
+    refused = versions.run("compare", "one", "two", "--map", "map.jsonl")
+    assert refused.exit_code == 4
+    assert "nothing-in-common" in refused.err
 
-    found = span(text, part)
-    return Span(found["start"], found["end"])
+
+def test_a_name_that_another_document_has_now_is_no_trouble(folder: Folder) -> None:
+    """The guide was renamed, and something else stands at its old name."""
+    made(folder.path, {"guide.md": OLD}, "old")
+    made(folder.path, {"book.md": OLD, "guide.md": "# Other\n\nNothing of it is here.\n"}, "new")
+    assert folder.run("corpus", "diff", "old", "new", "-o", "map.jsonl").exit_code == 0
+    folder.write("gold.jsonl", [{"qid": "keys", "question": "?", "relevant": [span(OLD, KEYS)]}])
+    one, other = span(OLD, KEYS), {**span(OLD, KEYS), "doc": "book.md"}
+    wrong = {"id": "w", "doc": "guide.md", "start": 0, "end": 7, "doc_hash": "of the new guide"}
+    folder.write("a.jsonl", [{"qid": "keys", "hits": [{"id": "1", **one}]}])
+    folder.write("b.jsonl", [{"qid": "keys", "hits": [wrong, {"id": "2", **other}]}])
+    found = compared(folder, "a.jsonl", "b.jsonl", "--gold", "gold.jsonl", "--map", "map.jsonl")
+    assert ranks(found) == {"keys": (1, 2)}
+    assert found["deltas"]["rungs"]["doc_span"] == 1
+
+
+def test_ids_of_blocks_and_names_of_documents_are_followed(folder: Folder) -> None:
+    """Hits that have no places: a section was put in, and a document has another name."""
+    old = {
+        "guide.md": "# Guide\n\n## Keys\n\nKeys must not be empty.\n",
+        "price.md": "# Price\n\nTen.\n",
+    }
+    new = {"guide.md": old["guide.md"].replace("## Keys", "## New\n\nNew words.\n\n## Keys"),
+           "cost.md": old["price.md"]}  # fmt: skip
+    made(folder.path, old, "old")
+    made(folder.path, new, "new")
+    assert folder.run("corpus", "diff", "old", "new", "-o", "map.jsonl").exit_code == 0
+    before, after = "guide.md#S.1.1.p.Bk001", "guide.md#S.1.2.p.Bk001"
+    folder.write("gold.jsonl", [
+        {"qid": "keys", "question": "keys?", "relevant": [before]},
+        {"qid": "price", "question": "price?", "relevant_docs": ["price.md"]},
+    ])  # fmt: skip
+    for name, block, doc in (("a", before, "price.md"), ("b", after, "cost.md"),
+                             ("c", before, "price.md")):  # fmt: skip
+        hits = [[{"id": "other", "doc": "x.md"}, {"id": block, "doc": "guide.md"}],
+                [{"id": "p", "doc": doc}]]  # fmt: skip
+        rows = [
+            {"qid": qid, "hits": each} for qid, each in zip(("keys", "price"), hits, strict=True)
+        ]
+        folder.write(f"{name}.jsonl", rows)
+    files = ("--gold", "gold.jsonl", "--map", "map.jsonl")
+    found = compared(folder, "a.jsonl", "b.jsonl", *files)
+    assert {each["kind"] for each in found["per_query"]} == {"draw"}
+    assert ranks(found)["keys"] == (2, 2)
+    # The old id is another block in the new corpus, and the old name no document of it.
+    lost = compared(folder, "a.jsonl", "c.jsonl", *files)
+    assert {each["query_id"]: each["kind"] for each in lost["per_query"]} == {
+        "keys": "regression", "price": "regression",
+    }  # fmt: skip
 
 
 def test_files_of_scores_have_no_places_to_follow(versions: Folder) -> None:

@@ -154,6 +154,8 @@ SCORES_FIELDS = {
     "questions[].label": "the worst label of its records",
     "questions[].gold_hash": "a hash of what the gold item says; where it was changed, values are "
     "not compared",
+    "questions[].reciprocal": "1 over the rank of its first evidence, the mean over its slots; 0 "
+    "where none was retrieved, null where none is expected",
     "questions[].gold": "file and line of the gold item",
     "questions[].trace": "file and line of the record with that label; null if there is none",
     "questions[].labels.LABEL": "records of the question with that label",
