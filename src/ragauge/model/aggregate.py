@@ -129,7 +129,9 @@ class PerQuestion(Struct, frozen=True, kw_only=True):
     """The value of each metric for each question, nan where it has none, as (metrics, questions).
 
     Only of metrics that are made of values of questions. `hashes` are of what the gold items say,
-    where they were asked for: values of an item that was changed are not compared.
+    where they were asked for: values of an item that was changed are not compared. So are
+    `reciprocals`, the reciprocal ranks of the first evidence without a cut-off: by them a question
+    is compared, whatever was measured; nan where nothing is expected.
     """
 
     metrics: tuple[str, ...]
@@ -137,6 +139,7 @@ class PerQuestion(Struct, frozen=True, kw_only=True):
     turns: Sequence[int | None]
     values: NDArray[np.float64]
     hashes: Sequence[str] = ()
+    reciprocals: NDArray[np.float64] | None = None
 
     def of(self, metric: str) -> NDArray[np.float64]:
         """The values of one metric."""
