@@ -185,10 +185,15 @@ check_inputs() { # before anything runs: what is wrong with the workflow
   [[ ${INPUT_COMMENT_NAME:-ragauge} =~ $hyphened ]] ||
     fail "comment-name takes letters, digits, dots and single hyphens"
   [[ ${INPUT_PULL_REQUEST:-1} =~ ^[1-9][0-9]*$ ]] || fail "pull-request must be a number"
+  case "${INPUT_FAIL_ON:-}" in
+    "") ;;
+    regression | loss) [[ -n ${INPUT_BASELINE:-} ]] || fail "fail-on needs a baseline to compare with" ;;
+    *) fail "fail-on must be regression or loss" ;;
+  esac
 }
 
 run_ragauge() {
-  local marker ragauge code=0 compared=0 line
+  local marker ragauge code scored=0 compared=0 line
   local baseline="${INPUT_BASELINE:-}" scores="${INPUT_SCORES:-ragauge-scores.json}"
   local -a scoring comparing
   check_inputs
@@ -201,12 +206,17 @@ run_ragauge() {
 
   scoring=(score --full -o "json:$scores" -o "summary:$work/summary.md"
     -o "comment:$work/comment.md" -o "github:$work/annotations.txt")
-  comparing=(compare -o "summary:$work/compared.md" -o "comment:$work/compared-comment.md")
+  comparing=(compare -o "summary:$work/compared.md" -o "comment:$work/compared-comment.md"
+    -o "github:$work/compared.txt")
   if [[ -n $baseline && ! -f $baseline ]] &&
     is_true allow-no-baseline "${INPUT_ALLOW_NO_BASELINE:-}"; then
-    echo "::notice title=ragauge::there is no baseline yet: gates on a drop are left out"
+    echo "::notice title=ragauge::there is no baseline yet: gates on a drop${INPUT_FAIL_ON:+ and fail-on} are left out"
     baseline=""
     scoring+=(--allow-no-baseline)
+  fi
+  if [[ -f $baseline && $baseline -ef $scores ]]; then # it is compared as it was before this run
+    cp -- "$baseline" "$work/baseline.json"
+    baseline="$work/baseline.json"
   fi
   if [[ -n ${INPUT_GATES:-} ]]; then
     scoring+=("--gates=$INPUT_GATES")
@@ -228,17 +238,22 @@ run_ragauge() {
     [[ -n $line ]] && scoring+=("$line")
   done <<<"${INPUT_ARGS:-}"
 
-  muted "$ragauge" "${scoring[@]}" || code=$?
+  muted "$ragauge" "${scoring[@]}" || scored=$?
   if [[ -n $baseline && -f $work/summary.md ]]; then
     muted "$ragauge" "${comparing[@]}" -- "$baseline" "$scores" || compared=$?
+    case "$compared" in
+      0 | 1 | 4 | 5) ;;
+      *) rm -f -- "$work"/compared* ;; # what is there may be half of it
+    esac
   fi
-  [[ $code == 0 ]] && code=$compared # the run itself goes before the comparison
+  code="$scored" # the run itself goes before the comparison
+  [[ $code == 0 ]] && code="$compared"
 
   report_outputs "$code" "$scores"
-  if is_true annotations "${INPUT_ANNOTATIONS:-true}" && [[ -f $work/annotations.txt ]]; then
-    cat "$work/annotations.txt"
+  if is_true annotations "${INPUT_ANNOTATIONS:-true}"; then
+    annotate "$scored" "$compared"
   fi
-  write_pages "$code" "$marker"
+  write_pages "$scored" "$compared" "$marker"
   if is_true summary "${INPUT_SUMMARY:-true}"; then
     cat "$work/step.md" >>"${GITHUB_STEP_SUMMARY:-/dev/null}"
   fi
@@ -261,21 +276,55 @@ report_outputs() { # exit code, file of scores
   output comment-body "$work/body.md"
 }
 
-# The page of the step, and the body of the comment, whose first line is the marker.
-write_pages() { # exit code, marker
-  local file
-  if [[ -f $work/summary.md ]]; then
-    cat "$work/summary.md" >"$work/step.md"
-    { echo "$2" && tail -n +2 "$work/comment.md"; } >"$work/body.md"
+# What the comparison came to where it failed: its own headline, or that there is none.
+compared_headline() { # exit code of the comparison
+  if [[ -f $work/compared.md ]]; then
+    sed -n '1s/^#* ragauge: //p' "$work/compared.md"
   else
-    printf '## ragauge: stopped with exit code %s\n\nThe log of the step says why.\n' "$1" >"$work/step.md"
-    printf '%s\n### ragauge: stopped with exit code %s\n\nThe log of the job says why.\n' "$2" "$1" >"$work/body.md"
+    printf '%s: the comparison with the baseline could not be made (exit code %s)\n' \
+      "$(verdict_of "$1" "" | tr 'a-z-' 'A-Z ')" "$1"
   fi
-  for file in compared.md:step.md compared-comment.md:body.md; do
-    if [[ -f $work/${file%%:*} ]]; then
-      { echo && grep -v '^<!-- ragauge:' "$work/${file%%:*}"; } >>"$work/${file##*:}"
+}
+
+# The last line of annotations is the headline: where only the comparison failed, it says so.
+annotate() { # exit code of the scores, exit code of the comparison
+  if [[ -f $work/annotations.txt ]]; then
+    if [[ $1 == 0 && $2 != 0 ]]; then sed '$d' "$work/annotations.txt"; else cat "$work/annotations.txt"; fi
+  fi
+  [[ $2 == 0 ]] && return 0
+  if [[ -f $work/compared.txt ]]; then
+    cat "$work/compared.txt"
+  else
+    echo "::error title=ragauge::$(compared_headline "$2"); the log says why"
+  fi
+}
+
+# The page of the step, and the body of the comment, whose first line is the marker. The headline is
+# that of the exit code of the job.
+write_pages() { # exit code of the scores, exit code of the comparison, marker
+  local file page head
+  if [[ ! -f $work/summary.md ]]; then
+    printf '## ragauge: stopped with exit code %s\n\nThe log of the step says why.\n' "$1" >"$work/step.md"
+    printf '%s\n### ragauge: stopped with exit code %s\n\nThe log of the job says why.\n' "$3" "$1" >"$work/body.md"
+    return 0
+  fi
+  cat "$work/summary.md" >"$work/step.md"
+  tail -n +2 "$work/comment.md" >"$work/body.md"
+  for file in compared.md:step.md:'##' compared-comment.md:body.md:'###'; do
+    head="${file##*:}" file="${file%:*}"
+    page="$work/${file##*:}" file="$work/${file%%:*}"
+    if [[ $1 == 0 && $2 != 0 ]]; then
+      { echo "$head ragauge: $(compared_headline "$2")" && tail -n +2 "$page"; } >"$page.new"
+      mv -- "$page.new" "$page"
+    fi
+    if [[ -f $file ]]; then
+      { echo && grep -v '^<!-- ragauge:' "$file" | sed '1s/^\(#*\) ragauge: /\1 Base against head: /'; } >>"$page"
+    elif [[ $2 != 0 ]]; then
+      printf '\n%s Base against head\n\n%s. The log says why.\n' "$head" "$(compared_headline "$2")" >>"$page"
     fi
   done
+  { echo "$3" && cat "$work/body.md"; } >"$work/body.new"
+  mv -- "$work/body.new" "$work/body.md"
 }
 
 case "${1:-}" in

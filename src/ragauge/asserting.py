@@ -159,7 +159,7 @@ def _demanded(
 ) -> list[Gate]:
     layers = [
         pipeline.profile_gates(profile, ks),
-        demands.parse_table(config.gates, profile, ks, origin=FILE_NAME),
+        demands.parse_table(config.gates, profile, ks, origin=config.origin),
     ]
     if isinstance(settings.gates, str):
         layers.append(demands.parse_items(settings.gates, profile, ks))
@@ -239,7 +239,6 @@ class JudgedRun:
         self._stop = stop
         self._scored = scorer.scored(settings)
         self.settings = settings
-        self.gates_asserted = False
 
     def __repr__(self) -> str:
         return f"<JudgedRun: {wording.opening(self.scores)}>"
@@ -262,7 +261,6 @@ class JudgedRun:
     def assert_gates(self) -> None:
         """Fail the test unless every gate holds; a run that cannot be judged fails too."""
         __tracebackhide__ = True
-        self.gates_asserted = True
         if not self.verdict.gates:
             headline = wording.headline(self.verdict)
             hint = 'write gates="METRIC>=NUMBER", or gates in ragauge.toml'

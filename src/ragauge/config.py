@@ -31,8 +31,8 @@ class CitationRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     window: Annotated[int, Meta(ge=0)] = 30
 
 
-class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of a project. Paths are relative to the folder of the file."""
+class _Written(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the file may hold. Paths are relative to its folder."""
 
     gold: str | None = None
     trace: str | None = None
@@ -58,6 +58,12 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     embed_cache: str | None = None
     embedders: dict[str, dict[str, Any]] = {}
     bands: dict[str, Bands] = {}
+
+
+class Config(_Written, frozen=True, kw_only=True):
+    """The settings of a project; `origin` is the file that they were read from."""
+
+    origin: str = FILE_NAME
 
     @property
     def options(self) -> Options:
@@ -85,8 +91,8 @@ def load_config(path: Path) -> Config:
             "bad-config", f"{error}", hint="the file must be TOML in UTF-8", place=Place(name)
         ) from error
     try:
-        config = msgspec.convert(table, Config)
-        for pattern in config.refusal.patterns:
+        found = msgspec.convert(table, _Written)
+        for pattern in found.refusal.patterns:
             re.compile(pattern)
     except (msgspec.ValidationError, re.error) as error:
         raise RagaugeError.of(
@@ -100,16 +106,15 @@ def load_config(path: Path) -> Config:
             place=Place(name),
         ) from error
     base = path.parent
-    return msgspec.structs.replace(
-        config,
-        **{
-            name: _beside(base, getattr(config, name))
-            for name in ("gold", "trace", "chunks", "corpus", "runs_dir")
-        },
-        baseline=_run_or_file(base, config.baseline),
-        store=_store(base, config.store),
-        embed_cache=_cache(base, config.embed_cache),
-    )
+    settings = {each: getattr(found, each) for each in found.__struct_fields__}
+    placed = {
+        each: _beside(base, settings[each])
+        for each in ("gold", "trace", "chunks", "corpus", "runs_dir")
+    }
+    placed["baseline"] = _run_or_file(base, found.baseline)
+    placed["store"] = _store(base, found.store)
+    placed["embed_cache"] = _cache(base, found.embed_cache)
+    return Config(**{**settings, **placed}, origin=name)
 
 
 def _beside(base: Path, name: str | None) -> str | None:

@@ -24,6 +24,7 @@ from ragauge.stats.paired import paired_quantiles, permutation
 from ragauge.stats.significance import holm, mcnemar
 from ragauge.wording import count
 
+_ENDLESS = "latency."
 ABSENT = ("MISSING", "ERRORED")
 """Labels of questions without a result."""
 
@@ -110,7 +111,8 @@ def _column(name: str, a: Scores, b: Scores, pairs: Pairs) -> _Column:
     metric = registry.metrics()[name.partition("@")[0]]
     one, other = a.per_question.of(name)[pairs.mine], b.per_question.of(name)[pairs.theirs]
     filled = 0
-    if np.isfinite(metric.range).all():
+    # A time has no worst: its range only says what is no time at all.
+    if np.isfinite(metric.range).all() and not metric.id.startswith(_ENDLESS):
         # What was not answered is the worst that can be; leaving it out would hide it.
         worst = metric.range[0] if metric.better == "higher" else metric.range[1]
         for mine, gone, beside in ((one, pairs.a_absent, other), (other, pairs.b_absent, one)):

@@ -231,7 +231,9 @@ def cause_line(cause: Cause) -> str:
 
 
 def rank(place: int | None, reciprocal: float | None) -> str:
-    """A rank or `miss`, and behind it the mean reciprocal rank where slots differ."""
+    """A rank or `miss`; of several slots the mean reciprocal rank, as they have no one rank."""
+    if place is None and reciprocal:
+        return f"RR {reciprocal:.4f}"
     told = "miss" if place is None else str(place)
     one = 1 / place if place else 0.0
     if reciprocal is None or abs(reciprocal - one) < 1e-9:

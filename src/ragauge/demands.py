@@ -75,7 +75,8 @@ def parse_table(
         elif isinstance(value, str | int | float) and not isinstance(value, bool):
             gate = _gate(name, str(value), profile, k, origin=origin)
         else:
-            raise _bad(f"{name} = {value!r}", 'write a number, ">= 0.80", or a table')
+            wrong = _bad(f"{name} = {value!r}", 'write a number, ">= 0.80", or a table')
+            raise _placed(wrong, origin)
         gates.append(gate)
     return gates
 
@@ -97,12 +98,13 @@ def _gate_of_table(
         )
     review = options.review
     if review is not None and review[0] > review[1]:
-        raise _bad(f"{name} review = {list(review)}", "write review = [low, high]")
+        raise _placed(_bad(f"{name} review = {list(review)}", "write review = [low, high]"), origin)
     if options.slice is not None and "=" not in options.slice:
-        raise _bad(f"{name} slice = {options.slice}", 'write slice = "type=table"')
+        raise _placed(_bad(f"{name} slice = {options.slice}", 'write slice = "type=table"'), origin)
     is_drop = options.max_drop is not None
     if is_drop and options.slice is not None:
-        raise _bad(f"{name} slice = {options.slice}", "a drop is judged over all questions")
+        wrong = _bad(f"{name} slice = {options.slice}", "a drop is judged over all questions")
+        raise _placed(wrong, origin)
     demand = str(options.max_drop if is_drop else options.threshold)
     gate = _gate(name, demand, profile, k, origin=origin, metric=options.metric, is_drop=is_drop)
     return msgspec.structs.replace(
@@ -140,9 +142,13 @@ def _gate(
     try:
         return _read_gate(name, metric or name, demand, profile, k, origin, is_drop=is_drop)
     except RagaugeError as error:
-        problem = error.problems[0]
-        place = None if origin == "--gates" else Place(origin)
-        raise RagaugeError([msgspec.structs.replace(problem, place=place)]) from error
+        raise _placed(error, origin) from error
+
+
+def _placed(error: RagaugeError, origin: str) -> RagaugeError:
+    """The same with the place where the gate was set; a command line is none."""
+    place = None if origin == "--gates" else Place(origin)
+    return RagaugeError([msgspec.structs.replace(error.problems[0], place=place)])
 
 
 def _read_gate(

@@ -5,6 +5,7 @@ Loading it imports nothing of ragauge but this file, so that other test suites p
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
 MARKER = "ragauge"
 RUN, QUESTION = "ragauge_run", "ragauge_question"
-DEMANDS = {"gates", "invariants", "signals"}
+DEMANDS = ("gates", "invariants", "signals")
+WHOLE = "the run"
+"""What stands behind the name of a test for each question where the whole run is judged."""
 PREFIX = "ragauge."
 """What the names of recorded signals begin with."""
 
@@ -68,6 +71,74 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize(QUESTION, questions, ids=ids, indirect=True)
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_pycollect_makeitem(
+    collector: pytest.Module | pytest.Class,
+) -> Generator[None, Any, None]:
+    """Add a test for what the markers of tests for each question demand of the whole run."""
+    outcome = yield
+    if outcome.excinfo is not None:
+        return
+    found = outcome.get_result()
+    items = found if isinstance(found, list) else [found]
+    asked = [
+        item
+        for item in items
+        if isinstance(item, pytest.Function) and QUESTION in item.fixturenames
+    ]
+    if asked:
+        outcome.force_result([*items, *_whole_runs(collector, asked)])
+
+
+class WholeRun(pytest.Item):
+    """A test that takes no fixture and does nothing: what its markers demand is judged.
+
+    It is one item of the collection, so that the verdict is the same for any order and any number
+    of workers, and so that the tests of questions still say which questions are bad.
+    """
+
+    def like(self, items: Sequence[pytest.Item]) -> None:
+        """Take over the markers that all these tests have, and where they stand."""
+        shared = set.intersection(*({id(mark) for mark in item.own_markers} for item in items))
+        self.own_markers += [mark for mark in items[0].own_markers if id(mark) in shared]
+        self.keywords.update((mark.name, mark) for mark in self.own_markers)
+        path, line, told = items[0].reportinfo()
+        self.place = path, line, f"{told.partition('[')[0]}[{self.name.partition('[')[2]}"
+
+    def runtest(self) -> None:
+        """Nothing: `pytest_runtest_call` judges what the markers demand."""
+
+    def reportinfo(self) -> Any:
+        """File, line and title, as those of the tests of questions."""
+        return self.place
+
+
+def _whole_runs(collector: pytest.Collector, asked: Sequence[pytest.Function]) -> list[WholeRun]:
+    """One test for each set of our markers that demands something."""
+    groups: dict[tuple[int, ...], list[pytest.Function]] = {}
+    for item in asked:
+        groups.setdefault(tuple(map(id, item.iter_markers(MARKER))), []).append(item)
+    made: list[WholeRun] = []
+    for items in groups.values():
+        if _demands(items[0]):
+            number = f" {len(made) + 1}" if made else ""
+            name = f"{items[0].originalname}[{WHOLE}{number}]"
+            # The id is spelled out: `--lf` knows ids by their parts, and a name alone has none.
+            place = f"{collector.nodeid}::{name}"
+            whole: WholeRun = WholeRun.from_parent(collector, name=name, nodeid=place)
+            whole.like(items)
+            made.append(whole)
+    return made
+
+
+def _demands(node: pytest.Item) -> bool:
+    """Whether the markers of a test demand anything: an empty list is no demand."""
+    if any(mark.args for mark in node.iter_markers(MARKER)):
+        return True  # what is wrong with them is told when the test is run
+    given = _given(node)
+    return any(given.get(name) not in (None, (), []) for name in DEMANDS)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
     """Apply what the markers demand before the test: signals are recorded, invariants judged.
@@ -84,12 +155,12 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True, specname="pytest_runtest_call")
 def pytest_runtest_called(item: pytest.Item) -> None:
-    """Judge the gates after the test, unless it failed or has asserted them itself.
+    """Judge the gates after the test, unless it failed; whatever the test made of them itself.
 
     They are judged where a marker names them, and where a test without fixtures demands no more.
     """
     run = item.stash.get(_RUN, None)
-    if run is None or run.gates_asserted:
+    if run is None:
         return
     named = run.settings
     alone = _BARE in item.stash and not (named.invariants or named.signals)
@@ -99,34 +170,49 @@ def pytest_runtest_called(item: pytest.Item) -> None:
 
 def _is_bare(item: pytest.Item) -> bool:
     """Whether a test without our fixtures carries the marker, or inherits one that demands."""
-    if QUESTION in getattr(item, "fixturenames", ()):
+    markers = list(item.iter_markers(MARKER))
+    if not markers or QUESTION in getattr(item, "fixturenames", ()):
         return False
     own = any(mark.name == MARKER for mark in item.own_markers)
-    return own or any(DEMANDS & mark.kwargs.keys() for mark in item.iter_markers(MARKER))
+    return own or any(name in mark.kwargs for mark in markers for name in DEMANDS)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """List the signals, by test; nothing where there are none."""
-    found: dict[str, dict[str, object]] = {}
+    found: dict[str, dict[str, tuple[float | str, int]]] = {}
     for reports in terminalreporter.stats.values():
         for report in reports:
-            if getattr(report, "user_properties", None) and getattr(report, "when", "") == "call":
-                values = {
-                    name.removeprefix(PREFIX): value
-                    for name, value in report.user_properties
-                    if name.startswith(PREFIX)
-                }
+            if getattr(report, "when", None) == "call":
+                values = _recorded(getattr(report, "user_properties", None))
                 if values:
-                    found[report.nodeid] = values
+                    found[str(report.nodeid)] = values
     if not found:
         return
     terminalreporter.section("ragauge signals")
     for test, values in sorted(found.items()):
         terminalreporter.write_line(test)
-        for name, value in values.items():
-            if f"{name}.n" in values:
-                shown = f"{value:.4f}" if isinstance(value, float) else str(value)
-                terminalreporter.write_line(f"  {name} = {shown} (n = {values[f'{name}.n']})")
+        for name, (value, n) in values.items():
+            shown = f"{value:.4f}" if isinstance(value, float) else value
+            terminalreporter.write_line(f"  {name} = {shown} (n = {n})")
+
+
+def _recorded(properties: object) -> dict[str, tuple[float | str, int]]:
+    """The signals among the properties of a test, with their n.
+
+    Anybody may record anything there: what does not look as we write it is not ours.
+    """
+    values: dict[str, Any] = {}
+    for each in properties if isinstance(properties, list | tuple) else ():
+        # pytest-xdist turns tuples into lists.
+        if isinstance(each, list | tuple) and len(each) == 2 and isinstance(each[0], str):
+            values[each[0]] = each[1]
+    return {
+        name.removeprefix(PREFIX): (value, values[f"{name}.n"])
+        for name, value in values.items()
+        if name.startswith(PREFIX) and name.isprintable()
+        if isinstance(value, float | int) or (isinstance(value, str) and value == "0/0")
+        if isinstance(values.get(f"{name}.n"), int)
+    }
 
 
 def _run_of(item: pytest.Item) -> JudgedRun:
@@ -140,8 +226,18 @@ def _run_of(item: pytest.Item) -> JudgedRun:
     return item.stash[_RUN]
 
 
+def _given(node: pytest.Item) -> dict[str, Any]:
+    """What the markers of a test say; the marker nearest to the test wins."""
+    given: dict[str, Any] = {}
+    for mark in reversed(list(node.iter_markers(MARKER))):
+        if mark.args:
+            _stop(f'{node.nodeid}: the marker ragauge takes arguments by name, as gold="FILE"')
+        given |= mark.kwargs
+    return given
+
+
 def _made(node: pytest.Item, record: Any) -> JudgedRun:
-    """Score what the markers of a test say; the marker nearest to the test wins."""
+    """Score what the markers of a test say."""
     from ragauge.asserting import JudgedRun, Scorer
     from ragauge.errors import RagaugeError
     from ragauge.runsettings import read_settings
@@ -153,10 +249,7 @@ def _made(node: pytest.Item, record: Any) -> JudgedRun:
         for name in ("gold", "trace")
         if (value := config.getoption(f"ragauge_{name}")) is not None
     }
-    for mark in reversed(list(node.iter_markers(MARKER))):
-        if mark.args:
-            _stop(f'{node.nodeid}: the marker ragauge takes arguments by name, as gold="FILE"')
-        given |= mark.kwargs
+    given |= _given(node)
     scorer = config.stash.setdefault(_SCORER, Scorer(config.rootpath))
     try:
         settings = read_settings(given, (node.path.parent, config.rootpath))

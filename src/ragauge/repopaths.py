@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 _ROOTS = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR")
 """Where GitHub and GitLab say which folder holds the repository."""
-_STDIN = ("", "-")
+_STDIN = ("", "-", "<stdin>")
+"""What a place is called that is no file."""
 
 
 class Spot(NamedTuple):
@@ -34,8 +35,8 @@ def spot_of(place: str | None) -> Spot | None:
 def seen_from_root(name: str) -> str:
     """A path relative to the root of the repository where it is below it, with `/`; else as it is.
 
-    The root is the folder that GitHub or GitLab names, if this process works somewhere in it,
-    else the working directory.
+    The root is the folder that GitHub or GitLab names, wherever this process works, for what is
+    below that; for the rest it is the working directory.
     """
     return _seen(name, os.getcwd(), tuple(os.environ.get(each, "") for each in _ROOTS))
 
@@ -46,15 +47,22 @@ def _seen(name: str, here: str, roots: tuple[str, ...]) -> str:
     folder, base = os.path.split(os.path.join(here, name))
     try:
         whole = os.path.join(os.path.realpath(folder), base)  # a linked file keeps its own name
-        below = PurePath(os.path.relpath(whole, _root(os.path.realpath(here), roots)))
+        root = _root(whole, os.path.realpath(here), roots)
+        below = PurePath(given if root is None else os.path.relpath(whole, root))
     except ValueError:  # another drive, or no name that a file could have
         return given
     return given if below.parts[:1] == (os.pardir,) else below.as_posix()
 
 
-def _root(here: str, roots: tuple[str, ...]) -> str:
-    for told in filter(None, roots):
-        root = os.path.realpath(told)
-        if PurePath(here).is_relative_to(root):
+def _root(file: str, here: str, roots: tuple[str, ...]) -> str | None:
+    """The folder that a file is seen from; None for one that is better left as it is.
+
+    A CI system would look for a relative name in the repository, so a file outside of it keeps
+    its name, unless this process works somewhere that has nothing to do with the repository.
+    """
+    told = [os.path.realpath(each) for each in roots if each]
+    for root in told:
+        if PurePath(file).is_relative_to(root):
             return root
-    return here
+    related = any(os.path.commonpath([here, root]) in (here, root) for root in told)
+    return None if related else here

@@ -6,7 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ragauge import wording
+from ragauge import contrasting, wording
+from ragauge.model.comparison import ComparisonView
 from ragauge.model.verdict import GateResult, Verdict
 from ragauge.testcases import Case
 from ragauge.text import plain
@@ -58,6 +59,48 @@ def _gate(result: GateResult) -> Ruling:
         name=plain(wording.gate_name(result)), outcome=outcome, message=plain(message), kind=kind,
         result=result,
     )  # fmt: skip
+
+
+def decision(view: ComparisonView) -> str | None:
+    """What a comparison decides and why, in one line; None where nothing was to be decided."""
+    verdict = view.comparison.verdict
+    found = forbidden(view)
+    if not found:
+        if verdict is not None:
+            return wording.headline(verdict)
+        return f"PASS: no {_or_words(view)} (fail-on)" if view.fail_on else None
+    if verdict is not None and verdict.exit_code:
+        return f"{wording.headline(verdict)}; {found} (fail-on)"
+    return f"{wording.VERDICTS['fail']}: {found} (fail-on)"
+
+
+def forbidden(view: ComparisonView) -> str:
+    """How many questions there are of the kinds that may not be; nothing if there are none."""
+    return " and ".join(
+        f"{n} {kind if n == 1 else contrasting.PLURALS[kind]}"
+        for kind, n in view.fail_on.items()
+        if n
+    )
+
+
+def questions_case(view: ComparisonView, group: str) -> tuple[Case, ...]:
+    """The demand on questions as a test; none if there is no such demand."""
+    if not view.fail_on:
+        return ()
+    found = forbidden(view)
+    name = f"no {_or_words(view)}"
+    if not found:
+        return (Case(group=group, name=name, outcome="passed"),)
+    return (
+        Case(
+            group=group, name=name, outcome="failure", kind="fail-on",
+            message=f"{name}: {found} (fail-on)",
+        ),
+    )  # fmt: skip
+
+
+def _or_words(view: ComparisonView) -> str:
+    return " or ".join(contrasting.PLURALS[kind] for kind in view.fail_on)
 
 
 def cases(verdict: Verdict, group: str) -> tuple[Case, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragauge import contrasting, markdown, wording
+from ragauge import contrasting, markdown, rulings, wording
 from ragauge.contrasting import Group
 from ragauge.markdown import Shown, escaped
 from ragauge.model.comparison import Comparison, ComparisonView, Delta, QueryComparison
@@ -20,12 +20,29 @@ def paragraph(text: str, shown: Shown = escaped) -> list[str]:
     return [shown(text), ""]
 
 
-def verdict(comparison: Comparison, shown: Shown = escaped) -> list[str]:
-    """The verdict and its gates; nothing if none was asked for."""
+def opening(view: ComparisonView, marks: str, shown: Shown = escaped) -> list[str]:
+    """The heading with what was decided, then the runs and what came of them.
+
+    Where nothing was to be decided, the runs are the heading.
+    """
+    comparison = view.comparison
+    names = " → ".join(shown(run.name) for run in (comparison.run_a, comparison.run_b))
+    decided = rulings.decision(view)
+    head = names if decided is None else shown(decided)
+    lead = shown(sentence(contrasting.headline(comparison)))
+    return [f"{marks} ragauge: {head}", "", *([] if decided is None else [names, ""]), lead, ""]
+
+
+def gates(comparison: Comparison, shown: Shown = escaped) -> list[str]:
+    """The gates on a drop; nothing if there are none."""
     found = comparison.verdict
-    if found is None:
-        return []
-    return [f"**{shown(wording.headline(found))}**", "", *markdown.gates(found, shown)]
+    return [] if found is None else markdown.gates(found, shown)
+
+
+def verdict(view: ComparisonView, shown: Shown = escaped) -> list[str]:
+    """What was decided, and the gates; nothing if nothing was to be decided."""
+    decided = rulings.decision(view)
+    return [] if decided is None else [f"**{shown(decided)}**", "", *gates(view.comparison, shown)]
 
 
 def runs(comparison: Comparison, shown: Shown = escaped) -> list[str]:

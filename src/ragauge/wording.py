@@ -134,13 +134,17 @@ def headline(verdict: Verdict) -> str:
 def bad_questions(scores: Scores) -> list[QuestionResult]:
     """The questions to look at, the worst labels first, each label in gold order.
 
-    Where nothing was answered, that a question has no answer says nothing of it.
+    Where nothing was answered, that a question has no answer says nothing of it; what its hits
+    lack does.
     """
-    fine = set(GOOD)
-    if not scores.tally.answered and not scores.tally.refused:
-        fine |= {"NO_ANSWER", "UNLABELLED"}
-    labels = scores.questions.labels
-    bad = [place for place, label in enumerate(labels) if label not in fine]
+    labels, causes = scores.questions.labels, scores.questions.causes
+    silent = not scores.tally.answered and not scores.tally.refused
+    fine = {*GOOD, "NO_ANSWER", "UNLABELLED"} if silent else {*GOOD}
+    bad = [
+        place
+        for place, label in enumerate(labels)
+        if label not in fine or (silent and label not in GOOD and causes[place] is not None)
+    ]
     bad.sort(key=lambda place: -LABELS.index(labels[place]))
     return [scores.questions[place] for place in bad]
 

@@ -284,7 +284,7 @@ def test_base_against_head(runner: Runner) -> None:
     done = runner.run(trace="runs/wrong.jsonl", baseline="base scores.json", comment="true")
     assert done.code == 1
     assert "## ragauge: FAIL" in done.page
-    assert "## ragauge: base scores.json → ragauge-scores.json" in done.page
+    assert "## Base against head: base scores.json → ragauge-scores.json" in done.page
     body = done.calls[-1]["body"]
     assert body.startswith(f"{MARKER}\n### ragauge: FAIL")
     assert body.count("<!--") == 1
@@ -297,8 +297,78 @@ def test_a_regression_may_fail_the_job(runner: Runner) -> None:
     assert runner.run(scores="base.json", profile="all").code == 0
     inputs = {"trace": "runs/wrong.jsonl", "profile": "all", "baseline": "base.json"}
     assert runner.run(**inputs).code == 0
-    done = runner.run(**inputs, fail_on="regression")
+    done = runner.run(**inputs, fail_on="regression", comment="true")
     assert (done.code, done.outputs["verdict"]) == (1, "fail"), done.log
+
+
+HEADLINE = "FAIL: 1 regression (fail-on)"
+
+
+def test_headlines_say_what_the_exit_code_says(runner: Runner) -> None:
+    """Gates pass and fail-on does not: page, comment and annotations say so, and nobody PASS."""
+    assert runner.run(scores="base.json", profile="all").code == 0
+    inputs = {"profile": "all", "baseline": "base.json", "fail_on": "regression", "comment": "true"}
+    done = runner.run(**inputs, trace="runs/wrong.jsonl")
+    assert done.code == 1
+    assert done.page.startswith(f"before\n## ragauge: {HEADLINE}\n")
+    assert f"\n## Base against head: {HEADLINE}\n\nbase.json → ragauge-scores.json\n" in done.page
+    body = done.calls[-1]["body"]
+    assert body.startswith(f"{MARKER}\n### ragauge: {HEADLINE}\n")
+    assert f"\n### Base against head: {HEADLINE}\n" in body
+    assert "PASS" not in done.page + body + "".join(done.loud)
+    assert [line for line in done.loud if line.startswith("::error")] == [
+        "::error title=ragauge%3A answer regression::A0002: "
+        "REFUSAL_OK → HALLUCINATION; refused → answered"
+    ]
+    assert done.loud[-1].startswith(f"::notice title=ragauge::{HEADLINE}; 3 questions compared")
+    kept = runner.run(**inputs)
+    assert kept.code == 0, kept.log
+    assert kept.page.startswith("before\n## ragauge: no gates: nothing was decided\n")
+    assert "\n## Base against head: PASS: no regressions (fail-on)\n" in kept.page
+
+
+def test_a_gate_goes_before_fail_on(runner: Runner) -> None:
+    """The headline is that of the scores, and the comparison has its own below."""
+    assert runner.run(scores="base.json").code == 0
+    done = runner.run(trace="runs/wrong.jsonl", baseline="base.json", fail_on="loss")
+    assert done.code == 1
+    assert re.match(r"before\n## ragauge: FAIL: (?!.*fail-on)", done.page)
+    assert f"\n## Base against head: {HEADLINE}\n" in done.page
+
+
+def test_a_comparison_that_cannot_be_made_is_told(runner: Runner) -> None:
+    """The baseline is of another gold set: exit 4 is the headline, not the gates that pass."""
+    write(runner.workspace / "g.jsonl", [{**each, "qid": f"X{each['qid']}"} for each in GOLD])
+    write(runner.workspace / "t.jsonl", [{**each, "qid": f"X{each['qid']}"} for each in TRACES])
+    assert runner.run(gold="g.jsonl", trace="t.jsonl", scores="base.json").code == 0
+    done = runner.run(baseline="base.json", comment="true")
+    said = "NOT EVALUABLE: the comparison with the baseline could not be made (exit code 4)"
+    assert (done.code, done.outputs["verdict"]) == (4, "not-evaluable"), done.log
+    assert done.page.startswith(f"before\n## ragauge: {said}\n")
+    assert f"\n## Base against head\n\n{said}. The log says why.\n" in done.page
+    body = done.calls[-1]["body"]
+    assert body.startswith(f"{MARKER}\n### ragauge: {said}\n")
+    assert f"\n### Base against head\n\n{said}. The log says why.\n" in body
+    assert done.loud == [f"::error title=ragauge::{said}; the log says why"]
+
+
+def test_a_baseline_that_is_no_json_is_told(runner: Runner) -> None:
+    """Bad input: whatever was written of the comparison is not shown."""
+    write(runner.workspace / "base.json", "{}")
+    done = runner.run(baseline="base.json")
+    assert (done.code, done.outputs["verdict"]) == (3, "bad-input"), done.log
+    assert "PASS" not in done.page
+
+
+@pytest.mark.parametrize("name", ["ragauge-scores.json", "./runs/../ragauge-scores.json"])
+def test_a_run_may_write_over_its_own_baseline(runner: Runner, name: str) -> None:
+    """It is compared with what was there, not with itself."""
+    assert runner.run(profile="all").code == 0
+    done = runner.run(trace="runs/wrong.jsonl", profile="all", baseline=name, fail_on="regression")
+    assert done.code == 1, done.log
+    assert HEADLINE in done.page
+    again = runner.run(trace="runs/wrong.jsonl", profile="all", baseline="ragauge-scores.json")
+    assert "0 regressions" in again.page, "the scores of the second run are the baseline now"
 
 
 def test_a_baseline_that_is_not_there(runner: Runner) -> None:
@@ -306,9 +376,11 @@ def test_a_baseline_that_is_not_there(runner: Runner) -> None:
     assert runner.run(baseline="base.json").code == 2
     done = runner.run(baseline="base.json", allow_no_baseline="true")
     assert done.code == 0, done.log
-    assert "::notice title=ragauge::there is no baseline yet: gates on a drop are left out" in (
-        done.loud
-    )
+    told = "::notice title=ragauge::there is no baseline yet: gates on a drop{} are left out"
+    assert told.format("") in done.loud
+    done = runner.run(baseline="base.json", allow_no_baseline="true", fail_on="loss")
+    assert done.code == 0, done.log
+    assert told.format(" and fail-on") in done.loud
 
 
 # --- the comment ---
@@ -451,6 +523,9 @@ def test_rows_of_others_command_nothing(runner: Runner) -> None:
         ({"comment_name": "a--b"}, "comment-name takes"),
         ({"pull_request": "../1"}, "pull-request must be a number"),
         ({"working_directory": "nowhere"}, "working-directory"),
+        ({"fail_on": "regression"}, "fail-on needs a baseline"),
+        ({"fail_on": "regresion", "baseline": "b.json"}, "fail-on must be regression or loss"),
+        ({"fail_on": "loss ", "baseline": "b.json"}, "fail-on must be regression or loss"),
     ],
 )
 def test_a_workflow_that_is_wrong_is_told_at_once(

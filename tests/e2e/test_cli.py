@@ -911,3 +911,14 @@ def test_the_version_is_printed(tmp_path: Path) -> None:
     import ragauge
 
     assert run(tmp_path, "--version").stdout == f"ragauge {ragauge.__version__}\n"
+
+
+def test_a_closed_standard_output_is_no_fault(project: Path) -> None:
+    """What was asked for as a file is written, and the exit code is that of the gates."""
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *COMMAND, "score", "gold.jsonl", "trace.jsonl",
+         "-o", "scores.json"], cwd=project, env=environment(), stderr=subprocess.PIPE,
+        text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (project / "scores.json").exists()

@@ -145,6 +145,7 @@ def test_a_bare_test_is_judged_by_what_its_markers_name(project: Project) -> Non
     assert outcomes.pop("test_recorded") == "PASSED"
     assert outcomes.pop("TestShip::test_fails") == "FAILED"
     assert outcomes.pop("TestShip::test_nearest_wins") == "PASSED"
+    assert outcomes.pop("TestShip::test_question[the run]") == "FAILED"  # 0.6667 is below 0.9
     assert len(outcomes) == 3
     assert set(outcomes.values()) == {"PASSED"}  # a question is judged by its label alone
 
@@ -437,3 +438,109 @@ def test_unittest_classes_can_carry_the_marker(project: Project) -> None:
         f"    @pytest.mark.ragauge({FILES})\n    def test_it(self):\n        pass\n"
     )
     assert project.run().outcomes == {"TestShip::test_it": "FAILED"}
+
+
+DEMANDS = (
+    ("invariants=['precision >= 0.9']", "FAILED",
+     "FAIL: precision\n  invariant `precision`: 0.6667 >= 0.9 (n = 3): fail"),
+    ("gates='precision=0.9'", "FAILED", "gate `precision`: 0.6667 >= 0.9 (n = 3): fail"),
+    ("gates={}", "FAILED", FAILED_GATES),  # named, and nothing added: those of the profile
+    ("signals=['nothing']", "FAILED", "error[unknown-metric]: there is no metric `nothing`"),
+    ("gates='precision=0.6,chr=0.6,under=1', invariants='precision >= 0.6'", "PASSED", ""),
+    ("signals='precision'", "PASSED",
+     "test_question_5[the run]\n  answer.grounded_precision = 0.6667 (n = 3)\n"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_what_the_marker_of_a_question_test_demands_is_a_test_of_its_own(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    project.test_file(
+        "".join(
+            f"@pytest.mark.ragauge({FILES}, {demand})\n"
+            f"def test_question_{number}(ragauge_question):\n    pass\n\n"
+            for number, (demand, _, _) in enumerate(DEMANDS)
+        )
+    )
+    ended = project.run(*workers)
+    assert ended.outcomes == {
+        f"test_question_{number}[{name}]": outcome if name == "the run" else "PASSED"
+        for number, (_, outcome, _) in enumerate(DEMANDS)
+        for name in ("A0001", "A0002", "A0003", "the run")
+    }
+    for _, _, said in DEMANDS:
+        assert said in ended.out
+    assert "Traceback" not in ended.out
+    assert ended.out.count("ragauge_question") == 0  # no function was called that could be shown
+
+
+def test_no_demand_adds_no_test(project: Project) -> None:
+    project.test_file(
+        "@pytest.mark.ragauge(gates='precision=0.9')\nclass TestOther:\n"
+        f"    @pytest.mark.ragauge({FILES}, gates=None, invariants=[], signals=())\n"
+        "    def test_question(self, ragauge_question):\n        pass\n"
+    )
+    assert len(project.run().outcomes) == 3
+
+
+def test_demands_on_questions_hold_for_every_run_and_can_be_selected_and_expected(
+    project: Project,
+) -> None:
+    """Skips and marks of one parameter do not take the demands of the whole away."""
+    project.test_file(
+        "strict = pytest.mark.ragauge(gates='precision=0.9')\n"
+        "loose = pytest.mark.ragauge(gates='precision=0.1,chr=0,under=1')\n\n"
+        f"@pytest.mark.ragauge({FILES})\n"
+        "@pytest.mark.parametrize('p', [\n"
+        "    pytest.param('a', marks=[strict, pytest.mark.skip]),\n"
+        "    pytest.param('b', marks=strict), pytest.param('c', marks=loose),\n"
+        "])\n"
+        "def test_question(p, ragauge_question, ragauge_run):\n    pytest.skip('later')\n\n"
+        f"@pytest.mark.ragauge({FILES}, gates='precision=0.9')\n"
+        "@pytest.mark.xfail(reason='known')\n"
+        "def test_known(ragauge_question):\n    assert False\n"
+    )
+    for select in ((), ("tests/test_rag.py::test_question", "tests/test_rag.py::test_known")):
+        outcomes = project.run(*select).outcomes
+        assert outcomes.pop("test_question[the run]") == "FAILED"
+        assert outcomes.pop("test_question[the run 2]") == "PASSED"
+        assert {outcomes[name] for name in outcomes if "question" in name} == {"SKIPPED"}
+        assert outcomes["test_known[the run]"] == "XFAIL"
+    assert project.run("--lf").outcomes == {"test_question[the run]": "FAILED"}
+
+
+def test_swallowing_a_failure_does_not_undo_what_the_marker_demands(project: Project) -> None:
+    body = (
+        "    try:\n        ragauge_run.assert_gates()\n    except AssertionError:\n        pass\n"
+    )
+    project.test_file(
+        f"@pytest.mark.ragauge({FILES}, gates='precision=0.9')\n"
+        f"def test_demanded(ragauge_run):\n{body}\n"
+        f"@pytest.mark.ragauge({FILES})\ndef test_own(ragauge_run):\n{body}"
+    )
+    ended = project.run()
+    assert ended.outcomes == {"test_demanded": "FAILED", "test_own": "PASSED"}
+    assert "gate `precision`: 0.6667 >= 0.9 (n = 3): fail" in ended.out
+
+
+FOREIGN_PROPERTIES = (
+    "(1, 2)", "('a', 'b', 'c')", "()", "None", "7", "'ragauge.ab'", "('ragauge.x',)",
+    "('ragauge.x', object())", "('ragauge.x', 1)", "('ragauge.x.n', [])", "([], {})",
+    "('ragauge.y', __import__('numpy').zeros(2))", "('ragauge.y.n', 2)",
+    "('ragauge.\x1b[1m', 1)",
+)  # fmt: skip
+
+
+def test_properties_of_others_do_no_harm(project: Project) -> None:
+    """A foreign suite may record what it likes, even under our own prefix."""
+    project.test_file(
+        "def test_recorded(record_property):\n    record_property(1, 2)\n\n"
+        "def test_appended(request):\n"
+        f"    request.node.user_properties += [{', '.join(FOREIGN_PROPERTIES)}]\n\n"
+        "def test_replaced(request):\n    request.node.user_properties = [None]\n"
+    )
+    ended = project.run()
+    assert ended.code == 0
+    assert set(ended.outcomes.values()) == {"PASSED"}
+    assert "signals" not in ended.out

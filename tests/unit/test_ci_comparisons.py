@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import html
 import io
+import json
 import re
 from typing import Any
 from xml.etree import ElementTree
@@ -13,10 +14,11 @@ import msgspec
 import pytest
 from pyarrow import parquet
 
-from ragauge import registry
+from ragauge import registry, rulings
 from ragauge.codes import ExitCode
-from ragauge.model.comparison import AnswerChange, Comparison, ComparisonView
+from ragauge.model.comparison import AnswerChange, Comparison, ComparisonView, Kind
 from ragauge.model.verdict import Block, Verdict
+from tests.unit.command import GOLD, TRACES, Folder
 from tests.unit.test_ci_reports import HOSTILE, rendered, well_formed
 from tests.unit.test_comparison_reports import (
     SMALL,
@@ -47,8 +49,8 @@ def text(name: str, value: Comparison, **more: Any) -> str:
 # --- JUnit ---
 
 
-def junit(value: Comparison) -> dict[str, ElementTree.Element]:
-    return well_formed(text("junit", value))
+def junit(value: Comparison, **more: Any) -> dict[str, ElementTree.Element]:
+    return well_formed(text("junit", value, **more))
 
 
 def test_a_drop_a_regression_and_a_loss_are_tests() -> None:
@@ -110,10 +112,9 @@ def test_hostile_text_stays_text() -> None:
 def test_annotations_as_a_whole() -> None:
     assert text("github", SMALL).splitlines() == [
         "::error title=ragauge gate hit%3A fail::drop 0.3333, demanded <= 0.02 (n = 3)",
-        "::warning title=ragauge%3A retrieval regression::q3 turn 2: rank 1 → miss; missing in b",
-        "::warning title=ragauge%3A answer regression::q3 turn 2: OK → MISSING; citations "
-        "hit → miss",
-        "::warning title=ragauge%3A retrieval loss::q2: rank 1 → 3",
+        "::error title=ragauge%3A retrieval regression::q3 turn 2: rank 1 → miss; missing in b",
+        "::error title=ragauge%3A answer regression::q3 turn 2: OK → MISSING; citations hit → miss",
+        "::error title=ragauge%3A retrieval loss::q2: rank 1 → 3",
         "::notice title=ragauge::FAIL: hit; 3 questions compared: 1 win, 1 loss, 1 regression; "
         "answers: 0 wins, 0 losses, 1 regression; retrieval.hit@1 -0.3333; no change that n = 3 "
         "can show",
@@ -132,12 +133,12 @@ def test_ten_warnings_and_how_many_more() -> None:
 
 COMMENT = """\
 <!-- ragauge:kb -->
-### ragauge: old → new
+### ragauge: FAIL: hit
+
+old → new
 
 3 questions compared: 1 win, 1 loss, 1 regression; answers: 0 wins, 0 losses, 1 regression; \
 retrieval.hit@1 -0.3333; no change that n = 3 can show.
-
-**FAIL: hit**
 
 | gate | value | demand | margin | n | detectable | verdict |  |
 | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -209,7 +210,7 @@ def test_the_summary_has_the_parts_of_the_markdown() -> None:
     page = text("summary", SMALL)
     heads = re.findall(r"^#+ .*$", page, re.M)
     assert heads == [
-        "## ragauge: old → new", "### Metrics", "### Questions", "#### Retrieval regressions (1)",
+        "## ragauge: FAIL: hit", "### Metrics", "### Questions", "#### Retrieval regressions (1)",
         "#### Answer regressions (1)", "#### Retrieval losses (1)", "#### Retrieval wins (1)",
         "### Why it may differ", "### What was compared", "### Notes",
     ]  # fmt: skip
@@ -273,6 +274,104 @@ def test_pages_stay_within_the_limit_and_say_what_was_cut(name: str, limit: int)
     assert page.count("<details>") == page.count("</details>")
     assert "regression-0😀" in page
     assert "| `m.19` |" in page
+
+
+# --- what --fail-on found ---
+
+PASSED = Verdict(status="pass", exit_code=ExitCode.PASS, gates=verdict().gates, blocks=())
+UNKNOWN = Verdict(
+    status="not-evaluable", exit_code=ExitCode.NOT_EVALUABLE, gates=(),
+    blocks=(Block("missing", "1 gold item has no trace"),),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("judged", "fail_on", "code", "status", "headline"),
+    [
+        (None, {}, 0, None, None),
+        (None, {"regression": 0}, 0, "pass", "PASS: no regressions (fail-on)"),
+        (None, {"regression": 0, "loss": 0}, 0, "pass",
+         "PASS: no regressions or losses (fail-on)"),
+        (None, {"regression": 3}, 1, "fail", "FAIL: 3 regressions (fail-on)"),
+        (None, {"regression": 1, "loss": 2}, 1, "fail",
+         "FAIL: 1 regression and 2 losses (fail-on)"),
+        (None, {"regression": 0, "loss": 1}, 1, "fail", "FAIL: 1 loss (fail-on)"),
+        ("fail", {}, 1, "fail", "FAIL: hit"),
+        ("fail", {"regression": 2}, 1, "fail", "FAIL: hit; 2 regressions (fail-on)"),
+        ("fail", {"regression": 0}, 1, "fail", "FAIL: hit"),
+        ("unknown", {"regression": 2}, 4, "not-evaluable",
+         "NOT EVALUABLE: 1 gold item has no trace; 2 regressions (fail-on)"),
+    ],
+)  # fmt: skip
+def test_what_the_exit_code_says_is_said_everywhere(
+    judged: str | None, fail_on: dict[Kind, int], code: int, status: str | None,
+    headline: str | None,
+) -> None:  # fmt: skip
+    """Gates go before questions; a comparison in which nothing is demanded decides nothing."""
+    value = msgspec.structs.replace(
+        SMALL, verdict={None: None, "fail": verdict(), "unknown": UNKNOWN}[judged]
+    )
+    view = ComparisonView(comparison=value, fail_on=fail_on)
+    assert (view.exit_code, view.status, rulings.decision(view)) == (code, status, headline)
+    for name, marks in (("summary", "##"), ("comment", "###")):
+        page = text(name, value, fail_on=fail_on).replace("\\", "").replace("\u200b", "")
+        assert f"{marks} ragauge: {headline or 'old → new'}\n" in page
+        assert ("\n\nold → new\n\n" in page) is (headline is not None)
+    lines = text("github", value, fail_on=fail_on).splitlines()
+    level = "error" if code else "warning"
+    assert sum(line.startswith(f"::{level} title=ragauge%3A ") for line in lines) >= 3
+    assert ("::error" in "".join(lines)) is (code != 0)
+    document = json.loads(text("json", value, fail_on=fail_on))
+    assert (document["fail_on"], document["exit_code"]) == (fail_on, code)
+    for name in ("md", "html", "table"):
+        page = html.unescape(text(name, value, fail_on=fail_on, width=200).replace("\\", ""))
+        assert (headline or "(fail-on)") not in page if headline is None else headline in page, name
+    told = "" if headline is None else f"{headline}; "
+    assert lines[-1].startswith(f"::notice title=ragauge::{told}3 questions compared")
+    suite = junit(value, fail_on=fail_on)["gates"]
+    found = {
+        each.attrib["name"]: each.attrib["value"] for each in suite.findall("properties/property")
+    }
+    assert (found["verdict"], found["exit_code"]) == (status or "none", str(code))
+    outcomes = [len(case) for case in suite.findall("testcase") if "no regr" in case.attrib["name"]]
+    assert outcomes == ([1 if any(fail_on.values()) else 0] if fail_on else [])
+
+
+def test_a_gate_that_passes_does_not_hide_what_fail_on_found() -> None:
+    """The gates say PASS, and the command ends with 1."""
+    value = msgspec.structs.replace(SMALL, verdict=PASSED)
+    view = ComparisonView(comparison=value, fail_on={"regression": 2})
+    assert (view.exit_code, view.status) == (1, "fail")
+    assert rulings.decision(view) == "FAIL: 2 regressions (fail-on)"
+    case = junit(value, fail_on={"regression": 2})["gates"].findall("testcase")[-1]
+    assert (case.attrib["name"], case[0].tag, case[0].attrib["message"]) == (
+        "no regressions", "failure", "no regressions: 2 regressions (fail-on)",
+    )  # fmt: skip
+
+
+def test_compare_writes_down_what_its_exit_code_says(folder: Folder) -> None:
+    """A2 was refused and is answered now: one regression of an answer."""
+    folder.write("gold.jsonl", GOLD)
+    folder.write("a.jsonl", TRACES)
+    wrong = {**TRACES[1], "answer_json": {"claim": "Z is a city.", "citations": ["p1#1"]}}
+    folder.write("b.jsonl", [TRACES[0], wrong, TRACES[2]])
+    both = ("compare", "a.jsonl", "b.jsonl", "--gold", "gold.jsonl", "--format", "github")
+    loose = folder.run(*both, "-o", "summary:loose.md")
+    assert loose.exit_code == 0
+    assert "::error" not in loose.out
+    assert (folder.path / "loose.md").read_text("utf-8").startswith("## ragauge: a.jsonl →")
+    for kind in ("regression", "loss"):
+        strict = folder.run(*both, "--fail-on", kind, "-o", "s.xml", "-o", "summary:s.md")
+        assert strict.exit_code == 1
+        assert strict.out.startswith("::error title=ragauge%3A answer regression::A2: ")
+        assert "::notice title=ragauge::FAIL: 1 regression (fail-on); 3 questions" in strict.out
+        page = (folder.path / "s.md").read_text("utf-8")
+        assert page.startswith("## ragauge: FAIL: 1 regression (fail-on)\n")
+        report = (folder.path / "s.xml").read_text("utf-8")
+        assert '<property name="verdict" value="fail"' in report
+    kept = folder.run("compare", "a.jsonl", "a.jsonl", *both[3:], "--fail-on", "loss")
+    assert kept.exit_code == 0
+    assert "::notice title=ragauge::PASS: no regressions or losses (fail-on); " in kept.out
 
 
 # --- CSV and Parquet ---

@@ -773,6 +773,30 @@ def test_saved_scores_without_questions_still_have_their_gates(folder: Folder) -
     assert suites["questions"].attrib["tests"] == "0"
 
 
+def test_gates_stand_in_the_file_that_was_read(folder: Folder) -> None:
+    """Another name than ragauge.toml, and another ending."""
+    (folder.path / "conf").mkdir()
+    for name in ("w.toml", "w.conf"):
+        (folder.path / "conf" / name).write_text('[gates]\nunder = "<= -1"\n', "utf-8")
+        outcome = folder.score(None, "--config", f"conf/{name}", "--format", "gitlab")
+        assert outcome.exit_code == 1, outcome.err
+        (entry,) = (each for each in json.loads(outcome.out) if "gate under" in each["description"])
+        assert entry["location"]["path"] == f"conf/{name}"
+
+
+@pytest.mark.parametrize(
+    "demand",
+    ['"x"', "true", "{ min_n = 3 }", "{ threshold = 1, review = [2, 1] }",
+     '{ threshold = 1, slice = "type" }', '{ max_drop = 1, slice = "a=b" }'],
+)  # fmt: skip
+def test_a_bad_gate_is_placed_in_the_file_that_was_read(folder: Folder, demand: str) -> None:
+    (folder.path / "w.toml").write_text(f"[gates]\nunder = {demand}\n", "utf-8")
+    outcome = folder.score(None, "--config", "w.toml")
+    assert outcome.exit_code in (2, 3)
+    assert "w.toml" in outcome.err
+    assert "ragauge.toml" not in outcome.err
+
+
 @pytest.mark.parametrize("command", ["score", "run", "gate", "compare"])
 def test_the_help_names_every_format(folder: Folder, command: str) -> None:
     known = registry.reports()

@@ -428,3 +428,32 @@ def test_files_without_ranks_are_not_let_through(folder: Folder) -> None:
     told = folder.run("compare", "a.json", "b.json")
     assert told.exit_code == 0
     assert "retrieval: not compared question by question" in told.out
+
+
+def test_a_question_of_several_slots_has_no_one_rank(folder: Folder) -> None:
+    """Both seeds hit at rank 1 or 2: that is a mean, and no miss."""
+    folder.write("gold.jsonl", [{"qid": "Q", "question": "?", "relevant": ["x"]}])
+    for name, second in (("a", ["x"]), ("b", ["y", "x"])):
+        rows = [{"qid": "Q", "seed": 1, "hits": ["x"]}, {"qid": "Q", "seed": 2, "hits": second}]
+        folder.write(f"{name}.jsonl", rows)
+    files = ("compare", "a.jsonl", "b.jsonl", "--gold", "gold.jsonl", "--profile", "all", "--full")
+    told = folder.run(*files).out
+    # 1 and 1 are 1.0 in the mean; 1 and 1/2 are 0.75
+    assert "RR 1.0000" in told
+    assert "RR 0.7500" in told
+    assert " miss " not in told
+
+
+def test_an_answer_that_never_came_has_no_time(folder: Folder) -> None:
+    """A question without a result is the worst in all that has a worst; a time has none."""
+    folder.write(
+        "gold.jsonl", [{"qid": f"Q{n}", "question": "?", "relevant": ["x"]} for n in range(3)]
+    )
+    rows = [{"qid": f"Q{n}", "hits": ["x"], "latency_ms": 100.0 + n} for n in range(3)]
+    folder.write("a.jsonl", [*rows[:2], {"qid": "Q2", "error": "timeout"}])
+    folder.write("b.jsonl", rows)
+    files = ("a.jsonl", "b.jsonl", "--gold", "gold.jsonl", "--profile", "all")
+    found = document(folder, *files)
+    delta = found["deltas"]["latency.total_ms"]
+    assert (delta["a"], delta["b"], delta["n"]) == (100.5, 100.5, 2)
+    assert found["deltas"]["retrieval.hit@1"]["a"] == pytest.approx(2 / 3, abs=1e-4)

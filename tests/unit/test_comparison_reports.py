@@ -331,6 +331,8 @@ def test_the_json_as_a_whole() -> None:
             "gates": found["verdict"]["gates"],  # the scores document's own, tested there
             "blocks": [],
         },
+        "fail_on": {},
+        "exit_code": 1,
         "per_query": [
             {
                 "query_id": "q1", "kind": "win", "a_hit_rank": None, "b_hit_rank": 2, "note": None,

@@ -48,7 +48,9 @@ def refused(path: Path) -> RagaugeError:
 
 def test_every_setting_is_read(tmp_path: Path) -> None:
     """Paths are relative to the folder of the file."""
-    assert load_config(write(tmp_path, FULL)) == Config(
+    path = write(tmp_path, FULL)
+    assert load_config(path) == Config(
+        origin=str(path),
         gold=str(tmp_path / "eval/gold.jsonl"),
         trace=str(tmp_path / "runs/trace.jsonl"),
         profile="ship",
@@ -70,8 +72,14 @@ def test_the_last_day_of_a_waiver_is_a_date(tmp_path: Path, written: str) -> Non
 
 
 def test_an_empty_file_sets_nothing(tmp_path: Path) -> None:
-    """It is the same as no file."""
-    assert load_config(write(tmp_path, "")) == Config()
+    """It is the same as no file, but for the file."""
+    path = write(tmp_path, "")
+    assert load_config(path) == Config(origin=str(path))
+
+
+def test_the_origin_is_no_setting(tmp_path: Path) -> None:
+    """It is the file that was read, whatever the file would have it be."""
+    assert "origin" in str(refused(write(tmp_path, 'origin = "other.toml"\n')))
 
 
 def test_an_absolute_path_stays_as_it_is(tmp_path: Path) -> None:

@@ -49,6 +49,22 @@ def test_seen_from_the_repository(
     assert seen_from_root("gold.jsonl") == "gold.jsonl"
 
 
+@pytest.mark.parametrize("variable", ["GITHUB_WORKSPACE", "CI_PROJECT_DIR"])
+@pytest.mark.parametrize("here", [".", "..", "../aside", "/"])
+def test_below_the_repository_it_counts_wherever_the_process_works(
+    variable: str, here: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Above the repository and beside it too; what is outside keeps its whole name."""
+    root = tmp_path / "repo"
+    (tmp_path / "aside").mkdir()
+    monkeypatch.chdir(root)
+    monkeypatch.chdir(here)
+    monkeypatch.setenv(variable, str(root))
+    assert seen_from_root(str(root / "x/g.jsonl")) == "x/g.jsonl"
+    outside = str(tmp_path / "repository/g.jsonl")
+    assert seen_from_root(outside) == outside
+
+
 def test_a_linked_folder_is_followed_and_a_linked_file_keeps_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,6 +85,8 @@ def test_a_linked_folder_is_followed_and_a_linked_file_keeps_its_name(
         ("g:0", Spot("g", None)),
         ("g:x", Spot("g:x", None)),
         ("g:1234567890", Spot("g:1234567890", None)),
+        ("<stdin>:15", None),
+        ("<stdin>", None),
         ("-:4", None),
         ("-", None),
         ("", None),

@@ -299,6 +299,23 @@ def test_what_is_refused_does_not_fit(kind: str, row: Row) -> None:
     assert complaints(kind, row) != []
 
 
+def test_gold_that_is_not_pinned_does_not_fit_and_the_schema_says_so(folder: Folder) -> None:
+    """The reader refuses it too; `gold pin` adds the offsets."""
+    folder.write("docs/a.md", "# A\n\nRefunds take 14 days.\n")
+    item = {"qid": "Q", "question": "q", "answerable": True,
+            "relevant": [{"doc": "a.md", "quote": "Refunds take 14 days."}]}  # fmt: skip
+    folder.write("gold.jsonl", [item])
+    assert not read("gold", item)
+    assert complaints("gold", item) != []
+    assert "`ragauge gold pin`" in SCHEMAS["gold"]()["description"]
+    assert folder.run("corpus", "build", "docs", "-o", "corpus").exit_code == 0
+    done = folder.run("gold", "pin", "gold.jsonl", "--corpus", "corpus", "-o", "pinned.jsonl")
+    assert done.exit_code == 0, done.err
+    for pinned in rows_in(folder.path / "pinned.jsonl"):
+        assert read("gold", pinned)
+        assert complaints("gold", pinned) == []
+
+
 @pytest.mark.parametrize("kind", ["gold", "trace"])
 @pytest.mark.parametrize("row", [7, "text", None, [7], [[]]], ids=str)
 def test_what_is_no_row_does_not_fit(kind: str, row: object) -> None:

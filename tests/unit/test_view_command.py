@@ -310,3 +310,37 @@ def test_run_has_details_of_what_it_asked(folder: Folder, monkeypatch: pytest.Mo
     assert ids("page.html") == [["p1#2"]] * 3, outcome.err
     rules = [each["attempts"][0]["refusal"] for each in shown("page.html")["details"]]
     assert rules == ["token"] * 3
+
+
+def test_gates_on_a_drop_are_judged_as_they_were(runs: Folder) -> None:
+    """With the baseline of `score` the page says what `score` said; without one it cannot."""
+    runs.write("drop.toml", '[gates]\n"refusal.over" = { max_drop = 0.05 }\n')
+    first = json.loads(runs.run("runs", "list", "--format", "json").out)["runs"][0]["run_id"]
+    told = {}
+    for name, more in (("with", ("--baseline", first)), ("without", ())):
+        outcome = runs.run(
+            "view", "latest", "--gates", "drop.toml", "-o", f"{name}.html", "--no-open", *more
+        )
+        assert outcome.exit_code == 0, outcome.err
+        page = (runs.path / f"{name}.html").read_text()
+        told[name] = json.loads(page.removeprefix("<html>").split("</html>")[0])["verdict"]
+    assert told["without"] == "not-evaluable"
+    assert told["with"] != "not-evaluable"
+
+
+@pytest.mark.parametrize("name", ["feature/chunker", "v1.html", "a.json", "-", "a\\b"])
+def test_an_id_that_looks_like_a_file_is_refused(folder: Folder, name: str) -> None:
+    """Later nobody could tell the run from the file."""
+    outcome = folder.score(None, "--run-id", name, "--store")
+    assert outcome.exit_code == 2
+    assert "looks like the name of a file" in outcome.err
+
+
+def test_questions_of_a_run_without_answers_are_looked_at_by_what_they_lack(
+    folder: Folder,
+) -> None:
+    folder.write("gold.jsonl", [{"qid": f"Q{n}", "question": "?", "relevant": ["x"]} for n in "ab"])
+    folder.write("trace.jsonl", [{"qid": "Qa", "hits": ["x"]}, {"qid": "Qb", "hits": ["y"]}])
+    told = folder.run("score", "gold.jsonl", "trace.jsonl", "--profile", "all").out
+    assert "look at (1)" in told
+    assert "retrieval-miss" in told.split("look at (1)")[1]

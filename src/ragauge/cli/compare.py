@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
-from ragauge.cli.outputs import OUTPUT_OPTION, format_of, judged_drops, printable, write_output
+from ragauge.cli.outputs import (
+    OUTPUT_OPTION,
+    format_of,
+    judged_drops,
+    printable,
+    spare_inputs,
+    write_output,
+)
 from ragauge.cli.shared import (
     ALLOW_OPTIONS,
     COMPARISON_FORMAT_OPTION,
@@ -22,9 +29,9 @@ from ragauge.cli.storage import STORE_OPTION, is_file, passing_store, the_store
 
 if TYPE_CHECKING:
     from ragauge.config import Config
+    from ragauge.errors import RagaugeError
     from ragauge.model.aggregate import Scores
-    from ragauge.model.comparison import Comparison, ComparisonReport
-    from ragauge.model.drilldown import Drilldowns
+    from ragauge.model.comparison import Comparison, ComparisonReport, ComparisonView, Kind
     from ragauge.versus import Stored
 
 
@@ -96,10 +103,18 @@ def COMMAND(  # noqa: N802
     """
     from ragauge import versus
     from ragauge.gates import Tolerance
+    from ragauge.model.comparison import ComparisonView
 
     config = read_config(config_path)
     report = _report(format_name)
     written = [_report_for(output) for output in outputs]
+    spare_inputs(
+        [path for _, path in written], config, config_path, gates=gates, store_url=store_url,
+        others={
+            "first run": a, "second run": b, "gold set": gold or config.gold,
+            "first list of chunks": chunks_a, "second list of chunks": chunks_b, "map": migration,
+        },
+    )  # fmt: skip
     files = Files(gold, profile, dialect, k, (chunks_a, chunks_b))
     allowed = Tolerance(
         missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty
@@ -126,6 +141,8 @@ def COMMAND(  # noqa: N802
                     "stored runs or trace files, not files of scores"
                 )
             aligned = versus.as_scored(one, other)
+            if fail_on and not aligned.ranked:
+                raise _rankless()
             told = versus.told_of(one, a), versus.told_of(other, b)
         demanded, verdict = judged_drops(aligned, config, gates, allowed, as_of)
         comparison = versus.compare(
@@ -139,8 +156,22 @@ def COMMAND(  # noqa: N802
             from ragauge.drilling import details_of_comparison
 
             details = stack.enter_context(details_of_comparison(one, other, aligned, comparison))
-        _emit(comparison, report, written, full=full, details=details)
-    return _exit_code(comparison, fail_on)
+        view = ComparisonView(
+            comparison=comparison, full=full, details=details,
+            fail_on=_counted(comparison, fail_on),
+        )  # fmt: skip
+        _emit(view, report, written)
+    return int(view.exit_code)
+
+
+def _rankless() -> RagaugeError:
+    """The error of a demand on questions where nothing is known of their ranks."""
+    from ragauge.errors import RagaugeError
+
+    return RagaugeError.of(
+        "incomparable", "--fail-on cannot be judged: a file of scores has no ranks",
+        hint="save both again with `ragauge score --full -o FILE.json`, or compare stored runs",
+    )  # fmt: skip
 
 
 @contextmanager
@@ -226,30 +257,22 @@ def _safe(name: str) -> str:
 
 
 def _emit(
-    comparison: Comparison, printed: ComparisonReport,
-    written: Sequence[tuple[ComparisonReport, str]], *, full: bool, details: Drilldowns | None,
+    view: ComparisonView, printed: ComparisonReport,
+    written: Sequence[tuple[ComparisonReport, str]],
 ) -> None:  # fmt: skip
-    from ragauge.model.comparison import ComparisonView
+    from msgspec.structs import replace
 
-    view = ComparisonView(comparison=comparison, full=full, details=details)
     for report, path in written:
         write_output(path, report.content(view))
-    shown = ComparisonView(comparison=comparison, full=full, details=details, **screen())
+    shown = replace(view, **screen())
     click.echo(printable(printed.content(shown), printed.name), nl=False)
 
 
-def _exit_code(comparison: Comparison, fail_on: Sequence[str]) -> int:
-    from ragauge.codes import ExitCode
-
-    verdict = comparison.verdict
-    if verdict is not None and verdict.exit_code != ExitCode.PASS:
-        return int(verdict.exit_code)
-    kinds = {"regression"} if "regression" in fail_on else set()
-    kinds |= {"regression", "loss"} if "loss" in fail_on else set()
-    found = sum(
-        count
-        for counts in (comparison.kinds, comparison.answer_kinds)
-        for kind, count in counts.items()
-        if kind in kinds
-    )
-    return int(ExitCode.GATE_FAILED if found else ExitCode.PASS)
+def _counted(comparison: Comparison, fail_on: Sequence[str]) -> dict[Kind, int]:
+    """How many questions there are of each kind that --fail-on forbids; a regression is a loss."""
+    forbidden: tuple[Kind, ...] = ("regression", "loss") if "loss" in fail_on else ("regression",)
+    return {
+        kind: comparison.kinds.get(kind, 0) + comparison.answer_kinds.get(kind, 0)
+        for kind in forbidden
+        if fail_on
+    }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ragauge.cli.outputs import OUTPUT_OPTION, asked_reports, conclude
+from ragauge.cli.outputs import OUTPUT_OPTION, asked_reports, conclude, output_files, spare_inputs
 from ragauge.cli.shared import (
     ALLOW_OPTIONS,
     BASELINE_OPTION,
@@ -57,6 +57,10 @@ def COMMAND(  # noqa: N802
     from ragauge.gates import Tolerance
 
     config = read_config(config_path)
+    spare_inputs(
+        output_files(outputs), config, config_path, gates=gates, baseline=baseline,
+        store_url=store_url, others={"scores": name},
+    )  # fmt: skip
     with ExitStack() as stack:
         store = run = None
         if is_file(name):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import signal
 import sys
 from typing import NoReturn
 
@@ -39,6 +40,11 @@ def main() -> NoReturn:
         # Where the encoding has no character for something, an escape is better than a crash.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    if sys.stdout is None:  # closed by who called us: what is written to files still is
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        # So that temporary files are removed, as after an interrupt.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     sys.exit(run(sys.argv[1:]))
 
 

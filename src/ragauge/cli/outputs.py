@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -44,8 +45,12 @@ def format_of(output: str, known: Mapping[str, R]) -> tuple[R, str]:
     if colon and name in known:
         if not path:
             raise click.UsageError(f"-o {output}: name a file behind the colon")
+        if path == "-":
+            raise click.UsageError(
+                f"-o {output}: -o writes files; --format NAME prints to standard output"
+            )
         return known[name], path
-    suffix = Path(output).suffix
+    suffix = Path(output).suffix.lower()
     for each in known.values():
         if suffix in each.suffixes:
             return each, output
@@ -54,6 +59,52 @@ def format_of(output: str, known: Mapping[str, R]) -> tuple[R, str]:
         f"-o {output}: the suffix says the format; known: {suffixes}; or write NAME:FILE with one "
         f"of {', '.join(known)}"
     )
+
+
+def output_files(outputs: Iterable[str]) -> list[str]:
+    """The files that outputs of scores name."""
+    return [format_of(output, public_reports())[1] for output in outputs]
+
+
+def spare_inputs(
+    files: Sequence[str], config: Config, config_path: str | None, *,
+    gates: str | None = None, baseline: str | None = None, store_url: str | None = None,
+    others: Mapping[str, str | None],
+) -> None:  # fmt: skip
+    """Refuse to write files over what is read; `others` goes from what an input is to its name.
+
+    Where an input is no file that is there (a stored run, a list of gates), nothing can be lost.
+    """
+    if not files:
+        return
+    from ragauge.cli.storage import url_of
+    from ragauge.config import FILE_NAME
+
+    inputs = {
+        **others, "configuration": config_path or FILE_NAME, "gates file": gates,
+        "baseline": baseline or config.baseline, "store": url_of(store_url, config),
+    }  # fmt: skip
+    for file in files:
+        for what, name in inputs.items():
+            if name is not None and _is_read(file, name):
+                raise click.UsageError(
+                    f"-o {file} would replace the {what}, which is read: name another file"
+                )
+
+
+def _is_read(output: str, name: str) -> bool:
+    """Whether a file that is there is an input, under whatever name, or a part of one."""
+    try:
+        if name == "-":
+            return os.path.samestat(os.stat(output), os.fstat(0))
+        path = Path(name.removeprefix("sqlite:///"))
+        folder = Path(output).resolve().parent
+        if path.is_dir():  # of a BEIR folder
+            own = Path(output).name in ("queries.jsonl", "corpus.jsonl")
+            return (own and path.samefile(folder)) or path.resolve() / "qrels" == folder
+        return path.samefile(output)
+    except (OSError, ValueError):
+        return False
 
 
 def printable(content: str | bytes, name: str) -> str:

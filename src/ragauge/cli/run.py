@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragauge.cli.outputs import OUTPUT_OPTION, asked_reports, conclude
+from ragauge.cli.outputs import OUTPUT_OPTION, asked_reports, conclude, output_files, spare_inputs
 from ragauge.cli.shared import (
     ALLOW_OPTIONS,
     BASELINE_OPTION,
@@ -26,7 +26,7 @@ from ragauge.cli.shared import (
     options,
     read_config,
 )
-from ragauge.cli.storage import STORE_OPTION, against, details_in, the_store
+from ragauge.cli.storage import STORE_OPTION, against, details_in, new_id, the_store
 
 if TYPE_CHECKING:
     from ragauge.config import Config
@@ -158,7 +158,9 @@ def progress_line(progress: Progress) -> str:
 @options(EMBED_OPTIONS)
 @options(GATE_OPTIONS)
 @options([BASELINE_OPTION, FORMAT_OPTION, STORE_OPTION])
-@click.option("--run-id", metavar="ID", help="How the run is called (default: by time).")
+@click.option(
+    "--run-id", metavar="ID", callback=new_id, help="How the run is called (default: by time)."
+)
 @click.option("--suite", metavar="NAME", help="The suite that the run belongs to.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Tag the run. Repeats.")
 @click.option(
@@ -194,13 +196,20 @@ def COMMAND(  # noqa: N802
     from ragauge.wording import count
 
     config = read_config(config_path)
+    spare_inputs(
+        output_files(outputs), config, config_path, gates=gates, baseline=baseline,
+        store_url=store_url,
+        others={
+            "gold set": gold or config.gold, "list of chunks": chunks or config.chunks,
+            "snapshot": snapshot,
+        },
+    )  # fmt: skip
     limits = Limits(
         concurrency=concurrency, timeout=timeout, retries=retries, rate=_rate(rate),
         max_errors=max_errors,
     )  # fmt: skip
     settings = _settings(pairs)
-    anyone = registry.profile("all")
-    reports = asked_reports(format_name, outputs, anyone)
+    reports = asked_reports(format_name, outputs, registry.profile("all"))
 
     def demanded(chosen: Profile, ks: Sequence[int]) -> list[Gate]:
         return gates_from(chosen, ks, config, gates)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ragauge.cli.shared import options, read_config, screen
-from ragauge.cli.storage import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, the_store
+from ragauge.cli.storage import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, new_id, the_store
 
 if TYPE_CHECKING:
     from ragauge.model.run import RunRecord, Store
@@ -296,7 +296,9 @@ def _export(name: str, output: str, store_url: str | None, config_path: str | No
 
 @COMMAND.command("import", short_help="Bring an exported run into a store.")
 @click.argument("file", metavar="FILE")
-@click.option("--run-id", metavar="NEW", help="Store it under this id (default: its own).")
+@click.option(
+    "--run-id", callback=new_id, metavar="NEW", help="Store it under this id (default: its own)."
+)
 @options(_WHERE)
 def _import(
     file: str, run_id: str | None, store_url: str | None, config_path: str | None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from ragauge.cli.outputs import OUTPUT_OPTION, asked_reports, conclude
+from ragauge.cli.outputs import OUTPUT_OPTION, asked_reports, conclude, output_files, spare_inputs
 from ragauge.cli.shared import (
     ALLOW_OPTIONS,
     BASELINE_OPTION,
@@ -21,7 +21,7 @@ from ragauge.cli.shared import (
     options,
     read_config,
 )
-from ragauge.cli.storage import Storing, against, storing
+from ragauge.cli.storage import Storing, against, new_id, storing
 
 if TYPE_CHECKING:
     from ragauge.model.options import CitationMode
@@ -97,7 +97,12 @@ def _one(
     help="Store the run: sqlite:///FILE or postgresql://... (without a URL: the store of "
     "ragauge.toml, else sqlite:///ragauge.db).",
 )  # fmt: skip
-@click.option("--run-id", metavar="ID", help="How the stored run is called (default: by time).")
+@click.option(
+    "--run-id",
+    metavar="ID",
+    callback=new_id,
+    help="How the stored run is called (default: by time).",
+)
 @click.option("--suite", metavar="NAME", help="The suite that a stored run belongs to.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Tag the stored run. Repeats.")
 @click.option(
@@ -165,6 +170,14 @@ def COMMAND(  # noqa: N802
     config = read_config(config_path)
     gold = _one("gold", "--gold", gold, files[0] if files else None, config.gold)
     trace = _one("trace", "--trace", trace, files[1] if len(files) > 1 else None, config.trace)
+    spare_inputs(
+        output_files(outputs), config, config_path, gates=gates, baseline=baseline,
+        store_url=store_url,
+        others={
+            "gold set": gold, "trace file": trace, "list of chunks": chunks or config.chunks,
+            "snapshot": snapshot,
+        },
+    )  # fmt: skip
     if trace == config.trace and not Path(trace).exists():
         raise RagaugeError.of(
             "file-not-found", f"there is no file `{trace}`, which ragauge.toml names",

@@ -158,7 +158,7 @@ def gates_from(profile: Profile, k: Sequence[int], config: Config, given: str | 
 
     layers = [
         profile_gates(profile, k),
-        demands.parse_table(config.gates, profile, k, origin="ragauge.toml"),
+        demands.parse_table(config.gates, profile, k, origin=config.origin),
     ]
     if given is not None and (given.endswith(".toml") or Path(given).is_file()):
         layers.append(demands.parse_table(load_gates(Path(given)), profile, k, origin=given))

@@ -88,6 +88,20 @@ def is_file(name: str) -> bool:
     return name == "-" or looks or path.exists()
 
 
+def new_id(
+    _context: click.Context, _option: click.Parameter, run_id: str | None
+) -> str | None:  # fmt: skip
+    """Refuse an id of a run that could not be told from the name of a file later."""
+    if run_id is None:
+        return None
+    odd = "/" in run_id or "\\" in run_id or Path(run_id).suffix in (*_SUFFIXES, ".html", ".htm")
+    if odd or run_id == "-":
+        raise click.BadParameter(
+            f"{run_id!r} looks like the name of a file: write it without slashes and suffix"
+        )
+    return run_id
+
+
 class Against(NamedTuple):
     """What gates on a drop compare: the baseline, and what to set beside it, if that differs."""
 

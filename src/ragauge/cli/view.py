@@ -11,12 +11,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ragauge.cli.outputs import judged, judged_drops, write_output
-from ragauge.cli.shared import GATE_OPTIONS, gates_from, options, read_config
+from ragauge.cli.outputs import judged, judged_drops, spare_inputs, write_output
+from ragauge.cli.shared import (
+    ALLOW_OPTIONS,
+    BASELINE_OPTION,
+    GATE_OPTIONS,
+    gates_from,
+    options,
+    read_config,
+)
 from ragauge.cli.storage import STORE_OPTION, Against, against, details_in, is_file, the_store
 
 if TYPE_CHECKING:
     from ragauge.config import Config
+    from ragauge.gates import Tolerance
     from ragauge.model.aggregate import Scores
     from ragauge.model.run import Store
     from ragauge.versus import Stored
@@ -33,6 +41,8 @@ class _Asked(NamedTuple):
     gates: str | None
     as_of: str | None
     migration: str | None
+    baseline: str | None
+    allowed: Tolerance
 
 
 class _Page(NamedTuple):
@@ -51,16 +61,18 @@ class _Page(NamedTuple):
     "--map", "migration", metavar="FILE",
     help="With --against, as in `compare`: the map between the corpora of the two runs.",
 )  # fmt: skip
-@options([*GATE_OPTIONS, STORE_OPTION])
+@options([*GATE_OPTIONS, BASELINE_OPTION, STORE_OPTION])
 @click.option(
     "-o", "output", metavar="FILE",
     help="Write the page to FILE (default: into the user's folder for caches).",
 )  # fmt: skip
 @click.option("--no-open", is_flag=True, help="Only write the page, and print where it is.")
+@options(ALLOW_OPTIONS)
 def COMMAND(  # noqa: N802
     name: str, other: str | None, migration: str | None, gates: str | None,
-    config_path: str | None, as_of: str | None, store_url: str | None, output: str | None,
-    no_open: bool,
+    config_path: str | None, as_of: str | None, baseline: str | None, store_url: str | None,
+    output: str | None, no_open: bool, allow_missing: bool, allow_errored: bool,
+    allow_skipped: bool, allow_empty: bool, allow_no_baseline: bool,
 ) -> int:  # fmt: skip
     """Write a page that shows a run question by question, and open it in the browser.
 
@@ -68,11 +80,20 @@ def COMMAND(  # noqa: N802
     hits, or a page that was written before.
 
     The path of the page is printed. The exit code is 0 when the page was made, whatever its verdict
-    says: `ragauge gate` decides.
+    says: `ragauge gate` decides. Gates are judged anew: say --baseline and --allow-... as they were
+    said to `score`.
     """
     if migration is not None and other is None:
         raise click.UsageError("--map goes with --against RUN")
-    asked = _Asked(read_config(config_path), store_url, gates, as_of, migration)
+    from ragauge.gates import Tolerance
+
+    allowed = Tolerance(
+        missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty,
+        no_baseline=allow_no_baseline,
+    )  # fmt: skip
+    asked = _Asked(
+        read_config(config_path), store_url, gates, as_of, migration, baseline, allowed
+    )  # fmt: skip
     if Path(name).suffix.lower() in _PAGES:
         if output is not None or other is not None or gates is not None:
             raise click.UsageError(f"{name} is a page: it is opened as it is, without options")
@@ -80,6 +101,10 @@ def COMMAND(  # noqa: N802
     else:
         if output is not None and Path(output).suffix.lower() not in _PAGES:
             raise click.UsageError(f"-o {output}: a page is a file that ends in .html")
+        spare_inputs(
+            [] if output is None else [output], asked.config, config_path, gates=gates,
+            store_url=store_url, others={"scores": name, "other scores": other, "map": migration},
+        )  # fmt: skip
         page = _run_page(name, asked) if other is None else _pair_page(name, other, asked)
         path = Path(output) if output is not None else _kept_page(page.name)
         write_output(str(path), page.content)
@@ -123,7 +148,6 @@ def _aside() -> Iterator[None]:
 def _run_page(name: str, asked: _Asked) -> _Page:
     """The page of a stored run, or of a file of scores, whose hits nobody knows."""
     from ragauge import archive, registry
-    from ragauge.gates import Tolerance
     from ragauge.model.report import View
     from ragauge.versus import Stored
 
@@ -139,9 +163,9 @@ def _run_page(name: str, asked: _Asked) -> _Page:
         profile = registry.profile(scores.profile)
         gates = gates_from(profile, scores.k, asked.config, asked.gates)
         drops = any(gate.is_drop for gate in gates)
-        live = against(None, asked.config, store, run) if drops else Against()
+        live = against(asked.baseline, asked.config, store, run) if drops else Against()
         verdict = judged(
-            scores, profile, gates, asked.config, allowed=Tolerance(), as_of=asked.as_of,
+            scores, profile, gates, asked.config, allowed=asked.allowed, as_of=asked.as_of,
             baseline=live.baseline, beside=live.beside,
         )  # fmt: skip
         view = View(
@@ -155,7 +179,6 @@ def _pair_page(name: str, other: str, asked: _Asked) -> _Page:
     """The page of a comparison: what the other run was, and what this one is."""
     from ragauge import registry, versus
     from ragauge.drilling import details_of_comparison
-    from ragauge.gates import Tolerance
     from ragauge.model.comparison import ComparisonView
 
     report = registry.comparisons()["html"]
@@ -168,7 +191,9 @@ def _pair_page(name: str, other: str, asked: _Asked) -> _Page:
             raise click.UsageError("--map needs runs with their hits: stored runs")
         else:
             aligned = versus.as_scored(a, b)
-        gates, verdict = judged_drops(aligned, asked.config, asked.gates, Tolerance(), asked.as_of)
+        gates, verdict = judged_drops(
+            aligned, asked.config, asked.gates, asked.allowed, asked.as_of
+        )  # fmt: skip
         (one, before), (two, after) = versus.told_of(a, other), versus.told_of(b, name)
         comparison = versus.compare(
             aligned, one, two, gated=[gate.metric for gate in gates], config=(before, after),
@@ -230,8 +255,9 @@ def _kept_page(name: str) -> Path:
     from ragauge.cachefolder import cache_folder
 
     safe = "".join(each if each.isalnum() or each in "-_." else "_" for each in name).strip(".")
-    if safe != name or len(safe) > _LONGEST:
-        safe = f"{safe[:_LONGEST]}-{sha256(name.encode()).hexdigest()[:8]}"
+    if safe != name or len(os.fsencode(safe)) > _LONGEST:
+        told = sha256(os.fsencode(name)).hexdigest()[:8]
+        safe = f"{os.fsencode(safe)[:_LONGEST].decode(errors='ignore')}-{told}"
     folder = cache_folder() / "pages"
     with suppress(OSError):  # who writes the page says what is wrong
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -22,17 +22,15 @@ def _text(view: ComparisonView) -> str:
 
 def _sections(view: ComparisonView) -> list[Section]:
     comparison = view.comparison
-    a, b = comparison.run_a, comparison.run_b
-    lead = sidebyside.sentence(contrasting.headline(comparison))
+    head = comparison.run_b
     opening = (
-        markdown.marker(b.suite or b.profile),
-        f"### ragauge: {unlinked(a.name)} → {unlinked(b.name)}", "", unlinked(lead), "",
+        markdown.marker(head.suite or head.profile), *sidebyside.opening(view, "###", unlinked),
     )  # fmt: skip
     found = contrasting.groups(msgspec.structs.replace(view, full=False), _ROWS)
     notes = sidebyside.notes(comparison, unlinked)
     return [
         Section(title="the headline", head=opening),
-        section("the gates", sidebyside.verdict(comparison, unlinked)),
+        section("the gates", sidebyside.gates(comparison, unlinked)),
         section("the metrics", _deltas(comparison)),
         *(_folded(group) for group in found),
         section("the causes", _causes(comparison)),

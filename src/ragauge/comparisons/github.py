@@ -9,20 +9,22 @@ from ragauge.workflowcommands import SHOWN, Level, command
 
 
 def _text(view: ComparisonView) -> str:
-    """Gates first, then regressions and losses as warnings, then how many more there are.
+    """Gates first, then regressions and losses, then how many more there are.
 
-    A comparison does not know the lines of the gold set, so these name no file.
+    These are errors where the command fails, and warnings where it does not. A comparison does
+    not know the lines of the gold set, so they name no file.
     """
     comparison = view.comparison
     verdict = comparison.verdict
+    level: Level = "error" if view.exit_code else "warning"
     lines: list[str] = []
     loud = 0
-    for level in _LEVELS:
-        found = [] if verdict is None else rulings.annotated(verdict, level)
+    for each_level in _LEVELS:
+        found = [] if verdict is None else rulings.annotated(verdict, each_level)
         lines += found[:SHOWN]
-        loud += len(found[:SHOWN]) if level == "warning" else 0
+        loud += len(found[:SHOWN]) if each_level == level else 0
     worse = [
-        _question(group, each)
+        _question(group, each, level)
         for group in contrasting.groups(view, len(comparison.per_query))
         if group.kind in ("regression", "loss")
         for each in group.queries
@@ -36,8 +38,9 @@ def _text(view: ComparisonView) -> str:
         )
         lines.append(command("notice", said, title="ragauge"))
     told = contrasting.headline(comparison)
-    if verdict is not None:
-        told = f"{wording.headline(verdict)}; {told}"
+    decided = rulings.decision(view)
+    if decided is not None:
+        told = f"{decided}; {told}"
     lines.append(command("notice", told, title="ragauge"))
     return "\n".join(lines) + "\n"
 
@@ -45,10 +48,10 @@ def _text(view: ComparisonView) -> str:
 _LEVELS: tuple[Level, ...] = ("error", "warning", "notice")
 
 
-def _question(group: Group, query: QueryComparison) -> str:
+def _question(group: Group, query: QueryComparison, level: Level) -> str:
     name = wording.question_name(query.query_id, query.turn)
     told = contrasting.what_happened(query, group.about)
-    return command("warning", f"{name}: {told}", title=f"ragauge: {group.about} {group.kind}")
+    return command(level, f"{name}: {told}", title=f"ragauge: {group.about} {group.kind}")
 
 
 REPORT = ComparisonReport(name="github", title="annotations for GitHub Actions", content=_text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragauge import contrasting, wording
+from ragauge import contrasting, rulings, wording
 from ragauge.model.comparison import (
     KINDS,
     RUNGS,
@@ -28,6 +28,10 @@ from ragauge.page.sections import Head, chip, code, section, table
 from ragauge.page.shell import Blocks, filled, page
 
 _NO_HITS = "There are no hits and no answers to show: what was compared holds none."
+_RULE = (
+    "★ marks a hit that is expected by its id or shares half of the shorter of the two places; a "
+    "rank is where the hits so far cover half of what is expected."
+)
 _TONES = {"regression": "bad", "loss": "warn", "win": "good", "draw": "quiet"}
 _KIND_MEANINGS = {
     "regression": "a hits and b misses",
@@ -47,12 +51,12 @@ def _text(view: ComparisonView) -> str:
     headline = contrasting.headline(comparison)
     verdict = comparison.verdict
     names = f"{shortened(a.name)} → {shortened(b.name)}"
-    below: list[Child] = [] if verdict is None else [f"{headline}."]
+    decided = rulings.decision(view)
+    below: list[Child] = [] if decided is None else [f"{headline}."]
     head = [
         element("h1", names),
         sections.verdict_banner(
-            None if verdict is None else verdict.status,
-            headline if verdict is None else wording.headline(verdict), below,
+            view.status, headline if decided is None else decided, below,
         ),
         _counts(comparison),
     ]  # fmt: skip
@@ -153,9 +157,17 @@ def _delta(delta: Delta, reach: float) -> list[Child]:
         wording.number(delta.a), wording.number(delta.b),
         element("b", told, class_=tone) if is_certain else told,
         _strip(delta, reach, tone if is_certain else "plain"),
-        contrasting.bounds(delta.interval), contrasting.chance(delta.p),
+        _bounds(delta), contrasting.chance(delta.p),
         contrasting.chance(delta.p_holm), f"{delta.n:,}", wording.number(delta.detectable),
     ]  # fmt: skip
+
+
+def _bounds(delta: Delta) -> str:
+    """The interval of a change with four decimals, as the JSON has it."""
+    if delta.interval is None:
+        return contrasting.bounds(None)
+    low, high = (round(end, 4) + 0.0 for end in delta.interval)
+    return contrasting.bounds((low, high))
 
 
 def _strip(delta: Delta, reach: float, tone: str) -> Markup | str:
@@ -165,8 +177,7 @@ def _strip(delta: Delta, reach: float, tone: str) -> Markup | str:
     if not _is_share(delta):
         return element("small", "other scale")
     label = (
-        f"{shortened(delta.metric)}: {wording.signed(delta.delta)}, "
-        f"95 % interval {contrasting.bounds(delta.interval)}"
+        f"{shortened(delta.metric)}: {wording.signed(delta.delta)}, 95 % interval {_bounds(delta)}"
     )
     return charts.strip(
         label, delta.delta, delta.interval, low=-reach, high=reach, zero=True,
@@ -281,7 +292,7 @@ def _index(comparison: Comparison, failing: Sequence[bool], details: Gathered | 
     sides = (f"a · {comparison.run_a.name}", f"b · {comparison.run_b.name}")
     return index(
         columns, failing, sides=sides, sort="kind", detailed=details is not None,
-        marks=dict(sections.MARKS), note=_NO_HITS,
+        marks=dict(sections.MARKS), note=_NO_HITS, rule=_RULE,
     )  # fmt: skip
 
 

@@ -13,7 +13,6 @@ from ragauge.model.comparison import (
     KINDS,
     RUNGS,
     SCHEMA,
-    Comparison,
     ComparisonReport,
     ComparisonView,
     Delta,
@@ -26,11 +25,12 @@ _SMALLEST = 2.225e-308
 
 
 def _text(view: ComparisonView) -> str:
-    document = _document(view.comparison)
+    document = _document(view)
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
 
 
-def _document(comparison: Comparison) -> dict[str, Any]:
+def _document(view: ComparisonView) -> dict[str, Any]:
+    comparison = view.comparison
     verdict = comparison.verdict
     return {
         "schema": SCHEMA,
@@ -56,6 +56,8 @@ def _document(comparison: Comparison) -> dict[str, Any]:
         "causes": msgspec.to_builtins(comparison.causes),
         "notes": list(comparison.notes),
         "verdict": None if verdict is None else verdict_document(verdict),
+        "fail_on": {kind: view.fail_on[kind] for kind in KINDS if kind in view.fail_on},
+        "exit_code": int(view.exit_code),
         "per_query": [_query(each) for each in comparison.per_query],
     }
 

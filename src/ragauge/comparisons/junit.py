@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from ragauge import contrasting, rulings, wording
 from ragauge.contrasting import Group
-from ragauge.model.comparison import Comparison, ComparisonReport, ComparisonView, QueryComparison
+from ragauge.model.comparison import ComparisonReport, ComparisonView, QueryComparison
 from ragauge.testcases import Case, Suite, junit
 from ragauge.text import plain
+
+_GATES = "ragauge.compare.gates"
 
 
 def _text(view: ComparisonView) -> str:
@@ -14,8 +16,11 @@ def _text(view: ComparisonView) -> str:
     verdict = comparison.verdict
     gates = Suite(
         name="gates",
-        cases=() if verdict is None else rulings.cases(verdict, "ragauge.compare.gates"),
-        properties=_properties(comparison),
+        cases=(
+            *(() if verdict is None else rulings.cases(verdict, _GATES)),
+            *rulings.questions_case(view, _GATES),
+        ),
+        properties=_properties(view),
     )
     questions = Suite(
         name="questions",
@@ -30,12 +35,13 @@ def _text(view: ComparisonView) -> str:
     return junit([gates, questions])
 
 
-def _properties(comparison: Comparison) -> tuple[tuple[str, str], ...]:
-    verdict = comparison.verdict
+def _properties(view: ComparisonView) -> tuple[tuple[str, str], ...]:
+    comparison = view.comparison
     return (
         ("run_a", plain(comparison.run_a.name)),
         ("run_b", plain(comparison.run_b.name)),
-        ("verdict", "none" if verdict is None else verdict.status),
+        ("verdict", view.status or "none"),
+        ("exit_code", str(int(view.exit_code))),
         ("headline", contrasting.headline(comparison)),
         ("chunker_version_match", comparison.match),
         *(

@@ -16,7 +16,7 @@ def _text(view: ComparisonView) -> str:
         f"# ragauge: {' → '.join(markdown.escaped(run.name) for run in runs)}",
         "",
         *sidebyside.paragraph(sidebyside.sentence(contrasting.headline(comparison))),
-        *sidebyside.verdict(comparison),
+        *sidebyside.verdict(view),
         "## What was compared",
         "",
         *sidebyside.runs(comparison),

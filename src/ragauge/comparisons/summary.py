@@ -18,15 +18,13 @@ def _text(view: ComparisonView) -> str:
 
 def _sections(view: ComparisonView) -> list[Section]:
     comparison = view.comparison
-    names = " → ".join(unlinked(run.name) for run in (comparison.run_a, comparison.run_b))
-    lead = sidebyside.sentence(contrasting.headline(comparison))
     left_out = sidebyside.sentence(contrasting.left_out_line(comparison))
     causes = sidebyside.causes(comparison, len(comparison.causes) if view.full else _ROWS, unlinked)
     notes = sidebyside.notes(comparison, unlinked)
     found = contrasting.groups(view, _ROWS)
     return [
-        Section(title="the headline", head=(f"## ragauge: {names}", "", unlinked(lead), "")),
-        section("the gates", sidebyside.verdict(comparison, unlinked)),
+        Section(title="the headline", head=tuple(sidebyside.opening(view, "##", unlinked))),
+        section("the gates", sidebyside.gates(comparison, unlinked)),
         section("the metrics", ["### Metrics", "", *sidebyside.deltas(comparison, unlinked)]),
         section("the counts", ["### Questions", "", *sidebyside.kind_lines(view)]),
         *(

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ragauge import contrasting, wording
+from ragauge import contrasting, rulings, wording
 from ragauge.contrasting import Group
 from ragauge.model.comparison import (
-    Comparison,
     ComparisonReport,
     ComparisonView,
     Delta,
@@ -57,7 +56,7 @@ def _text(view: ComparisonView) -> str:
         console.print()
     for note in comparison.notes:
         console.print(f"note: {plain(note)}")
-    _print_verdict(console, comparison)
+    _print_verdict(console, view)
     return screen.text()
 
 
@@ -238,21 +237,22 @@ def _print_causes(console: Console, view: ComparisonView) -> None:
         console.print(f"... and {len(causes) - len(shown)} more; --full shows all")
 
 
-def _print_verdict(console: Console, comparison: Comparison) -> None:
+def _print_verdict(console: Console, view: ComparisonView) -> None:
     from rich.text import Text
 
-    verdict = comparison.verdict
-    if verdict is None:
+    verdict = view.comparison.verdict
+    decided = rulings.decision(view)
+    if decided is None:
         return
     console.print()
-    for gate in verdict.gates:
+    for gate in () if verdict is None else verdict.gates:
         if gate.status != "pass":
             told = f"{wording.number(gate.value)}, demanded {wording.demand(gate)}"
             note = wording.gate_note(gate)
             line = f"{wording.gate_name(gate)}: {told}{f' ({note})' if note else ''}"
             console.print(plain(line))
-    style = f"bold {COLORS[verdict.status]}"
-    console.print(Text(plain(wording.headline(verdict)), style=style))
+    style = f"bold {COLORS[view.status or 'pass']}"
+    console.print(Text(plain(decided), style=style))
 
 
 REPORT = ComparisonReport(

@@ -7,10 +7,11 @@ from typing import Literal
 
 from msgspec import Struct
 
+from ragauge.codes import ExitCode
 from ragauge.model.aggregate import MetricResult
 from ragauge.model.drilldown import Drilldowns
 from ragauge.model.metric import Better
-from ragauge.model.verdict import Verdict
+from ragauge.model.verdict import Status, Verdict
 
 SCHEMA = "ragauge.compare/1"
 
@@ -139,6 +140,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     kinds        how many questions of each kind, for retrieval and for the answer
     left_out     how many questions were left out, by reason
     counted      how many questions were compared
+    ranked       whether ranks are known, so that questions can be told apart by retrieval
     """
 
     run_a: Compared
@@ -156,13 +158,15 @@ class Comparison(Struct, frozen=True, kw_only=True):
     causes: tuple[Cause, ...] = ()
     notes: tuple[str, ...] = ()
     verdict: Verdict | None = None
+    ranked: bool = True
 
 
 class ComparisonView(Struct, frozen=True, kw_only=True):
     """What a report of a comparison shows, and for whom: width and colour are the screen's.
 
     `full` lists draws too. `details` are the questions one by one, where a report asked for them,
-    in the order of `comparison.per_query`.
+    in the order of `comparison.per_query`. `fail_on` is what may not be there, and how many there
+    are, in retrieval and answers together; without a kind nothing was asked of questions.
     """
 
     comparison: Comparison
@@ -170,6 +174,25 @@ class ComparisonView(Struct, frozen=True, kw_only=True):
     width: int = 80
     color: bool = False
     details: Drilldowns | None = None
+    fail_on: Mapping[Kind, int] = {}
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What the command ends with: the gates go before the questions."""
+        verdict = self.comparison.verdict
+        if verdict is not None and verdict.exit_code != ExitCode.PASS:
+            return verdict.exit_code
+        return ExitCode.GATE_FAILED if any(self.fail_on.values()) else ExitCode.PASS
+
+    @property
+    def status(self) -> Status | None:
+        """The word for that; None where neither gates nor questions were to decide."""
+        verdict = self.comparison.verdict
+        if any(self.fail_on.values()) and self.exit_code == ExitCode.GATE_FAILED:
+            return "fail"
+        if verdict is not None:
+            return verdict.status
+        return "pass" if self.fail_on else None
 
 
 class ComparisonReport(Struct, frozen=True, kw_only=True):

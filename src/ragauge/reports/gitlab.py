@@ -17,6 +17,8 @@ _SEVERITIES = {
     "HALLUCINATION": "critical", "ERRORED": "critical", "MISSING": "critical",
     "UNLABELLED": "info", "NO_ANSWER": "minor",
 }  # fmt: skip
+_NO_FILES = ("--gates", "gates", "invariants")
+"""Where else than in a file gates are set: on the command line, and in Python."""
 _GATES = {"fail": "blocker", "error": "blocker", "review": "minor", "waived": "info"}
 
 
@@ -67,7 +69,8 @@ def _gate(ruling: Ruling, gold: Spot) -> dict[str, Any]:
     if result is None:
         return _entry(ruling.kind, ruling.message, _GATES[ruling.outcome], gold, ())
     origin = result.gate.origin
-    spot = Spot(seen_from_root(origin), None) if origin.endswith(".toml") else gold
+    is_file = origin not in _NO_FILES and not origin.startswith("profile ")
+    spot = Spot(seen_from_root(origin), None) if is_file else gold
     key = (result.gate.metric, result.gate.is_drop, result.gate.part)
     told = f"gate {ruling.name}: {ruling.message}"
     return _entry("gate", told, _GATES[ruling.outcome], spot, key)

@@ -70,6 +70,8 @@ def schema() -> Schema:
         "causes": listed(of_struct(Cause, written=True)),
         "notes": listed(TEXT),
         "verdict": optional(VERDICT),
+        "fail_on": COUNTS,
+        "exit_code": WHOLE,
         "per_query": listed(of_struct(QueryComparison, written=True)),
     })  # fmt: skip
     version = SCHEMA.partition("/")[2]

@@ -64,7 +64,9 @@ def schema() -> Schema:
         "ragauge gold set",
         "One gold item, as on a line of a gold file, or an array of them. What a schema cannot say "
         "is left to `ragauge validate`: that start lies before end, that the spellings of a field "
-        "agree, that ids are unique, and that offsets have one unit.",
+        "agree, that ids are unique, and that offsets have one unit. Evidence is described as it "
+        "is scored: a quote without offsets, `{doc, quote}`, does not fit until `ragauge gold pin` "
+        "has found its bytes in a corpus.",
         "item",
         {
             "item": row(fields, anyOf=[there(name, named) for name in GOLD_SPELLINGS["qid"]]),

@@ -214,6 +214,8 @@ COMPARE_FIELDS = {
     "causes[].b": "its value in the second run",
     "notes": "what a reader should know before trusting a number",
     "verdict": "the verdict by gates, null where none were given",
+    "fail_on": "how many questions there are of each kind that --fail-on forbids",
+    "exit_code": "what the command ends with: by its gates, or else by --fail-on",
     "per_query[].query_id": "the id of the question",
     "per_query[].kind": "what came of its retrieval; null where nothing is expected of it",
     "per_query[].a_hit_rank": "the rank of the first evidence in the first run, from 1; null for "

@@ -1,0 +1,158 @@
+"""Files that `-o` names: an input is never written over, and what is no file is refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from .command import GOLD, TRACES, Folder
+
+CHUNKS = '{"id": "p1#1", "doc": "p1", "start": 0, "end": 5}\n'
+REFUSED = "would replace the {}, which is read: name another file"
+
+
+@pytest.fixture
+def files(folder: Folder) -> Folder:
+    """All that a run may be scored with, each in a file of its own."""
+    folder.write("gold.jsonl", GOLD)
+    folder.write("trace.jsonl", TRACES)
+    folder.write("chunks.jsonl", CHUNKS)
+    folder.write("ragauge.toml", '[gates]\nprecision = "0.1"\n')
+    folder.write("other.toml", '[gates]\nprecision = "0.1"\n')
+    folder.write("gates.toml", '[gates]\nprecision = "0.1"\n')
+    folder.write("system.json", '{"model": "m"}')
+    done = folder.run("score", "gold.jsonl", "trace.jsonl", "--full", "-o", "base.json", "--store")
+    assert done.exit_code == 0, done.err
+    return folder
+
+
+def contents(folder: Folder) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.path.iterdir() if path.is_file()}
+
+
+SCORE = ("score", "gold.jsonl", "trace.jsonl")
+RUN = ("run", "--gold", "gold.jsonl", "--target", "python:gone:gone")
+GATE = ("gate", "base.json", "--gates", "precision=0.1")
+
+
+@pytest.mark.parametrize(
+    ("command", "file", "what"),
+    [
+        (SCORE, "gold.jsonl", "gold set"),
+        (SCORE, "trace.jsonl", "trace file"),
+        (SCORE, "ragauge.toml", "configuration"),
+        (SCORE, "ragauge.db", "store"),
+        ((*SCORE, "--store=sqlite:///kept.db"), "kept.db", "store"),
+        ((*SCORE, "--config", "other.toml"), "other.toml", "configuration"),
+        ((*SCORE, "--chunks", "chunks.jsonl"), "chunks.jsonl", "list of chunks"),
+        ((*SCORE, "--baseline", "base.json"), "base.json", "baseline"),
+        ((*SCORE, "--gates", "gates.toml"), "gates.toml", "gates file"),
+        ((*SCORE, "--store", "--snapshot", "system.json"), "system.json", "snapshot"),
+        (RUN, "gold.jsonl", "gold set"),
+        (RUN, "ragauge.db", "store"),
+        ((*RUN, "--chunks", "chunks.jsonl"), "chunks.jsonl", "list of chunks"),
+        ((*RUN, "--snapshot", "system.json"), "system.json", "snapshot"),
+        (GATE, "base.json", "scores"),
+        (GATE, "ragauge.toml", "configuration"),
+        ((*GATE[:2], "--gates", "gates.toml"), "gates.toml", "gates file"),
+        ((*GATE, "--baseline", "./base.json"), "base.json", "scores"),
+    ],
+)
+def test_an_input_is_never_written_over(
+    files: Folder, command: tuple[str, ...], file: str, what: str
+) -> None:
+    """Nor anything else: the other output is not written either."""
+    files.write("kept.db", "")
+    before = contents(files)
+    outcome = files.run(*command, "-o", "other.md", "-o", f"json:{file}")
+    assert outcome.exit_code == 2
+    assert REFUSED.format(what) in outcome.err
+    assert outcome.out == ""
+    assert contents(files) == before
+
+
+def test_an_input_that_the_configuration_names_is_spared_too(files: Folder) -> None:
+    files.write(
+        "ragauge.toml",
+        'gold = "gold.jsonl"\ntrace = "trace.jsonl"\nchunks = "chunks.jsonl"\n'
+        'baseline = "base.json"\nstore = "sqlite:///kept.db"\n',
+    )
+    files.write("kept.db", "")
+    for name in ("gold.jsonl", "trace.jsonl", "chunks.jsonl", "base.json", "kept.db"):
+        before = contents(files)
+        assert files.run("score", "-o", f"json:{name}").exit_code == 2, name
+        assert contents(files) == before
+
+
+@pytest.mark.parametrize("name", ["./gold.jsonl", "sub/../gold.jsonl", "link.jsonl", "twin?.jsonl"])
+def test_another_name_of_an_input_is_the_input(files: Folder, name: str) -> None:
+    (files.path / "sub").mkdir()
+    (files.path / "link.jsonl").symlink_to("gold.jsonl")
+    os.link(files.path / "gold.jsonl", files.path / "twin?.jsonl")
+    for gold, output in (("gold.jsonl", name), (name, "gold.jsonl")):
+        outcome = files.run("score", gold, "trace.jsonl", "-o", f"json:{output}")
+        assert outcome.exit_code == 2
+        assert REFUSED.format("gold set") in outcome.err
+
+
+def test_standard_input_may_be_a_file_too(files: Folder) -> None:
+    before = contents(files)
+    with (files.path / "trace.jsonl").open() as trace:
+        done = subprocess.run(
+            [sys.executable, "-m", "ragauge", "score", "gold.jsonl", "-", "-o", "json:trace.jsonl"],
+            stdin=trace, cwd=files.path, capture_output=True, encoding="utf-8", timeout=60,
+            check=False,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert REFUSED.format("trace file") in done.stderr
+    assert contents(files) == before
+
+
+def test_the_files_of_a_folder_of_judgements_are_inputs(files: Folder) -> None:
+    for name in ("queries.jsonl", "corpus.jsonl", "qrels/test.tsv", "report.html"):
+        files.write(f"beir/{name}", "")
+    for name in ("queries.jsonl", "corpus.jsonl", "qrels/test.tsv", "qrels/new.tsv"):
+        outcome = files.run("score", "beir", "trace.jsonl", "-o", f"json:beir/{name}")
+        assert outcome.exit_code == 2, name
+        assert REFUSED.format("gold set") in outcome.err
+    outcome = files.run("score", "beir", "trace.jsonl", "-o", "beir/report.html")
+    assert "would replace" not in outcome.err
+
+
+def test_files_that_are_no_input_are_replaced_as_ever(files: Folder) -> None:
+    """An output of the last time, and a file that has the name of a gate or of nothing read."""
+    for _ in range(2):
+        outcome = files.run(*SCORE, "-o", "json:system.json", "-o", "precision=0.1.md")
+        assert outcome.exit_code == 0, outcome.err
+    assert (files.path / "system.json").read_bytes().startswith(b"{")
+
+
+def test_a_page_does_not_replace_what_it_shows(files: Folder) -> None:
+    (files.path / "gates.html").write_bytes((files.path / "gates.toml").read_bytes())
+    before = contents(files)
+    outcome = files.run(
+        "view", "base.json", "--gates", "gates.html", "-o", "gates.html", "--no-open"
+    )
+    assert outcome.exit_code == 2
+    assert REFUSED.format("gates file") in outcome.err
+    assert contents(files) == before
+
+
+@pytest.mark.parametrize("name", ["badge", "json", "parquet"])
+def test_standard_output_is_no_file(files: Folder, name: str) -> None:
+    outcome = files.run(*SCORE, "-o", f"{name}:-")
+    assert outcome.exit_code == 2
+    assert f"-o {name}:-: -o writes files; --format NAME prints" in outcome.err
+    assert not (files.path / "-").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "start"), [("R.XML", b"<?xml"), ("r.Json", b"{"), ("R.HTML", b"<!")]
+)
+def test_the_case_of_a_suffix_does_not_matter(files: Folder, file: str, start: bytes) -> None:
+    outcome = files.run(*SCORE, "-o", file)
+    assert outcome.exit_code == 0, outcome.err
+    assert (files.path / file).read_bytes().startswith(start)
