@@ -6,6 +6,7 @@ memory does not grow with the run, and the store may be closed meanwhile.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
@@ -92,6 +93,7 @@ def details_of_comparison(
         by_qid = {item.qid: item for item in ground.items}
         listed = comparison.per_query
         gold_name = comparison.run_b.gold_name
+        chunks = ChainMap(one.chunks, other.chunks)
 
         def make(place: int) -> Drilldown:
             compared = listed[place]
@@ -99,7 +101,7 @@ def details_of_comparison(
             item = known.get(key) or by_qid[compared.query_id]
             mine, theirs = (side.recogniser.number(*key) for side in (one, other))
             return _drilldown(
-                item, at(gold_name, item.line), other.chunks, compared.rungs,
+                item, at(gold_name, item.line), chunks, compared.rungs,
                 attempts=() if mine is None else one.attempts(mine),
                 other=() if theirs is None else other.attempts(theirs),
             )  # fmt: skip

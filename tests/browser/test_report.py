@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from ragauge.model.aggregate import PerQuestion, QuestionList, QuestionResult, SliceResult
 from ragauge.model.comparison import AnswerChange, Cause, Compared, Delta, QueryComparison
@@ -186,6 +189,99 @@ def test_an_address_opens_a_question(chromium: Any, many: Path) -> None:
     opened.close()
 
 
+def test_the_dialog_follows_the_address(report: Opened) -> None:
+    """Back closes what a click opened; so does an address that names no question."""
+    page, drill = report.page, report.page.get_by_role("dialog")
+    names = report.rows()
+    for name in names[:2]:  # the second opening uses the entry of the first again
+        page.get_by_role("button", name=name).click()
+        drill.get_by_role("heading", name=name).wait_for()
+        drill.get_by_role("button", name="Close").click()
+        drill.wait_for(state="hidden")
+        page.wait_for_url("**#questions")
+    page.get_by_role("button", name=names[2]).click()
+    drill.get_by_role("heading", name=names[2]).wait_for()
+    page.keyboard.press("n")
+    drill.get_by_role("heading", name=names[3]).wait_for()
+    page.go_back()
+    drill.wait_for(state="hidden")
+    assert page.url == report.address
+    page.go_forward()
+    drill.get_by_role("heading", name=names[3]).wait_for()
+    page.evaluate("location.hash = '#metrics'")
+    drill.wait_for(state="hidden")
+    assert page.url.endswith("#metrics")
+    page.go_back()
+    drill.get_by_role("heading", name=names[3]).wait_for()
+
+
+def test_an_address_of_no_question_is_said(report: Opened) -> None:
+    page = report.page
+    page.evaluate("location.hash = '#q=Q-00001'")
+    page.get_by_role("heading", name="Q-00001").wait_for()
+    page.evaluate("location.hash = '#q=zz%20z'")
+    page.get_by_text("No question of this page has the id zz z.").wait_for()
+    page.get_by_role("dialog").wait_for(state="hidden")
+    assert page.url.endswith("#q=zz%20z")
+    page.evaluate("location.hash = '#q=Q-00001'")
+    page.get_by_role("heading", name="Q-00001").wait_for()
+    assert page.locator("#unknown").text_content() == ""
+
+
+def test_a_question_that_is_filtered_out_has_no_neighbours(report: Opened) -> None:
+    page = report.page
+    page.get_by_label("Search").fill("Q-0012")
+    page.evaluate("location.hash = '#q=Q-00777'")
+    page.get_by_role("heading", name="Q-00777").wait_for()
+    assert page.get_by_text("hidden by the filters").is_visible()
+    for key in ("n", "p"):
+        page.keyboard.press(key)
+        assert page.locator("#drill-title").text_content() == "Q-00777"
+        assert page.url.endswith("#q=Q-00777")
+
+
+def test_an_address_without_a_turn_means_the_question_without_one(
+    chromium: Any, tmp_path: Path
+) -> None:
+    details = [pages.drilldown(i) for i in range(4)]
+    results = [
+        replace(each, qid="c2" if turn == 3 else "c1", turn=turn)
+        for each, turn in zip(pages.run_view(4).scores.questions, (1, None, 2, 3), strict=True)
+    ]
+    view = pages.run_view(4, questions=QuestionList.of(results), details=details)
+    opened = Opened(chromium, written(tmp_path, pages.run_page(view)))
+    for address, title, gold in (
+        ("c1", "c1", 2), ("c1&turn=2", "c1 turn 2", 3), ("c1&turn=1", "c1 turn 1", 1),
+        ("c2", "c2 turn 3", 4),
+    ):  # fmt: skip
+        opened.page.evaluate(f"location.hash = '#q={address}'")
+        opened.page.get_by_role("heading", name=title, exact=True).wait_for()
+        assert opened.page.get_by_text(f"gold.jsonl:{gold}", exact=True).is_visible()
+    opened.page.evaluate("location.hash = '#q=c1&turn=9'")
+    opened.page.get_by_text("has the id c1 turn 9.").wait_for()
+    opened.close()
+
+
+def test_answers_that_are_cut_are_said_to_be(chromium: Any, tmp_path: Path) -> None:
+    """Five answers of about 900,000 characters that hardly compress: not all have room."""
+    details = []
+    for i in range(5):
+        said = base64.b64encode(random.Random(i).randbytes(1_200_000)).decode()
+        attempt = Attempt(answer=said, hits=(pages.passage(i, "text"),))
+        details.append(Drilldown(qid=f"Q-{i:05d}", attempts=(attempt,)))
+    opened = Opened(chromium, written(tmp_path, pages.run_page(pages.run_view(5, details=details))))
+    opened.page.get_by_text("To keep this page below 5.5 MB, 2 answers are shortened").wait_for()
+    cut = []
+    for i in range(5):
+        opened.page.evaluate(f"location.hash = '#q=Q-{i:05d}'")
+        opened.page.get_by_role("heading", name=f"Q-{i:05d}").wait_for()
+        told = opened.page.locator("blockquote p.text").text_content()
+        cut.append("more characters are not on this page" in str(told))
+        assert opened.page.locator("ol.passages .text").text_content() == "text"
+    assert cut == [False, False, True, True, False]  # 1 and 4 fail, and 0 comes next
+    opened.close()
+
+
 def test_the_theme_is_switched_and_kept(report: Opened) -> None:
     page = report.page
 
@@ -260,6 +356,35 @@ def test_both_ranked_lists_stand_side_by_side(chromium: Any, compared: Path) -> 
     page.set_viewport_size({"width": 400, "height": 800})
     boxes = [sides.nth(i).bounding_box() for i in range(2)]
     assert boxes[1]["y"] > boxes[0]["y"] + boxes[0]["height"] - 1
+    opened.close()
+
+
+def test_a_mark_that_does_not_count_for_the_rank_is_explained(
+    chromium: Any, compared: Path
+) -> None:
+    """Question 0: rank a is 1 and rank b a miss, and the second hit of both has a mark."""
+    opened = Opened(chromium, compared)
+    page = opened.page
+    page.evaluate("location.hash = '#q=Q-00000'")
+    page.get_by_role("heading", name="Q-00000").wait_for()
+    assert "half of the shorter" in page.locator(".rule").inner_text()
+    sides = page.locator(".side")
+    assert "does not count" not in sides.nth(0).inner_text()
+    assert "Hit 2 is marked ★ but does not count for rank b (miss)" in sides.nth(1).inner_text()
+    page.evaluate("location.hash = '#q=Q-00002'")  # 2 and 2
+    page.get_by_role("heading", name="Q-00002").wait_for()
+    assert "does not count" not in page.locator(".sides").inner_text()
+    opened.close()
+
+
+def test_a_long_name_of_a_slot_does_not_scroll_sideways(chromium: Any, tmp_path: Path) -> None:
+    attempts = tuple(Attempt(seed=f"{i}{'x' * 500}") for i in range(2))
+    details = [Drilldown(qid="Q-00000", attempts=attempts)]
+    page = pages.run_page(pages.run_view(1, details=details))
+    opened = Opened(chromium, written(tmp_path, page), viewport={"width": 400, "height": 800})
+    opened.page.locator("button.open").first.click()
+    opened.page.get_by_role("tab").first.wait_for()
+    assert opened.page.evaluate("(it => it.scrollWidth <= it.clientWidth)(drill)")
     opened.close()
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ragauge.model.aggregate import PerQuestion
+from ragauge.model.semantic import Bands, Semantic
 from ragauge.page import charts, figures
 from ragauge.page.charts import Bar, Dot, Line
 from tests.pages import gate_result, metric, scores, verdict
@@ -112,6 +113,26 @@ def test_distances_are_counted_by_zone() -> None:
     assert "Questions by ΔS: stable 1, transitional 2, risk 1" in drawn
     assert "0.40 to 0.45: 1<" in drawn
     assert "n = 4" in drawn
+
+
+def test_k_stands_in_order_however_it_was_given() -> None:
+    values = {f"retrieval.recall@{k}": metric(k / 10) for k in (10, 1, 5)}
+    svg = parsed(figures.figures(scores(3, k=(10, 1, 5), metrics=values), verdict())[0])
+    ticks = shapes(svg, "text", "tick")
+    assert [each.text for each in ticks if each.get("text-anchor") == "middle"] == ["1", "5", "10"]
+    (path,) = [each.get("d") for each in shapes(svg, "path", "stroke")]
+    assert path == "M34 165 L158 97 L282 12"  # 0.1, 0.5 and 1 of 170, from 182 up
+
+
+@pytest.mark.parametrize(("risk", "is_drawn"), [(0.6, True), (1.4, True), (9.0, False)])
+def test_the_zone_of_risk_is_on_the_chart_or_said(risk: float, is_drawn: bool) -> None:
+    """The values go up to 0.99; a zone of risk from 9 on would leave no room for them."""
+    known = scores(100, semantic=Semantic(embedder="words", bands=Bands(risk=risk, target=0.5)))
+    (drawn,) = [each for each in figures.figures(known, verdict()) if "ΔS of" in each.source]
+    root = parsed(drawn)
+    assert bool(shapes(root, "text", "name bad")) is is_drawn
+    assert (f"0 at risk, which begins at {risk:g}" in drawn.source) is not is_drawn
+    assert all(float(each.get("x") or 0) <= charts.WIDTH for each in root.iter("text"))
 
 
 def test_a_chart_without_data_is_not_drawn() -> None:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 import zlib
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragauge.model.drilldown import Attempt, Drilldown, Passage
+from ragauge.model.drilldown import Attempt, Drilldown, Expected, Passage
 from ragauge.page.blocks import packed
-from ragauge.page.details import Gathered
-from ragauge.page.fitting import GAP, STEPS, Omitted, shorten
-from ragauge.page.stock import PIECES, QUESTIONS
+from ragauge.page.details import PIECES, QUESTIONS, Gathered, priority
+from ragauge.page.fitting import ANSWER_STEPS, GAP, MOST_FIELD, MOST_ID, TEXT_STEPS, shorten
 from tests.pages import drilldown, passage
 
 PLENTY = 10**9
@@ -29,7 +29,25 @@ def opened(text: str) -> Any:
 
 def pieces_of(made: Any) -> list[list[Any]]:
     """The rows of all pieces: id, doc, section, where, type, text."""
-    return [list(row) for block in made.pieces for row in zip(*opened(block), strict=True)]
+    rows = []
+    for keys, texts in zip(map(opened, made.pieces), map(opened, made.texts), strict=True):
+        count = len(keys[0]) if keys else 0
+        rows += [[*row, text] for *row, text in zip(*keys, texts or [None] * count, strict=True)]
+    return rows
+
+
+def rows_of(made: Any) -> list[Any]:
+    """The rows of all questions, those that fail first."""
+    return [row for block in made.questions for row in opened(block)]
+
+
+def answers_of(made: Any) -> list[list[str | None]]:
+    return [each for block in made.answers for each in opened(block)]
+
+
+def noise(i: int, size: int) -> str:
+    """Characters that do not compress to less than three quarters of them."""
+    return base64.b64encode(random.Random(i).randbytes(size * 3 // 4)).decode()
 
 
 def long_text(i: int) -> str:
@@ -156,89 +174,154 @@ def test_what_is_kept_of_a_highlight_is_what_it_was(
     assert len(short.text) <= most + len(GAP) * (len(spans) + 1) + len(spans)
 
 
-def steps_taken(rooms: list[int], hits: int = 3) -> list[Omitted]:
-    failing = [i % 4 == 0 for i in range(40)]
-    many = [question(i, hits) for i in range(40)]
-    return [Gathered(many, failing).packed(room).omitted for room in rooms]
+FAILING = [i % 4 == 0 for i in range(40)]
 
 
-def test_texts_of_fine_questions_are_shortened_first() -> None:
-    """40 questions of 3 hits, each text of its own: 30 fine ones have 90 texts."""
-    whole = Gathered([question(i) for i in range(40)], [i % 4 == 0 for i in range(40)])
-    size = whole.packed(PLENTY).size
-    (omitted,) = steps_taken([int(size * 0.8)])
-    assert omitted.shortened == 90
-    assert omitted.answers == 30
-    assert omitted.texts == 0
+def test_texts_of_fine_questions_are_cut_before_those_of_failing_ones() -> None:
+    """40 questions of 3 hits, each text of its own: 10 failing ones have 30 texts."""
+    gathered = Gathered([question(i) for i in range(40)], FAILING)
+    whole = gathered.packed(PLENTY)
+    made = gathered.packed(int(whole.size * 0.6))
+    lengths = [(int(row[0].rpartition(".")[2]) // 100 % 4 == 0, len(row[5] or ""))
+               for row in pieces_of(made)]  # fmt: skip
+    of_failing = [length for is_failing, length in lengths if is_failing]
+    assert len(of_failing) == 30
+    assert min(of_failing) >= max(length for is_failing, length in lengths if not is_failing)
+    assert made.omitted.shortened + made.omitted.texts > 0
+    assert [made.omitted.hits, made.omitted.questions] == [0, 0]
 
 
-def test_failing_questions_keep_their_texts_the_longest() -> None:
-    failing = [i % 4 == 0 for i in range(40)]
-    gathered = Gathered([question(i) for i in range(40)], failing)
-    size = gathered.packed(PLENTY).size
-    made = gathered.packed(int(size * 0.45))
-    lengths = {row[0]: len(row[5]) for row in pieces_of(made)}
-    mine = {name: int(name.rpartition(".")[2]) // 100 % 4 == 0 for name in lengths}
-    shortest_failing = min(length for name, length in lengths.items() if mine[name])
-    assert shortest_failing > max(length for name, length in lengths.items() if not mine[name])
+def test_answers_stay_longer_than_texts_and_lists_longer_than_answers() -> None:
+    many = [
+        Drilldown(qid=f"Q{i}", attempts=(Attempt(answer=noise(i, 900), hits=(
+            passage(i, noise(1000 + i, 3000)),)),))
+        for i in range(40)
+    ]  # fmt: skip
+    gathered = Gathered(many, FAILING)
+    little = gathered.packed(44_000)  # the answers are 36,000 characters
+    assert little.omitted.answers == little.omitted.lost_answers == 0
+    assert little.omitted.texts + little.omitted.shortened == 40 - sum(
+        len(row[5] or "") == 3000 for row in pieces_of(little)
+    )
+    assert little.omitted.texts > 0
+    less = gathered.packed(25_000)
+    assert less.omitted.texts == 40
+    assert less.omitted.answers + less.omitted.lost_answers > 0
+    assert less.omitted.questions == 0
+
+
+@given(st.lists(st.sampled_from([0, 30, 900, 6000]), min_size=30, max_size=120),
+       st.sampled_from([30_000, 60_000, 120_000]))  # fmt: skip
+@settings(max_examples=25, deadline=None)
+def test_room_is_used_up_where_anything_is_left_out(sizes: list[int], room: int) -> None:
+    """No text here is longer than 6,000 characters, so that little room can remain."""
+    many = [
+        Drilldown(qid=f"Q{i}", attempts=(Attempt(answer=noise(i, size // 3),
+                                                 hits=(passage(i, noise(i, size)),)),))
+        for i, size in enumerate(sizes)
+    ]  # fmt: skip
+    made = Gathered(many, [i % 3 == 0 for i in range(len(sizes))]).packed(room)
+    assert made.size <= room
+    if made.omitted.sentences():
+        assert made.size >= room - 8_000
+
+
+def test_one_huge_text_or_answer_costs_the_others_nothing() -> None:
+    many = [question(i, 1) for i in range(20)]
+    huge = Drilldown(qid="H", attempts=(Attempt(answer=noise(1, 400_000), hits=(
+        passage(9999, noise(2, 400_000)),)),))  # fmt: skip
+    room = Gathered(many, [True] * 20).packed(PLENTY).size + 60_000
+    for at in (0, 10, 20):
+        made = Gathered([*many[:at], huge, *many[at:]], [True] * 21).packed(room)
+        assert made.omitted.sentences() == [
+            "1 text of a passage is shortened", "1 answer is shortened"
+        ]  # fmt: skip
+        (said,) = answers_of(made)[at]
+        assert said is not None
+        assert said.endswith(f"({400_000 - 20_000:,} more characters are not on this page)")
+
+
+def test_long_fields_are_cut_and_say_so() -> None:
+    long, many = "x" * 50_000, tuple(f"p{i}" for i in range(400))
+    item = Drilldown(
+        qid="a", question=long, paraphrases=(long, "short"), claims=many,
+        expected=(Expected(name=long, quote=long),),
+        attempts=(Attempt(error=long, asked=long, seed=long,
+                          hits=(Passage(id=long, doc=long, text="t"),) * 2),),
+    )  # fmt: skip
+    made = Gathered([item], [True]).packed(PLENTY)
+    (row,) = rows_of(made)
+    said = f" … ({50_000 - MOST_FIELD:,} more characters are not on this page)"
+    (attempt,) = row["attempts"]
+    for text in (row["question"], row["paraphrases"][0], row["expected"][0]["quote"],
+                 attempt["error"], attempt["asked"]):  # fmt: skip
+        assert text == long[:MOST_FIELD] + said
+    assert row["claims"][-1] == "… and 100 more, which are not on this page"
+    ((name, doc, *_, text),) = pieces_of(made)
+    assert len(name) == len(doc) < MOST_ID + 100
+    assert text == "t"
+    # question, paraphrase, claims, name, quote, error, asked, seed, id, doc
+    assert made.omitted.fields == 10
 
 
 def test_less_room_never_gives_more() -> None:
-    gathered = Gathered([question(i, 12) for i in range(40)], [i % 4 == 0 for i in range(40)])
+    gathered = Gathered([question(i, 12) for i in range(40)], FAILING)
     size = gathered.packed(PLENTY).size
-    sizes = [gathered.packed(int(size * share)).size for share in (1, 0.8, 0.5, 0.2, 0.1, 0.05)]
-    assert sizes == sorted(sizes, reverse=True)
-    for share, found in zip((1, 0.8, 0.5, 0.2, 0.1), sizes, strict=False):
+    shares = (1.1, 0.8, 0.5, 0.2, 0.1)
+    sizes = [gathered.packed(int(size * share)).size for share in shares]
+    for share, found in zip(shares, sizes, strict=True):
         assert found <= size * share
+    assert sizes == sorted(sizes, reverse=True)
 
 
 def test_hits_beyond_the_tenth_go_before_whole_questions() -> None:
-    """Without any room nothing is shown, and all that is told."""
-    (nothing,) = steps_taken([0], hits=12)
-    assert nothing.questions == 40
-    told = nothing.sentences()
-    assert told[-1] == "40 questions are shown without details"
     many = [question(i, 300, text=False) for i in range(20)]
-    gathered = Gathered(many, [i == 0 for i in range(20)])
+    gathered = Gathered(many, [i == 19 for i in range(20)])
     whole = gathered.packed(PLENTY).size
-    short = gathered.packed(int(whole * 0.9)).omitted
-    assert short.hits == 19 * 290  # of 19 fine questions, all but ten of 300
-    assert short.cut_questions == 19
-    assert short.questions == 0
-    rows = pieces_of(gathered.packed(int(whole * 0.9)))
-    assert sum(row[0] is not None for row in rows) == 300 + 17 * 10  # two share those of the first
+    made = gathered.packed(int(whole * 0.7))
+    assert made.omitted.questions == 0
+    assert made.omitted.hits == 290 * made.omitted.cut_questions > 0
+    rows = rows_of(made)
+    kept = [len(row["attempts"][0]["hits"]["piece"]) for row in rows]
+    assert kept == sorted(kept, reverse=True)  # the failing one is stored first
+    assert set(kept) == {300, 10}
+    shown = {row[0] for row in pieces_of(made)}
+    assert "guide.md#S.2199" in shown  # the last hit of question 19, 19 * 100 + 299
 
 
-def test_the_first_of_the_failing_questions_are_shown_if_not_all_can_be() -> None:
-    """Of 3,000 failing ones, 2,000 fit; fine ones have gone before."""
-    n = 6000
+def test_as_many_questions_are_shown_as_fit_failing_ones_first() -> None:
+    n = 3000
     failing = [i % 2 == 1 for i in range(n)]
-    gathered = Gathered([drilldown(i) for i in range(n)], failing)
-    shown = STEPS[-2]
-    assert shown.failing_shown == 2000
-    expected = shown.shown(failing)
-    assert expected.count(True) == 2000
-    assert expected[:4] == [False, True, False, True]
-    assert not any(expected[4000:])  # question 3999 is the 2,000th that fails
-    room = int(gathered.packed(PLENTY).size * 0.28)
-    made = gathered.packed(room)
-    rows = [row for block in made.questions for row in opened(block)]
-    assert made.size <= room
-    assert made.omitted.questions == sum(row.get("cut", False) for row in rows)
-    assert [not row.get("cut", False) for row in rows] == expected
+    many = [Drilldown(qid=str(i), paraphrases=(noise(i, 120),)) for i in range(n)]
+    gathered = Gathered(many, failing)
+    for room in (330_000, 110_000):
+        made = gathered.packed(room)
+        rows = rows_of(made)
+        shown = [not row.get("cut", False) for row in rows]
+        assert made.omitted.questions == shown.count(False) > 0
+        assert shown == sorted(shown, reverse=True)
+        assert room * 0.9 < made.size <= room
+        at = priority(failing)[1]
+        assert at == 3
+        assert rows[1]["paraphrases"] == list(many[3].paraphrases)
 
 
-def test_steps_keep_less_and_less() -> None:
-    def kept(most: int | None) -> float:
-        return float("inf") if most is None else most
+def test_nothing_fits_and_that_is_told() -> None:
+    made = Gathered([question(i, 12) for i in range(40)], FAILING).packed(0)
+    assert made.omitted.sentences() == ["40 questions are shown without details"]
 
-    assert STEPS[-1].shown([True, False]) == [False, False]
-    for before, after in pairwise(STEPS):
-        assert kept(after.fine) <= kept(before.fine)
-        if after.only_marked == before.only_marked:
-            assert kept(after.failing) <= kept(before.failing)
-        assert kept(after.fine) <= kept(after.failing)
-        assert after.fine_shown <= before.fine_shown
+
+def test_a_list_that_is_empty_is_packed() -> None:
+    assert Gathered([], []).packed(0).size == 0
+
+
+@pytest.mark.parametrize("steps", [TEXT_STEPS, ANSWER_STEPS])
+def test_steps_keep_less_and_less(steps: tuple[tuple[int, ...], ...]) -> None:
+    assert set(steps[-1]) == {0}
+    for before, after in pairwise(steps):
+        assert all(less <= more for more, less in zip(before, after, strict=True))
+        assert after != before
+        assert list(after) == sorted(after)  # fine, failing, marked
 
 
 def test_highlights_move_with_their_shortened_text() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import random
 import re
 import subprocess
 import sys
@@ -18,7 +19,8 @@ from msgspec.structs import replace
 
 import ragauge
 from ragauge import contrasting, wording
-from ragauge.model.aggregate import QuestionList
+from ragauge.model.aggregate import QuestionList, SliceResult
+from ragauge.model.comparison import Delta
 from ragauge.model.drilldown import Attempt, Drilldown, Passage
 from ragauge.page import shell
 from ragauge.page.details import Gathered
@@ -200,8 +202,80 @@ def test_long_texts_keep_the_page_within_its_budget_and_it_says_so() -> None:
     page = pages.run_page(pages.run_view(400, details=details))
     assert len(page.encode()) < 5_500_000
     (told,) = re.findall(r"To keep this page below 5\.5 MB, ([^<]*)<", page)
-    assert re.match(r"the texts of [\d,]+ passages are (shortened|left out)", told)
+    assert re.match(r"[\d,]+ texts of passages are (shortened|left out)", told)
+    assert len(page.encode()) > 4_500_000
     assert "To keep this page" not in RUN
+
+
+def noise(i: int, size: int) -> str:
+    """Characters that hardly compress."""
+    return base64.b64encode(random.Random(i).randbytes(size * 3 // 4)).decode()
+
+
+@pytest.mark.parametrize(
+    ("n", "hits", "text", "answer"),
+    [(3000, 3, 700, 0), (3000, 3, 0, 2500), (900, 60, 0, 0), (6000, 5, 40, 900), (60, 2, 90_000, 0),
+     (60, 2, 0, 300_000), (9000, 2, 0, 0)],
+)  # fmt: skip
+def test_a_page_that_leaves_something_out_is_full(
+    n: int, hits: int, text: int, answer: int
+) -> None:
+    """Whatever it is that takes the room: texts, answers, long lists, or questions themselves."""
+
+    def hit(place: int) -> Passage:
+        name = noise(place, 200 if hits == 60 or n == 9000 else 12)
+        return Passage(id=name, text=noise(-place, text) if text else None)
+
+    details = [
+        Drilldown(qid=f"Q-{i:05d}", paraphrases=(noise(i, 300),) if n == 9000 else (), attempts=(
+            Attempt(hits=tuple(map(hit, range(i * hits, (i + 1) * hits))),
+                    answer=noise(i, answer) if answer else None),))
+        for i in range(n)
+    ]  # fmt: skip
+    page = pages.run_page(pages.run_view(n, details=details))
+    assert "To keep this page below 5.5 MB" in page
+    assert 4_500_000 < len(page.encode()) <= 5_500_000
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_tables_of_slices_have_a_most_and_say_what_is_missing(full: bool) -> None:
+    parts = {f"tag{i:05d}": SliceResult(n=9, metrics={}) for i in range(1234)}
+    view = pages.run_view(3, slices={"tag": parts})
+    text = text_of(pages.run_page(replace(view, full=full)))
+    assert "tag00199" in text
+    assert "tag00200" not in text
+    assert "… and 1,034 more." in text
+
+
+def test_skipped_lines_that_are_not_listed_are_counted() -> None:
+    """20 of 60 are kept in the scores."""
+    listed = tuple(f"trace.jsonl:{i}: bad-json" for i in range(20))
+    view = pages.run_view(
+        3, skipped=listed, tally=pages.tally(3, trace_skipped=50, gold_skipped=10)
+    )
+    assert "… and 40 more." in text_of(pages.run_page(view))
+    assert "more." not in text_of(pages.run_page(pages.run_view(
+        3, skipped=listed, tally=pages.tally(3, trace_skipped=20))))  # fmt: skip
+
+
+def test_a_gate_on_a_drop_says_so() -> None:
+    result = pages.gate_result("retrieval.hit@1", "retrieval.hit@1")
+    drop = replace(result, gate=replace(result.gate, is_drop=True))
+    for each, is_said in ((result, False), (drop, True)):
+        view = replace(pages.run_view(3), verdict=pages.verdict(each))
+        assert ("drop of retrieval.hit@1" in text_of(pages.run_page(view))) is is_said
+
+
+def test_the_ends_of_an_interval_have_four_decimals() -> None:
+    change = Delta(metric="m", better="higher", a=0.5, b=0.6, delta=0.1, n=9,
+                   interval=(3e-08, 0.2))  # fmt: skip
+    text = text_of(pages.comparison_page(pages.comparison_view(3, deltas=(change,))))
+    assert "+0.0000 to +0.2000" in text
+    assert "e-08" not in text
+
+
+def test_a_comparison_says_what_is_marked_and_what_counts() -> None:
+    assert "half of the shorter" in pages.unpacked(COMPARED)["index"]["rule"]
 
 
 SCRIPT = """

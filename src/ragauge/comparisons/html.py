@@ -16,6 +16,7 @@ from ragauge.model.comparison import (
 )
 from ragauge.page import charts, sections
 from ragauge.page.details import Gathered
+from ragauge.page.fitting import MOST_ID, capped
 from ragauge.page.index import (
     Choice,
     Column,
@@ -258,9 +259,8 @@ def _paper_row(query: QueryComparison) -> list[Child]:
 
 def _index(comparison: Comparison, failing: Sequence[bool], details: Gathered | None) -> str:
     queries = comparison.per_query
-    columns = [
-        Column(name="qid", head="question id", form="id", values=[q.query_id for q in queries])
-    ]
+    qids = [capped(q.query_id, MOST_ID) for q in queries]
+    columns = [Column(name="qid", head="question id", form="id", values=qids)]
     if any(q.turn is not None for q in queries):
         turns = [q.turn for q in queries]
         columns.append(Column(name="turn", head="turn", form="number", values=turns))

@@ -39,7 +39,12 @@ def _finite(value: Any) -> Any:
 
 def packed(value: Any) -> str:
     """A value as the text of an element."""
-    return b64encode(zlib.compress(encoded(value), _LEVEL)).decode()
+    return compressed(encoded(value))
+
+
+def compressed(raw: bytes) -> str:
+    """JSON as the text of an element."""
+    return b64encode(zlib.compress(raw, _LEVEL)).decode()
 
 
 def block(name: str, text: str) -> Markup:

@@ -174,7 +174,8 @@ def histogram(
 ) -> Markup:  # fmt: skip
     """How many values lie where: bins of `step` from `low`, coloured by the zone they are in.
 
-    `zones` come in order and `ends` say where each but the last one ends.
+    `zones` come in order and `ends` say where each but the last one ends. What lies behind the
+    last bin is not drawn.
     """
     most = max(counts)
     right, bottom = WIDTH - 8, _TOP + 22 + _HEIGHT
@@ -193,15 +194,18 @@ def histogram(
         parts.append(_titled(bar, f"{start:.2f} to {start + step:.2f}: {count}"))
     high = low + step * len(counts)
     scale = (right - _LEFT) / (high - low)
-    for end in ends:
+    inside = [end for end in ends if end < high]
+    for end in inside:
         x = _LEFT + (end - low) * scale
         parts.append(_rule(x, _TOP + 14, x, bottom, "edge"))
     starts = [low, *ends]
     for zone, start, end in zip(zones, starts, [*ends, high], strict=True):
+        if start >= high:
+            continue
         middle = _LEFT + (max(start, low) + min(end, high) - 2 * low) / 2 * scale
         parts.append(_text(middle, _TOP + 6, f"{zone.name} {zone.count:,}", text_anchor="middle",
                            class_=f"name {zone.tone}"))  # fmt: skip
-    for tick in (low, *ends, high):
+    for tick in (low, *inside, high):
         x = _LEFT + (tick - low) * scale
         parts.append(_text(x, bottom + 16, f"{tick:.2f}", text_anchor="middle", class_="tick"))
     told = ", ".join(f"{zone.name} {zone.count}" for zone in zones)

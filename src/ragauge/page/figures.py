@@ -19,6 +19,8 @@ _LINES = 6
 _PARTS = 12
 _SLICED = 3
 _BIN = 0.05
+_BEHIND, _MOST_BINS = 4, 80
+"""Bins behind the band of risk, and how many there may be to have it on the chart."""
 _FIRST = ("retrieval.hit", "retrieval.recall", "retrieval.precision", "retrieval.ndcg",
           "retrieval.mrr", "retrieval.map")  # fmt: skip
 _DISTANCES = ("semantic.delta_s_cited", "semantic.delta_s_hits@5", "semantic.delta_s_hits")
@@ -38,7 +40,7 @@ def figures(scores: Scores, verdict: Verdict) -> list[Markup]:
 
 def families(scores: Scores, verdict: Verdict) -> list[Line]:
     """Metrics between 0 and 1 with a value at two k or more: gated ones first, then the usual."""
-    ks = [str(k) for k in scores.k]
+    ks = [str(k) for k in sorted(scores.k)]
     values: dict[str, dict[str, float]] = {}
     for name, result in scores.metrics.items():
         base, _, k = name.partition("@")
@@ -62,7 +64,7 @@ def _by_k(scores: Scores, verdict: Verdict) -> Markup | None:
     ]  # fmt: skip
     rest = len(found) - len(shown)
     note = f"{wording.count(rest, 'more metric')} in the table" if rest else ""
-    return figure("Metrics by k", note, charts.lines(scores.k, shown))
+    return figure("Metrics by k", note, charts.lines(sorted(scores.k), shown))
 
 
 def _labels(scores: Scores) -> Markup | None:
@@ -89,7 +91,8 @@ def _distances(scores: Scores) -> Markup | None:
     else:
         return None
     bands = Bands() if scores.semantic is None else scores.semantic.bands
-    bins = max(20, math.ceil(round(float(values.max()) / _BIN, 6)))
+    reach = math.ceil(round(bands.risk / _BIN, 6)) + _BEHIND
+    bins = max(20, math.ceil(round(float(values.max()) / _BIN, 6)), min(reach, _MOST_BINS))
     places = np.clip(np.floor(np.round(values / _BIN, 6)).astype(np.int64), 0, bins - 1)
     counts = np.bincount(places, minlength=bins).tolist()
     zones = dict.fromkeys(ZONES, 0)
@@ -100,6 +103,8 @@ def _distances(scores: Scores) -> Markup | None:
     note = f"{name}, n = {values.size}"
     if scores.semantic is None:
         note += "; zones of the source documents"
+    if bands.risk >= bins * _BIN:
+        note += f"; {zones['risk']} at risk, which begins at {bands.risk:g}"
     drawn = charts.histogram(
         "Questions by ΔS", counts, low=0.0, step=_BIN, zones=rows, ends=(bands.stable, bands.risk)
     )

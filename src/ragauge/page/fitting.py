@@ -1,89 +1,66 @@
 """What is left out when a page would be too large: chosen in steps, counted, and told.
 
-Texts go first, those that only questions without a problem show before the others. They are
-shortened around their evidence, then left out, those of hits without a mark before the others; then
-hits beyond the tenth go, then whole questions.
+Ranked lists stay before answers, and answers before texts; of each, those of failing questions stay
+before the others. Texts are shortened around their evidence before they are left out, and hits
+beyond the tenth go before whole questions.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate
 
+import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
+
+from ragauge.page.filling import ALL, Limits
 
 BUDGET = 5_500_000
 """Bytes that a page may have before anything is left out of its questions."""
 GAP = " … "
-_HITS = 10
+MOST_HITS = 10
+"""Hits of an attempt that stay the longest."""
+MOST_FIELD = 4_000
+"""Characters of what is neither answer nor text: an error, a quote, the words that were asked."""
+MOST_ID = 1_000
+"""Characters of an id, and of the document and the section beside it."""
+MOST_ENTRIES = 300
+"""Entries of a list that a gold item holds: paraphrases, claims, expected items."""
+_LONG = 20_000
+
+TEXT_STEPS: tuple[tuple[int, int, int], ...] = (
+    (ALL, ALL, ALL), (_LONG, _LONG, _LONG), (4000, _LONG, _LONG), (1200, _LONG, _LONG),
+    (600, 4000, 4000), (300, 4000, 4000), (160, 4000, 4000), (160, 1200, 1200), (160, 600, 600),
+    (160, 300, 300), (0, 300, 300), (0, 160, 160), (0, 0, 160), (0, 0, 0),
+)  # fmt: skip
+"""Characters of a text: of questions without a problem, of failing ones, and of those their hits
+that have a mark."""
+ANSWER_STEPS: tuple[tuple[int, int], ...] = (
+    (ALL, ALL), (_LONG, _LONG), (4000, _LONG), (2000, 4000), (1000, 2000), (500, 2000), (200, 1000),
+    (200, 500), (0, 500), (0, 200), (0, 0),
+)  # fmt: skip
+"""Characters of an answer: of questions without a problem, and of failing ones."""
 
 
-class Step(Struct, frozen=True, kw_only=True):
-    """How much is kept, of questions without a problem (`fine`) and of the others (`failing`).
-
-    fine, failing             characters of a text; None is all of it
-    fine_hits, failing_hits   hits of an attempt
-    fine_shown                whether questions without a problem have details at all
-    failing_shown             how many of the others have; None is all of them
-    only_marked               whether of failing questions too only the texts of hits count that
-                              have a mark: evidence, wrong ones, cited ones
-    """
-
-    fine: int | None = None
-    failing: int | None = None
-    fine_hits: int | None = None
-    failing_hits: int | None = None
-    fine_shown: bool = True
-    failing_shown: int | None = None
-    only_marked: bool = False
-
-    def characters(self, *, failing: bool) -> int | None:
-        """How long a text may be."""
-        return self.failing if failing else self.fine
-
-    def hits(self, *, failing: bool) -> int | None:
-        """How many hits there may be."""
-        return self.failing_hits if failing else self.fine_hits
-
-    def shown(self, failing: Sequence[bool]) -> list[bool]:
-        """Which questions have details: the first of those that fail, if not all can."""
-        if self.failing_shown is None:
-            return [is_failing or self.fine_shown for is_failing in failing]
-        counted = accumulate(failing)
-        return [
-            (is_failing and count <= self.failing_shown) or (not is_failing and self.fine_shown)
-            for is_failing, count in zip(failing, counted, strict=True)
-        ]
+def answer_limits(failing: NDArray[np.bool_]) -> list[Limits]:
+    """The steps for the answers of questions."""
+    return [np.where(failing, bad, fine).astype(np.int64) for fine, bad in ANSWER_STEPS]
 
 
-TEXT_STEPS = (
-    Step(),
-    Step(fine=1200),
-    Step(fine=600),
-    Step(fine=300),
-    Step(fine=160),
-    Step(fine=160, failing=1200),
-    Step(fine=160, failing=600),
-    Step(fine=160, failing=300),
-    Step(fine=0, failing=300),
-    Step(fine=0, failing=160),
-    Step(fine=0, failing=600, only_marked=True),
-    Step(fine=0, failing=300, only_marked=True),
-    Step(fine=0, failing=160, only_marked=True),
-    Step(fine=0, failing=0),
-)
-"""Steps that only cut texts, from all to none."""
-STEPS = (
-    *TEXT_STEPS,
-    Step(fine=0, failing=0, fine_hits=_HITS),
-    Step(fine=0, failing=0, fine_hits=_HITS, failing_hits=_HITS),
-    Step(fine=0, failing=0, fine_shown=False, failing_hits=_HITS),
-    Step(fine=0, failing=0, fine_shown=False, failing_hits=_HITS, failing_shown=10_000),
-    Step(fine=0, failing=0, fine_shown=False, failing_hits=_HITS, failing_shown=2_000),
-    Step(fine=0, failing=0, fine_shown=False, failing_shown=0),
-)
-"""From all to nothing; the first that fits is taken."""
+def text_limits(failing: NDArray[np.bool_], marked: NDArray[np.bool_]) -> list[Limits]:
+    """The steps for the texts of passages."""
+    return [
+        np.where(marked, mark, np.where(failing, bad, fine)).astype(np.int64)
+        for fine, bad, mark in TEXT_STEPS
+    ]
+
+
+def capped(text: str, most: int) -> str:
+    """A text that is no longer than that, with what was cut in words."""
+    if len(text) <= most:
+        return text
+    return f"{text[:most]} … ({len(text) - most:,} more characters are not on this page)"
 
 
 class Short(Struct, frozen=True):
@@ -145,27 +122,34 @@ def shorten(text: str, spans: Sequence[tuple[int, int]], most: int) -> Short:
 class Omitted(Struct, kw_only=True):
     """How much of what was left out of a page."""
 
+    fields: int = 0
     shortened: int = 0
     texts: int = 0
+    answers: int = 0
+    lost_answers: int = 0
     hits: int = 0
     cut_questions: int = 0
-    answers: int = 0
     questions: int = 0
 
     def sentences(self) -> list[str]:
         """What was left out, in words; nothing if nothing was."""
-        told = []
-        if self.shortened:
-            told.append(f"the texts of {self.shortened:,} passages are shortened")
-        if self.texts:
-            told.append(f"the texts of {self.texts:,} passages are left out")
-        if self.answers:
-            told.append(f"{self.answers:,} answers are shortened")
-        if self.hits:
-            told.append(
-                f"{self.hits:,} hits beyond the tenth are left out, of {self.cut_questions:,} "
-                "questions"
-            )
-        if self.questions:
-            told.append(f"{self.questions:,} questions are shown without details")
-        return told
+        hits = _are(self.hits, "hit beyond the tenth", "hits beyond the tenth", "left out")
+        told = [
+            _are(self.fields, "field", "fields", f"cut to {MOST_FIELD:,} characters or fewer"),
+            _are(self.shortened, "text of a passage", "texts of passages", "shortened"),
+            _are(self.texts, "text of a passage", "texts of passages", "left out"),
+            _are(self.answers, "answer", "answers", "shortened"),
+            _are(self.lost_answers, "answer", "answers", "left out"),
+            hits and f"{hits}, from {_counted(self.cut_questions, 'question', 'questions')}",
+            _are(self.questions, "question", "questions", "shown without details"),
+        ]
+        return [each for each in told if each]
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"
+
+
+def _are(count: int, one: str, many: str, what: str) -> str:
+    """What happened to so many things; nothing if there are none."""
+    return f"{_counted(count, one, many)} {'is' if count == 1 else 'are'} {what}" if count else ""

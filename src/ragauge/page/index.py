@@ -8,7 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from ragauge.page.blocks import packed
-from ragauge.page.stock import PIECES, QUESTIONS
+from ragauge.page.details import PIECES, QUESTIONS
 
 
 class Choice(Struct, frozen=True):
@@ -58,10 +58,12 @@ def named_choices(found: Sequence[str | None]) -> list[Choice]:
 def index(
     columns: Sequence[Column], failing: Sequence[bool], *, sides: tuple[str, ...], sort: str,
     detailed: bool, metrics: Sequence[str] = (), marks: dict[str, str], note: str = "",
+    rule: str = "",
 ) -> str:  # fmt: skip
     """The table, packed. `sides` are the names of the runs, `sort` the column it is sorted by.
 
-    `detailed` says whether there are drill-downs, and `note` why there are none.
+    `detailed` says whether there are drill-downs, and `note` why there are none. `rule` tells how
+    marks and ranks differ.
     """
     return packed(
         {
@@ -76,5 +78,6 @@ def index(
             "metrics": list(metrics),
             "marks": marks,
             "note": note,
+            "rule": rule,
         }
     )

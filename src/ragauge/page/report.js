@@ -72,12 +72,13 @@
 
   async function pieces(numbers, size) {
     const wanted = [...new Set(numbers.map((each) => Math.floor(each / size)))];
-    await Promise.all(wanted.map((each) => load("pieces-" + each)));
+    await Promise.all(wanted.flatMap((each) => [load("pieces-" + each), load("texts-" + each)]));
     const found = new Map();
     for (const each of numbers) {
       const columns = await load("pieces-" + Math.floor(each / size));
-      const [id, doc, section, where, type, text] = columns.map((column) => column[each % size]);
-      found.set(each, { id, doc, section, where, type, text });
+      const texts = await load("texts-" + Math.floor(each / size));
+      const [id, doc, section, where, type] = columns.map((column) => column[each % size]);
+      found.set(each, { id, doc, section, where, type, text: texts[each % size] });
     }
     return found;
   }
@@ -235,6 +236,7 @@
       class: ((isNumber(each) ? "number " : "") + (each.wide ? "wide " : "") + each.form).trim(),
     }, make("button", { type: "button", title: each.about || null, onclick: () => sortBy(each.name) }, each.head)));
     part.body = make("tbody");
+    part.unknown = make("p", { role: "status", "aria-live": "polite", id: "unknown" });
     part.body.addEventListener("click", (event) => {
       const line = event.target.closest("tr");
       const button = line && line.querySelector("button.open");
@@ -243,6 +245,7 @@
     });
     part.body.addEventListener("keydown", step);
     byId("table").replaceChildren(
+      part.unknown,
       make("div", { class: "controls" }, labelled("Search", search), selects,
         make("label", { class: "check" }, failing, make("span", null, data.sides.length > 1 ? "only worse" : "only failing"))),
       make("div", { class: "pager" }, part.count, size, part.back, part.range, part.next),
@@ -280,21 +283,47 @@
     return "#q=" + encodeURIComponent(whole(column.qid.values[place])) + (turn === null ? "" : "&turn=" + turn);
   }
 
+  /* Opening adds one entry to the history, so that Back closes; later ones use that entry again. */
+  const OURS = { ragauge: "opened" };
+  const isOurs = () => Boolean(history.state) && history.state.ragauge === OURS.ragauge;
+
   function openAt(place) {
     from = document.activeElement;
-    history.replaceState(null, "", hashOf(place));
+    if (isOurs()) history.replaceState(OURS, "", hashOf(place));
+    else history.pushState(OURS, "", hashOf(place));
+    unknown("");
     render(place);
   }
 
+  function unknown(qid) {
+    part.unknown.textContent = qid === "" ? "" : visible("No question of this page has the id " + qid.slice(0, 200) + ".");
+    part.unknown.className = qid === "" ? "" : "notice warn";
+  }
+
+  /* Where a question is that an address names. One without a turn is wanted before the turns. */
+  function placeOf(qid, turn) {
+    const found = [];
+    column.qid.values.forEach((each, place) => { if (whole(each) === qid) found.push(place); });
+    const turnOf = (place) => (column.turn ? column.turn.values[place] : null);
+    if (turn !== undefined) return found.find((place) => turnOf(place) === Number(turn));
+    return found.find((place) => turnOf(place) === null) ?? found[0];
+  }
+
+  /* The dialog shows what the address names, and is closed where that is no question. */
   function followHash() {
-    if (!data || !location.hash.startsWith("#q=")) return;
-    const [, coded, turn] = location.hash.match(/^#q=(.*?)(?:&turn=(\d+))?$/s);
-    let qid = coded;
-    try { qid = decodeURIComponent(coded); } catch { /* as it stands, then */ }
-    for (let place = 0; place < data.count; place++) {
-      const isTurn = !turn || (column.turn && column.turn.values[place] === Number(turn));
-      if (isTurn && whole(column.qid.values[place]) === qid) { render(place); return; }
+    if (!data) return;
+    const named = location.hash.match(/^#q=(.*?)(?:&turn=(\d+))?$/s);
+    let place, qid = "";
+    if (named) {
+      qid = named[1];
+      try { qid = decodeURIComponent(qid); } catch { /* as it stands, then */ }
+      place = placeOf(qid, named[2]);
     }
+    if (place !== undefined) { unknown(""); render(place); return; }
+    unknown(named ? qid + (named[2] === undefined ? "" : " turn " + named[2]) : "");
+    if (named) byId("questions").scrollIntoView();
+    current = -1;
+    if (drill.open) drill.close();
   }
 
   function copyable(text, what) {
@@ -383,13 +412,25 @@
       absolute(hits.piece).map((each, place) => passage(hits, place, found.get(each), ranked)));
   }
 
-  function answerPart(answer) {
-    if (answer === undefined) return null;
-    const said = passageText(answer, null) || make("p", { class: "quiet" }, "The answer is empty.");
+  function answerPart(attempt) {
+    if (!attempt.answered) return null;
+    const said = attempt.answer === undefined
+      ? make("p", { class: "notice" }, "The answer is left out to keep the page small.")
+      : passageText(attempt.answer, null) || make("p", { class: "quiet" }, "The answer is empty.");
     return [make("h4", null, "Answer"), make("blockquote", null, said)];
   }
 
-  function attemptPart(attempt, found) {
+  /* What is marked and what counts for a rank are decided by two rules; where they differ, it is said. */
+  function rankNote(attempt, side) {
+    const known = column["rank " + side];
+    const rank = known && known.values[current];
+    const first = attempt.hits ? attempt.hits.marks.findIndex((each) => each & 1) : -1;
+    if (!rank || first < 0 || !/^(miss|\d+)$/.test(rank) || Number(rank) <= first + 1) return null;
+    return make("p", { class: "notice" }, "Hit " + (first + 1) + " is marked ★ but does not count for rank " + side + " (" + rank
+      + "): up to it, less than half of what is expected is covered.");
+  }
+
+  function attemptPart(attempt, found, note) {
     if (!attempt) return make("p", { class: "quiet" }, "No trace here.");
     const refused = attempt.refusal ? [chip("refused", "warn"), " found by " + attempt.refusal] : null;
     return make("div", { class: "attempt" },
@@ -401,9 +442,9 @@
         ["λ, recorded", attempt.lambda_state],
         ["earlier traces", attempt.replaced ? grouped(attempt.replaced) + ", which do not count" : null],
       ]),
-      answerPart(attempt.answer),
+      answerPart(attempt),
       attempt.citations ? [make("h4", null, "Citations"), passages(attempt.citations, found, false)] : null,
-      make("h4", null, "Hits"),
+      make("h4", null, "Hits"), note,
       attempt.hits ? passages(attempt.hits, found, true) : make("p", { class: "quiet" }, "No hits."),
       attempt.left_out ? make("p", { class: "notice" }, grouped(attempt.left_out) + " more hits are left out of this page.") : null);
   }
@@ -430,10 +471,12 @@
     return [...found];
   }
 
-  function sidesPart(pair, found) {
+  function sidesPart(pair, found, isOnly) {
     if (data.sides.length < 2) return attemptPart(pair[0], found);
-    return make("div", { class: "sides" }, data.sides.map((side, place) => make("section", { class: "side" },
-      make("h3", null, side.slice(0, 120)), attemptPart(pair[place], found))));
+    const note = (place) => (isOnly && pair[place] ? rankNote(pair[place], "ab"[place]) : null);
+    return make("div", null, data.rule ? make("p", { class: "quiet rule" }, data.rule) : null,
+      make("div", { class: "sides" }, data.sides.map((side, place) => make("section", { class: "side" },
+        make("h3", null, side.slice(0, 120)), attemptPart(pair[place], found, note(place))))));
   }
 
   function attemptsPart(question, found) {
@@ -443,7 +486,7 @@
         ? "The details of this question are left out to keep the page small."
         : "There is no trace of this question.");
     }
-    if (all.length === 1) return sidesPart(all[0][1], found);
+    if (all.length === 1) return sidesPart(all[0][1], found, true);
     const place = make("div", { role: "tabpanel", id: "slot", tabindex: "0" });
     const tabs = all.map(([name, pair], number) => make("button", {
       type: "button", role: "tab", "aria-controls": "slot", onclick: () => choose(number),
@@ -502,13 +545,24 @@
       [each.hits, each.citations].flatMap((hits) => (hits ? absolute(hits.piece) : [])));
   }
 
+  /* Questions are stored in the order in which they got room, those that fail first. */
+  async function questionAt(place) {
+    if (!data.detailed) return {};
+    const size = data.questions_per_block;
+    const stored = data.stored[place];
+    const block = Math.floor(stored / size);
+    const [questions, answers] = await Promise.all([load("questions-" + block), load("answers-" + block)]);
+    const question = questions[stored % size];
+    const said = answers[stored % size] || [];
+    [...(question.attempts || []), ...(question.other || [])].forEach((each, number) => {
+      if (typeof said[number] === "string") each.answer = said[number];
+    });
+    return question;
+  }
+
   async function render(place) {
     current = place;
-    let question = {};
-    if (data.detailed) {
-      const size = data.questions_per_block;
-      question = (await load("questions-" + Math.floor(place / size)))[place % size];
-    }
+    const question = await questionAt(place);
     const found = await pieces(numbersOf(question), data.pieces_per_block);
     const values = await valuesPart(place);
     if (current !== place) return;
@@ -528,7 +582,7 @@
     const came = data.sides.length < 2 ? make("h3", null, "What came") : null;
     drill.replaceChildren(
       make("div", { class: "top" },
-        make("p", { class: "quiet" }, at < 0 ? "" : grouped(at + 1) + " of " + grouped(state.order.length)),
+        make("p", { class: "quiet" }, at < 0 ? "hidden by the filters" : grouped(at + 1) + " of " + grouped(state.order.length)),
         goTo(-1, "Previous", "p", at <= 0), goTo(1, "Next", "n", at < 0 || at >= state.order.length - 1),
         close),
       make("div", { class: "inside" },
@@ -542,14 +596,17 @@
     close.focus();
   }
 
+  /* A question that the filters hide has no neighbours. */
   function neighbour(move) {
-    const next = state.order[state.order.indexOf(current) + move];
-    if (next !== undefined) { history.replaceState(null, "", hashOf(next)); render(next); }
+    const at = state.order.indexOf(current);
+    const next = at < 0 ? undefined : state.order[at + move];
+    if (next !== undefined) { history.replaceState(history.state, "", hashOf(next)); render(next); }
   }
 
   drill.addEventListener("close", () => {
+    if (drill.open) return;
+    if (current >= 0) history.replaceState(history.state, "", "#questions");
     current = -1;
-    history.replaceState(null, "", "#questions");
     if (from && from.isConnected) from.focus();
   });
   drill.addEventListener("click", (event) => { if (event.target === drill) drill.close(); });
@@ -588,6 +645,11 @@
     for (const each of data.columns) {
       each.choices = each.choices || [];
       column[each.name] = each;
+    }
+    data.stored = [];
+    let stored = 0;
+    for (const wanted of [1, 0]) {
+      data.failing.forEach((failing, place) => { if (failing === wanted) data.stored[place] = stored++; });
     }
     data.shown = data.columns.filter((each) => !each.hidden);
     const texts = column.question ? column.question.values : null;

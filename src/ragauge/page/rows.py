@@ -9,12 +9,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge.model.drilldown import Expected
-from ragauge.page.fitting import STEPS, Omitted, Short, Step, shorten
+from ragauge.page.fitting import Omitted, Short
 
 Shorts = dict[int, Short | None]
 """Texts that were cut, by the number of their passage; None where nothing is left of one."""
-_ANSWER = 2000
-"""Characters of an answer, once texts are shortened."""
 
 
 class Hits(Struct, omit_defaults=True, gc=False):
@@ -43,7 +41,10 @@ class Hits(Struct, omit_defaults=True, gc=False):
 
 
 class AttemptRow(Struct, omit_defaults=True, kw_only=True, gc=False):
-    """An attempt; `left_out` counts the hits that there was no room for."""
+    """An attempt; `left_out` counts the hits that there was no room for.
+
+    Its answer stands in a block of its own; `answered` says that there is one.
+    """
 
     paraphrase: int | None = None
     seed: str | None = None
@@ -55,7 +56,7 @@ class AttemptRow(Struct, omit_defaults=True, kw_only=True, gc=False):
     error: str | None = None
     hits: Hits | None = None
     left_out: int = 0
-    answer: str | None = None
+    answered: bool = False
     refusal: str | None = None
     citations: Hits | None = None
     delta_s: float | None = None
@@ -89,60 +90,50 @@ def pieces_of(question: QuestionRow) -> Iterable[int]:
                 yield from hits.pieces
 
 
-def fitted_row(
-    question: QuestionRow, step: Step, failing: bool, shorts: Shorts,
-    omitted: Omitted,
-) -> QuestionRow:  # fmt: skip
-    """A question with as much as a step lets it have."""
-    if step is STEPS[0]:
+def with_first_hits(question: QuestionRow, most: int, omitted: Omitted) -> QuestionRow:
+    """A question whose attempts have so many hits at most."""
+    both = (question.attempts, question.other)
+    if all(
+        each.hits is None or len(each.hits.piece) <= most for attempts in both for each in attempts
+    ):
         return question
-    if _is_whole(question, step, failing):
-        return question
-    before = omitted.hits
-    most = step.hits(failing=failing)
-    shorten_answers = step.characters(failing=failing) is not None
 
     def fitted(attempt: AttemptRow) -> AttemptRow:
         hits = attempt.hits
-        left_out = 0
-        if hits is not None and most is not None and len(hits.piece) > most:
-            left_out = len(hits.piece) - most
-            omitted.hits += left_out
-            hits = hits.first(most)
-        answer = attempt.answer
-        if shorten_answers and answer is not None and len(answer) > _ANSWER:
-            omitted.answers += 1
-            answer = shorten(answer, (), _ANSWER).text
-        return replace(
-            attempt,
-            hits=_moved(hits, shorts),
-            citations=_moved(attempt.citations, shorts),
-            left_out=left_out,
-            answer=answer,
-        )
+        if hits is None or len(hits.piece) <= most:
+            return attempt
+        left_out = len(hits.piece) - most
+        omitted.hits += left_out
+        return replace(attempt, hits=hits.first(most), left_out=left_out)
 
-    made = replace(
+    omitted.cut_questions += 1
+    return replace(
         question,
         attempts=[fitted(each) for each in question.attempts],
         other=[fitted(each) for each in question.other],
     )
-    omitted.cut_questions += omitted.hits > before
-    return made
 
 
-def _is_whole(question: QuestionRow, step: Step, failing: bool) -> bool:
-    """Whether a step leaves a question as it is: most have nothing that it could change."""
-    most = step.hits(failing=failing)
-    characters = step.characters(failing=failing)
-    for attempt in (*question.attempts, *question.other):
-        hits, citations = attempt.hits, attempt.citations
-        if hits is not None and (hits.highlights or (most is not None and len(hits.piece) > most)):
-            return False
-        if citations is not None and citations.highlights:
-            return False
-        if characters is not None and len(attempt.answer or "") > _ANSWER:
-            return False
-    return True
+def with_moved_highlights(question: QuestionRow, shorts: Shorts) -> QuestionRow:
+    """A question whose highlights lie where the shortened texts have them."""
+    both = (*question.attempts, *question.other)
+    if not any(
+        hits is not None and hits.highlights
+        for each in both
+        for hits in (each.hits, each.citations)
+    ):
+        return question
+
+    def fitted(attempt: AttemptRow) -> AttemptRow:
+        return replace(
+            attempt, hits=_moved(attempt.hits, shorts), citations=_moved(attempt.citations, shorts)
+        )
+
+    return replace(
+        question,
+        attempts=[fitted(each) for each in question.attempts],
+        other=[fitted(each) for each in question.other],
+    )
 
 
 def _moved(hits: Hits | None, shorts: Shorts) -> Hits | None:

@@ -158,8 +158,9 @@ def gates(verdict: Verdict) -> Markup:
 
 def _gate(result: GateResult) -> list[Child]:
     status = "waived" if result.waived else result.status
-    about = result.gate.metric if result.gate.part is None else (
-        f"{result.gate.metric}, {result.gate.part}"
+    metric = f"drop of {result.gate.metric}" if result.gate.is_drop else result.gate.metric
+    about = metric if result.gate.part is None else (
+        f"{metric}, {result.gate.part}"
     )  # fmt: skip
     name = shortened(wording.gate_name(result))
     below = element("small", breakable(shortened(about))) if about != name else None

@@ -97,9 +97,4 @@ def filled(
             f"To keep this page below {budget / 1e6:.1f} MB, {'; '.join(told)}. Questions that "
             "fail keep theirs the longest."
         )
-    numbered = [
-        (f"{kind}-{number}", text)
-        for kind, texts in (("questions", made.questions), ("pieces", made.pieces))
-        for number, text in enumerate(texts)
-    ]
-    return write([*blocks, *numbered], notes)
+    return write([*blocks, *made.named], notes)

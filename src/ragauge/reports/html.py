@@ -13,8 +13,9 @@ from ragauge.model.labels import CAUSES
 from ragauge.model.report import Report, View
 from ragauge.page import charts, sections
 from ragauge.page.blocks import packed
-from ragauge.page.details import Gathered
+from ragauge.page.details import QUESTIONS, Gathered
 from ragauge.page.figures import figures
+from ragauge.page.fitting import MOST_ID, capped
 from ragauge.page.index import (
     Choice,
     Column,
@@ -25,14 +26,13 @@ from ragauge.page.index import (
 from ragauge.page.markup import Child, Markup, element, shortened
 from ragauge.page.sections import Head, chip, code, label_tone, section, table
 from ragauge.page.shell import Blocks, filled, page
-from ragauge.page.stock import QUESTIONS
 
 _NO_HITS = "These scores were saved without traces: there are no hits and no answers to show."
 _NO_QUESTIONS = "These scores hold no questions one by one: save them with --full."
 _METRICS = 4
 """Metrics that the table of questions shows."""
-_PARTS = 60
-"""Parts of a dimension that a table of slices shows, unless all are asked for."""
+_PARTS = 200
+"""Parts of a dimension that a table of slices shows; the JSON has all of them."""
 
 
 def _text(view: View) -> str:
@@ -142,14 +142,14 @@ def _slices(view: View) -> Markup | None:
                 f"{part.n:,}",
                 *(wording.number(part.value(metric)) for metric in columns),
             ]
-            for name, part in list(parts.items())[: len(parts) if view.full else _PARTS]
+            for name, part in list(parts.items())[:_PARTS]
         ]
         heads: list[Head | str] = [dimension, Head("n", True)]
         heads += [Head(each, True) for each in columns]
         made.append(element("h3", f"By {dimension}"))
         made.append(table(f"By {dimension}", heads, rows))
         if len(parts) > len(rows):
-            made.append(element("p", f"... and {len(parts) - len(rows):,} more.", class_="quiet"))
+            made.append(element("p", f"… and {len(parts) - len(rows):,} more.", class_="quiet"))
     if not made:
         return None
     least = f"Fewer than {scores.options.min_n} questions show no value."
@@ -162,6 +162,9 @@ def _warnings(scores: Scores) -> Markup | None:
     parts: list[Child] = [sections.listed(scores.warnings)]
     if scores.skipped:
         parts += [element("h3", "Skipped lines"), sections.listed(scores.skipped)]
+        more = scores.tally.gold_skipped + scores.tally.trace_skipped - len(scores.skipped)
+        if more > 0:
+            parts.append(element("p", f"… and {more:,} more.", class_="quiet"))
     return section("warnings", "Warnings", parts)
 
 
@@ -242,9 +245,8 @@ def _blocks(
 
 
 def _columns(results: list[QuestionResult], details: Gathered | None) -> list[Column]:
-    columns = [
-        Column(name="qid", head="question id", form="id", values=[each.qid for each in results])
-    ]
+    qids = [capped(each.qid, MOST_ID) for each in results]
+    columns = [Column(name="qid", head="question id", form="id", values=qids)]
     if any(each.turn is not None for each in results):
         turns = [each.turn for each in results]
         columns.append(Column(name="turn", head="turn", form="number", values=turns))
