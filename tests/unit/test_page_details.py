@@ -245,7 +245,7 @@ def test_long_fields_are_cut_and_say_so() -> None:
     long, many = "x" * 50_000, tuple(f"p{i}" for i in range(400))
     item = Drilldown(
         qid="a", question=long, paraphrases=(long, "short"), claims=many,
-        expected=(Expected(name=long, quote=long),),
+        expected=(Expected(name=long, where=long, quote=long),),
         attempts=(Attempt(error=long, asked=long, seed=long,
                           hits=(Passage(id=long, doc=long, text="t"),) * 2),),
     )  # fmt: skip
@@ -260,8 +260,8 @@ def test_long_fields_are_cut_and_say_so() -> None:
     ((name, doc, *_, text),) = pieces_of(made)
     assert len(name) == len(doc) < MOST_ID + 100
     assert text == "t"
-    # question, paraphrase, claims, name, quote, error, asked, seed, id, doc
-    assert made.omitted.fields == 10
+    # question, paraphrase, claims, name, where, quote, error, asked, seed, id, doc
+    assert made.omitted.fields == 11
 
 
 def test_less_room_never_gives_more() -> None:

@@ -237,6 +237,20 @@ def test_a_page_that_leaves_something_out_is_full(
     assert 4_500_000 < len(page.encode()) <= 5_500_000
 
 
+def test_huge_names_do_not_fill_the_page() -> None:
+    """Of 6 MB in the id and 6 MB in the type of a question, 1,000 characters are shown."""
+    huge = [noise(place, 6_000_000) for place in range(2)]
+    results = [replace(each, qid=huge[0]) for each in pages.run_view(1).scores.questions]
+    details = [Drilldown(qid=huge[0], type=huge[1])]
+    view = pages.run_view(1, questions=QuestionList.of(results), details=details)
+    page = pages.run_page(view)
+    assert len(page.encode()) < 200_000
+    columns = {each["name"]: each for each in pages.unpacked(page)["index"]["columns"]}
+    for text, name in ((columns["qid"]["values"][0], huge[0]),
+                       (columns["type"]["choices"][0]["name"], huge[1])):  # fmt: skip
+        assert text == f"{name[:1000]} … (5,999,000 more characters are not on this page)"
+
+
 @pytest.mark.parametrize("full", [False, True])
 def test_tables_of_slices_have_a_most_and_say_what_is_missing(full: bool) -> None:
     parts = {f"tag{i:05d}": SliceResult(n=9, metrics={}) for i in range(1234)}

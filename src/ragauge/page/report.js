@@ -425,9 +425,9 @@
     const known = column["rank " + side];
     const rank = known && known.values[current];
     const first = attempt.hits ? attempt.hits.marks.findIndex((each) => each & 1) : -1;
-    if (!rank || first < 0 || !/^(miss|\d+)$/.test(rank) || Number(rank) <= first + 1) return null;
+    if (!rank || attempt.error || first < 0 || !/^(miss|\d+)$/.test(rank) || Number(rank) <= first + 1) return null;
     return make("p", { class: "notice" }, "Hit " + (first + 1) + " is marked ★ but does not count for rank " + side + " (" + rank
-      + "): up to it, less than half of what is expected is covered.");
+      + "), by the rule above.");
   }
 
   function attemptPart(attempt, found, note) {

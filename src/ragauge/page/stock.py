@@ -64,6 +64,7 @@ class Stock:
         if len(found) <= MOST_ENTRIES and all(
             len(each.name) <= MOST_ID
             and len(each.doc or "") <= MOST_ID
+            and len(each.where or "") <= MOST_ID
             and len(each.quote or "") <= MOST_FIELD
             for each in found
         ):
@@ -71,7 +72,7 @@ class Stock:
         kept = tuple(
             replace(
                 each, name=self._field(each.name, MOST_ID), doc=self._field(each.doc, MOST_ID),
-                quote=self._field(each.quote),
+                where=self._field(each.where, MOST_ID), quote=self._field(each.quote),
             )
             for each in found[:MOST_ENTRIES]
         )  # fmt: skip
