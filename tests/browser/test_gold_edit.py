@@ -92,10 +92,6 @@ def save(page: Any) -> None:
     page.get_by_text(re.compile("^Saved")).wait_for()
 
 
-def selected(page: Any) -> str:
-    return str(page.locator("#selected").text_content())
-
-
 def word(page: Any, text: str, find: str) -> tuple[float, float]:
     """The middle of a word on the screen: the word is sought, and its box asked for."""
     page.get_by_label("Find and select text").fill(find)
@@ -104,7 +100,7 @@ def word(page: Any, text: str, find: str) -> tuple[float, float]:
         "() => { const box = document.getSelection().getRangeAt(0).getBoundingClientRect();"
         " return [box.left + box.width / 2, box.top + box.height / 2]; }"
     )
-    assert text in selected(page)
+    page.locator("#selected", has_text=text).wait_for()
     return float(box[0]), float(box[1])
 
 
@@ -112,7 +108,7 @@ def test_a_draft_is_completed_with_the_mouse(page: Any, tmp_path: Path) -> None:
     """A double click selects a word behind umlauts and an emoji: bytes 28 to 34, not 23 to 28."""
     middle = word(page, "zählt", "zählt")
     page.mouse.dblclick(*middle)
-    assert selected(page) == "Selected: bytes 28 to 34, “zählt”"
+    page.get_by_text("Selected: bytes 28 to 34, “zählt”", exact=True).wait_for()
     page.get_by_role("button", name="Add as evidence").click()
     page.locator("mark.evidence", has_text="zählt").first.wait_for()
     page.get_by_label("Question").fill("Was tut die Größe?")
