@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from .source_text import PACKAGE, Import, Module, import_cycle, read_modules, target
+from .source_text import PACKAGE, SOURCE, Import, Module, import_cycle, read_modules, target
 
 # A name stands for that module of ragauge; `name.*` for the folder and everything below it.
 LAYERS: tuple[tuple[str, ...], ...] = (
@@ -243,3 +243,14 @@ def test_nothing_reaches_for_the_network(name: str) -> None:
         f"`{name}` imports `{each.module}` on line {each.line}: ragauge opens no connections"
         for each in found
     )
+
+
+def test_the_package_holds_nothing_but_what_it_needs() -> None:
+    """What an editor or a patch leaves behind would go into the wheel."""
+    kinds = {".css", ".html", ".js", ".jsonl", ".py", ".sql", ".toml", ".typed"}
+    stray = [
+        str(path.relative_to(SOURCE))
+        for path in SOURCE.rglob("*")
+        if path.is_file() and path.suffix not in kinds and path.parent.name != "__pycache__"
+    ]
+    assert stray == []

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ragauge.model.embedder import Embedding
     from ragauge.model.profile import Profile
     from ragauge.model.verdict import Gate
+    from ragauge.relocating import What
+    from ragauge.rewriting import OnUnmapped
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -101,6 +103,20 @@ EMBED_OPTIONS = [
         "--embed-cache", metavar="FILE",
         help="Where vectors are kept; `none` keeps nothing (default: the user's folder for "
         "caches).",
+    ),
+]  # fmt: skip
+
+
+MOVE_OPTIONS = [
+    click.option("--map", "migration", required=True, metavar="MAP", help="From `corpus diff`."),
+    click.option("-o", "out", required=True, metavar="FILE", help="The new file, as JSON Lines."),
+    click.option(
+        "--min-confidence", type=click.FloatRange(0, 1), default=0.85, show_default=True,
+        help="Take what has less for unmapped.",
+    ),
+    click.option(
+        "--on-unmapped", type=click.Choice(["stop", "keep", "drop"]), default="stop",
+        show_default=True, help="What to do with an id or a place that has no new one.",
     ),
 ]  # fmt: skip
 
@@ -204,3 +220,22 @@ def write_new(files: Mapping[Path, str], *, force: bool) -> None:
     for path, text in files.items():
         write_atomically(path, text)
         click.echo(f"wrote {path}")
+
+
+def move(
+    what: What, name: str, migration: str, out: str, *, least: float, on_unmapped: OnUnmapped,
+    corpus: str | None = None,
+) -> int:  # fmt: skip
+    """Move a file to the next version of its corpus, and tell what was done."""
+    from ragauge.relocating import relocate, told
+    from ragauge.text import plain
+
+    done = relocate(what, name, migration, out, least=least, on_unmapped=on_unmapped, corpus=corpus)
+    click.echo(plain(f"wrote {out}"))
+    for line in told(done, on_unmapped):
+        click.echo(plain(line))
+    for problem in done.problems:
+        click.echo(plain(f"unmapped: {problem.place}: {problem.message}"), err=True)
+    if done.unmapped > len(done.problems):
+        click.echo(f"unmapped: ... and {done.unmapped - len(done.problems)} more", err=True)
+    return 0

@@ -6,19 +6,12 @@ from typing import Literal
 
 import click
 
+from ragauge.cli.shared import MOVE_OPTIONS, move, options
+
 
 @click.command("migrate", short_help="Move traces to the next version of their corpus.")
 @click.argument("traces", metavar="TRACES")
-@click.option("--map", "migration", required=True, metavar="MAP", help="From `corpus diff`.")
-@click.option("-o", "out", required=True, metavar="FILE", help="The new file, as JSON Lines.")
-@click.option(
-    "--min-confidence", type=click.FloatRange(0, 1), default=0.85, show_default=True,
-    help="Take what has less for unmapped.",
-)  # fmt: skip
-@click.option(
-    "--on-unmapped", type=click.Choice(["stop", "keep", "drop"]), default="stop",
-    show_default=True, help="What to do with an id or a place that has no new one.",
-)  # fmt: skip
+@options(MOVE_OPTIONS)
 def COMMAND(  # noqa: N802
     traces: str, migration: str, out: str, min_confidence: float,
     on_unmapped: Literal["stop", "keep", "drop"],
@@ -32,15 +25,4 @@ def COMMAND(  # noqa: N802
 
     Exit code 3, and no FILE, if something has no new place; 5 if there are no rows.
     """
-    from ragauge.relocating import relocate, told
-    from ragauge.text import plain
-
-    done = relocate("traces", traces, migration, out, least=min_confidence, on_unmapped=on_unmapped)
-    click.echo(plain(f"wrote {out}"))
-    for line in told(done, on_unmapped):
-        click.echo(plain(line))
-    for problem in done.problems:
-        click.echo(plain(f"unmapped: {problem.place}: {problem.message}"), err=True)
-    if done.unmapped > len(done.problems):
-        click.echo(f"unmapped: ... and {done.unmapped - len(done.problems)} more", err=True)
-    return 0
+    return move("traces", traces, migration, out, least=min_confidence, on_unmapped=on_unmapped)
