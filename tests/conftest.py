@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import tempfile
+from collections.abc import Iterator
+from types import ModuleType
 
 import pytest
 
+# What a shell or a CI service may say about colour, width and itself: processes that tests start
+# would say other things than the tests expect, as pytest does where `CI` is set.
+_NOT_OURS = (
+    "BUILDKITE", "BUILD_NUMBER", "CI", "CI_", "CIRCLE", "COLUMNS", "FORCE_COLOR", "GITHUB_",
+    "GITLAB_", "JENKINS_", "LINES", "NO_COLOR", "PYTEST_ADDOPTS", "PY_COLORS", "RAGAUGE_COMMIT",
+    "RAGAUGE_DEBUG", "SOURCE_DATE_EPOCH",
+)  # fmt: skip
+_PREFIXES = tuple(name for name in _NOT_OURS if name.endswith("_"))
+
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make a place for what tests cache, such as vectors, and see to it that interrupts arrive.
+    """Make the ground even: environment, a place for what tests cache, interrupts that arrive.
 
     A shell that runs the suite in the background has interrupts ignored, and whoever is started
     from here would ignore them too.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    for name in [name for name in os.environ if name in _NOT_OURS or name.startswith(_PREFIXES)]:
+        del os.environ[name]
     if not hasattr(config, "workerinput"):
         folder = tempfile.TemporaryDirectory(prefix="ragauge-tests-")
         os.environ["XDG_CACHE_HOME"] = folder.name
@@ -29,3 +43,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="rewrite tests/golden/expected from what the commands print now",
     )
+
+
+@pytest.fixture(autouse=True)
+def _modules_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Modules that a test wrote and imported are not those of the next test."""
+    path, names = list(sys.path), set(sys.modules)
+    yield
+    sys.path[:] = path
+    base = str(tmp_path_factory.getbasetemp())
+    for name in set(sys.modules) - names:
+        if any(place.startswith(base) for place in _places(sys.modules[name])):
+            del sys.modules[name]
+
+
+def _places(module: ModuleType) -> list[str]:
+    """Where a module was read from; a folder without `__init__` only has paths."""
+    file = getattr(module, "__file__", None)
+    return [file] if file else [str(each) for each in getattr(module, "__path__", ())]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -38,15 +36,13 @@ STEADY = ("--no-timing", *REPORT)
 
 
 @pytest.fixture
-def system(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Iterator[Folder]:
+def system(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Folder:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1794733200")
-    monkeypatch.setattr(sys, "path", list(sys.path))
     folder.write("gold.jsonl", GOLD)
     folder.write("trace.jsonl", TRACES)
     folder.write("fails", b"")
     folder.write("system.py", SYSTEM)
-    yield folder
-    sys.modules.pop("system", None)
+    return folder
 
 
 def asked(folder: Folder) -> list[str]:

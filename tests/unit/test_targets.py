@@ -49,16 +49,9 @@ def failure(target: Target, question: Question = PLAIN) -> TargetError:
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A folder and a path of one's own: modules of one test are not those of the next."""
+    """A folder of one's own, and no connection that was kept."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    before = set(sys.modules)
     yield
-    for name in set(sys.modules) - before:
-        if getattr(sys.modules[name], "__file__", None) is None or str(tmp_path) in str(
-            sys.modules[name].__file__
-        ):
-            del sys.modules[name]
     webclient.close()
 
 

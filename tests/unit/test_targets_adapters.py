@@ -6,7 +6,7 @@ The libraries come with the extra `adapters`; where one is not installed its tes
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -50,18 +50,15 @@ def corpus(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def module(tmp_path: Path) -> Iterator[Callable[..., str]]:
+def module(tmp_path: Path) -> Callable[..., str]:
     """Writes a module of the user's own, in which `given` holds what the test gives."""
-    before = list(sys.path)
 
     def write(text: str, **given: Any) -> str:
         path = tmp_path / "users_own.py"
         path.write_text(f"given = {given!r}\n{text}", "utf-8")
         return str(path)
 
-    yield write
-    sys.path[:] = before
-    sys.modules.pop("users_own", None)
+    return write
 
 
 ALIKE = """
