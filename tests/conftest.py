@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # What a shell or a CI service may say about colour, width and itself: processes that tests start
 # would say other things than the tests expect, as pytest does where `CI` is set.
@@ -29,6 +30,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    settings.register_profile(
+        "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )  # a slow machine is no fault; --hypothesis-profile=default looks for new examples
+    settings.load_profile(config.getoption("--hypothesis-profile") or "steady")
     for name in [name for name in os.environ if name in _NOT_OURS or name.startswith(_PREFIXES)]:
         del os.environ[name]
     if not hasattr(config, "workerinput"):

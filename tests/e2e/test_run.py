@@ -40,14 +40,15 @@ def answer(question, qid, seed, history):
     return {"hits": hits, "answer": f"It is {number}.", "citations": [hits[0]["id"]]}
 
 def hangs(question, qid):
+    pathlib.Path("reached").touch()
     if qid.endswith("3"):
-        time.sleep(60)
+        time.sleep(600)
     return [qid]
 
 def hangs_once(question, qid, seed, history):
     if qid == "Q25" and not pathlib.Path("reached").exists():
         pathlib.Path("reached").touch()
-        time.sleep(60)
+        time.sleep(600)
     return answer(question, qid, seed, history)
 """
 
@@ -271,14 +272,12 @@ def test_an_interrupt_leaves_a_run_that_goes_on(folder: Path) -> None:
 def test_calls_that_hang_do_not_hold_an_interrupt_up(folder: Path, times: int) -> None:
     write(folder / "gold.jsonl", [{"qid": f"H{n}3", "question": "?"} for n in range(20)])
     process = started(folder, arguments("one", "python:system:hangs"))
-    time.sleep(2)
-    begun = time.monotonic()
+    wait_for((folder / "reached").exists, process)
     for _ in range(times):
         os.kill(process.pid, signal.SIGINT)
         time.sleep(0.3)
-    process.communicate(timeout=40)
+    process.communicate(timeout=120)  # far below what the calls take
     assert process.returncode == 130
-    assert time.monotonic() - begun < (30 if times == 1 else 5)
     assert count(folder, "one") == 0
 
 
@@ -290,7 +289,7 @@ def test_a_program_that_misbehaves_costs_its_questions_and_no_more(folder: Path)
         "    asked = json.loads(line)\n"
         "    what = asked['question']\n"
         "    if what == 'die': print('out of memory', file=sys.stderr); os._exit(1)\n"
-        "    if what == 'hang': time.sleep(60)\n"
+        "    if what == 'hang': time.sleep(600)\n"
         "    if what == 'garbage': print('Loading...'); sys.stdout.flush(); continue\n"
         "    if what == 'other': asked['qid'] = 'Z'\n"
         "    hits = 3 if what == 'shape' else [what]\n"
@@ -300,7 +299,7 @@ def test_a_program_that_misbehaves_costs_its_questions_and_no_more(folder: Path)
     rows = [{"qid": f"Q{n}", "question": text, "relevant": ["ok"]} for n, text in enumerate(texts)]
     write(folder / "gold.jsonl", rows)
     done = run(
-        folder, *arguments("one", f"command:{sys.executable} program.py"), "--timeout", "3",
+        folder, *arguments("one", f"command:{sys.executable} program.py"), "--timeout", "6",
         "--concurrency", "2",
     )  # fmt: skip
     assert "stored 9 results as one in sqlite:///ragauge.db, 5 of them errors" in done.stderr
@@ -311,7 +310,7 @@ def test_a_program_that_misbehaves_costs_its_questions_and_no_more(folder: Path)
         "Loading...",
         "Q4": "the answer is for `Z`, and `Q4` was asked",
         "Q5": "the answer cannot be read: `hits` must be a list, got 3 (bad-field)",
-        "Q7": "no answer within 3 s",
+        "Q7": "no answer within 6 s",
     }
 
 

@@ -9,7 +9,6 @@ import json
 import math
 import random
 import sys
-import time
 import tracemalloc
 import uuid
 from collections import Counter
@@ -420,13 +419,11 @@ FAULTS: dict[str, tuple[str | bytes, str, int | None, str, str]] = {
 def test_a_yaml_file_is_refused_with_the_line(
     tmp_path: Path, kind: str, pure: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whichever parser is there, and at once: a bomb is counted, never written out."""
+    """Whichever parser is there. A bomb is counted: written out, no memory would hold it."""
     if pure:
         monkeypatch.delattr(yaml, "CSafeLoader", raising=False)
     text, code, line, message, hint = FAULTS[kind]
-    start = time.monotonic()
     problem = refused(write(tmp_path, text))
-    assert time.monotonic() - start < 5
     assert problem.code == code
     assert problem.place is not None
     assert problem.place.line == line or line is None

@@ -111,7 +111,7 @@ def test_an_answer_that_is_cut_off_may_come_whole_the_next_time(answer: bytes) -
 
 def test_a_server_that_says_nothing_is_waited_for_no_longer_than_told() -> None:
     def hang(_: Request) -> bytes | None:
-        server.ended.wait(10)
+        server.ended.wait(600)
         return None
 
     with serving(hang) as server:
