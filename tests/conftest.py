@@ -31,9 +31,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.register_profile(
-        "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-    )  # a slow machine is no fault; --hypothesis-profile=default looks for new examples
-    settings.load_profile(config.getoption("--hypothesis-profile") or "steady")
+        "steady", database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )  # a slow machine is no fault, and nothing is left over from the last time
+    settings.load_profile("steady")
     for name in [name for name in os.environ if name in _NOT_OURS or name.startswith(_PREFIXES)]:
         del os.environ[name]
     if not hasattr(config, "workerinput"):
