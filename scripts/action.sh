@@ -75,17 +75,19 @@ output() { # name value: a value may hold anything but the secret
   printf '%s<<%s\n%s\n%s\n' "$1" "$end" "$2" "$end" >>"${GITHUB_OUTPUT:-/dev/null}"
 }
 
-verdict_of() { # exit code, file of scores: a run that passes may be up for review
+# A run that passes may be up for review, and where nothing was asked of it, nothing was decided.
+verdict_of() { # exit code, file of scores, whether the comparison decided
   case "$1" in
     0)
       "$(find_python)" -I -c '
 import json, sys
 try:
     with open(sys.argv[1], encoding="utf-8") as file:
-        print(json.load(file)["verdict"]["status"])
+        verdict = json.load(file)["verdict"]
+    print(verdict["status"] if verdict["gates"] or sys.argv[2] else "undecided")
 except (OSError, ValueError, LookupError, TypeError):
-    print("pass")
-' "$2"
+    print("undecided")
+' "$2" "${3:-}"
       ;;
     1) echo fail ;;
     2) echo usage ;;
@@ -264,11 +266,12 @@ run_ragauge() {
 }
 
 report_outputs() { # exit code, file of scores
-  local scores="" junit="" html=""
+  local scores="" junit="" html="" decided=""
   if [[ -f $work/summary.md ]]; then # then all files of this run were written
     scores="$2" junit="${INPUT_JUNIT_REPORT:-}" html="${INPUT_HTML_REPORT:-}"
   fi
-  output verdict "$(verdict_of "$1" "$scores")"
+  [[ -n ${INPUT_FAIL_ON:-} && -f $work/compared.md ]] && decided=yes
+  output verdict "$(verdict_of "$1" "$scores" "$decided")"
   output exit-code "$1"
   output scores "$(seen_from_workspace "$scores")"
   output junit-report "$(seen_from_workspace "$junit")"

@@ -235,6 +235,12 @@ def test_every_exit_code_has_a_word(
     assert stopped is not written
 
 
+def test_without_a_gate_nothing_is_decided(runner: Runner) -> None:
+    """A workflow that ships on `pass` must not ship what nobody asked anything of."""
+    done = runner.run(profile="all")
+    assert (done.code, done.outputs["verdict"]) == (0, "undecided"), done.log
+
+
 def test_review_is_told(runner: Runner) -> None:
     write(
         runner.workspace / "gates.toml",
