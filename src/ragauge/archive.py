@@ -85,7 +85,11 @@ class Wanted(Struct, frozen=True, kw_only=True):
 def store_run(
     store: Store, kept: Kept, wanted: Wanted, *, told: Callable[[int], None] = lambda _: None
 ) -> RunRecord:
-    """Store a run that was scored; it is marked complete when its last row and scores are in."""
+    """Store a run that was scored; it is marked complete when its last row and scores are in.
+
+    What is returned is the run as it lies in the store, with its evidence: two runs are compared
+    by that.
+    """
     for tag in wanted.tags:
         refuse_tag(tag)
     created_at = now() if wanted.created_at is None else wanted.created_at
@@ -128,7 +132,9 @@ def store_run(
     )  # fmt: skip
     for tag in wanted.tags:
         store.tag(tag, run.run_id)
-    return replace(run, status="complete", results=count, tags=wanted.tags)
+    stored = store.run(run.run_id)
+    assert stored is not None, "it was stored a moment ago"
+    return stored
 
 
 def keep_run(
@@ -318,11 +324,11 @@ def rescored(store: Store, run: RunRecord, *, workers: int | None = None) -> Sco
             items, plan.profile, plan.options, name=loaded.inputs.gold_name, chunks=chunks
         )
         scores = score_stored(table, loaded.source, plan, given=loaded.inputs, engine=engine)
-        scores = replace(scores, semantic=_semantic(store, run))
+        scores = replace(scores, semantic=stored_semantic(store, run))
         return with_hashes(scores, items, plan.profile)
 
 
-def _semantic(store: Store, run: RunRecord) -> Semantic | None:
+def stored_semantic(store: Store, run: RunRecord) -> Semantic | None:
     """What was known of ΔS when a run was stored: its texts are not measured again."""
     with suppress(RagaugeError):
         for scoring in store.scorings(run.run_id)[:1]:
