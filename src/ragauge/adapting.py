@@ -7,7 +7,7 @@ is looked for in the metadata under the names that are in use, or under those th
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ragauge.addressing import Settings, refused
@@ -37,6 +37,8 @@ FIELD_NAMES = (*FIELDS, "unit", "strip")
 
 _KEPT = ("doc_hash", "text_hash", "chunker_version", "policy_hash")
 _CHARACTERS = (("start_char", "end_char"), ("start_char_idx", "end_char_idx"))
+_BEGUN = "start_index"
+_PLACES = ("offsets", "span", "source_spans", "unit", "line_start", "line_end")
 
 
 class HitMaker:
@@ -52,6 +54,20 @@ class HitMaker:
         self.strip = settings.text("strip", "") or ""
         self.lookup = None if options.corpus is None else Lookup(read_corpus(options.corpus))
         self.lock = threading.Lock()
+
+    def wanted(self, told: Collection[str] = ()) -> tuple[str, ...]:
+        """The names of what hits are made of, for a database that can leave the rest where it is.
+
+        What is `told` beside the metadata is wanted from there only where an option names it.
+        """
+        named = [
+            name
+            for field, names in self.names.items()
+            if field in self.chosen or field not in told
+            for name in names
+        ]
+        pairs = [name for pair in _CHARACTERS for name in pair]
+        return tuple(dict.fromkeys((*named, *_KEPT, *pairs, _BEGUN, *_PLACES)))
 
     def hit(
         self, metadata: Mapping[str, Any], *, text: str | None = None, name: object = None,
@@ -111,14 +127,10 @@ class HitMaker:
             for first, last in _CHARACTERS:
                 if metadata.get(first) is not None and metadata.get(last) is not None:
                     return (Span(int(metadata[first]), int(metadata[last]), "char"),)
-            begun = metadata.get("start_index")
+            begun = metadata.get(_BEGUN)
             if begun is not None and text:  # what LangChain's splitters say, in characters
                 return (Span(int(begun), int(begun) + len(text), "char"),)
-            plain = {
-                name: value
-                for name, value in metadata.items()
-                if name in ("offsets", "span", "source_spans", "unit", "line_start", "line_end")
-            }
+            plain = {name: value for name, value in metadata.items() if name in _PLACES}
             return spans_in(plain, "metadata", unit=self.unit)
         except (FieldError, TypeError, ValueError) as error:
             raise TargetError(f"the place of a document cannot be read: {error}") from error
