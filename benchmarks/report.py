@@ -22,7 +22,7 @@ from score import ACCEPTED, RAGAUGE, run
 from table import grid, machine
 
 QUESTIONS = 10_000
-MOST_SECONDS, MOST_MB = 3, 6  # aimed at for a page of a stored run, at the usual size
+MOST_SECONDS, MOST_MB = 3, 6  # aimed at for a page, at the usual size
 TEXT = 512  # characters of a hit
 RULES = {
     "plain": ("--profile", "ship"),
@@ -165,7 +165,10 @@ def targets_table(figures: Sequence[Figure], questions: int) -> str:
             continue
         size = each.page_bytes / MEGABYTE
         goals = [("MB", MOST_MB, size)]
-        goals += [("s", MOST_SECONDS, each.seconds)] if each.what == VIEW else []
+        if each.what == VIEW:
+            goals.append(("s", MOST_SECONDS, each.seconds))
+        elif each.what == WITH_PAGE:
+            goals.append(("s more", MOST_SECONDS, each.seconds - each.seconds / each.ratio))
         for unit, most, found in goals:
             reached = "yes" if found < most else "no"
             rows.append((

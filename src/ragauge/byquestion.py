@@ -1,12 +1,13 @@
-"""The stored traces of a run by question: which of them were scored, and where they are kept."""
+"""The traces of a run by question: which of them were scored, and where they are kept."""
 
 from __future__ import annotations
 
 import tempfile
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from itertools import chain
+from typing import IO, NamedTuple
 
 import msgspec
 import numpy as np
@@ -14,10 +15,13 @@ from msgspec import Struct
 
 from ragauge.comparing import slot_order
 from ragauge.freezing import UNREADABLE, thaw, trace_of
+from ragauge.gathering import Gathered
+from ragauge.laying import Laid
 from ragauge.model.columns import Ints
 from ragauge.model.run import Store
 from ragauge.model.trace import SlotKey, Trace
 from ragauge.recognising import Recogniser
+from ragauge.sidework import beside
 
 CANNOT = "the stored trace cannot be read"
 
@@ -49,16 +53,20 @@ class ByQuestion:
     In memory there are a few numbers for each of them.
     """
 
-    def __init__(self, file: tempfile.SpooledTemporaryFile[bytes], traces: _Gathered) -> None:
+    def __init__(self, file: IO[bytes], noted: Noted) -> None:
         self._file = file
-        self._slots = list(traces.codes)
-        self._lost = traces.lost
-        self._question, self._slot, self._begin, self._size, self._replaced = traces.sorted()
+        self._slots = list(noted.codes)
+        self._lost = noted.lost
+        question, self._slot, self._begin, self._size, self._replaced = noted.scored()
+        count = int(question[-1]) + 1 if len(question) else 0
+        self._first = np.searchsorted(question, np.arange(count + 1))
 
     def of(self, question: int) -> list[Found]:
         """The traces of a question: by paraphrase, seed and turn."""
-        first, last = np.searchsorted(self._question, (question, question + 1)).tolist()
-        found = [self._read(place) for place in range(first, last)]
+        found = []
+        if question < len(self._first) - 1:
+            first, last = self._first[question : question + 2].tolist()
+            found = [self._read(place) for place in range(first, last)]
         lost = self._lost.get(question)
         return found if lost is None else [*found, *lost]
 
@@ -72,31 +80,34 @@ class ByQuestion:
             return Found(slot, None)
 
 
-class _Gathered:
-    """What is noted of the traces while they are copied."""
+class Noted:
+    """What is noted of traces while they are copied into a file, one behind the other.
 
-    def __init__(self, recogniser: Recogniser) -> None:
-        self.recogniser = recogniser
-        self.keep = recogniser.rules.keep
+    `keep` is the rule by which a run was joined: which of several traces counts.
+    """
+
+    def __init__(self, keep: str) -> None:
+        self.keep = keep
         self.codes: dict[SlotKey, int] = {}
         self.question, self.slot = array("q"), array("q")
         self.begin, self.size = array("q"), array("q")
         self.lost: dict[int, list[Found]] = {}
+        self.end = 0
 
-    def note(self, head: _Head, begin: int, size: int) -> None:
-        """Note where the trace of a question stands; any other is of no question."""
-        question = self.recogniser.find(head.qid, head.question, head.turn)
-        if question is None:
-            return
-        number = self.recogniser.paraphrase(question, head.paraphrase, head.question)
-        slot = (number, head.seed, head.turn)
-        self.question.append(question)
-        self.slot.append(self.codes.setdefault(slot, len(self.codes)))
-        self.begin.append(begin)
-        self.size.append(size)
+    def note(self, question: int | None, slot: SlotKey, size: int) -> None:
+        """Note the next trace; one of no question only takes its room."""
+        if question is not None:
+            self.question.append(question)
+            self.slot.append(self.codes.setdefault(slot, len(self.codes)))
+            self.begin.append(self.end)
+            self.size.append(size)
+        self.end += size
 
-    def sorted(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-        """The traces that were scored, by question and slot: the last one of each, or every one."""
+    def scored(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+        """The traces that were scored, by question and slot: the last one of each, or every one.
+
+        Their question, slot, place in the file and size, and how many each of them replaced.
+        """
         question, slot, begin, size = (
             np.array(each, np.int64) for each in (self.question, self.slot, self.begin, self.size)
         )
@@ -126,31 +137,69 @@ def by_question(store: Store, run_id: str, recogniser: Recogniser) -> Iterator[B
         yield ByQuestion(file, _copied(store, run_id, recogniser, file))
 
 
+def written(lines: Iterable[Laid], file: IO[bytes], keep: str, gathered: Gathered) -> Noted:
+    """Write traces that are laid aside into a file; note where they stand and what they tell."""
+    noted = Noted(keep)
+    for laid in lines:
+        file.write(laid.lines)
+        for question, slot, size in zip(laid.questions, laid.slots, laid.sizes, strict=True):
+            noted.note(question, slot, size)
+        gathered.merge(laid.gathered)
+    file.flush()
+    return noted
+
+
 _IN_MEMORY = 1 << 20
+_AT_ONCE = 1 << 17
 _decode_head = msgspec.json.Decoder(_Head).decode
 
 
-def _copied(
-    store: Store, run_id: str, recogniser: Recogniser,
-    file: tempfile.SpooledTemporaryFile[bytes],
-) -> _Gathered:  # fmt: skip
-    gathered = _Gathered(recogniser)
-    unreadable: set[int] = set()
-    begin = 0
-    for ordinal, payload in store.payloads(run_id):
+def _some_payloads(rows: Iterable[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
+    """Payloads, as many at a time as are worth the way to another thread."""
+    some: list[tuple[int, bytes]] = []
+    size = 0
+    for row in rows:
+        some.append(row)
+        size += len(row[1])
+        if size > _AT_ONCE:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
+
+
+def _thawed(rows: list[tuple[int, bytes]]) -> list[tuple[int, bytes | None]]:
+    """The JSON of payloads; None for what cannot be read."""
+    found: list[tuple[int, bytes | None]] = []
+    for ordinal, payload in rows:
         try:
-            data = thaw(payload)
-            head = _decode_head(data)
+            found.append((ordinal, thaw(payload)))
         except UNREADABLE:
+            found.append((ordinal, None))
+    return found
+
+
+def _copied(store: Store, run_id: str, recogniser: Recogniser, file: IO[bytes]) -> Noted:
+    noted = Noted(recogniser.rules.keep)
+    unreadable: set[int] = set()
+    thawed = beside(_thawed, _some_payloads(store.payloads(run_id)))
+    for ordinal, data in chain.from_iterable(thawed):
+        try:
+            head = None if data is None else _decode_head(data)
+        except UNREADABLE:
+            head = None
+        if data is None or head is None:
             unreadable.add(ordinal)
             continue
         file.write(data)
-        gathered.note(head, begin, len(data))
-        begin += len(data)
+        question, number = recogniser.find(head.qid, head.question, head.turn), head.paraphrase
+        if question is not None:
+            number = recogniser.paraphrase(question, number, head.question)
+        noted.note(question, (number, head.seed, head.turn), len(data))
     for facts in store.facts(run_id) if unreadable else ():
         if facts.ordinal in unreadable:
-            question = recogniser.number(facts.query_id, facts.turn)
-            if question is not None:
+            asked = recogniser.number(facts.query_id, facts.turn)
+            if asked is not None:
                 slot = (facts.paraphrase, facts.seed, facts.turn)
-                gathered.lost.setdefault(question, []).append(Found(slot, None))
-    return gathered
+                noted.lost.setdefault(asked, []).append(Found(slot, None))
+    return noted

@@ -10,23 +10,28 @@ from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
+from ragauge.aside import Aside
 from ragauge.byquestion import CANNOT, ByQuestion, Found, by_question
+from ragauge.corpus.excerpts import Excerpt, Excerpts
 from ragauge.detail import distance_of_citations
 from ragauge.errors import RagaugeError
-from ragauge.expecting import expected_pieces, negatives_of
-from ragauge.freezing import readable, thaw_chunks, thaw_gold
+from ragauge.expecting import Sought, expected_pieces, negatives_of, sought_pieces
+from ragauge.freezing import readable, thaw_chunks, thaw_evidence, thaw_gold
+from ragauge.highlighting import Highlights
 from ragauge.model.aggregate import Scores
 from ragauge.model.comparison import Comparison, Rung
 from ragauge.model.drilldown import Attempt, Drilldown, Passage
-from ragauge.model.gold import GoldItem
+from ragauge.model.evidence import Evidence
+from ragauge.model.gold import Expect, GoldItem
 from ragauge.model.run import RunRecord, Store
 from ragauge.model.trace import Citation, Hit, Trace
 from ragauge.pieces import Chunk
 from ragauge.placing import Place
+from ragauge.reciting import Recital, Reciter
 from ragauge.recognising import Marks, Recogniser, Wanted
 from ragauge.results import at
 from ragauge.scoring import ScoringPlan
-from ragauge.slotlabels import SlotLabels, slot_labels
+from ragauge.slotlabels import SlotLabels, slot_labels, slot_labels_aside
 from ragauge.snapshots import plan_of, read_snapshot
 from ragauge.spans import Span, in_words
 from ragauge.versus import Aligned, Stored
@@ -49,59 +54,82 @@ class Details:
 
 
 @contextmanager
-def details_of_run(store: Store, run: RunRecord, scores: Scores) -> Iterator[Details]:
-    """The drill-downs of a stored run, in the order of the questions of its scores."""
+def details_of_run(
+    store: Store, run: RunRecord, scores: Scores, texts: Excerpts | None = None
+) -> Iterator[Details]:
+    """The drill-downs of a stored run, in the order of the questions of its scores.
+
+    `texts` tells what stands at places of which the run has no text.
+    """
     snapshot = read_snapshot(run.snapshot, run.run_id)
     items = thaw_gold(store.gold(run.gold_key), run.run_id)
     with ExitStack() as stack:
         plan = plan_of(snapshot.scoring, metrics=())
-        side = _side(stack, Stored(store, run), items, plan, scores)
-        listed = side.recogniser.items
-        questions = scores.questions
-        values = scores.per_question
-        qids = [each.qid for each in questions] if values is None else list(values.qids)
-        # Judgements have an order of their own, and then no two of them share an id.
-        in_order = [item.qid for item in listed] == qids
+        yield _details(_side(stack, Stored(store, run), items, plan, scores, texts), scores, texts)
 
-        def make(place: int) -> Drilldown:
-            result = questions[place]
-            number = place if in_order else side.recogniser.number(result.qid, result.turn)
-            if number is None:
-                return Drilldown(qid=result.qid, turn=result.turn, gold=result.gold)
-            return _drilldown(
-                listed[number], result.gold, side.chunks, (), attempts=side.attempts(number)
-            )
 
-        yield Details(len(questions), make)
+def details_of_aside(aside: Aside, scores: Scores, texts: Excerpts | None = None) -> Details:
+    """The drill-downs of a run that was put aside, in the order of the questions of its scores."""
+    labels = slot_labels_aside(aside, scores)
+    name = aside.source.name
+    side = _Side(aside.recogniser, aside.found, labels, name, aside.evidence, texts)
+    return _details(side, scores, texts)
+
+
+def _details(side: _Side, scores: Scores, texts: Excerpts | None) -> Details:
+    listed = side.recogniser.items
+    gold = _Gold((side,), texts)
+    questions = scores.questions
+    values = scores.per_question
+    qids = [each.qid for each in questions] if values is None else list(values.qids)
+    # Judgements have an order of their own, and then no two of them share an id.
+    in_order = [item.qid for item in listed] == qids
+
+    def make(place: int) -> Drilldown:
+        result = questions[place]
+        number = place if in_order else side.recogniser.number(result.qid, result.turn)
+        if number is None:
+            return Drilldown(qid=result.qid, turn=result.turn, gold=result.gold)
+        return gold.drilldown(
+            listed[number], result.gold, (), side.recogniser.expects(number),
+            attempts=side.attempts(number),
+        )  # fmt: skip
+
+    return Details(len(questions), make)
 
 
 @contextmanager
 def details_of_comparison(
-    a: Stored, b: Stored, aligned: Aligned, comparison: Comparison
+    a: Stored, b: Stored, aligned: Aligned, comparison: Comparison, texts: Excerpts | None = None
 ) -> Iterator[Details]:
     """The drill-downs of two runs that were compared, each marked by the items of its side.
 
-    They stand in the order of the questions of the comparison.
+    They stand in the order of the questions of the comparison. `texts` is as for one run.
     """
     ground = aligned.ground
     assert ground is not None, "align keeps it where it is asked to"
     plan = plan_of(ground.rules, metrics=())
     with ExitStack() as stack:
-        one = _side(stack, a, ground.items_a, plan, aligned.a)
-        other = _side(stack, b, ground.items_b, plan, aligned.b)
+        one = _side(stack, a, ground.items_a, plan, aligned.a, texts)
+        other = _side(stack, b, ground.items_b, plan, aligned.b, texts)
+        gold = _Gold((one, other), texts)
         known: Mapping[Key, GoldItem] = {(item.qid, item.turn): item for item in ground.items}
         by_qid = {item.qid: item for item in ground.items}
         listed = comparison.per_query
         gold_name = comparison.run_b.gold_name
-        chunks = ChainMap(one.chunks, other.chunks)
 
         def make(place: int) -> Drilldown:
             compared = listed[place]
             key = compared.query_id, compared.turn
             item = known.get(key) or by_qid[compared.query_id]
             mine, theirs = (side.recogniser.number(*key) for side in (one, other))
-            return _drilldown(
-                item, at(gold_name, item.line), chunks, compared.rungs,
+            expect = item.expect
+            if mine is not None:
+                expect = one.recogniser.expects(mine)
+            elif theirs is not None:
+                expect = other.recogniser.expects(theirs)
+            return gold.drilldown(
+                item, at(gold_name, item.line), compared.rungs, expect,
                 attempts=() if mine is None else one.attempts(mine),
                 other=() if theirs is None else other.attempts(theirs),
             )  # fmt: skip
@@ -110,8 +138,9 @@ def details_of_comparison(
 
 
 def _side(
-    stack: ExitStack, run: Stored, items: Sequence[GoldItem], plan: ScoringPlan, scores: Scores
-) -> _Side:
+    stack: ExitStack, run: Stored, items: Sequence[GoldItem], plan: ScoringPlan, scores: Scores,
+    texts: Excerpts | None,
+) -> _Side:  # fmt: skip
     record, store = run.record, run.store
     if not readable(record.schema_version):
         raise RagaugeError.of(
@@ -125,28 +154,78 @@ def _side(
     recogniser = Recogniser(plan, items, chunks, gold_name=inputs.gold_name)
     found = stack.enter_context(by_question(store, record.run_id, recogniser))
     labels = slot_labels(store, record, recogniser, scores)
-    return _Side(recogniser, found, labels, inputs.trace_name)
+    return _Side(recogniser, found, labels, inputs.trace_name, _evidence(run), texts)
 
 
-def _drilldown(
-    item: GoldItem, gold: str, chunks: Mapping[str, Chunk], rungs: Sequence[Rung], *,
-    attempts: tuple[Attempt, ...], other: tuple[Attempt, ...] = (),
-) -> Drilldown:  # fmt: skip
-    return Drilldown(
-        qid=item.qid, turn=item.turn, question=item.question, paraphrases=item.paraphrases,
-        expect=item.expect, gold=gold, expected=expected_pieces(item, chunks, rungs),
-        negatives=negatives_of(item), claims=item.claims_any or (),
-        must_contain=item.must_contain, forbidden=item.forbidden, type=item.type, tags=item.tags,
-        attempts=attempts, other=other,
-    )  # fmt: skip
+def _evidence(run: Stored) -> Evidence:
+    """What a run knows of chunks and documents; who has just stored it holds it without that."""
+    record = run.record if run.record.evidence else run.store.run(run.record.run_id)
+    return Evidence() if record is None else thaw_evidence(record.evidence, record.run_id)
+
+
+class _Gold:
+    """Lays out what questions expect, by what one run or both know of it."""
+
+    def __init__(self, sides: tuple[_Side, ...], texts: Excerpts | None) -> None:
+        self.chunks = ChainMap(*(side.chunks for side in sides))
+        self.seen = ChainMap(*(side.evidence.expected for side in sides))
+        self.reciter = None
+        if texts is not None:
+            self.reciter = Reciter(texts, [side.evidence.docs for side in sides])
+
+    def drilldown(
+        self, item: GoldItem, gold: str, rungs: Sequence[Rung], expect: Expect | None, *,
+        attempts: tuple[Attempt, ...], other: tuple[Attempt, ...] = (),
+    ) -> Drilldown:  # fmt: skip
+        """One question with its attempts."""
+        pieces = [self._placed(each) for each in sought_pieces(item, self.chunks, self.seen)]
+        return Drilldown(
+            qid=item.qid, turn=item.turn, question=item.question, paraphrases=item.paraphrases,
+            expect=expect, gold=gold, expected=expected_pieces(item, pieces, rungs),
+            evidence=self._evidence(pieces, (*attempts, *other)),
+            negatives=negatives_of(item), claims=item.claims_any or (),
+            must_contain=item.must_contain, forbidden=item.forbidden, type=item.type,
+            tags=item.tags, attempts=attempts, other=other,
+        )  # fmt: skip
+
+    @staticmethod
+    def _evidence(pieces: Sequence[Sought], attempts: Sequence[Attempt]) -> tuple[Passage, ...]:
+        """The texts of pieces that neither a quote nor a hit shows."""
+        told = [each for each in pieces if each.text is not None and each.quote is None]
+        if not told:
+            return ()
+        shown = {hit.id for one in attempts for hit in one.hits if hit.text is not None}
+        return tuple([
+            Passage(
+                id=each.name, doc=each.doc, section=each.section, type=each.type,
+                where=_where(each.spans, None), text=each.text, marks=("gold",),
+            )
+            for each in told
+            if each.name not in shown
+        ])  # fmt: skip
+
+    def _placed(self, piece: Sought) -> Sought:
+        """A piece with what the corpus has of it, where nobody else says what it says."""
+        if self.reciter is None or piece.text is not None or piece.quote is not None:
+            return piece
+        found = self.reciter.find(piece.name, piece.doc, piece.spans, piece.doc_hash)
+        if found is None:
+            return piece
+        return piece._replace(
+            doc=piece.doc or found.doc, spans=found.spans, section=piece.section or found.section,
+            type=piece.type or found.type, text=self.reciter.recite(found, ()).text,
+        )  # fmt: skip
 
 
 class _Side:
     """One run: its traces by question, and who knows what they are."""
 
     def __init__(
-        self, recogniser: Recogniser, found: ByQuestion, labels: SlotLabels, name: str
-    ) -> None:
+        self, recogniser: Recogniser, found: ByQuestion, labels: SlotLabels, name: str,
+        evidence: Evidence, texts: Excerpts | None,
+    ) -> None:  # fmt: skip
+        self.evidence = evidence
+        self.reciter = None if texts is None else Reciter(texts, (evidence.docs,))
         self.recogniser = recogniser
         self.chunks = recogniser.chunks
         self.found = found
@@ -203,37 +282,78 @@ class _Side:
             doc, section = doc or chunk.doc, section or chunk.section
             text = chunk.text if text is None else text
             spans, kind = spans or chunk.spans, kind or chunk.type
+        lit: Highlights = ()
+        if text is not None:
+            lit = () if place is None else self.recogniser.highlights(wanted, place, text)
+        elif self.reciter is not None:
+            hashed = hit.doc_hash or (None if chunk is None else chunk.doc_hash)
+            found = self.reciter.find(hit.id, doc, spans, hashed, hit.path)
+            if found is not None:
+                text, lit = self._recited(wanted, place, found)
+                doc, spans = doc or found.doc, spans or found.spans
+                section, kind = section or found.section, kind or found.type
         return Passage(
             id=hit.id, doc=doc, section=section, where=_where(spans, hit.spot), score=hit.score,
-            type=kind, delta_s=hit.delta_s, text=text,
-            highlights=self.recogniser.highlights(wanted, place, text)
-            if text is not None and place is not None
-            else (),
+            type=kind, delta_s=hit.delta_s, text=text, highlights=lit,
             marks=(*marks, "cited") if cited else marks,
         )  # fmt: skip
+
+    def _recited(self, wanted: Wanted, place: Place | None, found: Excerpt) -> Recital:
+        """A text of the corpus, with what is evidence of the question in it."""
+        assert self.reciter is not None
+        lit: Highlights = ()
+        if place is not None:
+            text = "".join(found.parts)
+            lit = self.recogniser.highlights(wanted, place, text, found.spans)
+        return self.reciter.recite(found, lit)
 
     def _citations(
         self, wanted: Wanted, trace: Trace, cited: Sequence[Place]
     ) -> tuple[Passage, ...]:
         if not cited or trace.answer is None:
             return ()
-        marks = {place.id: self.recogniser.marks(wanted, place.id, place) for place in cited}
-        found = {hit.id for hit in trace.hits} if self.chunks else set()
+        places = {place.id: place for place in cited}
+        marks = {name: self.recogniser.marks(wanted, name, each) for name, each in places.items()}
+        needed = bool(self.chunks) or self.reciter is not None
+        found = {hit.id for hit in trace.hits} if needed else set()
         return tuple([
-            _cited(each, marks[each.id], self.chunks.get(each.id), shown=each.id in found)
+            _cited(each, marks[each.id])
+            if not needed or each.id in found
+            else self._cited_elsewhere(wanted, each, places[each.id], marks[each.id])
             for each in trace.answer.listed
         ])  # fmt: skip
 
+    def _cited_elsewhere(
+        self, wanted: Wanted, citation: Citation, place: Place, marks: Marks
+    ) -> Passage:
+        """A citation that is not shown among the hits, with what is known of it."""
+        doc, section, spans = citation.doc, citation.section, citation.spans
+        chunk = self.chunks.get(citation.id)
+        text: str | None = None
+        hashed: str | None = None
+        lit: Highlights = ()
+        if chunk is not None:
+            doc, section, spans = doc or chunk.doc, section or chunk.section, spans or chunk.spans
+            text, hashed = chunk.text, chunk.doc_hash
+        if text is None and self.reciter is not None:
+            found = self.reciter.find(citation.id, doc, spans, hashed)
+            if found is not None:
+                text, lit = self._recited(wanted, place, found)
+                doc, spans = doc or found.doc, spans or found.spans
+                section = section or found.section
+        elif text is not None:
+            lit = self.recogniser.highlights(wanted, place, text, spans)
+        return Passage(
+            id=citation.id, doc=doc, section=section, where=_where(spans, None),
+            delta_s=citation.delta_s, marks=marks, text=text, highlights=lit,
+        )  # fmt: skip
 
-def _cited(citation: Citation, marks: Marks, chunk: Chunk | None, *, shown: bool) -> Passage:
-    """A citation; what the list of chunks says of it unless it is shown among the hits."""
-    doc, section, spans = citation.doc, citation.section, citation.spans
-    if chunk is not None and not shown:
-        doc, section, spans = doc or chunk.doc, section or chunk.section, spans or chunk.spans
+
+def _cited(citation: Citation, marks: Marks) -> Passage:
+    """A citation as it says itself."""
     return Passage(
-        id=citation.id, doc=doc, section=section, where=_where(spans, None),
-        delta_s=citation.delta_s, marks=marks,
-        text=None if chunk is None or shown else chunk.text,
+        id=citation.id, doc=citation.doc, section=citation.section,
+        where=_where(citation.spans, None), delta_s=citation.delta_s, marks=marks,
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from ragauge.model.evidence import Evidence
 from ragauge.model.gold import GoldItem
 from ragauge.model.run import PAYLOAD_SCHEMA, GoldRow
 from ragauge.model.trace import Trace
+from ragauge.pausing import uncollected
 from ragauge.pieces import Chunk
 
 _LEVEL = 1  # higher levels save 2 % and cost as much time again
@@ -30,9 +31,14 @@ UNREADABLE = (zlib.error, msgspec.DecodeError, UnicodeDecodeError, RecursionErro
 """What a payload that was damaged may raise."""
 
 
+def trace_json(trace: Trace) -> bytes:
+    """The JSON of a trace, in one line."""
+    return _encode(trace)
+
+
 def freeze_trace(trace: Trace) -> bytes:
     """The payload of a trace."""
-    return zlib.compress(_encode(trace), _LEVEL)
+    return zlib.compress(trace_json(trace), _LEVEL)
 
 
 def thaw(payload: bytes) -> bytes:
@@ -53,6 +59,7 @@ def freeze_gold(items: Sequence[GoldItem]) -> list[GoldRow]:
     ]
 
 
+@uncollected()
 def thaw_gold(rows: Iterable[GoldRow], name: str) -> list[GoldItem]:
     """The items of a stored gold set; one that cannot be read spoils the whole set."""
     try:

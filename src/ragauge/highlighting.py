@@ -97,6 +97,21 @@ def _of_lines(text: str, total: int, shared: Merged) -> Merged | None:
     return [(begins[start], begins[end]) for start, end in shared]
 
 
+def spaced(lit: Sequence[tuple[int, int]], sizes: Sequence[int], gap: int) -> Highlights:
+    """Intervals of a text in parts, as they lie once a gap stands between any two of the parts."""
+    found = []
+    begin = 0
+    for number, size in enumerate(sizes):
+        shift = number * gap
+        found += [
+            (max(start, begin) + shift, min(end, begin + size) + shift)
+            for start, end in lit
+            if start < begin + size and begin < end
+        ]
+        begin += size
+    return tuple(sorted(found))
+
+
 def quoted(text: str, quote: str) -> Merged:
     """Where a quote stands in a text, whatever the whitespace; of one that is cut, what is there.
 

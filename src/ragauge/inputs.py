@@ -15,6 +15,7 @@ from ragauge.beir import is_beir, qrels_file, queries
 from ragauge.choosing import Choice
 from ragauge.goldtable import GoldTable, gold_table
 from ragauge.jobs import Job, Partial
+from ragauge.laying import Laid, LineMaker
 from ragauge.loading import Loaded, load_gold_rows, load_trace_rows, sniff
 from ragauge.model.aggregate import Scores
 from ragauge.model.gold import GoldItem, GoldSet
@@ -94,6 +95,10 @@ class Engine(Protocol):
 
     def pack(self, job: Job, ranges: Sequence[Range]) -> Iterator[Packed]:
         """Yield each range packed, from the first to the last, once all ranges are reduced."""
+        ...
+
+    def lay(self, job: Job, ranges: Sequence[Range]) -> Iterator[Laid]:
+        """Yield the lines of each range, from the first to the last, once all are reduced."""
         ...
 
     def unpack(self, task: Unpacking) -> Callable[[], Unpacked]:
@@ -183,33 +188,62 @@ class TraceInput:
 
     def packed(self, run: Run, gold: GoldInput) -> Iterator[Packed]:
         """The traces again, in file order and packed for a store, once the run is fed."""
-        source = self.source
-        job = run.job(source or Source("", "", 0, 0, "lines", ()))
+        table = self._table(run, gold)
+        job = replace(self._job(run, table), qids=tuple(run.table.qids))
+        if self.source is not None and self.engine is not None:
+            yield from self.engine.pack(job, self._ranges(run))
+            return
         order: list[int] | None = None
-        if gold.qrels is not None:
-            table = gold_table(
-                gold.items(), run.plan.profile, run.plan.options, name=run.gold_name, chunks={}
-            )
-            job = replace(
-                job, keys=table.keys, by_qid=table.by_qid, by_turn=table.by_turn,
-                by_question=table.by_question, paraphrases=table.paraphrases,
-            )  # fmt: skip
+        if table is not run.table:
             places = {qid: place for place, qid in enumerate(run.table.qids)}
             order = [places[qid] for qid in table.qids]
-        job = replace(job, qids=tuple(run.table.qids))
-        if source is not None and self.engine is not None:
-            first = run.first_lines()
-            ranges = [replace(part, first_line=first[part.index]) for part in run.ranges]
-            yield from self.engine.pack(job, ranges)
+        packer = RangePacker(job)
+        for first, some in self._some_traces():
+            packed = packer.pack_traces(some, first)
+            yield packed if order is None else _ordered(packed, order)
+
+    def laid(self, run: Run, gold: GoldInput) -> Iterator[Laid]:
+        """The traces again, in file order and as lines, once the run is fed.
+
+        Their questions are numbered as the gold items stand.
+        """
+        job = self._job(run, self._table(run, gold))
+        if self.source is not None and self.engine is not None:
+            yield from self.engine.lay(job, self._ranges(run))
             return
-        if source is not None:
-            items: Sequence[Trace] = read_traces(source, self.choice).items
+        maker = LineMaker(job)
+        for first, some in self._some_traces():
+            yield maker.lay_traces(some, first)
+
+    def _table(self, run: Run, gold: GoldInput) -> GoldTable:
+        """The table of a run; of judgements, which never became items before, that of the items."""
+        if gold.qrels is None:
+            return run.table
+        return gold_table(
+            gold.items(), run.plan.profile, run.plan.options, name=run.gold_name, chunks={}
+        )
+
+    def _job(self, run: Run, table: GoldTable) -> Job:
+        job = run.job(self.source or Source("", "", 0, 0, "lines", ()))
+        if table is run.table:
+            return job
+        return replace(
+            job, keys=table.keys, by_qid=table.by_qid, by_turn=table.by_turn,
+            by_question=table.by_question, paraphrases=table.paraphrases,
+        )  # fmt: skip
+
+    def _ranges(self, run: Run) -> list[Range]:
+        first = run.first_lines()
+        return [replace(part, first_line=first[part.index]) for part in run.ranges]
+
+    def _some_traces(self) -> Iterator[tuple[int, Sequence[Trace]]]:
+        """Traces in memory, some at a time, each time with the number of the first."""
+        if self.source is not None:
+            items: Sequence[Trace] = read_traces(self.source, self.choice).items
         else:
             items = self._in_memory()
-        packer = RangePacker(job)
         for start in range(0, max(1, len(items)), _PACKED):
-            packed = packer.pack_traces(items[start : start + _PACKED], start + 1)
-            yield packed if order is None else _ordered(packed, order)
+            yield start + 1, items[start : start + _PACKED]
 
 
 def _ordered(packed: Packed, order: Sequence[int]) -> Packed:
@@ -222,7 +256,11 @@ def _ordered(packed: Packed, order: Sequence[int]) -> Packed:
 
 
 class Kept(Struct, frozen=True, kw_only=True):
-    """All that a store needs of a run, while its files are open."""
+    """All that a store needs of a run, while its files are open.
+
+    `rows` are the traces for a store, and `lines` for who looks at them once; neither is made
+    before it is walked. `table` is that of the items, where there is one already.
+    """
 
     scores: Scores
     plan: ScoringPlan
@@ -230,11 +268,18 @@ class Kept(Struct, frozen=True, kw_only=True):
     chunks: dict[str, Chunk]
     inputs: Inputs
     rows: Iterator[Packed]
+    lines: Iterator[Laid]
+    table: GoldTable | None = None
 
 
 def stored_engine(stack: ExitStack, results: int, workers: int | None) -> Engine:
     """The engine for stored runs of so many results, whose traces are not unpacked yet."""
     return _engine(stack, results * _STORED_BYTES, workers)
+
+
+def file_engine(stack: ExitStack, source: Source, workers: int | None) -> Engine:
+    """The engine for a file of rows."""
+    return _engine(stack, source.size, workers)
 
 
 def side_engines(stack: ExitStack, results: Sequence[int], workers: int | None) -> list[Engine]:

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Set
-from contextlib import suppress
 
-import msgspec
 from msgspec import Struct
 
-from ragauge.decoding import decode_row
-from ragauge.fields import FieldError
 from ragauge.freezing import freeze_trace
-from ragauge.gathering import Gathered, Gatherer
+from ragauge.fullrows import FullReader, numbered
+from ragauge.gathering import Gathered, Gatherer, unwanted_ids, wanted_ids
 from ragauge.jobs import Job
 from ragauge.model.run import ResultFacts, ResultRow
-from ragauge.model.trace import Answer, Hit, Trace
-from ragauge.placedrows import placed_trace
+from ragauge.model.trace import Hit, Trace
 from ragauge.placing import found_at
 from ragauge.rows import RangeReducer
-from ragauge.shapes import StrictRow
-from ragauge.source import Range, read_rows
+from ragauge.source import Range
 
 PackedRow = tuple[ResultFacts, bytes, int | None]
 """Facts and payload of a row, and the place of its question in the gold table."""
@@ -47,57 +42,26 @@ class RangePacker:
 
     def __init__(self, job: Job, *, reducer: RangeReducer | None = None) -> None:
         self.job = job
-        self.reducer = reducer or RangeReducer(job)
-        self.reader = self.reducer.reader
+        self.reader = FullReader(job, reducer)
+        self.reducer = self.reader.reducer
         self.detail = self.reducer.reducer.detail
-        self.decode = msgspec.json.Decoder(StrictRow).decode
-        self.strict = job.rules.by != "question" and not self.reducer.strip_citations
         self.relevant = [
             frozenset(job.keys.counted.get(question, ids))
             for question, ids in enumerate(job.keys.evidence)
         ]
-        wanted = {name for ids in job.keys.evidence for name in ids}
-        wanted.update(
-            anchor.id
-            for rich in job.keys.rich.values()
-            for anchor in rich.anchors
-            if anchor.id is not None
-        )
-        self.gatherer = Gatherer(wanted, job.chunks)
+        keys = job.keys
+        self.gatherer = Gatherer(wanted_ids(keys), job.chunks, negatives=unwanted_ids(keys))
 
     def pack(self, part: Range) -> Packed:
         """Pack one range, whose first line is known; lines that cannot be read are left out."""
-        rows = read_rows(self.job.source, part)
-        first = part.first_line or 0
-        packed = []
-        for index, data in enumerate(rows.data):
-            if index not in rows.overlong and data.strip():
-                trace = self._trace(data, first + rows.line(index))
-                if trace is not None:
-                    packed.append(self._row(trace))
-        return Packed(packed, self.gatherer.take())
+        return self._packed(self.reader.traces(part))
 
     def pack_traces(self, traces: Iterable[Trace], first: int) -> Packed:
         """Pack traces that are in memory; those without a line are numbered from `first`."""
-        packed = [
-            self._row(trace if trace.line is not None else _at(trace, first + place))
-            for place, trace in enumerate(traces)
-        ]
-        return Packed(packed, self.gatherer.take())
+        return self._packed(numbered(traces, first))
 
-    def _trace(self, data: bytes, line: int) -> Trace | None:
-        if self.job.stored:
-            return self.reducer.read(data)
-        if self.strict:
-            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                return _plain(self.decode(data), line)
-            placed = placed_trace(data, line)
-            if placed is not None:
-                return placed
-        try:
-            return self.reader.trace(decode_row(data, cut=False, overlong=False), line)
-        except FieldError:
-            return None  # a bad line that was skipped, and is counted with the scores
+    def _packed(self, traces: Iterable[Trace]) -> Packed:
+        return Packed([self._row(trace) for trace in traces], self.gatherer.take())
 
     def _row(self, trace: Trace) -> PackedRow:
         code = self.reducer.find(trace.qid, trace.question, trace.turn)
@@ -146,25 +110,3 @@ class RangePacker:
                 rank for rank, place in ranked if any(doc in place.stated for doc in rich.docs)
             ]
         return min(found, default=None)
-
-
-def _plain(row: StrictRow, line: int) -> Trace:
-    answer = row.answer_json
-    given = None
-    if answer is not None and not (answer.claim is None and answer.citations is None):
-        given = Answer(
-            claim=answer.claim,
-            citations=None if answer.citations is None else tuple(answer.citations),
-        )
-    return Trace(
-        qid=row.qid or None,
-        question=row.q,
-        seed=row.seed,
-        hits=tuple(map(Hit, row.retrieved_ids or ())),
-        answer=given,
-        line=line,
-    )
-
-
-def _at(trace: Trace, line: int) -> Trace:
-    return msgspec.structs.replace(trace, line=line)

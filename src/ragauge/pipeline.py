@@ -100,6 +100,7 @@ def score(
     options: Options = Options(),  # noqa: B008  (frozen)
     hashes: bool = False,
     keep: Callable[[Kept], None] | None = None,
+    look: Callable[[Kept], None] | None = None,
     embed: Embedding | None = None,
     bands: Mapping[str, Bands] | None = None,
 ) -> Scores:
@@ -113,7 +114,8 @@ def score(
     such a list too, and which tells the section and type of chunks that lack them. `hashes` adds
     a hash of what each gold item says, by which a comparison notices items that were changed, and
     the rank of its evidence.
-    `keep` is given all that a store needs, while the files are open. The result does not depend on
+    `keep` is given all that a store needs, while the files are open. `look` is given the same but
+    the hashes and ranks, which only a store has a use for. The result does not depend on
     `workers`. `embed` takes ΔS anew from texts; `bands` are those of embedders by their ids.
     """
     _one_of("missing", missing, ("count", "exclude"))
@@ -156,6 +158,7 @@ def score(
             options, missing=missing, refusal_patterns=tuple(refusal_patterns),
             chunks=digest(listed) if listed else None,
         )  # fmt: skip
+        table = known.table(options, name, listed)
         run = Run(
             ScoringPlan(
                 profile=choice.profile,
@@ -169,7 +172,7 @@ def score(
                 intervals=intervals,
                 count_repeats=count_repeats,
             ),
-            known.table(options, name, listed),
+            table,
             gold_name=name,
             trace_name=name_of(traces, trace_source, "<traces>"),
         )
@@ -183,13 +186,16 @@ def score(
         scores = feeding.concluded(run.finish(), bands or {})
         if hashes or keep is not None:
             scores = with_reciprocals(with_hashes(scores, known.items(), choice.profile))
-        if keep is None:
-            return unlisted(scores, RANKS, values=True) if hashes else scores
-        keep(Kept(
-            scores=unlisted(scores, RANKS), plan=unranked(run.plan), items=known.items(),
-            chunks=listed, inputs=given, rows=feeding.packed(run, known),
-        ))  # fmt: skip
-        return unlisted(scores, RANKS, values=True)
+        if keep is not None or look is not None:
+            kept = Kept(
+                scores=unlisted(scores, RANKS), plan=unranked(run.plan), items=known.items(),
+                chunks=listed, inputs=given, rows=feeding.packed(run, known),
+                lines=feeding.laid(run, known), table=None if known.qrels is not None else table,
+            )  # fmt: skip
+            for give in (keep, look):
+                if give is not None:
+                    give(kept)
+        return unlisted(scores, RANKS, values=True) if ranks else scores
 
 
 def score_stored(

@@ -15,8 +15,9 @@ from msgspec import Meta
 
 from ragauge.model.dialect import INDEX_NAMES
 from ragauge.model.trace import Answer, Hit, Timing, Trace
-from ragauge.shapes import FastAnswer, FastPerf, Milliseconds, NoState, OtherNames, WideInt
+from ragauge.shapes import FastPerf, Milliseconds, NoState, OtherNames, WideInt
 from ragauge.spans import Span
+from ragauge.text import citations_in
 
 # A name with a letter beyond ASCII, plain or escaped: only the exact path knows what it may mean.
 ODD_NAME = re.compile(rb'(?:[\x80-\xff]|\\u)[^"]*"\s*:')
@@ -67,6 +68,18 @@ class PlacedHit(OtherNames, gc=False, kw_only=True):
         )  # fmt: skip
 
 
+class PlacedAnswer(NoState, gc=False, kw_only=True):
+    """An answer in words that may cite; whatever else is read of answers must be null here."""
+
+    claim: str | None = None
+    text: str | None = None
+    citations: list[str] | None = None
+    answer: None = None
+    refused: None = None
+    grounded: None = None
+    constraints_echo: None = None
+
+
 class PlacedRow(NoState, gc=False, kw_only=True, forbid_unknown_fields=True):
     """A row of placed hits with an answer; a field that is not listed here is read elsewhere."""
 
@@ -79,8 +92,8 @@ class PlacedRow(NoState, gc=False, kw_only=True, forbid_unknown_fields=True):
     turn: WideInt | None = None
     topk: list[PlacedHit] | None = None
     hits: list[PlacedHit] | None = None
-    answer_json: FastAnswer | None = None
-    answer: FastAnswer | None = None
+    answer_json: PlacedAnswer | None = None
+    answer: PlacedAnswer | None = None
     error: None = None
     perf: FastPerf | None = None
     latency_ms: Milliseconds | None = None
@@ -130,11 +143,16 @@ def placed_trace(data: bytes, line: int | None) -> Trace | None:
     )
 
 
-def _answer(given: FastAnswer | None) -> Answer | None:
-    if given is None or (given.claim is None and given.citations is None):
+def _answer(given: PlacedAnswer | None) -> Answer | None:
+    if given is None:
         return None
-    citations = None if given.citations is None else tuple(given.citations)
-    return Answer(claim=given.claim, citations=citations)
+    listed = given.citations
+    if listed is None and given.text is not None:
+        listed = citations_in(given.text)
+    if given.claim is None and given.text is None and listed is None:
+        return None
+    citations = None if listed is None else tuple(listed)
+    return Answer(claim=given.claim, text=given.text, citations=citations)
 
 
 def _timing(row: PlacedRow) -> Timing | None:

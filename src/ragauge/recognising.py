@@ -10,17 +10,18 @@ from typing import NamedTuple
 
 from ragauge.aggregate import RULES
 from ragauge.fields import FieldError
-from ragauge.goldtable import gold_table, unique_items
+from ragauge.goldtable import GoldTable, gold_table, unique_items
 from ragauge.highlighting import Highlights, highlights
 from ragauge.ids import doc_of
 from ragauge.model.drilldown import Mark
-from ragauge.model.gold import Anchor, GoldItem
+from ragauge.model.gold import Anchor, Expect, GoldItem
 from ragauge.model.trace import Answer, Hit, Trace
 from ragauge.pieces import Chunk, Rich
 from ragauge.placing import Place, is_negative, is_relevant, shares
 from ragauge.rows import RangeReducer
 from ragauge.scoring import Run, ScoringPlan
 from ragauge.source import Source
+from ragauge.spans import Span
 
 Marks = tuple[Mark, ...]
 _PLAIN = Rich()
@@ -48,11 +49,12 @@ class Recogniser:
 
     def __init__(
         self, plan: ScoringPlan, items: Sequence[GoldItem], chunks: dict[str, Chunk], *,
-        gold_name: str,
+        gold_name: str, table: GoldTable | None = None,
     ) -> None:  # fmt: skip
-        table = gold_table(
-            items, plan.profile, plan.options, name=gold_name, chunks=chunks, slices=False
-        )
+        if table is None:
+            table = gold_table(
+                items, plan.profile, plan.options, name=gold_name, chunks=chunks, slices=False
+            )
         run = Run(plan, table, gold_name=gold_name, trace_name="")
         job = run.job(Source("", "", 0, 0, "lines", ()))
         reducer = RangeReducer(job)
@@ -88,7 +90,7 @@ class Recogniser:
             shown = (*anchors, *(place for place in rich.places if place not in anchors))
             docs |= {*rich.docs, *(anchor.doc for anchor in shown)}
             ids |= {anchor.id for anchor in anchors if anchor.id is not None}
-            near = rich.decoy is None and not any(not anchor.doc for anchor in anchors)
+            near = not (rich.decoy or rich.wrong or any(not anchor.doc for anchor in anchors))
         return Wanted(ids, {doc for doc in docs if doc}, rich, anchors, shown, near)
 
     def places(self, wanted: Wanted, hits: Sequence[Hit]) -> list[Place | None]:
@@ -141,7 +143,7 @@ class Recogniser:
     ) -> tuple[list[Place], Set[int]]:
         """Where the different citations lie, and the ranks, from 0, of the hits that are cited."""
         answer = trace.answer
-        if answer is None or not answer.listed:
+        if answer is None or not (answer.cited or answer.citations):
             return [], frozenset()
         hits = trace.hits
         first: dict[str, int] = {}
@@ -161,15 +163,27 @@ class Recogniser:
                         ranks.add(rank)
         return cited, ranks
 
-    def highlights(self, wanted: Wanted, place: Place, text: str) -> Highlights:
-        """The characters of a text that are evidence."""
+    def highlights(
+        self, wanted: Wanted, place: Place, text: str, spans: Sequence[Span] | None = None
+    ) -> Highlights:
+        """The characters of a text that are evidence; it lies at `spans`, or as its place says."""
         anchors = [
             anchor
             for anchor in wanted.shown
             if not anchor.doc or anchor.doc in place.docs or not place.docs
         ]
         # Offsets mean nothing in a document that nobody names; a quote may still be found there.
-        return highlights(text, place.spans if place.docs else (), anchors) if anchors else ()
+        if not anchors:
+            return ()
+        spans = place.spans if spans is None else spans
+        return highlights(text, spans if place.docs else (), anchors)
+
+    def expects(self, question: int) -> Expect | None:
+        """What a question was scored to expect, also where gold leaves that to the profile."""
+        columns = self.table.columns
+        if columns.answerable[question]:
+            return "answer"
+        return "refuse" if columns.refusable[question] else None
 
     def refusal(self, trace: Trace) -> str | None:
         """The rule that found a refusal, as scores name it; None where there is none."""

@@ -7,18 +7,20 @@ again, without any metric.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 
 from msgspec.structs import replace
 
 from ragauge.archive import begin_loading
-from ragauge.inputs import feed_stored, stored_engine
+from ragauge.aside import Aside
+from ragauge.inputs import Engine, feed_stored, file_engine, stored_engine
 from ragauge.model.aggregate import Scores
 from ragauge.model.labels import LABELS
 from ragauge.model.run import RunRecord, Store
 from ragauge.recognising import Recogniser
 from ragauge.scoring import Run
+from ragauge.source import Source
 
 _LINE = 0xFFFFFFFF
 
@@ -49,6 +51,30 @@ class SlotLabels:
 
 def slot_labels(store: Store, run: RunRecord, recogniser: Recogniser, scores: Scores) -> SlotLabels:
     """The labels of the slots of a stored run, whose questions the scores have."""
+
+    def loaded(stack: ExitStack) -> _Loaded:
+        engine = stored_engine(stack, run.results, None)
+        return begin_loading(stack, store, run, engine)().source, engine
+
+    return _slot_labels(recogniser, scores, loaded)
+
+
+def slot_labels_aside(aside: Aside, scores: Scores) -> SlotLabels:
+    """The labels of the slots of a run that was put aside."""
+
+    def loaded(stack: ExitStack) -> _Loaded:
+        return aside.source, file_engine(stack, aside.source, None)
+
+    return _slot_labels(aside.recogniser, scores, loaded)
+
+
+_Loaded = tuple[Source, Engine]
+"""A file of stored traces, and what reads it."""
+
+
+def _slot_labels(
+    recogniser: Recogniser, scores: Scores, load: Callable[[ExitStack], _Loaded]
+) -> SlotLabels:
     values = scores.per_question
     named = zip(values.qids, values.turns, strict=True) if values is not None else ()
     counts: dict[int, Mapping[str, int]] = {}
@@ -58,20 +84,19 @@ def slot_labels(store: Store, run: RunRecord, recogniser: Recogniser, scores: Sc
         if several is not None and number is not None:
             counts[number] = several
     mixed = {number for number, each in counts.items() if len(each) > 1}
-    return SlotLabels(counts, dict(_scored(store, run, recogniser, mixed)) if mixed else {})
+    return SlotLabels(counts, dict(_scored(recogniser, load, mixed)) if mixed else {})
 
 
 def _scored(
-    store: Store, run: RunRecord, recogniser: Recogniser, wanted: set[int]
+    recogniser: Recogniser, load: Callable[[ExitStack], _Loaded], wanted: set[int]
 ) -> Iterable[tuple[tuple[int, int], str]]:
     """The labels of the records of some questions, each with its question and line."""
     with ExitStack() as stack:
-        engine = stored_engine(stack, run.results, None)
-        loaded = begin_loading(stack, store, run, engine)()
+        source, engine = load(stack)
         plan = replace(recogniser.plan, selected=[], intervals=False, slices=False)
         again = Run(plan, recogniser.table, gold_name="", trace_name="")
         again.totals.keep_rows = True
-        feed_stored(again, loaded.source, engine)
+        feed_stored(again, source, engine)
         again.finish()
     for position, batch, labels in again.totals.rows:
         for question, place, label in zip(

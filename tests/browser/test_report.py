@@ -124,6 +124,65 @@ def test_questions_are_filtered(report: Opened) -> None:
     assert page.get_by_text("No question matches.").is_visible()
 
 
+def test_answers_and_whole_questions_are_searched(chromium: Any, tmp_path: Path) -> None:
+    """They are read from their blocks when somebody searches, in the order they are stored in."""
+    n = 450  # three blocks
+    details = [pages.drilldown(i) for i in range(n)]
+    long = "What is the number of " + "prose and code and " * 30 + "Zanzibar?"
+    details[7] = replace(details[7], question=long)
+    said = (replace(details[444].attempts[0], answer="It is a Xylophone."),)
+    details[444] = replace(details[444], attempts=said)
+    opened = Opened(chromium, written(tmp_path, pages.run_page(pages.run_view(n, details=details))))
+    page = opened.page
+    for words, found in (("zanzibar", "Q-00007"), ("a xylophone.", "Q-00444"),
+                         ("NUMBER zanzibar q-00007", "Q-00007")):  # fmt: skip
+        page.get_by_label("Search").fill(words)
+        page.get_by_role("button", name=found).wait_for()
+        assert opened.rows() == [found]
+        assert opened.count() == "1 of 450 questions"
+    page.get_by_label("Search").fill("answer 31")
+    page.get_by_role("button", name="Q-00319").wait_for()
+    # 31 and 310 to 319, and what has an answer and 31 in its id: 131, 231, 331, 431
+    assert opened.count() == "15 of 450 questions"
+    page.get_by_label("Search").fill("more characters are not on this page")
+    page.get_by_text("No question matches.").wait_for()
+    assert page.locator("#reading").text_content() == ""
+    opened.close()
+
+
+def test_scores_without_details_are_searched_by_id(chromium: Any, tmp_path: Path) -> None:
+    opened = Opened(chromium, written(tmp_path, pages.run_page(pages.run_view(20))))
+    opened.page.get_by_label("Search").fill("q-00007")
+    opened.page.get_by_role("button", name="Q-00007").wait_for()
+    assert opened.rows() == ["Q-00007"]
+    opened.close()
+
+
+def test_an_expected_piece_that_was_missed_says_its_text(chromium: Any, tmp_path: Path) -> None:
+    """One with a quote has that, and one of which nothing is known has neither."""
+    expected = (
+        Expected(name="guide.md#S.1", doc="guide.md", where="bytes 3-9"),
+        Expected(name="guide.md#S.2", doc="guide.md", quote="as it is quoted"),
+        Expected(name="guide.md#S.3", doc="guide.md"),
+    )
+    evidence = (passage_of("guide.md#S.1", "What stands there."),)
+    one = replace(pages.drilldown(0), expected=expected, evidence=evidence)
+    opened = Opened(chromium, written(tmp_path, pages.run_page(pages.run_view(1, details=[one]))))
+    opened.page.get_by_role("button", name="Q-00000").click()
+    pieces = opened.page.get_by_role("dialog").locator("h3:text('Expected evidence') + ul > li")
+    pieces.first.wait_for()
+    assert [[line for line in each.split("\n") if line] for each in pieces.all_inner_texts()] == [
+        ["guide.md#S.1", "guide.md · bytes 3-9", "What stands there."],
+        ["guide.md#S.2", "guide.md", "as it is quoted"],
+        ["guide.md#S.3", "guide.md"],
+    ]
+    opened.close()
+
+
+def passage_of(name: str, text: str) -> Passage:
+    return Passage(id=name, doc="guide.md", where="bytes 3-9", text=text, marks=("gold",))
+
+
 def test_questions_are_sorted_by_any_column(report: Opened) -> None:
     """The worst labels come first; recall@5 of question i is (i % 11) / 10."""
     page = report.page

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ragauge import registry
 from ragauge.decoding import decode_row
 from ragauge.fields import FieldError
+from ragauge.model.trace import Answer
 from ragauge.placedrows import placed_trace
 from ragauge.reading import Reader
 
@@ -46,7 +47,8 @@ answers = st.one_of(
         optional={
             "claim": st.one_of(texts, odd),
             "citations": st.one_of(st.lists(texts, max_size=2), odd),
-            "text": texts, "refused": odd, "grounded": odd, "note": odd,
+            "text": st.one_of(texts, st.just("So. citations: [a, ä]")), "refused": odd,
+            "grounded": odd, "note": odd,
         },
     ),
 )  # fmt: skip
@@ -98,3 +100,17 @@ def test_the_usual_row_is_quick() -> None:
     assert found is not None
     assert [hit.spans[0].end for hit in found.hits] == [9, 12]
     assert found.line == 3
+
+
+def test_an_answer_in_words_is_quick_too() -> None:
+    for answer, expected in (
+        ({"text": "Here.", "citations": ["c1"]}, Answer(text="Here.", citations=("c1",))),
+        ({"text": "Here. citations: [c1, c2]"},
+         Answer(text="Here. citations: [c1, c2]", citations=("c1", "c2"))),
+        ({"text": "", "claim": "So."}, Answer(text="", claim="So.")),
+        ({"text": None}, None),
+    ):  # fmt: skip
+        row = {"qid": "Q1", "hits": [{"id": "c1", "doc": "a.md"}], "answer": answer}
+        found = placed_trace(json.dumps(row).encode(), 3)
+        assert found is not None
+        assert found.answer == expected

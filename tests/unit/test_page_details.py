@@ -103,6 +103,34 @@ def test_a_passage_is_stored_once_for_all_who_show_it() -> None:
     assert [row[5] for row in pieces_of(made)] == ["the same text"]
 
 
+def test_the_text_of_an_expected_piece_is_that_of_a_hit_elsewhere() -> None:
+    """It is stored once, is cut as the texts of hits are, and stays with its question."""
+    missed = passage(1, long_text(1), score=None, marks=("gold",))
+    many = [
+        Drilldown(qid="a", evidence=(missed,), attempts=(Attempt(hits=(passage(2, "x"),)),)),
+        Drilldown(qid="b", attempts=(Attempt(hits=(passage(1, long_text(1)),)),)),
+    ]
+    made = Gathered(many, [True, False]).packed(PLENTY)
+    one, other = rows_of(made)
+    assert one["evidence"] == {"piece": [0], "marks": [1]}
+    assert other["attempts"][0]["hits"]["piece"] == [0]
+    assert [row[0] for row in pieces_of(made)] == ["guide.md#S.1", "guide.md#S.2"]
+    whole = made.size
+    made = Gathered(many, [True, False]).packed(whole - 100)
+    assert made.omitted.shortened == 1
+    assert (pieces_of(made)[0][5] or "").endswith(" …")
+
+
+def test_an_expected_piece_keeps_its_place_where_hits_are_left_out() -> None:
+    hits = tuple(passage(place) for place in range(2, 42))
+    shown = Drilldown(qid="a", evidence=(passage(1, "here"),), attempts=(Attempt(hits=hits),))
+    made = Gathered([shown], [True]).packed(900)
+    assert made.omitted.hits == 30
+    (row,) = rows_of(made)
+    (piece,) = row["evidence"]["piece"]
+    assert pieces_of(made)[piece][0] == "guide.md#S.1"
+
+
 @pytest.mark.parametrize("n", [1, QUESTIONS, QUESTIONS + 1])
 def test_questions_come_in_blocks(n: int) -> None:
     made = Gathered([drilldown(i) for i in range(n)], [False] * n).packed(PLENTY)

@@ -40,3 +40,13 @@ def test_score_and_gate_say_the_same_of_other_chunks(runs: Folder, name: str, co
     gated = runs.run("gate", name, *judged)
     assert (scored.exit_code, gated.exit_code) == (code, code), scored.out + gated.out
     assert (PASSES in scored.out, PASSES in gated.out) == (code == 0, code == 0)
+
+
+@pytest.mark.parametrize(("name", "code"), [("finer", 0), ("elsewhere", 1)])
+def test_a_run_that_is_not_stored_is_judged_alike(runs: Folder, name: str, code: int) -> None:
+    judged = ("--baseline", "live", "--gates", "gates.toml")
+    scored = runs.run("score", "gold.jsonl", f"{name}.jsonl", *RULES, *judged)
+    assert scored.exit_code == code, scored.out + scored.err
+    assert (PASSES in scored.out) is (code == 0)
+    assert "live" in runs.run("runs", "list").out
+    assert runs.run("runs", "show", "run").exit_code != 0  # nothing was left in the store

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import webbrowser
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,11 @@ def ids(path: Path | str, name: str = "attempts") -> list[list[str]]:
     ]
 
 
+def called(printed: str) -> str:
+    """The name of a page that is kept, without what tells where it came from."""
+    return Path(printed.strip()).name.rpartition("-")[0]
+
+
 HITS = [["p1#1", "p1#2", "p2#1"], ["p1#1", "p2#1"], ["pB#1", "p1#2"]]
 
 
@@ -90,7 +96,8 @@ HITS = [["p1#1", "p1#2", "p2#1"], ["p1#1", "p2#1"], ["pB#1", "p1#2"]]
 
 def test_a_run_is_written_to_the_cache_and_opened(runs: Folder, browser: list[str]) -> None:
     outcome = runs.run("view", "right")
-    path = runs.path / "caches" / "ragauge" / "pages" / "right.html"
+    (path,) = (runs.path / "caches" / "ragauge" / "pages").iterdir()
+    assert re.fullmatch(r"right-[0-9a-f]{8}\.html", path.name)
     assert (outcome.exit_code, outcome.out, outcome.err) == (0, f"{path}\n", "")
     assert browser == [path.as_uri()]
     assert ids(path) == HITS
@@ -99,8 +106,8 @@ def test_a_run_is_written_to_the_cache_and_opened(runs: Folder, browser: list[st
 
 def test_latest_is_the_last_run_and_its_page_says_its_id(runs: Folder, browser: list[str]) -> None:
     runs.run("runs", "tag", "wrong", "mine")
-    assert Path(runs.run("view", "latest").out.strip()).name == "right.html"
-    assert Path(runs.run("view", "mine").out.strip()).name == "wrong.html"
+    assert called(runs.run("view", "latest").out) == "right"
+    assert called(runs.run("view", "mine").out) == "wrong"
     assert len(browser) == 2
 
 
@@ -136,7 +143,7 @@ def test_where_no_browser_can_be_opened_it_is_said(
 def test_a_file_of_scores_has_a_page_without_hits(runs: Folder, browser: list[str]) -> None:
     runs.run("score", "gold.jsonl", "right.jsonl", "--full", "-o", "saved.json")
     outcome = runs.run("view", "saved.json")
-    assert Path(outcome.out.strip()).name == "saved.html"
+    assert called(outcome.out) == "saved"
     assert shown(outcome.out.strip())["details"] is None
     assert len(browser) == 1
 
@@ -152,7 +159,7 @@ def test_a_page_is_opened_as_it_is(runs: Folder, browser: list[str]) -> None:
 def test_two_runs_are_shown_against_each_other(runs: Folder, browser: list[str]) -> None:
     outcome = runs.run("view", "right", "--against", "wrong")
     path = Path(outcome.out.strip())
-    assert path.name == "right-against-wrong.html"
+    assert called(outcome.out) == "right-against-wrong"
     assert ids(path) == ids(path, "other") == HITS
     answers = [[each[side][0].get("answer") for side in ("attempts", "other")]
                for each in shown(path)["details"]]  # fmt: skip
@@ -208,6 +215,12 @@ def test_a_folder_that_cannot_be_written_to_is_said(
         (("right", "--store", "sqlite:///none.db"), 2, "store-unavailable"),
         (("right", "-o", "page.json"), 2, "usage"),
         (("page.html", "-o", "other.html"), 2, "usage"),
+        (("page.html", "--corpus", "corpus"), 2, "usage"),
+        (("saved.json", "--corpus", "corpus"), 2, "usage"),
+        (("right", "--against", "saved.json", "--corpus", "corpus"), 2, "usage"),
+        (("right", "--corpus", "nothing"), 2, "file-not-found"),
+        (("right", "--against", "wrong", "--corpus", "nothing"), 2, "file-not-found"),
+        (("right", "--corpus", "broken"), 3, "bad-corpus"),
         (("right", "--map", "x.jsonl"), 2, "usage"),
         (("right", "--against", "saved.json", "--map", "x.jsonl"), 2, "usage"),
     ],
@@ -216,6 +229,8 @@ def test_wrong_names_are_clear_errors(
     runs: Folder, browser: list[str], arguments: tuple[str, ...], code: int, error: str
 ) -> None:
     runs.write("page.html", "x")
+    Path("broken").mkdir()
+    runs.write("broken/manifest.json", "{}")
     runs.run("compare", "wrong", "right", "-o", "compared.json")
     runs.run("score", "gold.jsonl", "right.jsonl", "--full", "-o", "saved.json")
     outcome = runs.run("view", *arguments)
@@ -267,10 +282,10 @@ def test_where_nothing_was_measured_the_questions_are_still_told(folder: Folder)
 def test_no_run_is_put_aside_where_no_report_shows_it(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def never() -> None:
+    def never(_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("ragauge.cli.storage.passing_store", never)
+    monkeypatch.setattr("ragauge.aside.put_aside", never)
     assert folder.score(TRACES, "-o", "scores.json").exit_code == 0
 
 

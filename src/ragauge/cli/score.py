@@ -21,7 +21,7 @@ from ragauge.cli.shared import (
     options,
     read_config,
 )
-from ragauge.cli.storage import Storing, against, new_id, storing
+from ragauge.cli.storage import Storing, Texts, new_id, storing
 
 if TYPE_CHECKING:
     from ragauge.model.options import CitationMode
@@ -203,9 +203,7 @@ def COMMAND(  # noqa: N802
     )
     hashes = full or baseline is not None
     with storing(wanted, config, reports) as shelf:
-        live = None
-        if shelf.run_of(baseline or config.baseline) is None:
-            live = against(baseline, config, None, None)
+        shelf.find_baseline(baseline)
         scores = pipeline.score(
             gold,
             trace,
@@ -225,13 +223,12 @@ def COMMAND(  # noqa: N802
             corpus=corpus or config.corpus,
             options=chosen_options,
             hashes=hashes,
-            keep=shelf.keep if shelf.keeps else None,
+            keep=shelf.keep,
+            look=shelf.look,
             embed=embedding(embed, embed_cache, tolerance, config),
             bands=config.bands,
         )
-        scores = shelf.told(scores, hashes=hashes)
-        if live is None:
-            live = against(baseline, config, shelf.store, shelf.stored)
+        live = shelf.baseline()
         chosen = registry.profile(scores.profile)
         allowed = Tolerance(
             missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty,
@@ -240,5 +237,6 @@ def COMMAND(  # noqa: N802
         return conclude(
             scores, chosen, demanded(chosen, scores.k), config,
             allowed=allowed, as_of=as_of, format_name=format_name, outputs=outputs, full=full,
-            baseline=live.baseline, beside=live.beside, details=shelf.details(scores),
+            baseline=live.baseline, beside=live.beside,
+            details=shelf.details(scores, Texts.of(corpus, config)),
         )  # fmt: skip

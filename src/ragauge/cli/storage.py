@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 if TYPE_CHECKING:
+    from ragauge.aside import Aside
     from ragauge.config import Config
+    from ragauge.corpus.excerpts import Excerpts
     from ragauge.inputs import Kept
     from ragauge.model.aggregate import Scores
     from ragauge.model.drilldown import Drilldowns
     from ragauge.model.report import Report
     from ragauge.model.run import RunRecord, Store
+    from ragauge.versus import Stored
 
 _SUFFIXES = (".json", ".jsonl", ".gz", ".zst", ".parquet", ".yaml", ".yml", ".txt", ".run")
 STORE_OPTION = click.option(
@@ -25,6 +28,14 @@ STORE_OPTION = click.option(
     metavar="URL",
     help="The store: sqlite:///FILE or postgresql://... (default: the one in ragauge.toml, else "
     "sqlite:///ragauge.db).",
+)
+TEXTS_OPTION = click.option(
+    "--corpus",
+    "corpora",
+    multiple=True,
+    metavar="DIR",
+    help="A built corpus: an HTML page shows its text where the run has none. Repeats, for two "
+    "versions of a corpus (default: the one in ragauge.toml).",
 )
 CONFIG_OPTION = click.option(
     "--config", "config_path", metavar="FILE", help="Read this instead of ./ragauge.toml."
@@ -71,14 +82,64 @@ def passing_store() -> Iterator[Store]:
 
 def details_in(
     stack: ExitStack, reports: Sequence[Report], store: Store | None, run: RunRecord | None,
-    scores: Scores,
+    scores: Scores, texts: Texts | None = None,
 ) -> Drilldowns | None:  # fmt: skip
     """The questions of a stored run one by one, where any of the reports shows them."""
     if store is None or run is None or not any(each.detailed for each in reports):
         return None
     from ragauge.drilling import details_of_run
 
-    return stack.enter_context(details_of_run(store, run, scores))
+    known = None if texts is None else texts.opened(stack)
+    return stack.enter_context(details_of_run(store, run, scores, known))
+
+
+class Texts(NamedTuple):
+    """The corpora that say what stands at places: as given, or as ragauge.toml has it."""
+
+    given: tuple[str, ...]
+    configured: str | None = None
+
+    @classmethod
+    def of(cls, given: str | Sequence[str] | None, config: Config) -> Texts:
+        """What a command was told; one corpus or several versions of it."""
+        folders = (given,) if isinstance(given, str) else tuple(given or ())
+        return cls(folders, None if folders else config.corpus)
+
+    def opened(self, stack: ExitStack) -> Excerpts | None:
+        """Texts that are read when they are asked for; what could not be shown is told at the end.
+
+        A corpus that only ragauge.toml names need not be there: a run is looked at anywhere.
+        """
+        from ragauge.corpus.excerpts import Excerpts
+        from ragauge.text import plain
+
+        folders = self.given
+        if self.configured is not None:
+            if not Path(self.configured).is_dir():
+                told = f"the corpus `{self.configured}` of ragauge.toml is not there"
+                click.echo(f"warning: {plain(told)}: its texts are not shown", err=True)
+                return None
+            folders = (self.configured,)
+        if not folders:
+            return None
+        texts = Excerpts(folders)
+        stack.callback(_tell, texts)
+        return texts
+
+
+def _tell(texts: Excerpts) -> None:
+    """Say of how much in a corpus no text was shown, or a part of it."""
+    from ragauge.reciting import MOST
+    from ragauge.wording import count
+
+    for what, found, noun, why in (
+        ("no text", texts.foreign, "document", "the corpus has other content than the run knows"),
+        ("no text", texts.lost, "place", "not to be found in the documents of the corpus"),
+        ("a part of the text", texts.cut, "passage", f"longer than {MOST:,} characters"),
+    ):
+        if found:
+            told = f"{what} is shown of {count(len(found), noun)}: {why}"
+            click.echo(f"warning: {told}", err=True)
 
 
 def is_file(name: str) -> bool:
@@ -159,7 +220,10 @@ class Shelf:
         self.reports = reports
         self.detailed = any(each.detailed for each in reports)
         self.stored: RunRecord | None = None
-        self.aside: tuple[Store, RunRecord] | None = None
+        self.aside: Aside | None = None
+        self.live = Against()
+        self.opposite: Stored | None = None
+        self.compared: Stored | None = None
         self.system: dict[str, Any] = {}
         if store is not None:
             from ragauge.snapshots import load_system
@@ -168,13 +232,28 @@ class Shelf:
             if wanted.snapshot is not None:
                 self.system |= load_system(Path(wanted.snapshot))
 
-    def run_of(self, name: str | None) -> RunRecord | None:
-        """The stored run of that name, if the store is open and it is not the name of a file."""
+    def find_baseline(self, name: str | None) -> None:
+        """Find what a drop is judged against, before anything is scored."""
         from ragauge.archive import find_run
+        from ragauge.versus import Stored
 
-        if name is None or self.store is None or is_file(name):
-            return None
-        return find_run(self.store, name, suite=self.suite)
+        name = name or self.config.baseline
+        if name is None or is_file(name):
+            self.live = against(name, self.config, None, None)
+            return
+        store = self.store or self.stack.enter_context(the_store(None, self.config))
+        self.opposite = Stored(store, find_run(store, name, suite=self.suite))
+
+    def baseline(self) -> Against:
+        """What a drop is judged against; a stored run on common ground with the one at hand."""
+        from ragauge import archive, versus
+
+        if self.opposite is None:
+            return self.live
+        if self.compared is None:
+            return Against(archive.run_scores(self.opposite.store, self.opposite.record))
+        aligned = versus.align(self.opposite, self.compared)
+        return Against(aligned.a, aligned.b)
 
     @property
     def suite(self) -> str:
@@ -182,22 +261,32 @@ class Shelf:
         return self.wanted.suite or self.config.suite or "default"
 
     @property
-    def keeps(self) -> bool:
-        """Whether the run is wanted at all."""
-        return self.store is not None or self.detailed
+    def keep(self) -> Callable[[Kept], None] | None:
+        """What stores the run: where it stays, or as long as it is compared with its baseline."""
+        if self.store is not None:
+            return self._keep
+        return None if self.opposite is None else self._keep_for_a_while
 
-    def keep(self, kept: Kept) -> None:
+    @property
+    def look(self) -> Callable[[Kept], None] | None:
+        """What puts the run aside, if there is no store and a report shows its questions."""
+        return self._put_aside if self.store is None and self.detailed else None
+
+    def _put_aside(self, kept: Kept) -> None:
+        from ragauge.aside import put_aside
+
+        self.aside = self.stack.enter_context(put_aside(kept))
+
+    def _keep(self, kept: Kept) -> None:
         """Store the run, unless nothing was measured."""
         from ragauge.archive import Wanted, store_run
         from ragauge.commits import commit_hash
 
-        if self.store is not None and not kept.scores.measured:
+        assert self.store is not None
+        if not kept.scores.measured:
             click.echo("warning: nothing was measured, so nothing was stored", err=True)
-        if self.store is None or not kept.scores.measured:
             if self.detailed:
-                aside = self.stack.enter_context(passing_store())
-                named = Wanted(run_id="run", created_at="")
-                self.aside = aside, store_run(aside, kept, named)
+                self._put_aside(kept)
             return
         self.stored = store_run(self.store, kept, Wanted(
             run_id=self.wanted.run_id, suite=self.suite, tags=self.wanted.tags,
@@ -207,19 +296,28 @@ class Shelf:
         told = f"{self.stored.results} results"
         click.echo(f"stored {told} as {self.stored.run_id} in {self.store.name}", err=True)
 
-    def details(self, scores: Scores) -> Drilldowns | None:
+        self._compare(self.store, self.stored)
+
+    def _keep_for_a_while(self, kept: Kept) -> None:
+        from ragauge.archive import Wanted, store_run
+
+        if kept.scores.measured:
+            store = self.stack.enter_context(passing_store())
+            self._compare(store, store_run(store, kept, Wanted(run_id="run", created_at="")))
+
+    def _compare(self, store: Store, run: RunRecord) -> None:
+        from ragauge.versus import Stored
+
+        self.compared = Stored(store, run)
+
+    def details(self, scores: Scores, texts: Texts | None = None) -> Drilldowns | None:
         """The questions one by one, where they were asked for."""
-        store, run = self.aside or (self.store, self.stored)
-        return details_in(self.stack, self.reports, store, run, scores)
+        if self.aside is None:
+            return details_in(self.stack, self.reports, self.store, self.stored, scores, texts)
+        from ragauge.drilling import details_of_aside
 
-    def told(self, scores: Scores, *, hashes: bool) -> Scores:
-        """The scores as they are without the run put aside: with hashes only if asked for."""
-        from msgspec.structs import replace
-
-        values = scores.per_question
-        if hashes or self.store is not None or values is None:
-            return scores
-        return replace(scores, gold_hash=None, per_question=replace(values, hashes=()))
+        known = None if texts is None else texts.opened(self.stack)
+        return details_of_aside(self.aside, scores, known)
 
 
 @contextmanager

@@ -20,7 +20,16 @@ from ragauge.cli.shared import (
     options,
     read_config,
 )
-from ragauge.cli.storage import STORE_OPTION, Against, against, details_in, is_file, the_store
+from ragauge.cli.storage import (
+    STORE_OPTION,
+    TEXTS_OPTION,
+    Against,
+    Texts,
+    against,
+    details_in,
+    is_file,
+    the_store,
+)
 
 if TYPE_CHECKING:
     from ragauge.config import Config
@@ -43,12 +52,14 @@ class _Asked(NamedTuple):
     migration: str | None
     baseline: str | None
     allowed: Tolerance
+    texts: Texts
 
 
 class _Page(NamedTuple):
-    """A page, and what it is called where no name is given."""
+    """A page, what it is called where no name is given, and where what it shows came from."""
 
     name: str
+    sources: tuple[str, ...]
     content: str | bytes
 
 
@@ -61,6 +72,7 @@ class _Page(NamedTuple):
     "--map", "migration", metavar="FILE",
     help="With --against, as in `compare`: the map between the corpora of the two runs.",
 )  # fmt: skip
+@TEXTS_OPTION
 @options([*GATE_OPTIONS, BASELINE_OPTION, STORE_OPTION])
 @click.option(
     "-o", "output", metavar="FILE",
@@ -69,10 +81,10 @@ class _Page(NamedTuple):
 @click.option("--no-open", is_flag=True, help="Only write the page, and print where it is.")
 @options(ALLOW_OPTIONS)
 def COMMAND(  # noqa: N802
-    name: str, other: str | None, migration: str | None, gates: str | None,
-    config_path: str | None, as_of: str | None, baseline: str | None, store_url: str | None,
-    output: str | None, no_open: bool, allow_missing: bool, allow_errored: bool,
-    allow_skipped: bool, allow_empty: bool, allow_no_baseline: bool,
+    name: str, other: str | None, migration: str | None, corpora: tuple[str, ...],
+    gates: str | None, config_path: str | None, as_of: str | None, baseline: str | None,
+    store_url: str | None, output: str | None, no_open: bool, allow_missing: bool,
+    allow_errored: bool, allow_skipped: bool, allow_empty: bool, allow_no_baseline: bool,
 ) -> int:  # fmt: skip
     """Write a page that shows a run question by question, and open it in the browser.
 
@@ -91,11 +103,12 @@ def COMMAND(  # noqa: N802
         missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty,
         no_baseline=allow_no_baseline,
     )  # fmt: skip
+    config = read_config(config_path)
     asked = _Asked(
-        read_config(config_path), store_url, gates, as_of, migration, baseline, allowed
+        config, store_url, gates, as_of, migration, baseline, allowed, Texts.of(corpora, config)
     )  # fmt: skip
     if Path(name).suffix.lower() in _PAGES:
-        if output is not None or other is not None or gates is not None:
+        if output is not None or other is not None or gates is not None or corpora:
             raise click.UsageError(f"{name} is a page: it is opened as it is, without options")
         path = _there(name)
     else:
@@ -106,7 +119,7 @@ def COMMAND(  # noqa: N802
             store_url=store_url, others={"scores": name, "other scores": other, "map": migration},
         )  # fmt: skip
         page = _run_page(name, asked) if other is None else _pair_page(name, other, asked)
-        path = Path(output) if output is not None else _kept_page(page.name)
+        path = Path(output) if output is not None else _kept_page(page)
         write_output(str(path), page.content)
     click.echo(str(path))
     if not no_open and not _opened(path):
@@ -160,6 +173,7 @@ def _run_page(name: str, asked: _Asked) -> _Page:
             scores = archive.run_scores(store, run)
         else:
             scores = found
+            _refuse_texts(asked)
         profile = registry.profile(scores.profile)
         gates = gates_from(profile, scores.k, asked.config, asked.gates)
         drops = any(gate.is_drop for gate in gates)
@@ -170,9 +184,10 @@ def _run_page(name: str, asked: _Asked) -> _Page:
         )  # fmt: skip
         view = View(
             scores=scores, verdict=verdict, profile=profile, full=True,
-            details=details_in(stack, [report], store, run, scores),
+            details=details_in(stack, [report], store, run, scores, asked.texts),
         )  # fmt: skip
-        return _Page(run.run_id if run is not None else Path(name).stem, report.content(view))
+        called = run.run_id if run is not None else Path(name).stem
+        return _Page(called, (_source(found, name),), report.content(view))
 
 
 def _pair_page(name: str, other: str, asked: _Asked) -> _Page:
@@ -190,6 +205,7 @@ def _pair_page(name: str, other: str, asked: _Asked) -> _Page:
         elif asked.migration is not None:
             raise click.UsageError("--map needs runs with their hits: stored runs")
         else:
+            _refuse_texts(asked)
             aligned = versus.as_scored(a, b)
         gates, verdict = judged_drops(
             aligned, asked.config, asked.gates, asked.allowed, asked.as_of
@@ -201,9 +217,27 @@ def _pair_page(name: str, other: str, asked: _Asked) -> _Page:
         )  # fmt: skip
         details = None
         if isinstance(a, versus.Stored) and isinstance(b, versus.Stored) and aligned.ground:
-            details = stack.enter_context(details_of_comparison(a, b, aligned, comparison))
+            texts = asked.texts.opened(stack)
+            details = stack.enter_context(details_of_comparison(a, b, aligned, comparison, texts))
         view = ComparisonView(comparison=comparison, full=True, details=details)
-        return _Page(f"{_stem(two.name)}-against-{_stem(one.name)}", report.content(view))
+        called = f"{_stem(two.name)}-against-{_stem(one.name)}"
+        return _Page(called, (_source(b, name), _source(a, other)), report.content(view))
+
+
+def _refuse_texts(asked: _Asked) -> None:
+    """Refuse a corpus for scores without hits: there is nothing that its text could stand at."""
+    if asked.texts.given:
+        raise click.UsageError("--corpus needs runs with their hits: stored runs")
+
+
+def _source(found: Stored | Scores, name: str) -> str:
+    """Where something came from: the store, without secrets, and the run; or the path."""
+    from ragauge.redacting import redacted_url
+    from ragauge.versus import Stored
+
+    if isinstance(found, Stored):
+        return f"{redacted_url(found.store.url)} {found.record.run_id}"
+    return name if name == "-" else os.path.abspath(name)
 
 
 def _stem(name: str) -> str:
@@ -248,18 +282,20 @@ def _refuse_comparison(name: str) -> None:
         )  # fmt: skip
 
 
-def _kept_page(name: str) -> Path:
-    """Where a page is kept that nobody named: in a folder that only its owner reads."""
+def _kept_page(page: _Page) -> Path:
+    """Where a page is kept that nobody named: in a folder that only its owner reads.
+
+    Runs and files of one name, but of different places, have pages of their own.
+    """
     from hashlib import sha256
 
     from ragauge.cachefolder import cache_folder
 
-    safe = "".join(each if each.isalnum() or each in "-_." else "_" for each in name).strip(".")
-    if safe != name or len(os.fsencode(safe)) > _LONGEST:
-        told = sha256(os.fsencode(name)).hexdigest()[:8]
-        safe = f"{os.fsencode(safe)[:_LONGEST].decode(errors='ignore')}-{told}"
+    kept = (each if each.isalnum() or each in "-_." else "_" for each in page.name)
+    safe = os.fsencode("".join(kept).strip("."))[:_LONGEST].decode(errors="ignore")
+    told = sha256(os.fsencode("\0".join((page.name, *page.sources)))).hexdigest()[:8]
     folder = cache_folder() / "pages"
     with suppress(OSError):  # who writes the page says what is wrong
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
-    return folder / f"{safe}.html"
+    return folder / f"{safe}-{told}.html"

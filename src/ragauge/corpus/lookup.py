@@ -27,6 +27,7 @@ from ragauge.spans import Span
 _BYTES_KEPT = 64 * 1024 * 1024
 _NAMED = 3
 _COMPARED = 200
+_SHORTEST_HASH = 8
 _ELSEWHERE = (
     "check that it is the corpus that the ids were made from; `corpus redirect` follows ids"
 )
@@ -279,6 +280,13 @@ class Lookup:
             f"{_short(quote)}",
             f"it stands at {elsewhere}" if places else "it does not stand in the document any more",
         )
+
+
+def is_hash_of(document: Document, given: str) -> bool:
+    """Whether a hash is of this text; it may be cut short, and be of the source file."""
+    said = given.removeprefix("sha256:").lower()
+    hashes = (document.hash, document.source_hash)
+    return len(said) >= _SHORTEST_HASH and any(each.startswith(said) for each in hashes)
 
 
 def _alike(name: str, known: Iterable[str]) -> list[str]:

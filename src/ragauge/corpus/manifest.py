@@ -267,6 +267,20 @@ def read_corpus(folder: str | os.PathLike[str]) -> Corpus:
     )
 
 
+def read_documents(folder: str | os.PathLike[str]) -> Corpus:
+    """Read what leads to texts: the documents of a corpus, without its sections and blocks."""
+    manifest = read_manifest(folder)
+    documents = tuple(_rows(Path(folder) / _LISTS[0], manifest, Document))
+    return Corpus(
+        folder=str(folder), manifest=manifest, documents=documents, sections=(), blocks=()
+    )  # fmt: skip
+
+
+def read_blocks(corpus: Corpus) -> Iterator[Block]:
+    """Read the blocks of a corpus, one after the other."""
+    return _rows(Path(corpus.folder) / _LISTS[2], corpus.manifest, Block)
+
+
 def _rows(path: Path, manifest: Manifest, kind: type[T]) -> Iterator[T]:
     data = _bytes_of(path)
     expected = manifest.files.get(path.name)

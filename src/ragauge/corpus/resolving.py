@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragauge.corpus.lookup import Lookup, Spot
+from ragauge.corpus.lookup import Lookup, Spot, is_hash_of
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.fields import FieldError
 from ragauge.model.corpus import Block
@@ -20,7 +20,6 @@ from ragauge.spans import Span
 from ragauge.text import text_hash
 
 _MOST_SEEN = 1 << 18
-_SHORTEST_HASH = 8
 _UNTOLD = FieldError("unresolved", "one of many", "only the first problems are told")
 _FOREIGN = "if it is a chunk of another chunker, say where those lie with --chunks"
 
@@ -232,9 +231,7 @@ class Resolver:
     def check_hash(self, doc: str, given: str) -> None:
         """Refuse the hash of another text; a hash may be cut short, and be of the source file."""
         document = self.lookup.document(doc)
-        said = given.removeprefix("sha256:").lower()
-        hashes = (document.hash, document.source_hash)
-        if len(said) < _SHORTEST_HASH or not any(each.startswith(said) for each in hashes):
+        if not is_hash_of(document, given):
             raise FieldError(
                 "unresolved",
                 f"`{doc}` has the hash {document.hash[:16]}... in the corpus, not `{given}`",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence, Set
 
 from ragauge.jobs import Job, Partial
+from ragauge.laying import Laid, LineMaker
 from ragauge.packing import Packed, RangePacker
 from ragauge.pausing import uncollected
 from ragauge.rows import RangeReducer
@@ -39,6 +40,14 @@ class Local:
             with uncollected():
                 packed = packer.pack(part)
             yield packed
+
+    def lay(self, job: Job, ranges: Sequence[Range]) -> Iterator[Laid]:
+        """Yield the lines of each range, from the first to the last, once all are reduced."""
+        maker = LineMaker(job, reducer=self.reducer)
+        for part in ranges:
+            with uncollected():
+                laid = maker.lay(part)
+            yield laid
 
     def retrieved(self, wanted: Set[str]) -> set[str]:
         """Which of some ids are among the hits of any row, once all ranges are reduced."""

@@ -13,9 +13,10 @@ from contextlib import suppress
 
 import msgspec
 
-from ragauge.engines.worker import JOB, PACK, QIDS, REDUCE, SCAN, UNPACK, WANTED
+from ragauge.engines.worker import JOB, LAY, PACK, QIDS, REDUCE, SCAN, UNPACK, WANTED
 from ragauge.framing import read_message, started, write_message
 from ragauge.jobs import Job, Partial
+from ragauge.laying import Laid
 from ragauge.packing import Packed
 from ragauge.source import Range
 from ragauge.unpacking import Unpacked, Unpacking
@@ -98,6 +99,16 @@ class Pool:
         self.order = list(ranges)
         for reply in self._replies([QIDS + msgspec.msgpack.encode(job.qids)], PACK):
             yield msgspec.msgpack.decode(reply, type=Packed)
+
+    def lay(self, job: Job, ranges: Sequence[Range]) -> Iterator[Laid]:  # noqa: ARG002
+        """Yield the lines of each range, from the first to the last, once all are reduced.
+
+        The job is that of the reduction, which the workers still have.
+        """
+        self._again()
+        self.order = list(ranges)
+        for reply in self._replies([], LAY):
+            yield msgspec.msgpack.decode(reply, type=Laid)
 
     def _again(self) -> None:
         for thread in (*self.threads, *self.unpacking):

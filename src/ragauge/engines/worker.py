@@ -1,6 +1,7 @@
 """The worker process of the pool engine: reads jobs, then ranges, and answers with partials.
 
-Behind the last range it may be given ids, and ranges again to look for them in, or to be packed.
+Behind the last range it may be given ids, and ranges again: to look for them in, to be packed, or
+to be laid aside.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import msgspec
 
 from ragauge.framing import read_message, write_message
 from ragauge.jobs import Job
+from ragauge.laying import LineMaker
 from ragauge.packing import RangePacker
 from ragauge.rows import RangeReducer
 from ragauge.source import Range
@@ -22,9 +24,9 @@ from ragauge.unpacking import Unpacking, unpack_elsewhere
 JOB, UNPACK = b"j", b"u"
 """What a message is: a job, which the messages behind it belong to, or a stored run to unpack."""
 
-REDUCE, WANTED, SCAN, QIDS, PACK = b"r", b"w", b"s", b"q", b"p"
+REDUCE, WANTED, SCAN, QIDS, PACK, LAY = b"r", b"w", b"s", b"q", b"p", b"l"
 """Or a range to reduce, ids to look for, a range to look for them in, the ids of the questions to
-pack for, or a range to pack."""
+pack for, a range to pack, or a range whose lines to lay aside."""
 
 
 def main() -> None:
@@ -35,10 +37,12 @@ def main() -> None:
     reducer: RangeReducer | None = None
     wanted: frozenset[str] = frozenset()
     packer: RangePacker | None = None
+    maker: LineMaker | None = None
     while (message := read_message(stdin)) is not None:
         kind, body = message[:1], message[1:]
         if kind == JOB:
             reducer = RangeReducer(msgspec.msgpack.decode(body, type=Job))
+            maker = None
         elif kind == UNPACK:
             unpacked = unpack_elsewhere(msgspec.msgpack.decode(body, type=Unpacking))
             write_message(stdout, msgspec.msgpack.encode(unpacked))
@@ -56,6 +60,10 @@ def main() -> None:
         elif kind == PACK and packer is not None:
             packed = packer.pack(msgspec.msgpack.decode(body, type=Range))
             write_message(stdout, msgspec.msgpack.encode(packed))
+        elif kind == LAY:
+            maker = maker or LineMaker(reducer.job, reducer=reducer)
+            laid = maker.lay(msgspec.msgpack.decode(body, type=Range))
+            write_message(stdout, msgspec.msgpack.encode(laid))
         else:
             partial = reducer.reduce(msgspec.msgpack.decode(body, type=Range))
             write_message(stdout, msgspec.msgpack.encode(partial))

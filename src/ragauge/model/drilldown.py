@@ -79,7 +79,11 @@ class Expected(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Drilldown(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One question: what was wanted, and what came. `other` are the attempts of run b, compared."""
+    """One question: what was wanted, and what came. `other` are the attempts of run b, compared.
+
+    expect      what the run was scored to expect, which the profile decides where gold is silent
+    evidence    the texts of expected pieces, by their names, where neither quote nor hit shows them
+    """
 
     qid: str
     turn: int | None = None
@@ -88,6 +92,7 @@ class Drilldown(Struct, frozen=True, kw_only=True, omit_defaults=True):
     expect: Literal["answer", "refuse"] | None = None
     gold: str | None = None
     expected: tuple[Expected, ...] = ()
+    evidence: tuple[Passage, ...] = ()
     negatives: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
     must_contain: tuple[str, ...] = ()

@@ -141,7 +141,7 @@ class Gathered:
             questions = lists.questions
             if shorts:
                 rows = [with_moved_highlights(row, shorts) for row in lists.rows]
-                questions = [packer.packed(part) for part in cut(rows, QUESTIONS)]
+                questions = packer.packed(cut(rows, QUESTIONS))
             return Packed(
                 questions=questions, answers=answers.blocks, pieces=lists.pieces,
                 texts=texts.blocks, omitted=omitted,
@@ -176,8 +176,7 @@ class Gathered:
             for part in cut(keys, PIECES)
         ]
         return _Lists(
-            rows, keys, [packer.packed(part) for part in cut(rows, QUESTIONS)],
-            [packer.packed(part) for part in pieces], omitted,
+            rows, keys, packer.packed(cut(rows, QUESTIONS)), packer.packed(pieces), omitted,
         )  # fmt: skip
 
     def _answered(self, lists: _Lists, room: int) -> Filled:

@@ -7,7 +7,7 @@ texts get what the step before it gives them, one by one from the first, until t
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from ragauge.page.blocks import compressed, encoded
+from ragauge.sidework import beside
 
 Item = TypeVar("Item")
 Limits = NDArray[np.int64]
@@ -34,13 +35,12 @@ class Packer:
     def __init__(self) -> None:
         self._known: dict[bytes, str] = {}
 
-    def packed(self, value: Any) -> str:
-        """A value as the text of an element."""
-        raw = encoded(value)
-        found = self._known.get(raw)
-        if found is None:
-            found = self._known[raw] = compressed(raw)
-        return found
+    def packed(self, values: Iterable[Any]) -> list[str]:
+        """Values as the texts of elements."""
+        raws = list(map(encoded, values))
+        new = [raw for raw in dict.fromkeys(raws) if raw not in self._known]
+        self._known.update(zip(new, beside(compressed, new), strict=True))
+        return [self._known[raw] for raw in raws]
 
 
 class Filled(Struct, frozen=True):
@@ -66,7 +66,7 @@ class Filling(Generic[Item]):
     def filled(self, steps: Sequence[Limits], room: int) -> Filled:
         """The blocks within so many bytes; under the last step if even that is too much."""
         if not self._lengths.any():
-            return Filled([self._block(steps[0], start) for start in self._starts], steps[0])
+            return Filled(self._within(steps[0], None) or [], steps[0])
         last = len(steps) - 1
         places = range(last)
         step = bisect_left(places, True, key=lambda i: self._guess(steps[i]) <= room)
@@ -129,19 +129,22 @@ class Filling(Generic[Item]):
         """All blocks under limits, or None where they need more room than there is."""
         made = []
         size = 0
-        for start in self._starts:
-            made.append(self._block(limits, start))
-            size += len(made[-1])
+        for text in beside(compressed, (self._raw(limits, start) for start in self._starts)):
+            made.append(text)
+            size += len(text)
             if room is not None and size > room:
                 return None
         return made
 
     def _block(self, limits: Limits, start: int) -> str:
-        part = limits[start : start + self._size].tolist()
-        if not (np.minimum(limits[start : start + self._size],
-                           self._lengths[start : start + self._size])).any():  # fmt: skip
+        return compressed(self._raw(limits, start))
+
+    def _raw(self, limits: Limits, start: int) -> bytes:
+        part = limits[start : start + self._size]
+        if not np.minimum(part, self._lengths[start : start + self._size]).any():
             return _NOTHING
-        return compressed(encoded([self._cut(start + i, most) for i, most in enumerate(part)]))
+        cut = self._cut
+        return encoded([cut(start + i, most) for i, most in enumerate(part.tolist())])
 
     def _guess(self, limits: Limits) -> float:
         """About how many bytes all takes under limits, judged by every so many items."""
@@ -155,5 +158,5 @@ class Filling(Generic[Item]):
         return len(made) * total / max(int(lengths[::every].sum()), 1)
 
 
-_NOTHING = compressed(b"[]")
+_NOTHING = b"[]"
 """A block whose items have no text."""

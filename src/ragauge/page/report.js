@@ -145,7 +145,7 @@
     };
   }
 
-  function select() {
+  function select(page = 0) {
     const words = state.text.toLowerCase().split(/\s+/).filter(Boolean);
     const found = [];
     for (let place = 0; place < data.count; place++) {
@@ -155,8 +155,35 @@
       found.push(place);
     }
     state.order = found.sort(compared(column[state.sort], state.down));
-    state.page = 0;
+    state.page = page;
     show();
+  }
+
+  /* Answers, and what the table cuts off questions, are found too. They lie in blocks that are
+     unpacked once somebody searches; until then, and while that goes on, ids and the table are. */
+  const CUT_OFF = / … \([\d,]+ more characters are not on this page\)$/;
+  let reading = "";
+
+  function readOn() {
+    if (reading || !data.detailed) return;
+    reading = "going on";
+    readTexts().finally(() => { reading = "done"; if (state.text) select(state.page); });
+  }
+
+  async function readTexts() {
+    const size = data.questions_per_block;
+    const places = [];
+    data.stored.forEach((stored, place) => { places[stored] = place; });
+    const isCut = (place) => column.question.values[place].endsWith("…");
+    for (let first = 0; first < places.length; first += size) {
+      const mine = places.slice(first, first + size);
+      const [answers, questions] = await Promise.all([
+        unpack("answers-" + first / size), mine.some(isCut) ? unpack("questions-" + first / size) : []]);
+      mine.forEach((place, at) => {
+        const texts = [...(answers[at] || []), (questions[at] || {}).question].filter((each) => typeof each === "string");
+        if (texts.length) data.search[place] += "\n" + texts.map((each) => each.replace(CUT_OFF, "")).join("\n").toLowerCase();
+      });
+    }
   }
 
   function show() {
@@ -173,6 +200,7 @@
     part.count.textContent = state.order.length === data.count
       ? grouped(data.count) + (data.count === 1 ? " question" : " questions")
       : grouped(state.order.length) + " of " + grouped(data.count) + " questions";
+    part.reading.textContent = reading === "going on" && state.text ? "reading answers …" : "";
     part.range.textContent = rows.length ? grouped(first + 1) + "–" + grouped(end) : "0";
     part.back.disabled = state.page === 0;
     part.next.disabled = state.page >= pages - 1;
@@ -204,8 +232,10 @@
   function startTable() {
     const labelled = (label, control) => make("label", null, make("span", null, label), control);
     const search = make("input", {
-      type: "search", id: "search", placeholder: "id or question   /", autocomplete: "off",
-      oninput: (event) => { state.text = event.target.value; select(); },
+      type: "search", id: "search", autocomplete: "off",
+      placeholder: data.detailed ? "id, question, answer   /" : "id   /",
+      title: data.detailed ? "Finds ids, questions and answers, as far as this page has them" : null,
+      onfocus: readOn, oninput: (event) => { state.text = event.target.value; readOn(); select(); },
     });
     const filters = data.columns.filter((each) => each.filtered && each.choices.length > 1);
     const selects = filters.map((each) => labelled(each.head, make("select", {
@@ -223,6 +253,7 @@
       onchange: (event) => { state.failing = event.target.checked; select(); },
     });
     part.count = make("p", { role: "status", "aria-live": "polite", class: "count" });
+    part.reading = make("p", { id: "reading", class: "quiet" });
     part.range = make("span", { class: "range" });
     const turn = (step) => () => { state.page += step; show(); byId("table").scrollIntoView({ block: "start" }); };
     part.back = make("button", { type: "button", onclick: turn(-1), "aria-label": "Previous page" }, "‹");
@@ -248,7 +279,7 @@
       part.unknown,
       make("div", { class: "controls" }, labelled("Search", search), selects,
         make("label", { class: "check" }, failing, make("span", null, data.sides.length > 1 ? "only worse" : "only failing"))),
-      make("div", { class: "pager" }, part.count, size, part.back, part.range, part.next),
+      make("div", { class: "pager" }, part.count, part.reading, size, part.back, part.range, part.next),
       make("div", { class: "scroll questions" }, make("table", null,
         make("caption", { class: "unseen" }, "Questions; the heads sort, and a question's button opens it"),
         make("thead", null, make("tr", null, part.heads)), part.body)));
@@ -506,13 +537,18 @@
     return [make("div", { role: "tablist", "aria-label": "Slots", class: "tabs" }, tabs), place];
   }
 
-  function expectedPart(question) {
+  function expectedPart(question, found) {
+    const known = new Map();
+    for (const each of question.evidence ? absolute(question.evidence.piece) : []) {
+      const piece = found.get(each);
+      known.set(piece.id, piece.text);
+    }
     const rows = (question.expected || []).map((each) => make("li", { class: "passage" },
       make("div", { class: "line" }, make("code", null, each.name),
         each.grade === undefined ? null : make("span", { class: "chip quiet" }, "grade " + each.grade),
         each.rung ? make("span", { class: "chip quiet" }, "rung " + each.rung) : null),
       about([each.doc !== each.name ? each.doc : null, each.where]),
-      passageText(each.quote, null)));
+      passageText(each.quote || known.get(each.name), null)));
     return rows.length ? [make("h3", null, "Expected evidence"), make("ul", { class: "passages" }, rows)] : null;
   }
 
@@ -541,8 +577,8 @@
   }
 
   function numbersOf(question) {
-    return [...(question.attempts || []), ...(question.other || [])].flatMap((each) =>
-      [each.hits, each.citations].flatMap((hits) => (hits ? absolute(hits.piece) : [])));
+    const lists = [...(question.attempts || []), ...(question.other || [])].flatMap((each) => [each.hits, each.citations]);
+    return [question.evidence, ...lists].flatMap((hits) => (hits ? absolute(hits.piece) : []));
   }
 
   /* Questions are stored in the order in which they got room, those that fail first. */
@@ -588,7 +624,7 @@
       make("div", { class: "inside" },
         make("h2", { id: "drill-title" }, make("code", null, nameOf(place))),
         asked ? make("p", { class: "asked" }, asked) : null,
-        make("p", { class: "chips" }, chips), facts(words), goldPart(question, place), expectedPart(question),
+        make("p", { class: "chips" }, chips), facts(words), goldPart(question, place), expectedPart(question, found),
         data.detailed ? [came, attemptsPart(question, found)] : make("p", { class: "notice" }, data.note),
         values));
     if (!drill.open) drill.showModal();

@@ -72,6 +72,7 @@ class QuestionRow(Struct, omit_defaults=True, kw_only=True, gc=False):
     expect: str | None = None
     gold: str | None = None
     expected: tuple[Expected, ...] = ()
+    evidence: Hits | None = None
     negatives: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
     must_contain: tuple[str, ...] = ()
@@ -84,6 +85,8 @@ class QuestionRow(Struct, omit_defaults=True, kw_only=True, gc=False):
 
 def pieces_of(question: QuestionRow) -> Iterable[int]:
     """The passages that a question shows."""
+    if question.evidence is not None:
+        yield from question.evidence.pieces
     for attempt in (*question.attempts, *question.other):
         for hits in (attempt.hits, attempt.citations):
             if hits is not None:

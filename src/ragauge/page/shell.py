@@ -97,4 +97,6 @@ def filled(
             f"To keep this page below {budget / 1e6:.1f} MB, {'; '.join(told)}. Questions that "
             "fail keep theirs the longest."
         )
+        if made.omitted.answers or made.omitted.lost_answers or made.omitted.questions:
+            notes.append("The search finds what is on this page.")
     return write([*blocks, *made.named], notes)

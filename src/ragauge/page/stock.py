@@ -37,6 +37,7 @@ class Stock:
         return QuestionRow(
             question=self._field(found.question), paraphrases=self._fields(found.paraphrases),
             expect=found.expect, gold=found.gold, expected=self._expected(found.expected),
+            evidence=self._hits(found.evidence[:MOST_ENTRIES], failing),
             negatives=self._fields(found.negatives), claims=self._fields(found.claims),
             must_contain=self._fields(found.must_contain),
             forbidden=self._fields(found.forbidden), tags=self._fields(found.tags),
@@ -51,7 +52,9 @@ class Stock:
         return capped(text, most)
 
     def _fields(self, texts: tuple[str, ...]) -> tuple[str, ...]:
-        if len(texts) <= MOST_ENTRIES and all(len(text) <= MOST_FIELD for text in texts):
+        if not texts or (
+            len(texts) <= MOST_ENTRIES and all(len(text) <= MOST_FIELD for text in texts)
+        ):
             return texts
         kept = tuple(self._field(text) or "" for text in texts[:MOST_ENTRIES])
         left = len(texts) - len(kept)
@@ -97,25 +100,30 @@ class Stock:
     def _hits(self, passages: tuple[Passage, ...], failing: bool) -> Hits | None:
         if not passages:
             return None
-        numbers, pieces, marks = self.numbers, [], []
-        highlights: dict[int, list[tuple[int, int]]] = {}
-        for place, each in enumerate(passages):
-            key = (each.id, each.doc, each.section, each.where, each.type, each.text)
-            piece = numbers.get(key)
-            if piece is None:
-                piece = self._new(key)
-            pieces.append(piece)
-            marks.append(_mask(each.marks) if each.marks else 0)
-            if each.highlights and each.text:
-                self.spans.setdefault(piece, set()).update(each.highlights)
-                highlights[place] = list(each.highlights)
+        known = self.numbers.get
+        keys = [
+            (each.id, each.doc, each.section, each.where, each.type, each.text) for each in passages
+        ]
+        pieces = [self._new(key) if (piece := known(key)) is None else piece for key in keys]
+        marks = [_mask(each.marks) if each.marks else 0 for each in passages]
+        highlights = {
+            place: list(each.highlights)
+            for place, each in enumerate(passages)
+            if each.highlights and each.text
+        }
+        for place, spans in highlights.items():
+            self.spans.setdefault(pieces[place], set()).update(spans)
         if failing:
             self.failing.update(pieces)
             self.marked.update(piece for piece, mark in zip(pieces, marks, strict=True) if mark)
         steps = [pieces[0], *map(sub, pieces[1:], pieces)]
         made = Hits(steps, marks, highlights=highlights)
-        self.scores.append((made, [each.score for each in passages]))
-        self.distances.append((made, [each.delta_s for each in passages]))
+        for columns, column in (
+            (self.scores, [each.score for each in passages]),
+            (self.distances, [each.delta_s for each in passages]),
+        ):
+            if column.count(None) < len(column):
+                columns.append((made, column))
         return made
 
     def finish(self) -> None:
@@ -128,16 +136,18 @@ class Stock:
 
     def _new(self, key: Key) -> int:
         """The number of a passage that is not among them as it is; its names may be cut."""
+        numbers = self.numbers
+        for part in key[:5]:
+            if part is not None and len(part) > MOST_ID:
+                break
+        else:
+            number = numbers[key] = len(numbers)
+            return number
         known = self._cut.get(key)
-        if known is not None:
-            return known
-        kept = key
-        if any(len(part or "") > MOST_ID for part in key[:5]):
+        if known is None:
             kept = (*(self._field(part, MOST_ID) for part in key[:5]), key[5])
-        number = self.numbers.setdefault(kept, len(self.numbers))
-        if kept is not key:
-            self._cut[key] = number
-        return number
+            known = self._cut[key] = numbers.setdefault(kept, len(numbers))
+        return known
 
 
 @cache
@@ -147,14 +157,14 @@ def _mask(marks: tuple[Mark, ...]) -> int:
 
 
 def _columns(found: list[tuple[Hits, list[float | None]]]) -> Iterable[list[float | None]]:
-    """Numbers as the page shows them; an empty list where an attempt has none."""
+    """Numbers as the page shows them."""
     values = np.array([value for _, column in found for value in column], np.float64)
     values[~np.isfinite(values)] = np.nan  # which JSON has as null
     rounded = (np.round(values, 4) + 0.0).tolist()
     at = 0
     for _, column in found:
         size = len(column)
-        yield [] if column.count(None) == size else rounded[at : at + size]
+        yield rounded[at : at + size]
         at += size
 
 

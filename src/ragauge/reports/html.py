@@ -12,7 +12,7 @@ from ragauge.model.aggregate import MetricResult, PerQuestion, QuestionResult, S
 from ragauge.model.labels import CAUSES
 from ragauge.model.report import Report, View
 from ragauge.page import charts, sections
-from ragauge.page.blocks import packed
+from ragauge.page.blocks import compressed, encoded
 from ragauge.page.details import QUESTIONS, Gathered
 from ragauge.page.figures import figures
 from ragauge.page.fitting import MOST_ID, capped
@@ -26,6 +26,8 @@ from ragauge.page.index import (
 from ragauge.page.markup import Child, Markup, element, shortened
 from ragauge.page.sections import Head, chip, code, label_tone, section, table
 from ragauge.page.shell import Blocks, filled, page
+from ragauge.pausing import uncollected
+from ragauge.sidework import beside
 
 _NO_HITS = "These scores were saved without traces: there are no hits and no answers to show."
 _NO_QUESTIONS = "These scores hold no questions one by one: save them with --full."
@@ -35,6 +37,7 @@ _PARTS = 200
 """Parts of a dimension that a table of slices shows; the JSON has all of them."""
 
 
+@uncollected()
 def _text(view: View) -> str:
     scores, verdict = view.scores, view.verdict
     bad = wording.bad_questions(scores)
@@ -233,10 +236,12 @@ def _blocks(
         names = [values.metrics[place] for place in kept]
         rounded = np.round(values.values[kept], 4) + 0.0
         columns += _numbers(view, values, names)
-        blocks = [
-            (f"values-{number}", packed(rounded[:, start : start + QUESTIONS].tolist()))
-            for number, start in enumerate(range(0, len(results), QUESTIONS))
-        ]
+        parts = (
+            encoded(rounded[:, start : start + QUESTIONS].tolist())
+            for start in range(0, len(results), QUESTIONS)
+        )
+        packed = beside(compressed, parts)
+        blocks = [(f"values-{number}", text) for number, text in enumerate(packed)]
     table_data = index(
         columns, failing, sides=("",), sort="label", detailed=details is not None, metrics=names,
         marks=dict(sections.MARKS), note=_NO_HITS,

@@ -1,0 +1,139 @@
+"""Excerpts: what stands at a place of a built corpus, for those who show it.
+
+Texts are read when they are asked for, and only the last of them are kept: memory does not grow
+with the corpus.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from ragauge.corpus.lookup import Lookup, is_hash_of
+from ragauge.corpus.manifest import read_blocks, read_documents
+from ragauge.fields import FieldError
+from ragauge.spans import Span
+
+Place = tuple[str, tuple[Span, ...]]
+"""A document, and spans of it."""
+_CHARACTERS_KEPT = 1 << 24
+_ENTRIES_KEPT = 1 << 16
+
+
+class Excerpt(NamedTuple):
+    """The text of a passage, span by span, and what the corpus says of where it lies."""
+
+    parts: tuple[str, ...]
+    doc: str
+    spans: tuple[Span, ...]
+    section: str | None = None
+    type: str | None = None
+
+
+class _Block(NamedTuple):
+    doc: str
+    start: int
+    end: int
+    section: str
+    type: str
+
+
+class Excerpts:
+    """Reads passages of one corpus, or of several versions of it.
+
+    Of several the first is taken that has the document, with the hash that is known of it.
+    `foreign` are documents whose text in the corpus is not the one that is meant, and `lost` are
+    places that are not in their document; nothing is shown of either. `cut` are places of which
+    a reader was shown a part.
+    """
+
+    def __init__(self, folders: Iterable[str | os.PathLike[str]]) -> None:
+        self._corpora = [_Corpus(folder) for folder in folders]
+        self._known: dict[tuple[object, ...], Excerpt | None] = {}
+        self._kept = 0
+        self.foreign: set[str] = set()
+        self.lost: set[Place] = set()
+        self.cut: set[Place] = set()
+
+    def find(
+        self, name: str, docs: tuple[str, ...], spans: tuple[Span, ...], hashes: tuple[str, ...]
+    ) -> Excerpt | None:
+        """What stands at the spans of a document, or in the block of that name if there are none.
+
+        `docs` are the names that the document may have, `hashes` all that is known of its content.
+        """
+        key = (None if spans else name, docs, spans, hashes)
+        if key in self._known:
+            return self._known[key]
+        found = self._found(name, docs, spans, hashes)
+        size = 0 if found is None else sum(map(len, found.parts))
+        if self._kept + size > _CHARACTERS_KEPT or len(self._known) >= _ENTRIES_KEPT:
+            self._known.clear()
+            self._kept = 0
+        self._known[key] = found
+        self._kept += size
+        return found
+
+    def _found(
+        self, name: str, docs: tuple[str, ...], spans: tuple[Span, ...], hashes: tuple[str, ...]
+    ) -> Excerpt | None:
+        foreign: list[str] = []
+        for corpus in self._corpora:
+            block = None if spans else corpus.blocks.get(name)
+            names, where = docs, spans
+            if block is not None:
+                names, where = (block.doc,), (Span(block.start, block.end),)
+            doc = next((each for each in names if each in corpus.lookup.documents), None)
+            if doc is None or not where:
+                continue
+            if not corpus.is_of(doc, hashes):
+                foreign.append(doc)
+                continue
+            parts = corpus.parts(doc, where)
+            if parts is None:
+                self.lost.add((doc, where))
+                return None
+            if block is None:
+                return Excerpt(parts, doc, where)
+            return Excerpt(parts, doc, where, block.section, block.type)
+        self.foreign.update(foreign)
+        return None
+
+
+class _Corpus:
+    """One corpus: its documents, and its blocks if anybody asks for one."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.lookup = Lookup(read_documents(folder))
+        self._is_of: dict[tuple[str, tuple[str, ...]], bool] = {}
+
+    @cached_property
+    def blocks(self) -> dict[str, _Block]:
+        return {
+            each.id: _Block(each.doc, *each.span, each.section, each.type)
+            for each in read_blocks(self.lookup.corpus)
+        }
+
+    def is_of(self, doc: str, hashes: tuple[str, ...]) -> bool:
+        """Whether all hashes are of the text that a document has here."""
+        found = self._is_of.get((doc, hashes))
+        if found is None:
+            document = self.lookup.documents[doc]
+            found = self._is_of[doc, hashes] = all(is_hash_of(document, each) for each in hashes)
+        return found
+
+    def parts(self, doc: str, spans: Sequence[Span]) -> tuple[str, ...] | None:
+        """The text at each span; None where one is not in the document or cuts a character."""
+        size = self.lookup.documents[doc].bytes
+        found = []
+        for span in spans:
+            try:
+                start, end = self.lookup.in_bytes(doc, span)
+                if not 0 <= start <= end <= size:
+                    return None
+                found.append(self.lookup.text(doc)[start:end].decode())
+            except (FieldError, UnicodeDecodeError):
+                return None
+        return tuple(found)
