@@ -19,6 +19,10 @@ from ragauge.model.run import (
 
 FACTS = ", ".join(ResultFacts._fields)
 RUN = ", ".join(migrating.RUN_COLUMNS)
+STORED = """CASE status WHEN 'complete' THEN results ELSE
+    (SELECT count(*) FROM eval_query_results WHERE eval_query_results.run_id = eval_runs.run_id)
+    END"""
+"""How many results a run has; the column is filled in when it is finished."""
 
 
 class Asking(ABC):
@@ -45,7 +49,7 @@ class Asking(ABC):
         """The rows of a question that may have many, one by one."""
 
     def _runs(self, evidence: str, behind: str, *asked: object) -> list[RunRecord]:
-        columns = RUN.replace("_json", f"_json{self.json_text}")
+        columns = RUN.replace("_json", f"_json{self.json_text}").replace("results", STORED)
         sql = f"SELECT {columns}, {evidence}, {self.tags} FROM eval_runs {behind}"
         return [
             migrating.run_record(

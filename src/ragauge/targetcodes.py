@@ -19,6 +19,13 @@ USAGE: tuple[Entry, ...] = (
         "set, the target, the seeds and the k that it began with: half a run of one system and "
         "half of another would be a run of neither.",
     ),
+    (
+        "run-held",
+        "another process is writing the run",
+        "One process at a time asks for a run and stores its results. Wait until it ends, or end "
+        "it; then `ragauge run --resume RUN` goes on with what is left. A process that is gone, "
+        "however it ended, holds nothing.",
+    ),
 )
 NOT_EVALUABLE: tuple[Entry, ...] = (
     (

@@ -30,10 +30,10 @@ def written(name: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             hint="name a file; its folder is made if it is not there",
         )
     path = Path(os.path.realpath(path))  # what a link leads to is written, and the link stays
-    if _in_corpus(path):
+    if in_corpus(path):
         raise RagaugeError.of(
             "file-exists",
-            f"`{path.parent.name}` is a corpus, and nothing else is written into it",
+            f"`{name}` is in a corpus, and nothing else is written into one",
             hint="name a file in another folder",
         )
     temporary = None
@@ -62,10 +62,15 @@ def written(name: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
                 os.unlink(temporary)
 
 
-def _in_corpus(path: Path) -> bool:
-    """Whether a file would come to stand among those of a corpus."""
+def in_corpus(path: Path) -> bool:
+    """Whether a file would come to stand among those of a corpus: its lists, or its texts."""
+    above = [folder.parent for folder in path.parents if folder.name == "text"]
+    return any(map(_is_corpus, (path.parent, *above)))
+
+
+def _is_corpus(folder: Path) -> bool:
     try:
-        with (path.parent / "manifest.json").open("rb") as file:
+        with (folder / "manifest.json").open("rb") as file:
             return b'"ragauge.corpus/' in file.read(256)
     except OSError:
         return False

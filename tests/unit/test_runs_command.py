@@ -189,7 +189,10 @@ def test_an_incomplete_run_is_shown_without_scores(store: Store, folder: Folder)
     assert "metric" not in done.out
     document = json.loads(folder.run("runs", "show", "half", "--format", "json").out)
     assert document["scores"] is None
-    assert document["run"]["status"] == "incomplete"
+    assert (document["run"]["status"], document["run"]["results"]) == ("incomplete", 3)
+    assert "trace.jsonl, 3 results" in done.out
+    listed = json.loads(folder.run("runs", "list", "--format", "json").out)
+    assert [each["results"] for each in listed["runs"]] == [3]
     assert "may be missing" in folder.run("runs", "show", "half", "--question", "A1").err
 
 

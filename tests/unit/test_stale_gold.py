@@ -85,23 +85,6 @@ def test_an_item_is_migrated_once_and_as_a_whole(edited: Folder) -> None:
     assert "already moved" in found.out
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("gold", "migrate", "pinned.jsonl", "--map", "map.jsonl", "-o", "map.jsonl"),
-        ("gold", "freeze", "gold.jsonl", "-o", "gold.jsonl", "--force"),
-        ("gold", "pin", "gold.jsonl", "--corpus", "old", "-o", "old/blocks.jsonl"),
-        ("corpus", "diff", "old", "new", "-o", "old/blocks.jsonl"),
-    ],
-)
-def test_what_is_read_is_not_overwritten(edited: Folder, arguments: tuple[str, ...]) -> None:
-    before = (edited.path / arguments[-1 if arguments[-1] != "--force" else -2]).read_bytes()
-    found = edited.run(*arguments)
-    assert (found.exit_code, "file-exists" in found.err) == (2, True)
-    after = (edited.path / arguments[-1 if arguments[-1] != "--force" else -2]).read_bytes()
-    assert after == before
-
-
 def test_grades_of_pinned_evidence_count_once(edited: Folder) -> None:
     """By hand: 1 / (3 + 1 / log2 3) = 0.2754, with ids and with places alike."""
     gold = {"qid": "A", "question": "?", "relevant": [ONE, TWO], "grades": {ONE: 1, TWO: 3}}

@@ -169,7 +169,7 @@ def test_a_run_that_is_opened_again_has_its_results_and_no_scores(store: Store) 
     fill(store, replace(RUN, run_id="other"))
     store.tag("kept", "2026-a")
     store.reopen("2026-a")
-    assert store.run("2026-a") == replace(RUN, tags=("kept",))
+    assert store.run("2026-a") == replace(RUN, tags=("kept",), results=3)
     assert store.scorings("2026-a") == []
     assert store.values("2026-a", 1) == []
     assert list(store.results("2026-a")) == RESULTS
@@ -180,6 +180,31 @@ def test_a_run_that_is_opened_again_has_its_results_and_no_scores(store: Store) 
     assert (again.status, again.evidence) == ("complete", b"e")
     with pytest.raises(RagaugeError):
         store.reopen("nobody")
+
+
+def test_results_that_are_asked_again_go_when_a_run_is_opened_again(store: Store) -> None:
+    fill(store)
+    fill(store, replace(RUN, run_id="other"))
+    store.reopen("2026-a", dropping=[2, 0, 77])
+    assert list(store.results("2026-a")) == [RESULTS[1]]
+    assert list(store.results("other")) == RESULTS
+    again = store.run("2026-a")
+    assert again is not None
+    assert (again.status, again.results) == ("incomplete", 1)
+    store.reopen("2026-a", dropping=[1])  # it is incomplete already
+    assert list(store.results("2026-a")) == []
+
+
+def test_a_run_that_is_not_complete_has_the_results_that_are_stored(store: Store) -> None:
+    fill(store)
+    half = replace(RUN, run_id="half", created_at="2026-11-15T11:00:00Z")
+    store.begin(half)
+    assert [each.results for each in store.runs()] == [3, 0]
+    store.add_results("half", RESULTS[:2])
+    assert [each.results for each in store.runs(suite="main")] == [3, 2]
+    found = store.run("half")
+    assert found is not None
+    assert (found.results, found.status) == (2, "incomplete")
 
 
 def test_it_is_still_there_when_the_store_is_opened_again(url: str) -> None:
@@ -268,6 +293,23 @@ def test_a_batch_is_stored_whole_or_not_at_all(store: Store) -> None:
         store.add_results("2026-a", [RESULTS[0], RESULTS[1]])  # the second ordinal is taken
     assert code_of(error) == "store-unavailable"
     assert [facts.ordinal for facts in store.facts("2026-a")] == [1]
+
+
+def test_a_run_is_held_by_one_at_a_time(store: Store, url: str) -> None:
+    """Whatever its name is; other runs are held beside it, and an error lets go."""
+    store.begin(RUN)
+    with closing(opened(url)) as other:
+        for run_id in ("2026-a", "a/b\\..\n'κ"):
+            with store.hold(run_id):
+                with pytest.raises(RagaugeError) as error, other.hold(run_id):
+                    pass
+                assert code_of(error) == "run-held"
+                with other.hold("2026-b"):
+                    store.add_results("2026-a", [])
+            with pytest.raises(ZeroDivisionError), other.hold(run_id):
+                raise ZeroDivisionError
+            with store.hold(run_id):
+                pass
 
 
 def test_what_fails_in_finish_leaves_the_run_incomplete(store: Store) -> None:

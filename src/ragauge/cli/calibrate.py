@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ragauge.cli.outputs import spare_inputs
 from ragauge.cli.shared import EMBED_OPTIONS, options, read_config
 from ragauge.cli.storage import ANY_FORMAT, CONFIG_OPTION
 
 if TYPE_CHECKING:
     from ragauge.calibrating import Calibration, Group
+    from ragauge.config import Config
     from ragauge.model.semantic import Bands
 
 _KINDS = {
@@ -47,7 +49,17 @@ def COMMAND(  # noqa: N802
     from ragauge.errors import RagaugeError
     from ragauge.writing import write_atomically
 
-    found = _measure(gold, traces, corpus, chunks, embed, embed_cache, config_path)
+    config = read_config(config_path)
+    chunks, corpus = chunks or config.chunks, corpus or config.corpus
+    cache = embed_cache or config.embed_cache
+    spare_inputs(
+        [] if out is None else [out], config, config_path,
+        others={
+            "gold set": gold, "trace file": traces, "list of chunks": chunks, "corpus": corpus,
+            "cache of vectors": cache,
+        },
+    )  # fmt: skip
+    found = _measure(gold, traces, corpus, chunks, embed or config.embed, cache, config)
     if not found.groups["positive"].n:
         raise RagaugeError.of(
             "nothing-measured", "no evidence of the gold set has a text",
@@ -71,26 +83,22 @@ def COMMAND(  # noqa: N802
 
 def _measure(
     gold: str, traces: str | None, corpus: str | None, chunks: str | None, embed: str | None,
-    embed_cache: str | None, config_path: str | None,
+    cache: str | None, config: Config,
 ) -> Calibration:  # fmt: skip
     from contextlib import ExitStack
 
-    from ragauge.calibrating import Pool, calibrate
+    from ragauge.calibrating import calibrate
     from ragauge.embedding import measuring
+    from ragauge.knowntexts import Pool, known_texts
     from ragauge.pipeline import load_gold, load_traces
-    from ragauge.remeasuring import Texts, known_texts
 
-    config = read_config(config_path)
-    name = embed or config.embed
-    if name is None:
+    if embed is None:
         raise click.UsageError("no embedder: give --embed NAME, or set `embed` in ragauge.toml")
     with ExitStack() as stack:
-        texts: Texts = known_texts(stack, chunks or config.chunks, corpus or config.corpus)
+        texts = known_texts(stack, chunks, corpus)
         items = load_gold(gold).items
         given = load_traces(traces).traces if traces is not None else ()
-        measurer = stack.enter_context(
-            measuring(name, settings=config.embedders, cache=embed_cache or config.embed_cache)
-        )
+        measurer = stack.enter_context(measuring(embed, settings=config.embedders, cache=cache))
         return calibrate(items, Pool(texts, given), measurer, bands=config.bands)
 
 

@@ -71,10 +71,7 @@ def spare_inputs(
     gates: str | None = None, baseline: str | None = None, store_url: str | None = None,
     others: Mapping[str, str | None],
 ) -> None:  # fmt: skip
-    """Refuse to write files over what is read; `others` goes from what an input is to its name.
-
-    Where an input is no file that is there (a stored run, a list of gates), nothing can be lost.
-    """
+    """Refuse to write files over what is read; `others` goes from what an input is to its name."""
     if not files:
         return
     from ragauge.cli.storage import url_of
@@ -85,11 +82,19 @@ def spare_inputs(
         "baseline": baseline or config.baseline, "store": url_of(store_url, config),
     }  # fmt: skip
     for file in files:
-        for what, name in inputs.items():
-            if name is not None and _is_read(file, name):
-                raise click.UsageError(
-                    f"-o {file} would replace the {what}, which is read: name another file"
-                )
+        spare(file, inputs)
+
+
+def spare(file: str | None, inputs: Mapping[str, str | None], *, option: str = "-o") -> None:
+    """Refuse to write a file over one of the inputs, named by what each of them is.
+
+    Where an input is no file that is there (a stored run, a list of gates), nothing can be lost.
+    """
+    for what, name in inputs.items():
+        if file is not None and name is not None and _is_read(file, name):
+            raise click.UsageError(
+                f"{option} {file} would replace the {what}, which is read: name another file"
+            )
 
 
 def _is_read(output: str, name: str) -> bool:
@@ -98,13 +103,22 @@ def _is_read(output: str, name: str) -> bool:
         if name == "-":
             return os.path.samestat(os.stat(output), os.fstat(0))
         path = Path(name.removeprefix("sqlite:///"))
-        folder = Path(output).resolve().parent
-        if path.is_dir():  # of a BEIR folder
-            own = Path(output).name in ("queries.jsonl", "corpus.jsonl")
-            return (own and path.samefile(folder)) or path.resolve() / "qrels" == folder
+        if path.is_dir():
+            return _is_part(Path(output).resolve(), path.resolve())
         return path.samefile(output)
     except (OSError, ValueError):
         return False
+
+
+def _is_part(output: Path, folder: Path) -> bool:
+    """Whether a file is one that is read of a folder: a corpus, or one of the form of BEIR."""
+    from ragauge.writing import in_corpus
+
+    if in_corpus(output):
+        return output.is_relative_to(folder)
+    if output.parent == folder:
+        return output.name in ("queries.jsonl", "corpus.jsonl")
+    return output.parent == folder / "qrels"
 
 
 def printable(content: str | bytes, name: str) -> str:
@@ -175,7 +189,11 @@ def judged(
 def judged_drops(
     aligned: Aligned, config: Config, given: str | None, allowed: Tolerance, as_of: str | None
 ) -> tuple[list[Gate], Verdict | None]:
-    """All gates of the second run, and the verdict of those on a drop, if there are any."""
+    """The gates on a drop, and their verdict, if there are any.
+
+    Other gates are on one run, and judged by `gate` and `score`. Nobody may think that they passed
+    here: one that the command line names is refused, and one of a gates file is told.
+    """
     from msgspec.structs import replace
 
     from ragauge import registry
@@ -184,11 +202,23 @@ def judged_drops(
     profile = registry.profile(scores.profile)
     gates = gates_from(profile, scores.k, config, given)
     drops = [gate for gate in gates if gate.is_drop]
+    stray = [gate for gate in gates if not gate.is_drop and gate.origin in ("--gates", given)]
+    names = ", ".join(gate.name for gate in stray)
+    if any(gate.origin == "--gates" for gate in stray):
+        raise click.UsageError(
+            f"--gates {names}: a comparison judges gates on a drop (max_drop) only; "
+            "`ragauge gate` and `ragauge score` judge this one"
+        )
+    if stray:
+        click.echo(
+            f"note: not judged here, as they are not on a drop: {names} (by `ragauge gate`)",
+            err=True,
+        )
     if not drops:
-        return gates, None
+        return [], None
     mine = {name for gate in drops for name in (gate.name, gate.metric)}
     waivers = tuple(waiver for waiver in config.waivers if waiver.gate in mine)
-    return gates, judged(
+    return drops, judged(
         scores, profile, drops, replace(config, waivers=waivers), allowed=allowed, as_of=as_of,
         baseline=aligned.a,
     )  # fmt: skip

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ragauge.cli.outputs import spare_inputs
 from ragauge.cli.shared import options, read_config, screen
 from ragauge.cli.storage import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, new_id, the_store
 
@@ -278,6 +279,8 @@ def _export(name: str, output: str, store_url: str | None, config_path: str | No
     if output != "-" and not output.endswith(_SUFFIXES):
         raise click.UsageError(f"-o {output}: the name ends with {' or '.join(_SUFFIXES)}")
     config = read_config(config_path)
+    files = [output] if output != "-" else []
+    spare_inputs(files, config, config_path, store_url=store_url, others={})
     with the_store(store_url, config) as store:
         run = find_run(store, name, suite=config.suite)
         if output == "-":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Literal, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -21,6 +22,7 @@ class RunRecord(Struct, frozen=True, kw_only=True):
     chunks      names the stored list of chunks, if the run has one
     snapshot    how the system was configured and the run was scored, as JSON
     aggregate   the scores, as JSON; `{}` until there are any
+    results     how many are stored, also of a run that is incomplete
     evidence    what the run knows of chunks and documents, packed; empty in listings
     """
 
@@ -122,6 +124,10 @@ class Store(Protocol):
         """Add a run as incomplete; `run-exists` if its id is taken."""
         ...
 
+    def hold(self, run_id: str) -> AbstractContextManager[None]:
+        """Hold a run while it is asked for and scored; `run-held` if another process holds it."""
+        ...
+
     def add_gold(self, gold_key: str, rows: Iterable[GoldRow]) -> None:
         """Add a gold set under its key, all of it or nothing; one that is there stays as it is."""
         ...
@@ -142,8 +148,11 @@ class Store(Protocol):
         """Set what was measured of some results, each named by its ordinal."""
         ...
 
-    def reopen(self, run_id: str) -> None:
-        """Make a run incomplete again: its scorings go, its results stay."""
+    def reopen(self, run_id: str, *, dropping: Sequence[int] = ()) -> None:
+        """Make a run incomplete again: its scorings go, its results stay, but those of `dropping`.
+
+        All of it or nothing, so that no result of before stays in a run that is asked again.
+        """
         ...
 
     def finish(

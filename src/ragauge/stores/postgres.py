@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from ragauge import migrating
@@ -28,8 +28,8 @@ PATIENCE = "60s"
 AT_ONCE = 2000
 """Rows that a stream takes from the server at a time."""
 
-MIGRATING, ADDING = 7246283, 7246284
-"""Advisory locks: around migrations, and around one gold set or list of chunks."""
+MIGRATING, ADDING, HOLDING = 7246283, 7246284, 7246285
+"""Advisory locks: around migrations, around one gold set or list of chunks, and on a run."""
 
 FACT_TYPES = ("int8", "text", "int8", "text", "int8", "int8", "int8", "text", "float8", "float8")
 
@@ -240,6 +240,21 @@ class PostgresStore(Asking):
             if not cursor.rowcount:
                 raise migrating.run_exists(self.name, run.run_id)
 
+    @contextmanager
+    def hold(self, run_id: str) -> Iterator[None]:
+        """Hold a run while it is asked for and scored; `run-held` if another process holds it.
+
+        The lock is one of the connection that writes: if that is lost, nothing is written either.
+        """
+        key = "%s, hashtext(current_schema() || '/' || %s)"
+        if not self._read(f"SELECT pg_try_advisory_lock({key})", (HOLDING, run_id))[0][0]:
+            raise migrating.run_held(run_id)
+        try:
+            yield
+        finally:
+            with suppress(RagaugeError):  # a connection that is lost holds nothing
+                self._read(f"SELECT pg_advisory_unlock({key})", (HOLDING, run_id))
+
     def _add(
         self, table: str, column: str, key: str, types: Sequence[str],
         rows: Iterable[Sequence[Any]],
@@ -268,11 +283,12 @@ class PostgresStore(Asking):
     def replace_results(self, run_id: str, rows: Sequence[ResultRow]) -> None:
         """Put results in the place of those that have the same ordinals, all or none."""
         with self._writing(run_id) as cursor:
-            cursor.execute(
-                "DELETE FROM eval_query_results WHERE run_id = %s AND ordinal = ANY(%s)",
-                (run_id, [row.facts.ordinal for row in rows]),
-            )
+            self._drop_results(cursor, run_id, [row.facts.ordinal for row in rows])
             self._put_results(cursor, run_id, rows)
+
+    def _drop_results(self, cursor: Cursor[Any], run_id: str, ordinals: Sequence[int]) -> None:
+        sql = "DELETE FROM eval_query_results WHERE run_id = %s AND ordinal = ANY(%s)"
+        cursor.execute(sql, (run_id, list(ordinals)))
 
     def _put_results(self, cursor: Cursor[Any], run_id: str, rows: Sequence[ResultRow]) -> None:
         table = f"eval_query_results (run_id, {FACTS}, result_json, metric_values)"
@@ -289,9 +305,10 @@ class PostgresStore(Asking):
                 ([ordinal for ordinal, _ in values], [text for _, text in values], run_id),
             )
 
-    def reopen(self, run_id: str) -> None:
-        """Make a run incomplete again: its scorings go, its results stay."""
+    def reopen(self, run_id: str, *, dropping: Sequence[int] = ()) -> None:
+        """Make a run incomplete again: its scorings go, its results stay but for `dropping`."""
         with self._writing(run_id) as cursor:
+            self._drop_results(cursor, run_id, dropping)
             cursor.execute("DELETE FROM eval_scorings WHERE run_id = %s", (run_id,))
             sql = f"UPDATE eval_runs SET {migrating.REOPENED}%s WHERE run_id = %s"
             cursor.execute(sql, (b"", run_id))

@@ -8,13 +8,15 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from ragauge import migrating
 from ragauge.asking import FACTS, RUN, Asking
 from ragauge.errors import RagaugeError
+from ragauge.holding import HeldError, held
 from ragauge.model.run import (
     GoldRow,
     ResultRow,
@@ -249,6 +251,21 @@ class SqliteStore(Asking):
             if not added.rowcount:
                 raise migrating.run_exists(self.name, run.run_id)
 
+    @contextmanager
+    def hold(self, run_id: str) -> Iterator[None]:
+        """Hold a run while it is asked for and scored; `run-held` if another process holds it.
+
+        SQLite has locks on whole files and for moments, so a lock file beside the store says it.
+        """
+        file = self._path.resolve()
+        name = f".{file.name}.{sha256(run_id.encode()).hexdigest()[:16]}.lock"
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(held(file.parent / name))
+            except HeldError as error:
+                raise migrating.run_held(run_id) from error
+            yield
+
     def add_gold(self, gold_key: str, rows: Iterable[GoldRow]) -> None:
         """Add a gold set under its key, all of it or nothing; one that is there stays as it is."""
         with self._writing():
@@ -291,9 +308,13 @@ class SqliteStore(Asking):
                 ((text, run_id, ordinal) for ordinal, text in values),
             )
 
-    def reopen(self, run_id: str) -> None:
-        """Make a run incomplete again: its scorings go, its results stay."""
+    def reopen(self, run_id: str, *, dropping: Sequence[int] = ()) -> None:
+        """Make a run incomplete again: its scorings go, its results stay but for `dropping`."""
         with self._writing(run_id, sync="FULL"):
+            self._execute_many(
+                "DELETE FROM eval_query_results WHERE run_id = ? AND ordinal = ?",
+                ((run_id, ordinal) for ordinal in dropping),
+            )
             self._execute("DELETE FROM eval_scorings WHERE run_id = ?", (run_id,))
             sql = f"UPDATE eval_runs SET {migrating.REOPENED}? WHERE run_id = ?"
             self._execute(sql, (b"", run_id))

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ragauge.cli.outputs import spare
+
 if TYPE_CHECKING:
     from ragauge.corpus.chunking import By, Policy, Unit
 
@@ -63,6 +65,7 @@ def COMMAND(  # noqa: N802
     given = {
         "size": size, "overlap": overlap, "hard": hard, "max_size": max_size, "merge_to": merge_to
     }  # fmt: skip
+    spare(out, {"corpus": corpus})
     policy = _policy(by, unit, {name: each for name, each in given.items() if each is not None})
     for line in _write(corpus, out, policy, with_text=with_text):
         click.echo(line)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ragauge.cli.outputs import spare
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -44,6 +46,8 @@ def COMMAND(  # noqa: N802
     from ragauge.errors import RagaugeError
     from ragauge.text import plain
 
+    for option, file in (("-o", out), ("--review", review)):
+        spare(file, {"old corpus": old, "new corpus": new}, option=option)
     before, after = read_corpus(old), read_corpus(new)
     if not before.blocks:
         raise RagaugeError.of(
