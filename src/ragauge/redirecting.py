@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragauge.ids import section_path
 from ragauge.model.corpus import Extent
@@ -96,7 +97,23 @@ class Redirects:
             return Redirected((), 0.0, exact=False)
         places = _joined([(_clipped(piece, start, end), piece) for piece in found], end - start)
         exact = len(found) == 1 and found[0].exact and kept == end - start
+        unbroken = None if exact else _unbroken(row, start, end)
+        if unbroken is not None:
+            block = places[0].block if len(places) == 1 else None
+            return Redirected((replace(unbroken, block=block),), 1.0, exact=True)
         return Redirected(tuple(places), min(1.0, kept / whole) if whole else 0.0, exact)
+
+    def held(self, row: MapRow, place: NewPlace) -> Redirected:
+        """Which bytes of one of its new blocks are those of an old block.
+
+        A block that others were merged into holds their text as well, which is not meant.
+        """
+        start, end = row.old.span
+        pieces = sorted(_pieces(row.old.span, place), key=lambda piece: (piece.old, piece.new))
+        places = _joined([(piece.new, piece) for piece in pieces], end - start)
+        exact = len(pieces) == 1 and pieces[0].exact and pieces[0].old == row.old.span
+        kept = sum(piece.old[1] - piece.old[0] for piece in pieces if piece.kept)
+        return Redirected(tuple(places), min(1.0, kept / max(1, end - start)), exact)
 
     def _laid_out(self, doc: str) -> tuple[list[_Piece], list[Extent]]:
         """The kept pieces of a document and its text, both in order."""
@@ -114,6 +131,18 @@ class Redirects:
             pieces.sort(key=lambda piece: (piece.old, piece.doc, piece.new))
             self._pieces[doc] = pieces, sorted(texts)
         return self._pieces[doc]
+
+
+def _unbroken(row: MapRow, start: int, end: int) -> NewSpan | None:
+    """The bytes of a document where all of them stand as they stood, whatever they cross."""
+    for place in row.new:
+        runs = place.runs or ()
+        position = bisect_right(runs, start, key=lambda run: run[0]) - 1
+        if position >= 0 and len(runs[position]) == 3:
+            first, there, size = runs[position]
+            if end <= first + size:
+                return NewSpan(place.doc, (start - first + there, end - first + there))
+    return None
 
 
 def _pieces(old: Extent, place: NewPlace) -> Iterable[_Piece]:

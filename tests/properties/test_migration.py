@@ -81,6 +81,36 @@ def by_text(corpus: Corpus, known: dict[str, bytes]) -> dict[bytes, list[str]]:
     return found
 
 
+@given(edits(), st.sets(st.integers(0, 11), max_size=4))
+@settings(max_examples=100, deadline=None)
+def test_a_block_holds_its_own_text_of_another_and_no_more(
+    versions: tuple[dict[str, list[str]], dict[str, list[str]]], joins: set[int]
+) -> None:
+    old_files, new_files = versions
+    for parts in new_files.values():  # paragraphs become one with the next
+        for at in sorted(joins, reverse=True):
+            pair = parts[at : at + 2]
+            if len(pair) == 2 and all(part.startswith("Number") for part in pair):
+                parts[at : at + 2] = [" ".join(pair)]
+    with TemporaryDirectory() as folder:
+        old, new = built(old_files, Path(folder, "old")), built(new_files, Path(folder, "new"))
+        before, after = texts(old), texts(new)
+        redirects = Redirects(migration_map(old, new))
+    for row in redirects.blocks.values():
+        mine = before[row.old.doc][slice(*row.old.span)]
+        for place in row.new:
+            held = redirects.held(row, place)
+            assert held.places
+            for each in held.places:
+                assert place.span[0] <= each.span[0] < each.span[1] <= place.span[1]
+                assert (each.doc, each.block) == (place.doc, place.id)
+            if held.exact:
+                (only,) = held.places
+                assert after[only.doc][slice(*only.span)] == mine
+        if len(row.new) == 1 and after[row.new[0].doc][slice(*row.new[0].span)].count(mine) == 1:
+            assert redirects.held(row, row.new[0]).exact
+
+
 @given(edits())
 @settings(max_examples=150, deadline=None)
 def test_every_block_that_survives_is_mapped_to_itself(
@@ -140,6 +170,32 @@ def test_kept_bytes_are_the_same_bytes(
                 (only,) = moved.places
                 mine = before[row.old.doc][max(low, start) : min(high, end)]
                 assert mine == after[only.doc][slice(*only.span)]
+
+
+@given(edits(), st.data())
+@settings(max_examples=150, deadline=None)
+def test_what_crosses_headings_is_the_same_text_only_where_its_bytes_are(
+    versions: tuple[dict[str, list[str]], dict[str, list[str]]], data: st.DataObject
+) -> None:
+    with TemporaryDirectory() as folder:
+        old, new = built(versions[0], Path(folder, "old")), built(versions[1], Path(folder, "new"))
+        before, after = texts(old), texts(new)
+        found = migration_map(old, new)
+    redirects = Redirects(found)
+    for row in found.rows:
+        if row.of != "document":
+            continue
+        text = before[row.old.doc]
+        for place in row.new:
+            for start, there, size in place.runs or ():
+                assert text[start : start + size] == after[place.doc][there : there + size]
+        start = data.draw(st.integers(0, len(text)))
+        end = data.draw(st.integers(start, len(text)))
+        moved = redirects.span(row.old.doc, start, end)
+        assert moved is not None
+        if moved.exact:
+            (only,) = moved.places
+            assert text[start:end] == after[only.doc][slice(*only.span)]
 
 
 @given(FILES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ragauge.redirecting import Redirected, Redirects
 from tests.versions import mapped
@@ -106,6 +107,99 @@ def test_a_span_over_a_split_block_is_two(tmp_path: Path) -> None:
 def test_a_heading_goes_along(tmp_path: Path) -> None:
     asked = Asked(OLD.replace("# Guide", "# The Guide"), tmp_path)
     assert asked.text("# Guide\n\nInstall") == ["# The Guide\n\nInstall"]
+
+
+TITLED = OLD.replace("The file holds", "## Settings\n\nThe file holds")
+ACROSS = "Then run the check once.\n\n## Settings\n\nThe file holds the settings."
+
+
+def across(new: str, folder: Path, text: str = ACROSS) -> tuple[bool, float, list[str]]:
+    """Whether a text over a heading is the same, how much of it, and what stands there."""
+    redirects = Redirects(mapped({"g.md": TITLED}, {"g.md": new}, folder))
+    start = TITLED.index(text)
+    found = redirects.span("g.md", start, start + len(text))
+    assert found is not None
+    there = [new.encode()[slice(*place.span)].decode() for place in found.places]
+    return found.exact, found.share, there
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        f"Before all else.\n\n{TITLED}",
+        TITLED.replace("Install the package", "Put the package in place"),
+        TITLED.replace("Start the server", "Run the server"),
+        f"# Other\n\nSomething else comes first.\n\n#{TITLED}",
+    ],
+)
+@pytest.mark.parametrize(
+    "text",
+    [
+        ACROSS,
+        "# Settings\n\nThe file holds",
+        "once.\n\n## Settings",
+        "the check once.\n",
+        "\n\n## Settings\n\nThe file",
+        "and never again.\n\nStart",
+    ],
+)
+def test_text_over_a_heading_that_went_on_as_it_was_is_the_same_text(
+    new: str, text: str, tmp_path: Path
+) -> None:
+    if text in new:
+        assert across(new, tmp_path, text) == (True, 1.0, [text])
+    else:  # the last word is another one
+        assert not across(new, tmp_path, text)[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("## Settings", "## Options"),
+        ("## Settings", "### Settings"),
+        ("once.\n\n##", "once.\n\n\n##"),
+        ("once.\n\n##", "once.\n\nThat is all there is to it.\n\n##"),
+        ("Settings\n\nThe", "Settings\n\nA short word before it.\n\nThe"),
+        ("once.", "twice."),
+    ],
+)
+def test_text_over_a_heading_is_changed_where_any_byte_of_it_is(
+    old: str, new: str, tmp_path: Path
+) -> None:
+    changed = TITLED.replace(old, new)
+    assert ACROSS not in changed
+    assert not across(changed, tmp_path)[0]
+
+
+def test_a_section_that_moved_with_its_heading_is_the_same_text(tmp_path: Path) -> None:
+    first = "## One\n\nThe file holds the settings, and is read once when it starts.\n\n"
+    second = "## Two\n\nStart the server with one command, and it listens on its port.\n\n"
+    old, new = f"# Guide\n\n{first}{second}", f"# Guide\n\n{second}{first}"
+    redirects = Redirects(mapped({"g.md": old}, {"g.md": new}, tmp_path))
+    start = old.index("## One")
+    found = redirects.span("g.md", start, start + len(first.strip()))
+    assert found is not None
+    there = [new[slice(*place.span)] for place in found.places]
+    assert (found.exact, found.share, there) == (True, 1.0, [first.strip()])
+
+
+def test_a_map_of_an_earlier_version_says_no_more_than_it_knows(tmp_path: Path) -> None:
+    """Without runs of documents nothing is known of what stands between blocks."""
+    found = mapped({"g.md": TITLED}, {"g.md": f"Before.\n\n{TITLED}"}, tmp_path)
+    rows = tuple(
+        replace(row, new=tuple(replace(place, runs=None) for place in row.new))
+        if row.of == "document"
+        else row
+        for row in found.rows
+    )
+    start = TITLED.index(ACROSS)
+    told = [
+        Redirects(each).span("g.md", start, start + len(ACROSS))
+        for each in (found, replace(found, rows=rows))
+    ]
+    assert [each is not None and (each.share, each.exact) for each in told] == [
+        (1.0, True), (1.0, False),
+    ]  # fmt: skip
 
 
 def test_bytes_that_are_no_text_have_no_place(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge import resemblance
+from ragauge import resemblance, runsets
 from ragauge.resemblance import LEAST, families, likeness, normalised
 
 WORDS = st.sampled_from(
@@ -96,6 +96,26 @@ def test_the_search_finds_what_comparing_all_pairs_finds(texts: list[str], pairs
         assert sorted(families(texts, list(range(len(texts))))) == sorted(by_hand(texts))
 
 
+@given(st.lists(TEXTS, max_size=6), st.sampled_from([4, 1 << 13]))
+def test_groups_without_near_texts_are_told_and_no_others(
+    groups: list[list[str]], at_once: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runsets, "_AT_ONCE", at_once)
+        told = runsets.may_be_near(groups)
+    for group, maybe in zip(groups, told, strict=True):
+        said = [text for text in group if text]
+        if any(likeness(a, b) >= LEAST for a, b in itertools.combinations(said, 2)):
+            assert maybe
+
+
+def test_most_groups_need_no_closer_look() -> None:
+    group = ["how is the index of a shard rebuilt", "who pays for the second licence", ""]
+    assert runsets.may_be_near([group, [*group, "who pays for the second licences"], []]) == [
+        False, True, False,
+    ]  # fmt: skip
+
+
 def test_a_set_with_more_letters_than_a_script_is_searched_too() -> None:
     """Four letters of 40,000 do not fit into one number as they are."""
     letters = "".join(chr(code) for code in range(0x3400, 0x3400 + 40_000) if chr(code).isalpha())
@@ -107,4 +127,4 @@ def test_a_set_with_more_letters_than_a_script_is_searched_too() -> None:
 def test_bits_are_counted_without_a_new_numpy_too(monkeypatch: pytest.MonkeyPatch) -> None:
     words = np.array([0, 1, 0xFF, (1 << 64) - 1, 0x8000000000000001], np.uint64)
     monkeypatch.delattr(np, "bitwise_count", raising=False)
-    assert resemblance._ones(words).tolist() == [0, 1, 8, 64, 2]
+    assert runsets.ones(words).tolist() == [0, 1, 8, 64, 2]

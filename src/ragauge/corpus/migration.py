@@ -19,6 +19,7 @@ from ragauge.corpus.manifest import Corpus
 from ragauge.corpus.matching import matched
 from ragauge.corpus.moving import Placed, placed
 from ragauge.corpus.sides import Side
+from ragauge.corpus.stretches import stretches
 from ragauge.corpus.wordruns import Kept, same_letters
 from ragauge.model.corpus import Document, Section
 from ragauge.model.migration import (
@@ -32,6 +33,7 @@ from ragauge.model.migration import (
     MigrationMap,
     NewPlace,
     OldPlace,
+    Run,
     Subject,
     Target,
     Version,
@@ -75,14 +77,33 @@ class _Mapper:
         shared = Counter(
             place for home in self.homes.documents for place in self._taken(home)
         )  # fmt: skip
-        for document, home in zip(self.old.documents, self.homes.documents, strict=True):
+        for number, (document, home) in enumerate(
+            zip(self.old.documents, self.homes.documents, strict=True)
+        ):
             others = [self.new.documents[place] for place in self._taken(home)]
             before = OldPlace(**_whole(document))
-            after = tuple(NewPlace(**_whole(each)) for each in others)
+            after = tuple(
+                NewPlace(**_whole(each), runs=self._stretches(number, place))
+                for each, place in zip(others, self._taken(home), strict=True)
+            )
             merged = any(shared[place] > 1 for place in home.places)
             kind = _document_kind(document, others, merged=merged)
             named = any(each.doc == document.doc for each in others)
             yield _row("document", kind, before, after, home.share, named=named)
+
+    def _stretches(self, doc: int, other: int) -> tuple[Run, ...] | None:
+        """What of a document went on in another as it was, over headings and blocks."""
+        if self.old.documents[doc].hash == self.new.documents[other].hash:
+            return None
+        runs: list[Run] = []
+        for item in range(*self.old.ranges[doc]):
+            for part in self._parts(item):
+                there = self.new.items[part.new]
+                if there.doc == other:
+                    here = self.old.items[item]
+                    whole = (here.span[0], there.span[0], here.size)
+                    runs += [run for run in part.runs or (whole,) if len(run) == 3]
+        return stretches(self.old.text(doc), self.new.text(other), runs) or None
 
     def _taken(self, home: Home) -> tuple[int, ...]:
         return home.places if home.share >= LEAST else ()
@@ -156,7 +177,7 @@ class _Mapper:
             yield self._block(number, listed, holders)
 
     def _parts(self, item: int) -> tuple[Kept, ...]:
-        """The new blocks that hold a real part of a block; none if too little is left of it."""
+        """The new items that hold a real part of one; none if too little is left of it."""
         found = self.placed.get(item)
         if found is None:
             return ()
@@ -165,7 +186,7 @@ class _Mapper:
 
     def _is_part(self, found: Placed, part: Kept) -> bool:
         item = self.new.items[part.new]
-        if item.block is None:
+        if (item.block is None) != (self.old.items[part.old].block is None):
             return False
         return found.exact or part.size >= _PART * found.size or 2 * part.size >= item.size
 

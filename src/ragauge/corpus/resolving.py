@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ragauge.corpus.lookup import Lookup, Spot, is_hash_of
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.fields import FieldError
-from ragauge.model.corpus import Block
+from ragauge.model.corpus import Extent
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.trace import Citation, Hit, Trace
 from ragauge.pieces import Chunk
@@ -107,20 +107,21 @@ class Resolver:
         return next(iter(docs)) if len(docs) == 1 else None
 
     def _docs_of(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The documents that ids are in, as far as they are known."""
-        chunks = self.chunks or {}
-        found = (self.lookup.blocks.get(name) or chunks.get(name) for name in names)
+        """The documents that ids are in, or are, as far as they are known."""
+        chunks, documents = self.chunks or {}, self.lookup.documents
+        found = (
+            self.lookup.blocks.get(name) or chunks.get(name) or documents.get(name)
+            for name in names
+        )  # fmt: skip
         return tuple(each.doc for each in found if each is not None)
 
     def trace(self, trace: Trace, found: Found) -> Iterator[FieldError]:
         """What of a trace is not there; an id that stands there twice is two ids."""
         for hit in trace.hits:
-            key = (hit.id, hit.doc, hit.path, hit.spans, hit.doc_hash)
+            key = (hit.id, hit.doc, hit.path, hit.section, hit.spans, hit.doc_hash)
             known = self.seen.get(key)
             if known is None or (known.problems and not found.dull):
                 docs = tuple(doc for doc in (hit.doc, hit.path) if doc is not None)
-                if not docs and hit.doc_hash is not None:
-                    docs = self._docs_of((hit.id,))
                 known, errors = self._shown(hit, docs, found.dull, hashed=hit.doc_hash)
                 if len(self.seen) >= _MOST_SEEN:
                     self.seen.clear()
@@ -134,7 +135,8 @@ class Resolver:
             named = {hit.id for hit in trace.hits}
             for cited in trace.answer.listed:
                 # What is wrong with a hit is told there.
-                if cited.id in named and not cited.spans and cited.doc is None:
+                bare = not cited.spans and cited.doc is None and cited.section is None
+                if cited.id in named and bare:
                     found.ids += 1
                     continue
                 docs = () if cited.doc is None else (cited.doc,)
@@ -147,14 +149,16 @@ class Resolver:
         self, each: Hit | Citation, docs: tuple[str, ...], dull: bool, *,
         hashed: str | None = None, placed: bool = False,
     ) -> tuple[_Known, list[FieldError]]:  # fmt: skip
-        """Look up a hit or citation by its id, its place, or both."""
+        """Look up a hit or citation by its id, its place, or both, which must fit together."""
         # An index may name its chunks as it likes, if it says where they lie.
         by_place = placed or (self.chunks is None and bool(docs) and bool(each.spans))
         errors: list[FieldError] = []
         if not by_place or each.id in self.lookup.blocks:
             errors += _tried(self._named, each.id, docs, dull)
-        if docs:
-            errors += _tried(self._placed, docs, each.spans, hashed, dull)
+        if docs or each.spans or each.section is not None or hashed is not None:
+            where = docs or self._docs_of((each.id,))
+            if where:
+                errors += _tried(self._fits, each, where, hashed, dull, not errors)
         return _Known(int(not by_place), int(bool(each.spans)), len(errors)), errors
 
     def _name(self, name: str, dull: bool) -> None:
@@ -198,6 +202,39 @@ class Resolver:
             self.check_hash(doc, hashed)
         return [self.lookup.spot(doc, *self.lookup.in_bytes(doc, span)) for span in spans]
 
+    def _fits(
+        self, each: Hit | Citation, docs: tuple[str, ...], hashed: str | None, dull: bool,
+        known: bool,
+    ) -> None:  # fmt: skip
+        """A place must be there, in the block that is named beside it and in its section.
+
+        `known`: nothing is wrong with the id, so it may be held against the place.
+        """
+        spots = self._placed(docs, each.spans, hashed, dull)
+        listed = None if self.chunks is None else self.chunks.get(each.id)
+        block = self.lookup.blocks.get(each.id)
+        own: list[Spot] = []
+        if listed is not None:
+            own = self._placed((listed.doc,), listed.spans, None, dull)
+        elif block is not None:
+            own = [self.lookup.spot_of(block)]
+        if known and own and spots:
+            _refuse_elsewhere(each.id, own, spots, "keep the one that is meant")
+        if each.section is not None and (listed is None or each.section != listed.section):
+            doc = next((doc for doc in docs if doc in self.lookup.documents), None)
+            self._in_section(each.section, doc, spots or own)
+
+    def _in_section(self, name: str, doc: str | None, spots: Sequence[Spot]) -> None:
+        """A section must be there, and have some of the text: itself, or in one below it."""
+        section = self.lookup.section(name, doc)
+        if spots and not any(_shares(section.doc, section.subtree, spot) for spot in spots):
+            raise FieldError(
+                "unresolved",
+                f"the section `{section.doc}#{section.id}` has none of the bytes "
+                f"{spots[0].start} to {spots[-1].end} of `{spots[0].doc}`",
+                f"they are in `{spots[0].section}`",
+            )
+
     def _anchor(self, anchor: Anchor, dull: bool) -> None:
         """The place of evidence must be there, in its section and with its quote.
 
@@ -205,15 +242,11 @@ class Resolver:
         """
         spots = self._placed((anchor.doc,), anchor.spans, None, dull)
         block = self.lookup.blocks.get(anchor.id or "")
-        if block is not None and not any(_touches(block, spot) for spot in spots):
-            raise FieldError(
-                "unresolved",
-                f"`{block.id}` has the bytes {block.span[0]} to {block.span[1]} of `{block.doc}`, "
-                f"and its place is said to be {anchor.spans[0].start} to {anchor.spans[-1].end}",
-                "keep the one that is meant; `gold pin --repin` follows a quote",
-            )
+        if block is not None:
+            hint = "keep the one that is meant; `gold pin --repin` follows a quote"
+            _refuse_elsewhere(block.id, [self.lookup.spot_of(block)], spots, hint)
         if anchor.section is not None:
-            self.lookup.section(anchor.section, anchor.doc)
+            self._in_section(anchor.section, anchor.doc, spots)
         if anchor.quote is not None and spots and not self._says(spots, anchor.quote):
             if dull:
                 raise _UNTOLD
@@ -250,6 +283,8 @@ class Resolver:
                 "not where the list has it",
                 "the list was made from another version of the document: make it again",
             )
+        if any(span.unit == "char" for span in chunk.spans):
+            chunk = replace(chunk, spans=tuple(Span(each.start, each.end) for each in spots))
         if not spots or (chunk.section is not None and chunk.type is not None):
             return chunk
         first = spots[0]
@@ -295,9 +330,22 @@ def refuse_moved(lookup: Lookup, items: Iterable[GoldItem], name: str) -> None:
         raise RagaugeError(found.problems, total=found.problem_count)
 
 
-def _touches(block: Block, spot: Spot) -> bool:
-    start, end = block.span
-    return block.doc == spot.doc and start < spot.end and spot.start < end
+def _refuse_elsewhere(name: str, own: Sequence[Spot], said: Sequence[Spot], hint: str) -> None:
+    """Refuse a place that has not one byte of the chunk that is named beside it."""
+    if not said or any(
+        _shares(one.doc, (one.start, one.end), other) for one in own for other in said
+    ):
+        return
+    raise FieldError(
+        "unresolved",
+        f"`{name}` has the bytes {own[0].start} to {own[-1].end} of `{own[0].doc}`, and its place "
+        f"is said to be {said[0].start} to {said[-1].end}",
+        hint,
+    )
+
+
+def _shares(doc: str, extent: Extent, spot: Spot) -> bool:
+    return doc == spot.doc and extent[0] < spot.end and spot.start < extent[1]
 
 
 def _tried(look: Callable[..., object], *given: object) -> Iterator[FieldError]:

@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from ragauge.holding import hold
+
 MARKER = ".ragauge-building"
 _NEW, _OLD = "new", "old"
 
@@ -39,7 +41,7 @@ class Workplace:
         self.marker = early.open("wb")
         self.marker.write(_said(self.out))
         self.marker.flush()
-        _hold(self.marker)
+        hold(self.marker)
         with suppress(PermissionError):  # Windows renames no open files: leftovers stay there
             early.rename(self.folder / MARKER)
 
@@ -75,7 +77,7 @@ def clear(out: Path) -> None:
             if folder.is_symlink() or marker.is_symlink() or marker.read_bytes() != _said(out):
                 continue
             with marker.open("rb+") as stream:
-                _hold(stream)  # whoever still builds holds it, which is an error here
+                hold(stream)  # whoever still builds holds it, which is an error here
                 if (folder / _OLD).exists() and not out.exists():
                     (folder / _OLD).rename(out)
                 shutil.rmtree(folder, ignore_errors=True)
@@ -89,12 +91,3 @@ def _escaped(name: str) -> str:
     import glob
 
     return glob.escape(name)
-
-
-def _hold(stream: IO[bytes]) -> None:
-    """Hold a file until it is closed or its process ends; an error if another one holds it."""
-    try:
-        import fcntl
-    except ImportError:  # Windows, where an open file cannot be removed anyway
-        return
-    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -26,6 +26,7 @@ from ragauge.model.options import Options
 from ragauge.model.profile import Profile
 from ragauge.pieces import Chunk
 from ragauge.reaching import COVERAGE, Coverage, Reacher, covered
+from ragauge.runsets import may_be_near
 from ragauge.sizing import Size
 
 SCHEMA = "ragauge.gold-lint/1"
@@ -96,12 +97,14 @@ def check(
     size = Size(len({(item.qid, item.turn if turns else None) for item in items}))
 
     def found() -> Iterator[Finding]:
-        for item, reach, said in zip(items, reaches, wordings, strict=True):
+        near = may_be_near(wordings)
+        for item, reach, said, alike in zip(items, reaches, wordings, near, strict=True):
             yield from item_findings(
                 item, around.options, texts=around.dialect != "trec",
                 paraphrases=around.profile.name == "canary",
             )  # fmt: skip
-            yield from near_paraphrases(item, said)
+            if alike:
+                yield from near_paraphrases(item, said)
             if item.negatives:
                 yield from far_negatives(item, reach.homes, reacher.home, judged)
                 if around.lookup is not None:
