@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge.answering import answered_trace, errored_trace
-from ragauge.model.target import Exchange, Question, Target, TargetError
+from ragauge.model.target import Doubting, Exchange, Question, Target, TargetError
 from ragauge.model.trace import Trace
 from ragauge.pacing import Pace, backoff
 from ragauge.reading import Reader
@@ -249,6 +249,10 @@ class Runner:
             if len(self.lost) > MOST_LOST:
                 self._end("hanging")
             self._start(worker.task)
+        most = self.limits.max_errors
+        doubts = self.target.doubts if isinstance(self.target, Doubting) else 0
+        if most is not None and self.failed + doubts > most:
+            self._end("errors")
 
     def work(self, worker: _Worker) -> None:
         """What a worker does, until nothing is left or it was given up."""

@@ -22,28 +22,30 @@ from ragauge.archive import Wanted, begin_run, now, refuse_tag
 from ragauge.choosing import Choice, choose, cutoffs
 from ragauge.chunklist import digest
 from ragauge.completing import Keeper, finish_run
+from ragauge.continuing import rest_of, take_back
+from ragauge.corpus.lookup import Lookup
+from ragauge.corpus.manifest import read_corpus
 from ragauge.errors import RagaugeError
 from ragauge.freezing import (
-    UNREADABLE,
     freeze_chunks,
     freeze_gold,
     gold_hash,
     gold_key,
     item_hash,
-    thaw,
     thaw_chunks,
     thaw_gold,
-    trace_of,
 )
 from ragauge.goldtable import gold_table, unique_items
 from ragauge.inputs import PathLike, name_of, open_source, read_gold
 from ragauge.jobs import Job
+from ragauge.locating import locator
 from ragauge.model.aggregate import Scores
 from ragauge.model.embedder import Embedding
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
 from ragauge.model.run import RunRecord, Store
-from ragauge.model.target import Target, TargetOptions
+from ragauge.model.semantic import Bands
+from ragauge.model.target import Doubting, Target, TargetOptions
 from ragauge.model.trace import Trace
 from ragauge.pieces import Chunk
 from ragauge.reading import Reader
@@ -51,10 +53,11 @@ from ragauge.redacting import REDACTED, redacted, redacted_url
 from ragauge.remeasuring import opened_remeasurer
 from ragauge.runner import Kept, Limits, Progress, Runner
 from ragauge.scoring import Inputs, Run, ScoringPlan
-from ragauge.slots import Seeds, Slots, chosen, refuse_unasked
+from ragauge.slots import Seeds, Slots, chosen, refuse_unasked, with_turns_before
 from ragauge.snapshots import plan_of, read_snapshot, snapshot_of
 from ragauge.source import Source
 from ragauge.text import plain
+from ragauge.wording import count
 
 
 class Asked(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -159,24 +162,28 @@ def material(gold: PathLike, asked: Asked, measuring: Measuring) -> Material:
     with ExitStack() as stack:
         source = open_source(stack, gold)
         choice = choose(measuring.dialect, measuring.profile, gold=source)
-        loaded = read_gold(gold, source, choice)
+        lookup = None if asked.corpus is None else Lookup(read_corpus(asked.corpus))
+        locate = None if lookup is None else locator(lookup)
+        loaded = read_gold(gold, source, choice, locate=locate)
         loaded.stop_on_problems()
         name = name_of(gold, source, "<gold>")
-        items = chosen(loaded.items, asked.filters, asked.limit)
+        wanted = chosen(loaded.items, asked.filters, asked.limit)
+        items = with_turns_before(loaded.items, wanted)
         if not items:
             raise RagaugeError.of(
                 "nothing-measured", f"there is nothing to ask in {name}",
                 hint="no item passes all filters" if asked.filters else "the gold set is empty",
             )  # fmt: skip
         refuse_unasked(items, name)
-        chunks = pipeline.known_chunks(
-            stack, asked.chunks, asked.corpus, gold=(lambda: items, name)
-        )
+        chunks = pipeline.known_chunks(stack, asked.chunks, lookup, gold=(lambda: items, name))
         notes = [f"{name}: {note}" for note in source.notes] if source is not None else []
         if choice.note:
             notes.append(choice.note)
         if len(items) < len(loaded.items):
             notes.append(f"{len(items)} of {len(loaded.items)} gold items were asked")
+        if earlier := len(items) - len(wanted):
+            whose = "a conversation was" if earlier == 1 else "conversations were"
+            notes.append(f"{count(earlier, 'earlier turn')} of {whose} asked too")
         return Material(
             items=items, chunks=chunks, plan=_plan(choice, measuring, chunks),
             inputs=Inputs(
@@ -314,29 +321,15 @@ def ask_all(
     """
     _refuse_changed(run, target)
     slots = given.slots(asked.seeds)
-    done = bytearray(slots.count)
-    errored: set[int] = set()
-    for ordinal, outcome in store.outcomes(run.run_id):
-        if ordinal < slots.count:
-            done[ordinal] = 1
-            if outcome == "errored":
-                errored.add(ordinal)
-    if retry_errors:
-        for strand in slots.strands(errored.__contains__):
-            first = next(n for n, slot in enumerate(strand.slots) if slot.number in errored)
-            for slot in strand.slots[first:]:
-                done[slot.number] = 0
-    total = done.count(0)
-    if run.status == "complete":
-        if not total:
-            hint = "it has no errors either" if retry_errors else "--retry-errors asks errors again"
-            raise _refused(run, "is complete", hint)
-        store.reopen(run.run_id)
+    rest = rest_of(store, run, slots, retry_errors=retry_errors)
+    if run.status == "complete" and not rest.total:
+        hint = "it has no errors either" if retry_errors else "--retry-errors asks errors again"
+        raise _refused(run, "is complete", hint)
     limits = replace(limits, timing=asked.timing)
-    keeper = Keeper(store, run, given.job(), replacing=retry_errors)
+    job = given.job()
+    keeper = Keeper(store, run, job, replacing=False)
     reader = Reader(given.plan.dialect, own=given.plan.own)
-    known = _answers(store, run, slots, done)
-    wanted = [not each for each in done].__getitem__
+    known = rest.answers_before(store, run)
     with ExitStack() as stack:
         measured = None
         if embed is not None:
@@ -345,8 +338,13 @@ def ask_all(
         def keep(batch: Sequence[Trace]) -> Kept:
             return keeper.keep(batch if measured is None else list(measured.traces(batch)))
 
-        runner = Runner(target, reader, limits, keep, total=total, told=told, noted=noted)
-        progress = runner.run(slots.strands(wanted), wanted, known)
+        runner = Runner(target, reader, limits, keep, total=rest.total, told=told, noted=noted)
+        if run.status == "complete" or rest.stale:
+            store.reopen(run.run_id, dropping=rest.stale)
+        progress = runner.run(slots.strands(rest.wanted), rest.wanted, known)
+        if isinstance(target, Doubting):
+            again = Keeper(store, run, job, replacing=True)
+            progress.errors += take_back(store, run, slots, target.settle(), again)
         for note in measured.notes() if measured is not None else ():
             noted(note)
         return progress
@@ -366,25 +364,8 @@ def _refuse_changed(run: RunRecord, target: Target) -> None:
         raise _refused(run, words, f"it is {about[changed[0]]} now: begin a new run")
 
 
-def _answers(store: Store, run: RunRecord, slots: Slots, done: bytearray) -> dict[int, str | None]:
-    """What was answered in the turns before those that are still to be asked."""
-    if all(item.turn is None for item in slots.items):
-        return {}
-    needed = {
-        slot.number
-        for strand in slots.strands(lambda number: not done[number])
-        for slot in strand.slots
-        if done[slot.number]
-    }
-    found: dict[int, str | None] = {}
-    for ordinal, payload in store.payloads(run.run_id) if needed else ():
-        if ordinal in needed:
-            with suppress(*UNREADABLE):
-                answer = trace_of(thaw(payload)).answer
-                found[ordinal] = None if answer is None else answer.said
-    return found
-
-
-def complete(store: Store, run: RunRecord, given: Material) -> Scores:
+def complete(
+    store: Store, run: RunRecord, given: Material, bands: Mapping[str, Bands] | None = None
+) -> Scores:
     """Score a run that has all its results, and mark it complete."""
-    return finish_run(store, run, given.job(), given.items)
+    return finish_run(store, run, given.job(), given.items, bands)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -81,6 +81,7 @@ class Slots:
             for seed in self.seeds:
                 yield Slot(number, Question(
                     qid=item.qid, text=text, paraphrase=paraphrase, seed=seed, turn=item.turn,
+                    number=number,
                 ))  # fmt: skip
                 number += 1
 
@@ -90,6 +91,13 @@ class Slots:
         slots = [slot for place in ordered for slot in self._slots(place)]
         for seed in self.seeds:
             yield Strand(tuple(slot for slot in slots if slot.question.seed == seed))
+
+
+def followed(slots: Slots, numbers: Container[int]) -> Iterator[Slot]:
+    """The slots of some numbers, and those that were asked with their answers as history."""
+    for strand in slots.strands(numbers.__contains__):
+        place = next(n for n, slot in enumerate(strand.slots) if slot.number in numbers)
+        yield from strand.slots[place:]
 
 
 def refuse_unasked(items: Sequence[GoldItem], name: str) -> None:
@@ -111,6 +119,26 @@ def chosen(items: Sequence[GoldItem], filters: Sequence[str], limit: int | None)
     tests = [_test(text) for text in filters]
     kept = [item for item in items if all(test(item) for test in tests)]
     return kept if limit is None else kept[:limit]
+
+
+def with_turns_before(items: Sequence[GoldItem], kept: Sequence[GoldItem]) -> list[GoldItem]:
+    """Chosen items in gold order, with the turns that stand before them in their conversations.
+
+    A question that goes on with others means nothing without them.
+    """
+    last: dict[str, int] = {}
+    for item in kept:
+        if item.turn is not None:
+            last[item.qid] = max(item.turn, last.get(item.qid, item.turn))
+    if not last:
+        return list(kept)
+    chosen_ones = set(map(id, kept))
+    return [
+        item
+        for item in items
+        if id(item) in chosen_ones
+        or (item.turn is not None and item.qid in last and item.turn < last[item.qid])
+    ]
 
 
 def _test(text: str) -> Callable[[GoldItem], bool]:

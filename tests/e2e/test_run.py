@@ -45,6 +45,15 @@ def hangs(question, qid):
         time.sleep(600)
     return [qid]
 
+def talks(question, turn, history):
+    if turn == 1 and pathlib.Path("down").exists():
+        raise ValueError("down")
+    if turn == 2 and pathlib.Path("hangs").exists():
+        pathlib.Path("reached").touch()
+        time.sleep(600)
+    said = [each["answer"] for each in history]
+    return {"hits": [question], "answer": f"turn {turn} after {said}"}
+
 def hangs_once(question, qid, seed, history):
     if qid == "Q25" and not pathlib.Path("reached").exists():
         pathlib.Path("reached").touch()
@@ -181,6 +190,41 @@ def test_a_run_that_was_killed_and_resumed_is_one_that_was_not(
     again = run(uninterrupted, "run", "--resume", name, "--retries", "0", env=FIXED)
     assert again.returncode == 0, again.stderr
     assert contents(uninterrupted, name) == contents(uninterrupted, "whole")
+
+
+@pytest.mark.parametrize("more", [(), ("--retry-errors",)], ids=["plainly", "errors again"])
+@pytest.mark.parametrize("stopping", [signal.SIGKILL, signal.SIGINT])
+def test_a_run_that_was_stopped_while_errors_were_asked_again_has_no_turn_of_before(
+    folder: Path, stopping: signal.Signals, more: tuple[str, ...]
+) -> None:
+    rows = [{"qid": "C", "turn": turn, "question": f"{turn}?"} for turn in (1, 2, 3)]
+    write(folder / "gold.jsonl", rows)
+    command = arguments("one", "python:system:talks", "--allow-errored", "--timeout", "600")
+    (folder / "down").touch()
+    done = run(folder, *command, env=FIXED)
+    assert done.returncode == 0, done.stderr
+    assert errors(folder, "one") == {"C": "ValueError: down"}
+    (folder / "down").unlink()
+    (folder / "hangs").touch()
+    process = started(folder, ["run", "--resume", "one", "--retry-errors", "--timeout", "600"])
+    try:
+        wait_for((folder / "reached").exists, process)
+        # What was answered before turn 2 was asked may still be on its way to the store.
+        wait_for(lambda: count(folder, "one") == 1, process)
+        os.kill(process.pid, stopping)
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == (130 if stopping == signal.SIGINT else -stopping)
+    status = asked(folder, "SELECT status FROM eval_runs WHERE run_id = ?", "one")
+    assert (status, errors(folder, "one")) == ([("incomplete",)], {})
+    (folder / "hangs").unlink()
+    again = run(folder, "run", "--resume", "one", "--retries", "0", *more, env=FIXED)
+    assert again.returncode == 0, again.stderr
+    command[command.index("one")] = "clean"
+    clean = run(folder, *command, env=FIXED)
+    assert clean.returncode == 0, clean.stderr
+    assert contents(folder, "one") == contents(folder, "clean")
 
 
 @pytest.mark.slow

@@ -219,6 +219,34 @@ def test_a_part_of_the_gold_set_is_asked_and_scored(
     assert f"warning: {len(qids)} of 3 gold items were asked" in done.err
 
 
+@pytest.mark.parametrize(
+    ("options", "turns", "told"),
+    [
+        (("--filter", "tag=follow"), "123", "1 earlier turn of a conversation was asked too"),
+        (("--limit", "1"), "123", "2 earlier turns of conversations were asked too"),
+        (("--filter", "tag=open"), "1", None),
+        (("--limit", "3"), "123", None),
+    ],
+)
+def test_turns_before_those_that_are_chosen_are_asked_too(
+    system: Folder, options: tuple[str, ...], turns: str, told: str | None
+) -> None:
+    rows: list[Row] = [
+        {"qid": "C", "turn": turn, "question": f"C{turn}", "relevant": ["C"], "tags": [tag]}
+        for turn, tag in ((3, "follow"), (1, "open"), (2, "follow"))
+    ]
+    system.write("gold.jsonl", [*rows, {**rows[0], "qid": "D", "turn": 1, "tags": []}])
+    done = system.run(*RUN, "--profile", "all", *options, *STEADY)
+    assert done.exit_code == 0, done.err
+    assert asked(system) == [f"C None None {turn} {int(turn) - 1} 10" for turn in turns]
+    assert f"warning: {len(turns)} of 4 gold items were asked" in done.err
+    assert [line for line in done.err.splitlines() if "earlier" in line] == (
+        [] if told is None else [f"warning: {told}"]
+    )
+    again = system.run("run", "--resume", "one", "--gold", "gold.jsonl")
+    assert problem(again) == ("cannot-resume", "the run `one` is complete")
+
+
 def test_nothing_to_ask_is_nothing_measured(system: Folder) -> None:
     done = system.run(*RUN, "--filter", "type=none")
     assert (done.exit_code, problem(done)[0]) == (5, "nothing-measured")
@@ -521,3 +549,14 @@ def test_questions_with_and_without_paraphrases_miss_nothing(system: Folder) -> 
     found = system.run(*RUN, *STEADY, "--profile", "all", "--seeds", "1,2")
     assert "without a trace" not in found.out + found.err
     assert len(stored(system)["results"]) == 8
+
+
+def test_the_bands_of_the_embedder_count_the_zones(system: Folder) -> None:
+    """As `score` does: ΔS of 0.62 is stable for this embedder, and far for the documents."""
+    system.write("ragauge.toml", '[bands."mine"]\nstable = 0.7\ntarget = 0.75\nrisk = 0.85\n')
+    system.write("trace.jsonl", [{**row, "delta_s": 0.62, "embed_model": "mine"} for row in TRACES])
+    done = system.run(*RUN, "--profile", "all", *STEADY)
+    scored = system.run("score", "gold.jsonl", "trace.jsonl", "--profile", "all", *REPORT)
+    zones = json.loads(scored.out)["delta_s"]["zones"]
+    assert zones["stable"] > 0
+    assert json.loads(done.out)["delta_s"]["zones"] == zones

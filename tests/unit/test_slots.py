@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from ragauge.errors import RagaugeError
 from ragauge.model.gold import GoldItem
-from ragauge.slots import Slots, chosen, read_seeds, refuse_unasked
+from ragauge.slots import (
+    Slots,
+    chosen,
+    followed,
+    read_seeds,
+    refuse_unasked,
+    with_turns_before,
+)
 
 
 def item(qid: str, turn: int | None = None, *paraphrases: str, **more: object) -> GoldItem:
@@ -94,6 +101,39 @@ ITEMS = [
 )
 def test_filters_choose_items(filters: list[str], limit: int | None, qids: list[str]) -> None:
     assert [each.qid for each in chosen(ITEMS, filters, limit)] == qids
+
+
+TALKS = [
+    item("D", 2, tags=("x",)), item("C", 1), item("A", tags=("x",)), item("C", 3, tags=("x",)),
+    item("D", 1), item("C", 2), item("C", 4), item("B"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("filters", "limit", "asked_for"),
+    [
+        (["tag=x"], None, ["D2", "C1", "A", "C3", "D1", "C2"]),
+        ([], 1, ["D2", "D1"]),
+        ([], 4, ["D2", "C1", "A", "C3", "D1", "C2"]),
+        (["qid=A"], None, ["A"]),
+        (["qid=C"], 1, ["C1"]),
+        ([], None, ["D2", "C1", "A", "C3", "D1", "C2", "C4", "B"]),
+        (["tag=none"], None, []),
+    ],
+)
+def test_turns_are_asked_with_those_before_them(
+    filters: list[str], limit: int | None, asked_for: list[str]
+) -> None:
+    found = with_turns_before(TALKS, chosen(TALKS, filters, limit))
+    assert [f"{each.qid}{each.turn or ''}" for each in found] == asked_for
+
+
+def test_what_follows_a_turn_is_the_rest_of_its_strand() -> None:
+    slots = Slots([item("C", 2), item("A"), item("C", 1), item("C", 3)], (0, 1))
+    # C2 has 0 and 1, A has 2 and 3, C1 has 4 and 5, C3 has 6 and 7
+    assert [slot.number for slot in followed(slots, {1, 2})] == [1, 7, 2]
+    assert [slot.number for slot in followed(slots, {4})] == [4, 0, 6]
+    assert list(followed(slots, set())) == []
 
 
 @pytest.mark.parametrize("text", ["color=red", "type", "qid~(", "=x", "~"])

@@ -20,7 +20,7 @@ from tests.servers import Request, http, serving
 
 ASKED = Question(
     qid="Q1", text='What is "X"?', paraphrase=2, seed=7, turn=3,
-    history=(Exchange("before", "so"),),
+    history=(Exchange("before", "so"),), number=4,
 )  # fmt: skip
 PLAIN = Question(qid="Q1", text="What is X?")
 
@@ -216,7 +216,7 @@ def test_a_process_is_asked_again_and_again(program: str) -> None:
     assert len({each["hits"][0] for each in found}) == 1
     assert found[0]["asked"] == {
         "qid": "Q1", "question": 'What is "X"?', "paraphrase": 2, "seed": 7, "turn": 3,
-        "history": [{"question": "before", "answer": "so"}], "k": 5,
+        "history": [{"question": "before", "answer": "so"}], "k": 5, "slot": 4,
     }  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from ragauge.cli.shared import (
     options,
     read_config,
 )
-from ragauge.cli.storage import STORE_OPTION, against, details_in, new_id, the_store
+from ragauge.cli.storage import STORE_OPTION, Texts, against, details_in, new_id, the_store
 
 if TYPE_CHECKING:
     from ragauge.config import Config
@@ -201,7 +201,8 @@ def COMMAND(  # noqa: N802
         store_url=store_url,
         others={
             "gold set": gold or config.gold, "list of chunks": chunks or config.chunks,
-            "snapshot": snapshot,
+            "corpus": corpus or config.corpus, "snapshot": snapshot,
+            "cache of vectors": embed_cache or config.embed_cache,
         },
     )  # fmt: skip
     limits = Limits(
@@ -227,11 +228,10 @@ def COMMAND(  # noqa: N802
     with ExitStack() as stack:
         store = stack.enter_context(the_store(store_url, config, create=resume is None))
         if resume is not None:
-            found = archive.find_run(store, resume, complete=False)
             again = running.resumed(
-                store, found, gold=gold, address=target, k=k, options=settings or None,
-                seeds=None if seeds is None else read_seeds(seeds), corpus=corpus, chunks=chunks,
-                embedder=embedder, embed=embed,
+                store, _held(stack, store, resume), gold=gold, address=target, k=k,
+                options=settings or None, seeds=None if seeds is None else read_seeds(seeds),
+                corpus=corpus, chunks=chunks, embedder=embedder, embed=embed,
             )  # fmt: skip
             run, asked, given = again.run, again.asked, again.material
             with _opened(asked, limits) as opened:
@@ -262,7 +262,8 @@ def COMMAND(  # noqa: N802
                 commit_hash=commit or _commit(), system=_system(snapshot, config),
             )  # fmt: skip
             with _opened(asked, limits) as opened:
-                run = running.start_run(store, asked, given, opened.about, wanted)
+                begun = running.start_run(store, asked, given, opened.about, wanted)
+                run = _held(stack, store, begun.run_id)
                 progress = ask(
                     store, run, asked, given, opened, limits,
                     embed=_measuring(asked, embed_cache, config),
@@ -270,7 +271,7 @@ def COMMAND(  # noqa: N802
         screen.clear()
         if progress.stopped is not None:
             return _stopped(store, run, progress, limits)
-        scores = running.complete(store, run, given)
+        scores = running.complete(store, run, given, config.bands)
         for tag in tags if resume is not None else ():
             store.tag(tag, run.run_id)
         errors = scores.tally.errored
@@ -286,9 +287,21 @@ def COMMAND(  # noqa: N802
         code = conclude(
             scores, chosen, demanded(chosen, scores.k), config, allowed=allowed, as_of=as_of,
             format_name=format_name, outputs=outputs, full=full, baseline=live.baseline,
-            beside=live.beside, details=details_in(stack, reports, store, finished, scores),
+            beside=live.beside,
+            details=details_in(
+                stack, reports, store, finished, scores, Texts.of(asked.corpus, config)
+            ),
         )  # fmt: skip
     return _unless_all_failed(code, scores, run) if not allow_errored else code
+
+
+def _held(stack: ExitStack, store: Store, name: str) -> RunRecord:
+    """A run that no other process goes on with meanwhile, as it was left by the last one."""
+    from ragauge.archive import find_run
+
+    found = find_run(store, name, complete=False)
+    stack.enter_context(store.hold(found.run_id))
+    return find_run(store, found.run_id, complete=False)
 
 
 def _noted(note: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -18,7 +18,8 @@ class Exchange(Struct, frozen=True):
 class Question(Struct, frozen=True, kw_only=True):
     """What a target is asked: the text of one slot, and which slot it is.
 
-    `paraphrase` counts from 0 where an item has paraphrases; `history` are the turns before.
+    `paraphrase` counts from 0 where an item has paraphrases; `history` are the turns before;
+    `number` is that of the slot, which no other question of the run has.
     """
 
     qid: str
@@ -27,6 +28,7 @@ class Question(Struct, frozen=True, kw_only=True):
     seed: int | None = None
     turn: int | None = None
     history: tuple[Exchange, ...] = ()
+    number: int = 0
 
 
 class TargetOptions(Struct, frozen=True, kw_only=True):
@@ -77,6 +79,20 @@ class Target(Protocol):
 
     def close(self) -> None:
         """Let go of processes, connections and files."""
+        ...
+
+
+@runtime_checkable
+class Doubting(Protocol):
+    """A target that may find out later that what it gave was the answer to another question."""
+
+    @property
+    def doubts(self) -> int:
+        """How many answers do not stand, as far as is known."""
+        ...
+
+    def settle(self) -> Mapping[int, str]:
+        """Why answers do not stand, by the numbers of their slots; called when all is asked."""
         ...
 
 

@@ -16,7 +16,14 @@ from msgspec.structs import replace
 from ragauge import registry, webclient
 from ragauge.addressing import refused, split_address
 from ragauge.citefirst import VERSION, answer_of, messages
-from ragauge.model.target import Question, Target, TargetError, TargetKind, TargetOptions
+from ragauge.model.target import (
+    Doubting,
+    Question,
+    Target,
+    TargetError,
+    TargetKind,
+    TargetOptions,
+)
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 KNOWN = ("key_env", "max_tokens", "model", "retriever", "temperature")
@@ -119,6 +126,15 @@ class OpenAITarget:
         """How an answer begins; a service may repeat the key."""
         text = response.body.decode("utf-8", errors="replace").strip()
         return (text.replace(self.key, "[redacted]") if self.key else text)[:_SHOWN]
+
+    @property
+    def doubts(self) -> int:
+        """How many answers the retriever takes back, as far as is known."""
+        return self.retriever.doubts if isinstance(self.retriever, Doubting) else 0
+
+    def settle(self) -> Mapping[int, str]:
+        """What the retriever takes back when all is asked."""
+        return self.retriever.settle() if isinstance(self.retriever, Doubting) else {}
 
     def close(self) -> None:
         """Close the retriever, and the connection of this thread."""
