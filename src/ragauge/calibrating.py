@@ -1,13 +1,14 @@
 """Calibration: how well ΔS of an embedder tells evidence from other texts, and bands that fit it.
 
-Pairs of a question with its evidence, with its hard negatives, and with texts of other questions.
+Pairs of a question with its evidence, with its hard negatives, and with texts of other questions,
+which share no id, no byte and no quote with what belongs to the question.
 The rule for bands is our own: no source gives one. Of pairs that have nothing to do with each other
 1 % are below `stable` and 10 % below `risk`; `target` is where evidence and such pairs part best.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -15,11 +16,14 @@ import numpy as np
 from msgspec import Struct
 
 from ragauge.embedding import Measurer
+from ragauge.ids import lies_in, split_section
+from ragauge.knowntexts import Pool, Spot, evidence_of
 from ragauge.model.columns import Floats
 from ragauge.model.gold import GoldItem
 from ragauge.model.semantic import ZONES, Bands
-from ragauge.model.trace import Trace
-from ragauge.remeasuring import Texts
+from ragauge.pieces import documents_of
+from ragauge.quoting import normalised, shares_half
+from ragauge.spans import Span, shared
 from ragauge.stats.intervals import quantile
 
 SHARES = (0.05, 0.10, 0.25, 0.50, 0.75, 0.90, 0.95)
@@ -65,25 +69,53 @@ class Pairs(NamedTuple):
     random: list[tuple[str, str]]
 
 
-class Pool:
-    """The texts that are known, by id: of hits, of the list of chunks, and of the corpus."""
+class Own:
+    """What belongs to a question: its evidence and its negatives, by id, by place and by text.
 
-    def __init__(self, texts: Texts, traces: Iterable[Trace]) -> None:
-        self.texts = texts
-        self.seen: dict[str, str] = {}
-        for trace in traces:
-            for hit in trace.hits:
-                if hit.text is not None and hit.text.strip():
-                    self.seen.setdefault(hit.id, hit.text)
+    An item that names no piece of evidence has all of its section, or else of its documents.
+    """
 
-    def of(self, name: str) -> str | None:
-        """The text of an id, None if it is not known or empty."""
-        found = self.seen.get(name) or self.texts.of_id(name)
-        return found if found and found.strip() else None
+    def __init__(self, item: GoldItem, pool: Pool, evidence: Sequence[str | None]) -> None:
+        pieces = evidence_of(item)
+        anchors = (*pieces.anchors, *item.places)
+        self.pool = pool
+        self.names = {*pieces.ids, *item.negatives, *item.grades}
+        self.names |= {anchor.id for anchor in anchors if anchor.id is not None}
+        self.docs = {each.doc for each in anchors if not each.spans and each.quote is None}
+        self.section: tuple[tuple[str, ...], str] | None = None
+        if not any(pieces.relevant) and item.anchor_section is not None:
+            doc, section = split_section(item.anchor_section)
+            self.section = (doc,) if doc else documents_of(item, pieces, {}), section
+        elif not any(pieces.relevant):
+            self.docs |= set(item.relevant_docs or ())
+        self.spans: dict[str, list[Span]] = {}
+        for anchor in anchors:
+            self._add(pool.texts.in_bytes(Spot((anchor.doc,), None, anchor.spans)))
+        for name in sorted(self.names):
+            self._add(pool.spot(name))
+        quotes = {anchor.quote for anchor in anchors} | {*evidence}
+        self.quotes = {normalised(each) for each in quotes if each}
 
-    def names(self) -> list[str]:
-        """All ids that may have a text, in order."""
-        return sorted({*self.seen, *self.texts.chunks})
+    def _add(self, spot: Spot) -> None:
+        for doc in spot.docs:
+            self.spans.setdefault(doc, []).extend(spot.spans)
+
+    def _overlaps(self, doc: str, spans: Sequence[Span]) -> bool:
+        return any(shared((each,), spans)[0] > 0 for each in self.spans.get(doc, ()))
+
+    def has(self, name: str, text: str) -> bool:
+        """Whether a chunk, or a part of it, belongs to the question."""
+        if name in self.names:
+            return True
+        spot = self.pool.spot(name)
+        if any(doc in self.docs or self._overlaps(doc, spot.spans) for doc in spot.docs):
+            return True
+        if self.section is not None and spot.section is not None:
+            docs, section = self.section
+            if lies_in(spot.section, section) and (not docs or not {*docs}.isdisjoint(spot.docs)):
+                return True
+        said = normalised(text)
+        return any(shares_half(quote, said) for quote in self.quotes)
 
 
 def pairs_of(items: Sequence[GoldItem], pool: Pool) -> tuple[Pairs, dict[str, int]]:
@@ -97,16 +129,12 @@ def pairs_of(items: Sequence[GoldItem], pool: Pool) -> tuple[Pairs, dict[str, in
         if not question or not question.strip():
             left["items without a question"] += 1
             continue
-        for name in item.relevant:
-            _add(found.positive, question, pool.of(name), left, "evidence without a text")
-        for anchor in (*item.anchors, *(() if item.relevant else item.places)):
-            text = anchor.quote or (pool.of(anchor.id) if anchor.id else None)
+        evidence = pool.evidence(item)
+        for text in evidence:
             _add(found.positive, question, text, left, "evidence without a text")
         for name in item.negatives:
             _add(found.negative, question, pool.of(name), left, "negatives without a text")
-        own = {*item.relevant, *item.negatives, *item.grades}
-        own |= {anchor.id for anchor in item.anchors if anchor.id}
-        for text in _others(item, names, own, pool):
+        for text in _others(item, names, Own(item, pool, evidence), pool):
             found.random.append((question, text))
     return found, {reason: n for reason, n in left.items() if n}
 
@@ -120,15 +148,15 @@ def _add(
         pairs.append((question, text))
 
 
-def _others(item: GoldItem, names: Sequence[str], own: set[str], pool: Pool) -> list[str]:
+def _others(item: GoldItem, names: Sequence[str], own: Own, pool: Pool) -> list[str]:
     """Texts of other ids, drawn by a hash of the question's id: the same ones every time."""
     drawn: dict[str, str] = {}
     for number in range(RANDOM_PAIRS * 4 if names else 0):
         said = f"{item.qid}\0{'' if item.turn is None else item.turn}\0{number}"
         digest = blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).digest()
         name = names[int.from_bytes(digest, "little") % len(names)]
-        text = pool.of(name) if name not in own and name not in drawn else None
-        if text is not None:
+        text = None if name in drawn else pool.of(name)
+        if text is not None and not own.has(name, text):
             drawn[name] = text
         if len(drawn) == RANDOM_PAIRS:
             break

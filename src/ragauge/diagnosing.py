@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragauge.archive import begin_loading
+from ragauge.archive import begin_loading, stored_semantic
 from ragauge.diagnosis.ranking import NEEDS, diagnose
 from ragauge.errors import RagaugeError
 from ragauge.freezing import UNREADABLE, thaw, thaw_chunks, thaw_gold, trace_of
@@ -21,9 +21,11 @@ from ragauge.model.columns import Ints
 from ragauge.model.diagnosis import Diagnosis, Witness
 from ragauge.model.gold import GoldItem
 from ragauge.model.run import RunRecord, Store
+from ragauge.model.semantic import Bands
 from ragauge.model.trace import Trace
 from ragauge.pieces import Chunk
 from ragauge.pipeline import score, score_stored
+from ragauge.remeasuring import semantic_of
 from ragauge.results import at, with_hashes
 from ragauge.scoring import ScoringPlan
 from ragauge.secondopinion import Shown
@@ -60,8 +62,13 @@ def measured_files(
 def measured_run(
     store: Store, run: RunRecord, *, profile: str | None = None, also: Sequence[str] = NEEDS,
     workers: int | None = None, intervals: bool = False, slices: bool = True,
+    bands: Mapping[str, Bands] | None = None,
 ) -> Measured:  # fmt: skip
-    """Score a stored run again, under its own profile or another one; nothing is written."""
+    """Score a stored run again, under its own profile or another one; nothing is written.
+
+    `bands` are those of embedders by their ids; for an embedder that has none of them, those hold
+    that the run was stored with.
+    """
     rules = rules_under(read_snapshot(run.snapshot, run.run_id).scoring, profile)
     plan = plan_of(rules, metrics=(*rules.metrics, *also))
     plan = replace(plan, intervals=intervals, slices=slices)
@@ -78,6 +85,8 @@ def measured_run(
         )
         scores = score_stored(table, loaded.source, plan, given=loaded.inputs, engine=engine)
         scores = with_hashes(scores, items, plan.profile)
+    known = semantic_of(scores, bands or {}, None) or stored_semantic(store, run)
+    scores = replace(scores, semantic=known)
     return Measured(name=run.run_id, scores=scores, items=items, plan=plan, chunks=chunks)
 
 

@@ -26,6 +26,7 @@ from ragauge.inputs import (
     name_of,
     stored_engine,
 )
+from ragauge.laying import Laid
 from ragauge.loading import Loaded, rows_of
 from ragauge.model.aggregate import Scores
 from ragauge.model.embedder import Embedding
@@ -115,6 +116,12 @@ class MeasuredInput(TraceInput):
         job = replace(run.job(self.frozen), stored=True, qids=tuple(run.table.qids))
         parts: list[Range] = list(run.ranges) if self.frozen.size else []
         yield from self.engine.pack(job, parts)
+
+    def laid(self, run: Run, gold: GoldInput) -> Iterator[Laid]:  # noqa: ARG002
+        """The measured traces again, as lines."""
+        assert self.frozen is not None and self.engine is not None
+        job = replace(run.job(self.frozen), stored=True)
+        yield from self.engine.lay(job, list(run.ranges) if self.frozen.size else [])
 
     def concluded(self, scores: Scores, bands: Mapping[str, Bands]) -> Scores:
         """The scores with what is known of ΔS."""

@@ -14,70 +14,25 @@ from itertools import islice
 import numpy as np
 from msgspec.structs import replace
 
-from ragauge.chunklist import load_chunks
 from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.manifest import read_corpus
-from ragauge.corpus.resolving import block_chunks
 from ragauge.embedding import Measurer, is_same_model, measuring
 from ragauge.errors import MAX_REPORTED
 from ragauge.findings import some
+from ragauge.knowntexts import Texts, evidence_of, first_of
 from ragauge.model.aggregate import Scores
 from ragauge.model.embedder import Embedding
 from ragauge.model.gold import GoldItem
 from ragauge.model.semantic import ZONES, Anchored, Bands, Recheck, Semantic
-from ragauge.model.trace import Hit, Trace
-from ragauge.opening import opened
+from ragauge.model.trace import Trace
 from ragauge.pieces import Chunk
 from ragauge.results import at
-from ragauge.spans import Span
 from ragauge.stats.intervals import quantile
 
 _WINDOW = 512
 TOLERANCE = 0.01
 GOLD_TARGET = 0.35
 """How near the evidence of a good gold item is to its question, as the source documents have it."""
-
-
-class Texts:
-    """Finds the text of a hit: its own, that of the list of chunks, or that of the corpus."""
-
-    def __init__(self, chunks: Mapping[str, Chunk], lookup: Lookup | None) -> None:
-        self.chunks = chunks
-        self.lookup = lookup
-
-    def of_hit(self, hit: Hit) -> str | None:
-        """The text of a hit."""
-        if hit.text is not None:
-            return hit.text
-        found = self.of_id(hit.id)
-        return found if found is not None else self._placed(hit.doc, hit.spans)
-
-    def of_id(self, name: str) -> str | None:
-        """The text of a chunk."""
-        chunk = self.chunks.get(name)
-        if chunk is None:
-            return None
-        return chunk.text if chunk.text is not None else self._placed(chunk.doc, chunk.spans)
-
-    def _placed(self, doc: str | None, spans: Sequence[Span]) -> str | None:
-        lookup = self.lookup
-        if lookup is None or doc not in lookup.documents or not spans:
-            return None
-        if any(span.unit != "byte" for span in spans):
-            return None
-        text = lookup.text(doc)
-        return "\n".join(text[each.start : each.end].decode("utf-8", "ignore") for each in spans)
-
-
-def known_texts(
-    stack: ExitStack, chunks: str | None, corpus: str | None
-) -> Texts:  # fmt: skip
-    """The texts of a list of chunks and of a corpus, where they are named."""
-    lookup = None if corpus is None else Lookup(read_corpus(corpus))
-    known = {} if lookup is None else block_chunks(lookup)
-    if chunks is not None:
-        known |= load_chunks(stack.enter_context(opened(chunks)))
-    return Texts(known, lookup)
 
 
 class Remeasurer:
@@ -92,9 +47,9 @@ class Remeasurer:
         self.tolerance = tolerance
         self.trace_name = trace_name
         self.items = {(item.qid, item.turn): item for item in items}
-        self.wanted = {name for item in self.items.values() for name in item.relevant}
+        self.wanted = {name for item in self.items.values() for name in _names(item)}
         self.evidence: dict[str, str] = {}
-        self.measured = self.textless = self.questionless = self.circular = 0
+        self.measured = self.textless = self.questionless = self.circular = self.uncited = 0
         self.compared = self.differing = 0
         self.worst = 0.0
         self.listed: list[str] = []
@@ -136,17 +91,22 @@ class Remeasurer:
         return self.items.get((qid, trace.turn)) or self.items.get((qid, None))
 
     def _cited(self, trace: Trace, texts: Sequence[str | None]) -> str | None:
-        """The text of the first citation that has one."""
-        if trace.answer is None:
+        """The text of the first citation that has one: the hit that it names, or its own.
+
+        What a hit has is what was retrieved and cited, also where the citation points to a part of
+        it, as in recorded ΔS; the place of a citation counts where no hit or chunk has its id.
+        """
+        if trace.answer is None or not trace.answer.citations:
             return None
         by_id: dict[str, str | None] = {}
         for hit, text in zip(trace.hits, texts, strict=True):
             by_id.setdefault(hit.id, text)
         for each in trace.answer.listed:
             text = by_id.get(each.id)
-            text = text if text is not None else self.texts.of_id(each.id)
+            text = text if text is not None else self.texts.of_citation(each)
             if text and text.strip():
                 return text
+        self.uncited += 1
         return None
 
     def _one(
@@ -222,18 +182,17 @@ class Remeasurer:
         return Anchored(n=len(values), median=median, p90=p90, far=far, target=GOLD_TARGET)
 
     def _evidence(self, item: GoldItem) -> str | None:
-        for name in item.relevant:
-            text = self.texts.of_id(name) or self.evidence.get(name)
-            if text:
-                return text
-        quotes = (anchor.quote for anchor in (*item.anchors, *item.places))
-        return next((quote for quote in quotes if quote), None)
+        def named(name: str) -> str | None:
+            return self.texts.of_id(name) or self.evidence.get(name)
+
+        return first_of(self.texts.of_evidence(item, named))
 
     def notes(self) -> list[str]:
         """Sentences about what was left out, and what makes the numbers doubtful."""
         said = self.measurer.notes()
         counted = [
             (self.textless, "hit", "without a text: no ΔS"),
+            (self.uncited, "answer", "without a citation that has a text: no ΔS of what is cited"),
             (self.questionless, "trace", "whose question is not known: no ΔS"),
         ]
         said += [f"{n} {noun if n == 1 else noun + 's'} {what}" for n, noun, what in counted if n]
@@ -254,6 +213,12 @@ class Remeasurer:
                 said.append(f"the recorded ΔS are of {some(found.recorded_by)}")
             said += found.listed
         return said
+
+
+def _names(item: GoldItem) -> list[str]:
+    """The ids of an item's evidence, whose texts are looked for among the hits."""
+    pieces = evidence_of(item)
+    return [*pieces.ids, *(anchor.id for anchor in pieces.anchors if anchor.id is not None)]
 
 
 def opened_remeasurer(

@@ -15,6 +15,7 @@ from msgspec import Struct
 from ragauge.model.diagnosis import Diagnosis, Number, Witness
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.labels import CAUSES, MEANINGS
+from ragauge.model.semantic import Bands
 from ragauge.model.trace import Trace
 from ragauge.model.verdict import Verdict
 from ragauge.redacting import redacted
@@ -41,8 +42,8 @@ _RULES = """\
 - `citation_accuracy`: of the answers that cite something, the share that cites the right bytes,
   within 30 of the evidence.
 - `ΔS_med`, `ΔS_p90`: 1 - cosine of question and cited text (of the first five hits where nothing
-  is cited); below 0.40 is close, from 0.60 on far.
-- `bad_qids`: questions that nothing covers, or whose ΔS is above 0.60.
+  is cited); below {stable:.2f} is close, from {risk:.2f} on far{doubt}.
+- `bad_qids`: questions that nothing covers, or whose ΔS is above {risk:.2f}.
 - null: nothing could be measured, which is neither good nor bad."""
 
 _ANSWER = """\
@@ -73,15 +74,20 @@ def prompt(
     questions: Sequence[Shown],
     *,
     verdict: Verdict | None = None,
+    bands: Bands = Bands(),  # noqa: B008  (frozen)
+    doubt: str | None = None,
 ) -> str:
-    """The prompt as a text; `compact` is the JSON of `score --format compact`."""
+    """The prompt as a text; `compact` is the JSON of `score --format compact`.
+
+    `bands` are those of the embedder; `doubt` says why nothing may be concluded from its ΔS.
+    """
     labels = [
         f"- {name}: {MEANINGS[name]}" for name in (each.name for each in diagnosis.labels)
     ]  # fmt: skip
     causes = [f"- {each.name}: {CAUSES[each.name]}" for each in diagnosis.causes]
     parts = [
         "# Second opinion on a RAG evaluation", _TASK,
-        "## Rules", _RULES,
+        "## Rules", _rules(bands, doubt),
         "## Labels of questions", "\n".join(labels),
     ]  # fmt: skip
     if causes:
@@ -96,6 +102,11 @@ def prompt(
     head = f"## The worst questions ({len(listed)} of {diagnosis.listed_of})"
     parts += [head, _fenced(listed), "## Your answer", _ANSWER]
     return "\n\n".join(parts) + "\n"
+
+
+def _rules(bands: Bands, doubt: str | None) -> str:
+    told = "" if doubt is None else f".\n  Conclude nothing from it: {plain(doubt)}"
+    return _RULES.format(stable=bands.stable, risk=bands.risk, doubt=told)
 
 
 def _gates(verdict: Verdict) -> str:

@@ -11,9 +11,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from ragauge.calibrating import auc, propose
+from ragauge.calibrating import Pairs, auc, pairs_of, propose
+from ragauge.knowntexts import Pool, Texts
+from ragauge.model.gold import Anchor, GoldItem
+from ragauge.model.trace import Hit, Trace
+from ragauge.pieces import Chunk
+from ragauge.spans import Span
 from tests.unit.command import Folder, Row
+from tests.unit.corpora import looked_up
 from tests.unit.directions import ID, plane_only
 
 
@@ -122,7 +129,7 @@ def test_an_embedder_that_separates_nothing_gets_no_bands(
     text = (folder.path / "trace.jsonl").read_text()
     rows = [json.loads(line) for line in text.splitlines()]
     for row in rows:
-        row["topk"] = [{**hit, "text": at(0.5)} for hit in row["topk"]]
+        row["topk"] = [{**hit, "text": f"{at(0.5)} {hit['id']}"} for hit in row["topk"]]
     folder.write("trace.jsonl", rows)
     found = run(folder)
     assert found["auc"] == {"negative": 0.5, "random": 0.5}
@@ -167,6 +174,138 @@ def test_the_table_shows_the_three_kinds(folder: Folder, monkeypatch: pytest.Mon
         assert said in outcome.out
     lexical = folder.run("calibrate", "gold.jsonl", "--traces", "trace.jsonl", "--embed", "hashing")
     assert "lexical-hash-v1 (lexical)" in lexical.out
+
+
+# What is random.
+
+
+def drawn(items: list[GoldItem], texts: Texts, traces: list[Trace] | None = None) -> Pairs:
+    return pairs_of(items, Pool(texts, traces or []))[0]
+
+
+def named(item: GoldItem, number: int) -> GoldItem:
+    """The same with a question by which its pairs are told."""
+    return replace(item, qid=f"Q{number:02}", question=f"question {number}")
+
+
+def words(number: int) -> str:
+    """A text that shares no stretch with another one."""
+    return f"{number:02} " * 9
+
+
+PLACES = {f"c{number:02}": Chunk("d", (Span(100 * number, 100 * number + 90),), text=words(number))
+          for number in range(12)}  # fmt: skip
+
+
+def placed(number: int, start: int = 0, end: int = 90, **more: str) -> Anchor:
+    return Anchor(doc="d", spans=(Span(100 * number + start, 100 * number + end),), **more)
+
+
+FORMS = {
+    "id": lambda n: GoldItem(qid="", relevant=(f"c{n:02}",)),
+    "place": lambda n: GoldItem(qid="", anchors=(placed(n),)),
+    "pinned": lambda n: GoldItem(qid="", anchors=(placed(n, quote=words(n)),)),
+    "id and place": lambda n: GoldItem(qid="", anchors=(placed(n, id=f"c{n:02}"),)),
+    "a part": lambda n: GoldItem(qid="", anchors=(placed(n, 85, 90),)),
+    "a quote": lambda n: GoldItem(qid="", anchors=(Anchor(doc="", spans=(), quote=words(n)),)),
+    "a grade": lambda n: GoldItem(qid="", grades={f"c{n:02}": 1.0}),
+    "a group": lambda n: GoldItem(qid="", groups=((f"c{n:02}",),)),
+    "a known place": lambda n: GoldItem(qid="", relevant=("other",), places=(placed(n),)),
+    "a negative": lambda n: GoldItem(qid="", relevant=("other",), negatives=(f"c{n:02}",)),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_random_text_is_the_evidence_however_that_is_named(form: str) -> None:
+    """Twelve chunks, five drawn for each question: with every form of gold the same ones."""
+    items = [named(FORMS[form](number), number) for number in range(12)]
+    found = drawn(items, Texts(PLACES, None)).random
+    for number in range(12):
+        mine = [text for question, text in found if question == f"question {number}"]
+        assert len(mine) == 5
+        assert words(number) not in mine
+    by_id = [named(FORMS["id"](number), number) for number in range(12)]
+    assert found == drawn(by_id, Texts(PLACES, None)).random
+
+
+def test_a_hit_at_the_evidence_is_no_random_text() -> None:
+    """Hits have ids of another chunker: their places tell that two of six touch the evidence."""
+    hits = [
+        Hit(f"h{number}", doc="d", text=words(number), spans=(Span(start, start + 50),))
+        for number, start in enumerate((0, 49, 60, 110, 160, 210))
+    ]
+    item = GoldItem(qid="A", question="?", anchors=(Anchor(doc="d", spans=(Span(40, 60),)),))
+    found = drawn([item], Texts({}, None), [Trace(qid="A", hits=tuple(hits))])
+    assert {text for _, text in found.random} <= {words(number) for number in (2, 3, 4, 5)}
+    assert found.random
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        GoldItem(qid="A", question="?", relevant_docs=("d",)),
+        GoldItem(qid="A", question="?", anchor_section="d#S.2"),
+        GoldItem(qid="A", question="?", anchor_section="S.2", relevant_docs=("d",)),
+    ],
+)
+def test_a_document_or_section_is_the_evidence_of_an_item_that_names_no_more(
+    item: GoldItem,
+) -> None:
+    chunks = {
+        f"{doc}{number}": Chunk(doc, (), section="S.2.1", text=words(number))
+        for doc, number in (("d", 1), ("d", 2), ("e", 3), ("e", 4))
+    }
+    found = drawn([item], Texts(chunks, None)).random
+    assert {text for _, text in found} == {words(3), words(4)}
+
+
+@given(
+    st.integers(0, 60), st.integers(1, 40), st.integers(5, 30), st.integers(0, 4),
+    st.sampled_from("ABCDEFGH"),
+)  # fmt: skip
+def test_no_random_text_shares_a_byte_with_the_evidence(
+    start: int, length: int, size: int, lap: int, qid: str
+) -> None:
+    """A document of 100 bytes, cut into chunks that overlap; the evidence lies anywhere."""
+    text = "".join(chr(256 + place) for place in range(100))  # every character only once
+    chunks = {
+        f"c{at}": Chunk("d", (Span(at, at + size),), text=text[at : at + size])
+        for at in range(0, 100 - size, max(1, size - lap))
+    }
+    anchor = Anchor(doc="d", spans=(Span(start, start + length),))
+    found = drawn([GoldItem(qid=qid, question="?", anchors=(anchor,))], Texts(chunks, None))
+    own = set(text[start : start + length])
+    assert all(own.isdisjoint(said) for _, said in found.random)
+
+
+def test_places_without_a_quote_are_read_from_the_corpus(tmp_path: Path) -> None:
+    """Bytes 25 to 41 of the guide; its line 3 is all of that paragraph."""
+    texts = Texts({}, looked_up(tmp_path))
+    spans = [Span(25, 41), Span(3, 4, "line")]
+    items = [
+        GoldItem(qid=f"Q{n}", question="?", anchors=(Anchor(doc="guide.md", spans=(span,)),))
+        for n, span in enumerate(spans)
+    ]
+    assert [text for _, text in drawn(items, texts).positive] == [
+        "Bananas are not.", "Äpfel are red. Bananas are not.\n",
+    ]  # fmt: skip
+
+
+def test_gold_by_bytes_needs_no_quote_with_a_corpus(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plane_only(monkeypatch)
+    folder.write("docs/a.md", "# 0 1\n\n0.6 0.8\n")
+    assert folder.run("corpus", "build", "docs", "-o", "corpus").exit_code == 0
+    evidence = [{"doc": "a.md", "start": 7, "end": 14}]
+    folder.write("gold.jsonl", [{"qid": "A", "question": "1 0", "relevant": evidence}])
+    outcome = folder.run(
+        "calibrate", "gold.jsonl", "--corpus", "corpus", "--embed", "plane", "--format", "json"
+    )
+    assert outcome.exit_code == 0, outcome.err
+    groups = json.loads(outcome.out)["groups"]
+    assert groups["positive"]["percentiles"]["p50"] == 0.4
+    assert groups["random"]["n"] == 0  # the only block is the evidence
 
 
 # The arithmetic.

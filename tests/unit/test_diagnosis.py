@@ -85,6 +85,16 @@ CASES: list[Case] = [
      "unretrieved-citations", ["a"]),
     ("cites a hit", [item("a", "e")], [said("a", ["e", "zz"], "zz")],
      "unretrieved-citations", []),
+    # right by its citation, and nobody retrieved it
+    ("cites unseen evidence", [item("a", "e"), item("b", "e")],
+     [said("a", ["x"], "e"), said("b", ["e"], "e")], "unretrieved-citations", ["a"]),
+    # one slot of three does, so most slots have another cause
+    ("cites so in one slot", [item("a", "e")],
+     [said("a", ["x"], "x", seed=1), said("a", ["x"], "x", seed=2), said("a", ["x"], "e", seed=3)],
+     "unretrieved-citations", ["a"]),
+    ("no hits recorded", [item("a", "e")], [said("a", [], "e")], "unretrieved-citations", []),
+    ("refused, with a citation", [item("a", "e")], [said("a", ["e"], "zz", refused=True)],
+     "unretrieved-citations", []),
     ("answered, no answer", [{"qid": "a", "question": "?", "answerable": False}],
      [said("a", ["x"], "x")], "under-refusal", ["a"]),
     ("refused, no answer", [{"qid": "a", "question": "?", "answerable": False}],
@@ -446,3 +456,76 @@ def test_names_of_questions_are_shown_safely(folder: Folder) -> None:
 def test_workers_change_nothing(runs: Folder) -> None:
     one = runs.run("diagnose", "wrong", "--format", "json", "--workers", "1").out
     assert one == runs.run("diagnose", "wrong", "--format", "json", "--workers", "2").out
+
+
+BANDS = "[bands.mine]\nstable = 0.70\ntarget = 0.75\nrisk = 0.85\n"
+
+
+def spread(value: float, embedder: str) -> tuple[list[Row], list[Row]]:
+    """Three questions; the first five hits, the cited one too, have one ΔS, the next .01 more."""
+    names = ("a", "b", "c")
+    rest = {"delta_s": [value] * 5 + [value + 0.01] * 5, "embed_model": embedder}
+    return [item(n, "e") for n in names], [said(n, ["e", *FILL], "e", **rest) for n in names]
+
+
+@pytest.mark.parametrize("stored", [False, True], ids=["files", "run"])
+@pytest.mark.parametrize(
+    ("embedder", "value", "found"),
+    [
+        ("mine", 0.62, []),
+        ("mine", 0.86, ["metric-mismatch", "far-citations"]),
+        ("other", 0.62, ["metric-mismatch", "far-citations"]),
+        ("other", 0.59, []),
+    ],
+)
+def test_what_is_far_is_said_by_the_bands_of_the_embedder(
+    folder: Folder, embedder: str, value: float, found: list[str], stored: bool
+) -> None:
+    gold, traces = spread(value, embedder)
+    folder.write("gold.jsonl", gold)
+    folder.write("trace.jsonl", traces)
+    files = ["gold.jsonl", "trace.jsonl"]
+    if stored:  # without bands: those of the project hold when it is looked at
+        folder.run("score", *files, "--store", "--run-id", "one", "--profile", "all")
+        files = ["one"]
+    folder.write("ragauge.toml", BANDS)
+    outcome = folder.run("diagnose", *files, "--profile", "all", "--format", "json")
+    findings = json.loads(outcome.out)["findings"]
+    assert [each["id"] for each in findings] == found
+    if found:
+        risk = 0.85 if embedder == "mine" else 0.60
+        assert f"{risk:.2f} or more" in findings[0]["numbers"][0]["reading"]
+    compact = folder.run("prompt", *files, "--profile", "all").out
+    assert ('"bad_qids": []' in compact) is not bool(found)
+    far = "from 0.85 on far" if embedder == "mine" else "from 0.60 on far"
+    assert far in compact
+
+
+def test_a_stored_run_keeps_the_bands_that_it_was_scored_with(folder: Folder) -> None:
+    gold, traces = spread(0.62, "mine")
+    folder.write("gold.jsonl", gold)
+    folder.write("trace.jsonl", traces)
+    folder.write("ragauge.toml", BANDS)
+    folder.run("score", "gold.jsonl", "trace.jsonl", "--store", "--run-id", "one")
+    (folder.path / "ragauge.toml").unlink()
+    outcome = folder.run("diagnose", "one", "--format", "json")
+    assert json.loads(outcome.out)["findings"] == []
+    folder.write("ragauge.toml", BANDS.replace("0.70", "0.10").replace("0.75", "0.20")
+                 .replace("0.85", "0.30"))  # fmt: skip
+    outcome = folder.run("diagnose", "one", "--format", "json")
+    assert len(json.loads(outcome.out)["findings"]) == 2
+
+
+@pytest.mark.parametrize("embedder", ["lexical-hash-v1", "lexical-own"])
+def test_nothing_is_concluded_from_lexical_distances(folder: Folder, embedder: str) -> None:
+    gold, traces = spread(0.9, embedder)
+    for row in traces:  # and one that would be a strict filter
+        row["delta_s"] = [0.9] * 5 + [0.1] * 5
+    found = examined(folder, gold, traces)
+    assert found.findings == ()
+    told = f"not looked for in ΔS, as {embedder} compares words, not meanings: "
+    assert [each for each in found.notes if "ΔS" in each] == [
+        f"{told}metric-mismatch, filter-too-strict, far-citations"
+    ]
+    prompted = folder.run("prompt", "gold.jsonl", "trace.jsonl", "--profile", "all").out
+    assert f"Conclude nothing from it: {embedder} compares words, not meanings." in prompted

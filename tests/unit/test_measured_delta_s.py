@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,83 @@ def test_texts_may_stand_in_the_corpus(folder: Folder, monkeypatch: pytest.Monke
     rows = [{"qid": "A1", "question": ASKED, "topk": [{"id": "x", "doc": "a.md", "span": [7, 14]}]}]
     outcome = measured(folder, rows, "--corpus", "corpus", gold=QUESTIONS[:1])
     assert values(outcome)["semantic.delta_s_hits"] == pytest.approx(0.4)
+
+
+GUIDE = "# 0 1\n\n0.6 0.8\n\n0.8 0.6\n"  # paragraphs at 7 to 14 and at 16 to 23
+FAR, NEAR = [7, 14], [16, 23]
+
+
+def cited(folder: Folder, *citations: Row, hits: Sequence[Row] = ()) -> Outcome:
+    folder.write("docs/a.md", GUIDE)
+    assert folder.run("corpus", "build", "docs", "-o", "corpus").exit_code == 0
+    row = {
+        "qid": "A1", "question": ASKED, "topk": [*hits],
+        "answer": {"claim": "x", "citations": [*citations]},
+    }  # fmt: skip
+    return measured(folder, [row], "--corpus", "corpus", gold=QUESTIONS[:1])
+
+
+@pytest.mark.parametrize(
+    ("citations", "distance"),
+    [
+        ([{"id": "mine", "doc": "a.md", "section": "S.1", "span": NEAR}], 0.2),
+        ([{"doc": "a.md", "span": FAR}], 0.4),
+        ([{"id": "a.md#S.1.p.Bk009", "span": FAR}], 0.4),  # the id names the document
+        ([{"id": "gone"}, {"id": "mine", "doc": "a.md", "span": NEAR}], 0.2),
+        ([{"id": "mine", "doc": "a.md", "span": FAR}, {"id": "h"}], 0.4),  # the first has a text
+        ([{"id": "a.md#S.1.p.Bk001", "doc": "a.md", "span": NEAR}], 0.4),  # a block: all of it
+    ],
+    ids=["place", "no id", "grammar", "second", "first", "block"],
+)
+def test_a_citation_that_is_no_hit_has_the_text_of_its_place(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, citations: list[Row], distance: float
+) -> None:
+    plane_only(monkeypatch)
+    outcome = cited(folder, *citations, hits=[hit("right") | {"id": "h"}])
+    assert values(outcome)["semantic.delta_s_cited"] == pytest.approx(distance)
+    assert "without a citation" not in outcome.err
+
+
+def test_a_cited_hit_is_measured_whole_as_it_was_retrieved(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The citation points to a part of the hit; recorded ΔS are of hits, and so are these."""
+    plane_only(monkeypatch)
+    outcome = cited(folder, {"id": "h", "doc": "a.md", "span": NEAR}, hits=[
+        {"id": "h", "doc": "a.md", "span": [7, 23]}
+    ])  # fmt: skip
+    assert values(outcome)["semantic.delta_s_cited"] == pytest.approx(0.4)
+    assert values(outcome)["semantic.delta_s_hits"] == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize(
+    "citation",
+    [{"id": "gone"}, {"id": "mine", "doc": "b.md", "span": NEAR},
+     {"id": "mine", "doc": "a.md", "span": [16, 99]}],
+)  # fmt: skip
+def test_citations_without_a_text_are_told(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, citation: Row
+) -> None:
+    plane_only(monkeypatch)
+    outcome = cited(folder, citation)
+    assert values(outcome)["semantic.delta_s_cited"] is None
+    told = "1 answer without a citation that has a text: no ΔS of what is cited"
+    assert told in outcome.err
+    silent = cited(folder)
+    assert "without a citation" not in silent.err  # nothing is cited
+
+
+def test_evidence_by_place_is_measured_from_the_corpus(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plane_only(monkeypatch)
+    folder.write("docs/a.md", GUIDE)
+    assert folder.run("corpus", "build", "docs", "-o", "corpus").exit_code == 0
+    evidence = [{"doc": "a.md", "start": 16, "end": 23}]
+    gold = [{"qid": "A1", "question": ASKED, "relevant": evidence}]
+    outcome = measured(folder, [trace("A1", "near")], "--corpus", "corpus", gold=gold)
+    anchors = json.loads(outcome.out)["delta_s"]["anchors"]
+    assert (anchors["n"], anchors["median"]) == (1, 0.2)
 
 
 def test_recorded_values_are_checked(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:

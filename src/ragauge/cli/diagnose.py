@@ -76,7 +76,7 @@ def _stored(
     with ExitStack() as stack:
         store = stack.enter_context(the_store(store_url, config))
         found = archive.find_run(store, name, suite=config.suite or "default")
-        return measured_run(store, found, profile=profile, workers=workers)
+        return measured_run(store, found, profile=profile, workers=workers, bands=config.bands)
 
 
 def _files(
@@ -95,4 +95,5 @@ def _files(
         corpus=places[1],
         options=config.options,
         workers=workers,
+        bands=config.bands,
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -14,19 +14,21 @@ from ragauge.cli.storage import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, is_file
 if TYPE_CHECKING:
     from ragauge.config import Config
     from ragauge.embedding import Measurer
-    from ragauge.model.gold import GoldItem
+    from ragauge.knowntexts import Texts
     from ragauge.model.semantic import Bands
-    from ragauge.model.trace import Trace
+    from ragauge.probed import Probed
     from ragauge.probing import Probe
-    from ragauge.remeasuring import Texts
+    from ragauge.scoredtraces import ScoredTraces
 
 _TEXT_OPTIONS = [
     click.option("--corpus", metavar="DIR", help="A corpus, for texts that traces lack."),
     click.option("--chunks", metavar="FILE", help="A list of chunks, with texts or places."),
 ]
 _GOLD_OPTION = click.option(
-    "--gold", metavar="FILE", help="The gold set, where traces do not have their questions."
-)
+    "--gold", metavar="FILE",
+    help="The gold set: traces of no item are left out, and questions are taken from there where "
+    "traces have none (default: that of a stored run).",
+)  # fmt: skip
 _SHARED = [*EMBED_OPTIONS, *_TEXT_OPTIONS, ANY_FORMAT, STORE_OPTION, CONFIG_OPTION]
 
 
@@ -34,8 +36,9 @@ _SHARED = [*EMBED_OPTIONS, *_TEXT_OPTIONS, ANY_FORMAT, STORE_OPTION, CONFIG_OPTI
 def COMMAND() -> None:  # noqa: N802
     """Find what is wrong with an index by ΔS.
 
-    TRACES is a trace file or a stored run. Each probe prints its rule and its numbers. Exit code 1
-    if the rule finds a fault, 4 if there is too little to judge or ΔS is lexical, 5 if there is
+    TRACES is a trace file or a stored run. Of each slot the last trace counts, as in `score`, and a
+    turn of a conversation is a question. Each probe prints its rule and its numbers. Exit code 1 if
+    the rule finds a fault, 4 if there is too little to judge or ΔS is lexical, 5 if there is
     nothing at all.
     """
 
@@ -60,9 +63,9 @@ def _k_sweep(
     if len(cutoffs) < 2 or cutoffs[0] < 1:
         raise click.UsageError("--k takes at least two different numbers from 1")
     with _Bench(config_path, store_url, embed, embed_cache, chunks, corpus) as bench:
-        listed = bench.measured(bench.read(traces), gold)
-        name, bands = bench.bands(listed)
-        return bench.show(probing.k_sweep(listed, cutoffs, bands), name, format_name)
+        found = bench.measured(bench.read(traces, gold))
+        name, bands = bench.bands([found])
+        return bench.show(probing.k_sweep(found, cutoffs, bands), name, format_name)
 
 
 @COMMAND.command("triangulate", short_help="The first hit between anchor and decoy.")
@@ -75,18 +78,16 @@ def _triangulate(
 ) -> int:  # fmt: skip
     """Compare ΔS of the first hit to the anchor of GOLD with ΔS to a decoy, its first negative."""
     from ragauge import probing
-    from ragauge.pipeline import load_gold
+    from ragauge.knowntexts import Pool
 
     with _Bench(config_path, store_url, embed, embed_cache, chunks, corpus) as bench:
         measurer = bench.measurer
         if measurer is None:
             raise click.UsageError("triangulate compares texts: give --embed NAME")
-        listed = bench.read(traces)
-        items = load_gold(gold).items
-        texts = bench.by_id(listed, items)
-        found = probing.triangulate(
-            listed, probing.references_of(items, texts), texts, measurer
-        )  # fmt: skip
+        given = bench.read(traces, gold)
+        pool = Pool(bench.texts, given.scored.traces())
+        references = probing.references_of(given.items, pool)
+        found = probing.triangulate(given.scored, references, pool, measurer)
         return bench.show(found, measurer.embedder.id, format_name)
 
 
@@ -107,10 +108,10 @@ def _hybrid(
 
     with _Bench(config_path, store_url, embed, embed_cache, chunks, corpus) as bench:
         runs = {
-            name: bench.measured(bench.read(each), gold)
+            name: bench.measured(bench.read(each, gold))
             for name, each in (("sparse", sparse), ("dense", dense), ("hybrid", both))
         }
-        name, _ = bench.bands([trace for listed in runs.values() for trace in listed])
+        name, _ = bench.bands(runs.values())
         return bench.show(probing.hybrid(runs, k), name, format_name)
 
 
@@ -133,7 +134,7 @@ class _Bench:
 
     def __enter__(self) -> _Bench:
         from ragauge.embedding import measuring
-        from ragauge.remeasuring import known_texts
+        from ragauge.knowntexts import known_texts
 
         with ExitStack() as stack:
             self.texts = known_texts(stack, self.chunks, self.corpus)
@@ -147,57 +148,38 @@ class _Bench:
     def __exit__(self, *failure: object) -> None:
         self.stack.close()
 
-    def read(self, name: str) -> Sequence[Trace]:
-        """The traces of a file or of a stored run."""
-        from ragauge.errors import RagaugeError
-        from ragauge.pipeline import load_traces
+    def read(self, name: str, gold: str | None) -> Probed:
+        """The scored traces of a file or of a stored run, with their gold items."""
+        from ragauge.probed import probed_file, probed_run
 
-        found: Sequence[Trace] = load_traces(name).traces if is_file(name) else self._stored(name)
-        if not found:
-            raise RagaugeError.of(
-                "nothing-measured", f"there is no trace in `{name}`",
-                hint="a probe needs traces whose hits have texts or ΔS",
-            )  # fmt: skip
-        return found
+        if is_file(name):
+            return probed_file(
+                name, gold, profile=self.config.profile, dialect=self.config.dialect or "auto"
+            )
+        from ragauge.archive import find_run
 
-    def _stored(self, name: str) -> Sequence[Trace]:
-        from ragauge.archive import begin_loading, find_run
-        from ragauge.freezing import trace_of
-        from ragauge.inputs import stored_engine
+        with the_store(self.store_url, self.config) as store:
+            return probed_run(store, find_run(store, name), gold)
 
-        with the_store(self.store_url, self.config) as store, ExitStack() as stack:
-            run = find_run(store, name)
-            engine = stored_engine(stack, run.results, 1)
-            source = begin_loading(stack, store, run, engine)().source
-            with open(source.path, "rb") as file:
-                return [trace_of(line) for line in file]
-
-    def measured(self, traces: Sequence[Trace], gold: str | None) -> Sequence[Trace]:
+    def measured(self, given: Probed) -> ScoredTraces:
         """The traces with ΔS by the embedder; as they recorded it where none is chosen."""
-        from ragauge.pipeline import load_gold
         from ragauge.remeasuring import Remeasurer
 
         if self.measurer is None:
-            return traces
-        items = load_gold(gold).items if gold is not None else ()
-        return list(Remeasurer(self.measurer, items, self.texts).traces(traces))
+            return given.scored
+        remeasurer = Remeasurer(self.measurer, given.items, self.texts)
+        return given.scored.with_traces(remeasurer.traces(given.scored.traces()))
 
-    def by_id(self, traces: Sequence[Trace], items: Sequence[GoldItem]) -> dict[str, str]:
-        """The texts of hits, evidence and negatives, as far as they are known."""
-        from ragauge.calibrating import Pool
-
-        pool = Pool(self.texts, traces)
-        names = {hit.id for trace in traces for hit in trace.hits[:1]}
-        names |= {name for item in items for name in (*item.relevant, *item.negatives)}
-        found = {name: pool.of(name) for name in sorted(names)}
-        return {name: text for name, text in found.items() if text is not None}
-
-    def bands(self, traces: Sequence[Trace]) -> tuple[str | None, Bands]:
+    def bands(self, runs: Iterable[ScoredTraces]) -> tuple[str | None, Bands]:
         """The embedder of the ΔS, and its bands; ΔS of several embedders is refused."""
         from ragauge.errors import RagaugeError
         from ragauge.model.semantic import Bands
 
-        known = {trace.embedder or trace.index.get("embed_model") for trace in traces}
+        known = {
+            trace.embedder or trace.index.get("embed_model")
+            for run in runs
+            for trace in run.traces()
+        }
         names = sorted(each for each in known if each is not None)
         if len(names) > 1:
             raise RagaugeError.of(
@@ -243,7 +225,10 @@ def _rounded(value: object) -> object:
 
 
 def _lines(found: Probe) -> list[str]:
+    from ragauge.findings import some
+    from ragauge.scoredtraces import UNKNOWN
     from ragauge.text import plain
+    from ragauge.wording import question_name
 
     lines = [
         f"{found.probe}: {found.finding}",
@@ -256,10 +241,21 @@ def _lines(found: Probe) -> list[str]:
     if found.worst:
         lines.append("  worst")
         for row in found.worst:
-            cells = [f"{key} {_told(value)}" for key, value in row.items() if key != "qid"]
-            lines.append(plain(f"    {row['qid']}: {', '.join(cells)}"))
-    lines += [f"  left out: {n} {reason}" for reason, n in found.left_out.items()]
+            told = {key: value for key, value in row.items() if key not in ("qid", "turn")}
+            cells = ", ".join(f"{key} {_told(value)}" for key, value in told.items())
+            lines.append(f"    {question_name(row['qid'], row.get('turn'))}: {cells}")
+    for reason, n in found.left_out.items():
+        names = f": {some(found.unknown)}" if reason.startswith(UNKNOWN) else ""
+        lines.append(plain(f"  left out: {_counted(n, reason)}{names}"))
     return lines
+
+
+def _counted(n: int, reason: str) -> str:
+    """A number of what a reason begins with: `1 trace of no gold item`."""
+    for noun in ("questions", "traces", "slots", "gold items"):
+        if n == 1 and reason.startswith(f"{noun} "):
+            return f"1 {noun[:-1]}{reason.removeprefix(noun)}"
+    return f"{n} {reason}"
 
 
 def _told(value: object) -> str:

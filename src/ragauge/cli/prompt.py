@@ -48,6 +48,7 @@ def COMMAND(  # noqa: N802
     """
     from ragauge import registry, secondopinion
     from ragauge.diagnosing import diagnosis_of, measured_run, shown_questions
+    from ragauge.diagnosis.distances import bands_of, unread
     from ragauge.diagnosis.ranking import NEEDS
     from ragauge.model.report import View
 
@@ -58,13 +59,19 @@ def COMMAND(  # noqa: N802
             store, found = _stored(stack, run, store_url, config, dialect)
         else:
             store, found = _scored(stack, Files(run, trace, profile, dialect), config)
-        measured = measured_run(store, found, profile=profile, also=(*NEEDS, *report.needs))
+        measured = measured_run(
+            store, found, profile=profile, also=(*NEEDS, *report.needs), bands=config.bands
+        )
         diagnosis = diagnosis_of(measured, limit=limit)
         questions = shown_questions(measured, store, found, diagnosis.questions)
     verdict = _verdict(measured, config)
     chosen = registry.profile(measured.scores.profile)
     compact = report.text(View(scores=measured.scores, verdict=verdict, profile=chosen))
-    click.echo(secondopinion.prompt(diagnosis, compact, questions, verdict=verdict), nl=False)
+    text = secondopinion.prompt(
+        diagnosis, compact, questions, verdict=verdict, bands=bands_of(measured.scores),
+        doubt=unread(measured.scores),
+    )  # fmt: skip
+    click.echo(text, nl=False)
     return 0
 
 

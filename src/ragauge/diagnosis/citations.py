@@ -52,9 +52,15 @@ def _offsets(run: Symptoms) -> Found | None:
 
 
 def _unretrieved(run: Symptoms) -> Found | None:
-    places = run.caused("out-of-scope-citation")
+    if run.value("retrieval.empty") == 1.0:
+        return None  # no hit was recorded, so nothing is known to be missing among them
+    # What a refusal cites is no answer.
+    refused = {*run.labelled("REFUSAL_OK", "OVER_REFUSAL").tolist()}
+    outside = run.where("citation.in_context", lambda v: v < 1).tolist()
+    places = np.array([each for each in outside if each not in refused], np.int64)
     if not len(places):
         return None
+    missed = places[run.of("retrieval.hit@50")[places] == 0]
     resolved = run.value("citation.resolved")
     step = "Refuse answers that cite an id which was not in their context: it was made up, or "
     step += "remembered from another turn."
@@ -66,6 +72,7 @@ def _unretrieved(run: Symptoms) -> Found | None:
         numbers=(
             run.number("citation.in_context"),
             run.number("citation.resolved", "below 1: ids that no hit of the run has"),
+            run.count("cites so, no evidence in top 50", missed, "retrieval missed it too"),
         ),
         step=step,
     )

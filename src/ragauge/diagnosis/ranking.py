@@ -72,7 +72,7 @@ def diagnose(
         questions=tuple(witness(run, place) for place in bad[:limit]),
         listed_of=len(bad),
         silent=tuple(silent),
-        notes=(*scores.warnings, *notes),
+        notes=(*scores.warnings, *distances.notes(scores), *notes),
     )
 
 
