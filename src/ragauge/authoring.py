@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragauge import yamltext
 from ragauge.chunklist import load_chunks
@@ -16,7 +17,14 @@ from ragauge.corpus.manifest import read_corpus
 from ragauge.drafting import draft
 from ragauge.errors import MAX_REPORTED, Problem, RagaugeError
 from ragauge.fields import FieldError
-from ragauge.goldrows import GoldRows, form_of, read_gold_rows, without_draft, written
+from ragauge.goldrows import (
+    GoldRows,
+    comments_lost,
+    form_of,
+    read_gold_rows,
+    without_draft,
+    written,
+)
 from ragauge.negatives import Negative, Suggester
 from ragauge.opening import opened
 from ragauge.pieces import Chunk
@@ -33,11 +41,15 @@ class Suggested(Struct, frozen=True, kw_only=True):
 
 
 class Suggestions(Struct, frozen=True, kw_only=True):
-    """The negatives of a file; `unplaced` items have no evidence, so nothing is near them."""
+    """The negatives of a file; `unplaced` items have no evidence, so nothing is near them.
+
+    `comments` of YAML that stood in what changed are gone.
+    """
 
     items: tuple[Suggested, ...]
     unplaced: int
     short: int
+    comments: int = 0
 
 
 class Drafts(Struct, frozen=True, kw_only=True):
@@ -97,7 +109,7 @@ def pin_file(
     if pinned.problem_count and (pinned.fatal or not keep):
         raise RagaugeError(pinned.problems, total=pinned.problem_count)
     write_atomically(out, written(rows, pinned.changes, out))
-    return pinned
+    return replace(pinned, comments=comments_lost(rows, pinned.changes, out))
 
 
 def suggest_negatives(
@@ -140,9 +152,11 @@ def suggest_negatives(
             changes[index] = {**raw.fields, "negatives": [*kept, *(each.id for each in new)]}
     if failed:
         raise RagaugeError(problems, total=failed)
+    lost = 0
     if out is not None:
         write_atomically(out, written(rows, changes, out))
-    return Suggestions(items=tuple(found), unplaced=unplaced, short=short)
+        lost = comments_lost(rows, changes, out)
+    return Suggestions(items=tuple(found), unplaced=unplaced, short=short, comments=lost)
 
 
 def draft_text(

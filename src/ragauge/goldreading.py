@@ -131,7 +131,7 @@ def _member(value: Any, path: str, unit: str) -> str | Anchor:
         raise FieldError(
             "quote-unpinned",
             f"`{path}` names a quote without its offsets",
-            "`ragauge gold pin` finds its bytes in a corpus; or add start and end yourself",
+            "name the corpus with --corpus, or let `ragauge gold pin` find its bytes there",
         )
     if not spans and known is not None:
         return known

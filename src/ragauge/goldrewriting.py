@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ragauge.fields import Row, as_id, as_list, as_object
+from ragauge.fields import FieldError, Row, as_id, as_list, as_object
 from ragauge.ids import doc_of
 from ragauge.model.dialect import GOLD_SPELLINGS, HIT_DOCS, HIT_IDS
 from ragauge.rewriting import Rewriter
@@ -25,6 +25,10 @@ def rewrite_gold(row: Row, rewriter: Rewriter) -> dict[str, Any]:
 
     An item whose evidence was moved before was moved as a whole: its ids would go a second step.
     """
+    if all(row.get(name) is None for name in GOLD_SPELLINGS["qid"]):
+        raise FieldError(
+            "missing-field", "the item has no id", 'add a unique "qid" to every gold item'
+        )
     there = sum(_is_there(each, rewriter) for each in _members(row))
     if there:
         rewriter.tally["already new"] += there

@@ -19,19 +19,20 @@ from ragauge.choosing import choose
 from ragauge.decoding import decode_row
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.fields import FieldError, Row
+from ragauge.goldentries import entries
 from ragauge.goldreading import DRAFT
 from ragauge.loading import TREC, rows_of
 from ragauge.opening import opened
 from ragauge.reading import Reader
 from ragauge.source import Source
-from ragauge.yamlitems import ROW_KEYS
+from ragauge.yamlitems import ROW_KEYS, UNIT
 
 Form = Literal["lines", "array", "object", "yaml"]
 Changes = Mapping[int, Mapping[str, Any]]
 """New rows, by their place among the rows."""
 
 _YAML = (".yaml", ".yml")
-_PACKED = (".gz", ".zst", ".parquet")
+_OTHERS = (".gz", ".zst", ".parquet", ".csv", ".tsv")
 _raw_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
@@ -140,12 +141,12 @@ def _written(gold: GoldRows, changes: Changes, form: Form) -> str:
 
 
 def form_of(name: str, given: Form) -> Form:
-    """The form that a file is written in, by its name; packed files are refused."""
+    """The form that a file is written in, by its name; packed files and tables are refused."""
     lowered = name.lower()
-    if lowered.endswith(_PACKED):
+    if lowered.endswith(_OTHERS):
         raise RagaugeError.of(
             "usage",
-            f"`{name}` would be a packed file, and gold is written as plain text",
+            f"`{name}` would be a packed file or a table, and gold is written as plain text",
             hint="name a file that ends with .jsonl, .json or .yaml",
         )
     if lowered.endswith(_YAML):
@@ -161,7 +162,7 @@ def _spliced(gold: GoldRows, text: bytes, changes: Changes) -> str | None:
     if not changes:
         return said
     if gold.form == "yaml":
-        return _spliced_yaml(said.removeprefix("\ufeff"), changes, len(gold.rows))
+        return _spliced_yaml(gold, said.removeprefix("\ufeff"), changes)
     at = 0
     parts: list[bytes] = []
     for index, (start, end) in enumerate(_regions(gold, text)):
@@ -204,12 +205,18 @@ def _line(gold: GoldRows, index: int, changes: Changes) -> str:
     return "{" + ", ".join(parts) + "}"
 
 
-def _spliced_yaml(text: str, changes: Changes, count: int) -> str | None:
+def _spliced_yaml(gold: GoldRows, text: str, changes: Changes) -> str | None:
     found = yamltext.regions(text, ROW_KEYS)
-    if found is None or len(found) != count:
+    if found is None or len(found) != len(gold.rows):
         return None
     parts: list[str] = []
     at = 0
+    head = yamltext.value_of(text, UNIT)
+    if head is not None and found and head.end <= found[0].start:
+        unit = head.value
+        if _in_bytes(gold, changes):
+            parts, at, unit = [text[: head.start], "byte"], head.end, "byte"
+        changes = {index: _under(row, unit) for index, row in changes.items()}
     for index, region in enumerate(found):
         if index not in changes:
             continue
@@ -223,6 +230,42 @@ def _spliced_yaml(text: str, changes: Changes, count: int) -> str | None:
             )
         at = region.end
     return "".join([*parts, text[at:]])
+
+
+def _in_bytes(gold: GoldRows, changes: Changes) -> bool:
+    """Whether all offsets of a file count bytes now, so that its header can say so."""
+    return all(
+        changes[index].get(UNIT, "byte") == "byte"
+        if index in changes
+        else not any(
+            isinstance(each.value, Mapping) for each in entries(raw.fields, gold.reader.own_gold)
+        )
+        for index, raw in enumerate(gold.rows)
+    )
+
+
+def _under(row: Row, unit: str) -> Row:
+    """A changed row below a header that names a unit: it says its own where that is another."""
+    own = str(row.get(UNIT, "byte"))
+    rest = {name: value for name, value in row.items() if name != UNIT}
+    return rest if own == unit else {**rest, UNIT: own}
+
+
+def comments_lost(gold: GoldRows, changes: Changes, name: str) -> int:
+    """How many comments of a YAML file are not in what `written` makes of it."""
+    if gold.form != "yaml" or gold.text is None:
+        return 0
+    text = gold.text.decode().removeprefix("\ufeff")
+    said = yamltext.comments(text)
+    if form_of(name, gold.form) != "yaml":
+        return len(said)
+    if not said or not changes:
+        return 0
+    found = yamltext.regions(text, ROW_KEYS)
+    if found is None or len(found) != len(gold.rows):
+        return len(said)
+    gone = [found[index] for index in changes]
+    return sum(any(each.start <= at < each.end for each in gone) for at in said)
 
 
 def without_draft(row: Row) -> dict[str, Any]:

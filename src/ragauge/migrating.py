@@ -137,6 +137,15 @@ def run_exists(name: str, run_id: str) -> RagaugeError:
     )
 
 
+def run_held(run_id: str) -> RagaugeError:
+    """Build the error for a run that another process is writing."""
+    return RagaugeError.of(
+        "run-held",
+        f"another process is writing the run `{run_id}`",
+        hint=f"wait until it ends; `ragauge run --resume {run_id}` then goes on with what is left",
+    )
+
+
 def nothing_stored(name: str) -> RagaugeError:
     """Build the error for a store that should be there and is not."""
     return RagaugeError.of(

@@ -68,7 +68,8 @@ class PinnedRow(NamedTuple):
 class Pinning(Struct, frozen=True, kw_only=True):
     """What pinning a file gave: the rows that changed, counts, and what could not be resolved.
 
-    `graded` counts ids that stand in `grades`, which has room for ids alone.
+    `graded` counts ids that stand in `grades`, which has room for ids alone; `comments` of YAML
+    that stood in what changed are gone.
     """
 
     changes: dict[int, dict[str, Any]]
@@ -78,6 +79,7 @@ class Pinning(Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...]
     problem_count: int
     fatal: bool
+    comments: int = 0
 
 
 class Pinner:

@@ -21,6 +21,8 @@ from ragauge.decoding import decode_row
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.fields import FieldError, Row
 from ragauge.goldrewriting import rewrite_gold
+from ragauge.goldrows import comments_lost, form_of, read_gold_rows
+from ragauge.goldrows import written as gold_text
 from ragauge.loading import TREC, rows_of
 from ragauge.model.dialect import GOLD_SPELLINGS
 from ragauge.model.migration import KINDS, SURE, Header
@@ -29,7 +31,7 @@ from ragauge.redirecting import Redirects
 from ragauge.rewriting import UNMAPPED, OnUnmapped, Rewriter, Settings, Texts
 from ragauge.source import Source
 from ragauge.tracerewriting import rewrite_trace
-from ragauge.writing import written
+from ragauge.writing import write_atomically, written
 
 What = Literal["gold", "traces"]
 _REWRITE: Mapping[str, Callable[[Row, Rewriter], dict[str, Any]]] = {
@@ -51,6 +53,9 @@ _TOLD = {
 }
 """What is counted beside the kinds, and how it is called."""
 
+_DOCUMENTS = (".yaml", ".yml", ".json")
+_NO_LINES = (".yaml", ".yml", ".gz", ".zst", ".parquet", ".csv", ".tsv")
+
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
@@ -58,7 +63,8 @@ class Relocated(Struct, frozen=True, kw_only=True):
     """What came of moving a file: rows, and what was done with what is in them.
 
     `tally` counts redirects by kind, and what a reader should know of; `problems` are those that
-    were kept or left out as was asked, as many as are listed.
+    were kept or left out as was asked, as many as are listed. `comments` of YAML that stood in
+    what changed are gone.
     """
 
     rows: int
@@ -66,6 +72,7 @@ class Relocated(Struct, frozen=True, kw_only=True):
     tally: dict[str, int]
     problems: tuple[Problem, ...] = ()
     unmapped: int = 0
+    comments: int = 0
 
 
 class _Seen(Struct):
@@ -89,8 +96,17 @@ def relocate(
 ) -> Relocated:
     """Write a gold set or traces as they are in the new corpus of a migration map.
 
-    `corpus` is that new corpus: quotes whose text changed are cut anew from it.
+    `corpus` is that new corpus: quotes whose text changed are cut anew from it. Gold is written in
+    the form that the suffix of `out` says, traces as JSON Lines.
     """
+    target = os.fspath(out)
+    if what == "gold":
+        form_of(target, "lines")
+    elif target.lower().endswith(_NO_LINES):
+        raise RagaugeError.of(
+            "usage", f"`{target}` would not be read as JSON Lines, which traces are written as",
+            hint="name a file that ends with .jsonl",
+        )  # fmt: skip
     if os.path.realpath(out) == os.path.realpath(migration):
         raise RagaugeError.of(
             "file-exists", f"`{out}` is the map, and is not replaced", hint="name another file"
@@ -99,23 +115,69 @@ def relocate(
     texts = None if corpus is None else _texts(corpus, redirects.header)
     settings = Settings(least=least, on_unmapped=on_unmapped, strict=what == "gold", texts=texts)
     rewriter = Rewriter(redirects, settings)
+    seen = _Seen()
+    if what == "gold" and target.lower().endswith(_DOCUMENTS):
+        comments = _relocate_document(os.fspath(name), target, rewriter, seen)
+        return _relocated(rewriter, seen, comments)
     with opened(name) as source, written(out) as file:
         if source.layout in TREC:
             raise RagaugeError.of(
                 "usage", f"`{source.name}` is a TREC file, which cannot be moved",
                 hint="write its ids as JSON Lines first",
             )  # fmt: skip
-        seen = _Seen()
         for line in _rewritten(source, _REWRITE[what], rewriter, seen):
             file.write(line)
-        _stop(source, seen, on_unmapped)
+        _stop(source.name, seen, on_unmapped)
+    return _relocated(rewriter, seen, _comments(os.fspath(name), target) if what == "gold" else 0)
+
+
+def _relocated(rewriter: Rewriter, seen: _Seen, comments: int) -> Relocated:
     return Relocated(
         rows=seen.rows,
         changed=seen.changed,
         tally={name: count for name, count in sorted(rewriter.tally.items()) if count},
         problems=tuple(seen.losses),
         unmapped=seen.unmapped,
+        comments=comments,
     )
+
+
+def _comments(name: str, out: str) -> int:
+    """How many comments of a YAML file have no place in JSON Lines."""
+    if not name.lower().endswith((".yaml", ".yml")):
+        return 0
+    return comments_lost(read_gold_rows(name), {}, out)
+
+
+def _relocate_document(name: str, out: str, rewriter: Rewriter, seen: _Seen) -> int:
+    """Move a gold set to a file of YAML or JSON; what nothing moves keeps its place in it."""
+    gold = read_gold_rows(name)
+    changes: dict[int, dict[str, Any]] = {}
+    for index, raw in enumerate(gold.rows):
+        seen.rows += 1
+        try:
+            changed = _REWRITE["gold"](raw.fields, rewriter)
+            for field, value in changed.items():
+                _value(field, value)
+        except FieldError as error:
+            seen.bad += 1
+            _note(seen.problems, error, raw.fields, gold.name, raw.line)
+            continue
+        if changed:
+            changes[index] = {**raw.fields, **changed}
+        _tell(rewriter, raw.fields, gold.name, raw.line, seen)
+    seen.changed = len(changes)
+    _stop(gold.name, seen, rewriter.settings.on_unmapped)
+    write_atomically(out, gold_text(gold, changes, out))
+    return comments_lost(gold, changes, out)
+
+
+def _tell(rewriter: Rewriter, row: Row, name: str, line: int, seen: _Seen) -> None:
+    """Keep what could not be redirected in a row."""
+    seen.unmapped += len(rewriter.problems)
+    for problem in rewriter.problems:
+        _note(seen.losses, problem, row, name, line)
+    rewriter.problems.clear()
 
 
 def _rewritten(
@@ -132,21 +194,18 @@ def _rewritten(
             made = _encoded(data, changes)
         except FieldError as error:
             seen.bad += 1
-            _note(seen.problems, error, row, source, line)
+            _note(seen.problems, error, row, source.name, line)
             continue
         seen.changed += bool(changes)
-        seen.unmapped += len(rewriter.problems)
-        for problem in rewriter.problems:
-            _note(seen.losses, problem, row, source, line)
-        rewriter.problems.clear()
+        _tell(rewriter, row, source.name, line, seen)
         yield made + b"\n"
 
 
-def _note(listed: list[Problem], error: FieldError, row: Row, source: Source, line: int) -> None:
+def _note(listed: list[Problem], error: FieldError, row: Row, name: str, line: int) -> None:
     if len(listed) < MAX_REPORTED:
-        names = (row.get(name) for name in GOLD_SPELLINGS["qid"])
-        qid = next((str(each) for each in names if isinstance(each, str | int)), None)
-        place = Place(source.name, line, qid)
+        given = (row.get(each) for each in GOLD_SPELLINGS["qid"])
+        qid = next((str(each) for each in given if isinstance(each, str | int)), None)
+        place = Place(name, line, qid)
         listed.append(Problem(error.code, error.message, error.hint, place))
 
 
@@ -181,7 +240,7 @@ def _is_finite(value: Any) -> bool:
     return all(map(_is_finite, value)) if isinstance(value, list) else True
 
 
-def _stop(source: Source, seen: _Seen, on_unmapped: OnUnmapped) -> None:
+def _stop(name: str, seen: _Seen, on_unmapped: OnUnmapped) -> None:
     """Raise what forbids that the new file is written."""
     if seen.bad:
         raise RagaugeError(seen.problems, total=seen.bad)
@@ -189,7 +248,7 @@ def _stop(source: Source, seen: _Seen, on_unmapped: OnUnmapped) -> None:
         raise RagaugeError(seen.losses, total=seen.unmapped)
     if not seen.rows:
         raise RagaugeError.of(
-            "nothing-measured", f"`{source.name}` has no rows", hint="check how it is written"
+            "nothing-measured", f"`{name}` has no rows", hint="check how it is written"
         )
 
 
@@ -229,4 +288,6 @@ def told(done: Relocated, on_unmapped: OnUnmapped) -> list[str]:
     if done.unmapped:
         label = f"unmapped, {'kept' if on_unmapped == 'keep' else 'dropped'}"
         lines.append(f"{label:24} {done.unmapped:,}")
+    if done.comments:
+        lines.append(f"{'comments not kept':24} {done.comments:,}")
     return lines

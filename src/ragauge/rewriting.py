@@ -203,6 +203,9 @@ class Rewriter:
         spans = spans_in(value, path, unit=unit)
         doc = _doc(value, known, row)
         if spans and doc in self.redirects.documents:
+            settled = self._settled(value, path, doc)
+            if settled is not None:
+                return settled
             if row is None or row.of != "block" or not _is_whole(row, doc, spans):
                 return self._place(value, path, doc, spans, known, prev=prev)
         elif row is None and known is None:
@@ -212,28 +215,37 @@ class Rewriter:
         new = self.ids(known, f"{path}.{id_name}")
         if new is None:
             return self.rejected(value)
-        places = row.new if row is not None else ()
-        if not places:
+        if row is None or not row.new:
             return [renamed(value, {known: new[0]}, known, prev=prev)]
-        return [
-            self._copied(value, place, row, known, spans=bool(spans), prev=prev)
-            for place in places
-            if row is not None
-        ]
+        placed = bool(spans)
+        return [self._copied(value, each, row, known, spans=placed, prev=prev) for each in row.new]
+
+    def _settled(self, value: Row, path: str, doc: str) -> list[Any] | None:
+        """What becomes of a place whose hash says that it is not of the old text; None if it is."""
+        if self.is_there(value, doc):
+            self.tally["already new"] += 1
+            return [value]
+        if self.settings.strict and self._is_of_other_text(value, doc):
+            self.fail(path, f"its `doc_hash` is not that of `{doc}` in the old corpus")
+            return self.rejected(value)
+        return None
 
     def _copied(
-        self, value: Row, place: NewPlace, row: MapRow | None, known: str, *, spans: bool,
-        prev: bool,
-    ) -> Row:  # fmt: skip
-        """An object as it is at one of the new places of its block."""
-        assert row is not None
+        self, value: Row, place: NewPlace, row: MapRow, known: str, *, spans: bool, prev: bool
+    ) -> Row:
+        """An object as it is at one of the new places of its block.
+
+        A place stays that of its own text, also where the new block holds more.
+        """
         made = renamed(value, {known: place.id, row.old.doc: place.doc}, known, prev=prev)
         made = self._hashed(made, row.old.doc, place.doc)
         made = in_section(made, section_of(place.id))
-        if spans:
-            made = with_spans(made, [place.span])
-        whole = place.runs is None and place.span[1] - place.span[0] == _length(row)
-        return self._quoted(made, place.doc, [place.span], exact=whole)
+        if not spans:
+            whole = place.runs is None and place.span[1] - place.span[0] == _length(row)
+            return self._quoted(made, place.doc, [place.span], exact=whole)
+        held = self.redirects.held(row, place)
+        extents = [each.span for each in held.places]
+        return self._quoted(with_spans(made, extents), place.doc, extents, exact=held.exact)
 
     def _only_document(self, value: Row, path: str) -> list[Any]:
         name = next((each for each in DOC_NAMES if value.get(each) is not None), None)
@@ -250,12 +262,6 @@ class Rewriter:
         prev: bool,
     ) -> list[Any]:  # fmt: skip
         """Rewrite an object by where it lies."""
-        if self.is_there(value, doc):
-            self.tally["already new"] += 1
-            return [value]
-        if self.settings.strict and self._is_of_other_text(value, doc):
-            self.fail(path, f"its `doc_hash` is not that of `{doc}` in the old corpus")
-            return self.rejected(value)
         name = self.redirects.unchanged(doc)
         if name is None and any(span.unit != "byte" for span in spans):
             self.fail(path, f"offsets in {spans[0].unit}s cannot be followed; write bytes")

@@ -23,6 +23,8 @@ MAX_DEPTH = 200
 ROOM = 64 * 1024 * 1024
 """Bytes that the aliases of a file may stand for, beside 16 times the size of the file."""
 ROW_KEYS = ("queries", "items", "questions")
+UNIT = "unit"
+"""What stands above the list of items and holds for each: what their offsets count."""
 _YAML = "tag:yaml.org,2002:"
 _ODD_BREAK = re.compile("[\x85\u2028\u2029]|\\r(?=[^\\n])")
 _SCALARS = frozenset(
@@ -162,12 +164,17 @@ class _Document:
             hint = "write one list; remove the line `---`"
             raise self._bad(further, "the file holds more than one document", hint)
 
-    def _items(self) -> Iterator[tuple[int, Any]]:
+    def _items(self, unit: Any = None) -> Iterator[tuple[int, Any]]:
+        """The items of a list; the unit of the file is that of each which names none."""
         while not isinstance(event := self._next(), self._yaml.SequenceEndEvent):
-            yield self._text.line(event.start_mark), self._part(event, 1).value
+            row = self._part(event, 1).value
+            if unit is not None and isinstance(row, dict) and row.get(UNIT) is None:
+                row = {**row, UNIT: unit}
+            yield self._text.line(event.start_mark), row
 
     def _named_items(self, top: Any) -> Iterator[tuple[int, Any]]:
         found: list[str] = []
+        unit: Any = None
         while not isinstance(event := self._next(), self._yaml.MappingEndEvent):
             key, value = self._key(event), self._next()
             if key in ROW_KEYS and isinstance(value, self._yaml.SequenceStartEvent):
@@ -177,9 +184,16 @@ class _Document:
                     raise self._bad(
                         event, f"`{found[0]}` and `{key}` are both lists of items", hint
                     )
-                yield from self._items()
-            else:
-                self._part(value, 1)
+                yield from self._items(unit)
+                continue
+            said = self._part(value, 1).value
+            if key == UNIT and said is not None:
+                if found:  # the items were read already, and as bytes
+                    raise self._bad(
+                        event, f"`{UNIT}` stands below the list of items that it is the unit of",
+                        f"write it above `{found[0]}`, or in each item",
+                    )  # fmt: skip
+                unit = said
         if not found:
             raise self._bad_top(top)
 

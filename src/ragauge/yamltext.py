@@ -16,6 +16,7 @@ _PLAIN = re.compile(r"[A-Za-z][\w./@+#-]*(?: [\w./@+-]+)*", re.ASCII)
 _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 # YAML folds, refuses or drops these where they stand in quotes as they are.
 _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+_COMMENT = re.compile("#[^\\n]*")
 _LITERAL = re.compile("[^\\S \\n]|[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
@@ -145,6 +146,44 @@ def regions(text: str, keys: Sequence[str]) -> list[Region] | None:
         body = text[start.index : end].rstrip()
         flow = top.flow_style or node.flow_style or not isinstance(node, yaml.MappingNode)
         found.append(Region(start.index, start.index + len(body), start.column, bool(flow)))
+    return found
+
+
+class Said(NamedTuple):
+    """A value as it is written, and from where to where."""
+
+    value: str
+    start: int
+    end: int
+
+
+def value_of(text: str, key: str) -> Said | None:
+    """The value of a key that stands beside the list of items; None if it is no scalar."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    top = yaml.compose(text, Loader=loader)
+    for name, node in top.value if isinstance(top, yaml.MappingNode) else ():
+        if name.value == key and isinstance(node, yaml.ScalarNode):
+            return Said(str(node.value), node.start_mark.index, node.end_mark.index)
+    return None
+
+
+def comments(text: str) -> list[int]:
+    """Where comments begin: behind a `#` that no part of a value holds."""
+    if "#" not in text:
+        return []
+    import yaml
+
+    found: list[int] = []
+    at = 0
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    for token in yaml.scan(text, Loader=loader):
+        start = token.start_mark.index
+        if start > at:
+            gap = text[at:start]
+            found += [at + each.start() for each in _COMMENT.finditer(gap)]
+        at = max(at, token.end_mark.index)
     return found
 
 

@@ -343,4 +343,4 @@ def _levels(blocks: list[PdfBlock]) -> dict[float, int]:
     }
 
 
-PARSER = Parser(name="pdf", title="PDF", suffixes=(".pdf",), parse=parse)
+PARSER = Parser(name="pdf", title="PDF", suffixes=(".pdf",), parse=parse, version=2)

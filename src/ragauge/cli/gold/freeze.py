@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ragauge.cli.outputs import spare_inputs
 from ragauge.cli.shared import read_config
 
 
@@ -27,6 +28,7 @@ def COMMAND(  # noqa: N802
     from ragauge.text import plain
 
     config = read_config(None)
+    spare_inputs([] if out is None else [out], config, None, others={"gold set": gold})
     done = curating.freeze(
         gold, out, profile=profile or config.profile, dialect=dialect or config.dialect or "auto",
         force=force,

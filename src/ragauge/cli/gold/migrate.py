@@ -6,6 +6,7 @@ from typing import Literal
 
 import click
 
+from ragauge.cli.outputs import spare
 from ragauge.cli.shared import MOVE_OPTIONS, move, options
 
 
@@ -26,8 +27,12 @@ def COMMAND(  # noqa: N802
     block that was split becomes all of its parts, blocks that became one stand once. Ids that are
     not of the old corpus stay and are counted.
 
+    The suffix of FILE says its form: .yaml, .json, or else JSON Lines. In YAML, comments between
+    items stay; those inside items that change are lost, and counted.
+
     Exit code 3, and no FILE, if something has no new place; 5 if there are no rows.
     """
+    spare(out, {"gold set": gold, "map": migration, "corpus": corpus})
     return move(
         "gold", gold, migration, out, least=min_confidence, on_unmapped=on_unmapped, corpus=corpus
     )

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ragauge.cli.outputs import spare
+
 if TYPE_CHECKING:
     from ragauge.authoring import Suggested, Suggestions
 
@@ -38,6 +40,7 @@ def COMMAND(  # noqa: N802
     from ragauge.authoring import suggest_negatives
     from ragauge.text import plain
 
+    spare(out, {"corpus": corpus, "list of chunks": chunks})
     found = suggest_negatives(
         gold, corpus, out, count=count, chunks=chunks, anywhere=anywhere, dialect=dialect
     )
@@ -51,6 +54,9 @@ def COMMAND(  # noqa: N802
                 click.echo(plain(line))
     if out is not None:
         click.echo(plain(f"wrote {out}"), err=format_name == "json")
+        if found.comments:
+            lost = f"{found.comments:,} comments inside changed items are not kept"
+            click.echo(lost, err=format_name == "json")
     total = sum(len(item.negatives) for item in found.items)
     said = f"{total:,} negatives for {sum(bool(item.negatives) for item in found.items):,} items"
     if found.unplaced:

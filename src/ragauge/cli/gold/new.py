@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import click
 
+from ragauge.cli.outputs import spare
+from ragauge.cli.shared import write_new
+
 
 @click.command("new", short_help="Draft gold items from a corpus.")
 @click.option("--corpus", required=True, metavar="DIR", help="The corpus to draft from.")
@@ -39,9 +42,9 @@ def COMMAND(  # noqa: N802
     from pathlib import Path
 
     from ragauge.authoring import draft_text
-    from ragauge.cli.shared import write_new
     from ragauge.text import plain
 
+    spare(out, {"corpus": corpus})
     made = draft_text(
         corpus, out, count=count, sections=sections, per_section=per_section, negatives=negatives
     )

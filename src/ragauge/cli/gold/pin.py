@@ -6,6 +6,8 @@ from typing import Literal
 
 import click
 
+from ragauge.cli.outputs import spare
+
 
 @click.command("pin", short_help="Give evidence its place in a corpus.")
 @click.argument("gold", metavar="GOLD")
@@ -33,6 +35,7 @@ def COMMAND(  # noqa: N802
     from ragauge.authoring import pin_file
     from ragauge.text import plain
 
+    spare(out, {"corpus": corpus, "list of chunks": chunks})
     keep = on_unresolved == "keep"
     pinned = pin_file(gold, corpus, out, chunks=chunks, repin=repin, keep=keep, dialect=dialect)
     click.echo(plain(f"wrote {out}"))
@@ -47,6 +50,8 @@ def COMMAND(  # noqa: N802
             click.echo(f"{kind:<10} {pinned.counts[kind]:,} entries {said}")
     if pinned.graded:
         click.echo(f"graded     {pinned.graded:,} ids in grades, which have no place")
+    if pinned.comments:
+        click.echo(f"comments   {pinned.comments:,} inside changed items, which are not kept")
     if pinned.problem_count:
         click.echo(f"unresolved {pinned.problem_count:,} items, left as they were")
         for problem in pinned.problems:

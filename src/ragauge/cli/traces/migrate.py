@@ -6,6 +6,7 @@ from typing import Literal
 
 import click
 
+from ragauge.cli.outputs import spare
 from ragauge.cli.shared import MOVE_OPTIONS, move, options
 
 
@@ -25,4 +26,5 @@ def COMMAND(  # noqa: N802
 
     Exit code 3, and no FILE, if something has no new place; 5 if there are no rows.
     """
+    spare(out, {"trace file": traces, "map": migration})
     return move("traces", traces, migration, out, least=min_confidence, on_unmapped=on_unmapped)
