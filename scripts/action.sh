@@ -221,8 +221,8 @@ run_ragauge() {
     baseline="$work/baseline.json"
   fi
   if [[ -n ${INPUT_GATES:-} ]]; then
-    scoring+=("--gates=$INPUT_GATES")
-    comparing+=("--gates=$INPUT_GATES")
+    scoring+=("--gates=$INPUT_GATES") # which judges drops, too
+    [[ -f $INPUT_GATES ]] && comparing+=("--gates=$INPUT_GATES")
   fi
   if [[ -n ${INPUT_CONFIG:-} ]]; then
     scoring+=("--config=$INPUT_CONFIG")

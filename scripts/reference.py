@@ -394,8 +394,8 @@ def schemas_page() -> list[str]:
         "the spellings of a field agree, that start lies before end, that offsets have one unit, "
         "that a list of ΔS is as long as the list of hits, that ids stand once. `ragauge validate` "
         "checks all of it. For JSON Schema `1.0` is a whole number, for ragauge it is not.", "",
-        "Gold is described as it is scored. Evidence that is a quote without offsets, "
-        "`{doc, quote}`, may stand in a file but cannot be scored, and does not fit; "
+        "Gold is described as it is scored without a corpus. Evidence that is a quote without "
+        "offsets, `{doc, quote}`, is scored only where `--corpus` is given, and does not fit; "
         "[`ragauge gold pin`](../how-to/gold-for-any-chunker.md) finds its bytes in a corpus and "
         "makes it fit.", "",
         "## The comparison", "",

@@ -31,8 +31,16 @@ class Spot(NamedTuple):
     spans: tuple[Span, ...] = ()
 
 
+Question = tuple[str, int | None]
+"""Id and turn: a turn of a conversation is a question of its own."""
+
+
 class Shown(NamedTuple):
-    """What one slot retrieved and cited; `cites` is None where nothing was answered."""
+    """What one slot retrieved and cited; `cites` is None where nothing was answered.
+
+    Hits are as they were given: one that repeats an id keeps its rank, and lies where the first
+    of that id does.
+    """
 
     hits: tuple[Spot, ...]
     cites: tuple[Spot, ...] | None
@@ -45,16 +53,17 @@ def shown(trace: Trace, chunks: Mapping[str, Chunk]) -> Shown:
         if hit.id not in hits:
             docs = tuple(each for each in (hit.doc, hit.path) if each is not None)
             hits[hit.id] = _spot(hit.id, docs, hit.spans, chunks)
+    ranked = tuple(hits[hit.id] for hit in trace.hits[:DEPTH])
     answer = trace.answer
     if answer is None:
-        return Shown(tuple(hits.values()), None)
+        return Shown(ranked, None)
     cites: dict[str, Spot] = {}
     for each in answer.listed:
         same = hits.get(each.id)
         docs = (each.doc,) if each.doc is not None else same.docs if same is not None else ()
         spans = each.spans or (same.spans if same is not None else ())
         cites.setdefault(each.id, _spot(each.id, docs, spans, chunks))
-    return Shown(tuple(hits.values()), tuple(cites.values()))
+    return Shown(ranked, tuple(cites.values()))
 
 
 def _spot(
@@ -71,19 +80,20 @@ def _spot(
 def agree(a: Mapping[SlotName, Shown], b: Mapping[SlotName, Shown], by: By) -> Agreement:
     """Compare two runs slot by slot; the figures are means over questions."""
     both = sorted(a.keys() & b.keys(), key=_order)
-    citing: dict[str, list[float]] = {}
-    overlaps: dict[str, list[float]] = {}
-    taus: dict[str, list[float]] = {}
+    citing: dict[Question, list[float]] = {}
+    overlaps: dict[Question, list[float]] = {}
+    taus: dict[Question, list[float]] = {}
     differing = []
     for name in both:
         one, other = a[name], b[name]
+        question = name[0], name[3]
         first = [each.id for each in one.hits]
         second = renamed(one.hits, other.hits, by)
-        _add(overlaps, name[0], rank_biased_overlap(first, second))
-        _add(taus, name[0], tau_of_lists(first, second))
+        _add(overlaps, question, rank_biased_overlap(first, second))
+        _add(taus, question, tau_of_lists(first, second))
         if one.cites or other.cites:
             found = _differing(name, one.cites or (), other.cites or (), by)
-            _add(citing, name[0], 0.0 if found is not None else 1.0)
+            _add(citing, question, 0.0 if found is not None else 1.0)
             differing += [] if found is None else [found]
     return Agreement(
         by=by, slots=len(both), only_a=len(a.keys() - b.keys()), only_b=len(b.keys() - a.keys()),
@@ -95,19 +105,24 @@ def agree(a: Mapping[SlotName, Shown], b: Mapping[SlotName, Shown], by: By) -> A
 def renamed(one: Sequence[Spot], other: Sequence[Spot], by: By) -> list[str]:
     """The names of the other side, with the names of this side where they mean the same.
 
-    By place, each is paired with at most one: those that share most text first.
+    By place, each id is paired with at most one: those that share most text first.
     """
     if by == "id":
         return [each.id for each in other]
-    pairs = {j: i for i, j in paired(one, other)}
-    mine = {each.id for each in one}
-    names = []
-    for j, each in enumerate(other):
-        if j in pairs:
-            names.append(one[pairs[j]].id)
-        else:  # a name that this side uses for something else must not look the same
-            names.append(f"{each.id}\0" if each.id in mine else each.id)
-    return names
+    mine, theirs = _unique(one), _unique(other)
+    ids = {each.id for each in mine}
+    # A name that this side uses for something else must not look the same.
+    names = {each.id: f"{each.id}\0" if each.id in ids else each.id for each in theirs}
+    names |= {theirs[j].id: mine[i].id for i, j in paired(mine, theirs)}
+    return [names[each.id] for each in other]
+
+
+def _unique(spots: Sequence[Spot]) -> list[Spot]:
+    """Each id once, as it came first."""
+    found: dict[str, Spot] = {}
+    for each in spots:
+        found.setdefault(each.id, each)
+    return list(found.values())
 
 
 def paired(one: Sequence[Spot], other: Sequence[Spot]) -> list[tuple[int, int]]:
@@ -171,12 +186,12 @@ def _differing(
     )  # fmt: skip
 
 
-def _add(values: dict[str, list[float]], qid: str, value: float | None) -> None:
+def _add(values: dict[Question, list[float]], name: Question, value: float | None) -> None:
     if value is not None:
-        values.setdefault(qid, []).append(value)
+        values.setdefault(name, []).append(value)
 
 
-def _agreed(values: Mapping[str, Sequence[float]]) -> Agreed:
+def _agreed(values: Mapping[Question, Sequence[float]]) -> Agreed:
     means: Iterable[float | None] = (exact.mean(np.array(each)) for each in values.values())
     known = np.array([each for each in means if each is not None], np.float64)
     return Agreed(

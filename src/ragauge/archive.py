@@ -29,7 +29,7 @@ from ragauge.freezing import (
     thaw_chunks,
     thaw_gold,
 )
-from ragauge.gathering import Gathered, Gatherer, expected_ids
+from ragauge.gathering import Gathered, Gatherer, expected_ids, negative_ids
 from ragauge.goldtable import gold_table
 from ragauge.inputs import Engine, Gold, Kept, Traces, stored_engine
 from ragauge.keeping import freeze_scores, thaw_scores, value_texts
@@ -96,7 +96,7 @@ def store_run(
     rows = freeze_gold(kept.items)
     key = gold_key(rows)
     plan = kept.plan
-    gathered = _from_list(kept)
+    gathered = told_by_chunks(kept)
     run = RunRecord(
         run_id=wanted.run_id or _run_id(kept.scores, created_at),
         suite=wanted.suite,
@@ -180,9 +180,10 @@ def begin_run(store: Store, run: RunRecord, *, chosen: bool) -> RunRecord:
     raise RagaugeError.of("run-exists", f"`{run.run_id}` is taken", hint="choose a --run-id")
 
 
-def _from_list(kept: Kept) -> Gathered:
+def told_by_chunks(kept: Kept) -> Gathered:
     """What the list of chunks tells, before any hit does."""
-    gatherer = Gatherer(expected_ids(kept.items), kept.chunks)
+    items = kept.items
+    gatherer = Gatherer(expected_ids(items), kept.chunks, negatives=negative_ids(items))
     gatherer.add_chunks()
     return gatherer.take()
 

@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ragauge.contrast import ABSENT, Pairs
+from ragauge.contrast import Pairs
 from ragauge.model.aggregate import Scores
 from ragauge.model.columns import Floats
 from ragauge.model.comparison import KINDS, AnswerChange, Kind, QueryComparison, Rung
-from ragauge.model.labels import GOOD
+from ragauge.model.labels import ABSENT, GOOD
 from ragauge.results import reciprocals
+from ragauge.worst import Lost
 
 _REFUSED = ("OVER_REFUSAL", "REFUSAL_OK")
 _CITING = ("citation.hit_rate", "citation.hit_rate_answerable", "answer.coverage")
@@ -23,7 +24,7 @@ _SILENT = ("UNLABELLED", "NO_ANSWER")
 class _Slots(NamedTuple):
     """The labels of the slots of a question on one side, the worst of them, and their number.
 
-    `cause` is what refines the label.
+    `cause` is what refines the label. Slots that only the other side has are in the number.
     """
 
     label: str
@@ -42,6 +43,7 @@ class _Sides(NamedTuple):
     expected: bool
     cited: tuple[float, float]
     rungs: tuple[Rung, ...]
+    lost: tuple[int, int]
 
 
 def questions(
@@ -53,28 +55,32 @@ def questions(
     first = reciprocals(a.per_question)[pairs.mine]
     second = reciprocals(b.per_question)[pairs.theirs]
     expected = (~(np.isnan(first) & np.isnan(second))).tolist()
+    first, second = _over_all(first, pairs.a), _over_all(second, pairs.b)
     qids, turns = a.per_question.qids, a.per_question.turns
     slots = _slots_of(a), _slots_of(b)
     # Nothing but these decides what is said, and there are few of them: each is worded once.
     worded: dict[tuple[object, ...], QueryComparison] = {}
     found = []
-    for place, (mine, theirs, gone, ranks, cited) in enumerate(
+    for place, (mine, theirs, gone, ranks, cited, lost, fewer) in enumerate(
         zip(
             pairs.mine.tolist(),
             pairs.theirs.tolist(),
-            zip(pairs.a_absent.tolist(), pairs.b_absent.tolist(), strict=True),
+            zip(pairs.a.absent.tolist(), pairs.b.absent.tolist(), strict=True),
             zip(np.nan_to_num(first).tolist(), np.nan_to_num(second).tolist(), strict=True),
             zip(_cited(a)[pairs.mine].tolist(), _cited(b)[pairs.theirs].tolist(), strict=True),
+            zip(pairs.a.slots.tolist(), pairs.b.slots.tolist(), strict=True),
+            zip(pairs.a.missing.tolist(), pairs.b.missing.tolist(), strict=True),
             strict=True,
         )
     ):
         qid, turn = qids[mine], turns[mine]
         rung = rungs.get((qid, turn), ())
-        one, other = slots[0](mine), slots[1](theirs)
-        key = (id(one), id(other), gone, ranks, expected[place], cited, rung)
+        one, other = slots[0](mine, fewer[0]), slots[1](theirs, fewer[1])
+        key = (id(one), id(other), gone, ranks, expected[place], cited, rung, lost)
         said = worded.get(key)
         if said is None:
-            said = _worded(_Sides(one, other, gone, ranks, expected[place], cited, rung), why)
+            sides = _Sides(one, other, gone, ranks, expected[place], cited, rung, lost)
+            said = _worded(sides, why)
             worded[key] = said
         found.append(QueryComparison(
             query_id=qid, kind=said.kind, a_hit_rank=said.a_hit_rank, b_hit_rank=said.b_hit_rank,
@@ -84,20 +90,30 @@ def questions(
     return tuple(found)
 
 
-def _slots_of(scores: Scores) -> Callable[[int], _Slots]:
+def _over_all(values: Floats, lost: Lost) -> Floats:
+    """Means over the slots of a question as means over those that are missing, too."""
+    if not lost.missing.any():
+        return values
+    here = lost.there + lost.errored
+    found: Floats = values * here / np.maximum(here + lost.missing, 1)
+    return np.where(lost.missing > 0, found, values)
+
+
+def _slots_of(scores: Scores) -> Callable[[int, int], _Slots]:
     """The labels of each question; the very same object for questions with the same labels."""
     labels, counts = scores.questions.labels, scores.questions.counts
     causes = scores.questions.causes
     known: dict[object, _Slots] = {}
 
-    def slots(place: int) -> _Slots:
+    def slots(place: int, fewer: int) -> _Slots:
         several = counts(place)
         label, cause = labels[place], causes[place]
-        key = (label, cause) if several is None else (label, cause, *sorted(several.items()))
+        each = None if several is None else tuple(sorted(several.items()))
+        key = label, cause, fewer, each
         made = known.get(key)
         if made is None:
             all_of_them = {label: 1} if several is None else several
-            number = sum(all_of_them.values())
+            number = sum(all_of_them.values()) + fewer
             made = known[key] = _Slots(label, all_of_them, number, cause)
         return made
 
@@ -106,7 +122,7 @@ def _slots_of(scores: Scores) -> Callable[[int], _Slots]:
 
 def _worded(sides: _Sides, why: str | None) -> QueryComparison:
     first, second = sides.reciprocals
-    kind = _kind(first, second, sides.gone) if sides.expected else None
+    kind = _kind(first, second, sides) if sides.expected else None
     ranks = _rank(first, sides.one), _rank(second, sides.other)
     return QueryComparison(
         query_id="",
@@ -120,14 +136,20 @@ def _worded(sides: _Sides, why: str | None) -> QueryComparison:
     )
 
 
-def _kind(first: float, second: float, gone: tuple[bool, bool]) -> Kind | None:
-    """Win, loss, draw or regression; a question without a result is worse than a miss."""
+def _kind(first: float, second: float, sides: _Sides) -> Kind | None:
+    """Win, loss, draw or regression; a question without a result is worse than a miss.
+
+    So is a slot without one.
+    """
+    gone, lost = sides.gone, sides.lost
     if all(gone):
         return None
     if first > 0 and second == 0:
         return "regression"
     if first == second:
-        return "draw" if not any(gone) else "loss" if gone[1] else "win"
+        if any(gone):
+            return "loss" if gone[1] else "win"
+        return "draw" if lost[0] == lost[1] else "loss" if lost[1] > lost[0] else "win"
     return "win" if second > first else "loss"
 
 
@@ -147,6 +169,9 @@ def _note(
         told.append("no result in either run")
     elif any(gone):
         told.append(f"no result in run {'a' if gone[0] else 'b'}")
+    for run, slots, lost in zip("ab", (sides.one, sides.other), sides.lost, strict=True):
+        if lost:
+            told.append(f"{lost} of {slots.number} slots without a result in run {run}")
     first, second = sides.reciprocals
     if first > 0 and second == 0:
         told.append("hit→miss")
@@ -183,7 +208,7 @@ def _answer(sides: _Sides) -> AnswerChange | None:
     kind: Kind | None = None
     comparable = all(said or absent for said, absent in zip(speaks, gone, strict=True))
     if comparable:
-        kind = _kind(_share(one, GOOD), _share(other, GOOD), gone)
+        kind = _kind(_share(one, GOOD), _share(other, GOOD), sides)
     before, after = _share(one, _REFUSED), _share(other, _REFUSED)
     refusal = None
     if comparable and before != after and not any(gone):

@@ -204,8 +204,9 @@ CODES: dict[str, Code] = {
         (
             "quote-unpinned",
             "evidence is named by a quote alone",
-            "A quote is found in the document's text, which a run does not have. `ragauge gold "
-            "pin` looks it up in a corpus and writes its offsets beside it.",
+            "A quote is found in the document's text, which a run does not have. Name the corpus "
+            "with --corpus, or let `ragauge gold pin` look the quote up in it and write its "
+            "offsets beside it.",
         ),
         (
             "draft-item",
@@ -307,14 +308,17 @@ CODES: dict[str, Code] = {
         (
             "missing-traces",
             "gold items have no trace",
-            "A question that was not asked cannot pass. Run the missing questions, or say "
-            "--allow-missing when the trace file is meant to be partial.",
+            "A question that was not asked cannot pass, and one that a baseline was not asked "
+            "hides a drop. Run the missing questions, or say --allow-missing when the trace file "
+            "is meant to be partial; a drop is then judged on what the baseline has.",
         ),
         (
             "errored-traces",
             "traces carry an error instead of a result",
             "Errored rows count 0 in retrieval metrics and are left out of answer metrics by "
-            "name; the gate does not pass over them unless --allow-errored is given.",
+            "name; the gate does not pass over them unless --allow-errored is given. Errors of a "
+            "baseline hide a drop: they block gates on one, and --allow-errored leaves their "
+            "questions out.",
         ),
         (
             "skipped-lines",

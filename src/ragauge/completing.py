@@ -12,7 +12,7 @@ from msgspec.structs import replace
 import ragauge
 from ragauge.archive import rescored
 from ragauge.freezing import UNREADABLE, freeze_evidence, thaw, trace_of
-from ragauge.gathering import Gatherer, expected_ids
+from ragauge.gathering import Gatherer, expected_ids, has_text, negative_ids
 from ragauge.ids import doc_of
 from ragauge.jobs import Job
 from ragauge.keeping import freeze_scores, value_texts
@@ -21,9 +21,11 @@ from ragauge.model.comparison import RANKS
 from ragauge.model.evidence import Carries
 from ragauge.model.gold import GoldItem
 from ragauge.model.run import ResultRow, RunRecord, Store
+from ragauge.model.semantic import Bands
 from ragauge.model.trace import Trace
 from ragauge.packing import Packed, RangePacker
 from ragauge.pieces import Chunk
+from ragauge.remeasuring import semantic_of
 from ragauge.results import unlisted
 from ragauge.runner import Kept
 
@@ -46,7 +48,7 @@ class _Carried(Gatherer):
             chunk = self.chunks.get(hit.id)
             spanned = spanned and bool(hit.spans or (chunk is not None and chunk.spans))
             named = named and bool(hit.doc or chunk is not None or self.doc_of(hit.id) is not None)
-            quotable = quotable and hit.text is not None
+            quotable = quotable and has_text(hit, chunk)
         return spanned * Carries.SPANS | named * Carries.DOCS | quotable * Carries.TEXTS
 
 
@@ -98,9 +100,15 @@ def _number(trace: Trace) -> int:
     return (trace.line or 1) - 1
 
 
-def finish_run(store: Store, run: RunRecord, job: Job, items: Sequence[GoldItem]) -> Scores:
-    """Score a run from all its results, whenever they came, and mark it complete."""
-    gatherer = Gatherer(expected_ids(items), job.chunks)
+def finish_run(
+    store: Store, run: RunRecord, job: Job, items: Sequence[GoldItem],
+    bands: Mapping[str, Bands] | None = None,
+) -> Scores:  # fmt: skip
+    """Score a run from all its results, whenever they came, and mark it complete.
+
+    Where `bands` has those of its embedder, the zones of its ΔS are counted too.
+    """
+    gatherer = Gatherer(expected_ids(items), job.chunks, negatives=negative_ids(items))
     gatherer.add_chunks()
     gathered = gatherer.take()
     packer = RangePacker(job)
@@ -117,6 +125,7 @@ def finish_run(store: Store, run: RunRecord, job: Job, items: Sequence[GoldItem]
             gathered.merge(packer.gatherer.take())
     gathered.merge(packer.gatherer.take())
     scores = rescored(store, replace(run, results=len(ordinals)))
+    scores = replace(scores, semantic=semantic_of(scores, bands or {}, None) or scores.semantic)
     measured = value_texts(scores)
     for start in range(0, len(ordinals), _AT_ONCE):
         pairs = zip(

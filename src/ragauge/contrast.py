@@ -23,43 +23,52 @@ from ragauge.stats.intervals import bootstrap, quantile
 from ragauge.stats.paired import paired_quantiles, permutation
 from ragauge.stats.significance import holm, mcnemar
 from ragauge.wording import count
-
-_ENDLESS = "latency."
-ABSENT = ("MISSING", "ERRORED")
-"""Labels of questions without a result."""
+from ragauge.worst import Filling, Lost, fill, lost
 
 
 class Pairs(Struct, frozen=True):
     """The questions that two runs have in common: their places on either side, in one order.
 
-    `a_absent` and `b_absent` say which have no result, or an error, on that side.
+    `a` and `b` say what each side lacks of them, and of the slots that the other has.
     """
 
     mine: Ints
     theirs: Ints
-    a_absent: Bools
-    b_absent: Bools
+    a: Lost
+    b: Lost
     talks: Ints | None
+
+    def notes(self) -> list[str]:
+        """What a reader should know of slots that one side lacks."""
+        found = []
+        for name, side in (("a", self.a), ("b", self.b)):
+            slots, questions = int(side.slots.sum()), int(np.count_nonzero(side.slots))
+            if slots and side.counted:
+                told = f"{count(slots, 'slot')} of {count(questions, 'question')}"
+                found.append(f"run {name} has no result for {told}: counted as the worst there")
+        return found
+
+    def only(self, chosen: Bools) -> Pairs:
+        """Some of the questions."""
+        talks = None
+        if self.talks is not None:
+            talks = np.unique(self.talks[chosen], return_inverse=True)[1].astype(np.int64)
+        return Pairs(
+            self.mine[chosen], self.theirs[chosen], self.a.only(chosen), self.b.only(chosen), talks
+        )
 
 
 def pair(a: Scores, b: Scores) -> Pairs:
     """Find the questions that two runs have in common."""
     assert a.per_question is not None and b.per_question is not None
     mine, theirs, _ = common(a.per_question, b.per_question)
-    gone_a, gone_b = _absent(a)[mine], _absent(b)[theirs]
+    one = lost(a, mine, beside=b, there=theirs)
+    other = lost(b, theirs, beside=a, there=mine)
     talks = None
     if any(turn is not None for turn in a.per_question.turns):
         names = np.array([a.per_question.qids[place] for place in mine.tolist()])
         talks = np.unique(names, return_inverse=True)[1].astype(np.int64)
-    return Pairs(mine, theirs, gone_a, gone_b, talks)
-
-
-def _absent(scores: Scores) -> Bools:
-    """Which questions have no result at all: no slot of them has one without an error."""
-    gone = np.array([label in ABSENT for label in scores.questions.labels], np.bool_)
-    for place in np.flatnonzero(gone).tolist():
-        gone[place] = scores.questions[place].labels.keys() <= set(ABSENT)
-    return gone
+    return Pairs(mine, theirs, one, other, talks)
 
 
 class _Column(Struct):
@@ -70,7 +79,7 @@ class _Column(Struct):
     a: Floats
     b: Floats
     inside: Bools
-    filled: int
+    filled: Filling
 
 
 def deltas(a: Scores, b: Scores, pairs: Pairs, gated: Set[str]) -> tuple[Delta, ...]:
@@ -84,7 +93,7 @@ def deltas(a: Scores, b: Scores, pairs: Pairs, gated: Set[str]) -> tuple[Delta, 
             trouble = incomparable(name, b, a)
             column = _column(name, a, b, pairs) if trouble is None else None
         if column is None or not column.inside.any():
-            found[name] = _without(name, a, b, trouble)
+            found[name] = _without(name, a, b, trouble, column)
         elif column.metric.aggregate == "mean":
             means.append(column)
         else:
@@ -110,19 +119,11 @@ def _column(name: str, a: Scores, b: Scores, pairs: Pairs) -> _Column:
     assert a.per_question is not None and b.per_question is not None
     metric = registry.metrics()[name.partition("@")[0]]
     one, other = a.per_question.of(name)[pairs.mine], b.per_question.of(name)[pairs.theirs]
-    filled = 0
-    # A time has no worst: its range only says what is no time at all.
-    if np.isfinite(metric.range).all() and not metric.id.startswith(_ENDLESS):
-        # What was not answered is the worst that can be; leaving it out would hide it.
-        worst = metric.range[0] if metric.better == "higher" else metric.range[1]
-        for mine, gone, beside in ((one, pairs.a_absent, other), (other, pairs.b_absent, one)):
-            lost = gone & np.isnan(mine) & ~np.isnan(beside)
-            mine[lost] = worst
-            filled += int(np.count_nonzero(lost))
+    filled = fill(metric, (one, other), (pairs.a, pairs.b))
     return _Column(name, metric, one, other, ~np.isnan(one) & ~np.isnan(other), filled)
 
 
-def _without(name: str, a: Scores, b: Scores, trouble: str | None) -> Delta:
+def _without(name: str, a: Scores, b: Scores, trouble: str | None, column: _Column | None) -> Delta:
     """The difference of what is not made of values of questions, or of what has no value."""
     one, other = a.metrics.get(name), b.metrics.get(name)
     given = one or other
@@ -132,6 +133,8 @@ def _without(name: str, a: Scores, b: Scores, trouble: str | None) -> Delta:
     reason = trouble
     if not known and reason is None:
         reason = "no question has a value in both runs"
+        if column is not None and column.filled.told:
+            reason += f"; {column.filled.told}"
     elif known:
         reason = "not made of values of questions: no interval"
     return Delta(
@@ -211,12 +214,9 @@ def _delta(
     test: Literal["mcnemar", "permutation"],
 ) -> Delta:  # fmt: skip
     assert first is not None and second is not None
-    reason = None
-    if column.filled:
-        reason = f"{count(column.filled, 'question')} without a result counted as the worst"
     return Delta(
         metric=column.name, better=column.metric.better, a=first, b=second,
         delta=second - first + 0.0, n=int(np.count_nonzero(column.inside)), interval=interval,
         p=p, test=test if p is not None else None, detectable=detectable(interval),
-        reason=reason,
+        reason=column.filled.told, lost=column.filled != Filling(),
     )  # fmt: skip

@@ -102,17 +102,31 @@ def undefined_line(deltas: Iterable[Delta]) -> str | None:
 
 def reason_lines(deltas: Iterable[Delta]) -> list[str]:
     """What there is to say of a metric that has a value on a side, such as why it has no change."""
-    return [
+    found = tuple(deltas)
+    return lost_lines(found) + [
         f"{plain(each.metric)}: {plain(each.reason)}"
-        for each in shown_deltas(deltas)
-        if each.reason
+        for each in shown_deltas(found)
+        if each.reason and not each.lost
     ]
 
 
+LOST = "†"
+"""Marks a metric where questions or slots without a result were filled in or left out."""
+
+
 def metric_name(delta: Delta) -> str:
-    """A metric's id, marked `↓` where less is better and `*` where it is gated."""
+    """A metric's id, marked `↓` where less is better, `*` where it is gated and `†` for losses."""
     marks = f"{' ↓' if delta.better == 'lower' else ''}{' *' if delta.gated else ''}"
-    return plain(delta.metric) + marks
+    return plain(delta.metric) + marks + (f" {LOST}" if delta.lost else "")
+
+
+def lost_lines(deltas: Iterable[Delta]) -> list[str]:
+    """What became of questions and slots without a result, each way once with its metrics."""
+    names: dict[str, list[str]] = {}
+    for each in shown_deltas(deltas):
+        if each.lost and each.reason:
+            names.setdefault(each.reason, []).append(plain(each.metric))
+    return [f"{LOST} {', '.join(metrics)}: {plain(why)}" for why, metrics in names.items()]
 
 
 def delta_line(delta: Delta) -> str:
@@ -181,22 +195,29 @@ def retrieval_line(comparison: Comparison) -> str:
     """How many questions of each kind there are in retrieval."""
     if not comparison.ranked:
         return "retrieval: not compared question by question, as the ranks are not known"
-    return _kinds(comparison, "retrieval", comparison.kinds, "with nothing expected of retrieval")
+    gone = sum(each.kind is None and each.a_reciprocal is not None for each in comparison.per_query)
+    rest = comparison.counted - gone - sum(comparison.kinds.values())
+    told = _kinds("retrieval", comparison.kinds, rest, "with nothing expected of retrieval")
+    if gone:
+        told += f"; {wording.count(gone, 'question')} without a result in either run"
+    return told
 
 
 def answer_line(comparison: Comparison) -> str:
     """How many questions of each kind there are in answers."""
-    return _kinds(comparison, "answers", comparison.answer_kinds, "with no answers to compare")
+    rest = comparison.counted - sum(comparison.answer_kinds.values())
+    return _kinds("answers", comparison.answer_kinds, rest, "with no answers to compare")
 
 
-def _kinds(comparison: Comparison, about: str, kinds: Mapping[Kind, int], others: str) -> str:
+def _kinds(about: str, kinds: Mapping[Kind, int], rest: int, others: str) -> str:
     told = f"{about}: {', '.join(_counted(kinds, kind) for kind in KINDS)}"
-    rest = comparison.counted - sum(kinds.values())
     return f"{told}; {wording.count(rest, 'question')} {others}" if rest > 0 else told
 
 
 def rung_line(comparison: Comparison) -> str:
     """How expected items were recognised on both sides, with counts."""
+    if comparison.recognised is None:
+        return "chunker_version_match: not known, as files of scores hold no hits"
     counts = [f"{comparison.rungs[rung]} {rung}" for rung in RUNGS if comparison.rungs.get(rung, 0)]
     return f"chunker_version_match: {comparison.match} ({', '.join(counts) or 'no expected items'})"
 

@@ -18,6 +18,7 @@ from ragauge.goldstats import GoldStats, stats_of
 from ragauge.inputs import open_source, read_gold
 from ragauge.linting.checking import LintReport, Surroundings, check
 from ragauge.loading import Loaded
+from ragauge.locating import locator
 from ragauge.lockfile import Difference, Lock, compare, frozen, lock_path, read_lock, written
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
@@ -76,14 +77,16 @@ def nothing(name: str) -> RagaugeError:
 
 @contextmanager
 def gold_file(
-    gold: PathLike, *, profile: str | None = None, dialect: str = "auto"
-) -> Iterator[GoldFile]:
-    """Read a gold set of any kind; its source is open meanwhile."""
+    gold: PathLike, *, profile: str | None = None, dialect: str = "auto",
+    lookup: Lookup | None = None,
+) -> Iterator[GoldFile]:  # fmt: skip
+    """Read a gold set of any kind; its source is open meanwhile. Quotes are found in a corpus."""
     with ExitStack() as stack:
         source = open_source(stack, gold)
         assert source is not None
         choice = choose(dialect, profile, gold=source)
-        yield GoldFile(source, choice, read_gold(gold, source, choice))
+        locate = None if lookup is None else locator(lookup, convert=False)
+        yield GoldFile(source, choice, read_gold(gold, source, choice, locate=locate))
 
 
 def lint(
@@ -96,12 +99,13 @@ def lint(
     options: Options = Options(),  # noqa: B008  (frozen)
 ) -> LintReport:
     """Judge a gold set by every rule; rows that cannot be read are told and left out."""
-    with gold_file(gold, profile=profile, dialect=dialect) as file:
+    lookup = _lookup(corpus)
+    with gold_file(gold, profile=profile, dialect=dialect, lookup=lookup) as file:
         around = Surroundings(
             profile=file.choice.profile,
             options=options,
             dialect=file.choice.dialect.name,
-            lookup=_lookup(corpus),
+            lookup=lookup,
             chunks=_chunks(chunks),
         )
         return check(
@@ -119,10 +123,11 @@ def stats(
     dialect: str = "auto",
 ) -> GoldStats:
     """Count what is in a gold set."""
-    with gold_file(gold, profile=profile, dialect=dialect) as file:
+    lookup = _lookup(corpus)
+    with gold_file(gold, profile=profile, dialect=dialect, lookup=lookup) as file:
         return stats_of(
             file.items, name=file.source.name, dialect=file.choice.dialect.name,
-            lookup=_lookup(corpus), chunks=_chunks(chunks), notes=file.notes,
+            lookup=lookup, chunks=_chunks(chunks), notes=file.notes,
         )  # fmt: skip
 
 

@@ -110,8 +110,8 @@ def details_of_comparison(
     assert ground is not None, "align keeps it where it is asked to"
     plan = plan_of(ground.rules, metrics=())
     with ExitStack() as stack:
-        one = _side(stack, a, ground.items_a, plan, aligned.a, texts)
-        other = _side(stack, b, ground.items_b, plan, aligned.b, texts)
+        one = _side(stack, a, ground.items_a, plan, aligned.a, texts, ground.beside_a)
+        other = _side(stack, b, ground.items_b, plan, aligned.b, texts, ground.beside_b)
         gold = _Gold((one, other), texts)
         known: Mapping[Key, GoldItem] = {(item.qid, item.turn): item for item in ground.items}
         by_qid = {item.qid: item for item in ground.items}
@@ -139,7 +139,7 @@ def details_of_comparison(
 
 def _side(
     stack: ExitStack, run: Stored, items: Sequence[GoldItem], plan: ScoringPlan, scores: Scores,
-    texts: Excerpts | None,
+    texts: Excerpts | None, beside: Sequence[GoldItem] = (),
 ) -> _Side:  # fmt: skip
     record, store = run.record, run.store
     if not readable(record.schema_version):
@@ -151,7 +151,7 @@ def _side(
     chunks: dict[str, Chunk] = {}
     if record.chunks is not None:
         chunks = thaw_chunks(store.chunks(record.chunks), record.run_id)
-    recogniser = Recogniser(plan, items, chunks, gold_name=inputs.gold_name)
+    recogniser = Recogniser(plan, items, chunks, gold_name=inputs.gold_name, beside=beside)
     found = stack.enter_context(by_question(store, record.run_id, recogniser))
     labels = slot_labels(store, record, recogniser, scores)
     return _Side(recogniser, found, labels, inputs.trace_name, _evidence(run), texts)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 import numpy as np
 from msgspec import Struct
 
 from ragauge import registry
+from ragauge.findings import some
 from ragauge.model.aggregate import PerQuestion, Scores
-from ragauge.model.columns import Floats, Ints, totals
+from ragauge.model.columns import Bools, Floats, Ints, totals
 from ragauge.model.metric import SHARES, Better
 from ragauge.stats import exact
 from ragauge.stats.intervals import quantile
 from ragauge.stats.paired import paired_bootstrap, permutation
-from ragauge.wording import count
+from ragauge.wording import count, question_name
+from ragauge.worst import Filling, fill, lost
+
+GAPS = ("missing-traces", "errored-traces", "skipped-lines")
+"""The codes of what a baseline may lack."""
 
 
 class Drop(Struct, frozen=True, kw_only=True):
@@ -28,28 +35,71 @@ class Drop(Struct, frozen=True, kw_only=True):
     code: str | None = None
 
 
-def drop_of(metric: str, better: Better, scores: Scores, baseline: Scores | None) -> Drop:
-    """Compare one metric of a run with the same metric of a baseline, pairwise."""
+class Gap(Struct, frozen=True):
+    """Something that a baseline lacks: the code of what it makes of a drop, and how it is told."""
+
+    code: str
+    told: str
+
+
+class Paired(Struct, frozen=True, kw_only=True):
+    """The questions that a drop is over: their places on either side, ordered by what they are.
+
+    `now` and `before` are their values; where the run has lost a question or a slot, the worst one
+    is filled in, and `filled` counts it. `changed` counts those that were left out as their gold
+    items say different things, `lacking` those of which the baseline has no result for some slot.
+    """
+
+    mine: Ints
+    theirs: Ints
+    now: Floats
+    before: Floats
+    filled: Filling
+    newly: int
+    changed: int
+    lacking: int
+
+
+def drop_of(
+    metric: str, better: Better, scores: Scores, baseline: Scores | None, *,
+    whole_grid: bool = False, tolerated: Collection[str] = (),
+) -> Drop:  # fmt: skip
+    """Compare one metric of a run with the same metric of a baseline, pairwise.
+
+    A baseline with gaps makes every drop look small: there is none to tell, unless the codes of the
+    gaps are `tolerated`. `whole_grid`: a slot that is missing is a gap as well.
+    """
     if baseline is None:
         return _undefined("no-baseline", "there is no baseline: give --baseline SCORES")
     trouble = incomparable(metric, scores, baseline)
     if trouble is not None:
         return _undefined("incomparable", trouble)
     assert scores.per_question is not None and baseline.per_question is not None
-    mine, theirs, changed = common(scores.per_question, baseline.per_question)
-    now, before = scores.per_question.of(metric)[mine], baseline.per_question.of(metric)[theirs]
-    both = ~np.isnan(now) & ~np.isnan(before)
-    now, before = now[both], before[both]
-    n = len(now)
+    shared = common(scores.per_question, baseline.per_question)
+    lacking = [
+        gap
+        for gap in gaps(baseline, shared[1].tolist(), whole_grid=whole_grid)
+        if gap.code not in tolerated
+    ]
+    if lacking:
+        return _undefined(lacking[0].code, "; ".join(gap.told for gap in lacking))
+    if baseline.unmatched and "missing-traces" not in tolerated:
+        verb = "is" if baseline.unmatched == 1 else "are"
+        told = f"{count(baseline.unmatched, 'question')} {verb} left out, as nothing recognises "
+        told += "what they expect in both runs; --allow-missing judges without them"
+        return _undefined("incomparable", told)
+    pairs = _paired(metric, scores, baseline, *shared)
+    now, before, n = pairs.now, pairs.before, len(pairs.now)
     if n == 0:
-        return _undefined("incomparable", f"no question has {metric} in both runs")
+        beyond = " beside those that the baseline lacks" if pairs.lacking else ""
+        return _undefined("incomparable", f"no question has {metric} in both runs{beyond}")
     share = SHARES.get(registry.metrics()[metric.partition("@")[0]].aggregate)
     new, old = _value(now, share), _value(before, share)
     sign = 1.0 if better == "lower" else -1.0
     told = f"{old:.4f} in the baseline, {new:.4f} now, on {count(n, 'common question')}"
     interval = None
     if share is None:
-        talks = _conversations(scores.per_question, mine[both])
+        talks = _conversations(scores.per_question, pairs.mine)
         counts, a, b = (together(column, talks) for column in (np.ones(n), before, now))
         (found,) = paired_bootstrap(a, counts, b, counts)
         (p,) = permutation(b - a)
@@ -58,14 +108,126 @@ def drop_of(metric: str, better: Better, scores: Scores, baseline: Scores | None
             told += f": {interval[0]:+.4f} to {interval[1]:+.4f} worse (95 %)"
         if p is not None:
             told += f", p\u00a0=\u00a0{p:.4f}"
-    left = _defined(scores.per_question, metric) + _defined(baseline.per_question, metric) - 2 * n
+    valued = _defined(scores.per_question, metric) + _defined(baseline.per_question, metric)
+    left = valued + pairs.newly - 2 * (n + pairs.lacking)
     if left:
         told += f"; without a partner: {count(left, 'value')}"
-    if changed:
-        told += f"; left out, as their gold changed: {count(changed, 'question')}"
+    if pairs.filled.told is not None:
+        told += f"; {pairs.filled.told}"
+    if pairs.lacking:
+        told += f"; left out, as the baseline lacks them: {count(pairs.lacking, 'question')}"
+    if baseline.unmatched:
+        told += f"; left out, as nothing recognises them: {count(baseline.unmatched, 'question')}"
+    if pairs.changed:
+        told += f"; left out, as their gold changed: {count(pairs.changed, 'question')}"
     if scores.embedders != baseline.embedders and scores.embedders and baseline.embedders:
         told += "; the embedders of the two runs differ"
     return Drop(value=sign * (new - old) + 0.0, n=n, interval=interval, reason=told)
+
+
+def paired(metric: str, scores: Scores, baseline: Scores) -> Paired:
+    """The questions with a value of a metric in both runs that the baseline has results for.
+
+    Where the baseline has none, or an error, its zeros would hide a drop: such questions are left
+    out, while those of the run itself count as the worst.
+    """
+    assert scores.per_question is not None and baseline.per_question is not None
+    return _paired(
+        metric, scores, baseline, *common(scores.per_question, baseline.per_question)
+    )  # fmt: skip
+
+
+def _paired(
+    metric: str, scores: Scores, baseline: Scores, mine: Ints, theirs: Ints, changed: int
+) -> Paired:
+    assert scores.per_question is not None and baseline.per_question is not None
+    now, before = scores.per_question.of(metric)[mine], baseline.per_question.of(metric)[theirs]
+    valued = ~np.isnan(now)
+    gone = lost(scores, mine, beside=baseline, there=theirs)
+    filled = fill(registry.metrics()[metric.partition("@")[0]], (before, now), (None, gone))
+    both = ~np.isnan(now) & ~np.isnan(before)
+    lacking = both & _lacking(baseline)[theirs]
+    kept = both & ~lacking
+    return Paired(
+        mine=mine[kept], theirs=theirs[kept], now=now[kept], before=before[kept], filled=filled,
+        newly=int(np.count_nonzero(both & ~valued)), changed=changed,
+        lacking=int(np.count_nonzero(lacking)),
+    )  # fmt: skip
+
+
+def _lacking(baseline: Scores) -> Bools:
+    """Which questions have a slot whose lack counts in values, as a zero or a worst value."""
+    labels = baseline.questions.labels
+    if baseline.options.missing == "exclude":  # values are of what is there
+        return np.zeros(len(labels), np.bool_)
+    return np.array([label in ("MISSING", "ERRORED") for label in labels], np.bool_)
+
+
+def gaps(baseline: Scores, places: Sequence[int], *, whole_grid: bool) -> list[Gap]:
+    """What a baseline lacks of the questions that are compared, which are at those places in it.
+
+    A question without a trace, a trace with an error, a line that could not be read and, with
+    `whole_grid`, a slot without a trace. Slots and lines are known for the baseline as a whole.
+    """
+    labels, tally = baseline.questions.labels, baseline.tally
+    of_all = f"of {count(len(places), 'compared question')}"
+    found = []
+    gone = [place for place in places if labels[place] == "MISSING"]
+    if gone:
+        verb = "has" if len(gone) == 1 else "have"
+        told = f"{len(gone)} {of_all} {verb} no trace in the baseline: {_names(baseline, gone)}"
+        found.append(Gap("missing-traces", f"{told}; --allow-missing judges without them"))
+    if whole_grid and tally.missing_slots:
+        verb = "has" if tally.missing_slots == 1 else "have"
+        told = f"{count(tally.missing_slots, 'slot')} of the baseline {verb} no trace"
+        fewest = _fewest(baseline, [place for place in places if labels[place] != "MISSING"])
+        told += f"; fewest traces: {_names(baseline, fewest)}" if fewest else ""
+        found.append(Gap("missing-traces", f"{told}; --allow-missing judges all the same"))
+    found += _errors(baseline, places, of_all)
+    if tally.trace_skipped:
+        verb = "was" if tally.trace_skipped == 1 else "were"
+        told = f"{count(tally.trace_skipped, 'bad line')} of the baseline {verb} skipped"
+        found.append(Gap("skipped-lines", f"{told}; --allow-skipped judges without them"))
+    return found
+
+
+def _errors(baseline: Scores, places: Sequence[int], of_all: str) -> list[Gap]:
+    """The errors of a baseline; a profile that follows its source does not say on which questions.
+
+    There an error counts as an answer, and stays one where it is tolerated.
+    """
+    labels = baseline.questions.labels
+    if baseline.tally.errored and "ERRORED" not in labels:
+        verb = "carries" if baseline.tally.errored == 1 else "carry"
+        told = f"{count(baseline.tally.errored, 'trace')} of the baseline {verb} an error"
+        return [Gap("errored-traces", f"{told}; --allow-errored judges all the same")]
+    wrong = [place for place in places if labels[place] == "ERRORED"]
+    if not wrong:
+        return []
+    traces = sum((baseline.questions.counts(place) or {}).get("ERRORED", 1) for place in wrong)
+    verb = "carries" if traces == 1 else "carry"
+    told = (
+        f"{count(traces, 'trace')} of the baseline {verb} an error, on {len(wrong)} {of_all}: "
+        f"{_names(baseline, wrong)}; --allow-errored judges without them"
+    )
+    return [Gap("errored-traces", told)]
+
+
+def _fewest(baseline: Scores, places: Sequence[int]) -> list[int]:
+    """The questions with the fewest slots, where not all have as many."""
+    counts = {
+        place: sum((baseline.questions.counts(place) or {"": 1}).values()) for place in places
+    }
+    least = min(counts.values(), default=0)
+    if least == max(counts.values(), default=0):
+        return []
+    return [place for place, n in counts.items() if n == least]
+
+
+def _names(baseline: Scores, places: Sequence[int]) -> str:
+    values = baseline.per_question
+    assert values is not None
+    return some([question_name(values.qids[place], values.turns[place]) for place in places])
 
 
 def _defined(values: PerQuestion, metric: str) -> int:

@@ -107,7 +107,8 @@ class Follower:
         if not same.same_chunking(same.a.find(row.old.doc), same.b.find(new.doc)):
             return None
         one = Anchor(doc=row.old.doc, spans=(Span(*row.old.span),), id=name)
-        other = Anchor(doc=new.doc, spans=(Span(*new.span),), id=new.id)
+        held = tuple(Span(*each.span) for each in self.redirects.held(row, new).places)
+        other = Anchor(doc=new.doc, spans=held, id=new.id)
         return Fallen("exact", (one, other))
 
     # --- items ---

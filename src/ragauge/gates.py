@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from ragauge.codes import CODES, ExitCode
-from ragauge.drops import drop_of
+from ragauge.drops import GAPS, drop_of
 from ragauge.errors import RagaugeError
 from ragauge.model.aggregate import Scores, SliceResult
 from ragauge.model.metric import Better
@@ -22,13 +22,23 @@ _DETECTABLE = (1.959963984540054 + 0.8416212335729143) / (2 * 1.959963984540054)
 
 
 class Tolerance(Struct, frozen=True, kw_only=True):
-    """What the caller lets pass that would otherwise make a run not evaluable."""
+    """What the caller lets pass that would otherwise make a run not evaluable.
+
+    What is missing, errored or skipped in a baseline is let pass with that in the run: a drop is
+    then judged on the questions that the baseline has results for.
+    """
 
     missing: bool = False
     errored: bool = False
     skipped: bool = False
     empty: bool = False
     no_baseline: bool = False
+
+    @property
+    def gaps(self) -> list[str]:
+        """The codes of what a baseline may lack."""
+        allowed = self.missing, self.errored, self.skipped
+        return [code for code, passes in zip(GAPS, allowed, strict=True) if passes]
 
 
 def judge(
@@ -47,7 +57,8 @@ def judge(
 
     Demands on a drop are judged against the baseline, and are not evaluable without one. `beside`
     are the scores to set beside the baseline, where it takes others than those that are judged:
-    of two stored runs, both as they are on common ground.
+    of two stored runs, both as they are on common ground. Nor are they evaluable against a baseline
+    that lacks results: its zeros would hide a drop.
 
     `source_rules` is for profiles that follow a source: 0/0 takes the source's default, and
     errored traces count as answers. `whole_grid`: slots that are missing block the verdict.
@@ -55,7 +66,7 @@ def judge(
     _refuse_stray(waivers, gates)
     results = [
         _with_waiver(
-            _fallen(beside or scores, gate, baseline, tolerance)
+            _fallen(beside or scores, gate, baseline, tolerance, whole_grid=whole_grid)
             if gate.is_drop
             else _one(scores, gate),
             waivers,
@@ -89,13 +100,15 @@ def judge(
 
 
 def _fallen(
-    scores: Scores, gate: Gate, baseline: Scores | None, tolerance: Tolerance
+    scores: Scores, gate: Gate, baseline: Scores | None, tolerance: Tolerance, *, whole_grid: bool
 ) -> GateResult:
     """Judge a demand on how much worse a metric is than in the baseline."""
     trouble = _doubtful(gate.metric, scores)
     if trouble is not None and baseline is not None:
         return _undefined(gate, 0, trouble, CODES[trouble].title)
-    drop = drop_of(gate.metric, gate.better, scores, baseline)
+    drop = drop_of(
+        gate.metric, gate.better, scores, baseline, whole_grid=whole_grid, tolerated=tolerance.gaps
+    )
     if drop.value is None:
         result = _undefined(gate, drop.n, drop.code or "incomparable", drop.reason)
         if baseline is None and tolerance.no_baseline:

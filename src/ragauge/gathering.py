@@ -13,6 +13,7 @@ from ragauge.model.evidence import SKETCH, Carries, ChunkFacts, DocFacts, Eviden
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.trace import Hit, Trace
 from ragauge.pieces import Chunk
+from ragauge.reduce import GoldKeys
 from ragauge.spans import place_name
 from ragauge.text import text_hash
 
@@ -28,6 +29,7 @@ class Gathered(Struct, kw_only=True):
     """What was gathered so far; workers hand it over, and `merge` puts it together."""
 
     expected: dict[str, ChunkFacts] = {}
+    negatives: dict[str, ChunkFacts] = {}
     docs: dict[str, DocFacts] = {}
     chunkers: set[str] = set()
     policies: set[str] = set()
@@ -37,12 +39,12 @@ class Gathered(Struct, kw_only=True):
 
     def merge(self, other: Gathered) -> None:
         """Add what another part of the run tells; what was known before wins."""
-        for name, facts in other.expected.items():
-            mine = self.expected.get(name)
-            self.expected[name] = facts if mine is None else _both(mine, facts)
+        for known, new in ((self.expected, other.expected), (self.negatives, other.negatives)):
+            for name, facts in new.items():
+                _learn(known, name, facts)
         for name, doc in other.docs.items():
-            known = self.docs.get(name)
-            self.docs[name] = doc if known is None else _same_doc(known, doc)
+            before = self.docs.get(name)
+            self.docs[name] = doc if before is None else _same_doc(before, doc)
         self.chunkers |= other.chunkers
         self.policies |= other.policies
         self.units |= other.units
@@ -61,6 +63,7 @@ class Gathered(Struct, kw_only=True):
         ]
         return Evidence(
             expected={name: self.expected[name] for name in sorted(self.expected)},
+            negatives={name: self.negatives[name] for name in sorted(self.negatives)},
             docs={name: self.docs[name] for name in sorted(self.docs)},
             chunkers=tuple(sorted(self.chunkers)),
             policies=tuple(sorted(self.policies)),
@@ -73,10 +76,16 @@ class Gathered(Struct, kw_only=True):
 
 
 class Gatherer:
-    """Looks at traces. `wanted` are the ids that the gold set names; `chunks` places more ids."""
+    """Looks at traces; `chunks` places ids, and has the texts of those that hits tell nothing of.
 
-    def __init__(self, wanted: Set[str], chunks: Mapping[str, Chunk]) -> None:
+    `wanted` are the ids that the gold set names as evidence, `negatives` the hard negatives.
+    """
+
+    def __init__(
+        self, wanted: Set[str], chunks: Mapping[str, Chunk], *, negatives: Set[str] = frozenset()
+    ) -> None:
         self.wanted = wanted
+        self.negatives = negatives - wanted
         self.chunks = chunks
         self.found = Gathered()
         self.seen: set[tuple[object, ...]] = set()
@@ -103,7 +112,7 @@ class Gatherer:
             spans = hit.spans or (chunk.spans if chunk is not None else ())
             spanned = spanned and bool(spans)
             named = named and doc is not None
-            quotable = quotable and hit.text is not None
+            quotable = quotable and has_text(hit, chunk)
             # Score, type and ΔS differ from question to question; what is frozen does not.
             key = (hit.id, doc, spans, hit.text_hash or hit.text, hit.doc_hash, hit.chunker_version)
             if key not in self.seen:
@@ -118,7 +127,7 @@ class Gatherer:
 
     def add_chunks(self) -> None:
         """Look at the list of chunks: the ids that the gold set names, and all documents."""
-        for name in sorted(self.wanted & self.chunks.keys()):
+        for name in sorted((self.wanted | self.negatives) & self.chunks.keys()):
             chunk = self.chunks[name]
             facts = ChunkFacts(
                 doc=chunk.doc, spans=chunk.spans, text=chunk.text, text_hash=chunk.text_hash,
@@ -138,8 +147,9 @@ class Gatherer:
     def _note(self, name: str, facts: ChunkFacts, doc_hash: str | None) -> None:
         found = self.found
         if name in self.wanted:
-            mine = found.expected.get(name)
-            found.expected[name] = facts if mine is None else _both(mine, facts)
+            _learn(found.expected, name, facts)
+        elif name in self.negatives:
+            _learn(found.negatives, name, facts)
         found.units.update(span.unit for span in facts.spans)
         self._document(facts, doc_hash)
         if (facts.text_hash is None and not facts.spans) or crc32(name.encode()) << 32 > self.limit:
@@ -167,6 +177,16 @@ class Gatherer:
             )  # fmt: skip
             known = found.docs.get(name)
             found.docs[name] = doc if known is None else _same_doc(known, doc)
+
+
+def has_text(hit: Hit, chunk: Chunk | None) -> bool:
+    """Whether the text of a hit is known: its own, or that of its chunk in the list."""
+    return hit.text is not None or (chunk is not None and chunk.text is not None)
+
+
+def _learn(known: dict[str, ChunkFacts], name: str, facts: ChunkFacts) -> None:
+    before = known.get(name)
+    known[name] = facts if before is None else _both(before, facts)
 
 
 def _one(value: str | None) -> tuple[str, ...]:
@@ -227,6 +247,19 @@ def _smallest(sketch: _Sketch) -> _Sketch:
     return {number: sketch[number] for number in sorted(sketch)[:SKETCH]}
 
 
+def wanted_ids(keys: GoldKeys) -> set[str]:
+    """The chunk ids that a gold set names, by its keys."""
+    found = {name for ids in keys.evidence for name in ids}
+    for rich in keys.rich.values():
+        found.update(anchor.id for anchor in rich.anchors if anchor.id is not None)
+    return found
+
+
+def unwanted_ids(keys: GoldKeys) -> set[str]:
+    """The chunk ids that a gold set names as hard negatives, by its keys."""
+    return {name for rich in keys.rich.values() for name in rich.negatives}
+
+
 def expected_ids(items: Iterable[GoldItem]) -> set[str]:
     """The chunk ids that gold items name as evidence."""
     found: set[str] = set()
@@ -238,3 +271,8 @@ def expected_ids(items: Iterable[GoldItem]) -> set[str]:
             if name is not None:
                 found.add(name)
     return found
+
+
+def negative_ids(items: Iterable[GoldItem]) -> set[str]:
+    """The chunk ids that gold items name as hard negatives."""
+    return {name for item in items for name in item.negatives}

@@ -25,7 +25,8 @@ SLICES = ("type", "tag", "section", "document", "language", "difficulty")
 class GoldTable(Struct, frozen=True, kw_only=True):
     """The questions of a run in file order; `slices` holds for each dimension who is in which part.
 
-    `identity` orders questions by what they are, so that the order of the file never shows.
+    `identity` orders questions by what they are, so that the order of the file never shows. The
+    last ones, `beside` of them, are not measured: they are there for the traces that are theirs.
     """
 
     read: int
@@ -42,6 +43,23 @@ class GoldTable(Struct, frozen=True, kw_only=True):
     cluster: Ints | None
     slices: Mapping[str, Mapping[str, Ints]]
     chunks: dict[str, Chunk] = {}
+    beside: int = 0
+
+    @property
+    def measured(self) -> int:
+        """How many questions are measured; they come first."""
+        return len(self.qids) - self.beside
+
+    def only_measured(self) -> GoldTable:
+        """The table without the questions beside it, for what is told of a run."""
+        if not self.beside:
+            return self
+        end = self.measured
+        return replace(
+            self, qids=self.qids[:end], turns=self.turns[:end], lines=self.lines[:end],
+            identity=self.identity[self.identity < end], columns=self.columns.first(end),
+            cluster=None if self.cluster is None else self.cluster[:end], beside=0,
+        )  # fmt: skip
 
     def name(self, question: int) -> str:
         """How a question is called in messages."""
@@ -57,11 +75,18 @@ def gold_table(
     name: str,
     chunks: dict[str, Chunk] | None = None,
     slices: bool = True,
+    beside: Sequence[GoldItem] = (),
 ) -> GoldTable:
-    """Make the table of a gold set under a profile, with its slices unless they are not wanted."""
+    """Make the table of a gold set under a profile, with its slices unless they are not wanted.
+
+    `beside` are items of the same gold set that are not measured: their traces are set aside, which
+    is not to be unknown, and are still the context of later turns.
+    """
     chunks = chunks or {}
     rules = profile.join
     unique = unique_items(items, profile, name)
+    measured = len(unique)
+    unique += _others(beside, unique, rules)
     pieces = [pieces_of(item, chunks, options) for item in unique]
     rich = {
         question: found
@@ -86,8 +111,11 @@ def gold_table(
         by_question=_by_question(unique, rules),
         paraphrases=_paraphrases(unique) if rules.keep == "slot" else {},
         cluster=_clusters(unique) if by_turn else None,
-        slices=_slices(unique, pieces, chunks, order) if slices else {},
+        slices=_slices(unique, pieces, chunks, [each for each in order if each < measured])
+        if slices
+        else {},
         chunks=chunks,
+        beside=len(unique) - measured,
     )
 
 
@@ -97,14 +125,10 @@ def _identity(item: GoldItem) -> tuple[str, int, str]:
 
 def unique_items(items: Sequence[GoldItem], profile: Profile, gold_name: str) -> list[GoldItem]:
     """One item an id and turn (or a question): the last if the profile says so, else an error."""
-    by_question = profile.join.by == "question"
-    ignores_turns = profile.join.keep != "slot"
     unique: dict[object, GoldItem] = {}
     problems: list[Problem] = []
     for item in items:
-        key: object = item.qid if ignores_turns or item.turn is None else (item.qid, item.turn)
-        if by_question:
-            key = item.question
+        key = _joined_by(item, profile.join)
         place = Place(gold_name, item.line, item.qid)
         if key is None:
             problems.append(Problem(
@@ -122,10 +146,32 @@ def unique_items(items: Sequence[GoldItem], profile: Profile, gold_name: str) ->
         unique[key] = item
     if problems:
         raise RagaugeError(problems[:MAX_REPORTED], total=len(problems))
-    kept = list(unique.values())
-    if ignores_turns:
-        kept = [item if item.turn is None else replace(item, turn=None) for item in kept]
-    return kept
+    return [_as_joined(item, profile.join) for item in unique.values()]
+
+
+def _joined_by(item: GoldItem, rules: JoinRules) -> object:
+    """What tells an item from others; None where it lacks it."""
+    if rules.by == "question":
+        return item.question
+    return item.qid if rules.keep != "slot" or item.turn is None else (item.qid, item.turn)
+
+
+def _as_joined(item: GoldItem, rules: JoinRules) -> GoldItem:
+    ignores_turns = rules.keep != "slot"
+    return replace(item, turn=None) if ignores_turns and item.turn is not None else item
+
+
+def _others(
+    items: Sequence[GoldItem], kept: Sequence[GoldItem], rules: JoinRules
+) -> list[GoldItem]:
+    """Items that are none of those kept, the last of each."""
+    taken = {_joined_by(item, rules) for item in kept}
+    found = {
+        key: _as_joined(item, rules)
+        for item in items
+        if (key := _joined_by(item, rules)) is not None and key not in taken
+    }
+    return list(found.values())
 
 
 def _by_question(items: Sequence[GoldItem], rules: JoinRules) -> dict[str, int]:

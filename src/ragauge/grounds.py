@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from functools import cached_property
 
 from msgspec import Struct
@@ -117,6 +118,14 @@ def common_items(
     return items, earlier, {reason: n for reason, n in reasons.items() if n}
 
 
+def set_aside(known: Known, keys: Set[Key]) -> list[GoldItem]:
+    """The items of a run that are not compared.
+
+    Its traces of them are not unknown, and they are what later turns of a conversation may cite.
+    """
+    return [item for item in known.items if (item.qid, item.turn) not in keys]
+
+
 def _earlier(known_a: Known, known_b: Known, follower: Follower) -> dict[Key, GoldItem]:
     """The items of run a that run b has as the map leads to them."""
     before = {(item.qid, item.turn): item for item in known_a.items}
@@ -131,12 +140,17 @@ def _earlier(known_a: Known, known_b: Known, follower: Follower) -> dict[Key, Go
     return found
 
 
-def side_of(run: Stored, known: Known, keys: set[Key]) -> Side:
-    """The run as the ladder sees it; `keys` are the questions that are compared."""
+def side_of(run: Stored, known: Known, keys: Set[Key]) -> Side:
+    """The run as the ladder sees it; `keys` are the questions that are compared.
+
+    Rows of a turn that has an item of its own are never those of an item without one.
+    """
     carries: dict[Key, int] = {}
     for qid, turn, carried in run.store.carried(run.record.run_id):
         key: Key = (qid, turn)
         if key not in keys:
+            if key in known.hashes:
+                continue
             key = (qid, None)
         carries[key] = carries.get(key, -1) & carried
     return Side(

@@ -17,6 +17,7 @@ from ragauge.goldtable import GoldTable, gold_table
 from ragauge.jobs import Job, Partial
 from ragauge.laying import Laid, LineMaker
 from ragauge.loading import Loaded, load_gold_rows, load_trace_rows, sniff
+from ragauge.locating import Locate
 from ragauge.model.aggregate import Scores
 from ragauge.model.gold import GoldItem, GoldSet
 from ragauge.model.options import Options
@@ -64,15 +65,17 @@ def name_of(given: object, source: Source | None, fallback: str) -> str:
     return given.name if isinstance(given, GoldSet | TraceSet) else fallback
 
 
-def read_gold(given: object, source: Source | None, choice: Choice) -> Loaded:
-    """The gold items of any input."""
+def read_gold(
+    given: object, source: Source | None, choice: Choice, *, locate: Locate | None = None
+) -> Loaded:
+    """The gold items of any input; `locate` finds what is quoted in a corpus."""
     if source is None:
         items = given.items if isinstance(given, GoldSet) else list(given)  # type: ignore[call-overload]
         return Loaded(list(items), [], 0)
     if source.layout == "qrels":
         folder = isinstance(given, str | os.PathLike) and os.path.isdir(given)
         return trecgold.gold_items(source, queries(given) if folder else {})  # type: ignore[arg-type]
-    return load_gold_rows(source, Reader(choice.dialect, own=choice.own))
+    return load_gold_rows(source, Reader(choice.dialect, own=choice.own, locate=locate))
 
 
 def read_traces(source: Source, choice: Choice) -> Loaded:
@@ -110,8 +113,9 @@ class GoldInput:
     """The gold of a run, as a table. Judgements for a TREC run never become items."""
 
     def __init__(
-        self, given: object, source: Source | None, trace: Source | None, choice: Choice
-    ) -> None:
+        self, given: object, source: Source | None, trace: Source | None, choice: Choice, *,
+        locate: Locate | None = None,
+    ) -> None:  # fmt: skip
         self.source = source
         self.given = given
         self.qrels: Qrels | None = None
@@ -123,7 +127,7 @@ class GoldInput:
             problems = [each.at(source.name) for each in self.qrels.problems]
             self.loaded = Loaded([], problems, self.qrels.problem_count)
         else:
-            self.loaded = read_gold(given, source, choice)
+            self.loaded = read_gold(given, source, choice, locate=locate)
 
     def items(self) -> list[GoldItem]:
         """The gold items; judgements become items only here, where a store asks for them."""

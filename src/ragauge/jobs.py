@@ -18,6 +18,7 @@ class Job(Struct, frozen=True, kw_only=True):
 
     `stored`: its rows are traces as they are stored. `qids` are only there for packing.
     `bytes_too`: how much text was retrieved is wanted too, and how much of the evidence is in it.
+    `measured`: questions from this number on are not measured, and their traces counted apart.
     """
 
     source: Source
@@ -37,6 +38,7 @@ class Job(Struct, frozen=True, kw_only=True):
     stored: bool = False
     bytes_too: bool = True
     qids: tuple[str, ...] = ()
+    measured: int | None = None
 
 
 class Misplaced(Struct, frozen=True, array_like=True):
@@ -47,7 +49,10 @@ class Misplaced(Struct, frozen=True, array_like=True):
 
 
 class Partial(Struct, frozen=True, kw_only=True):
-    """The records of one range as columns, and what was counted on the way."""
+    """The records of one range as columns, and what was counted on the way.
+
+    `beside` are traces of questions that are not measured.
+    """
 
     range_index: int
     columns: Columns
@@ -60,3 +65,4 @@ class Partial(Struct, frozen=True, kw_only=True):
     problems: tuple[Misplaced, ...]
     problem_count: int
     embedders: tuple[str, ...] = ()
+    beside: int = 0

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
 from typing import NamedTuple
 
 from msgspec import Struct
 
+from ragauge.freezing import id_number
 from ragauge.model.evidence import ChunkFacts, DocFacts, Evidence
 from ragauge.pieces import Chunk
 from ragauge.quoting import normalised
@@ -49,7 +50,9 @@ class Library:
 
     def __init__(self, side: Side) -> None:
         self.side = side
-        self._expected, self._chunks = side.evidence.expected, side.chunks
+        self.named, self._chunks = side.evidence.expected, side.chunks
+        if side.evidence.negatives:
+            self.named = {**side.evidence.negatives, **self.named}
         self.chunkers = side.evidence.chunkers
         self.policies = side.evidence.policies
         self._found: dict[str, Document | None] = {}
@@ -61,7 +64,7 @@ class Library:
         """What hits tell of each document, by its id; nothing where only its name is known."""
         found: dict[str, DocFacts | None] = dict.fromkeys(self.side.texts)
         found.update(dict.fromkeys(chunk.doc for chunk in self.side.chunks.values()))
-        for facts in self.side.evidence.expected.values():
+        for facts in self.named.values():
             name = facts.doc or facts.path
             if name is not None:
                 found[name] = None
@@ -73,7 +76,7 @@ class Library:
         """The ids of each path that is no id itself."""
         found: dict[str, tuple[str, ...]] = {}
         told = [(name, facts.path) for name, facts in self.side.evidence.docs.items()]
-        told += [(facts.doc or "", facts.path) for facts in self.side.evidence.expected.values()]
+        told += [(facts.doc or "", facts.path) for facts in self.named.values()]
         for name, path in told:
             if path is not None and name and path != name:
                 known = found.get(path)
@@ -178,8 +181,36 @@ class Library:
     def is_blank(self) -> bool:
         """Whether the run has not shown a single chunk: it can contradict nothing."""
         known, side = self.side.evidence, self.side
-        return not (known.expected or known.docs or known.chunkers or known.policies
+        return not (self.named or known.docs or known.chunkers or known.policies
                     or known.units or known.sketch or side.chunks or side.texts)  # fmt: skip
+
+    @cached_property
+    def shown(self) -> frozenset[int]:
+        """The numbers of the chunk ids that the run shows with a place or a text: a fair sample."""
+        return frozenset(row.id for row in self.side.evidence.sketch)
+
+    def lists_any(self, numbers: Set[int]) -> bool:
+        """Whether the list of chunks has an id of one of these numbers."""
+        return any(id_number(name) in numbers for name in self.side.chunks)
+
+    @cached_property
+    def _by_text(self) -> dict[str, list[Chunk]]:
+        found: dict[str, list[Chunk]] = {}
+        for chunk in self.side.chunks.values():
+            if chunk.text_hash is not None:
+                found.setdefault(chunk.text_hash, []).append(chunk)
+        return found
+
+    def standing(self, hashed: str, doc: Document | None) -> Chunk | None:
+        """The only listed chunk with a text, in a document or else in any; None if there are more.
+
+        The same words at two places may be either, so neither stands for them.
+        """
+        found = self._by_text.get(hashed, [])
+        if doc is not None:
+            names = {doc.name, doc.path, *doc.ids}
+            found = [chunk for chunk in found if chunk.doc in names]
+        return found[0] if len(found) == 1 else None
 
     @cached_property
     def units(self) -> frozenset[str]:
@@ -189,7 +220,7 @@ class Library:
 
     def facts(self, name: str) -> ChunkFacts | None:
         """What is known of a chunk, from hits and from the list of chunks."""
-        found = self._expected.get(name)
+        found = self.named.get(name)
         chunk = self._chunks.get(name) if self._chunks else None
         if chunk is None:
             return found

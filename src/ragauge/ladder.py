@@ -12,25 +12,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragauge.falling import DOCS, SPANS, TEXTS, Faller, Member
 from ragauge.following import Follower, rungs_of
 from ragauge.ids import doc_of
 from ragauge.knowing import Side
-from ragauge.leads import Fallen, Lead, fallen_to, moved_to, quoted_in, stays, together
+from ragauge.leads import Fallen, Lead, stays, together
 from ragauge.model.comparison import RUNGS, Match, Rung
-from ragauge.model.evidence import Carries
 from ragauge.model.gold import Anchor, GoldItem
-from ragauge.pieces import STAND_IN
-from ragauge.quoting import normalised
+from ragauge.pieces import NEGATIVE, STAND_IN
 from ragauge.rungnotes import Told, match_of
 from ragauge.sameness import Sameness
-from ragauge.spans import UNITS, Span
 from ragauge.standins import expected_of, is_plain, only_document, rewritten, stand_ins
 
 __all__ = ["Climber", "Ladder", "Side", "climb"]
 
 _EXACT: Rung = "exact"
-_SPANS, _DOCS, _TEXTS = int(Carries.SPANS), int(Carries.DOCS), int(Carries.TEXTS)
-_ALL = _SPANS | _DOCS | _TEXTS
+_ALL = SPANS | DOCS | TEXTS
 
 
 class Ladder(Struct, frozen=True, kw_only=True):
@@ -71,8 +68,7 @@ class Climber:
         self.earlier = earlier or {}
         self.listed = bool(a.chunks or b.chunks)
         self.told = Told()
-        self._comparable: dict[tuple[str, str], bool] = {}
-        self._called: dict[str, tuple[str, str]] = {}
+        self.faller = Faller(self.same, follower, self.told)
 
     def climb_all(self, items: Iterable[GoldItem]) -> Ladder:
         """Find the rung of every expected piece, and the items to score both sides with."""
@@ -111,23 +107,32 @@ class Climber:
 
     def climb(self, item: GoldItem) -> tuple[tuple[Rung, ...], GoldItem, GoldItem]:
         """The rungs of one item, and its effective items."""
-        members = expected_of(item)
         key = item.qid, item.turn
         if key in self.earlier:
             return rungs_of(self.earlier[key], item), self.earlier[key], item
-        mine, theirs = self.a.carries.get(key, _ALL), self.b.carries.get(key, _ALL)
-        bits = mine & theirs
+        both = self.a.carries.get(key, _ALL), self.b.carries.get(key, _ALL)
+        members = expected_of(item)
         if not members:
-            return self._documents(item, bits)
-        if is_plain(item):
-            return self._by_ids(item, members, bits)
-        known = {member: self._leads(member, item) for member in members}
-        leads = {each: found for each, found in known.items() if not self._is_exact(each, found)}
+            rungs, one, other = self._documents(item, both[0] & both[1])
+        elif is_plain(item):
+            rungs, one, other = self._by_ids(item, members, both)
+        else:
+            rungs, one, other = self._by_places(item, members, both)
+        if item.negatives:
+            one, other = self._negatives(item.negatives, one, other, both)
+        return rungs, one, other
+
+    def _by_places(
+        self, item: GoldItem, members: tuple[Member, ...], both: tuple[int, int]
+    ) -> tuple[tuple[Rung, ...], GoldItem, GoldItem]:
+        """An item with evidence of any kind."""
+        bits = both[0] & both[1]
+        leads, unit = self._settled(item, members, both)
         if not (leads or item.places or item.relevant_docs):
             return (_EXACT,) * len(members), item, item
-        unit = self._unit(item, members, leads, bits) if leads else None
         names = stand_ins(leads)
-        fallen = {each: self._fall(each, names[each], leads[each], bits, unit) for each in leads}
+        fall = self.faller.fall
+        fallen = {each: fall(each, names[each], leads[each], bits, unit) for each in leads}
         rungs: tuple[Rung, ...] = tuple(
             fallen[member].rung if member in fallen else "exact" for member in members
         )
@@ -140,7 +145,7 @@ class Climber:
             parts = (
                 {member: found.anchors[side] for member, found in moved.items()},
                 [self._in_doc(place, side) for place in places],
-                None if (mine ^ theirs) & _DOCS else self._docs_of(item, side),
+                None if (both[0] ^ both[1]) & DOCS else self._docs_of(item, side),
             )
             if side == 0:
                 before = parts
@@ -148,23 +153,13 @@ class Climber:
         return rungs, effective[0], effective[1]
 
     def _by_ids(
-        self, item: GoldItem, members: tuple[str | Anchor, ...], bits: int
+        self, item: GoldItem, members: tuple[Member, ...], both: tuple[int, int]
     ) -> tuple[tuple[Rung, ...], GoldItem, GoldItem]:
         """An item that expects ids and nothing else, as most do: the same in fewer steps."""
-        leads: dict[str | Anchor, list[Lead]] = {}
-        for member in members:
-            found = self._leads(member, item)
-            if not self._is_exact(member, found):
-                leads[member] = found
+        bits = both[0] & both[1]
+        leads, unit = self._settled(item, members, both)
         if not leads:
             return (_EXACT,) * len(members), item, item
-        only = next(iter(leads.values())) if len(members) == 1 and not self.listed else []
-        if len(only) == 1:
-            unit = only[0].unit
-            if not (self._spans_work(only[0], bits, unit) or self._moved(only[0], bits, unit)):
-                unit = None
-        else:
-            unit = self._unit(item, members, leads, bits)
         rungs: list[Rung] = []
         names: list[str] = []
         places: tuple[list[Anchor], list[Anchor]] = [], []
@@ -174,7 +169,7 @@ class Climber:
                 names.append(str(member))
                 continue
             name = f"{STAND_IN}{member}"
-            rung, (one, other) = self._fall(member, name, leads[member], bits, unit)
+            rung, (one, other) = self.faller.fall(member, name, leads[member], bits, unit)
             rungs.append(rung)
             if one is not None and other is not None:
                 names.append(one.id or name)
@@ -189,6 +184,81 @@ class Climber:
             effective, relevant=relevant, places=tuple(places[1])
         )  # fmt: skip
 
+    def _settled(
+        self, item: GoldItem, members: tuple[Member, ...], both: tuple[int, int]
+    ) -> tuple[dict[Member, list[Lead]], str | None]:
+        """The pieces that are not exact, with what is known of them, and the unit of their places.
+
+        A doubtful one falls only to where the very passage is looked for; else its id is believed.
+        """
+        faller, bits = self.faller, both[0] & both[1]
+        leads: dict[Member, list[Lead]] = {}
+        doubtful: set[Member] = set()
+        for member in members:
+            found = self._leads(member, item)
+            if not faller.is_exact(member, found, both):
+                leads[member] = found
+            elif faller.is_doubtful(member, found):
+                leads[member] = found
+                doubtful.add(member)
+        if not leads:
+            return leads, None
+        unit = self._unit(item, members, leads, bits)
+        while doubtful:
+            stuck = {each for each in doubtful if not faller.finds(leads[each], bits, unit)}
+            if not stuck:
+                break
+            doubtful -= stuck
+            leads = {each: found for each, found in leads.items() if each not in stuck}
+            unit = self._unit(item, members, leads, bits)
+        self.told.strangers += len(doubtful)
+        return leads, unit
+
+    def _unit(
+        self, item: GoldItem, members: tuple[Member, ...], leads: dict[Member, list[Lead]],
+        bits: int,
+    ) -> str | None:  # fmt: skip
+        """The unit of the places of an item; of one id that one side knows in fewer steps."""
+        if len(members) == len(leads) == 1 and not self.listed and is_plain(item):
+            (only,) = leads.values()
+            if len(only) == 1:
+                return only[0].unit if self.faller.places(only[0], bits, only[0].unit) else None
+        return self.faller.unit(item, members, leads, bits) if leads else None
+
+    def _negatives(
+        self, names: Sequence[str], one: GoldItem, other: GoldItem, both: tuple[int, int]
+    ) -> tuple[GoldItem, GoldItem]:
+        """The effective items with their hard negatives as each side recognises them.
+
+        A whole document is no hard negative: what has neither place nor quote on both sides is left
+        out, and counted.
+        """
+        nobody = GoldItem(qid=one.qid)
+        known: tuple[list[str], list[str]] = [], []
+        places: tuple[list[Anchor], list[Anchor]] = [], []
+        for name in dict.fromkeys(names):
+            leads, unit = self._settled(nobody, (name,), both)
+            if not leads:
+                known[0].append(name)
+                known[1].append(name)
+                continue
+            fallen = self.faller.fall(
+                name, f"{NEGATIVE}{name}", leads[name], both[0] & both[1], unit, coarse=False
+            )
+            if fallen.rung == "none":
+                self.told.negatives += 1
+            for side, anchor in enumerate(fallen.anchors):
+                if anchor is not None and anchor.id is not None:
+                    known[side].append(anchor.id)
+                    places[side].extend([anchor] if fallen.rung != "exact" else [])
+        if (one.negatives, other.negatives) == (tuple(known[0]), tuple(known[1])):
+            return one, other
+        first = replace(one, negatives=tuple(known[0]), places=(*one.places, *places[0]))
+        if other == one and known[0] == known[1] and places[0] == places[1]:
+            return first, first
+        second = replace(other, negatives=tuple(known[1]), places=(*other.places, *places[1]))
+        return first, second
+
     # --- documents ---
 
     def _documents(self, item: GoldItem, bits: int) -> tuple[tuple[Rung, ...], GoldItem, GoldItem]:
@@ -199,8 +269,8 @@ class Climber:
         kept: list[str] = []
         for doc in dict.fromkeys(item.relevant_docs):
             pair = self.same.locate(doc)
-            rung: Rung = "doc" if bits & _DOCS else "none"
-            if pair.named_a == pair.named_b and self._names(doc) == (doc, doc):
+            rung: Rung = "doc" if bits & DOCS else "none"
+            if pair.named_a == pair.named_b and self.faller.names(doc) == (doc, doc):
                 rung = "exact"
             if rung != "none":
                 kept.append(doc)
@@ -219,52 +289,23 @@ class Climber:
         """The documents that an item expects, as a side calls them."""
         if item.relevant_docs is None:
             return None
-        return tuple(self._names(doc)[side] for doc in item.relevant_docs)
-
-    def _names(self, doc: str) -> tuple[str, str]:
-        """What the sides call a document."""
-        names = self._called.get(doc)
-        if names is None:
-            pair = self.same.locate(doc)
-            names = pair.names
-            if pair.moved:
-                self.told.renamed[doc] = names
-            if self.follower is not None and (new := self.follower.new_name(doc)) != doc:
-                names = names[0], new
-                self.follower.followed += 1
-            self._called[doc] = names
-        return names
+        return tuple(self.faller.names(doc)[side] for doc in item.relevant_docs)
 
     def _in_doc(self, place: Anchor, side: int) -> Anchor:
-        doc = self._names(place.doc)[side]
+        doc = self.faller.names(place.doc)[side]
         return place if doc == place.doc else replace(place, doc=doc)
 
     def _keeps(
-        self, place: Anchor, fallen: Mapping[str | Anchor, Fallen], bits: int, unit: str | None
+        self, place: Anchor, fallen: Mapping[Member, Fallen], bits: int, unit: str | None
     ) -> bool:
         """Whether a known place of the evidence still says the same on both sides."""
         if not fallen:
             return self.same.locate(place.doc).content != "differs"
-        return self._spans_work(Lead(place.doc, place.spans), bits, unit)
+        return self.faller.spans_work(Lead(place.doc, place.spans), bits, unit)
 
-    # --- rungs ---
+    # --- what is known ---
 
-    def _is_exact(self, member: str | Anchor, leads: Sequence[Lead]) -> bool:
-        same = self.same
-        if isinstance(member, Anchor):
-            if self.follower is not None and self.follower.changes(member.doc):
-                return False
-            return same.trusts(member.doc) and member.id not in same.contradicted
-        if member in same.contradicted:
-            return False
-        if self.follower is not None and self.follower.renames(member):
-            return False
-        for lead in leads:
-            if not same.trusts(lead.doc):
-                return same.same_chunk(member)
-        return True
-
-    def _leads(self, member: str | Anchor, item: GoldItem) -> list[Lead]:
+    def _leads(self, member: Member, item: GoldItem) -> list[Lead]:
         """What is known of a piece: by gold, by the first side, by the second, by its id."""
         if isinstance(member, Anchor):
             leads = [Lead(member.doc, member.spans, member.quote, member.section)]
@@ -286,7 +327,7 @@ class Climber:
                 section = chunk.section if chunk is not None else None
                 later = library is self.same.b
                 doc = facts.doc or facts.path
-                leads.append(Lead(doc, facts.spans, facts.text, section, later))
+                leads.append(Lead(doc, facts.spans, facts.text, section, later, facts.text_hash))
         if len(leads) == 1 and leads[0].doc:
             return leads
         if len(leads) > 1 and member in self.same.contradicted:
@@ -294,97 +335,3 @@ class Climber:
         told = [lead.doc for lead in leads if lead.doc is not None]
         doc = told[0] if told else doc_of(member) or only_document(item)
         return [lead if lead.doc else lead._replace(doc=doc) for lead in leads] or [Lead(doc)]
-
-    def _unit(
-        self, item: GoldItem, members: Sequence[str | Anchor],
-        leads: dict[str | Anchor, list[Lead]], bits: int,
-    ) -> str | None:  # fmt: skip
-        """The one unit that places of an item may have: that of gold, or else the first to work."""
-        own = {
-            span.unit
-            for anchor in (*(each for each in members if isinstance(each, Anchor)), *item.places)
-            for span in anchor.spans
-        }
-        for chunks in (self.a.chunks, self.b.chunks):
-            if chunks:
-                exact = [each for each in members if each in chunks and each not in leads]
-                own |= {span.unit for each in exact for span in chunks[str(each)].spans}
-        if own:
-            return min(own) if len(own) == 1 else None
-        every = [lead for found in leads.values() for lead in found]
-        works = {
-            lead.unit
-            for lead in every
-            if self._spans_work(lead, bits, lead.unit) or self._moved(lead, bits, lead.unit)
-        }
-        return next((unit for unit in UNITS if unit in works), None)
-
-    def _spans_work(self, lead: Lead, bits: int, unit: str | None) -> bool:
-        if unit is None or not bits & _SPANS or lead.doc is None or lead.unit != unit:
-            return False
-        known = self._comparable.get((lead.doc, unit))
-        if known is None:
-            changed = self.follower is not None and self.follower.changes(lead.doc)
-            known = self._comparable[lead.doc, unit] = (
-                self.same.a.measures(unit)
-                and self.same.b.measures(unit)
-                and self.same.locate(lead.doc).content == "same"
-                and not changed
-            )
-        return known
-
-    def _moved(
-        self, lead: Lead, bits: int, unit: str | None
-    ) -> tuple[str, tuple[Span, ...]] | None:
-        """Where the map of the corpora has the place of a lead; None without a map."""
-        if self.follower is None or unit != "byte" or not bits & _SPANS or lead.unit != unit:
-            return None
-        return self.follower.by_place(lead, self.same)
-
-    def _fall(
-        self, member: str | Anchor, name: str, leads: Sequence[Lead], bits: int, unit: str | None
-    ) -> Fallen:
-        """The best rung below exact that works on both sides for any of the leads."""
-        for lead in leads:
-            if self._spans_work(lead, bits, unit):
-                assert lead.doc is not None
-                return fallen_to("doc_span", self._names(lead.doc), name, lead, spans=lead.spans)
-        if self.follower is not None:
-            for lead in leads:
-                new = self._moved(lead, bits, unit)
-                if new is not None and lead.doc is not None:
-                    self.follower.followed += 1
-                    known = self.same.a.find(lead.doc)
-                    return moved_to(name, lead, lead.doc if known is None else known.name, new)
-            found = self.follower.by_id(member, self.same) if isinstance(member, str) else None
-            if found is not None:
-                self.follower.followed += 1
-                return found
-        if bits & _TEXTS:
-            found = self._quoted(leads, name)
-            if found is not None:
-                return found
-        for lead in leads:
-            if lead.doc is not None and bits & _DOCS:
-                return fallen_to("doc", self._names(lead.doc), name, lead)
-        return Fallen("none")
-
-    def _quoted(self, leads: Sequence[Lead], name: str) -> Fallen | None:
-        tried = False
-        for lead in leads:
-            quote = normalised(lead.quote or "")
-            if not quote:
-                continue
-            tried = True
-            pair = self.same.locate(lead.doc)
-            one = quoted_in(pair.a, self.same.a, quote)
-            other = quoted_in(pair.b, self.same.b, quote)
-            if one is None or other is None:
-                continue
-            docs = one, other
-            self.told.anywhere += "" in docs
-            if pair.moved or (one and other and pair.names != docs):
-                self.told.renamed[pair.name] = docs
-            return fallen_to("quote", docs, name, lead, quote=quote)
-        self.told.rewritten += tried
-        return None

@@ -10,13 +10,15 @@ from msgspec.structs import replace
 from ragauge.knowing import Document, Library
 from ragauge.model.comparison import Rung
 from ragauge.model.gold import Anchor
+from ragauge.pieces import Chunk
 from ragauge.spans import Span, of_unit
 
 
 class Lead(NamedTuple):
     """What is known of a piece from one source: gold itself, or what a side knows of the chunk.
 
-    `later`: the second side says so, of its own version of the document.
+    `later`: the second side says so, of its own version of the document. `text_hash` is of the
+    whole chunk.
     """
 
     doc: str | None
@@ -24,6 +26,7 @@ class Lead(NamedTuple):
     quote: str | None = None
     section: str | None = None
     later: bool = False
+    text_hash: str | None = None
 
     @property
     def unit(self) -> str | None:
@@ -41,7 +44,7 @@ def together(leads: Sequence[Lead]) -> Lead:
     for lead in leads[1:]:
         first = Lead(
             first.doc or lead.doc, first.spans or lead.spans, first.quote or lead.quote,
-            first.section or lead.section, first.later,
+            first.section or lead.section, first.later, first.text_hash or lead.text_hash,
         )  # fmt: skip
     return first
 
@@ -68,6 +71,14 @@ def moved_to(name: str, lead: Lead, doc: str, new: tuple[str, tuple[Span, ...]])
     """The piece at its old place, as the first side calls its document, and at its new one."""
     one = Anchor(doc=doc, spans=lead.spans, id=name, section=lead.section)
     return Fallen("doc_span", (one, replace(one, doc=new[0], spans=new[1])))
+
+
+def stands_at(name: str, lead: Lead, places: tuple[Chunk, Chunk]) -> Fallen:
+    """The piece where both sides have the very chunk, in documents that are not the same."""
+    one, other = (
+        Anchor(doc=each.doc, spans=each.spans, id=name, section=lead.section) for each in places
+    )
+    return Fallen("quote", (one, other))
 
 
 def stays(member: str | Anchor, found: Fallen) -> bool:

@@ -91,13 +91,14 @@ class Ledger:
             order = {pair: i for i, pair in enumerate(sorted(pairs, key=repr))}
             filled = np.zeros((len(order), self.questions), np.bool_)
             for (paraphrase, seed, _), code in self.codes.items():
-                filled[order[paraphrase, seed]] |= rows[code]
+                filled[order[paraphrase, seed]] |= rows[code] & seen
             lacking = grid * asked - int(np.count_nonzero(filled))
             if paraphrases is not None and (paraphrases > 0).any():
                 lacking -= self._impossible(seen, paraphrases, filled, order)
             return lacking
         # Too many slots for a table: without turns every slot is a pair of its own.
-        return max(0, grid * asked - self.count)
+        taken = sum(int(np.count_nonzero(seen[run % self.questions])) for run in self.runs)
+        return max(0, grid * asked - taken)
 
     def _impossible(
         self,

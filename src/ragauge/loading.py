@@ -161,11 +161,16 @@ def detect(gold_names: set[str], trace_names: set[str]) -> tuple[Dialect, str | 
     return registry.dialect("native"), note
 
 
+_GOLD_WORDS = frozenset(("answerable", "relevant", "relevant_docs"))
+_TRACE_WORDS = frozenset(("hits", "retrieved", "topk"))
+"""Names that no dialect has to itself, but that stand on one side only."""
+
+
 def refuse_swapped(gold_names: set[str], trace_names: set[str], gold: str, trace: str) -> None:
     """Raise if the gold file has the marks of traces, and the trace file those of gold."""
     known = registry.dialects().values()
-    gold_marks = frozenset[str]().union(*(each.gold_marks for each in known))
-    trace_marks = frozenset[str]().union(*(each.trace_marks for each in known))
+    gold_marks = _GOLD_WORDS.union(*(each.gold_marks for each in known))
+    trace_marks = _TRACE_WORDS.union(*(each.trace_marks for each in known))
     swapped = gold_names & trace_marks and trace_names & gold_marks
     if swapped and not gold_names & gold_marks and not trace_names & trace_marks:
         raise RagaugeError.of(

@@ -21,14 +21,23 @@ _LETTERS = re.compile(r"[^\w]+")
 _NUMBERED = re.compile(r"^(?:(?:\d+\.)*\d+\.?|[ivxlc]+\.)\s+", re.IGNORECASE)
 LEADERS = re.compile(r"(?:\.\s?){4,}\s*\w*$")  # as in a table of contents
 _OPEN = re.compile(r"[^.!?:;]$")
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_LAST_WORD = re.compile(rf"{_WORD.pattern}$")
+_HALF = 4
+"""Letters of a word that may be half of a compound: shorter ones are mostly syllables, as in
+per-form and in-come, and occur as words of their own in almost any text."""
 
 
 class Style(Struct, frozen=True):
-    """What is usual in a document: the size of its body and the distance of lines by size."""
+    """What is usual in a document: the size of its body and the distance of lines by size.
+
+    `words` are those of its text that no line end divides, and how often they occur.
+    """
 
     body: float
     leading: Mapping[float, float]
     mono_is_code: bool
+    words: Mapping[str, int] = {}
 
     def distance(self, size: float) -> float:
         """How far apart lines of a size stand inside a paragraph."""
@@ -67,7 +76,41 @@ def style_of(pages: Sequence[Sequence[Line]]) -> Style:
         size: max(found.items(), key=lambda item: (item[1], -item[0]))[0]
         for size, found in steps.items()
     }
-    return Style(body, leading, 5 * mono <= 3 * total)
+    code = 5 * mono <= 3 * total
+    text = [line.text for lines in pages for line in lines if not (line.mono and code)]
+    return Style(body, leading, code, words_of(text))
+
+
+def words_of(lines: Sequence[str]) -> Counter[str]:
+    """How often each word occurs, and each part of one with hyphens; what is divided is none."""
+    found: Counter[str] = Counter()
+    divided = False
+    for line in lines:
+        words = [word.casefold() for word in _WORD.findall(line)]
+        words = words[1:] if divided else words
+        divided = line.endswith("-") and line[-2:-1].isalpha()
+        for word in words[:-1] if divided else words:
+            found[word] += 1
+            if "-" in word:
+                found.update(word.split("-"))
+    return found
+
+
+def is_compound(before: str, after: str, words: Mapping[str, int]) -> bool:
+    """Whether a hyphen at the end of a line belongs to the word that goes on in the next one.
+
+    The document itself tells: it writes the word with its hyphen, at least as often as without; or
+    it has it in neither form, and has both halves as words.
+    """
+    one, other = _LAST_WORD.search(before.casefold()), _WORD.match(after.casefold())
+    if one is None or other is None:
+        return False
+    hyphened, joined = words.get(f"{one[0]}-{other[0]}", 0), words.get(one[0] + other[0], 0)
+    if hyphened or joined:
+        return hyphened >= joined
+    halves = one[0].rpartition("-")[2], other[0].partition("-")[0]
+    long = "-" in one[0] or min(map(len, halves)) >= _HALF
+    return long and all(half in words for half in halves)
 
 
 def matching(text: str) -> str:
@@ -138,7 +181,7 @@ def _block(group: list[Line], style: Style, outline: Mapping[str, int]) -> PdfBl
         return PdfBlock("table", group[0].text, size, index, table=table)
     if _is_code(group[0], style):
         return PdfBlock("code", _code(group, style), size, index)
-    text = flowing(group)
+    text = flowing(group, style.words)
     level = outline.get(matching(text), 0)
     large = size >= HEADING * style.body and len(group) <= 4 and len(text) <= 250
     if level or (large and LEADERS.search(text) is None):
@@ -146,14 +189,17 @@ def _block(group: list[Line], style: Style, outline: Mapping[str, int]) -> PdfBl
     return PdfBlock("caption" if _CAPTION.match(text) else "prose", text, size, index)
 
 
-def flowing(group: Sequence[Line]) -> str:
-    """Lines as flowing text; a word that was divided between two is whole again."""
+def flowing(group: Sequence[Line], words: Mapping[str, int] | None = None) -> str:
+    """Lines as flowing text; a word that was divided between two is whole again.
+
+    `words` of the document tell which hyphens were there before the line ended.
+    """
     text = group[0].text
     for before, line in pairwise(group):
         added = line.text
         divided = text.endswith("-") and text[-2:-1].isalnum()
         if divided and text[-2].isalpha() and added[0].islower():
-            text = text[:-1] + added
+            text = (text if words and is_compound(text[:-1], added, words) else text[:-1]) + added
         elif divided and added[0].isalnum():  # a hyphen of its own, as in 5-fold
             text += added
         else:

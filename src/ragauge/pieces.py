@@ -41,6 +41,11 @@ and type.
 """
 
 
+NEGATIVE = "\0negative#"
+"""The same for a hard negative: a place of an item that is a known wrong passage, and no evidence.
+"""
+
+
 class Pieces(Struct, frozen=True, kw_only=True):
     """The pieces of one item: first those known by id alone, then those with a place.
 
@@ -58,8 +63,9 @@ class Rich(Struct, frozen=True, kw_only=True):
     """What must be known of an item whose evidence is more than ids.
 
     `doc` is the only document that the item names; `scope` are the documents in which the anchor
-    section is meant, none for any. `places` have spans; `quoted` says that some anchor has none,
-    but a quote, which is normalised here.
+    section is meant, none for any. `places` have spans; `wrong` are the negatives that are known
+    by a place or a quote. `quoted` says that some anchor has a quote and no spans; it is normalised
+    here.
     """
 
     ids: tuple[str, ...] = ()
@@ -71,6 +77,7 @@ class Rich(Struct, frozen=True, kw_only=True):
     section: str | None = None
     scope: tuple[str, ...] = ()
     negatives: tuple[str, ...] = ()
+    wrong: tuple[Anchor, ...] = ()
     decoy: str | None = None
     must_contain: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
@@ -146,11 +153,12 @@ def _named(names: Sequence[str], chunks: Chunks, known: Mapping[str, Anchor]) ->
 
 
 def _stand_ins(item: GoldItem) -> dict[str, Anchor]:
-    return {
-        place.id: place
-        for place in item.places
-        if place.id is not None and place.id.startswith(STAND_IN)
-    }
+    return {place.id: place for place in item.places if place.id and is_stand_in(place)}
+
+
+def is_stand_in(place: Anchor, head: str = STAND_IN) -> bool:
+    """Whether a place of an item stands for something that the item names elsewhere."""
+    return place.id is not None and place.id.startswith(head)
 
 
 def _placed(member: str | Anchor, chunks: Chunks, known: Mapping[str, Anchor]) -> str | Anchor:
@@ -178,9 +186,14 @@ def rich_of(
     negatives, decoy = item.negatives, item.decoy_section
     counted = pieces.relevant[len(pieces.ids) :]
     places = tuple(a for a, each in zip(pieces.anchors, counted, strict=True) if each and a.spans)
+    wrong: tuple[Anchor, ...] = ()
     if item.places:
-        stand_ins = _stand_ins(item)
-        places += tuple(each for each in item.places if each.spans and each.id not in stand_ins)
+        wrong = tuple(_comparable(each) for each in item.places if is_stand_in(each, NEGATIVE))
+        places += tuple(
+            each
+            for each in item.places
+            if each.spans and not (is_stand_in(each) or is_stand_in(each, NEGATIVE))
+        )
     anchors = tuple(map(_comparable, pieces.anchors))
     units = {span.unit for anchor in (*places, *pieces.anchors) for span in anchor.spans}
     if len(units) > 1:
@@ -210,10 +223,11 @@ def rich_of(
         section=section,
         scope=(section_doc,) if section_doc is not None else named,
         negatives=negatives,
+        wrong=wrong,
         decoy=decoy,
         must_contain=_folded(item.must_contain, options),
         forbidden=_folded(item.forbidden, options),
-        quoted=any(not anchor.spans and anchor.quote is not None for anchor in anchors),
+        quoted=any(not anchor.spans and anchor.quote is not None for anchor in (*anchors, *wrong)),
     )
 
 
@@ -232,7 +246,7 @@ def documents_of(item: GoldItem, pieces: Pieces, chunks: Chunks) -> tuple[str, .
     """The documents that an item names: outright, by places, or by the grammar of its ids."""
     found: dict[str, None] = dict.fromkeys(item.relevant_docs or ())
     for anchor in (*pieces.anchors, *item.places):
-        if anchor.doc:
+        if anchor.doc and not is_stand_in(anchor, NEGATIVE):
             found[anchor.doc] = None
     for name in pieces.ids:
         doc = chunks[name].doc if name in chunks else doc_of(name)

@@ -35,6 +35,7 @@ from ragauge.inputs import (
     read_gold,
     read_traces,
 )
+from ragauge.locating import locator
 from ragauge.model.aggregate import Scores
 from ragauge.model.comparison import RANKS
 from ragauge.model.embedder import Embedding
@@ -111,7 +112,8 @@ def score(
     profile found), which are not judged here: `gate` decides.
     `count_repeats` looks for ids that stand twice among the hits of a trace, which takes time.
     `chunks` is a list of where the chunks of the index lie; `corpus` is a folder whose blocks are
-    such a list too, and which tells the section and type of chunks that lack them. `hashes` adds
+    such a list too, and which tells the section and type of chunks that lack them; quotes in gold
+    files are looked up in it, and characters become bytes of it. `hashes` adds
     a hash of what each gold item says, by which a comparison notices items that were changed, and
     the rank of its evidence.
     `keep` is given all that a store needs, while the files are open. `look` is given the same but
@@ -132,7 +134,9 @@ def score(
             feeding = TraceInput(stack, traces, trace_source, choice, workers)
         ks = cutoffs(k, choice.profile)
         skip = on_bad_line == "skip"
-        known = GoldInput(gold, gold_source, trace_source, choice)
+        lookup = None if corpus is None else Lookup(read_corpus(corpus))
+        locate = None if lookup is None else locator(lookup)
+        known = GoldInput(gold, gold_source, trace_source, choice, locate=locate)
         loaded = known.loaded
         if not skip:
             loaded.stop_on_problems()
@@ -146,7 +150,7 @@ def score(
         ranks = RANKS if keep is not None or hashes else ()
         selected += [each for each in registry.select(ranks, ks) if each not in selected]
         name = name_of(gold, gold_source, "<gold>")
-        listed = known_chunks(stack, chunks, corpus, gold=(known.items, name))
+        listed = known_chunks(stack, chunks, lookup, gold=(known.items, name))
         if embed is not None:
             from ragauge.measuredinput import measured_input
 
@@ -280,7 +284,7 @@ def profile_gates(profile: Profile, k: Sequence[int]) -> list[Gate]:
 
 
 def known_chunks(
-    stack: ExitStack, given: PathLike | None, corpus: PathLike | None, *,
+    stack: ExitStack, given: PathLike | None, lookup: Lookup | None, *,
     gold: tuple[Callable[[], Sequence[GoldItem]], str],
 ) -> dict[str, Chunk]:  # fmt: skip
     """The chunks that are known: blocks of the corpus, and those of the list, which come first.
@@ -288,9 +292,8 @@ def known_chunks(
     Gold that quotes another version of the corpus is refused.
     """
     source = None if given is None else stack.enter_context(opened(given))
-    if corpus is None:
+    if lookup is None:
         return {} if source is None else load_chunks(source)
-    lookup = Lookup(read_corpus(corpus))
     refuse_moved(lookup, gold[0](), gold[1])
     known = block_chunks(lookup)
     if source is not None:

@@ -10,7 +10,7 @@ from ragauge.ids import lies_in
 from ragauge.model.gold import Anchor
 from ragauge.model.options import CitationMode
 from ragauge.pieces import Rich
-from ragauge.quoting import covered, shares_half
+from ragauge.quoting import byte_length, bytes_of, covered, shares_half
 from ragauge.spans import Merged, Span, merged, of_unit, overlap, share_half, size
 
 
@@ -91,7 +91,7 @@ def _quoted_at(
             continue
         mine = covered(quote, hit.text, None if single else union)
         union = mine if single else merged([*union, *mine])
-        if union and 2 * size(union) >= len(quote):
+        if union and 2 * bytes_of(quote, union) >= byte_length(quote):
             return rank
     return None
 
@@ -112,7 +112,7 @@ def is_relevant(place: Place, anchor: Anchor) -> bool:
 
 def is_negative(place: Place, rich: Rich) -> bool:
     """Whether a hit or citation is a known wrong passage, or lies in the section of a decoy."""
-    if place.id in rich.negatives:
+    if place.id in rich.negatives or any(is_relevant(place, each) for each in rich.wrong):
         return True
     decoy, section = rich.decoy, place.section
     return decoy is not None and section is not None and lies_in(section, decoy)
@@ -127,7 +127,8 @@ def refuse_mixed(place: Place, unit: str) -> None:
         raise FieldError(
             "mixed-units",
             f"`{place.id}` has {'/'.join(sorted(units))} offsets, and the gold has {unit} offsets",
-            "use one unit in gold and traces: bytes in the document's UTF-8 text",
+            "use one unit in gold and traces: bytes in the document's UTF-8 text; with a corpus, "
+            "gold in characters is read as bytes",
         )
 
 

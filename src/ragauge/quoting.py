@@ -1,13 +1,14 @@
 """Quotes: how much of a quote the text of a hit covers, however the text was cut into chunks.
 
-Both are compared as `normalised` leaves them, and lengths are counted in its characters.
+Both are compared as `normalised` leaves them. Places in a quote count its characters; how much of
+it they are is measured in bytes of UTF-8, as spans are.
 """
 
 from __future__ import annotations
 
 import unicodedata
 
-from ragauge.spans import Merged, merged, overlap, size
+from ragauge.spans import Merged, merged, overlap
 
 _EDGE = 12
 _TRIES = 16  # candidates that are compared one by one before the linear search takes over
@@ -49,7 +50,18 @@ def covered(quote: str, text: str, before: Merged | None = None) -> Merged:
 
 def shares_half(quote: str, text: str) -> bool:
     """Whether a text and a quote share at least half of the shorter; both are normalised."""
-    return 2 * size(covered(quote, text)) >= max(1, min(len(quote), len(text)))
+    shorter = min(byte_length(quote), byte_length(text))
+    return 2 * bytes_of(quote, covered(quote, text)) >= max(1, shorter)
+
+
+def byte_length(text: str) -> int:
+    """How many bytes a text has in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+
+
+def bytes_of(quote: str, union: Merged) -> int:
+    """How many bytes of a quote some intervals of its characters are."""
+    return sum(byte_length(quote[start:end]) for start, end in union)
 
 
 def _place(quote: str, text: str, before: Merged) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
@@ -23,7 +24,7 @@ from ragauge.fields import (
     shown,
     wrong_type,
 )
-from ragauge.goldreading import gold_item
+from ragauge.goldreading import Own, gold_item
 from ragauge.model.dialect import INDEX_NAMES, TRACE_NAMES, TRACE_SPELLINGS, Dialect
 from ragauge.model.gold import GoldItem
 from ragauge.model.trace import Answer, Citation, Hit, Trace
@@ -32,10 +33,16 @@ from ragauge.text import citations_in
 
 
 class Reader:
-    """Reads rows of one file under a dialect; `own` says whether its own names win."""
+    """Reads rows of one file under a dialect; `own` says whether its own names win.
 
-    def __init__(self, dialect: Dialect, *, own: bool) -> None:
+    `locate` gives evidence its bytes before it is read, where a corpus is at hand.
+    """
+
+    def __init__(
+        self, dialect: Dialect, *, own: bool, locate: Callable[[Row, Own], Row] | None = None
+    ) -> None:
         self.dialect = dialect
+        self.locate = locate
         self.own_gold = dialect.own_gold if own else {}
         self.own_trace = dialect.own_trace if own else {}
         self.strip_citations = own and dialect.strip_citations
@@ -43,6 +50,8 @@ class Reader:
     def gold(self, row: Row, line: int | None = None) -> GoldItem:
         """Make a gold item of a row."""
         by_docs = self.dialect.expects_by_docs
+        if self.locate is not None:
+            row = self.locate(row, self.own_gold)
         return gold_item(row, self.own_gold, line, expects_by_docs=by_docs)
 
     def trace(self, row: Row, line: int | None = None) -> Trace:

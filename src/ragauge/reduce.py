@@ -46,6 +46,10 @@ _NEVER = "\ud800"
 
 _NONE: frozenset[str] = frozenset()
 _SHORT = 32
+# Plain integers: operations on flags take ten times as long.
+_REFUSED = int(Fact.REFUSED)
+_BY_TRACE = int(Fact.BY_FLAG | Fact.BY_GROUNDED)
+_BY_TOKEN = int(Fact.BY_TOKEN | Fact.REFUSED)
 """Up to this length a list is searched faster than a set is built from it."""
 
 
@@ -199,9 +203,9 @@ class Reducer:
         """Which rules find that an answer is a refusal, as bits of `Fact`; 0 where it is none."""
         said = answer.said
         facts = self._declared(answer.refused, answer.grounded, said)
-        if not facts & (Fact.BY_FLAG | Fact.BY_GROUNDED) and normalise(said) == REFUSAL_TOKEN:
-            facts |= Fact.BY_TOKEN | Fact.REFUSED
-        return int(facts) if facts & Fact.REFUSED else 0
+        if not facts & _BY_TRACE and normalise(said) == REFUSAL_TOKEN:
+            facts |= _BY_TOKEN
+        return facts if facts & _REFUSED else 0
 
     def _matches(self, said: str) -> bool:
         return any(pattern.search(said) for pattern in self.patterns)

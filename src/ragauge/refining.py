@@ -36,8 +36,9 @@ def refine_records(batch: Batch, labels: NDArray[np.uint8]) -> NDArray[np.uint8]
     found, known = _expected(batch)
     never = found == NEVER
     causes[spoke & known & (found < DEPTH)] = _CODE["retrieved-not-cited"]
+    # Also of answers that count as right, or that nobody judges: a profile need not ask for hits.
     beyond = batch.answered & batch.cited & ~batch.in_context
-    causes[spoke & beyond] = _CODE["out-of-scope-citation"]
+    causes[(spoke | label["OK"] | label["UNLABELLED"]) & beyond] = _CODE["out-of-scope-citation"]
     lost &= known
     causes[lost & (found >= DEPTH)] = _CODE["ranked-too-low"]
     causes[lost & never] = _CODE["retrieval-miss"]

@@ -66,14 +66,14 @@ class RangeReducer:
         self.strict = True
         self.by_columns = not (
             self.by_question_only or self.strip_citations or self.exact_only or job.paraphrases
-            or job.by_turn
+            or job.by_turn or job.measured is not None
         )  # fmt: skip
         # Under `keep = last` a question that was met further down needs no second look.
         self.met: set[int] = set()
         self._begin()
 
     def _begin(self) -> None:
-        self.traces = self.unknown = self.problem_count = 0
+        self.traces = self.unknown = self.beside = self.problem_count = 0
         self.crlf = False
         self.unknown_first: list[tuple[int, str]] = []
         self.problems: list[Misplaced] = []
@@ -141,6 +141,7 @@ class RangeReducer:
             problems=tuple(sorted(self.problems, key=_line)[:MAX_REPORTED]),
             problem_count=self.problem_count,
             embedders=tuple(sorted(self.reducer.detail.embedders)),
+            beside=self.beside,
         )
         self._begin()
         return partial
@@ -291,11 +292,17 @@ class RangeReducer:
         code = self.find(qid, question, turn)
         if code is None:
             self._unknown(line, qid or question)
-        elif self.keep_last:
+            return None
+        self.beside += self._is_beside(code)
+        if self.keep_last:
             if code in self.met:
                 return None
             self.met.add(code)
         return code
+
+    def _is_beside(self, code: int) -> bool:
+        """Whether a question is not measured."""
+        return self.job.measured is not None and code >= self.job.measured
 
     def find(self, qid: str | None, question: str | None, turn: int | None) -> int | None:
         """The gold item that a trace belongs to."""
@@ -351,7 +358,12 @@ class RangeReducer:
         if code is not None:
             paraphrase = self.paraphrase(code, trace.paraphrase, trace.question)
             slot = slot_name(paraphrase, trace.seed, trace.turn)
+            detail = self.reducer.detail
+            embedders = detail.embedders
+            if self._is_beside(code):  # no ΔS that is measured comes from its embedder
+                detail.embedders = set()
             self.reducer.add_trace(code, slot, trace, line)
+            detail.embedders = embedders
 
 
 def _slots(rows: Joined) -> list[SlotName]:

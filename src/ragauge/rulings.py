@@ -66,8 +66,10 @@ def decision(view: ComparisonView) -> str | None:
     verdict = view.comparison.verdict
     found = forbidden(view)
     if not found:
-        if verdict is not None:
+        if verdict is not None and (view.undecided is None or verdict.exit_code):
             return wording.headline(verdict)
+        if view.undecided is not None:
+            return f"{wording.VERDICTS['not-evaluable']}: {view.undecided} (fail-on)"
         return f"PASS: no {_or_words(view)} (fail-on)" if view.fail_on else None
     if verdict is not None and verdict.exit_code:
         return f"{wording.headline(verdict)}; {found} (fail-on)"
@@ -89,6 +91,13 @@ def questions_case(view: ComparisonView, group: str) -> tuple[Case, ...]:
         return ()
     found = forbidden(view)
     name = f"no {_or_words(view)}"
+    if not found and view.undecided is not None:
+        return (
+            Case(
+                group=group, name=name, outcome="error", kind="incomparable",
+                message=f"{name}: {view.undecided} (fail-on)",
+            ),
+        )  # fmt: skip
     if not found:
         return (Case(group=group, name=name, outcome="passed"),)
     return (

@@ -14,10 +14,14 @@ class Told:
     anywhere    expected texts that are looked for in any document
     unplaced    places beside the evidence that say nothing any more
     renamed     documents that the sides call by other names
+    strangers   pieces whose ids are not believed, because the runs have no id in common
+    textless    pieces of changed documents that only texts could find, and there are none
+    negatives   hard negatives that cannot be recognised in both runs
     """
 
     def __init__(self) -> None:
         self.rewritten = self.anywhere = self.unplaced = 0
+        self.strangers = self.textless = self.negatives = 0
         self.renamed: dict[str, tuple[str, str]] = {}
 
     def notes(self, off: str | None, left_out: int) -> list[str]:
@@ -27,6 +31,11 @@ class Told:
             found.append(
                 f"chunk `{off}` is not the same in both runs although nothing says that "
                 "the chunking changed: equal ids alone are not taken for equal chunks"
+            )
+        if self.strangers:
+            found.append(
+                "the runs share no chunk id, and neither says by what chunker: "
+                f"{_many(self.strangers, 'piece')} recognised by place or quote"
             )
         if self.renamed:
             name = min(self.renamed)
@@ -40,6 +49,12 @@ class Told:
                 f"{_many(self.rewritten, 'expected text')} not in the documents of both runs: "
                 "deleted, rewritten, or in several documents"
             )
+        if self.textless:
+            found.append(
+                f"{_many(self.textless, 'expected piece')} compared by document alone: the "
+                "document changed, and a run has no text to look for a quote in "
+                "(lists of chunks with texts, or --map, tell more)"
+            )
         if self.anywhere:
             found.append(
                 f"{_many(self.anywhere, 'expected text')} looked for in any document, because a "
@@ -49,6 +64,11 @@ class Told:
             found.append(
                 f"{_many(self.unplaced, 'place')} left out that gold gives beside the evidence: "
                 "the document changed, or a run has no spans to compare with"
+            )
+        if self.negatives:
+            found.append(
+                f"{_many(self.negatives, 'hard negative')} left out on both sides: no place or "
+                "quote recognises it in both runs"
             )
         if left_out:
             found.append(

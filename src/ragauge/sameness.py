@@ -79,9 +79,15 @@ class Sameness:
         return (
             self.off is None
             and not self.contradicted
+            and not self.strangers
+            and self._listed_alike()
             and self.trusts(None)
             and all(map(self.trusts, self._unequal()))
         )
+
+    def _listed_alike(self) -> bool:
+        a, b = self.a.side.chunks, self.b.side.chunks
+        return not a or not b or a is b or a.keys() == b.keys()
 
     def _unequal(self) -> Iterator[str]:
         """The names of documents that the sides do not say the very same of."""
@@ -124,6 +130,32 @@ class Sameness:
             if (a is not None and b is not None) or set(mine).isdisjoint(theirs):
                 return False
         return True
+
+    def recorded(self, doc: str | None) -> bool:
+        """Whether a side says at all what chunker a document went through, or the whole run."""
+        pair = self.locate(doc)
+        for document, library in ((pair.a, self.a), (pair.b, self.b)):
+            known = library if document is None or not document.seen else document
+            if known.chunkers or known.policies:
+                return True
+        return False
+
+    def doubts(self, doc: str | None) -> bool:
+        """Whether nobody says how a document was cut, and the runs have no chunk id in common."""
+        return self.strangers and not self.recorded(doc)
+
+    @cached_property
+    def strangers(self) -> bool:
+        """Whether both runs show chunks, and no id is the same: as if they had been cut anew.
+
+        A run that shows none contradicts nothing. Ids of a list count as shown.
+        """
+        a, b = self.a, self.b
+        if not a.shown or not b.shown or not a.shown.isdisjoint(b.shown):
+            return False
+        if not a.side.chunks.keys().isdisjoint(b.side.chunks.keys()):
+            return False
+        return not (a.lists_any(b.shown) or b.lists_any(a.shown))
 
     def locate(self, name: str | None) -> Pair:
         """Find a document on both sides: by its id, else its path, else its content."""
@@ -187,7 +219,7 @@ class Sameness:
     def _clashing(self) -> Iterator[str]:
         """The ids that both sides know by name, and know to differ."""
         a, b = self.a.side, self.b.side
-        mine, theirs = a.evidence.expected, b.evidence.expected
+        mine, theirs = self.a.named, self.b.named
         shared = mine.keys() & theirs.keys()
         yield from (name for name in shared if self._clash(mine[name], theirs[name]))
         if a.chunks and b.chunks and a.chunks is not b.chunks:
@@ -247,7 +279,7 @@ class Sameness:
 
     def _name_of(self, number: int) -> str:
         for side in (self.a.side, self.b.side):
-            for known in (side.evidence.expected, side.chunks):
+            for known in (side.evidence.expected, side.evidence.negatives, side.chunks):
                 for name in known:
                     if id_number(name) == number:
                         return name

@@ -82,13 +82,14 @@ class Run:
     ) -> None:
         self.plan = plan
         self.rules = plan.profile.join
-        self.table = table
+        self.joined = table
+        self.table = table.only_measured()
         self.gold = table.columns
         self.gold_name = gold_name
         self.trace_name = trace_name
         self.ledger = Ledger(len(table.qids))
         self.totals = Totals(
-            self.gold,
+            self.table.columns,
             plan.selected,
             registry.metrics()[plan.profile.correct],
             keep_rows=self.rules.keep == "every",
@@ -101,7 +102,7 @@ class Run:
         self.retrieved: Retrieved = lambda wanted: set()  # noqa: ARG005
         self.waiting: list[Partial] = []
         self.waiting_records = 0
-        self.traces = self.unknown = self.scored = 0
+        self.traces = self.unknown = self.beside = self.scored = 0
         self.disordered = self.repeated = 0
         self.unknown_first: list[tuple[int, int, str]] = []
         self.newlines: dict[int, int] = {}
@@ -116,7 +117,7 @@ class Run:
 
     def job(self, source: Source) -> Job:
         """What a worker needs to reduce ranges of the trace file."""
-        table = self.table
+        table = self.joined
         return Job(
             source=source,
             dialect=self.plan.dialect,
@@ -133,6 +134,7 @@ class Run:
             bytes_too=any(each.metric.id in BY_BYTES for each in self.plan.selected),
             chunks=table.chunks,
             options=self.plan.options,
+            measured=table.measured if table.beside else None,
         )
 
     def note_gold(self, problems: list[Problem], count: int, source: Source | None) -> None:
@@ -221,6 +223,7 @@ class Run:
             index = partial.range_index
             self.traces += partial.traces
             self.unknown += partial.unknown
+            self.beside += partial.beside
             self.newlines[index] = partial.newlines
             self.crlf = self.crlf or partial.crlf
             self.embedders.update(partial.embedders)
@@ -242,7 +245,7 @@ class Run:
 
     def add_records(self, records: Records) -> None:
         """Add records; those that other rows must settle are set aside until all are in."""
-        self.scored += len(records.question)
+        self.scored += int(np.count_nonzero(records.question < self.joined.measured))
         self._total(self.settler.settled(records))
 
     def _total(self, records: Records) -> None:
@@ -289,6 +292,7 @@ class Run:
             self._total(absent_records(np.flatnonzero(~seen), self.gold))
         tally = self._tally(seen)
         compared, note = self.settler.compare(self.looker)
+        compared = {name: values[: len(seen)] for name, values in compared.items()}
         if note is not None:
             self.warnings.append(note)
         questions = self.totals.questions(compared, by_slot=self.rules.keep == "slot")
@@ -330,12 +334,13 @@ class Run:
 
     def _tally(self, seen: Bools) -> Tally:
         totals = self.totals
-        matched = self.traces - self.unknown
+        traces = self.traces - self.beside
+        matched = traces - self.unknown
         return Tally(
             gold=len(self.table.qids),
             gold_duplicates=self.table.read - len(self.table.qids),
             gold_skipped=self.gold_problem_count,
-            traces=self.traces,
+            traces=traces,
             trace_skipped=self.problem_count,
             unknown=self.unknown,
             duplicates=matched - self.scored if self.rules.keep != "every" else _again(totals),
@@ -354,10 +359,11 @@ class Run:
     def _missing_slots(self, seen: Bools) -> int:
         if self.rules.keep != "slot":
             return 0
-        counts = np.zeros(len(self.table.qids), np.int32)
-        for question, texts in self.table.paraphrases.items():
+        counts = np.zeros(len(self.joined.qids), np.int32)
+        for question, texts in self.joined.paraphrases.items():
             counts[question] = len(texts)
-        return self.ledger.missing_slots(seen, counts)
+        asked = np.concatenate([seen, np.zeros(self.joined.beside, np.bool_)])
+        return self.ledger.missing_slots(asked, counts)
 
     def _notes(self) -> list[str]:
         crlf = f"{self.trace_name}: CRLF line ends"

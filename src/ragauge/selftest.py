@@ -14,7 +14,8 @@ import numpy as np
 from msgspec import Struct
 
 from ragauge import registry
-from ragauge.gates import judge
+from ragauge.drops import paired
+from ragauge.gates import Tolerance, judge
 from ragauge.model.aggregate import PerQuestion, Scores
 from ragauge.model.columns import Floats, Ints, totals
 from ragauge.model.metric import SHARES, Better
@@ -70,6 +71,8 @@ def self_test(
     gates: Sequence[Gate],
     *,
     baseline: Scores | None = None,
+    whole_grid: bool = False,
+    tolerance: Tolerance = Tolerance(),  # noqa: B008  (frozen)
     resamples: int = resampling.RESAMPLES,
 ) -> tuple[SelfTest, ...]:
     """Try each gate on systems that are the same as the run, and count how often it flips.
@@ -79,15 +82,20 @@ def self_test(
     changed: with a baseline, paired values are exchanged at random; without one, two
     resamples of the run are compared. Under the interval policy the bound that decides is taken
     to be as far from the value in every trial as it is in the run: what is drawn moves the value,
-    while the width belongs to the number of questions and their spread.
+    while the width belongs to the number of questions and their spread. A baseline with gaps is
+    tried as it is judged: not at all, or with `tolerance` without them.
     """
     if resamples < 1:
         raise ValueError(f"at least one resample is needed, got {resamples}")
-    return tuple(_one(scores, gate, baseline, resamples) for gate in gates)
+    verdict = judge(
+        scores, gates, source_rules=False, whole_grid=whole_grid, tolerance=tolerance,
+        baseline=baseline,
+    )  # fmt: skip
+    return tuple(_one(scores, judged, baseline, resamples) for judged in verdict.gates)
 
 
-def _one(scores: Scores, gate: Gate, baseline: Scores | None, resamples: int) -> SelfTest:
-    (judged,) = judge(scores, [gate], source_rules=False, baseline=baseline).gates
+def _one(scores: Scores, judged: GateResult, baseline: Scores | None, resamples: int) -> SelfTest:
+    gate = judged.gate
     name = gate.metric
     if gate.instead is not None and not scores.cites and not gate.is_drop:
         name = gate.instead
@@ -99,8 +107,8 @@ def _one(scores: Scores, gate: Gate, baseline: Scores | None, resamples: int) ->
     if trouble is None:
         assert scores.per_question is not None
         if paired:
-            assert baseline is not None and baseline.per_question is not None
-            now, before = _both(scores.per_question, baseline.per_question, name)
+            assert baseline is not None
+            now, before = _both(scores, baseline, name)
             n = len(now.values)
             flips, method = _exchanged(gate, judged, now, before, _share(name), resamples)
         else:
@@ -163,19 +171,12 @@ def _sample(of: PerQuestion, name: str) -> _Sample:
     return _Sample(values[kept], _talks(of, kept))
 
 
-def _both(now: PerQuestion, before: PerQuestion, name: str) -> tuple[_Sample, _Sample]:
-    """The questions that have a value in both runs, by id and turn."""
-    theirs = {(qid, turn): place for qid, turn, place in _by_identity(before)}
-    pairs = [
-        (place, theirs[qid, turn])
-        for qid, turn, place in _by_identity(now)
-        if (qid, turn) in theirs
-    ]
-    places = np.array(pairs, np.int64).reshape(-1, 2)
-    mine, other = now.of(name)[places[:, 0]], before.of(name)[places[:, 1]]
-    kept = ~np.isnan(mine) & ~np.isnan(other)
-    talks = _talks(now, places[kept, 0])
-    return _Sample(mine[kept], talks), _Sample(other[kept], talks)
+def _both(scores: Scores, baseline: Scores, name: str) -> tuple[_Sample, _Sample]:
+    """The questions that the drop is over, by id and turn."""
+    pairs = paired(name, scores, baseline)
+    assert scores.per_question is not None
+    talks = _talks(scores.per_question, pairs.mine)
+    return _Sample(pairs.now, talks), _Sample(pairs.before, talks)
 
 
 def _by_identity(of: PerQuestion) -> list[tuple[str, int, int]]:

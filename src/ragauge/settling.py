@@ -60,6 +60,9 @@ class Settler:
         facts = records.facts
         if self.by_slot:
             self._keep(records)
+        if self.table.beside:  # only what they retrieved is asked for, when others are settled
+            records = records.take(records.question < self.table.measured, self.table.columns)
+            facts = records.facts
         if not self.table.chunks:
             known = (facts & int(Fact.IN_CONTEXT)) != 0
             facts = np.where(known, facts | int(Fact.RESOLVED), facts).astype(np.int32)
@@ -81,13 +84,14 @@ class Settler:
         """
         wanted = self._turned()[records.slot]
         if self.compares:
-            compared = np.ones(len(records.facts), np.bool_)
+            measured = records.question < self.table.measured
+            compared = measured
             if not self.absent_counts:
-                compared = (records.facts & int(Fact.ERRORED)) == 0
+                compared = measured & ((records.facts & int(Fact.ERRORED)) == 0)
             size = len(self.table.qids)
             self.counts += np.bincount(records.question[compared], minlength=size)
             fits = to_compare(self.counts, self.order) | (self.counts <= 1)
-            wanted = wanted | fits[records.question]
+            wanted = wanted | (fits[records.question] & measured)
         if wanted.any():
             self.kept.append((
                 records.question[wanted].astype(np.int32), records.slot[wanted].astype(np.int32),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from ragauge.archive import Wanted, find_run, store_run
 from ragauge.diagnosing import Measured, measured_run, types_of
 from ragauge.diagnosis.ranking import diagnose, witness
 from ragauge.diagnosis.rules import Symptoms
+from ragauge.drops import GAPS
 from ragauge.errors import RagaugeError
 from ragauge.freezing import UNREADABLE, thaw, thaw_chunks, trace_of
 from ragauge.gates import Tolerance, judge
@@ -26,12 +27,15 @@ from ragauge.model.agreement import Agreement, By
 from ragauge.model.columns import Ints
 from ragauge.model.diagnosis import Finding
 from ragauge.model.embedder import Embedding
+from ragauge.model.metric import Tally
 from ragauge.model.run import RunRecord, Store
+from ragauge.model.semantic import Bands
 from ragauge.model.shadow import Failed, Part, Shadowed
 from ragauge.model.verdict import Gate, GateResult, Waiver
 from ragauge.pieces import Chunk
 from ragauge.pipeline import score
 from ragauge.runner import Limits, Progress
+from ragauge.wording import count
 
 PROFILE = "canary"
 
@@ -54,13 +58,18 @@ STEPS = {
 OF_ANSWERS = ("answer.", "citation.", "refusal.")
 """Families of metrics that an index without answers has no value for."""
 
+_AGAIN = (
+    "Ask the live index again until nothing is missing (`ragauge run --resume RUN --retry-errors` "
+    "goes on with a stored run), then judge again."
+)
 _OTHERWISE = "Look at these questions in both runs: `ragauge compare LIVE SHADOW` lists them."
 
 
 class Rules(Struct, frozen=True, kw_only=True):
     """How a shadow is judged; `gates` makes them for some cut-offs.
 
-    `index_only`: the indexes are judged without answers, by the gates that need none.
+    `index_only`: the indexes are judged without answers, by the gates that need none. `bands` are
+    those of ΔS by embedder.
     """
 
     gates: Callable[[Sequence[int]], Sequence[Gate]]
@@ -72,6 +81,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     min_n: int | None = None
     workers: int | None = None
     index_only: bool = False
+    bands: Mapping[str, Bands] = {}
 
 
 class Asking(NamedTuple):
@@ -83,38 +93,64 @@ class Asking(NamedTuple):
     wanted: Wanted
 
 
+class Answered(NamedTuple):
+    """A target that was asked everything: its run, and how many of the results are errors."""
+
+    run: RunRecord
+    errors: int
+
+
+class Interrupted(KeyboardInterrupt):
+    """A target was not asked to the end. Its run is stored as far as it came, and can go on.
+
+    `progress` is None where asking was ended at once, by a second interrupt.
+    """
+
+    def __init__(self, run_id: str, progress: Progress | None = None) -> None:
+        super().__init__(run_id)
+        self.run_id = run_id
+        self.progress = progress
+
+
 def asked_run(
     store: Store, gold: str, asking: Asking, *, told: Callable[[Progress], None] = lambda _: None,
     embed: Embedding | None = None, noted: Callable[[str], None] = lambda _: None,
-) -> RunRecord:  # fmt: skip
-    """Ask a target every slot of the gold set, and store the run."""
+) -> Answered:  # fmt: skip
+    """Ask a target every slot of the gold set, and store the run; `Interrupted` tells its name."""
     given = running.material(gold, asking.asked, asking.measuring)
     options = asking.asked.target_options(asking.limits.timeout)
-    with closing(running.open_target(asking.asked.address, options)) as target:
-        run = running.start_run(store, asking.asked, given, target.about, asking.wanted)
-        progress = running.ask_all(
-            store,
-            run,
-            asking.asked,
-            given,
-            target,
-            asking.limits,
-            told=told,
-            embed=embed,
-            noted=noted,
-        )
-    if progress.stopped == "interrupted":
-        raise KeyboardInterrupt
-    if progress.stopped is not None:
-        raise RagaugeError.of(
-            "too-many-errors",
-            f"the run `{run.run_id}` was stopped: {progress.done} of {progress.total} slots "
-            "were asked",
-            hint=f"go on with `ragauge run --resume {run.run_id} --store {store.name}`, then name "
-            "it here",
-        )
-    running.complete(store, run, given)
-    return find_run(store, run.run_id)
+    with ExitStack() as stack:
+        with closing(running.open_target(asking.asked.address, options)) as target:
+            run = running.start_run(store, asking.asked, given, target.about, asking.wanted)
+            stack.enter_context(_named(run))
+            stack.enter_context(store.hold(run.run_id))
+            progress = running.ask_all(
+                store, run, asking.asked, given, target, asking.limits, told=told, embed=embed,
+                noted=noted,
+            )  # fmt: skip
+        if progress.stopped == "interrupted":
+            raise Interrupted(run.run_id, progress)
+        if progress.stopped is not None:
+            raise RagaugeError.of(
+                "too-many-errors",
+                f"the run `{run.run_id}` was stopped: {progress.done} of {progress.total} slots "
+                "were asked",
+                hint=f"go on with `ragauge run --resume {run.run_id} --store {store.name}`, then "
+                "name it here",
+            )
+        scores = running.complete(store, run, given)
+    return Answered(find_run(store, run.run_id), scores.tally.errored)
+
+
+@contextmanager
+def _named(run: RunRecord) -> Iterator[None]:
+    """Let an interrupt at any moment tell the run that was begun."""
+    try:
+        yield
+    except Interrupted:
+        raise
+    except KeyboardInterrupt as at_once:
+        raise Interrupted(run.run_id) from at_once
 
 
 def scored_run(store: Store, gold: str, trace: str, name: str, **options: Any) -> RunRecord:
@@ -144,7 +180,7 @@ def judge_shadow(live: versus.Stored, shadow: versus.Stored, rules: Rules) -> Sh
     gates, unjudged = _split(rules.gates(aligned.b.k), rules, aligned.b)
     measured = measured_run(
         shadow.store, shadow.record, profile=rules.profile, workers=rules.workers, intervals=True,
-        slices=any(gate.part is not None for gate in gates),
+        slices=any(gate.part is not None for gate in gates), bands=rules.bands,
     )  # fmt: skip
     exact = aligned.match in ("exact", "none")
     scores = measured.scores if exact else aligned.b
@@ -159,7 +195,8 @@ def judge_shadow(live: versus.Stored, shadow: versus.Stored, rules: Rules) -> Sh
     only = replace(aligned, a=_only(aligned.a, names), b=_only(aligned.b, names))
     comparison = versus.compare(only, one, other, gated=names, config=(before, after))
     types = types_of(measured.items, measured.plan, dict(measured.chunks), aligned.b)
-    notes = [*aligned.notes]
+    notes = [*aligned.notes, *_lacking("live", aligned.a.tally)]
+    notes += _lacking("shadow", scores.tally)
     if not exact:
         notes.append("the chunkings differ: both runs are judged on common ground")
     by: By = "id" if exact else "place"
@@ -200,6 +237,18 @@ def _split(
     return kept, names
 
 
+def _lacking(side: str, tally: Tally) -> list[str]:
+    """What one side has no result for."""
+    found = []
+    if tally.missing:
+        found.append(f"{tally.missing} of {count(tally.gold, 'question')} without a trace")
+    if tally.missing_slots:
+        found.append(f"{count(tally.missing_slots, 'slot')} (paraphrase × seed) without a trace")
+    if tally.errored:
+        found.append(f"{tally.errored} of {count(tally.scored, 'trace')} with an error")
+    return [f"{side}: {each}" for each in found]
+
+
 def _only(scores: Scores, names: Sequence[str]) -> Scores:
     """Scores with some metrics only; the values of questions stay."""
     kept = {name: scores.metrics[name] for name in names if name in scores.metrics}
@@ -233,13 +282,7 @@ def _by_type(
         if n < least:
             parts[name] = Part(n=n)
             continue
-        talks = None
-        if pairs.talks is not None:
-            numbers = np.unique(pairs.talks[mine], return_inverse=True)[1]
-            talks = numbers.astype(np.int64)
-        part = contrast.Pairs(
-            pairs.mine[mine], pairs.theirs[mine], pairs.a_absent[mine], pairs.b_absent[mine], talks
-        )
+        part = pairs.only(mine)
         found = contrast.deltas(
             _with_values(aligned.a, names, part.mine), _with_values(aligned.b, names, part.theirs),
             part, frozenset(),
@@ -268,6 +311,9 @@ def _failed(
     run = Symptoms(scores)
     for each in results:
         if each.status in ("pass", "review") or each.waived:
+            continue
+        if each.code in GAPS:
+            found.append(Failed(gate=each, step=_AGAIN, worst=()))
             continue
         name = _judged_by(each.gate, scores)
         places = _fallen(aligned, scores, name) if each.gate.is_drop else _worst(run, each, name)

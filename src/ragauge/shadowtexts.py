@@ -181,11 +181,15 @@ def table_text(
                 say(f"{wording.gate_name(result)}: {wording.gate_note(result)}")
         console.print()
     console.print(_deltas(report.deltas))
+    for line in contrasting.lost_lines(report.deltas):
+        say(line)
     for name, part in report.types.items():
         console.print()
         say(f"{plain(name)}, {wording.count(part.n, 'question')}" + _too_few(part))
         if part.deltas:
             console.print(_deltas(part.deltas))
+            for line in contrasting.lost_lines(part.deltas):
+                say(line)
     console.print()
     for line in agreement_lines(report.agreement):
         say(line)
@@ -247,7 +251,8 @@ def _deltas(deltas: Sequence[Delta]) -> Any:
 
 def _cells(delta: Delta) -> tuple[str, ...]:
     return (
-        f"{plain(delta.metric)}{' ↓' if delta.better == 'lower' else ''}",
+        f"{plain(delta.metric)}{' ↓' if delta.better == 'lower' else ''}"
+        f"{f' {contrasting.LOST}' if delta.lost else ''}",
         wording.number(delta.a),
         wording.number(delta.b),
         wording.signed(delta.delta),
@@ -301,7 +306,9 @@ def _markdown_failed(failed: Sequence[Failed], limit: int) -> list[str]:
 
 def _markdown_deltas(deltas: Sequence[Delta]) -> list[str]:
     heads = ["metric", "live", "shadow", "Δ", "95 % interval", "n"]
-    return markdown.table(heads, [_cells(each) for each in deltas])
+    lost = [f"- {markdown.escaped(line)}" for line in contrasting.lost_lines(deltas)]
+    rows = markdown.table(heads, [_cells(each) for each in deltas])
+    return [*rows, *lost, ""] if lost else rows
 
 
 def _markdown_types(types: Mapping[str, Part]) -> list[str]:

@@ -95,21 +95,23 @@ def delta_table(
     found: Sequence[Delta], sides: tuple[str, str], shown: Shown = escaped
 ) -> list[str]:
     """A table of metrics; the sides are called so."""
-    heads = ["metric", *sides, "Δ", "95 % interval", "p (Holm)", "n", "detectable"]
-    return markdown.table(heads, [_delta(each, shown) for each in found])
+    holm = ["p (Holm)"] if any(each.p_holm is not None for each in found) else []
+    heads = ["metric", *sides, "Δ", "95 % interval", "p", *holm, "n", "detectable"]
+    return markdown.table(heads, [_delta(each, shown, corrected=bool(holm)) for each in found])
 
 
-def _delta(delta: Delta, shown: Shown) -> tuple[str, ...]:
+def _delta(delta: Delta, shown: Shown, *, corrected: bool) -> tuple[str, ...]:
+    """A row; a p-value of its own column where some are corrected, and only those stand there."""
     change = wording.signed(delta.delta)
-    p = contrasting.chance(delta.p)
     return (
         f"{markdown.code(delta.metric, shown)}{' ↓' if delta.better == 'lower' else ''}"
-        f"{' (gated)' if delta.gated else ''}",
+        f"{' (gated)' if delta.gated else ''}{f' {contrasting.LOST}' if delta.lost else ''}",
         wording.number(delta.a),
         wording.number(delta.b),
         f"**{change}**" if contrasting.is_beyond_chance(delta) else change,
         contrasting.bounds(delta.interval),
-        p if delta.p_holm is None else f"{p} ({contrasting.chance(delta.p_holm)})",
+        contrasting.chance(delta.p),
+        *([contrasting.chance(delta.p_holm)] if corrected else []),
         str(delta.n),
         wording.number(delta.detectable),
     )
@@ -123,7 +125,7 @@ def legend(found: Sequence[Delta], sides: tuple[str, str] = ("a", "b")) -> str:
             "bold where interval and p agree on a change, which by chance one in twenty does"
         )
     if any(each.p_holm is not None for each in found):
-        told.append("p in brackets is corrected over the gated metrics")
+        told.append("p (Holm) is corrected over the gated metrics")
     if any(each.detectable is not None for each in found):
         told.append("detectable is the change that this n would show in four cases of five")
     if any(each.better == "lower" for each in found):

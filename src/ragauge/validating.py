@@ -25,6 +25,7 @@ from ragauge.inputs import (
     read_traces,
 )
 from ragauge.loading import Loaded
+from ragauge.locating import locator
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
 from ragauge.opening import opened
@@ -82,7 +83,10 @@ def validate(
                 notes=source.notes, problems=tuple(listed.problems),
                 problem_count=listed.problem_count,
             ))  # fmt: skip
-        known = GoldInput(gold if gold is not None else (), gold_source, None, choice)
+        # Characters are looked up as they are, so that what is wrong is told as it is written.
+        locate = None if resolver is None else locator(resolver.lookup, convert=False)
+        given = gold if gold is not None else ()
+        known = GoldInput(given, gold_source, None, choice, locate=locate)
         items: list[GoldItem] = known.loaded.items
         named = name_of(gold, gold_source, "<gold>")
         table, clashes = _table(known, named)

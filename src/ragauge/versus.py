@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Literal
@@ -17,6 +17,7 @@ from ragauge.causes import cause_note, causes
 from ragauge.corpus.mapfile import read_map
 from ragauge.drops import common
 from ragauge.errors import RagaugeError
+from ragauge.findings import some
 from ragauge.following import Follower
 from ragauge.goldtable import GoldTable, gold_table
 from ragauge.grounds import (
@@ -27,11 +28,12 @@ from ragauge.grounds import (
     known_of,
     metrics_of,
     rules_of,
+    set_aside,
     side_of,
 )
 from ragauge.ladder import Climber, Ladder
 from ragauge.model.aggregate import MetricResult, Scores
-from ragauge.model.comparison import RANKS, RUNGS, Compared, Comparison, Match, Rung
+from ragauge.model.comparison import RANKS, RUNGS, Cause, Compared, Comparison, Match, Rung
 from ragauge.model.evidence import Evidence
 from ragauge.model.gold import GoldItem
 from ragauge.model.run import Store
@@ -42,7 +44,7 @@ from ragauge.reloading import Reloading
 from ragauge.results import has_ranks
 from ragauge.scoring import ScoringPlan
 from ragauge.snapshots import ScoringRules, plan_of, read_snapshot, rules_under
-from ragauge.wording import count
+from ragauge.wording import count, question_name
 
 __all__ = [
     "Aligned", "Ground", "Overlap", "Stored", "align", "as_scored", "compare", "compare_runs",
@@ -50,21 +52,29 @@ __all__ = [
 ]  # fmt: skip
 
 Overlap = Literal["cumulative", "single"]
+UNMATCHED = "not-recognised"
+"""Why a question is left out of which no expected piece is recognised in both runs."""
 
 
 class Ground(Struct, frozen=True, kw_only=True):
-    """What both runs were scored with: the items they share, those of each side, and the rules."""
+    """What both runs were scored with: the items they share, those of each side, and the rules.
+
+    `beside_a` and `beside_b` are the items of each side that were not compared.
+    """
 
     items: Sequence[GoldItem]
     items_a: Sequence[GoldItem]
     items_b: Sequence[GoldItem]
     rules: ScoringRules
+    beside_a: Sequence[GoldItem] = ()
+    beside_b: Sequence[GoldItem] = ()
 
 
 class Aligned(Struct, frozen=True, kw_only=True):
     """The scores of both runs on the gold items that they share, each recognised alike.
 
-    `ground` is there for who wants to look at questions one by one.
+    `ground` is there for who wants to look at questions one by one. `unchanged`: it is known that
+    the gold of what is compared did not change.
     """
 
     a: Scores
@@ -76,6 +86,7 @@ class Aligned(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     ground: Ground | None = None
     ranked: bool = True
+    unchanged: bool = True
 
 
 @uncollected()
@@ -113,6 +124,13 @@ def align(
         ladder = climber.climb_all(items)
         if strict and ladder.match != "exact":
             _refuse(ladder, items)
+        unmatched = _unmatched(ladder, items, a, b)
+        if unmatched:
+            fitting = False
+            notes = [*notes, _unmatched_note(items, unmatched)]
+            left_out = {**left_out, UNMATCHED: len(unmatched)}
+            items, ladder = _without(items, ladder, unmatched)
+            keys = {(item.qid, item.turn) for item in items}
         one = other = None
         if fitting and ladder.items_a == ladder.items_b == tuple(items):
             one, other = _as_stored(a), _as_stored(b)
@@ -120,12 +138,15 @@ def align(
             rules = replace(rules, options=replace(rules.options, overlap=overlap))
             names = metrics_of(known_a.snapshot.scoring, known_b.snapshot.scoring)
             plan = replace(plan_of(rules, metrics=names), intervals=False, slices=False)
-            table = _table(ladder.items_a, plan, known_a)
+            table = _table(ladder.items_a, plan, known_a, keys)
             first = loading.score(0, table, plan)
-            if ladder.items_b != ladder.items_a or known_b.chunks != known_a.chunks:
-                table = _table(ladder.items_b, plan, known_b)
+            alike = ladder.items_b == ladder.items_a and known_b.chunks == known_a.chunks
+            if left_out or not alike:
+                table = _table(ladder.items_b, plan, known_b, keys)
             second = loading.score(1, table, plan)
-            one, other = _unplaced(first()), _unplaced(second())
+            one, other = (
+                replace(_unplaced(found()), unmatched=len(unmatched)) for found in (first, second)
+            )  # fmt: skip
     rungs = {
         (item.qid, item.turn): found for item, found in zip(items, ladder.rungs, strict=True)
     }  # fmt: skip
@@ -136,11 +157,57 @@ def align(
     ]
     ground = None
     if detailed:
-        ground = Ground(items=items, items_a=ladder.items_a, items_b=ladder.items_b, rules=rules)
+        ground = Ground(
+            items=items, items_a=ladder.items_a, items_b=ladder.items_b, rules=rules,
+            beside_a=set_aside(known_a, keys), beside_b=set_aside(known_b, keys),
+        )  # fmt: skip
     return Aligned(
         a=one, b=other, rungs=rungs, counts={rung: ladder.counts.get(rung, 0) for rung in RUNGS},
         match=ladder.match, left_out=left_out, notes=(*notes, *ladder.notes, *skipped),
         ground=ground,
+    )  # fmt: skip
+
+
+def _unmatched(ladder: Ladder, items: Sequence[GoldItem], a: Stored, b: Stored) -> frozenset[int]:
+    """The items of which no expected piece is recognised in both runs, by their places.
+
+    If that is so of all that expect something, there is nothing to compare.
+    """
+    found = frozenset(
+        place for place, rungs in enumerate(ladder.rungs) if rungs and set(rungs) == {"none"}
+    )
+    if found and len(found) == sum(map(bool, ladder.rungs)):
+        names = f"{a.record.run_id} and {b.record.run_id}"
+        raise RagaugeError.of(
+            "incomparable",
+            f"nothing that is expected is recognised in both {names}: "
+            f"{some([items[place].qid for place in sorted(found)])}",
+            hint="the chunks differ: say where they lie (hits with `doc` and `offsets` or `text`, "
+            "or --chunks-a and --chunks-b), or pin the gold set to places with `gold pin`",
+        )
+    return found
+
+
+def _unmatched_note(items: Sequence[GoldItem], unmatched: Collection[int]) -> str:
+    names = [question_name(items[place].qid, items[place].turn) for place in sorted(unmatched)]
+    verb = "was" if len(names) == 1 else "were"
+    return (
+        f"{count(len(names), 'question')} {verb} left out, as nothing recognises what they "
+        f"expect in both runs: {some(names)}"
+    )
+
+
+def _without(
+    items: Sequence[GoldItem], ladder: Ladder, places: Collection[int]
+) -> tuple[list[GoldItem], Ladder]:
+    """The items but some, and what the ladder says of them; its counts stay."""
+    kept = [place for place in range(len(items)) if place not in places]
+    rungs, one, other = (
+        tuple(each[place] for place in kept)
+        for each in (ladder.rungs, ladder.items_a, ladder.items_b)
+    )
+    return [items[place] for place in kept], replace(
+        ladder, rungs=rungs, items_a=one, items_b=other
     )  # fmt: skip
 
 
@@ -178,10 +245,10 @@ def _as_stored(run: Stored) -> Scores | None:
     return _unplaced(scores)
 
 
-def _table(items: Sequence[GoldItem], plan: ScoringPlan, known: Known) -> GoldTable:
+def _table(items: Sequence[GoldItem], plan: ScoringPlan, known: Known, keys: Set[Key]) -> GoldTable:
     return gold_table(
         items, plan.profile, plan.options, name=known.snapshot.inputs.gold_name,
-        chunks=known.chunks, slices=False,
+        chunks=known.chunks, slices=False, beside=set_aside(known, keys),
     )  # fmt: skip
 
 
@@ -204,10 +271,16 @@ def compare(
             "nothing-in-common", f"{a.name} and {b.name} have no question in common",
             hint="compare runs of the same gold set",
         )  # fmt: skip
+    if not aligned.counts:  # a file of scores says little of how its run was configured
+        shared = config[0].keys() & config[1].keys()
+        config = (
+            {name: config[0][name] for name in shared}, {name: config[1][name] for name in shared}
+        )  # fmt: skip
     differing = causes(*config)
     with ThreadPoolExecutor(1) as aside:  # arrays are drawn and summed beside the words
         drawing = aside.submit(contrast.deltas, one, other, pairs, frozenset(gated))
-        found = changes.questions(one, other, pairs, rungs=aligned.rungs, why=cause_note(differing))
+        why = cause_note(_of_changes(differing, aligned))
+        found = changes.questions(one, other, pairs, rungs=aligned.rungs, why=why)
         deltas = drawing.result()
     return Comparison(
         run_a=_counted(a, one, pairs.mine.tolist()),
@@ -225,10 +298,15 @@ def compare(
         counted=len(found),
         left_out=aligned.left_out,
         causes=differing,
-        notes=aligned.notes,
+        notes=(*aligned.notes, *pairs.notes()),
         verdict=verdict,
         ranked=aligned.ranked,
     )  # fmt: skip
+
+
+def _of_changes(differing: Sequence[Cause], aligned: Aligned) -> list[Cause]:
+    """What may have changed a question: not the gold set, where its own item is the same."""
+    return [each for each in differing if each.about != "gold" or not aligned.unchanged]
 
 
 def _aggregate(scores: Scores) -> dict[str, MetricResult]:
@@ -269,14 +347,15 @@ def as_scored(a: Stored | Scores, b: Stored | Scores) -> Aligned:
         "only-in-b": len(keys[1] - keys[0]),
     }
     notes = ["files of scores hold no hits: the runs were compared as they were scored"]
-    if not (one.per_question.hashes and other.per_question.hashes):
+    hashed = bool(one.per_question.hashes and other.per_question.hashes)
+    if not hashed:
         notes.append("a file has no gold hashes: items that were changed cannot be told")
     ranked = has_ranks(one.per_question) and has_ranks(other.per_question)
     if not ranked:
         notes.append("a file has no ranks: questions cannot be told apart by retrieval")
     return Aligned(
         a=one, b=other, left_out={reason: n for reason, n in reasons.items() if n},
-        notes=tuple(notes), ranked=ranked,
+        notes=tuple(notes), ranked=ranked, unchanged=hashed,
     )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ SCENARIOS = (
     "ids taken again",
     "one document cut again",
 )
+COPY = "copy.md"
 TOLD = ("doc", "offsets", "text", "doc_hash", "chunker_version")
 
 
@@ -207,8 +208,42 @@ def questions(
     return gold, near_a, near_b
 
 
+def listed(seed: int) -> tuple[str, list[Row], list[Row], list[Row], tuple[list[Row], list[Row]]]:
+    """A case whose hits say their ids alone; lists of chunks say all the rest, or a part of it.
+
+    The first chunk of a document has no text, so that no list tells the text of a whole document.
+    A document that was renamed has no copy: which of the two it is could be told in two ways.
+    """
+    rng = random.Random(f"listed {seed}")
+    scenario, gold, traces_a, traces_b, chunks, new_chunks = _case(seed)
+    new_chunks = [row for row in new_chunks if row["doc"] != COPY]
+    there = {row["id"] for row in (*chunks, *new_chunks)}
+    lists: list[list[Row]] = []
+    told = {name for name in ("text", "doc_hash", "chunker_version") if rng.random() < 0.6}
+    for rows in (chunks, new_chunks):
+        if rng.random() < 0.15:
+            told ^= {"chunker_version"}
+        seen: set[str] = set()
+        lists.append([])
+        for row in rows:
+            kept = told | {"id", "doc", "offsets"}
+            if row["doc"] not in seen:
+                kept -= {"text"}
+            seen.add(row["doc"])
+            lists[-1].append({name: value for name, value in row.items() if name in kept})
+    for trace in (*traces_a, *traces_b):
+        if trace.get("topk"):
+            trace["topk"] = [{"id": hit["id"]} for hit in trace["topk"] if hit["id"] in there]
+    return scenario, gold, traces_a, traces_b, (lists[0], lists[1])
+
+
 def case(seed: int) -> tuple[str, list[Row], list[Row], list[Row]]:
     """The scenario, gold rows, and the traces of both runs."""
+    return _case(seed)[:4]
+
+
+def _case(seed: int) -> tuple[str, list[Row], list[Row], list[Row], list[Row], list[Row]]:
+    """And all chunks of both runs."""
     rng = random.Random(f"compare {seed}")
     scenario = SCENARIOS[seed % len(SCENARIOS)]
     counted = rng.random() < 0.5  # ids of each document, or counted through all
@@ -234,7 +269,7 @@ def case(seed: int) -> tuple[str, list[Row], list[Row], list[Row]]:
     else:
         later = after(rng, scenario, documents)
     if scenario.startswith("renamed") and rng.random() < 0.25:  # a copy: the hash is of two
-        later.append(replace(later[0], name="copy.md", ids="k"))
+        later.append(replace(later[0], name=COPY, ids="k"))
     chunks = [chunk for each in documents for chunk in chunks_of(each)]
     new_chunks = [chunk for each in later for chunk in chunks_of(each)]
 
@@ -247,4 +282,6 @@ def case(seed: int) -> tuple[str, list[Row], list[Row], list[Row]]:
         gold,
         run(rng, gold, near_a, chunks, told_a, slots),
         run(rng, gold, near_b, new_chunks, told_b, slots),
+        chunks,
+        new_chunks,
     )

@@ -1,19 +1,20 @@
 """Two runs of the same gold set compared, from the specification's words, one hit at a time.
 
-It is slow on purpose: spans are sets of single bytes, quotes sets of single characters, and numbers
-are fractions until the very end. Nothing of the package is imported, so that the two can disagree.
+It is slow on purpose: spans and quotes are sets of single bytes, and numbers are fractions until
+the very end. Nothing of the package is imported, so that the two can disagree.
 Rows are read in one spelling: gold `qid`, `relevant` (ids, or objects with `doc`, `start`, `end`
 and perhaps `id` and `quote`) and `expected_doc_ids`; traces `qid`, `seed`, `error` and `topk`,
-whose hits have `id` and perhaps `doc`, `offsets`, `text`, `doc_hash` and `chunker_version`.
+whose hits have `id` and perhaps `doc`, `offsets`, `text`, `doc_hash` and `chunker_version`. A list
+of chunks has rows like hits, all with `doc` and `offsets`; no document has the text of all of them,
+so that the list tells texts of chunks and never the whole text of a document.
 """
 
 from __future__ import annotations
 
-import itertools
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import comb
@@ -40,16 +41,25 @@ class Chunk:
 
 @dataclass(eq=False)
 class Side:
-    """One run: its traces by question, and what its hits tell of chunks and documents."""
+    """One run: its traces by question, and what its hits and its list tell of chunks and documents.
+
+    `wanted` are the ids that gold names.
+    """
 
     traces: list[Row]
+    listed: dict[str, Row] = field(default_factory=dict)
+    wanted: set[str] = field(default_factory=set)
     chunks: dict[str, Chunk] = field(default_factory=dict)
     versions_of: dict[str, set[str]] = field(default_factory=dict)
     hashes_of: dict[str, set[str]] = field(default_factory=dict)
     versions: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        for hit in self.hits:  # also where an error came after them
+        for trace in self.traces:  # what a hit does not say is said by the list
+            hits = trace.get("topk") or []
+            trace["topk"] = [{**self.listed.get(hit["id"], {}), **hit} for hit in hits]
+        rows = [*self.listed.values(), *self.hits]
+        for hit in rows:  # also where an error came after them
             chunk = self.chunks.setdefault(hit["id"], Chunk())
             chunk.doc = chunk.doc or hit.get("doc")
             chunk.span = chunk.span or span_of(hit)
@@ -76,6 +86,18 @@ class Side:
         return set(self.hashes_of)
 
     @cached_property
+    def shown(self) -> set[str]:
+        """The ids of the chunks whose place or text the run shows."""
+        told = {hit["id"] for hit in self.hits if span_of(hit) or hit.get("text") is not None}
+        return told | (self.listed.keys() & self.wanted)
+
+    def only_with(self, text: str, doc: str | None) -> Row | None:
+        """The one chunk of the list with a text, in a document or in any."""
+        rows = [row for row in self.listed.values() if row.get("text") == text]
+        rows = [row for row in rows if doc is None or row["doc"] == doc]
+        return rows[0] if len(rows) == 1 else None
+
+    @cached_property
     def measures(self) -> bool:
         """Whether its hits have spans at all; a run without any hit has nothing against them."""
         return not self.hits or any(span_of(hit) is not None for hit in self.hits)
@@ -92,6 +114,10 @@ class Side:
         if not slots:
             return "missing"
         return "errored" if all(has_error(trace) for trace in slots) else "there"
+
+    def lost(self, qid: str) -> int:
+        """How many slots carry an error."""
+        return sum(has_error(trace) for trace in self.slots(qid))
 
 
 def has_error(trace: Row) -> bool:
@@ -112,6 +138,11 @@ def span_of(row: Row) -> tuple[int, int] | None:
 @dataclass(eq=False)
 class Pair:
     """Two sides, and which names of documents and chunks mean the same on both."""
+
+    def fewer(self, qid: str, side: Side) -> int:
+        """How many fewer slots of a question a side has than the other."""
+        most = max(len(self.a.slots(qid)), len(self.b.slots(qid)))
+        return most - len(side.slots(qid))
 
     a: Side
     b: Side
@@ -157,17 +188,47 @@ class Pair:
         A run without a single hit says nothing against it. Where a side has not met the document,
         one version in common is enough.
         """
-        if not (self.a.hits and self.b.hits):
+        if not all(side.hits or side.listed for side in (self.a, self.b)):
             return True
-        found = []
-        met = []
-        for side in (self.a, self.b):
-            name = self.name_in(doc, side) if doc is not None else None
-            met.append(name is not None)
-            found.append(side.versions_of[name] if name is not None else side.versions)
+        met = [doc is not None and self.name_in(doc, side) is not None for side in (self.a, self.b)]
+        found = self.versions(doc)
         if all(met) or not (found[0] and found[1]):
             return found[0] == found[1]
         return bool(found[0] & found[1])
+
+    def versions(self, doc: str | None) -> list[set[str]]:
+        """The chunkers that each side names for a document, or at all if it has not met it."""
+        found = []
+        for side in (self.a, self.b):
+            name = self.name_in(doc, side) if doc is not None else None
+            found.append(side.versions_of[name] if name is not None else side.versions)
+        return found
+
+    def doubted(self, doc: str | None) -> bool:
+        """Neither side says how the document was cut, and what they show has no id in common."""
+        one, two = self.a.shown, self.b.shown
+        shared = (one | self.a.listed.keys()) & (two | self.b.listed.keys())
+        return bool(one and two) and not shared and not any(self.versions(doc))
+
+    def unlisted(self, qid: str, name: str | None, doc: str | None) -> bool:
+        """One list has the id, and the other, which places the hits, has it not; no version says
+        that both are cut alike."""
+        if name is None or not (self.a.listed and self.b.listed) or any(self.versions(doc)):
+            return False
+        there = [side for side in (self.a, self.b) if name in side.listed]
+        return len(there) == 1 and self.other(there[0]).carries(qid, "offsets")
+
+    def standing(self, piece: Piece) -> list[Row] | None:
+        """The chunk of each list that has the very text of a piece, if there is just one."""
+        if not piece.quote:
+            return None
+        names = [self.name_in(piece.doc, side) if piece.doc else None for side in (self.a, self.b)]
+        found = [
+            side.only_with(piece.quote, name)
+            for side, name in zip((self.a, self.b), names, strict=True)
+        ]
+        rows = [row for row in found if row is not None]
+        return rows if len(rows) == 2 else None
 
     def same_chunk(self, name: str) -> bool | None:
         """Whether the id has the same content on both sides; None if that is not known."""
@@ -232,6 +293,7 @@ class Piece:
     span: tuple[int, int] | None
     quote: str | None
     placed: bool  # gold itself says where it lies
+    moved: bool = False  # it lies elsewhere on the other side
 
 
 def pieces_of(item: Row, pair: Pair) -> list[Piece]:
@@ -266,7 +328,10 @@ def rung_of(qid: str, piece: Piece, pair: Pair) -> str:
     """The first rung for which both sides carry what it needs, whatever they hit."""
     sides = (pair.a, pair.b)
     same = pair.same_chunk(piece.id) if piece.id is not None else None
-    if same is not False and pair.trusted(piece.doc):
+    believed = same is not False and pair.trusted(piece.doc)
+    if not piece.placed and pair.unlisted(qid, piece.id, piece.doc):
+        believed = False
+    if believed and not pair.doubted(piece.doc):
         return "exact"
     if same and not piece.placed:
         return "exact"
@@ -279,6 +344,10 @@ def rung_of(qid: str, piece: Piece, pair: Pair) -> str:
         return "doc_span"
     if piece.quote and all(side.carries(qid, "text") for side in sides):
         return "quote"
+    if pair.standing(piece) and all(side.carries(qid, "offsets") for side in sides):
+        return "quote"
+    if believed:
+        return "exact"  # a document would say less than a doubtful id
     if piece.doc is not None and all(side.carries(qid, "doc") for side in sides):
         return "doc"
     return "none"
@@ -306,7 +375,7 @@ def plain(text: str) -> str:
 
 
 def quoted_places(quote: str, text: str) -> set[int]:
-    """The characters of a quote that a text holds: all, a part in one piece, or an end."""
+    """The places of the characters of a quote that a text holds: all, a part, or an end."""
     least = min(EDGE, -(-len(quote) // 5))
     if not quote or not text:
         return set()
@@ -326,12 +395,25 @@ def quoted_places(quote: str, text: str) -> set[int]:
     return found
 
 
+def bytes_at(quote: str, places: set[int]) -> set[int]:
+    """The places of bytes for places of characters."""
+    found: set[int] = set()
+    start = 0
+    for place, letter in enumerate(quote):
+        end = start + len(letter.encode())
+        if place in places:
+            found |= set(range(start, end))
+        start = end
+    return found
+
+
 def covered_by(hit: Row, piece: Piece, rung: str, doc: str | None, only: str | None) -> set[int]:
-    """The bytes or characters of an expected item that one hit holds."""
+    """The bytes of an expected item that one hit holds."""
     if rung == "quote":
         if doc is not None and hit.get("doc") not in (None, doc):
             return set()
-        return quoted_places(plain(piece.quote or ""), plain(hit.get("text") or ""))
+        quote = plain(piece.quote or "")
+        return bytes_at(quote, quoted_places(quote, plain(hit.get("text") or "")))
     if (hit.get("doc") or only) != doc or span_of(hit) is None or piece.span is None:
         return set()
     start, end = span_of(hit) or (0, 0)
@@ -343,7 +425,7 @@ def rank_of(
 ) -> int | None:
     """Where an expected item is found under its rung; `doc` is its document's name here."""
     if rung == "quote":
-        whole = len(plain(piece.quote or ""))
+        whole = len(plain(piece.quote or "").encode())
     else:
         whole = piece.span[1] - piece.span[0] if piece.span else 0
     seen: set[int] = set()
@@ -409,8 +491,13 @@ def mean(values: Iterable[Fraction]) -> Fraction | None:
     return sum(found, Fraction(0)) / len(found) if found else None
 
 
-def kind_of(states: tuple[str, str], a: Fraction, b: Fraction) -> str | None:
-    """A question without a result is worse than a miss; where both lack it there is no kind."""
+def kind_of(
+    states: tuple[str, str], a: Fraction, b: Fraction, lost: tuple[int, int] = (0, 0)
+) -> str | None:
+    """A question without a result is worse than a miss; where both lack it there is no kind.
+
+    A slot without one is worse, too: `lost` counts them.
+    """
     there_a, there_b = (state == "there" for state in states)
     if not there_a and not there_b:
         return None
@@ -419,7 +506,7 @@ def kind_of(states: tuple[str, str], a: Fraction, b: Fraction) -> str | None:
     if there_a != there_b:
         return "win" if there_b else "loss"
     if a == b:
-        return "draw"
+        return "draw" if lost[0] == lost[1] else "win" if lost[0] > lost[1] else "loss"
     return "win" if b > a else "loss"
 
 
@@ -455,9 +542,18 @@ def compare(
     *,
     ks: Sequence[int],
     overlap: str = "cumulative",
+    lists: tuple[Sequence[Row], Sequence[Row]] = ((), ()),
 ) -> Compared:
     """Compare two runs over the same gold rows."""
-    pair = Pair(Side(traces_a), Side(traces_b))
+    entries = [entry for item in gold for entry in item.get("relevant") or []]
+    ids = (entry.get("id") if isinstance(entry, dict) else entry for entry in entries)
+    named = {str(each) for each in ids if each is not None}
+    pair = Pair(
+        *(
+            Side([dict(trace) for trace in traces], {row["id"]: row for row in rows}, named)
+            for traces, rows in zip((traces_a, traces_b), lists, strict=True)
+        )
+    )
     questions: dict[str, Question] = {}
     values: dict[str, list[tuple[Fraction, Fraction]]] = {
         name: []
@@ -466,6 +562,7 @@ def compare(
             *(f"retrieval.{each}@{k}" for each in ("hit", "recall") for k in ks),
         )
     }
+    every_rung: list[str] = []
     for item in gold:
         qid = item["qid"]
         pieces = pieces_of(item, pair)
@@ -478,10 +575,15 @@ def compare(
         ranks: list[list[list[int | None]]] = []  # side, slot, expected item
         for side in (pair.a, pair.b):
             slots = side.slots(qid) or [{"qid": qid}]
+            if side.slots(qid):  # what the other run was asked, and this one not
+                slots = slots + [{"qid": qid}] * pair.fewer(qid, side)
             extra = item.get("expected_doc_ids") or []
             ranks.append(
-                [_ranks(hits_of(trace), left, extra, pair, side, overlap) for trace in slots]
+                [_ranks(hits_of(trace), left, extra, pair, side, overlap, qid) for trace in slots]
             )
+        every_rung += rungs
+        if rungs and not left:
+            continue  # nothing of it is recognised: it is left out
         if not left:
             questions[qid] = Question(qid, tuple(rungs), None, (), (), None, None)
             continue
@@ -490,7 +592,11 @@ def compare(
             mean(Fraction(1, rank) if rank else Fraction(0) for rank in each) or Fraction(0)
             for each in best
         ]
-        kind = kind_of((pair.a.state(qid), pair.b.state(qid)), reciprocal[0], reciprocal[1])
+        lost = [side.lost(qid) + pair.fewer(qid, side) for side in (pair.a, pair.b)]
+        kind = kind_of(
+            (pair.a.state(qid), pair.b.state(qid)), reciprocal[0], reciprocal[1],
+            (lost[0], lost[1]),
+        )  # fmt: skip
         questions[qid] = Question(
             qid, tuple(rungs), kind, tuple(best[0]), tuple(best[1]), reciprocal[0], reciprocal[1]
         )
@@ -500,8 +606,8 @@ def compare(
             one, two = (mean(_value(name, slot) for slot in each) or Fraction(0) for each in ranks)
             found.append((one, two))
     return Compared(
-        match=word_for(itertools.chain.from_iterable(each.rungs for each in questions.values())),
-        rungs=dict(Counter(rung for each in questions.values() for rung in each.rungs)),
+        match=word_for(every_rung),
+        rungs=dict(Counter(every_rung)),
         kinds=dict(Counter(each.kind for each in questions.values() if each.kind)),
         questions=questions,
         metrics={name: _difference(found) for name, found in values.items()},
@@ -510,9 +616,11 @@ def compare(
 
 def _ranks(
     hits: Sequence[Row], left: Sequence[tuple[Piece, str]], docs: Sequence[str], pair: Pair,
-    side: Side, overlap: str,
+    side: Side, overlap: str, qid: str,
 ) -> list[int | None]:  # fmt: skip
     """The rank of each expected item in one list of hits."""
+    left = [(_here(piece, rung, pair, side, qid), rung) for piece, rung in left]
+    left = [(piece, "doc_span" if piece.moved else rung) for piece, rung in left]
     names = [
         None if piece.doc is None else _name(piece.doc, rung, pair, side) for piece, rung in left
     ]
@@ -523,6 +631,19 @@ def _ranks(
         rank_of(hits, piece, rung, name, only, overlap)
         for (piece, rung), name in zip(left, names, strict=True)
     ]
+
+
+def _here(piece: Piece, rung: str, pair: Pair, side: Side, qid: str) -> Piece:
+    """A piece with the place that the list of this side gives it."""
+    if rung == "exact" and not piece.placed and piece.id in side.listed:
+        row = side.listed[piece.id]
+        return replace(piece, doc=row["doc"], span=span_of(row), placed=True)
+    if rung == "quote" and not all(each.carries(qid, "text") for each in (pair.a, pair.b)):
+        rows = pair.standing(piece)
+        found = rows[side is pair.b] if rows else None
+        if found is not None:
+            return replace(piece, doc=found["doc"], span=span_of(found), moved=True)
+    return piece
 
 
 def _name(doc: str, rung: str, pair: Pair, side: Side) -> str | None:

@@ -10,11 +10,12 @@ from typing import Any, Literal
 import pytest
 
 from ragauge import archive, pipeline, versus
+from ragauge.errors import RagaugeError
 from ragauge.inputs import Kept
 from ragauge.model.comparison import Comparison
 from ragauge.model.run import Store
 
-from .compare_cases import SCENARIOS, case
+from .compare_cases import SCENARIOS, case, listed
 from .compare_oracle import RUNGS, Compared, compare, holm
 
 Row = dict[str, Any]
@@ -24,29 +25,38 @@ OVERLAPS: tuple[Overlap, ...] = ("cumulative", "single")
 KS = (1, 3, 5, 10)
 GATED = ("retrieval.hit@1", "retrieval.hit@5", "retrieval.mrr@10", "retrieval.recall@3")
 CASES = 300
+LISTED = 150
 PER_STORE = 15
 WHEN = "2026-01-01T00:00:00Z"
 
 
-def keep(store: Store, folder: Path, gold: Path, name: str, rows: list[Row]) -> None:
+def keep(
+    store: Store, folder: Path, gold: Path, name: str, rows: list[Row], listed: list[Row]
+) -> None:
     trace = folder / f"{name}.jsonl"
     trace.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
 
     def kept(each: Kept) -> None:
         archive.store_run(store, each, archive.Wanted(run_id=name, created_at=WHEN))
 
-    pipeline.score(gold, trace, keep=kept, profile="all", k=KS, intervals=False, dialect="native")
+    chunks = folder / f"{name}-chunks.jsonl" if listed else None
+    if chunks is not None:
+        chunks.write_text("".join(json.dumps(row) + "\n" for row in listed), "utf-8")
+    pipeline.score(
+        gold, trace, keep=kept, profile="all", k=KS, intervals=False, dialect="native",
+        chunks=chunks,
+    )  # fmt: skip
 
 
 def told(
     store: Store, folder: Path, name: str, gold: list[Row], a: list[Row], b: list[Row],
-    overlaps: tuple[Overlap, ...],
+    overlaps: tuple[Overlap, ...], lists: tuple[list[Row], list[Row]] = ([], []),
 ) -> list[Comparison]:  # fmt: skip
     """Store two runs and compare them, once for each way to count an overlap."""
     path = folder / f"{name}-gold.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in gold), "utf-8")
-    keep(store, folder, path, f"{name}-a", a)
-    keep(store, folder, path, f"{name}-b", b)
+    keep(store, folder, path, f"{name}-a", a, lists[0])
+    keep(store, folder, path, f"{name}-b", b, lists[1])
     return [
         versus.compare_runs(store, f"{name}-a", f"{name}-b", overlap=each, gated=GATED)
         for each in overlaps
@@ -110,11 +120,30 @@ def test_comparisons_are_those_of_the_oracle(tmp_path: Path, first: int) -> None
         for seed in range(first, first + PER_STORE):
             scenario, gold, a, b = case(seed)
             overlaps: tuple[Overlap, ...] = OVERLAPS if seed % 3 == 0 else OVERLAPS[:1]
+            if set(compare(gold, a, b, ks=KS).rungs) == {"none"}:
+                with pytest.raises(RagaugeError, match="nothing that is expected is recognised"):
+                    told(store, tmp_path, str(seed), gold, a, b, overlaps)
+                continue
             made = told(store, tmp_path, str(seed), gold, a, b, overlaps)
             for overlap, found in zip(overlaps, made, strict=True):
                 right = compare(gold, a, b, ks=KS, overlap=overlap)
                 if each := differences(found, right):
                     wrong[f"{seed}, {scenario}, {overlap}"] = each
+    assert not wrong, json.dumps(wrong, indent=1, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("first", range(0, LISTED, PER_STORE))
+def test_comparisons_with_lists_are_those_of_the_oracle(tmp_path: Path, first: int) -> None:
+    wrong: dict[str, list[str]] = {}
+    with archive.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
+        for seed in range(first, first + PER_STORE):
+            scenario, gold, a, b, lists = listed(seed)
+            right = compare(gold, a, b, ks=KS, lists=lists)
+            if set(right.rungs) == {"none"}:
+                continue  # refused, as without lists
+            (found,) = told(store, tmp_path, str(seed), gold, a, b, OVERLAPS[:1], lists)
+            if each := differences(found, right):
+                wrong[f"{seed}, {scenario}"] = each
     assert not wrong, json.dumps(wrong, indent=1, ensure_ascii=False)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -19,6 +19,7 @@ from ragauge.model.options import Options
 from ragauge.model.trace import Answer, Hit, Trace
 from ragauge.pieces import STAND_IN, Chunk, pieces_of
 from ragauge.pipeline import score
+from ragauge.sameness import Sameness
 from ragauge.spans import Span
 from ragauge.standins import expected_of
 from tests.properties.datasets import steady
@@ -147,7 +148,12 @@ def test_the_order_of_tables_does_not_show(gold: list[GoldItem], a: Side, b: Sid
 @steady(80)
 @given(gold=items(), a=sides(), b=sides())
 def test_carrying_less_is_never_a_better_rung(gold: list[GoldItem], a: Side, b: Side) -> None:
-    """A rung works because a side carries what it needs."""
+    """A rung works because a side carries what it needs.
+
+    Ids in doubt are another matter: they are believed where nothing else can be compared.
+    """
+    assume(not Sameness(a, b).strangers)
+    assume(not (a.chunks and b.chunks) or a.chunks.keys() == b.chunks.keys())
     full = climb(gold, replace(a, carries={}), replace(b, carries={}))
     less = climb(gold, a, b)
     for one, other in zip(_places(full), _places(less), strict=True):

@@ -17,7 +17,7 @@ from types import ModuleType
 
 import pytest
 
-from ragauge import inputs, pipeline, registry, source
+from ragauge import archive, inputs, pipeline, registry, source
 from ragauge.codes import CODES
 from ragauge.errors import MAX_REPORTED
 from tests.unit.command import GOLD, TRACES, Content, Folder, Outcome, Row, line_of, lines_of
@@ -1314,6 +1314,12 @@ def on_store(*arguments: str, changed: str | None = None, written: bytes | None 
     return recipe
 
 
+def _held(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    _stored(folder, "one")
+    with archive.opened_store("sqlite:///ragauge.db") as store, store.hold("one"):
+        return folder.run("run", "--resume", "one")
+
+
 def _bad_export(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
     _stored(folder, "one")
     folder.write("run.jsonl", '{"schema": "else"}')
@@ -1412,6 +1418,7 @@ RECIPES: dict[str, Recipe] = {
     "lexical-embedder": scored(*LEXICAL_GATE, *FULL, trace=LEXICAL, gold=GOLD[:1]),
     "bad-target": _bad_target,
     "cannot-resume": on_store("run", "--resume", "one"),
+    "run-held": _held,
     "too-many-errors": _failing_target,
     "unresolved": looked_up("a.md#S.1.p.Bk002"),
     "quote-moved": looked_up({"doc": "a.md", "start": 5, "end": 14, "quote": "So it was."}),

@@ -262,14 +262,18 @@ def test_an_answer_without_citations_is_no_index_only_run(folder: Folder) -> Non
 
 
 def test_a_slot_that_is_missing_blocks(folder: Folder) -> None:
-    """Two wordings × two seeds: the fourth slot of Q2 is missed, unless that is allowed."""
+    """Two wordings × two seeds: the fourth slot of Q2 is missed.
+
+    Where that is allowed it counts as the worst beside the baseline, which has it: 3/4 of Q2.
+    """
     outcome, gates = judged(folder, slots()[:7])
     assert outcome.exit_code == 4
     assert blocks_of(outcome) == [
         ("missing-traces", "1 slot has no trace (paraphrase × seed)"),
     ]
-    assert all(gate["status"] == "pass" for gate in gates.values())
-    assert judged(folder, slots()[:7], "--allow-missing")[0].exit_code == 0
+    failed = {name for name, gate in gates.items() if gate["status"] != "pass"}
+    assert (failed, gates["recall_drop"]["value"]) == ({"recall_drop"}, 0.125)
+    assert judged(folder, slots()[:7], "--allow-missing")[0].exit_code == 1
 
 
 def test_a_question_that_is_missing_blocks(folder: Folder) -> None:

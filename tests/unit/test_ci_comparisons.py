@@ -144,13 +144,13 @@ retrieval.hit@1 -0.3333; no change that n = 3 can show.
 | --- | --- | --- | --- | --- | --- | --- | --- |
 | hit | 0.3333 | <= 0.02 | -0.3133 | 3 | - | fail |  |
 
-| metric | base | head | Δ | 95 % interval | p (Holm) | n | detectable |
-| --- | --- | --- | --- | --- | --- | --- | --- |
-| `retrieval.hit@1` (gated) | 0.6667 | 0.3333 | -0.3333 | -1.0000 to +0.5000 | 1.0000 (1.0000) \
+| metric | base | head | Δ | 95 % interval | p | p (Holm) | n | detectable |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| `retrieval.hit@1` (gated) | 0.6667 | 0.3333 | -0.3333 | -1.0000 to +0.5000 | 1.0000 | 1.0000 \
 | 3 | 0.9000 |
-| `answer.precision` | 1.0000 | 1.0000 | +0.0000 | +0.0000 to +0.0000 | 1.0000 | 3 | - |
+| `answer.precision` | 1.0000 | 1.0000 | +0.0000 | +0.0000 to +0.0000 | 1.0000 | - | 3 | - |
 
-Δ is head - base over the n questions that have a value in both runs; p in brackets is corrected \
+Δ is head - base over the n questions that have a value in both runs; p (Holm) is corrected \
 over the gated metrics; detectable is the change that this n would show in four cases of five.
 
 <details><summary>Retrieval regressions (1)</summary>

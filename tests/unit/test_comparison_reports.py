@@ -15,6 +15,7 @@ from ragauge import contrasting, registry, wording
 from ragauge.codes import ExitCode
 from ragauge.model.aggregate import MetricResult
 from ragauge.model.comparison import (
+    RUNGS,
     SCHEMA,
     AnswerChange,
     Cause,
@@ -204,13 +205,13 @@ retrieval.hit@1 -0.3333; no change that n = 3 can show.
 
 ## Metrics
 
-| metric | a | b | Δ | 95 % interval | p (Holm) | n | detectable |
-| --- | --- | --- | --- | --- | --- | --- | --- |
-| `retrieval.hit@1` (gated) | 0.6667 | 0.3333 | -0.3333 | -1.0000 to +0.5000 | 1.0000 (1.0000) \
+| metric | a | b | Δ | 95 % interval | p | p (Holm) | n | detectable |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| `retrieval.hit@1` (gated) | 0.6667 | 0.3333 | -0.3333 | -1.0000 to +0.5000 | 1.0000 | 1.0000 \
 | 3 | 0.9000 |
-| `answer.precision` | 1.0000 | 1.0000 | +0.0000 | +0.0000 to +0.0000 | 1.0000 | 3 | - |
+| `answer.precision` | 1.0000 | 1.0000 | +0.0000 | +0.0000 to +0.0000 | 1.0000 | - | 3 | - |
 
-Δ is b - a over the n questions that have a value in both runs; p in brackets is corrected over \
+Δ is b - a over the n questions that have a value in both runs; p (Holm) is corrected over \
 the gated metrics; detectable is the change that this n would show in four cases of five.
 
 - undefined in both runs: retrieval.map (no-relevant)
@@ -637,7 +638,7 @@ def test_colours_tell_better_from_worse() -> None:
 @pytest.mark.parametrize("counted", [0, 3])
 def test_a_comparison_of_nothing_can_be_shown(name: str, counted: int) -> None:
     """No metrics, no questions, no causes, no notes, no verdict."""
-    text = shown(name, comparison(counted=counted))
+    text = shown(name, comparison(counted=counted, rungs=dict.fromkeys(RUNGS, 0)))
     if name == "json":
         found = json.loads(text)
         assert list(found["deltas"]) == ["chunker_version_match", "rungs"]

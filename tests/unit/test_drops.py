@@ -15,7 +15,7 @@ from ragauge import pipeline
 from ragauge.drops import drop_of
 from ragauge.model.aggregate import Scores
 from ragauge.model.options import Options
-from tests.unit.command import Folder, Outcome, Row
+from tests.unit.command import TRACES, Folder, Outcome, Row
 
 RECALL = "retrieval.recall@5"
 ITEMS = 10_000
@@ -244,6 +244,237 @@ def test_a_baseline_is_a_scores_file(folder: Folder) -> None:
     assert (fell(folder, 1).exit_code, fell(folder, 1).codes) == (3, {"bad-scores"})
     (folder.path / "before.json").unlink()
     assert fell(folder, 1).codes == {"file-not-found"}
+
+
+# --- what the baseline lacks ---
+
+
+def lost(found: dict[str, int], **gone: str) -> list[Row]:
+    """Traces of which some are missing, or errors."""
+    rows = hits_of({qid: n for qid, n in found.items() if gone.get(qid) != "missing"})
+    return [
+        {"qid": row["qid"], "error": "down"} if gone.get(row["qid"]) == "error" else row
+        for row in rows
+    ]
+
+
+FOUND = {"q1": 5, "q2": 5, "q3": 5, "q4": 5}
+
+
+@pytest.mark.parametrize(
+    ("gone", "code", "told"),
+    [
+        (
+            {"q1": "error"}, "errored-traces",
+            "1 trace of the baseline carries an error, on 1 of 4 compared questions: q1; "
+            "--allow-errored judges without them",
+        ),
+        (
+            {"q1": "missing", "q3": "missing"}, "missing-traces",
+            "2 of 4 compared questions have no trace in the baseline: q1, q3; --allow-missing "
+            "judges without them",
+        ),
+    ],
+)  # fmt: skip
+def test_a_baseline_that_lacks_results_hides_a_drop(
+    gone: dict[str, str], code: str, told: str
+) -> None:
+    """q2 falls from 5/5 to 0; a zero of the baseline would make up for it.
+
+    Allowed, the drop is over what the baseline has: 1/3 without q1, 1/2 without q1 and q3.
+    """
+    gold = gold_of(list(FOUND))
+    before = _scored(gold, lost(FOUND, **gone))
+    now = _scored(gold, hits_of(FOUND | {"q2": 0}))
+    table: dict[str, object] = {RECALL: {"max_drop": 0.02}}
+    verdict = pipeline.gate(now, table, baseline=before)
+    (gate,) = verdict.gates
+    assert (verdict.exit_code, gate.status, gate.value) == (4, "not-evaluable", None)
+    assert gate.reason == told
+    assert [(each.code, each.message) for each in verdict.blocks] == [(code, f"{RECALL}: {told}")]
+    errors = code == "errored-traces"
+    other = pipeline.gate(
+        now, table, baseline=before, allow_missing=errors, allow_errored=not errors
+    )
+    assert other.exit_code == 4
+    allowed = pipeline.gate(
+        now, table, baseline=before, allow_missing=not errors, allow_errored=errors
+    )
+    (gate,) = allowed.gates
+    kept = 4 - len(gone)
+    assert (allowed.exit_code, gate.status, gate.n) == (1, "fail", kept)
+    assert gate.value == pytest.approx(1 / kept)
+    assert gate.reason is not None
+    assert gate.reason.startswith(f"1.0000 in the baseline, {(kept - 1) / kept:.4f} now")
+    noun = "question" if len(gone) == 1 else "questions"
+    assert gate.reason.endswith(f"; left out, as the baseline lacks them: {len(gone)} {noun}")
+    assert "partner" not in gate.reason
+
+
+def test_both_kinds_of_gaps_are_told_and_must_be_allowed() -> None:
+    gold = gold_of(list(FOUND))
+    before = _scored(gold, lost(FOUND, q1="error", q2="missing"))
+    now = _scored(gold, hits_of(FOUND))
+    table: dict[str, object] = {RECALL: {"max_drop": 0.02}}
+    strict = pipeline.gate(now, table, baseline=before)
+    assert [each.code for each in strict.blocks] == ["missing-traces"]
+    assert "no trace in the baseline: q2" in (strict.gates[0].reason or "")
+    assert "carries an error, on 1 of 4 compared questions: q1" in (strict.gates[0].reason or "")
+    half = pipeline.gate(now, table, baseline=before, allow_missing=True)
+    assert [each.code for each in half.blocks] == ["errored-traces"]
+    whole = pipeline.gate(now, table, baseline=before, allow_missing=True, allow_errored=True)
+    assert (whole.exit_code, whole.gates[0].n) == (0, 2)
+
+
+def test_a_baseline_of_errors_alone_is_never_judged_against() -> None:
+    """Though errors are allowed: nothing is left to compare with."""
+    gold = gold_of(list(FOUND))
+    before = _scored(gold, lost(FOUND, **dict.fromkeys(FOUND, "error")))
+    now = _scored(gold, hits_of(FOUND))
+    verdict = pipeline.gate(
+        now, {RECALL: {"max_drop": 0.02}}, baseline=before, allow_errored=True
+    )  # fmt: skip
+    assert verdict.exit_code == 4
+    assert [each.code for each in verdict.blocks] == ["incomparable"]
+
+
+def test_one_errored_slot_of_a_question_is_a_gap_of_it() -> None:
+    """q1 has found 5/5 and an error before, which is 1/2; now it finds nothing in both slots."""
+    gold = gold_of(["q1", "q2"])
+    good = [row | {"seed": seed} for row in hits_of({"q1": 5, "q2": 5}) for seed in (1, 2)]
+    before = _scored(gold, [{"qid": "q1", "seed": 1, "error": "down"}, *good[1:]])
+    now = _scored(gold, [row | {"retrieved_ids": []} for row in good[:2]] + good[2:])
+    found = drop_of(RECALL, "higher", now, before)
+    assert (found.value, found.code) == (None, "errored-traces")
+    assert found.reason.startswith("1 trace of the baseline carries an error, on 1 of 2 compared")
+    allowed = drop_of(RECALL, "higher", now, before, tolerated=["errored-traces"])
+    assert (allowed.value, allowed.n) == (0.0, 1)
+
+
+def test_where_missing_is_left_out_of_values_they_are_compared_as_they_are() -> None:
+    """--missing exclude: q1 was measured on the slot that it has, 5/5, and falls to 0."""
+    gold = gold_of(["q1", "q2"])
+    good = [row | {"seed": seed} for row in hits_of({"q1": 5, "q2": 5}) for seed in (1, 2)]
+    before = _scored(
+        gold, [{"qid": "q1", "seed": 1, "error": "down"}, *good[1:]], missing="exclude"
+    )
+    now = _scored(
+        gold, [row | {"retrieved_ids": []} for row in good[:2]] + good[2:], missing="exclude"
+    )
+    assert drop_of(RECALL, "higher", now, before).code == "errored-traces"
+    allowed = drop_of(RECALL, "higher", now, before, tolerated=["errored-traces"])
+    assert (allowed.value, allowed.n) == (0.5, 2)
+
+
+def test_gaps_of_questions_that_are_not_compared_are_nothing() -> None:
+    """q3 and q4 are only in the baseline, and went wrong there."""
+    before = _scored(gold_of(list(FOUND)), lost(FOUND, q3="error", q4="missing"))
+    now = _scored(gold_of(["q1", "q2"]), hits_of({"q1": 5, "q2": 4}))
+    found = drop_of(RECALL, "higher", now, before)
+    assert found.value == pytest.approx(0.1)
+    assert found.n == 2
+
+
+def test_gaps_of_the_run_itself_count_as_they_are() -> None:
+    """What this run lacks is a drop, and is blocked by the run's own counts."""
+    gold = gold_of(list(FOUND))
+    before, now = _scored(gold, hits_of(FOUND)), _scored(gold, lost(FOUND, q1="error"))
+    found = drop_of(RECALL, "higher", now, before)
+    assert (found.value, found.n) == (0.25, 4)
+
+
+def test_turns_of_a_baseline_are_gaps_one_by_one() -> None:
+    gold = [row | {"turn": turn} for row in gold_of(["c"]) for turn in (1, 2)]
+    rows = [row | {"turn": turn} for row in hits_of({"c": 5}) for turn in (1, 2)]
+    found = drop_of(RECALL, "higher", _scored(gold, rows), _scored(gold, rows[:1]))
+    assert found.reason.startswith(
+        "1 of 2 compared questions has no trace in the baseline: c turn 2;"
+    )
+
+
+@pytest.mark.parametrize(("whole", "code"), [(True, "missing-traces"), (False, None)])
+def test_a_slot_of_the_baseline_is_a_gap_where_the_grid_must_be_whole(
+    whole: bool, code: str | None
+) -> None:
+    """q1 has one seed of two."""
+    gold = gold_of(["q1", "q2"])
+    rows = [row | {"seed": seed} for row in hits_of({"q1": 5, "q2": 5}) for seed in (1, 2)]
+    now, before = _scored(gold, rows), _scored(gold, rows[1:])
+    found = drop_of(RECALL, "higher", now, before, whole_grid=whole)
+    assert found.code == code
+    if whole:
+        assert found.reason == (
+            "1 slot of the baseline has no trace; fewest traces: q1; --allow-missing judges all "
+            "the same"
+        )
+    allowed = drop_of(RECALL, "higher", now, before, whole_grid=whole, tolerated=["missing-traces"])
+    assert (allowed.value, allowed.n) == (0.0, 2)
+
+
+def test_lines_of_the_baseline_that_were_skipped_are_a_gap(folder: Folder) -> None:
+    rows = [*hits_of({"q1": 5}), {"qid": 7.5, "retrieved_ids": "?"}]
+    folder.score(
+        rows, "--profile", "all", "--metrics", RECALL, "--full", "-o", "before.json",
+        "--on-bad-line", "skip", gold=gold_of(["q1"]),
+    )  # fmt: skip
+    made(folder, "now.json", {"q1": 5})
+    outcome = fell(folder, 1)
+    assert (outcome.exit_code, outcome.codes) == (4, {"skipped-lines"})
+    assert gate_of(outcome)["reason"] == (
+        "1 bad line of the baseline was skipped; --allow-skipped judges without them"
+    )
+    allowed = folder.run(
+        "gate", "now.json", "--gates", "gates.toml", "--baseline", "before.json", "--allow-skipped"
+    )  # fmt: skip
+    assert allowed.exit_code == 0
+
+
+def test_errors_that_a_profile_counts_as_answers_are_gaps_of_a_baseline(folder: Folder) -> None:
+    """Under ship an error is an empty answer: below a precision of 0 of 2 nothing can fall."""
+    metric = "answer.grounded_precision"
+    good, refusal, other = TRACES
+    broken = [{"qid": row["qid"], "error": "down"} for row in (good, other)]
+    folder.score([*broken, refusal], "--profile", "ship", "--full", "-o", "before.json")
+    folder.write("gates.toml", f'"{metric}" = {{ max_drop = 0.02 }}\n')
+    demand = (
+        "--profile", "ship", "--gates", "gates.toml", "--baseline", "before.json", "--format",
+        "json", "--full",
+    )  # fmt: skip
+    outcome = folder.score(TRACES, *demand)
+    assert (outcome.exit_code, outcome.codes) == (4, {"errored-traces"})
+    told = "2 traces of the baseline carry an error; --allow-errored judges all the same"
+    assert told in outcome.out
+    assert folder.score(TRACES, *demand, "--allow-errored").exit_code == 0
+
+
+@pytest.mark.parametrize(("flags", "code"), [((), 4), (("--allow-errored",), 1)])
+def test_comparisons_and_stored_runs_are_judged_alike(
+    folder: Folder, flags: tuple[str, ...], code: int
+) -> None:
+    """Files of scores, trace files and stored runs; with the errors left out q2 is lost."""
+    folder.write("gates.toml", f'"{RECALL}" = {{ max_drop = 0.02 }}\n')
+    gold = gold_of(list(FOUND))
+    for name, rows in (
+        ("before", lost(FOUND, q1="error")), ("now", hits_of(FOUND | {"q2": 0}))
+    ):  # fmt: skip
+        folder.write(f"{name}.jsonl", rows)
+        folder.score(
+            rows, "--profile", "all", "--full", "-o", f"{name}.json", "--run-id", name,
+            "--store", "sqlite:///runs.db", gold=gold,
+        )  # fmt: skip
+    store, gates = ("--store", "sqlite:///runs.db"), ("--gates", "gates.toml")
+    files = ("--gold", "gold.jsonl", "--profile", "all")
+    for command in (
+        ("compare", "before.json", "now.json"),
+        ("compare", "before.jsonl", "now.jsonl", *files),
+        ("compare", "before", "now", *store),
+        ("gate", "now", "--baseline", "before", *store),
+        ("gate", "now.json", "--baseline", "before.json"),
+    ):
+        outcome = folder.run(*command, *gates, *flags)
+        assert outcome.exit_code == code, command
+        told = "1 trace of the baseline carries an error" in " ".join(outcome.out.split())
+        assert told == (code == 4), command
 
 
 # --- what must be equal ---

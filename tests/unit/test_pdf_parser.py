@@ -11,7 +11,7 @@ from ragauge.errors import RagaugeError
 from ragauge.fields import FieldError
 from ragauge.model.corpus import Parsed
 from ragauge.parsers.pdf import PARSER
-from ragauge.pdfblocks import matching
+from ragauge.pdfblocks import is_compound, matching, words_of
 from tests.parsed import attrs, checked, shown, text_at, titles
 from tests.pdfs import Shown, pdf, ruled
 
@@ -430,6 +430,54 @@ def test_hyphens_are_repaired_in_prose_only() -> None:
         ("prose", "This is an example of 5-fold, of Anglo-Saxon - so"),
         ("code", "x = a-\nb"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "kept"),
+    [
+        ("", "wellknown"),  # nothing tells: most words that end a line with a hyphen are divided
+        ("Well-known terms are here.", "well-known"),
+        ("Wellknown terms are here.", "wellknown"),
+        ("A well-known and a well-known, a wellknown.", "well-known"),
+        ("A well-known, a wellknown and a wellknown.", "wellknown"),
+        ("All is well and known to us.", "well-known"),
+        ("All is well with us.", "wellknown"),
+        ("All is known.", "wellknown"),
+    ],
+)
+def test_the_document_tells_which_hyphens_are_its_own(elsewhere: str, kept: str) -> None:
+    found = parsed(
+        [
+            *column(72, 700, "This is a well-", "known term."),
+            *column(72, 600, elsewhere or "No more."),
+        ]
+    )
+    assert shown(found)[0] == ("prose", f"This is a {kept} term.")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words", "expected"),
+    [
+        # in and come are words of almost any text, and income is none of their making.
+        ("an in", "come of", ("in", "come"), False),
+        ("the state-of-the", "art form", ("the", "art"), True),
+        ("the state-of-the", "art form", ("the",), False),
+        ("the state-of", "the-art form", ("state-of-the-art",), True),
+        ("5", "fold", ("fold",), False),
+        ("ein lang", "lebiges Kabel", ("langlebiges", "lang"), False),
+    ],
+)
+def test_a_compound_is_told_by_its_words(
+    before: str, after: str, words: tuple[str, ...], expected: bool
+) -> None:
+    assert is_compound(before, after, dict.fromkeys(words, 1)) is expected
+
+
+def test_divided_words_are_no_words() -> None:
+    """The halves of one divided word do not prove that another one has a hyphen."""
+    found = words_of(["We met a long-", "term and a well-", "known plan-", "ner of Well-Being"])
+    assert found == {"we": 1, "met": 1, "a": 2, "and": 1, "of": 1, "well-being": 1, "well": 1,
+                     "being": 1}  # fmt: skip
 
 
 def test_ligatures_are_letters_of_one_word() -> None:

@@ -57,6 +57,13 @@ CASES: list[tuple[str, list[str], Row | None, str, str | None]] = [
     # evidence in reach, and something is cited that nobody retrieved
     ("cites the unknown", [E, FILL[0]], answer("S.9.9.p.Bk077"), "ANS_NO_HIT",
      "out-of-scope-citation"),
+    # also where the answer counts as right: its evidence is cited and was not retrieved
+    ("cites unseen evidence", FILL[:3], answer(E), "OK", "out-of-scope-citation"),
+    ("cites unseen evidence, beside it", [INSIDE], answer(E), "OK", "out-of-scope-citation"),
+    ("cites evidence and the unknown", [E], answer(E, "S.9.9.p.Bk077"), "OK",
+     "out-of-scope-citation"),
+    ("refuses and cites the unknown", [E], {**REFUSAL, "citations": ["S.9.9.p.Bk077"]},
+     "OVER_REFUSAL", "retrieved-not-cited"),
     ("cites the unknown, rank 6", [*FILL[:5], E], answer("S.9.9.p.Bk077"), "ANS_NO_HIT",
      "ranked-too-low"),
 ]  # fmt: skip
@@ -144,6 +151,13 @@ def test_without_evidence_a_section_or_a_document_is_expected(
     item = {"qid": "q", "question": "?", "answerable": True, **gold}
     trace = {"hits": hits, "answer": {"claim": "x", "citations": []}}
     assert outcome(folder, item, trace, "all")[1] == cause
+
+
+def test_an_answer_that_nobody_judges_may_cite_out_of_scope(folder: Folder) -> None:
+    item = {key: value for key, value in GOLD.items() if key != "answerable"}
+    for cited, cause in ((E, "out-of-scope-citation"), (FILL[0], "retrieval-miss")):
+        trace = {"retrieved_ids": FILL[:2], "answer_json": answer(cited)}
+        assert outcome(folder, item, trace, "all") == ("UNLABELLED", cause)
 
 
 def test_unanswerable_questions_have_no_cause(folder: Folder) -> None:

@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ragauge.model.aggregate import MetricResult, PerQuestion, QuestionList, Scores
+from ragauge.gates import Tolerance
+from ragauge.model.aggregate import (
+    MetricResult,
+    PerQuestion,
+    QuestionList,
+    QuestionResult,
+    Scores,
+)
 from ragauge.model.metric import Tally
 from ragauge.model.verdict import Gate
 from ragauge.selftest import SelfTest, self_test
@@ -23,14 +30,16 @@ RECALL, EMPTY = "retrieval.recall@5", "retrieval.empty"
 LATENCY = "latency.total_ms"
 SOME = 2_000  # trials: a share is off by 4 × √(0.25 / 2,000) = 0.045 at most
 Floats = NDArray[np.float64]
-ONES = dict.fromkeys(
-    (
-        "gold", "gold_duplicates", "gold_skipped", "traces", "trace_skipped", "unknown",
-        "duplicates", "missing", "missing_slots", "errored", "repeated_ids", "scored", "answered",
-        "refused", "answerable", "unanswerable",
+COUNTS = {
+    **dict.fromkeys(("gold", "traces", "scored", "answered", "answerable"), 1),
+    **dict.fromkeys(
+        (
+            "gold_duplicates", "gold_skipped", "trace_skipped", "unknown", "duplicates", "missing",
+            "missing_slots", "errored", "repeated_ids", "refused", "unanswerable",
+        ),
+        0,
     ),
-    1,
-)  # fmt: skip
+}  # fmt: skip
 
 
 def scored(
@@ -43,6 +52,9 @@ def scored(
     interval: tuple[float, float] | None = None,
     kept: bool = True,
     better: Literal["higher", "lower"] = "higher",
+    labels: dict[str, str] | None = None,
+    hashes: Sequence[str] = (),
+    **counts: int,
 ) -> Scores:
     """Scores of one metric with these values of questions, nan where there is none."""
     column = np.array(values, np.float64)
@@ -53,15 +65,20 @@ def scored(
     names = [f"q{place:05}" for place in range(len(column))] if qids is None else list(qids)
     per_question = PerQuestion(
         metrics=(metric,), qids=names, turns=[None] * len(names) if turns is None else turns,
-        values=column[None, :],
+        values=column[None, :], hashes=hashes,
     )  # fmt: skip
+    questions = [
+        QuestionResult(qid=name, label=label, gold="", trace=None, labels={label: 1})
+        for name in names
+        for label in ((labels or {}).get(name, "OK"),)
+    ]
     result = MetricResult(
         value=value, n=n, records=n, excluded={}, interval=interval, version=1, better=better
     )
     return Scores(
         profile="all", dialect="native", k=(5,), gold_name="gold", trace_name="trace",
-        tally=Tally(**ONES), metrics={metric: result}, refusal_rules={},
-        questions=QuestionList.of([]), per_question=per_question if kept else None,
+        tally=Tally(**(COUNTS | counts)), metrics={metric: result}, refusal_rules={},
+        questions=QuestionList.of(questions), per_question=per_question if kept else None,
     )  # fmt: skip
 
 
@@ -384,6 +401,32 @@ def test_runs_that_cannot_be_compared() -> None:
     found = tried(scored([1, 0]), gate_of(0.1, drop=True), scored([1, 0], qids=["x", "y"]))
     assert (found.flips, found.status) == (None, "not-evaluable")
     assert found.reason == "no question has retrieval.recall@5 in both runs"
+
+
+def test_a_baseline_with_gaps_is_tried_as_it_is_judged() -> None:
+    """Not at all, or on the two questions that it has results for: 1/4 of the exchanges fail."""
+    before = scored([1, 1, 0], labels={"q00002": "ERRORED"}, errored=1)
+    now, gate = scored([0, 1, 1]), gate_of(0.02, drop=True)
+    found = tried(now, gate, before)
+    assert (found.flips, found.status) == (None, "not-evaluable")
+    assert found.reason is not None
+    assert found.reason.startswith("1 trace of the baseline carries an error")
+    allowed = tried(now, gate, before, tolerance=Tolerance(errored=True))
+    # The change of q00000 stays or turns round, that of q00001 is 0: a fall in 2 of 4.
+    assert (allowed.flips, allowed.n, allowed.status) == (0.5, 2, "fail")
+
+
+def test_a_grid_that_must_be_whole_is_asked_of_the_baseline() -> None:
+    before, now, gate = scored([1, 1], missing_slots=1), scored([1, 1]), gate_of(0.02, drop=True)
+    assert tried(now, gate, before).status == "pass"
+    assert tried(now, gate, before, whole_grid=True).status == "not-evaluable"
+
+
+def test_questions_whose_gold_changed_are_not_exchanged() -> None:
+    """As in the drop itself: the change of q00000 is left out, and nothing else changed."""
+    now, before = scored([0, 1], hashes=["b", "c"]), scored([1, 1], hashes=["a", "c"])
+    found = tried(now, gate_of(0.02, drop=True), before)
+    assert (found.flips, found.n, found.status) == (0.0, 1, "pass")
 
 
 def test_at_least_one_resample() -> None:

@@ -123,8 +123,85 @@ def test_missing_slots_cannot_be_judged(runs: Folder) -> None:
     assert found.exit_code == 4
     assert found.out.splitlines()[-1].startswith("cannot be judged: 1 slot has no trace")
     allowed = runs.run("shadow", "--live", "live", "--shadow", "half", "--allow-missing")
-    assert allowed.exit_code == 0
+    assert allowed.exit_code == 1, "what live was asked and the shadow lost counts as the worst"
+    assert "1 slot without a result counted as the worst" in " ".join(allowed.out.split())
     assert "1 slot only in the live run: not compared" in allowed.out
+
+
+FAILING = [
+    {"qid": row["qid"], "query": row["query"], "error": "down"} if row["qid"] == "q0" else row
+    for row in LIVE
+]  # fmt: skip
+
+
+def broken(rows: list[Row]) -> list[Row]:
+    return [{"qid": row["qid"], "query": row["query"], "error": "down"} for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("live", "flag", "told", "note"),
+    [
+        (
+            broken(LIVE), "--allow-errored",
+            "12 traces of the baseline carry an error, on 6 of 6 compared questions: q0, q1, q2, "
+            "q3, q4 and 1 more; --allow-errored judges without them",
+            "live: 12 of 12 traces with an error",
+        ),
+        (
+            FAILING, "--allow-errored",
+            "2 traces of the baseline carry an error, on 1 of 6 compared questions: q0; "
+            "--allow-errored judges without them",
+            "live: 2 of 12 traces with an error",
+        ),
+        (
+            LIVE[2:], "--allow-missing",
+            "1 of 6 compared questions has no trace in the baseline: q0; --allow-missing judges "
+            "without them",
+            "live: 1 of 6 questions without a trace",
+        ),
+        (
+            LIVE[1:], "--allow-missing",
+            "1 slot of the baseline has no trace; fewest traces: q0; --allow-missing judges all "
+            "the same",
+            "live: 1 slot (paraphrase × seed) without a trace",
+        ),
+    ],
+)  # fmt: skip
+def test_a_live_index_with_gaps_lets_no_shadow_in(
+    runs: Folder, live: list[Row], flag: str, told: str, note: str
+) -> None:
+    """The shadow loses q3: without the gap of live it falls by 1/5, or by 1/6 where all is there.
+
+    A live index that is down leaves nothing to fall from, whatever is allowed.
+    """
+    runs.write("broken.jsonl", live)
+    runs.write("worse.jsonl", WORSE)
+    sides = ("--live", "broken.jsonl", "--shadow", "worse.jsonl", "--gold", "gold.jsonl")
+    code, document = judged(runs, *sides)
+    assert (code, document["decision"]) == (4, "not-evaluable")
+    drop = next(each for each in document["verdict"]["gates"] if each["drop"])
+    assert (drop["status"], drop["value"], drop["reason"]) == ("not-evaluable", None, told)
+    assert document["notes"][-1] == note
+    (failed,) = document["failed"]
+    assert failed["worst"] == []
+    assert failed["step"].startswith("Ask the live index again")
+    allowed, document = judged(runs, *sides, flag)
+    assert allowed == (4 if len(live) == 12 and live is not FAILING else 1)
+    drop = next(each for each in document["verdict"]["gates"] if each["drop"])
+    whole = len(live) == 11
+    fallen = None if allowed == 4 else 0.1667 if whole else 0.2
+    assert drop["value"] == fallen
+    assert note in document["notes"]
+
+
+def test_errors_of_both_sides_are_told_in_every_format(runs: Folder) -> None:
+    runs.write("one.jsonl", FAILING)
+    sides = ("--live", "one.jsonl", "--shadow", "one.jsonl", "--gold", "gold.jsonl")
+    for kind in ("table", "md", "json"):
+        found = runs.run("shadow", *sides, "--format", kind)
+        assert found.exit_code == 4
+        for side in ("live", "shadow"):
+            assert f"{side}: 2 of 12 traces with an error" in found.out
 
 
 def test_runs_of_another_profile_are_scored_again(runs: Folder) -> None:
@@ -195,6 +272,57 @@ def test_targets_are_asked_and_stored(runs: Folder, monkeypatch: pytest.MonkeyPa
     with archive.opened_store("sqlite:///asked.db") as store:
         assert [each.results for each in store.runs()] == [12, 12]
     assert found.err.count("12 results as") == 2
+
+
+def test_a_target_that_is_down_is_told_when_it_was_asked(
+    runs: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs.write("live.jsonl", LIVE)
+    runs.write("system_that_is_down.py", MODULE + DOWN)
+    monkeypatch.syspath_prepend(str(runs.path))
+    found = runs.run(
+        "shadow", "--live", "python:system_that_is_down:down", "--shadow",
+        "python:system_that_is_down:live", "--gold", "gold.jsonl", "--store", "sqlite:///asked.db",
+    )  # fmt: skip
+    assert found.exit_code == 4
+    live, shadow = found.err.splitlines()[-2:]
+    assert live.startswith("stored live: 12 results as ")
+    assert live.endswith(", 12 of them errors")
+    assert shadow.startswith("stored shadow: 12 results as ")
+    assert "error" not in shadow
+
+
+DOWN = """
+def down(question):
+    raise RuntimeError("index is offline")
+"""
+
+
+@pytest.mark.parametrize("side", ["live", "shadow"])
+def test_an_interrupt_at_once_still_names_the_run(
+    runs: Folder, monkeypatch: pytest.MonkeyPatch, side: str
+) -> None:
+    """The second interrupt leaves no time to count."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    runs.write("live.jsonl", LIVE)
+    runs.write("system_to_interrupt.py", MODULE)
+    monkeypatch.syspath_prepend(str(runs.path))
+    monkeypatch.setattr("ragauge.running.ask_all", interrupted)
+    sides = {"live": "same", "shadow": "same", side: "python:system_to_interrupt:live"}
+    found = runs.run(
+        "shadow", "--live", sides["live"], "--shadow", sides["shadow"], "--gold", "gold.jsonl"
+    )
+    assert (found.exit_code, found.out) == (130, "")
+    with archive.opened_store(URL) as store:
+        (run,) = [each for each in store.runs() if each.status == "incomplete"]
+    assert found.err == (
+        f"interrupted: what the {side} index answered so far was stored\n"
+        f"  hint: go on with `ragauge run --resume {run.run_id} --store {URL}`, then judge it as "
+        f"--{side} {run.run_id}\n"
+    )
 
 
 def without_answers(rows: list[Row]) -> list[Row]:
@@ -282,7 +410,7 @@ def test_the_markdown_leads_with_the_decision(runs: Folder) -> None:
     lines = found.out.splitlines()
     assert lines[0] == "# ragauge: not eligible for canary: recall@5 drop"
     assert lines[2] == "Live `live`, shadow `worse`, 6 questions."
-    assert any(line.startswith("- q3 (OK) trace.jsonl:7") for line in lines)
+    assert any(line.startswith("- q3 (OK, out-of-scope-citation) trace.jsonl:7") for line in lines)
     assert json.loads((runs.path / "verdict.json").read_text())["decision"] == "not-eligible"
     table = (runs.path / "verdict.txt").read_text()
     assert table == runs.run("shadow", "--live", "live", "--shadow", "worse").out

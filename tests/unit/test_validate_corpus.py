@@ -80,6 +80,8 @@ def test_what_is_found_is_counted(folder: Folder) -> None:
         ({"relevant": [{**PLACE, "end": 900}]}, "unresolved: the bytes 9 to 900 are not in"),
         ({"relevant": [{**PLACE, "start": 10}]}, "unresolved: the byte 10 of `guide.md` is inside"),
         ({"relevant": [{**PLACE, "section": "S.8"}]}, "unresolved: `guide.md` has no section"),
+        ({"relevant": [{**PLACE, "section": "S.1.1"}]},
+         "unresolved: the section `guide.md#S.1.1` has none of the bytes 9 to 24 of `guide.md`"),
         ({"relevant": [{**PLACE, "start": 73, "end": 87}]}, "quote-moved: the text at 73 to 87"),
         ({"relevant": [{**PLACE, "unit": "char", "end": 25}]}, "quote-moved: the text at 9 to 26"),
         ({"relevant": [{"doc": "guide.md", "start": 1, "end": 2, "unit": "page"}]},
@@ -174,6 +176,24 @@ def test_the_first_problems_are_told_whatever_they_are(folder: Folder) -> None:
         ({"answer_citations": [{"doc": "guide.md", "start": 0, "end": 90}]}, ["the bytes 0 to 90"]),
         ({"answer_citations": [{"doc": "gone.md", "kind": "figure", "page": 2}]}, ["`gone.md`"]),
         ({"topk": [{"id": "x", "offsets": [0, 9]}]}, ["no block `x`"]),
+        ({"topk": [{"id": FIRST, "section": "S.44"}]}, ["`guide.md` has no section `S.44`"]),
+        ({"chunks": [{"id": FIRST, "section": "S.44"}], "answer": "x"}, ["no section `S.44`"]),
+        ({"topk": [{"id": "guide.md", "section": "S.44"}]}, ["no section `S.44`"]),
+        ({"topk": [{"id": "x", "doc": "guide.md", "section": "S.44", "offsets": [9, 24]}]},
+         ["no section `S.44`"]),
+        ({"topk": [{"id": FIRST, "section": "S.1.1"}]},
+         ["the section `guide.md#S.1.1` has none of the bytes 9 to 41 of `guide.md`"]),
+        ({"topk": [{"id": "x", "doc": "guide.md", "section": "S.1.1", "offsets": [9, 24]}]},
+         ["the section `guide.md#S.1.1` has none of the bytes 9 to 24 of `guide.md`"]),
+        ({"topk": [{"id": FIRST, "section": "sub/notes.txt#S.0"}]}, ["has none of the bytes"]),
+        ({"topk": [{"id": CODE, "doc": "guide.md", "offsets": [9, 24]}]},
+         [f"`{CODE}` has the bytes 53 to 71 of `guide.md`, and its place is said to be 9 to 24"]),
+        ({"topk": [{"id": CODE, "offsets": [9, 24]}]}, ["is said to be 9 to 24"]),
+        ({"topk": [{"id": FIRST, "offsets": [9, 900]}]}, ["the bytes 9 to 900 are not in"]),
+        ({"topk": [FIRST], "answer_json": {"citations": [{"id": FIRST, "section": "S.55"}]}},
+         ["no section `S.55`"]),
+        ({"topk": [FIRST], "answer_json": {"citations": [{"id": FIRST, "offsets": [53, 60]}]}},
+         ["is said to be 53 to 60"]),
     ],
 )  # fmt: skip
 def test_what_traces_name_and_is_not_there_is_a_problem(
@@ -202,6 +222,10 @@ def test_what_traces_name_and_is_not_there_is_a_problem(
         ({"answer_citations": [{"doc": "guide.md", "start_line": 3, "end_line": 3}]},
          "ids 0, places 1"),
         ({"error": "timeout"}, "ids 0, places 0"),
+        # A section above holds the text as well; a chunk may reach over its block.
+        ({"topk": [{"id": CODE, "section": "S.1", "offsets": [43, 88]}]}, "ids 1, places 1"),
+        ({"topk": [{"id": FIRST, "section": "guide.md#1"}],
+          "answer_json": {"citations": [{"id": FIRST, "section": "S.1"}]}}, "ids 2, places 0"),
     ],
 )  # fmt: skip
 def test_traces_that_are_right_pass(folder: Folder, fields: Row, counted: str) -> None:
@@ -293,6 +317,19 @@ def test_ids_are_looked_up_in_the_list_of_chunks(folder: Folder) -> None:
     # A list is of the whole index: a place beside an id does not stand for it.
     placed = {"id": "c-3", "doc": "guide.md", "offsets": [9, 41]}
     assert trace(folder, "--chunks", "chunks.jsonl", topk=[placed]).exit_code == 3
+
+
+def test_a_place_beside_a_chunk_must_be_in_it(folder: Folder) -> None:
+    folder.write("chunks.jsonl", [CHUNKS[0], {**CHUNKS[1], "section": "Setup"}])
+    right = [{"id": "c-1", "offsets": [9, 24]}, {"id": "c-2", "section": "Setup"}]
+    done = trace(folder, "--chunks", "chunks.jsonl", topk=right)
+    assert (done.exit_code, done.err) == (0, "")
+    wrong = [{"id": "c-1", "offsets": [53, 71]}, {"id": "c-1", "section": "Setup"}]
+    assert told(trace(folder, "--chunks", "chunks.jsonl", topk=wrong)) == [
+        "unresolved: `c-1` has the bytes 9 to 41 of `guide.md`, and its place is said to be 53 to "
+        "71",
+        "unresolved: `guide.md` has no section `Setup`",
+    ]
 
 
 @pytest.mark.parametrize(

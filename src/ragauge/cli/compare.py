@@ -25,7 +25,7 @@ from ragauge.cli.shared import (
     read_config,
     screen,
 )
-from ragauge.cli.storage import STORE_OPTION, is_file, passing_store, the_store
+from ragauge.cli.storage import STORE_OPTION, TEXTS_OPTION, Texts, is_file, passing_store, the_store
 
 if TYPE_CHECKING:
     from ragauge.config import Config
@@ -68,6 +68,7 @@ class Files(NamedTuple):
     help="From `corpus diff`, where A and B retrieved from two versions of a corpus: places and "
     "gold that moved are followed.",
 )  # fmt: skip
+@TEXTS_OPTION
 @click.option(
     "--fail-on", type=click.Choice(["regression", "loss"]), multiple=True,
     help="Exit 1 if any question is a regression (or a loss), in retrieval or answer. Repeats.",
@@ -86,7 +87,7 @@ class Files(NamedTuple):
 def COMMAND(  # noqa: N802
     a: str, b: str, gold: str | None, profile: str | None, dialect: str | None, k: str | None,
     chunks_a: str | None, chunks_b: str | None, strict: bool,
-    overlap: Literal["cumulative", "single"], migration: str | None,
+    overlap: Literal["cumulative", "single"], migration: str | None, corpora: tuple[str, ...],
     fail_on: tuple[str, ...], gates: str | None,
     config_path: str | None, as_of: str | None, store_url: str | None, format_name: str,
     outputs: tuple[str, ...], write_report: bool, runs_dir: str | None, full: bool,
@@ -100,6 +101,8 @@ def COMMAND(  # noqa: N802
 
     Expected items are recognised by the best rung that works in both runs: chunk id, span of the
     document, quote, document. Metrics of both runs are computed under the same rung.
+
+    Gates on a drop (max_drop) are judged here, gates on one run by `gate` and `score`.
     """
     from ragauge import versus
     from ragauge.gates import Tolerance
@@ -120,6 +123,8 @@ def COMMAND(  # noqa: N802
         missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty
     )
     detailed = any(each.detailed for each in (report, *(each for each, _ in written)))
+    if corpora and not detailed:
+        raise click.UsageError("--corpus is for a page that shows texts: add -o FILE.html")
     with ExitStack() as stack:
         one, other = stack.enter_context(_both(a, b, files, config, store_url))
         details = None
@@ -135,10 +140,10 @@ def COMMAND(  # noqa: N802
             )
             told = versus.told_of(one), versus.told_of(other)
         else:
-            if strict or overlap != "cumulative" or migration is not None:
+            if strict or overlap != "cumulative" or migration is not None or corpora:
                 raise click.UsageError(
-                    "--strict-chunker-version, --overlap and --map need runs with their hits: "
-                    "stored runs or trace files, not files of scores"
+                    "--strict-chunker-version, --overlap, --map and --corpus need runs with their "
+                    "hits: stored runs or trace files, not files of scores"
                 )
             aligned = versus.as_scored(one, other)
             if fail_on and not aligned.ranked:
@@ -155,10 +160,14 @@ def COMMAND(  # noqa: N802
         if isinstance(one, versus.Stored) and isinstance(other, versus.Stored) and detailed:
             from ragauge.drilling import details_of_comparison
 
-            details = stack.enter_context(details_of_comparison(one, other, aligned, comparison))
+            texts = Texts.of(corpora, config).opened(stack)
+            details = stack.enter_context(
+                details_of_comparison(one, other, aligned, comparison, texts)
+            )
         view = ComparisonView(
             comparison=comparison, full=full, details=details,
             fail_on=_counted(comparison, fail_on),
+            undecided=_undecided(comparison) if fail_on and not allow_missing else None,
         )  # fmt: skip
         _emit(view, report, written)
     return int(view.exit_code)
@@ -266,6 +275,21 @@ def _emit(
         write_output(path, report.content(view))
     shown = replace(view, **screen())
     click.echo(printable(printed.content(shown), printed.name), nl=False)
+
+
+def _undecided(comparison: Comparison) -> str | None:
+    """Why --fail-on cannot be judged: questions were left out that nothing recognises."""
+    from ragauge.versus import UNMATCHED
+    from ragauge.wording import count
+
+    left = comparison.left_out.get(UNMATCHED, 0)
+    if not left:
+        return None
+    verb = "is" if left == 1 else "are"
+    return (
+        f"{count(left, 'question')} {verb} recognised by nothing in both runs; --allow-missing "
+        "judges without them"
+    )
 
 
 def _counted(comparison: Comparison, fail_on: Sequence[str]) -> dict[Kind, int]:

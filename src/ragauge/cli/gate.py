@@ -22,6 +22,7 @@ from ragauge.cli.shared import (
 from ragauge.cli.storage import (
     STORE_OPTION,
     Against,
+    Texts,
     against,
     details_in,
     is_file,
@@ -29,6 +30,7 @@ from ragauge.cli.storage import (
 )
 
 if TYPE_CHECKING:
+    from ragauge.gates import Tolerance
     from ragauge.model.aggregate import Scores
     from ragauge.model.verdict import Gate
     from ragauge.selftest import SelfTest
@@ -77,23 +79,27 @@ def COMMAND(  # noqa: N802
         reports = [] if self_test else asked_reports(format_name, outputs, plain)
         needed = any(gate.is_drop for gate in judged_by)
         live = against(baseline, config, store, run) if needed or baseline else Against()
-        if self_test:
-            return _self_test(live.beside or scores, judged_by, live.baseline, format_name, outputs)
         allowed = Tolerance(
             missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty,
             no_baseline=allow_no_baseline,
         )  # fmt: skip
+        if self_test:
+            whole = profile.join.grid == "complete"
+            return _self_test(
+                live.beside or scores, judged_by, live.baseline, format_name, outputs,
+                whole_grid=whole, allowed=allowed,
+            )  # fmt: skip
         return conclude(
             scores, plain, judged_by, config,
             allowed=allowed, as_of=as_of, format_name=format_name, outputs=outputs, full=False,
             baseline=live.baseline, beside=live.beside,
-            details=details_in(stack, reports, store, run, scores),
+            details=details_in(stack, reports, store, run, scores, Texts.of(None, config)),
         )  # fmt: skip
 
 
 def _self_test(
     scores: Scores, gates: Sequence[Gate], baseline: Scores | None, format_name: str,
-    outputs: Sequence[str],
+    outputs: Sequence[str], *, whole_grid: bool, allowed: Tolerance,
 ) -> int:  # fmt: skip
     """Print how often each gate would flip, and say so in the exit code where it cannot be told."""
     from ragauge.codes import ExitCode
@@ -103,7 +109,9 @@ def _self_test(
         raise click.UsageError("--self-test prints a table or JSON: --format table or json, no -o")
     if not scores.measured:
         return int(ExitCode.NOTHING_MEASURED)
-    found = self_test(scores, gates, baseline=baseline)
+    found = self_test(
+        scores, gates, baseline=baseline, whole_grid=whole_grid, tolerance=allowed
+    )  # fmt: skip
     click.echo(_as_json(found) if format_name == "json" else _as_text(found))
     known = any(each.flips is not None for each in found)
     return int(ExitCode.PASS if known else ExitCode.NOT_EVALUABLE)

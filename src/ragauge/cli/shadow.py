@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from ragauge.cli.outputs import spare_inputs
 from ragauge.cli.shared import (
     ALLOW_OPTIONS,
     EMBED_OPTIONS,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from ragauge.model.run import Store
     from ragauge.model.shadow import Shadowed
     from ragauge.model.verdict import Gate
-    from ragauge.shadowing import Asking
+    from ragauge.shadowing import Asking, Interrupted
     from ragauge.versus import Stored
 
 _SUFFIXES = {".json": "json", ".md": "md", ".txt": "table"}
@@ -144,6 +145,15 @@ def COMMAND(  # noqa: N802
     config = read_config(config_path)
     registry.profile(profile)
     files = [(name, _format_of(name)) for name in outputs]
+    spare_inputs(
+        outputs, config, config_path, gates=gates, store_url=store_url,
+        others={
+            "live run": live, "shadow run": shadow, "gold set": gold or config.gold,
+            "live list of chunks": live_chunks, "shadow list of chunks": shadow_chunks,
+            "live corpus": live_corpus, "shadow corpus": shadow_corpus,
+            "cache of vectors": embed_cache or config.embed_cache,
+        },
+    )  # fmt: skip
     how = How(
         gold or config.gold, profile, k, seeds, timeout, concurrency, retries,
         embedding(embed, embed_cache, None, config),
@@ -162,7 +172,7 @@ def COMMAND(  # noqa: N802
             missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty
         ),
         waivers=config.waivers, today=day(as_of, needed=bool(config.waivers)), limit=limit,
-        min_n=min_n, workers=workers, index_only=index_only,
+        min_n=min_n, workers=workers, index_only=index_only, bands=config.bands,
     )  # fmt: skip
     with _both(sides, how, config, store_url) as (one, other):
         report = judge_shadow(one, other, rules)
@@ -217,7 +227,7 @@ def _stored(
     stack: ExitStack, side: Side, kind: str, how: How, config: Config, store: Store | None
 ) -> Stored:
     from ragauge import archive
-    from ragauge.shadowing import asked_run
+    from ragauge.shadowing import Interrupted, asked_run
     from ragauge.versus import Stored
 
     if kind == "file":
@@ -225,13 +235,29 @@ def _stored(
     assert store is not None
     if kind == "run":
         return Stored(store, archive.find_run(store, side.name, suite=config.suite or "default"))
-    with redirect_stdout(sys.stderr):  # what a target prints is not the report
-        run = asked_run(
-            store, how.gold or "", _asking(side, how, config), embed=how.embed,
-            noted=lambda note: click.echo(f"warning: {side.role}: {note}", err=True),
-        )  # fmt: skip
-    click.echo(f"stored {side.role}: {run.results} results as {run.run_id}", err=True)
+    try:
+        with redirect_stdout(sys.stderr):  # what a target prints is not the report
+            run, errors = asked_run(
+                store, how.gold or "", _asking(side, how, config), embed=how.embed,
+                noted=lambda note: click.echo(f"warning: {side.role}: {note}", err=True),
+            )  # fmt: skip
+    except Interrupted as stopped:
+        click.echo(_left(side, store, stopped), err=True)
+        raise click.exceptions.Exit(130) from stopped
+    told = f"stored {side.role}: {run.results} results as {run.run_id}"
+    click.echo(f"{told}{f', {errors} of them errors' if errors else ''}", err=True)
     return Stored(store, run)
+
+
+def _left(side: Side, store: Store, stopped: Interrupted) -> str:
+    """What is stored of a side that was not asked to the end, and how it goes on."""
+    told = f"interrupted: what the {side.role} index answered so far was stored"
+    if stopped.progress is not None:
+        done, total = stopped.progress.done, stopped.progress.total
+        told = f"interrupted: {done} results of the {side.role} index were stored, "
+        told += f"{total - done} are left"
+    how = f"ragauge run --resume {stopped.run_id} --store {store.name}"
+    return f"{told}\n  hint: go on with `{how}`, then judge it as --{side.role} {stopped.run_id}"
 
 
 def _file(stack: ExitStack, side: Side, how: How, config: Config) -> Stored:

@@ -22,9 +22,22 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 ALLOW_OPTIONS = [
-    click.option("--allow-missing", is_flag=True, help="Judge although gold items have no trace."),
-    click.option("--allow-errored", is_flag=True, help="Judge although traces carry errors."),
-    click.option("--allow-skipped", is_flag=True, help="Judge although bad lines were skipped."),
+    click.option(
+        "--allow-missing",
+        is_flag=True,
+        help="Judge although gold items have no trace, here or in the baseline, or are left out "
+        "of a comparison as nothing recognises what they expect in both runs.",
+    ),
+    click.option(
+        "--allow-errored",
+        is_flag=True,
+        help="Judge although traces carry errors, here or in the baseline.",
+    ),
+    click.option(
+        "--allow-skipped",
+        is_flag=True,
+        help="Judge although bad lines were skipped, here or in the baseline.",
+    ),
     click.option(
         "--allow-empty", is_flag=True, help="Judge although nothing was answered or answerable."
     ),

@@ -45,8 +45,10 @@ def _deltas(comparison: Comparison) -> list[str]:
     found = contrasting.shown_deltas(comparison.deltas)
     if not found:
         return ["No metric has a value in either run.", ""]
+    lost = [f"- {unlinked(line)}" for line in contrasting.lost_lines(found)]
     return [
         *sidebyside.delta_table(found, _SIDES, unlinked), sidebyside.legend(found, _SIDES), "",
+        *([*lost, ""] if lost else []),
     ]  # fmt: skip
 
 

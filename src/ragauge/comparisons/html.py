@@ -154,7 +154,13 @@ def _delta(delta: Delta, reach: float) -> list[Child]:
     told = wording.signed(delta.delta)
     tone = "bad" if delta.worse else "good" if delta.delta else "plain"
     return [
-        sections.metric_name(delta.metric, gated=delta.gated, better=delta.better),
+        element(
+            "span",
+            sections.metric_name(delta.metric, gated=delta.gated, better=delta.better),
+            element("small", f" {contrasting.LOST} {delta.reason}"),
+        )
+        if delta.lost
+        else sections.metric_name(delta.metric, gated=delta.gated, better=delta.better),
         wording.number(delta.a), wording.number(delta.b),
         element("b", told, class_=tone) if is_certain else told,
         _strip(delta, reach, tone if is_certain else "plain"),

@@ -43,7 +43,7 @@ def _document(view: ComparisonView) -> dict[str, Any]:
         "aggregate_a": _aggregate(comparison.aggregate_a),
         "aggregate_b": _aggregate(comparison.aggregate_b),
         "deltas": {
-            "chunker_version_match": comparison.match,
+            "chunker_version_match": comparison.recognised,
             "rungs": {rung: comparison.rungs.get(rung, 0) for rung in RUNGS},
             **{each.metric: _delta(each) for each in comparison.deltas},
         },

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ragauge import contrasting, rulings, wording
 from ragauge.contrasting import Group
-from ragauge.model.comparison import ComparisonReport, ComparisonView, QueryComparison
+from ragauge.model.comparison import ComparisonReport, ComparisonView, Delta, QueryComparison
 from ragauge.testcases import Case, Suite, junit
 from ragauge.text import plain
 
@@ -43,12 +43,17 @@ def _properties(view: ComparisonView) -> tuple[tuple[str, str], ...]:
         ("verdict", view.status or "none"),
         ("exit_code", str(int(view.exit_code))),
         ("headline", contrasting.headline(comparison)),
-        ("chunker_version_match", comparison.match),
+        ("chunker_version_match", comparison.recognised or "not known"),
         *(
-            (plain(each.metric), contrasting.delta_line(each).partition(": ")[2])
+            (plain(each.metric), _told(each))
             for each in contrasting.shown_deltas(comparison.deltas)
         ),
     )
+
+
+def _told(delta: Delta) -> str:
+    told = contrasting.delta_line(delta).partition(": ")[2]
+    return f"{told}; {plain(delta.reason)}" if delta.lost and delta.reason else told
 
 
 def _case(group: Group, query: QueryComparison) -> Case:

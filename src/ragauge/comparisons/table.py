@@ -172,6 +172,8 @@ def _legend(shown: list[Delta]) -> str:
         told.append(f"* gated{', p corrected (Holm)' if corrected else ''}")
     if any(each.better == "lower" for each in shown):
         told.append("↓ less is better")
+    if any(each.lost for each in shown):
+        told.append(f"{contrasting.LOST} something has no result: see below")
     if any(map(contrasting.is_beyond_chance, shown)):
         told.append("by chance one metric in twenty seems to change")
     return "; ".join(told)

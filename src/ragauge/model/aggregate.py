@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import overload
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from ragauge.model.labels import ABSENT
 from ragauge.model.metric import Better, Tally
 from ragauge.model.options import Options
 from ragauge.model.semantic import Semantic
@@ -84,6 +86,20 @@ class QuestionList(Sequence[QuestionResult]):
         found = self._make(place)
         return None if found.labels == {found.label: 1} else found.labels
 
+    @cached_property
+    def slots(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How many slots of each question have a result, and how many an error."""
+        there, wrong = np.zeros((2, len(self)), np.int64)
+        for place, label in enumerate(self.labels):
+            several = self.counts(place)
+            if several is None:
+                there[place] = label not in ABSENT
+                wrong[place] = label == "ERRORED"
+            else:
+                wrong[place] = several.get("ERRORED", 0)
+                there[place] = sum(n for name, n in several.items() if name not in ABSENT)
+        return there, wrong
+
     @classmethod
     def of(cls, questions: Sequence[QuestionResult]) -> QuestionList:
         """The list of results that are there already."""
@@ -103,6 +119,9 @@ class QuestionList(Sequence[QuestionResult]):
         if isinstance(place, slice):
             return [self._make(each) for each in range(*place.indices(len(self)))]
         return self._make(range(len(self))[place])
+
+    def __iter__(self) -> Iterator[QuestionResult]:
+        return map(self._make, range(len(self)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, QuestionList) and list(self) == list(other)
@@ -166,6 +185,8 @@ class Scores(Struct, frozen=True, kw_only=True):
     cites         whether any answer cites anything
     gold_hash     of what the gold set says, where it was asked for
     semantic      what is known of ΔS beyond its metrics: bands, zones, how it was measured
+    unmatched     how many gold items were left out of a comparison, as nothing that they expect
+                  is recognised in both runs
     """
 
     profile: str
@@ -189,6 +210,7 @@ class Scores(Struct, frozen=True, kw_only=True):
     per_question: PerQuestion | None = None
     gold_hash: str | None = None
     semantic: Semantic | None = None
+    unmatched: int = 0
 
     @property
     def measured(self) -> bool:

@@ -60,6 +60,7 @@ class Delta(Struct, frozen=True, kw_only=True):
     p, p_holm    two-sided, as it is and corrected over all gated metrics
     test         the test behind p
     detectable   the smallest change that this n would show in four cases of five
+    lost         questions or slots without a result were counted as the worst, or left out
     """
 
     metric: str
@@ -75,6 +76,7 @@ class Delta(Struct, frozen=True, kw_only=True):
     detectable: float | None = None
     gated: bool = False
     reason: str | None = None
+    lost: bool = False
 
     @property
     def worse(self) -> bool:
@@ -135,7 +137,7 @@ class Cause(Struct, frozen=True, kw_only=True):
 class Comparison(Struct, frozen=True, kw_only=True):
     """Two runs compared on the questions that both have unchanged.
 
-    match        one word for the rungs of all expected items
+    match        one word for the rungs of all expected items; `none` where nothing is expected
     rungs        how many expected items were matched by which rung
     kinds        how many questions of each kind, for retrieval and for the answer
     left_out     how many questions were left out, by reason
@@ -160,6 +162,11 @@ class Comparison(Struct, frozen=True, kw_only=True):
     verdict: Verdict | None = None
     ranked: bool = True
 
+    @property
+    def recognised(self) -> Match | None:
+        """The word for the rungs; None where the runs are files of scores, which hold no hits."""
+        return self.match if self.rungs else None
+
 
 class ComparisonView(Struct, frozen=True, kw_only=True):
     """What a report of a comparison shows, and for whom: width and colour are the screen's.
@@ -167,6 +174,7 @@ class ComparisonView(Struct, frozen=True, kw_only=True):
     `full` lists draws too. `details` are the questions one by one, where a report asked for them,
     in the order of `comparison.per_query`. `fail_on` is what may not be there, and how many there
     are, in retrieval and answers together; without a kind nothing was asked of questions.
+    `undecided` says why that cannot be told of all questions.
     """
 
     comparison: Comparison
@@ -175,6 +183,7 @@ class ComparisonView(Struct, frozen=True, kw_only=True):
     color: bool = False
     details: Drilldowns | None = None
     fail_on: Mapping[Kind, int] = {}
+    undecided: str | None = None
 
     @property
     def exit_code(self) -> ExitCode:
@@ -182,7 +191,9 @@ class ComparisonView(Struct, frozen=True, kw_only=True):
         verdict = self.comparison.verdict
         if verdict is not None and verdict.exit_code != ExitCode.PASS:
             return verdict.exit_code
-        return ExitCode.GATE_FAILED if any(self.fail_on.values()) else ExitCode.PASS
+        if any(self.fail_on.values()):
+            return ExitCode.GATE_FAILED
+        return ExitCode.PASS if self.undecided is None else ExitCode.NOT_EVALUABLE
 
     @property
     def status(self) -> Status | None:
@@ -190,8 +201,10 @@ class ComparisonView(Struct, frozen=True, kw_only=True):
         verdict = self.comparison.verdict
         if any(self.fail_on.values()) and self.exit_code == ExitCode.GATE_FAILED:
             return "fail"
-        if verdict is not None:
+        if verdict is not None and (self.undecided is None or verdict.exit_code != ExitCode.PASS):
             return verdict.status
+        if self.undecided is not None:
+            return "not-evaluable"
         return "pass" if self.fail_on else None
 
 

@@ -62,7 +62,8 @@ class SketchRow(NamedTuple):
 class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """All of it.
 
-    expected   the chunk ids that the gold set names, as far as the run knows them
+    expected   the chunk ids that the gold set names as evidence, as far as the run knows them
+    negatives  those that it names as hard negatives, and not as evidence
     docs       the documents that were seen, by their id (or path, where they have no id)
     chunkers   every chunker version seen; `policies` every policy hash
     units      the units of the spans of hits
@@ -72,6 +73,7 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     expected: dict[str, ChunkFacts] = {}
+    negatives: dict[str, ChunkFacts] = {}
     docs: dict[str, DocFacts] = {}
     chunkers: tuple[str, ...] = ()
     policies: tuple[str, ...] = ()

@@ -19,6 +19,8 @@ MEANINGS: dict[str, str] = {
 
 LABELS = tuple(MEANINGS)
 GOOD = ("OK", "REFUSAL_OK")
+ABSENT = ("ERRORED", "MISSING")
+"""Labels of what has no result."""
 
 CAUSES: dict[str, str] = {
     "retrieval-miss": "no evidence is among the hits",

@@ -129,6 +129,17 @@ class Metric(Struct, frozen=True, kw_only=True):
     elsewhere: str = ""
 
     @property
+    def worst(self) -> float | None:
+        """The value of what was not answered; None where no value means that.
+
+        Distances and times have none: the end of their range only says what is none at all.
+        """
+        worst = self.range[0] if self.better == "higher" else self.range[1]
+        if not np.isfinite(worst) or (self.better == "lower" and worst != 1.0):
+            return None
+        return worst
+
+    @property
     def aggregate(self) -> Aggregate:
         """How values become one number."""
         if self.share is not None:

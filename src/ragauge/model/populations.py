@@ -16,6 +16,7 @@ SHOWS_MISSING = ALL.also(
 
 _TRACED = Requirement("missing", lambda b: ~b.missing)
 _NO_ERROR = Requirement("errored", lambda b: ~b.errored)
+_NO_ERROR_OR_EMPTY = Requirement("errored", lambda b: ~b.errored | b.errored_is_empty)
 _HAS_ANSWER = Requirement("no-answer", lambda b: b.has_answer)
 _LABELLED = Requirement("unlabelled", lambda b: b.answerable | b.unanswerable)
 _ANSWERABLE = Requirement("unanswerable", lambda b: b.answerable)
@@ -35,7 +36,7 @@ SEARCHED = ALL.also(
     "every record that has a trace without an error; under kb also those with an error, which "
     "count as no hits",
     _TRACED,
-    Requirement("errored", lambda b: ~b.errored | b.errored_is_empty),
+    _NO_ERROR_OR_EMPTY,
 )
 COUNTED = ALL.also(
     "counted",
@@ -207,3 +208,9 @@ SLOTS_RANKED = MANY_SLOTS.also(
     _COMPARED,
     Requirement("no-common-hits", lambda q: ~np.isnan(q.rank_tau)),
 )
+
+
+def leaves_out_errors(population: Population, *, errored_is_empty: bool) -> bool:
+    """Whether traces with an error are outside a population, and not members that found nothing."""
+    out = (_NO_ERROR, _HITS) if errored_is_empty else (_NO_ERROR, _HITS, _NO_ERROR_OR_EMPTY)
+    return any(each in population.requires for each in out)

@@ -70,7 +70,7 @@ class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def listed(self) -> tuple[Citation, ...]:
         """Every citation, with no more than its id where the list says no more."""
-        return self.cited or tuple(Citation(each) for each in self.citations or ())
+        return self.cited or tuple(map(Citation, self.citations or ()))
 
     @property
     def said(self) -> str | None:

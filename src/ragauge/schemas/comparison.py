@@ -53,7 +53,7 @@ def schema() -> Schema:
     """The schema of what `compare --format json` prints."""
     run = of_struct(Compared, written=True)
     first = {
-        "chunker_version_match": {"enum": [*get_args(Match)]},
+        "chunker_version_match": {"enum": [*get_args(Match), None]},
         "rungs": record(dict.fromkeys(RUNGS, WHOLE)),
     }
     body = record({
