@@ -22,7 +22,7 @@ def test_every_kind_of_run_becomes_a_page(tmp_path: Path) -> None:
         ("other chunks", "`compare`"),
         ("other chunks", "`compare -o report.html`"),
     ]
-    # Pages of three kinds twice and of a comparison; those of `view` have a time to reach too.
-    assert done.stdout.count("not at this size") == 7 + 3
+    # Pages of three kinds twice and of a comparison; those of single runs have a time too.
+    assert done.stdout.count("not at this size") == 7 + 6
     for name in ("plain-view", "told-score", "compare"):
         assert (tmp_path / f"{name}.html").read_bytes().startswith(b"<!")
