@@ -188,12 +188,11 @@ def rich_of(
     places = tuple(a for a, each in zip(pieces.anchors, counted, strict=True) if each and a.spans)
     wrong: tuple[Anchor, ...] = ()
     if item.places:
-        wrong = tuple(_comparable(each) for each in item.places if is_stand_in(each, NEGATIVE))
-        places += tuple(
-            each
-            for each in item.places
-            if each.spans and not (is_stand_in(each) or is_stand_in(each, NEGATIVE))
-        )
+        for each in item.places:
+            if is_stand_in(each, NEGATIVE):
+                wrong += (_comparable(each),)
+            elif each.spans and not is_stand_in(each):
+                places += (each,)
     anchors = tuple(map(_comparable, pieces.anchors))
     units = {span.unit for anchor in (*places, *pieces.anchors) for span in anchor.spans}
     if len(units) > 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Literal
@@ -39,6 +39,7 @@ from ragauge.model.gold import GoldItem
 from ragauge.model.run import Store
 from ragauge.model.verdict import Verdict
 from ragauge.pausing import uncollected
+from ragauge.pieces import Chunk
 from ragauge.redirecting import Redirects
 from ragauge.reloading import Reloading
 from ragauge.results import has_ranks
@@ -52,6 +53,7 @@ __all__ = [
 ]  # fmt: skip
 
 Overlap = Literal["cumulative", "single"]
+_Items = tuple[dict[str, Chunk], Sequence[GoldItem], Sequence[GoldItem]]
 UNMATCHED = "not-recognised"
 """Why a question is left out of which no expected piece is recognised in both runs."""
 
@@ -138,11 +140,14 @@ def align(
             rules = replace(rules, options=replace(rules.options, overlap=overlap))
             names = metrics_of(known_a.snapshot.scoring, known_b.snapshot.scoring)
             plan = replace(plan_of(rules, metrics=names), intervals=False, slices=False)
-            table = _table(ladder.items_a, plan, known_a, keys)
+            mine, theirs = (
+                (known.chunks, set_aside(known, keys), items_of_side)
+                for known, items_of_side in ((known_a, ladder.items_a), (known_b, ladder.items_b))
+            )
+            table = _table(mine, plan, known_a)
             first = loading.score(0, table, plan)
-            alike = ladder.items_b == ladder.items_a and known_b.chunks == known_a.chunks
-            if left_out or not alike:
-                table = _table(ladder.items_b, plan, known_b, keys)
+            if mine != theirs:
+                table = _table(theirs, plan, known_b)
             second = loading.score(1, table, plan)
             one, other = (
                 replace(_unplaced(found()), unmatched=len(unmatched)) for found in (first, second)
@@ -245,10 +250,11 @@ def _as_stored(run: Stored) -> Scores | None:
     return _unplaced(scores)
 
 
-def _table(items: Sequence[GoldItem], plan: ScoringPlan, known: Known, keys: Set[Key]) -> GoldTable:
+def _table(side: _Items, plan: ScoringPlan, known: Known) -> GoldTable:
+    chunks, beside, items = side
     return gold_table(
         items, plan.profile, plan.options, name=known.snapshot.inputs.gold_name,
-        chunks=known.chunks, slices=False, beside=set_aside(known, keys),
+        chunks=chunks, slices=False, beside=beside,
     )  # fmt: skip
 
 
