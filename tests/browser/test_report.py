@@ -21,7 +21,11 @@ from tests import pages
 from tests.browser.chromium import NEEDS_CHROMIUM
 
 pytestmark = NEEDS_CHROMIUM
+expect = pytest.importorskip(
+    "playwright.sync_api", reason="playwright is not there: pip install playwright"
+).expect
 MANY = 10_000
+PATIENCE = 20_000  # milliseconds
 HOSTILE = (
     "<script>alert(1)</script></script><!--<img src=x onerror=alert(2)>\"'`{{x}}&lt;"
     "javascript:alert(3)\u2028\u202e\u0000\x1b[31m\ud800]]>"
@@ -37,7 +41,7 @@ class Opened:
         self.asked: list[str] = []
         self.context = chromium.new_context(**{"viewport": {"width": 1280, "height": 900}, **more})
         self.page = self.context.new_page()
-        self.page.set_default_timeout(20_000)
+        self.page.set_default_timeout(PATIENCE)
         self.page.on("console", lambda message: self.said.append(message.text))
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
         self.page.on("dialog", lambda dialog: self.said.append(f"dialog {dialog.message}"))
@@ -54,8 +58,13 @@ class Opened:
         found = self.page.locator(".questions tbody button.open").all_text_contents()
         return [str(each) for each in found]
 
-    def count(self) -> str:
-        return str(self.page.locator(".count").text_content())
+    def counts(self, told: str) -> None:
+        """Wait until the page says so many questions; answers are read while it searches."""
+        expect(self.page.locator(".count")).to_have_text(told, timeout=PATIENCE)
+
+    def focuses(self, text: str) -> None:
+        """Wait until what has that text has the focus, which a dialog gives back a little later."""
+        self.page.wait_for_function("text => document.activeElement.textContent === text", arg=text)
 
     def wide(self) -> bool:
         """Whether the page itself can be scrolled sideways."""
@@ -93,12 +102,12 @@ def report(chromium: Any, many: Path) -> Iterator[Opened]:
 
 
 def test_ten_thousand_questions_are_paged(report: Opened) -> None:
-    assert report.count() == "10,000 questions"
+    report.counts("10,000 questions")
     assert len(report.rows()) == 50
     first = report.rows()[0]
     report.page.get_by_role("button", name="Next page").click()
     assert report.rows()[0] != first
-    assert report.page.locator(".range").text_content() == "51–100"
+    expect(report.page.locator(".range")).to_have_text("51–100", timeout=PATIENCE)
     report.page.get_by_role("button", name="Previous page").click()
     assert report.rows()[0] == first
     report.page.get_by_label("Questions a page").select_option("250")
@@ -109,19 +118,19 @@ def test_questions_are_filtered(report: Opened) -> None:
     """Every fifth question is an ANS_NO_HIT and every fifth a HALLUCINATION: 2 of 5 fail."""
     page = report.page
     page.get_by_label("Search").fill("q-0123")
-    assert report.count() == "10 of 10,000 questions"
+    report.counts("10 of 10,000 questions")
     page.get_by_label("Search").fill("TABLE? q-0007")  # all words, in the id or the question
     assert report.rows() == ["Q-00079", "Q-00076", "Q-00073", "Q-00070"]
     page.get_by_label("Search").fill("")
     page.get_by_label("only failing").check()
-    assert report.count() == "4,000 of 10,000 questions"
+    report.counts("4,000 of 10,000 questions")
     page.locator("select[data-filter=label]").select_option(label="ANS_NO_HIT (2,000)")
-    assert report.count() == "2,000 of 10,000 questions"
+    report.counts("2,000 of 10,000 questions")
     page.locator("select[data-filter=type]").select_option(index=1)  # code: i % 3 == 2
-    assert report.count() == "666 of 10,000 questions"  # 11, 26, ... 9986
+    report.counts("666 of 10,000 questions")  # 11, 26, ... 9986
     page.get_by_label("Search").fill("no such words")
-    assert report.count() == "0 of 10,000 questions"
-    assert page.get_by_text("No question matches.").is_visible()
+    report.counts("0 of 10,000 questions")
+    page.get_by_text("No question matches.").wait_for()
 
 
 def test_answers_and_whole_questions_are_searched(chromium: Any, tmp_path: Path) -> None:
@@ -139,14 +148,14 @@ def test_answers_and_whole_questions_are_searched(chromium: Any, tmp_path: Path)
         page.get_by_label("Search").fill(words)
         page.get_by_role("button", name=found).wait_for()
         assert opened.rows() == [found]
-        assert opened.count() == "1 of 450 questions"
+        opened.counts("1 of 450 questions")
     page.get_by_label("Search").fill("answer 31")
     page.get_by_role("button", name="Q-00319").wait_for()
     # 31 and 310 to 319, and what has an answer and 31 in its id: 131, 231, 331, 431
-    assert opened.count() == "15 of 450 questions"
+    opened.counts("15 of 450 questions")
     page.get_by_label("Search").fill("more characters are not on this page")
     page.get_by_text("No question matches.").wait_for()
-    assert page.locator("#reading").text_content() == ""
+    expect(page.locator("#reading")).to_have_text("", timeout=PATIENCE)
     opened.close()
 
 
@@ -188,10 +197,10 @@ def test_questions_are_sorted_by_any_column(report: Opened) -> None:
     page = report.page
     assert report.rows()[:2] == ["Q-00004", "Q-00009"]  # HALLUCINATION
     label = page.locator("th[data-name=label]")
-    assert label.get_attribute("aria-sort") == "descending"
+    expect(label).to_have_attribute("aria-sort", "descending", timeout=PATIENCE)
     page.get_by_role("button", name="question id").click()
     assert report.rows()[:2] == ["Q-00000", "Q-00001"]
-    assert label.get_attribute("aria-sort") == "none"
+    expect(label).to_have_attribute("aria-sort", "none", timeout=PATIENCE)
     page.get_by_role("button", name="question id").click()
     assert report.rows()[0] == "Q-09999"
     page.locator("th[data-name='retrieval.recall@5'] button").click()
@@ -206,15 +215,15 @@ def test_a_question_is_opened_with_the_mouse(report: Opened) -> None:
     page.get_by_text("What is the number 42 of prose?").click()
     drill = page.get_by_role("dialog")
     drill.get_by_role("heading", name="Q-00042").wait_for()
-    assert drill.get_by_text("gold.jsonl:43").is_visible()
-    assert drill.get_by_text("trace.jsonl:43").is_visible()
-    assert drill.get_by_text("The answer 42.").is_visible()
+    drill.get_by_text("gold.jsonl:43").wait_for()
+    drill.get_by_text("trace.jsonl:43").wait_for()
+    drill.get_by_text("The answer 42.").wait_for()
     hits = drill.locator("ol.passages > li")
-    assert hits.count() == 10
+    expect(hits).to_have_count(10, timeout=PATIENCE)
     assert "★ evidence" in hits.nth(1).inner_text()
     assert "❞ cited" in hits.nth(1).inner_text()
     assert hits.nth(1).locator("mark").first.text_content() == "treasure"
-    assert drill.get_by_text("forbidden").is_visible()
+    drill.get_by_text("forbidden").wait_for()
     assert page.url.endswith("#q=Q-00042")
     drill.get_by_role("button", name="Close").click()
     drill.wait_for(state="hidden")
@@ -224,7 +233,7 @@ def test_everything_is_done_with_the_keyboard(report: Opened) -> None:
     page = report.page
     page.keyboard.press("/")
     page.keyboard.type("Q-0012")
-    assert report.count() == "10 of 10,000 questions"
+    report.counts("10 of 10,000 questions")
     page.locator("button.open").first.focus()
     page.keyboard.press("ArrowDown")
     second = report.rows()[1]
@@ -236,7 +245,7 @@ def test_everything_is_done_with_the_keyboard(report: Opened) -> None:
     page.get_by_role("heading", name=second).wait_for()
     page.keyboard.press("Escape")
     page.get_by_role("dialog").wait_for(state="hidden")
-    assert page.evaluate("document.activeElement.textContent") == second
+    report.focuses(second)
 
 
 def test_an_address_opens_a_question(chromium: Any, many: Path) -> None:
@@ -284,7 +293,7 @@ def test_an_address_of_no_question_is_said(report: Opened) -> None:
     assert page.url.endswith("#q=zz%20z")
     page.evaluate("location.hash = '#q=Q-00001'")
     page.get_by_role("heading", name="Q-00001").wait_for()
-    assert page.locator("#unknown").text_content() == ""
+    expect(page.locator("#unknown")).to_have_text("", timeout=PATIENCE)
 
 
 def test_a_question_that_is_filtered_out_has_no_neighbours(report: Opened) -> None:
@@ -292,10 +301,10 @@ def test_a_question_that_is_filtered_out_has_no_neighbours(report: Opened) -> No
     page.get_by_label("Search").fill("Q-0012")
     page.evaluate("location.hash = '#q=Q-00777'")
     page.get_by_role("heading", name="Q-00777").wait_for()
-    assert page.get_by_text("hidden by the filters").is_visible()
+    page.get_by_text("hidden by the filters").wait_for()
     for key in ("n", "p"):
         page.keyboard.press(key)
-        assert page.locator("#drill-title").text_content() == "Q-00777"
+        expect(page.locator("#drill-title")).to_have_text("Q-00777", timeout=PATIENCE)
         assert page.url.endswith("#q=Q-00777")
 
 
@@ -315,7 +324,7 @@ def test_an_address_without_a_turn_means_the_question_without_one(
     ):  # fmt: skip
         opened.page.evaluate(f"location.hash = '#q={address}'")
         opened.page.get_by_role("heading", name=title, exact=True).wait_for()
-        assert opened.page.get_by_text(f"gold.jsonl:{gold}", exact=True).is_visible()
+        opened.page.get_by_text(f"gold.jsonl:{gold}", exact=True).wait_for()
     opened.page.evaluate("location.hash = '#q=c1&turn=9'")
     opened.page.get_by_text("has the id c1 turn 9.").wait_for()
     opened.close()
@@ -336,7 +345,7 @@ def test_answers_that_are_cut_are_said_to_be(chromium: Any, tmp_path: Path) -> N
         opened.page.get_by_role("heading", name=f"Q-{i:05d}").wait_for()
         told = opened.page.locator("blockquote p.text").text_content()
         cut.append("more characters are not on this page" in str(told))
-        assert opened.page.locator("ol.passages .text").text_content() == "text"
+        expect(opened.page.locator("ol.passages .text")).to_have_text("text", timeout=PATIENCE)
     assert cut == [False, False, True, True, False]  # 1 and 4 fail, and 0 comes next
     opened.close()
 
@@ -350,10 +359,10 @@ def test_the_theme_is_switched_and_kept(report: Opened) -> None:
     light = paper()
     button = page.get_by_role("button", name="Theme")
     button.click()
-    assert button.text_content() == "Theme: light"
+    expect(button).to_have_text("Theme: light", timeout=PATIENCE)
     assert paper() == light
     button.click()
-    assert button.text_content() == "Theme: dark"
+    expect(button).to_have_text("Theme: dark", timeout=PATIENCE)
     dark = paper()
     assert dark != light
     page.reload()
@@ -376,9 +385,9 @@ def test_the_system_says_what_the_theme_is(chromium: Any, many: Path) -> None:
 def test_paper_has_the_summary_and_the_failing_questions(report: Opened) -> None:
     page = report.page
     page.emulate_media(media="print")
-    assert page.get_by_role("heading", name="Gates").is_visible()
-    assert page.get_by_role("heading", name="Look at (4,000)").is_visible()
-    assert page.get_by_text("... and 3,700 more.").is_visible()
+    page.get_by_role("heading", name="Gates").wait_for()
+    page.get_by_role("heading", name="Look at (4,000)").wait_for()
+    page.get_by_text("... and 3,700 more.").wait_for()
     assert not page.locator("#table").is_visible()
     assert not page.get_by_role("button", name="Theme").is_visible()
 
@@ -405,7 +414,7 @@ def test_both_ranked_lists_stand_side_by_side(chromium: Any, compared: Path) -> 
     page.locator("button.open").first.click()
     page.locator("#drill-title").wait_for()
     sides = page.locator(".side")
-    assert sides.count() == 2
+    expect(sides).to_have_count(2, timeout=PATIENCE)
     assert "trace.jsonl:1" in sides.nth(0).inner_text()
     assert "head.jsonl:1" in sides.nth(1).inner_text()
     first = [sides.nth(i).locator("ol li code").first.text_content() for i in range(2)]
@@ -453,7 +462,7 @@ def test_a_comparison_is_filtered_by_kind(chromium: Any, compared: Path) -> None
     opened.page.locator("button.open").first.wait_for()
     assert opened.rows()[:2] == ["Q-00000", "Q-00003"]
     opened.page.get_by_label("only worse").check()
-    assert opened.count() == "10 of 30 questions"
+    opened.counts("10 of 30 questions")
     opened.page.get_by_label("only worse").uncheck()
     opened.page.locator("select[data-filter=kind]").select_option(label="win (10)")
     assert opened.rows()[0] == "Q-00001"
@@ -469,8 +478,8 @@ def test_slots_are_chosen_by_keyboard(chromium: Any, tmp_path: Path) -> None:
     tab.focus()
     opened.page.keyboard.press("ArrowRight")
     chosen = opened.page.get_by_role("tab", name="seed 1")
-    assert chosen.get_attribute("aria-selected") == "true"
-    assert opened.page.evaluate("document.activeElement.textContent") == "seed 1"
+    expect(chosen).to_have_attribute("aria-selected", "true", timeout=PATIENCE)
+    opened.focuses("seed 1")
     opened.close()
 
 
@@ -479,8 +488,8 @@ def test_without_scripts_the_page_says_what_is_missing(chromium: Any, many: Path
     page = opened.page
     # Where a driver forbids scripts the parser still hides `noscript`: its text is there.
     assert "runs no scripts" in str(page.locator("noscript").text_content())
-    assert page.get_by_role("heading", name="Look at (4,000)").is_visible()
-    assert page.get_by_role("table", name="Metrics").is_visible()
+    page.get_by_role("heading", name="Look at (4,000)").wait_for()
+    page.get_by_role("table", name="Metrics").wait_for()
     opened.close()
 
 
@@ -489,7 +498,7 @@ def test_saved_scores_say_that_they_hold_no_hits(chromium: Any, tmp_path: Path) 
     opened.page.locator("button.open").first.click()
     drill = opened.page.get_by_role("dialog")
     drill.get_by_text("there are no hits and no answers to show").wait_for()
-    assert drill.get_by_text("trace.jsonl:5").is_visible()
+    drill.get_by_text("trace.jsonl:5").wait_for()
     opened.close()
 
 
