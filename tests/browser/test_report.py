@@ -229,6 +229,20 @@ def test_a_question_is_opened_with_the_mouse(report: Opened) -> None:
     drill.wait_for(state="hidden")
 
 
+def test_the_focus_comes_back_to_a_row_that_was_made_anew(report: Opened) -> None:
+    """The table is made anew when answers were read, which may be while a question is open."""
+    page = report.page
+    page.locator("button.open").nth(1).focus()
+    second = report.rows()[1]
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name=second).wait_for()
+    page.evaluate("document.getElementById('search').dispatchEvent(new Event('input'))")
+    page.keyboard.press("Escape")
+    report.focuses(second)
+    page.evaluate("document.getElementById('search').dispatchEvent(new Event('input'))")
+    report.focuses(second)
+
+
 def test_everything_is_done_with_the_keyboard(report: Opened) -> None:
     page = report.page
     page.keyboard.press("/")

@@ -191,7 +191,9 @@
     state.page = Math.min(Math.max(state.page, 0), pages - 1);
     const first = state.page * state.size;
     const rows = state.order.slice(first, first + state.size);
+    const focused = part.body.contains(document.activeElement) ? document.activeElement : null;
     part.body.replaceChildren(...rows.map(row));
+    focusAgain(focused);
     if (!rows.length) {
       part.body.append(make("tr", null,
         make("td", { colspan: part.heads.length, class: "quiet" }, "No question matches.")));
@@ -208,6 +210,14 @@
       const isSorted = head.dataset.name === state.sort;
       head.setAttribute("aria-sort", isSorted ? (state.down ? "descending" : "ascending") : "none");
     }
+  }
+
+  /* The table is made anew when answers were read: the button of the same question goes on for one
+     that was replaced. */
+  function focusAgain(button) {
+    const place = button && !button.isConnected && button.matches("button.open") ? button.dataset.place : null;
+    const target = place === null ? button : part.body.querySelector('button.open[data-place="' + place + '"]');
+    if (target && target.isConnected) target.focus();
   }
 
   function row(place) {
@@ -643,7 +653,7 @@
     if (drill.open) return;
     if (current >= 0) history.replaceState(history.state, "", "#questions");
     current = -1;
-    if (from && from.isConnected) from.focus();
+    focusAgain(from);
   });
   drill.addEventListener("click", (event) => { if (event.target === drill) drill.close(); });
   drill.addEventListener("keydown", (event) => {
