@@ -12,11 +12,12 @@ from typing import Any
 
 from ragauge import registry
 from ragauge.document import to_document
+from ragauge.gates import gate
 from ragauge.model.aggregate import Scores
 from ragauge.model.options import Options
 from ragauge.model.report import View
 from ragauge.model.verdict import Waiver
-from ragauge.pipeline import gate, score
+from ragauge.pipeline import score
 
 MAPS = {
     "metrics": "ID",

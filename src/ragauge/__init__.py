@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ragauge.archive import keep_run, opened_store
+    from ragauge.compare.compare import compare_runs
     from ragauge.errors import RagaugeError
-    from ragauge.pipeline import gate, load_gold, load_traces, score
-    from ragauge.versus import compare_runs
+    from ragauge.gates import gate
+    from ragauge.loading import load_gold, load_traces
+    from ragauge.pipeline import score
 
 __version__ = "0.1.0"
 _HOMES = {
     "RagaugeError": "errors",
-    "compare_runs": "versus",
-    "gate": "pipeline",
+    "compare_runs": "compare.compare",
+    "gate": "gates",
     "keep_run": "archive",
-    "load_gold": "pipeline",
-    "load_traces": "pipeline",
+    "load_gold": "loading",
+    "load_traces": "loading",
     "opened_store": "archive",
     "score": "pipeline",
 }

@@ -9,8 +9,8 @@ import numpy as np
 
 from ragauge.ids import parts_of
 from ragauge.model.agreement import Agreed, Agreement, By, Differing
+from ragauge.model.chunk import Chunk
 from ragauge.model.trace import Trace
-from ragauge.pieces import Chunk
 from ragauge.spans import Span, shared
 from ragauge.stats import exact
 from ragauge.stats.overlaps import rank_biased_overlap

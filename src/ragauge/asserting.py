@@ -16,7 +16,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragauge import demands, pipeline, registry, wording
+from ragauge import demands, document, loading, pipeline, registry, wording
+from ragauge import demands as demands_module
 from ragauge import gates as gating
 from ragauge.config import FILE_NAME, Config, load_config
 from ragauge.document import rounded
@@ -138,7 +139,7 @@ class Scorer:
             config=config,
             profile=registry.profile(scores.profile),
             scores=scores,
-            baseline=None if baseline is None else pipeline.load_scores(baseline),
+            baseline=None if baseline is None else document.load_scores(baseline),
         )
 
     def _config(self, settings: Settings) -> Config:
@@ -158,7 +159,7 @@ def _demanded(
     settings: Settings, config: Config, profile: Profile, ks: Sequence[int]
 ) -> list[Gate]:
     layers = [
-        pipeline.profile_gates(profile, ks),
+        demands_module.profile_gates(profile, ks),
         demands.parse_table(config.gates, profile, ks, origin=config.origin),
     ]
     if isinstance(settings.gates, str):
@@ -323,7 +324,7 @@ class JudgedRun:
     @cached_property
     def _texts(self) -> dict[tuple[str, int | None], str | None]:
         try:
-            items = pipeline.load_gold(self.scores.gold_name, dialect=self.scores.dialect).items
+            items = loading.load_gold(self.scores.gold_name, dialect=self.scores.dialect).items
         except RagaugeError:
             return {}
         return {(item.qid, item.turn): item.question for item in items}

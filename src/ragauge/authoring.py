@@ -25,9 +25,9 @@ from ragauge.goldrows import (
     without_draft,
     written,
 )
+from ragauge.model.chunk import Chunk
 from ragauge.negatives import Negative, Suggester
 from ragauge.opening import opened
-from ragauge.pieces import Chunk
 from ragauge.pinning import Pinner, Pinning, pin
 from ragauge.writing import write_atomically
 

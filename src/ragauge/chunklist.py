@@ -14,8 +14,8 @@ from ragauge.decoding import decode_row
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.fields import FieldError, Row, as_id, as_text, pick, wrong_type
 from ragauge.loading import rows_of
+from ragauge.model.chunk import Chunk
 from ragauge.model.dialect import HIT_DOCS, HIT_IDS, HIT_SECTIONS
-from ragauge.pieces import Chunk
 from ragauge.quoting import normalised
 from ragauge.source import Source
 from ragauge.spans import spans_in

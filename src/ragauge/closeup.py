@@ -12,10 +12,10 @@ from ragauge import wording
 from ragauge.errors import RagaugeError
 from ragauge.freezing import UNREADABLE, thaw, trace_of
 from ragauge.model.aggregate import QuestionResult
+from ragauge.model.chunk import Chunk
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.run import ResultFacts, ResultRow
 from ragauge.model.trace import Hit, Trace
-from ragauge.pieces import Chunk
 from ragauge.recognising import Recogniser
 from ragauge.showing import labelled
 from ragauge.snapshots import Snapshot, plan_of

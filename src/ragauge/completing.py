@@ -17,6 +17,7 @@ from ragauge.ids import doc_of
 from ragauge.jobs import Job
 from ragauge.keeping import freeze_scores, value_texts
 from ragauge.model.aggregate import Scores
+from ragauge.model.chunk import Chunk
 from ragauge.model.comparison import RANKS
 from ragauge.model.evidence import Carries
 from ragauge.model.gold import GoldItem
@@ -24,7 +25,6 @@ from ragauge.model.run import ResultRow, RunRecord, Store
 from ragauge.model.semantic import Bands
 from ragauge.model.trace import Trace
 from ragauge.packing import Packed, RangePacker
-from ragauge.pieces import Chunk
 from ragauge.remeasuring import semantic_of
 from ragauge.results import unlisted
 from ragauge.runner import Kept

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from ragauge import registry
 from ragauge.drops import common, incomparable, together
-from ragauge.gates import detectable
 from ragauge.model.aggregate import MetricResult, Scores
 from ragauge.model.columns import Bools, Floats, Ints
 from ragauge.model.comparison import (
     Delta,
 )
 from ragauge.model.metric import SHARES, Metric
+from ragauge.sizing import detectable
 from ragauge.stats import exact
 from ragauge.stats.intervals import bootstrap, quantile
 from ragauge.stats.paired import paired_quantiles, permutation

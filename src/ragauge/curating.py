@@ -14,16 +14,16 @@ from ragauge.chunklist import load_chunks
 from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.manifest import read_corpus
 from ragauge.errors import RagaugeError
+from ragauge.formats.loaded import Loaded
 from ragauge.goldstats import GoldStats, stats_of
-from ragauge.inputs import open_source, read_gold
 from ragauge.linting.checking import LintReport, Surroundings, check
-from ragauge.loading import Loaded
+from ragauge.loading import open_source, read_gold
 from ragauge.locating import locator
 from ragauge.lockfile import Difference, Lock, compare, frozen, lock_path, read_lock, written
+from ragauge.model.chunk import Chunk
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
 from ragauge.opening import opened
-from ragauge.pieces import Chunk
 from ragauge.source import Source
 from ragauge.writing import write_atomically
 

@@ -183,3 +183,8 @@ def _read_gate(
         is_drop=is_drop,
         instead=profile.instead.get(selected.id),
     )
+
+
+def profile_gates(profile: Profile, k: Sequence[int]) -> list[Gate]:
+    """The gates that are built into a profile."""
+    return parse_table(profile.gates, profile, k, origin=f"profile {profile.name}")

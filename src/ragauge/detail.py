@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 
 from ragauge.entries import Tables
 from ragauge.ids import distance, parts_of, section_of, section_path
+from ragauge.model.chunk import Chunk, Chunks
 from ragauge.model.facts import LAMBDA_STATES, Fact
 from ragauge.model.gold import Anchor
 from ragauge.model.options import Options
 from ragauge.model.trace import Answer, Citation, Hit, Trace
 from ragauge.oneplace import OnePlace, only_place, ranks_of
-from ragauge.pieces import Chunk, Chunks, Rich, fold
+from ragauge.pieces import Rich
 from ragauge.placing import (
     AGREE,
     Place,
@@ -28,6 +29,7 @@ from ragauge.placing import (
 )
 from ragauge.quoting import normalised
 from ragauge.spans import Merged, merged, of_unit, overlap, size
+from ragauge.text import fold
 
 _PLAIN = Rich()
 
@@ -332,7 +334,7 @@ class Detailer:
     def _strings(self, rich: Rich, answer: Answer) -> int:
         if not rich.must_contain and not rich.forbidden:
             return 0
-        text = fold(answer.said or "", self.options)
+        text = fold(answer.said or "", ignore_case=self.options.ignore_case)
         right = all(each in text for each in rich.must_contain) and not any(
             each in text for each in rich.forbidden
         )

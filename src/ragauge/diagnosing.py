@@ -17,13 +17,13 @@ from ragauge.freezing import UNREADABLE, thaw, thaw_chunks, thaw_gold, trace_of
 from ragauge.goldtable import gold_table
 from ragauge.inputs import Gold, Kept, Traces, stored_engine
 from ragauge.model.aggregate import Scores
+from ragauge.model.chunk import Chunk
 from ragauge.model.columns import Ints
 from ragauge.model.diagnosis import Diagnosis, Witness
 from ragauge.model.gold import GoldItem
 from ragauge.model.run import RunRecord, Store
 from ragauge.model.semantic import Bands
 from ragauge.model.trace import Trace
-from ragauge.pieces import Chunk
 from ragauge.pipeline import score, score_stored
 from ragauge.remeasuring import semantic_of
 from ragauge.results import at, with_hashes

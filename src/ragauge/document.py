@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -24,6 +25,7 @@ from ragauge.model.metric import Better, Tally
 from ragauge.model.options import Options
 from ragauge.model.semantic import Semantic
 from ragauge.model.verdict import GateResult, Verdict
+from ragauge.opening import PathLike, opened
 
 DECIMALS = 4
 
@@ -354,3 +356,9 @@ def _reciprocals(questions: Sequence[_Question]) -> NDArray[np.float64] | None:
 def _hashes(questions: Sequence[_Question]) -> list[str]:
     found = [question.gold_hash for question in questions]
     return [] if None in found else [each for each in found if each is not None]
+
+
+def load_scores(path: PathLike) -> Scores:
+    """Read a saved scores file."""
+    with opened(path) as source:
+        return from_document(Path(source.path).read_bytes(), source.name)

@@ -17,15 +17,16 @@ from ragauge.detail import distance_of_citations
 from ragauge.errors import RagaugeError
 from ragauge.expecting import Sought, expected_pieces, negatives_of, sought_pieces
 from ragauge.freezing import readable, thaw_chunks, thaw_evidence, thaw_gold
+from ragauge.grounds import Stored
 from ragauge.highlighting import Highlights
 from ragauge.model.aggregate import Scores
+from ragauge.model.chunk import Chunk
 from ragauge.model.comparison import Comparison, Rung
 from ragauge.model.drilldown import Attempt, Drilldown, Passage
 from ragauge.model.evidence import Evidence
 from ragauge.model.gold import Expect, GoldItem
 from ragauge.model.run import RunRecord, Store
 from ragauge.model.trace import Citation, Hit, Trace
-from ragauge.pieces import Chunk
 from ragauge.placing import Place
 from ragauge.reciting import Recital, Reciter
 from ragauge.recognising import Marks, Recogniser, Wanted
@@ -34,7 +35,7 @@ from ragauge.scoring import ScoringPlan
 from ragauge.slotlabels import SlotLabels, slot_labels, slot_labels_aside
 from ragauge.snapshots import plan_of, read_snapshot
 from ragauge.spans import Span, in_words
-from ragauge.versus import Aligned, Stored
+from ragauge.versus import Aligned
 
 Key = tuple[str, int | None]
 

@@ -8,13 +8,13 @@ import numpy as np
 from msgspec import Struct
 
 from ragauge import registry
-from ragauge.findings import some
 from ragauge.model.aggregate import PerQuestion, Scores
 from ragauge.model.columns import Bools, Floats, Ints, totals
 from ragauge.model.metric import SHARES, Better
 from ragauge.stats import exact
 from ragauge.stats.intervals import quantile
 from ragauge.stats.paired import paired_bootstrap, permutation
+from ragauge.text import some
 from ragauge.wording import count, question_name
 from ragauge.worst import Filling, fill, lost
 

@@ -7,11 +7,11 @@ from itertools import chain, repeat
 from typing import NamedTuple
 
 from ragauge.ids import doc_of
+from ragauge.model.chunk import Chunk
 from ragauge.model.comparison import Rung
 from ragauge.model.drilldown import Expected
 from ragauge.model.evidence import ChunkFacts
 from ragauge.model.gold import Anchor, GoldItem
-from ragauge.pieces import Chunk
 from ragauge.spans import Span, in_words, place_name
 from ragauge.standins import expected_of
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from ragauge.following import Follower
 from ragauge.leads import Fallen, Lead, fallen_to, moved_to, quoted_in, stands_at
+from ragauge.model.chunk import Chunk
 from ragauge.model.evidence import Carries
 from ragauge.model.gold import Anchor, GoldItem
-from ragauge.pieces import Chunk
 from ragauge.quoting import normalised
 from ragauge.rungnotes import Told
 from ragauge.sameness import Sameness

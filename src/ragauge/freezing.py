@@ -14,12 +14,12 @@ import msgspec
 from msgspec.structs import replace
 
 from ragauge.errors import Place, Problem, RagaugeError
+from ragauge.model.chunk import Chunk
 from ragauge.model.evidence import Evidence
 from ragauge.model.gold import GoldItem
 from ragauge.model.run import PAYLOAD_SCHEMA, GoldRow
 from ragauge.model.trace import Trace
 from ragauge.pausing import uncollected
-from ragauge.pieces import Chunk
 
 _LEVEL = 1  # higher levels save 2 % and cost as much time again
 _BLOCK = 1024  # chunks of a list to a block

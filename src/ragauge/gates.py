@@ -8,17 +8,19 @@ from datetime import date
 import msgspec
 from msgspec import Struct
 
+from ragauge import demands, registry
 from ragauge.codes import CODES, ExitCode
+from ragauge.demands import profile_gates
+from ragauge.document import load_scores
 from ragauge.drops import GAPS, drop_of
 from ragauge.errors import RagaugeError
 from ragauge.model.aggregate import Scores, SliceResult
 from ragauge.model.metric import Better
 from ragauge.model.semantic import is_lexical
 from ragauge.model.verdict import ORDER, Block, Gate, GateResult, Status, Verdict, Waiver
+from ragauge.opening import PathLike
+from ragauge.sizing import detectable
 from ragauge.wording import count
-
-# 1.96 for the 95 % interval and 0.84 for a power of 80 %.
-_DETECTABLE = (1.959963984540054 + 0.8416212335729143) / (2 * 1.959963984540054)
 
 
 class Tolerance(Struct, frozen=True, kw_only=True):
@@ -207,14 +209,6 @@ def _holds(value: float, threshold: float, better: Better) -> bool:
     return value >= threshold if better == "higher" else value <= threshold
 
 
-def detectable(interval: tuple[float, float] | None) -> float | None:
-    """The smallest change that a run with this interval would show in four cases of five.
-
-    Values that are all the same have an interval without width, which tells nothing.
-    """
-    return None if interval is None else (interval[1] - interval[0]) * _DETECTABLE or None
-
-
 def _undefined(gate: Gate, n: int, code: str, reason: str) -> GateResult:
     return GateResult(
         gate=gate, status="not-evaluable", value=None, n=n, margin=None, interval=None,
@@ -271,3 +265,53 @@ def _blocks(
     if source_rules and not tally.answered and not tally.answerable and not tolerance.empty:
         blocks.append(Block("nothing-answered", CODES["nothing-answered"].title))
     return blocks
+
+
+def gate(
+    scores: Scores | PathLike,
+    gates: str | dict[str, object] | Sequence[Gate] | None = None,
+    *,
+    allow_missing: bool = False,
+    allow_errored: bool = False,
+    allow_skipped: bool = False,
+    allow_empty: bool = False,
+    allow_no_baseline: bool = False,
+    waivers: Sequence[Waiver] = (),
+    today: date | None = None,
+    baseline: Scores | PathLike | None = None,
+) -> Verdict:
+    """Judge scores (or a saved scores file) by gates.
+
+    `gates` may be text (`"precision=0.80,refusal.over<=0.1"`), a table as in `ragauge.toml`, or
+    Gate values, which stand alone; text and tables go on top of the gates of the scores' profile.
+    Waivers are judged on `today`, by the clock if it is not given. Gates on a drop are judged
+    against `baseline`.
+    """
+    if not isinstance(scores, Scores):
+        scores = load_scores(scores)
+    if baseline is not None and not isinstance(baseline, Scores):
+        baseline = load_scores(baseline)
+    profile = registry.profile(scores.profile)
+    layers = [profile_gates(profile, scores.k)]
+    if isinstance(gates, str):
+        layers.append(demands.parse_items(gates, profile, scores.k))
+    elif isinstance(gates, dict):
+        layers.append(demands.parse_table(gates, profile, scores.k, origin="gates"))
+    elif gates is not None:
+        layers = [list(gates)]
+    return judge(
+        scores,
+        demands.merge(*layers),
+        source_rules=profile.follows_source,
+        whole_grid=profile.join.grid == "complete",
+        tolerance=Tolerance(
+            missing=allow_missing,
+            errored=allow_errored,
+            skipped=allow_skipped,
+            empty=allow_empty,
+            no_baseline=allow_no_baseline,
+        ),
+        waivers=waivers,
+        today=date.today() if waivers and today is None else today,
+        baseline=baseline,
+    )

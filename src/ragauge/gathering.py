@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from ragauge.freezing import id_number, number_of
 from ragauge.ids import doc_of
+from ragauge.model.chunk import Chunk
 from ragauge.model.evidence import SKETCH, Carries, ChunkFacts, DocFacts, Evidence, SketchRow
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.trace import Hit, Trace
-from ragauge.pieces import Chunk
 from ragauge.reduce import GoldKeys
 from ragauge.spans import place_name
 from ragauge.text import text_hash

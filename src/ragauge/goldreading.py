@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ragauge.fields import (
@@ -227,3 +227,7 @@ def _claims(name: str, value: Any) -> tuple[tuple[str, ...] | None, ClaimRule]:
 def _optional_text(row: Row, name: str) -> str | None:
     value = row.get(name)
     return None if value is None else as_text(value, name)
+
+
+Locate = Callable[[Row, Own], Row]
+"""Makes of a gold row one whose evidence has its bytes."""

@@ -15,13 +15,13 @@ import msgspec
 from msgspec import Struct
 
 from ragauge import yamltext
-from ragauge.choosing import choose
+from ragauge.choosing import TREC, choose
 from ragauge.decoding import decode_row
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.fields import FieldError, Row
 from ragauge.goldentries import entries
 from ragauge.goldreading import DRAFT
-from ragauge.loading import TREC, rows_of
+from ragauge.loading import rows_of
 from ragauge.opening import opened
 from ragauge.reading import Reader
 from ragauge.source import Source

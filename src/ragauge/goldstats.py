@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from ragauge.corpus.lookup import Lookup
 from ragauge.linting.checking import sized
+from ragauge.model.chunk import Chunk
 from ragauge.model.gold import Anchor, GoldItem
-from ragauge.pieces import Chunk
 from ragauge.reaching import COVERAGE, Coverage, Reach, Reacher, covered, evidence_of
 from ragauge.sizing import Size
 

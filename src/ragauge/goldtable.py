@@ -11,11 +11,12 @@ from msgspec.structs import replace
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.ids import section_of, type_of
 from ragauge.join import gold_columns
+from ragauge.model.chunk import Chunk
 from ragauge.model.columns import GoldColumns, Ints
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
 from ragauge.model.profile import JoinRules, Profile
-from ragauge.pieces import Chunk, Pieces, documents_of, pieces_of, rich_of
+from ragauge.pieces import Pieces, documents_of, pieces_of, rich_of
 from ragauge.reduce import GoldKeys, gold_keys
 
 SLICES = ("type", "tag", "section", "document", "language", "difficulty")

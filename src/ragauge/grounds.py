@@ -13,10 +13,10 @@ from ragauge.errors import RagaugeError
 from ragauge.following import Follower
 from ragauge.freezing import thaw_chunks, thaw_evidence, thaw_gold
 from ragauge.knowing import Side
+from ragauge.model.chunk import Chunk
 from ragauge.model.evidence import Evidence
 from ragauge.model.gold import GoldItem
 from ragauge.model.run import RunRecord, Store
-from ragauge.pieces import Chunk
 from ragauge.snapshots import ScoringRules, Snapshot, read_snapshot
 
 Key = tuple[str, int | None]

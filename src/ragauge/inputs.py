@@ -11,78 +11,33 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge import trecgold
-from ragauge.beir import is_beir, qrels_file, queries
 from ragauge.choosing import Choice
+from ragauge.formats.loaded import Loaded
+from ragauge.goldreading import Locate
 from ragauge.goldtable import GoldTable, gold_table
 from ragauge.jobs import Job, Partial
 from ragauge.laying import Laid, LineMaker
-from ragauge.loading import Loaded, load_gold_rows, load_trace_rows, sniff
-from ragauge.locating import Locate
+from ragauge.loading import read_gold, read_traces
 from ragauge.model.aggregate import Scores
+from ragauge.model.chunk import Chunk
 from ragauge.model.gold import GoldItem, GoldSet
 from ragauge.model.options import Options
 from ragauge.model.semantic import Bands
 from ragauge.model.trace import Trace, TraceSet
-from ragauge.opening import opened
+from ragauge.opening import PathLike
 from ragauge.packing import Packed, RangePacker
-from ragauge.pieces import Chunk
-from ragauge.reading import Reader
 from ragauge.scoring import Inputs, Run, ScoringPlan
 from ragauge.source import RANGE_BYTES, Range, Source, plan
 from ragauge.trec import Qrels, read_qrels
 from ragauge.trecmatch import match
 from ragauge.unpacking import Unpacked, Unpacking
 
-PathLike = str | os.PathLike[str]
 Gold = PathLike | GoldSet | Iterable[GoldItem]
 Traces = PathLike | TraceSet | Iterable[Trace]
 POOL_FROM_BYTES = 16 * 1024 * 1024
 MOST_WORKERS = 8
 _STORED_BYTES = 1024  # of a stored trace, roughly: most have ten hits
 _PACKED = 2048
-
-
-def open_source(stack: ExitStack, given: object) -> Source | None:
-    """The source behind a path; None for what is in memory. A BEIR folder is its judgements."""
-    if not isinstance(given, str | os.PathLike):
-        return None
-    if os.path.isdir(given) and is_beir(given):
-        return stack.enter_context(opened(qrels_file(given)))
-    return stack.enter_context(opened(given))
-
-
-def as_trec(gold: Source | None, trace: Source | None) -> Source | None:
-    """The gold source, as judgements where the traces are a TREC run and it is no JSON."""
-    if gold is None or trace is None or trace.layout != "run" or gold.layout != "lines":
-        return gold
-    return gold if sniff(gold) else replace(gold, layout="qrels")
-
-
-def name_of(given: object, source: Source | None, fallback: str) -> str:
-    """How an input is called in reports."""
-    if source is not None:
-        return source.name
-    return given.name if isinstance(given, GoldSet | TraceSet) else fallback
-
-
-def read_gold(
-    given: object, source: Source | None, choice: Choice, *, locate: Locate | None = None
-) -> Loaded:
-    """The gold items of any input; `locate` finds what is quoted in a corpus."""
-    if source is None:
-        items = given.items if isinstance(given, GoldSet) else list(given)  # type: ignore[call-overload]
-        return Loaded(list(items), [], 0)
-    if source.layout == "qrels":
-        folder = isinstance(given, str | os.PathLike) and os.path.isdir(given)
-        return trecgold.gold_items(source, queries(given) if folder else {})  # type: ignore[arg-type]
-    return load_gold_rows(source, Reader(choice.dialect, own=choice.own, locate=locate))
-
-
-def read_traces(source: Source, choice: Choice) -> Loaded:
-    """The traces of a file, in memory."""
-    if source.layout == "run":
-        return trecgold.traces(source)
-    return load_trace_rows(source, Reader(choice.dialect, own=choice.own))
 
 
 class Engine(Protocol):

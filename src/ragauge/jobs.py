@@ -5,10 +5,10 @@ from __future__ import annotations
 from msgspec import Struct
 
 from ragauge.errors import Problem
+from ragauge.model.chunk import Chunk
 from ragauge.model.dialect import Dialect
 from ragauge.model.options import Options
 from ragauge.model.profile import JoinRules
-from ragauge.pieces import Chunk
 from ragauge.reduce import Columns, GoldKeys
 from ragauge.source import Source
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from ragauge.freezing import id_number
+from ragauge.model.chunk import Chunk
 from ragauge.model.evidence import ChunkFacts, DocFacts, Evidence
-from ragauge.pieces import Chunk
 from ragauge.quoting import normalised
 
 

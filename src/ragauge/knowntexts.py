@@ -16,11 +16,12 @@ from ragauge.corpus.manifest import read_corpus
 from ragauge.corpus.resolving import block_chunks
 from ragauge.fields import FieldError
 from ragauge.ids import doc_of, section_of
+from ragauge.model.chunk import Chunk
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.options import Options
 from ragauge.model.trace import Citation, Hit, Trace
 from ragauge.opening import opened
-from ragauge.pieces import Chunk, Pieces, pieces_of
+from ragauge.pieces import Pieces, pieces_of
 from ragauge.spans import Span
 
 Named = Callable[[str], str | None]

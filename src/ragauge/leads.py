@@ -8,9 +8,9 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ragauge.knowing import Document, Library
+from ragauge.model.chunk import Chunk
 from ragauge.model.comparison import Rung
 from ragauge.model.gold import Anchor
-from ragauge.pieces import Chunk
 from ragauge.spans import Span, of_unit
 
 

@@ -2,42 +2,28 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
-from ragauge import registry
+from ragauge.beir import is_beir, qrels_file, queries
+from ragauge.choosing import Choice, choose, sniff
 from ragauge.decoding import decode_row
-from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
+from ragauge.errors import MAX_REPORTED, Place, Problem
 from ragauge.fields import FieldError, Row
-from ragauge.jsontext import STRING
-from ragauge.model.dialect import Dialect
-from ragauge.model.gold import GoldItem
-from ragauge.model.trace import Trace
+from ragauge.formats.loaded import Loaded
+from ragauge.formats.trec import items as trec_items
+from ragauge.goldreading import Locate
+from ragauge.model.gold import GoldItem, GoldSet
+from ragauge.model.trace import Trace, TraceSet
+from ragauge.opening import PathLike, opened
 from ragauge.reading import Reader
 from ragauge.source import Source, plan, read_rows
-
-SNIFFED = 64 * 1024
-TREC = ("qrels", "run")
-"""Layouts that are no JSON."""
-_TOKEN = re.compile(STRING + rb"|[{}\[\]:]", re.DOTALL)
-
-
-class Loaded(Struct, frozen=True):
-    """The rows of a file that could be read, and what was wrong with the others."""
-
-    items: list[Any]
-    problems: list[Problem]
-    problem_count: int
-
-    def stop_on_problems(self) -> None:
-        """Raise what was wrong, if anything was."""
-        if self.problem_count:
-            raise RagaugeError(self.problems, total=self.problem_count)
 
 
 class _UsualGold(Struct, forbid_unknown_fields=True):
@@ -119,72 +105,70 @@ def rows_of(source: Source) -> Iterator[tuple[int, bytes, bool, bool]]:
         first += rows.newlines
 
 
-def sniff(source: Source) -> set[str]:
-    """The field names of the rows at the head of a file; nothing is checked."""
-    with open(source.path, "rb") as file:
-        file.seek(source.start)
-        head = file.read(SNIFFED)
-    names: set[str] = set()
-    if source.layout in TREC:
-        return names
-    depth, rows_at = 0, 1 if source.layout == "array" else 0
-    tokens = [match.group() for match in _TOKEN.finditer(head)]
-    for token, following in pairwise(tokens):
-        if token in (b"{", b"["):
-            depth += 1
-        elif token in (b"}", b"]"):
-            depth -= 1
-        elif following == b":" and depth == rows_at + 1 and token != b":":
-            names.add(token[1:-1].decode("utf-8", "replace"))
-    return names
+def open_source(stack: ExitStack, given: object) -> Source | None:
+    """The source behind a path; None for what is in memory. A BEIR folder is its judgements."""
+    if not isinstance(given, str | os.PathLike):
+        return None
+    if os.path.isdir(given) and is_beir(given):
+        return stack.enter_context(opened(qrels_file(given)))
+    return stack.enter_context(opened(given))
 
 
-def detect(gold_names: set[str], trace_names: set[str]) -> tuple[Dialect, str | None]:
-    """The dialect that the field names speak of, and a note where they leave doubt."""
-    known = registry.dialects().values()
-    gold = _best(gold_names, [(each, each.gold_marks) for each in known])
-    trace = _best(trace_names, [(each, each.trace_marks) for each in known])
-    # A family by the marks of one file alone must own some name of the other one too.
-    if gold is not None and trace is None and not _owns(gold.own_trace, trace_names):
-        gold = None
-    if trace is not None and gold is None and not _owns(trace.own_gold, gold_names):
-        trace = None
-    if gold is None and trace is None:
-        note = "no dialect was recognised by its field names: read by any spelling, under `all`"
-        return registry.dialect("native"), note if gold_names or trace_names else None
-    if gold is None or trace is None or gold.name == trace.name:
-        return gold or trace or registry.dialect("native"), None
-    note = (
-        f"the gold set looks like dialect {gold.name} and the traces like {trace.name}: "
-        "both are read by any spelling, under the profile `all`"
-    )
-    return registry.dialect("native"), note
+def as_trec(gold: Source | None, trace: Source | None) -> Source | None:
+    """The gold source, as judgements where the traces are a TREC run and it is no JSON."""
+    if gold is None or trace is None or trace.layout != "run" or gold.layout != "lines":
+        return gold
+    return gold if sniff(gold) else replace(gold, layout="qrels")
 
 
-_GOLD_WORDS = frozenset(("answerable", "relevant", "relevant_docs"))
-_TRACE_WORDS = frozenset(("hits", "retrieved", "topk"))
-"""Names that no dialect has to itself, but that stand on one side only."""
+def name_of(given: object, source: Source | None, fallback: str) -> str:
+    """How an input is called in reports."""
+    if source is not None:
+        return source.name
+    return given.name if isinstance(given, GoldSet | TraceSet) else fallback
 
 
-def refuse_swapped(gold_names: set[str], trace_names: set[str], gold: str, trace: str) -> None:
-    """Raise if the gold file has the marks of traces, and the trace file those of gold."""
-    known = registry.dialects().values()
-    gold_marks = _GOLD_WORDS.union(*(each.gold_marks for each in known))
-    trace_marks = _TRACE_WORDS.union(*(each.trace_marks for each in known))
-    swapped = gold_names & trace_marks and trace_names & gold_marks
-    if swapped and not gold_names & gold_marks and not trace_names & trace_marks:
-        raise RagaugeError.of(
-            "usage",
-            f"`{gold}` looks like a trace file, and `{trace}` like a gold set",
-            hint="the gold set comes first",
-        )
+def read_gold(
+    given: object, source: Source | None, choice: Choice, *, locate: Locate | None = None
+) -> Loaded:
+    """The gold items of any input; `locate` finds what is quoted in a corpus."""
+    if source is None:
+        items = given.items if isinstance(given, GoldSet) else list(given)  # type: ignore[call-overload]
+        return Loaded(list(items), [], 0)
+    if source.layout == "qrels":
+        folder = isinstance(given, str | os.PathLike) and os.path.isdir(given)
+        return trec_items.gold_items(source, queries(given) if folder else {})  # type: ignore[arg-type]
+    return load_gold_rows(source, Reader(choice.dialect, own=choice.own, locate=locate))
 
 
-def _owns(own: Mapping[str, tuple[str, ...]], names: set[str]) -> bool:
-    return not names or any(name in names for owned in own.values() for name in owned)
+def read_traces(source: Source, choice: Choice) -> Loaded:
+    """The traces of a file, in memory."""
+    if source.layout == "run":
+        return trec_items.traces(source)
+    return load_trace_rows(source, Reader(choice.dialect, own=choice.own))
 
 
-def _best(names: set[str], marks: Sequence[tuple[Dialect, frozenset[str]]]) -> Dialect | None:
-    counted = [(len(names & own), dialect.name, dialect) for dialect, own in marks]
-    top = max(counted)
-    return top[2] if top[0] > 0 and sum(each[0] == top[0] for each in counted) == 1 else None
+def load_gold(path: PathLike, *, dialect: str = "auto") -> GoldSet:
+    """Read a gold set. Any bad row is an error that names all bad rows (up to 20)."""
+    with ExitStack() as stack:
+        source = open_source(stack, path)
+        assert source is not None
+        choice = choose(dialect, None, gold=source)
+        loaded = read_gold(path, source, choice)
+        loaded.stop_on_problems()
+        return GoldSet(
+            items=tuple(loaded.items), name=source.name, dialect=choice.dialect.name,
+            notes=source.notes,
+        )  # fmt: skip
+
+
+def load_traces(path: PathLike, *, dialect: str = "auto") -> TraceSet:
+    """Read a trace file into memory. To score a large file, give `score` its path instead."""
+    with opened(path) as source:
+        choice = choose(dialect, None, trace=source)
+        loaded = read_traces(source, choice)
+        loaded.stop_on_problems()
+        return TraceSet(
+            traces=tuple(loaded.items), name=source.name, dialect=choice.dialect.name,
+            notes=source.notes,
+        )  # fmt: skip

@@ -6,18 +6,15 @@ bytes of their own are looked up, and what cannot be found is the error that `go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ragauge.corpus.lookup import Lookup
 from ragauge.fields import Row
 from ragauge.goldentries import Entry, entries, only_document, refuse_mixed_units, replaced
-from ragauge.goldreading import Own
+from ragauge.goldreading import Locate, Own
 from ragauge.pinning import Pinner
 from ragauge.spans import spans_in, unit_in
-
-Locate = Callable[[Row, Own], Row]
-"""Makes of a gold row one whose evidence has its bytes."""
 
 _UNIT = "unit"
 

@@ -18,23 +18,18 @@ from ragauge.choosing import Choice
 from ragauge.decoding import decode_row
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.fields import FieldError, Row
-from ragauge.inputs import (
-    GoldInput,
-    PathLike,
-    TraceInput,
-    feed_stored,
-    name_of,
-    stored_engine,
-)
+from ragauge.formats.loaded import Loaded
+from ragauge.inputs import GoldInput, TraceInput, feed_stored, stored_engine
 from ragauge.laying import Laid
-from ragauge.loading import Loaded, rows_of
+from ragauge.loading import name_of, rows_of
 from ragauge.model.aggregate import Scores
+from ragauge.model.chunk import Chunk
 from ragauge.model.embedder import Embedding
 from ragauge.model.gold import GoldItem
 from ragauge.model.semantic import Bands
 from ragauge.model.trace import Trace
+from ragauge.opening import PathLike
 from ragauge.packing import Packed
-from ragauge.pieces import Chunk
 from ragauge.reading import Reader
 from ragauge.remeasuring import Remeasurer, opened_remeasurer, semantic_of
 from ragauge.scoring import Run

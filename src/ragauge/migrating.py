@@ -13,9 +13,6 @@ from msgspec.structs import replace
 from ragauge.errors import RagaugeError
 from ragauge.model.run import RunRecord, Scoring
 
-SECRET = ("password", "sslpassword")
-"""The options of a URL that nobody may see."""
-
 RUN_COLUMNS = (
     "run_id", "suite", "profile", "created_at", "commit_hash", "gold_hash", "gold_key", "chunks",
     "config_snapshot_json", "aggregate_json", "status", "schema_version", "results",
@@ -82,24 +79,6 @@ def check_goal(database: str, goal: int) -> None:
             f"the tables of a store have no version {goal}",
             hint=f"known: 0 (no tables) to {newest(database)}",
         )
-
-
-def without_password(url: str) -> str:
-    """The URL as messages may show it: the password is gone, wherever it stood."""
-    from urllib.parse import unquote
-
-    scheme, slashes, rest = url.partition("://")
-    if not slashes:
-        return scheme.partition(":")[0] + ":..." if "@" in url else url
-    place, mark, query = rest.partition("?")
-    if "@" in place:
-        person, _, host = place.rpartition("@")
-        place = f"{person.partition(':')[0]}@{host}"
-    elif "@" in rest and re.match(r"[^/\[:]*:(?!\d*(?:[/,]|$))", place):
-        # A password with a bare question mark in it; what follows its end cannot be told apart.
-        return f"{scheme}://{place.partition(':')[0]}@{rest.rpartition('@')[2]}"
-    kept = [each for each in query.split("&") if unquote(each.partition("=")[0]) not in SECRET]
-    return f"{scheme}://{place}" + (mark + "&".join(kept) if any(kept) else "")
 
 
 def run_row(run: RunRecord) -> list[object]:

@@ -217,3 +217,6 @@ def _columns(first: bytes) -> Layout:
     except ValueError:
         pass
     return "lines"
+
+
+PathLike = str | os.PathLike[str]

@@ -22,9 +22,9 @@ from ragauge.corpus.chunking import CHUNKER, Policy
 from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.manifest import read_corpus
 from ragauge.corpus.resolving import Resolver, block_chunks
+from ragauge.model.chunk import Chunk
 from ragauge.model.target import Question, TargetOptions
 from ragauge.opening import opened
-from ragauge.pieces import Chunk
 from ragauge.ranking import Ranked
 from ragauge.spans import Span
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
@@ -10,27 +9,12 @@ from msgspec.structs import replace
 
 from ragauge.errors import Place, RagaugeError
 from ragauge.ids import doc_of, split_section
+from ragauge.model.chunk import Chunks
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.options import Options
 from ragauge.quoting import normalised
-from ragauge.spans import Span, merged, size
-
-
-class Chunk(Struct, frozen=True, omit_defaults=True):
-    """A chunk of some chunker: where it lies, and where known its text, hashes and chunker."""
-
-    doc: str
-    spans: tuple[Span, ...]
-    section: str | None = None
-    type: str | None = None
-    text: str | None = None
-    text_hash: str | None = None
-    doc_hash: str | None = None
-    chunker_version: str | None = None
-    policy_hash: str | None = None
-
-
-Chunks = Mapping[str, Chunk]
+from ragauge.spans import merged, size
+from ragauge.text import fold
 
 STAND_IN = "\0expected#"
 """What the name of a stand-in begins with; a chunk id does not begin with a NUL.
@@ -231,7 +215,7 @@ def rich_of(
 
 
 def _folded(texts: Sequence[str], options: Options) -> tuple[str, ...]:
-    return tuple(fold(each, options) for each in texts) if texts else ()
+    return tuple(fold(each, ignore_case=options.ignore_case) for each in texts) if texts else ()
 
 
 def _comparable(anchor: Anchor) -> Anchor:
@@ -256,12 +240,6 @@ def documents_of(item: GoldItem, pieces: Pieces, chunks: Chunks) -> tuple[str, .
         if doc is not None:
             found[doc] = None
     return tuple(found)
-
-
-def fold(text: str, options: Options) -> str:
-    """A text as it is compared with the strings that it must, or must not, contain."""
-    composed = unicodedata.normalize("NFC", text)
-    return composed.casefold() if options.ignore_case else composed
 
 
 def gold_bytes(places: Sequence[Anchor]) -> int:

@@ -27,9 +27,9 @@ from ragauge.fields import (
 from ragauge.goldentries import entries, only_document, refuse_mixed_units, replaced
 from ragauge.goldreading import Own
 from ragauge.goldrows import GoldRows, without_draft
+from ragauge.model.chunk import Chunk
 from ragauge.model.corpus import Extent
 from ragauge.model.dialect import HIT_DOCS, HIT_HASHES, HIT_IDS, HIT_SECTIONS
-from ragauge.pieces import Chunk
 from ragauge.quoting import normalised
 from ragauge.spans import Span, spans_in, unit_in
 

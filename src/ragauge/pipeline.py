@@ -4,39 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from datetime import date
-from pathlib import Path
 from typing import Literal
 
 from msgspec.structs import replace
 
-from ragauge import demands, registry
-from ragauge import gates as gating
+from ragauge import registry
 from ragauge.choosing import choose, cutoffs
 from ragauge.chunklist import digest, load_chunks
 from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.manifest import read_corpus
 from ragauge.corpus.resolving import Resolver, block_chunks, refuse_moved
-from ragauge.document import from_document
 from ragauge.errors import RagaugeError
 from ragauge.goldtable import GoldTable
-from ragauge.inputs import (
-    Engine,
-    Gold,
-    GoldInput,
-    Kept,
-    PathLike,
-    TraceInput,
-    Traces,
-    as_trec,
-    feed_stored,
-    name_of,
-    open_source,
-    read_gold,
-    read_traces,
-)
+from ragauge.inputs import Engine, Gold, GoldInput, Kept, TraceInput, Traces, feed_stored
+from ragauge.loading import as_trec, name_of, open_source
 from ragauge.locating import locator
 from ragauge.model.aggregate import Scores
+from ragauge.model.chunk import Chunk
 from ragauge.model.comparison import RANKS
 from ragauge.model.embedder import Embedding
 from ragauge.model.gold import GoldItem, GoldSet
@@ -44,40 +28,13 @@ from ragauge.model.options import Options
 from ragauge.model.profile import Profile
 from ragauge.model.semantic import Bands
 from ragauge.model.trace import TraceSet
-from ragauge.model.verdict import Gate, Verdict, Waiver
-from ragauge.opening import opened
-from ragauge.pieces import Chunk
+from ragauge.model.verdict import Gate
+from ragauge.opening import PathLike, opened
 from ragauge.results import unlisted, with_hashes, with_reciprocals
 from ragauge.scoring import Inputs, Run, ScoringPlan
 from ragauge.source import Source
 
 GateMaker = Callable[[Profile, Sequence[int]], Sequence[Gate]]
-
-
-def load_gold(path: PathLike, *, dialect: str = "auto") -> GoldSet:
-    """Read a gold set. Any bad row is an error that names all bad rows (up to 20)."""
-    with ExitStack() as stack:
-        source = open_source(stack, path)
-        assert source is not None
-        choice = choose(dialect, None, gold=source)
-        loaded = read_gold(path, source, choice)
-        loaded.stop_on_problems()
-        return GoldSet(
-            items=tuple(loaded.items), name=source.name, dialect=choice.dialect.name,
-            notes=source.notes,
-        )  # fmt: skip
-
-
-def load_traces(path: PathLike, *, dialect: str = "auto") -> TraceSet:
-    """Read a trace file into memory. To score a large file, give `score` its path instead."""
-    with opened(path) as source:
-        choice = choose(dialect, None, trace=source)
-        loaded = read_traces(source, choice)
-        loaded.stop_on_problems()
-        return TraceSet(
-            traces=tuple(loaded.items), name=source.name, dialect=choice.dialect.name,
-            notes=source.notes,
-        )  # fmt: skip
 
 
 def score(
@@ -217,70 +174,9 @@ def score_stored(
     return unlisted(run.finish(), RANKS)
 
 
-def gate(
-    scores: Scores | PathLike,
-    gates: str | dict[str, object] | Sequence[Gate] | None = None,
-    *,
-    allow_missing: bool = False,
-    allow_errored: bool = False,
-    allow_skipped: bool = False,
-    allow_empty: bool = False,
-    allow_no_baseline: bool = False,
-    waivers: Sequence[Waiver] = (),
-    today: date | None = None,
-    baseline: Scores | PathLike | None = None,
-) -> Verdict:
-    """Judge scores (or a saved scores file) by gates.
-
-    `gates` may be text (`"precision=0.80,refusal.over<=0.1"`), a table as in `ragauge.toml`, or
-    Gate values, which stand alone; text and tables go on top of the gates of the scores' profile.
-    Waivers are judged on `today`, by the clock if it is not given. Gates on a drop are judged
-    against `baseline`.
-    """
-    if not isinstance(scores, Scores):
-        scores = load_scores(scores)
-    if baseline is not None and not isinstance(baseline, Scores):
-        baseline = load_scores(baseline)
-    profile = registry.profile(scores.profile)
-    layers = [profile_gates(profile, scores.k)]
-    if isinstance(gates, str):
-        layers.append(demands.parse_items(gates, profile, scores.k))
-    elif isinstance(gates, dict):
-        layers.append(demands.parse_table(gates, profile, scores.k, origin="gates"))
-    elif gates is not None:
-        layers = [list(gates)]
-    return gating.judge(
-        scores,
-        demands.merge(*layers),
-        source_rules=profile.follows_source,
-        whole_grid=profile.join.grid == "complete",
-        tolerance=gating.Tolerance(
-            missing=allow_missing,
-            errored=allow_errored,
-            skipped=allow_skipped,
-            empty=allow_empty,
-            no_baseline=allow_no_baseline,
-        ),
-        waivers=waivers,
-        today=date.today() if waivers and today is None else today,
-        baseline=baseline,
-    )
-
-
 def unranked(plan: ScoringPlan) -> ScoringPlan:
     """The plan without what is only measured for comparisons."""
     return replace(plan, selected=[each for each in plan.selected if each.id not in RANKS])
-
-
-def load_scores(path: PathLike) -> Scores:
-    """Read a saved scores file."""
-    with opened(path) as source:
-        return from_document(Path(source.path).read_bytes(), source.name)
-
-
-def profile_gates(profile: Profile, k: Sequence[int]) -> list[Gate]:
-    """The gates that are built into a profile."""
-    return demands.parse_table(profile.gates, profile, k, origin=f"profile {profile.name}")
 
 
 def known_chunks(

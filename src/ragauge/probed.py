@@ -14,12 +14,13 @@ from ragauge.archive import begin_loading
 from ragauge.choosing import Choice, choose
 from ragauge.errors import RagaugeError
 from ragauge.freezing import thaw_gold, trace_of
-from ragauge.inputs import PathLike, as_trec, open_source, read_gold, read_traces, stored_engine
+from ragauge.inputs import stored_engine
+from ragauge.loading import as_trec, load_gold, open_source, read_gold, read_traces
 from ragauge.model.gold import GoldItem
 from ragauge.model.profile import JoinRules
 from ragauge.model.run import RunRecord, Store
 from ragauge.model.trace import Trace
-from ragauge.pipeline import load_gold
+from ragauge.opening import PathLike
 from ragauge.recognising import Recogniser
 from ragauge.scoredtraces import UNKNOWN, ScoredTraces, scored_traces
 from ragauge.scoring import ScoringPlan

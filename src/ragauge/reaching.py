@@ -12,8 +12,8 @@ from msgspec import Struct
 from ragauge.corpus.lookup import Lookup
 from ragauge.fields import FieldError
 from ragauge.ids import parts_of, split_section
+from ragauge.model.chunk import Chunk
 from ragauge.model.gold import Anchor, GoldItem
-from ragauge.pieces import Chunk
 from ragauge.spans import Span, share_half
 
 Home = tuple[str | None, str | None]

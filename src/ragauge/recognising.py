@@ -13,10 +13,11 @@ from ragauge.fields import FieldError
 from ragauge.goldtable import GoldTable, gold_table, unique_items
 from ragauge.highlighting import Highlights, highlights
 from ragauge.ids import doc_of
+from ragauge.model.chunk import Chunk
 from ragauge.model.drilldown import Mark
 from ragauge.model.gold import Anchor, Expect, GoldItem
 from ragauge.model.trace import Answer, Hit, Trace
-from ragauge.pieces import Chunk, Rich
+from ragauge.pieces import Rich
 from ragauge.placing import Place, is_negative, is_relevant, shares
 from ragauge.rows import RangeReducer
 from ragauge.scoring import Run, ScoringPlan

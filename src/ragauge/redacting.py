@@ -192,3 +192,25 @@ def _text(text: str) -> str:
             text,
         )
     return text
+
+
+SECRET = ("password", "sslpassword")
+"""The options of a URL that nobody may see."""
+
+
+def without_password(url: str) -> str:
+    """The URL as messages may show it: the password is gone, wherever it stood."""
+    from urllib.parse import unquote
+
+    scheme, slashes, rest = url.partition("://")
+    if not slashes:
+        return scheme.partition(":")[0] + ":..." if "@" in url else url
+    place, mark, query = rest.partition("?")
+    if "@" in place:
+        person, _, host = place.rpartition("@")
+        place = f"{person.partition(':')[0]}@{host}"
+    elif "@" in rest and re.match(r"[^/\[:]*:(?!\d*(?:[/,]|$))", place):
+        # A password with a bare question mark in it; what follows its end cannot be told apart.
+        return f"{scheme}://{place.partition(':')[0]}@{rest.rpartition('@')[2]}"
+    kept = [each for each in query.split("&") if unquote(each.partition("=")[0]) not in SECRET]
+    return f"{scheme}://{place}" + (mark + "&".join(kept) if any(kept) else "")

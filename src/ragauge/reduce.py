@@ -15,12 +15,13 @@ from msgspec import Struct
 
 from ragauge.detail import Detailer
 from ragauge.entries import TableBytes
+from ragauge.model.chunk import Chunk
 from ragauge.model.facts import Fact
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
 from ragauge.model.profile import JoinRules
 from ragauge.model.trace import Answer, SlotKey, Trace
-from ragauge.pieces import Chunk, Pieces, Rich
+from ragauge.pieces import Pieces, Rich
 from ragauge.text import REFUSAL_TOKEN, normalise, phrase_needles, substring_needles
 
 

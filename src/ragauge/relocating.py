@@ -15,6 +15,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from ragauge.choosing import TREC
 from ragauge.corpus.manifest import read_corpus
 from ragauge.corpus.mapfile import read_map
 from ragauge.decoding import decode_row
@@ -23,7 +24,7 @@ from ragauge.fields import FieldError, Row
 from ragauge.goldrewriting import rewrite_gold
 from ragauge.goldrows import comments_lost, form_of, read_gold_rows
 from ragauge.goldrows import written as gold_text
-from ragauge.loading import TREC, rows_of
+from ragauge.loading import rows_of
 from ragauge.model.dialect import GOLD_SPELLINGS
 from ragauge.model.migration import KINDS, SURE, Header
 from ragauge.opening import opened

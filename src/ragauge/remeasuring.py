@@ -18,16 +18,16 @@ from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.manifest import read_corpus
 from ragauge.embedding import Measurer, is_same_model, measuring
 from ragauge.errors import MAX_REPORTED
-from ragauge.findings import some
 from ragauge.knowntexts import Texts, evidence_of, first_of
 from ragauge.model.aggregate import Scores
+from ragauge.model.chunk import Chunk
 from ragauge.model.embedder import Embedding
 from ragauge.model.gold import GoldItem
 from ragauge.model.semantic import ZONES, Anchored, Bands, Recheck, Semantic
 from ragauge.model.trace import Trace
-from ragauge.pieces import Chunk
 from ragauge.results import at
 from ragauge.stats.intervals import quantile
+from ragauge.text import some
 
 _WINDOW = 512
 TOLERANCE = 0.01

@@ -36,10 +36,11 @@ from ragauge.freezing import (
     thaw_gold,
 )
 from ragauge.goldtable import gold_table, unique_items
-from ragauge.inputs import PathLike, name_of, open_source, read_gold
 from ragauge.jobs import Job
+from ragauge.loading import name_of, open_source, read_gold
 from ragauge.locating import locator
 from ragauge.model.aggregate import Scores
+from ragauge.model.chunk import Chunk
 from ragauge.model.embedder import Embedding
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
@@ -47,7 +48,7 @@ from ragauge.model.run import RunRecord, Store
 from ragauge.model.semantic import Bands
 from ragauge.model.target import Doubting, Target, TargetOptions
 from ragauge.model.trace import Trace
-from ragauge.pieces import Chunk
+from ragauge.opening import PathLike
 from ragauge.reading import Reader
 from ragauge.redacting import REDACTED, redacted, redacted_url
 from ragauge.remeasuring import opened_remeasurer

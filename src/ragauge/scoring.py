@@ -12,11 +12,11 @@ from ragauge import registry
 from ragauge.aggregate import Totals
 from ragauge.errors import MAX_REPORTED, Place, Problem
 from ragauge.findings import findings
+from ragauge.formats.loaded import Loaded
 from ragauge.goldtable import GoldTable
 from ragauge.jobs import Job, Partial
 from ragauge.join import Records, absent_records, batch_of, records_of
 from ragauge.ledger import Ledger
-from ragauge.loading import Loaded
 from ragauge.looking import Looker, pages_of_file, pages_of_traces
 from ragauge.model.aggregate import Scores
 from ragauge.model.columns import Bools

@@ -11,9 +11,10 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragauge import contrast, registry, running, versus
+from ragauge import contrast, grounds, registry, running, versus
 from ragauge.agreement import Shown, SlotName, agree, shown
 from ragauge.archive import Wanted, find_run, store_run
+from ragauge.compare import compare
 from ragauge.diagnosing import Measured, measured_run, types_of
 from ragauge.diagnosis.ranking import diagnose, witness
 from ragauge.diagnosis.rules import Symptoms
@@ -24,6 +25,7 @@ from ragauge.gates import Tolerance, judge
 from ragauge.inputs import Kept
 from ragauge.model.aggregate import Scores
 from ragauge.model.agreement import Agreement, By
+from ragauge.model.chunk import Chunk
 from ragauge.model.columns import Ints
 from ragauge.model.diagnosis import Finding
 from ragauge.model.embedder import Embedding
@@ -32,7 +34,6 @@ from ragauge.model.run import RunRecord, Store
 from ragauge.model.semantic import Bands
 from ragauge.model.shadow import Failed, Part, Shadowed
 from ragauge.model.verdict import Gate, GateResult, Waiver
-from ragauge.pieces import Chunk
 from ragauge.pipeline import score
 from ragauge.runner import Limits, Progress
 from ragauge.wording import count
@@ -170,7 +171,7 @@ def scored_run(store: Store, gold: str, trace: str, name: str, **options: Any) -
     return find_run(store, name)
 
 
-def judge_shadow(live: versus.Stored, shadow: versus.Stored, rules: Rules) -> Shadowed:
+def judge_shadow(live: grounds.Stored, shadow: grounds.Stored, rules: Rules) -> Shadowed:
     """Judge a shadow run by the gates of a profile, and against the live run for drops.
 
     Where the chunkings differ, both runs are judged on common ground: each expected item as it is
@@ -190,10 +191,10 @@ def judge_shadow(live: versus.Stored, shadow: versus.Stored, rules: Rules) -> Sh
         whole_grid=profile.join.grid == "complete", tolerance=rules.tolerance,
         waivers=rules.waivers, today=rules.today, baseline=aligned.a, beside=aligned.b,
     )  # fmt: skip
-    (one, before), (other, after) = versus.told_of(live), versus.told_of(shadow)
+    (one, before), (other, after) = compare.told_of(live), compare.told_of(shadow)
     names = list(dict.fromkeys(_judged_by(gate, scores) for gate in gates))
     only = replace(aligned, a=_only(aligned.a, names), b=_only(aligned.b, names))
-    comparison = versus.compare(only, one, other, gated=names, config=(before, after))
+    comparison = compare.compare(only, one, other, gated=names, config=(before, after))
     types = types_of(measured.items, measured.plan, dict(measured.chunks), aligned.b)
     notes = [*aligned.notes, *_lacking("live", aligned.a.tally)]
     notes += _lacking("shadow", scores.tally)
@@ -353,11 +354,11 @@ def _fallen(aligned: versus.Aligned, scores: Scores, name: str) -> list[int]:
     return [places[key] for key in keys if key in places]
 
 
-def _agreement(live: versus.Stored, shadow: versus.Stored, by: By) -> Agreement:
+def _agreement(live: grounds.Stored, shadow: grounds.Stored, by: By) -> Agreement:
     return agree(shown_slots(live), shown_slots(shadow), by)
 
 
-def shown_slots(run: versus.Stored) -> dict[SlotName, Shown]:
+def shown_slots(run: grounds.Stored) -> dict[SlotName, Shown]:
     """What each slot of a stored run retrieved and cited; of a slot told twice, the last.
 
     Errors and questions outside the gold set are left out; so is what cannot be read, which the

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from ragauge.gates import detectable
-from ragauge.stats.intervals import wilson
+from ragauge.stats.intervals import Z95, wilson
 
 _MOST = 1 << 24
 
@@ -41,3 +40,15 @@ class Size(Struct, frozen=True):
 
 def _bounds(n: int) -> tuple[float, float] | None:
     return wilson(n / 2, n) if n else None
+
+
+# 1.96 for the 95 % interval and 0.84 for a power of 80 %.
+_DETECTABLE = (Z95 + 0.8416212335729143) / (2 * Z95)
+
+
+def detectable(interval: tuple[float, float] | None) -> float | None:
+    """The smallest change that a run with this interval would show in four cases of five.
+
+    Values that are all the same have an interval without width, which tells nothing.
+    """
+    return None if interval is None else (interval[1] - interval[0]) * _DETECTABLE or None

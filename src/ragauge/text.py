@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from hashlib import sha256
 
@@ -61,3 +62,15 @@ def text_hash(text: str) -> str:
 def plain(text: str) -> str:
     """One line of text that is safe to show: line ends become blanks, controls their escapes."""
     return _UNSAFE.sub(lambda found: ascii(found[0])[1:-1], _LINE_ENDS.sub(" ", text))
+
+
+def some(names: Sequence[str], most: int = 5) -> str:
+    """The first names of a list, and how many more there are."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def fold(text: str, *, ignore_case: bool) -> str:
+    """A text as it is compared with the strings that it must, or must not, contain."""
+    composed = unicodedata.normalize("NFC", text)
+    return composed.casefold() if ignore_case else composed

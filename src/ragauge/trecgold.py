@@ -6,71 +6,16 @@ objects. Item by item is for everything else: judgements with JSON traces, or th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
-from ragauge.errors import MAX_REPORTED, Problem
 from ragauge.goldtable import GoldTable
 from ragauge.join import Records
-from ragauge.loading import Loaded
 from ragauge.model.columns import GoldColumns
 from ragauge.model.facts import Fact
-from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
-from ragauge.model.trace import Hit, Trace
 from ragauge.reduce import GoldKeys
-from ragauge.source import Source
-from ragauge.trec import Qrels, QrelsRow, RunRow, qrels_rows, run_rows
-from ragauge.treclines import BadLine
+from ragauge.trec import Qrels
 from ragauge.trecmatch import Matched
-
-
-def gold_items(source: Source, queries: Mapping[str, str]) -> Loaded:
-    """Judgements as gold items with grades; `queries` gives the questions where they are known."""
-    grades: dict[str, dict[str, float]] = {}
-    lines: dict[str, int] = {}
-    problems: list[Problem] = []
-    count = 0
-    for row in qrels_rows(source):
-        if isinstance(row, QrelsRow):
-            grades.setdefault(row.qid, {})[row.docid] = float(row.grade)
-            lines.setdefault(row.qid, row.line)
-        else:
-            count += 1
-            problems += [row.at(source.name)] if len(problems) < MAX_REPORTED else []
-    items = [
-        GoldItem(qid=qid, question=queries.get(qid), grades=found, line=lines[qid])
-        for qid, found in grades.items()
-    ]
-    return Loaded(items, problems, count)
-
-
-def traces(source: Source) -> Loaded:
-    """A run as traces: by score in single precision, ties by document id, both descending."""
-    rows: dict[str, list[RunRow]] = {}
-    problems: list[Problem] = []
-    count = 0
-    for row in run_rows(source):
-        if isinstance(row, BadLine):
-            count += 1
-            problems += [row.at(source.name)] if len(problems) < MAX_REPORTED else []
-        else:
-            rows.setdefault(row.qid, []).append(row)
-    return Loaded([_trace(qid, found) for qid, found in rows.items()], problems, count)
-
-
-def _trace(qid: str, rows: list[RunRow]) -> Trace:
-    def place(row: RunRow) -> tuple[float, bytes]:
-        return float(np.float32(row.score)), row.docid.encode()
-
-    ordered = sorted(rows, key=place, reverse=True)
-    return Trace(
-        qid=qid,
-        hits=tuple(Hit(row.docid, score=row.score) for row in ordered),
-        disordered=[row.docid for row in ordered] != [row.docid for row in rows],
-        line=rows[0].line,
-    )
 
 
 def table_of(qrels: Qrels, options: Options) -> GoldTable:

@@ -13,22 +13,15 @@ from ragauge.corpus.manifest import read_corpus
 from ragauge.corpus.resolving import Found, Resolver
 from ragauge.corpus.walking import resolve_gold, resolve_traces
 from ragauge.errors import MAX_REPORTED, Problem, RagaugeError
-from ragauge.findings import gold_findings
+from ragauge.formats.loaded import Loaded
+from ragauge.goldfindings import gold_findings
 from ragauge.goldtable import GoldTable
-from ragauge.inputs import (
-    GoldInput,
-    PathLike,
-    TraceInput,
-    as_trec,
-    name_of,
-    open_source,
-    read_traces,
-)
-from ragauge.loading import Loaded
+from ragauge.inputs import GoldInput, TraceInput
+from ragauge.loading import as_trec, name_of, open_source, read_traces
 from ragauge.locating import locator
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
-from ragauge.opening import opened
+from ragauge.opening import PathLike, opened
 from ragauge.rows import RangeReducer
 from ragauge.scoring import Run, ScoringPlan
 from ragauge.source import Source

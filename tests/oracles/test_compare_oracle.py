@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import pytest
 
-from ragauge import archive, pipeline, versus
+from ragauge import archive, pipeline
+from ragauge.compare import compare as compare_module
 from ragauge.errors import RagaugeError
 from ragauge.inputs import Kept
 from ragauge.model.comparison import Comparison
@@ -58,7 +59,7 @@ def told(
     keep(store, folder, path, f"{name}-a", a, lists[0])
     keep(store, folder, path, f"{name}-b", b, lists[1])
     return [
-        versus.compare_runs(store, f"{name}-a", f"{name}-b", overlap=each, gated=GATED)
+        compare_module.compare_runs(store, f"{name}-a", f"{name}-b", overlap=each, gated=GATED)
         for each in overlaps
     ]
 

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from ragauge import gate, registry, score
-from ragauge.demands import merge, parse_items
+from ragauge.demands import merge, parse_items, profile_gates
 from ragauge.model.report import View
-from ragauge.pipeline import profile_gates
 from tests.oracles.cases import Case, ship_case, smoke_case
 from tests.oracles.ship_oracle import score_ship
 from tests.oracles.smoke_oracle import score_smoke, smoke_numbers

@@ -12,12 +12,13 @@ from msgspec.structs import replace
 from ragauge.freezing import number_of
 from ragauge.knowing import Side
 from ragauge.ladder import Ladder, climb
+from ragauge.model.chunk import Chunk
 from ragauge.model.comparison import RUNGS
 from ragauge.model.evidence import ChunkFacts, DocFacts, Evidence, SketchRow
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.options import Options
 from ragauge.model.trace import Answer, Hit, Trace
-from ragauge.pieces import STAND_IN, Chunk, pieces_of
+from ragauge.pieces import STAND_IN, pieces_of
 from ragauge.pipeline import score
 from ragauge.sameness import Sameness
 from ragauge.spans import Span

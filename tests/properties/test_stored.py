@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ragauge import archive, pipeline, versus
+from ragauge import archive, grounds, pipeline, versus
+from ragauge.compare import compare
 from ragauge.inputs import Kept
 from ragauge.keeping import aggregate_document
 from ragauge.model.aggregate import Scores
@@ -102,9 +103,9 @@ def test_a_run_compared_with_itself_is_all_draws_and_no_metric_moves(
             store, write(tmp_path, "gold.jsonl", gold), write(tmp_path, "trace.jsonl", trace),
             "r", profile="all", intervals=False,
         )  # fmt: skip
-        side = versus.Stored(store, run)
-        told = versus.told_of(side)[0]
-        found = versus.compare(versus.align(side, side), told, told)
+        side = grounds.Stored(store, run)
+        told = compare.told_of(side)[0]
+        found = compare.compare(versus.align(side, side), told, told)
     assert {each.kind for each in found.per_query} <= {"draw", None}
     assert {each.delta for each in found.deltas} <= {0.0, None}
     assert {each.p for each in found.deltas} <= {1.0, None}
@@ -124,7 +125,7 @@ def test_two_runs_compare_the_same_from_the_store_and_scored_again(
         for name, rows in (("a", trace), ("b", other)):
             file = write(tmp_path, f"{name}.jsonl", rows)
             _, run = stored(store, path, file, name, profile="all", intervals=False)
-            sides.append(versus.Stored(store, run))
+            sides.append(grounds.Stored(store, run))
         quick = versus.align(*sides)
         monkeypatch.setattr(versus, "_as_stored", lambda _: None)
         slow = versus.align(*sides)
@@ -151,11 +152,11 @@ def test_a_comparison_turned_round_has_opposite_deltas_and_kinds(tmp_path: Path,
         for name, rows in (("a", trace), ("b", other)):
             file = write(tmp_path, f"{name}.jsonl", rows)
             _, run = stored(store, path, file, name, profile="all", intervals=False)
-            sides.append(versus.Stored(store, run))
+            sides.append(grounds.Stored(store, run))
         a, b = sides
-        told = [versus.told_of(each)[0] for each in sides]
-        there = versus.compare(versus.align(a, b), told[0], told[1])
-        back = versus.compare(versus.align(b, a), told[1], told[0])
+        told = [compare.told_of(each)[0] for each in sides]
+        there = compare.compare(versus.align(a, b), told[0], told[1])
+        back = compare.compare(versus.align(b, a), told[1], told[0])
     assert there.rungs == back.rungs
     turned = {each.metric: each for each in back.deltas}
     for each in there.deltas:

@@ -9,11 +9,11 @@ from ragauge import pipeline
 from ragauge.gathering import Gatherer
 from ragauge.ladder import Ladder, Side, climb
 from ragauge.model.aggregate import Scores
+from ragauge.model.chunk import Chunk
 from ragauge.model.comparison import Rung
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.options import Options
 from ragauge.model.trace import Answer, Hit, Trace
-from ragauge.pieces import Chunk
 from ragauge.spans import Span
 from ragauge.standins import expected_of
 

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from ragauge.calibrating import Pairs, auc, pairs_of, propose
 from ragauge.knowntexts import Pool, Texts
+from ragauge.model.chunk import Chunk
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.trace import Hit, Trace
-from ragauge.pieces import Chunk
 from ragauge.spans import Span
 from tests.unit.command import Folder, Row
 from tests.unit.corpora import looked_up

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from ragauge import completing, running
 from ragauge.completing import Keeper
 from ragauge.gathering import Gatherer
+from ragauge.model.chunk import Chunk
 from ragauge.model.gold import GoldItem
 from ragauge.model.run import ResultRow, RunRecord, Store
 from ragauge.model.trace import Hit, Trace
-from ragauge.pieces import Chunk
 from ragauge.running import Asked, Material, Measuring
 from ragauge.scoring import Inputs
 from ragauge.spans import Span

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ragauge import gate, load_gold, load_traces, pipeline, registry, score
+from ragauge import gate, load_gold, load_traces, loading, registry, score
 from ragauge.document import from_document, rounded, to_document
 from ragauge.errors import RagaugeError
 from ragauge.model.aggregate import SCHEMA, Scores
@@ -206,4 +206,4 @@ def test_sets_from_memory_score_as_files_do(folder: Folder) -> None:
     assert to_document(loaded, gate(loaded), full=True) == to_document(
         found, gate(found), full=True
     )
-    assert pipeline.load_gold(gold).items[0].qid == "A1"
+    assert loading.load_gold(gold).items[0].qid == "A1"

@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ragauge import archive, pipeline, versus
+from ragauge import archive, grounds, pipeline, versus
 from ragauge.cli.storage import passing_store
+from ragauge.compare import compare
 from ragauge.drilling import details_of_comparison, details_of_run
 from ragauge.inputs import Gold, Traces
 from ragauge.model.drilldown import Attempt, Drilldown, Expected
@@ -596,9 +597,9 @@ def test_both_kinds_of_store_give_the_same_details(request: pytest.FixtureReques
 
 def stored(
     store: Store, name: str, gold: Sequence[GoldItem], traces: Sequence[Trace], **options: Any
-) -> versus.Stored:
+) -> grounds.Stored:
     archive.keep_run(store, gold, traces, run_id=name, profile="all", intervals=False, **options)
-    return versus.Stored(store, archive.find_run(store, name))
+    return grounds.Stored(store, archive.find_run(store, name))
 
 
 def compared(
@@ -608,8 +609,8 @@ def compared(
     with passing_store() as store:
         runs = stored(store, "a", gold, a), stored(store, "b", gold, b)
         aligned = versus.align(*runs, detailed=True, **options)
-        (one, _), (other, _) = (versus.told_of(run) for run in runs)
-        comparison = versus.compare(aligned, one, other)
+        (one, _), (other, _) = (compare.told_of(run) for run in runs)
+        comparison = compare.compare(aligned, one, other)
         with details_of_comparison(*runs, aligned, comparison) as details:
             found = list(details)
         assert [(each.qid, each.turn) for each in found] == [

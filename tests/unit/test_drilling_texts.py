@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from ragauge import archive, reciting, versus
+from ragauge import archive, grounds, reciting, versus
 from ragauge.cli.storage import passing_store
+from ragauge.compare import compare
 from ragauge.corpus.excerpts import Excerpts
 from ragauge.drilling import details_of_comparison, details_of_run
 from ragauge.model.drilldown import Drilldown, Expected, Passage
@@ -142,10 +143,10 @@ def test_each_side_of_a_comparison_reads_the_version_that_it_knows(tmp_path: Pat
                 store, [gold], [Trace(qid="q", hits=(Hit(FIRST),))], run_id=name, profile="all",
                 intervals=False, corpus=str(corpus),
             )  # fmt: skip
-        a, b = (versus.Stored(store, archive.find_run(store, name)) for name in "ab")
+        a, b = (grounds.Stored(store, archive.find_run(store, name)) for name in "ab")
         aligned = versus.align(a, b, detailed=True)
-        (one, _), (other, _) = versus.told_of(a), versus.told_of(b)
-        comparison = versus.compare(aligned, one, other)
+        (one, _), (other, _) = compare.told_of(a), compare.told_of(b)
+        comparison = compare.compare(aligned, one, other)
         texts = Excerpts(corpora)
         with details_of_comparison(a, b, aligned, comparison, texts) as details:
             (found,) = details

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from ragauge import pipeline
+import ragauge
+from ragauge import document, pipeline
 from ragauge.drops import drop_of
 from ragauge.model.aggregate import Scores
 from ragauge.model.options import Options
@@ -82,7 +83,7 @@ def test_a_little_more_than_the_demand_fails() -> None:
         ]
         runs.append(_scored(gold, rows))
     for run in runs[1:]:
-        verdict = pipeline.gate(run, {RECALL: {"max_drop": 0.02}}, baseline=runs[0])
+        verdict = ragauge.gate(run, {RECALL: {"max_drop": 0.02}}, baseline=runs[0])
         statuses.append((verdict.gates[0].status, round(verdict.gates[0].value or 0, 6)))
     assert statuses == [("pass", 0.02), ("fail", 0.0201)]
 
@@ -159,9 +160,9 @@ def test_a_quantile_has_no_interval_to_judge_by() -> None:
     metric = "semantic.delta_s_cited"
     scores = _scored(*distant([0.1, 0.2]), metrics=[metric])
     table: dict[str, object] = {metric: {"max_drop": 0.5, "policy": "interval"}}
-    assert pipeline.gate(scores, table, baseline=scores).exit_code == 4
+    assert ragauge.gate(scores, table, baseline=scores).exit_code == 4
     table = {metric: {"max_drop": 0.5}}
-    assert pipeline.gate(scores, table, baseline=scores).exit_code == 0
+    assert ragauge.gate(scores, table, baseline=scores).exit_code == 0
 
 
 # --- which questions are compared ---
@@ -287,17 +288,17 @@ def test_a_baseline_that_lacks_results_hides_a_drop(
     before = _scored(gold, lost(FOUND, **gone))
     now = _scored(gold, hits_of(FOUND | {"q2": 0}))
     table: dict[str, object] = {RECALL: {"max_drop": 0.02}}
-    verdict = pipeline.gate(now, table, baseline=before)
+    verdict = ragauge.gate(now, table, baseline=before)
     (gate,) = verdict.gates
     assert (verdict.exit_code, gate.status, gate.value) == (4, "not-evaluable", None)
     assert gate.reason == told
     assert [(each.code, each.message) for each in verdict.blocks] == [(code, f"{RECALL}: {told}")]
     errors = code == "errored-traces"
-    other = pipeline.gate(
+    other = ragauge.gate(
         now, table, baseline=before, allow_missing=errors, allow_errored=not errors
     )
     assert other.exit_code == 4
-    allowed = pipeline.gate(
+    allowed = ragauge.gate(
         now, table, baseline=before, allow_missing=not errors, allow_errored=errors
     )
     (gate,) = allowed.gates
@@ -316,13 +317,13 @@ def test_both_kinds_of_gaps_are_told_and_must_be_allowed() -> None:
     before = _scored(gold, lost(FOUND, q1="error", q2="missing"))
     now = _scored(gold, hits_of(FOUND))
     table: dict[str, object] = {RECALL: {"max_drop": 0.02}}
-    strict = pipeline.gate(now, table, baseline=before)
+    strict = ragauge.gate(now, table, baseline=before)
     assert [each.code for each in strict.blocks] == ["missing-traces"]
     assert "no trace in the baseline: q2" in (strict.gates[0].reason or "")
     assert "carries an error, on 1 of 4 compared questions: q1" in (strict.gates[0].reason or "")
-    half = pipeline.gate(now, table, baseline=before, allow_missing=True)
+    half = ragauge.gate(now, table, baseline=before, allow_missing=True)
     assert [each.code for each in half.blocks] == ["errored-traces"]
-    whole = pipeline.gate(now, table, baseline=before, allow_missing=True, allow_errored=True)
+    whole = ragauge.gate(now, table, baseline=before, allow_missing=True, allow_errored=True)
     assert (whole.exit_code, whole.gates[0].n) == (0, 2)
 
 
@@ -331,7 +332,7 @@ def test_a_baseline_of_errors_alone_is_never_judged_against() -> None:
     gold = gold_of(list(FOUND))
     before = _scored(gold, lost(FOUND, **dict.fromkeys(FOUND, "error")))
     now = _scored(gold, hits_of(FOUND))
-    verdict = pipeline.gate(
+    verdict = ragauge.gate(
         now, {RECALL: {"max_drop": 0.02}}, baseline=before, allow_errored=True
     )  # fmt: skip
     assert verdict.exit_code == 4
@@ -621,7 +622,7 @@ def test_one_question_has_no_interval_to_judge_by() -> None:
     """It says nothing of the spread, so the policy interval decides nothing: 4."""
     scores = _scored(gold_of(["q1"]), hits_of({"q1": 5}))
     table: dict[str, object] = {RECALL: {"max_drop": 0.02, "policy": "interval"}}
-    assert pipeline.gate(scores, table, baseline=scores).exit_code == 4
+    assert ragauge.gate(scores, table, baseline=scores).exit_code == 4
 
 
 # --- where drops are judged ---
@@ -659,12 +660,12 @@ def test_the_api_takes_a_baseline_as_a_path_or_as_scores(folder: Folder) -> None
     made(folder, "before.json", {"q1": 5})
     made(folder, "now.json", {"q1": 1})
     table: dict[str, object] = {RECALL: {"max_drop": 0.1}}
-    by_path = pipeline.gate(Path("now.json"), table, baseline=Path("before.json"))
-    by_scores = pipeline.gate("now.json", table, baseline=pipeline.load_scores("before.json"))
+    by_path = ragauge.gate(Path("now.json"), table, baseline=Path("before.json"))
+    by_scores = ragauge.gate("now.json", table, baseline=document.load_scores("before.json"))
     assert by_path == by_scores
     assert by_path.exit_code == 1
-    assert pipeline.gate("now.json", table).exit_code == 4
-    assert pipeline.gate("now.json", table, allow_no_baseline=True).exit_code == 0
+    assert ragauge.gate("now.json", table).exit_code == 4
+    assert ragauge.gate("now.json", table, allow_no_baseline=True).exit_code == 0
 
 
 def test_a_threshold_and_a_drop_on_one_metric_stand_side_by_side(folder: Folder) -> None:

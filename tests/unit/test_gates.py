@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from ragauge import gates, pipeline, registry
+import ragauge
+from ragauge import demands, gates, registry
 from ragauge.demands import merge, parse_items, parse_table
 from ragauge.errors import RagaugeError
 from ragauge.gates import Tolerance, judge
@@ -243,7 +244,7 @@ def test_a_table_entry_that_cannot_be_read_is_refused(value: object, code: str) 
 
 def test_the_gates_of_a_profile_carry_its_titles() -> None:
     """`smoke` calls its gates G1 to G5, with the thresholds of seed 001."""
-    found = pipeline.profile_gates(SMOKE, (5,))
+    found = demands.profile_gates(SMOKE, (5,))
     assert [(str(gate.title).split()[0], gate.sign, gate.threshold) for gate in found] == [
         ("G1", ">=", 0.8), ("G2", "<=", 0.05), ("G3", "<=", 0.25), ("G4", ">=", 0.75),
         ("G5", ">=", 0.98),
@@ -255,7 +256,7 @@ def test_the_gates_of_a_profile_carry_its_titles() -> None:
 
 def test_a_later_layer_replaces_by_metric_and_comes_first() -> None:
     """What is not repeated stays in force, behind what was said later."""
-    profile = pipeline.profile_gates(SHIP, (5,))
+    profile = demands.profile_gates(SHIP, (5,))
     config = parse_table({PRECISION: 0.5, "recall@k": 0.7}, SHIP, (5,), origin="ragauge.toml")
     line = parse_items("over=0.5,precision=0.6", SHIP, (5,))
     found = merge(profile, config, line)
@@ -270,7 +271,7 @@ def test_a_later_layer_replaces_by_metric_and_comes_first() -> None:
 
 def test_merging_nothing_changes_nothing() -> None:
     """Empty layers are as if they were not there."""
-    profile = pipeline.profile_gates(SHIP, (5,))
+    profile = demands.profile_gates(SHIP, (5,))
     assert merge([], profile, []) == profile
     assert merge() == []
 
@@ -560,23 +561,23 @@ def test_nothing_measured_goes_over_everything(tally: Tally, table: dict[str, fl
 def test_gates_of_the_api_go_on_top_of_the_profile() -> None:
     """Text and tables are layers; Gate values are taken alone."""
     scores = scores_of(GOOD)
-    assert [result.gate.name for result in pipeline.gate(scores).gates] == list(SHIP.gates)
-    text = pipeline.gate(scores, "precision=0.95")
+    assert [result.gate.name for result in ragauge.gate(scores).gates] == list(SHIP.gates)
+    text = ragauge.gate(scores, "precision=0.95")
     assert (text.exit_code, text.gates[0].gate.threshold, len(text.gates)) == (1, 0.95, 4)
-    table = pipeline.gate(scores, {"precision": {"threshold": 0.95, "review": [0.85, 0.95]}})
+    table = ragauge.gate(scores, {"precision": {"threshold": 0.95, "review": [0.85, 0.95]}})
     assert (table.status, table.exit_code, len(table.gates)) == ("review", 0, 4)
-    alone = pipeline.gate(scores, parse_items("chr=0.95", SHIP, (5,)))
+    alone = ragauge.gate(scores, parse_items("chr=0.95", SHIP, (5,)))
     assert (alone.exit_code, len(alone.gates)) == (1, 1)
-    assert pipeline.gate(scores, []).gates == ()
+    assert ragauge.gate(scores, []).gates == ()
 
 
 def test_the_api_passes_its_tolerances_and_waivers_on() -> None:
     """Each argument does what its command-line option does."""
     partial = scores_of(BAD, tally=msgspec.structs.replace(RAN, missing=1, trace_skipped=1))
-    assert pipeline.gate(partial).exit_code == 4
-    assert pipeline.gate(partial, allow_missing=True).exit_code == 4
-    assert pipeline.gate(partial, allow_missing=True, allow_skipped=True).exit_code == 1
-    waived = pipeline.gate(
+    assert ragauge.gate(partial).exit_code == 4
+    assert ragauge.gate(partial, allow_missing=True).exit_code == 4
+    assert ragauge.gate(partial, allow_missing=True, allow_skipped=True).exit_code == 1
+    waived = ragauge.gate(
         partial, allow_missing=True, allow_skipped=True, waivers=[waiver("2030-01-01")], today=DAY
     )
     assert waived.exit_code == 0
@@ -585,7 +586,7 @@ def test_the_api_passes_its_tolerances_and_waivers_on() -> None:
 def test_judging_is_pure() -> None:
     """The same scores and gates give the same verdict, and neither is changed."""
     scores = scores_of(GOOD)
-    demanded: list[Gate] = pipeline.profile_gates(SHIP, (5,))
+    demanded: list[Gate] = demands.profile_gates(SHIP, (5,))
     before = (msgspec.json.encode(scores.metrics), msgspec.json.encode(demanded))
     first = judge(scores, demanded, source_rules=True)
     assert first == judge(scores, demanded, source_rules=True)

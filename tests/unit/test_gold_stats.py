@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from ragauge.gates import detectable
-from ragauge.sizing import Size
+from ragauge.sizing import Size, detectable
 from ragauge.stats.intervals import wilson
 from tests.unit.command import Folder, Row
 

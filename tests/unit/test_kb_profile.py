@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ragauge import pipeline, registry, score
+from ragauge import gates, loading, registry, score
 from ragauge.errors import RagaugeError
 from ragauge.model.aggregate import MetricResult, Scores
 from ragauge.model.profile import JoinRules
@@ -68,7 +68,7 @@ def test_the_profile_measures_what_its_source_measures(folder: Folder) -> None:
     ]  # fmt: skip
     assert found.k == (1, 3, 5, 10)
     assert registry.profile("kb").gates == {}
-    assert pipeline.gate(found).gates == ()
+    assert gates.gate(found).gates == ()
 
 
 def test_other_cut_offs_leave_the_reciprocal_rank_alone(folder: Folder) -> None:
@@ -411,9 +411,9 @@ def test_init_writes_a_knowledge_base_project_that_works(folder: Folder) -> None
     assert "expected_doc_ids: []" in header
     assert "should be refused" in header
     assert "without the key" in header
-    items = pipeline.load_gold("eval/golden.yaml").items
+    items = loading.load_gold("eval/golden.yaml").items
     assert {item.expect for item in items} == {"answer", "refuse"}
-    assert pipeline.load_gold("eval/golden.yaml").dialect == "kb"
+    assert loading.load_gold("eval/golden.yaml").dialect == "kb"
     config = tomllib.loads((folder.path / "ragauge.toml").read_text("utf-8"))
     assert (config["profile"], config["gold"]) == ("kb", "eval/golden.yaml")
     rows = [

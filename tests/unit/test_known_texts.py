@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from ragauge.knowntexts import Pool, Spot, Texts
+from ragauge.model.chunk import Chunk
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.trace import Citation, Hit, Trace
-from ragauge.pieces import Chunk
 from ragauge.spans import Span
 from tests.unit.corpora import FIRST, NOTE, looked_up
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ragauge import archive, pipeline, versus
+from ragauge import archive, grounds, pipeline, versus
+from ragauge.compare import compare
 from ragauge.drilling import details_of_comparison
 from ragauge.model.comparison import Comparison
 from ragauge.model.run import Store
@@ -55,7 +56,7 @@ def test_what_an_earlier_turn_retrieved_is_context_also_where_its_item_is_left_o
     put(store, "a", before, gold=TALK, profile="all")
     put(store, "b", after, gold=REWORDED, profile="all")
     for names in (("a", "b"), ("b", "a")):
-        found = versus.compare_runs(store, *names)
+        found = compare.compare_runs(store, *names)
         assert found.left_out == {"gold-changed": 1}
         assert found.counted == 1
         for metric in ("citation.in_context", "citation.hit_rate", "citation.resolved"):
@@ -67,7 +68,7 @@ def test_a_later_turn_that_is_left_out_is_no_context(store: Store) -> None:
     rows = [trace("C1", 1, ["y"], "x"), trace("C1", 2, ["x"], "x")]
     put(store, "a", rows, gold=TALK, profile="all")
     put(store, "b", rows, gold=[item("C1", 1), item("C1", 2, question="new?")], profile="all")
-    assert values(versus.compare_runs(store, "a", "b"), "citation.in_context") == (0.0, 0.0, 1)
+    assert values(compare.compare_runs(store, "a", "b"), "citation.in_context") == (0.0, 0.0, 1)
 
 
 def test_traces_of_left_out_items_are_not_unknown_and_others_still_are(store: Store) -> None:
@@ -76,7 +77,7 @@ def test_traces_of_left_out_items_are_not_unknown_and_others_still_are(store: St
     put(store, "a", rows, gold=[item("Q1"), item("Q2"), item("Q3")], profile="all")
     # Q3 has no item in b: there its trace is unknown, as that of Z
     put(store, "b", rows, gold=[item("Q1"), item("Q2", relevant="y")], profile="all")
-    found = versus.compare_runs(store, "a", "b")
+    found = compare.compare_runs(store, "a", "b")
     assert found.left_out == {"gold-changed": 1, "only-in-a": 1}
     # a: Z of Q1 and Z; b: Q3 and Z of Q1, Q3 and Z
     one, other, n = values(found, "run.unknown")
@@ -91,7 +92,7 @@ def test_what_stands_twice_is_counted_only_of_what_is_compared(store: Store, pro
     ]
     put(store, "a", rows, gold=[item("Q1"), item("Q2")], profile=profile)
     put(store, "b", rows, gold=[item("Q1"), item("Q2", relevant="y")], profile=profile)
-    aligned = versus.align(*(versus.Stored(store, archive.find_run(store, n)) for n in "ab"))
+    aligned = versus.align(*(grounds.Stored(store, archive.find_run(store, n)) for n in "ab"))
     for side in (aligned.a, aligned.b):
         tally = side.tally
         assert (tally.gold, tally.traces, tally.scored) == (1, 1, 1)
@@ -106,7 +107,7 @@ def test_the_embedder_of_a_left_out_question_is_none_of_those_compared(store: St
     ]
     put(store, "a", rows, gold=[item("Q1"), item("Q2")], profile="all")
     put(store, "b", rows, gold=[item("Q1"), item("Q2", relevant="y")], profile="all")
-    aligned = versus.align(*(versus.Stored(store, archive.find_run(store, n)) for n in "ab"))
+    aligned = versus.align(*(grounds.Stored(store, archive.find_run(store, n)) for n in "ab"))
     assert aligned.a.embedders == aligned.b.embedders == ("one",)
 
 
@@ -119,7 +120,7 @@ def test_where_turns_are_ignored_the_compared_item_of_a_question_gets_its_traces
     rows: list[Row] = [{**trace("C1", None, ["x"], "x"), "q": "same?"}]
     put(store, "a", rows, gold=gold, profile=profile)
     put(store, "b", rows, gold=[{**gold[0], "tags": ["new"]}, gold[1]], profile=profile)
-    aligned = versus.align(*(versus.Stored(store, archive.find_run(store, n)) for n in "ab"))
+    aligned = versus.align(*(grounds.Stored(store, archive.find_run(store, n)) for n in "ab"))
     for side in (aligned.a, aligned.b):
         assert (side.tally.gold, side.tally.scored, side.tally.missing) == (1, 1, 0)
 
@@ -130,7 +131,7 @@ def test_slots_that_only_left_out_questions_lack_are_not_missing(store: Store) -
             for qid, seed in (("Q1", 1), ("Q1", 2), ("Q2", 1))]  # fmt: skip
     put(store, "a", rows, gold=[item("Q1"), item("Q2")], profile="all")
     put(store, "b", rows, gold=[item("Q1"), item("Q2", relevant="y")], profile="all")
-    aligned = versus.align(*(versus.Stored(store, archive.find_run(store, n)) for n in "ab"))
+    aligned = versus.align(*(grounds.Stored(store, archive.find_run(store, n)) for n in "ab"))
     assert aligned.a.tally.missing_slots == aligned.b.tally.missing_slots == 0
 
 
@@ -157,7 +158,7 @@ def test_what_is_left_out_changes_no_value_of_the_rest(
     full = pipeline.score(
         folder.write("full.jsonl", gold), Path("trace.jsonl"), profile=profile, intervals=False
     )
-    aligned = versus.align(*(versus.Stored(store, archive.find_run(store, n)) for n in "ab"))
+    aligned = versus.align(*(grounds.Stored(store, archive.find_run(store, n)) for n in "ab"))
     assert aligned.left_out["gold-changed"] > 0
     whole = full.per_question
     assert whole is not None
@@ -188,7 +189,7 @@ def test_rows_of_a_turn_that_is_left_out_say_nothing_of_the_item_without_a_turn(
             {"qid": "C1", "turn": 1, "topk": [bare]}, {"qid": "C1", "turn": 2, "topk": [placed]}
         ]  # fmt: skip
         put(store, name, rows, gold=[item("C1", 1, question=words), whole], profile="all")
-    found = versus.compare_runs(store, "v1", "v2")
+    found = compare.compare_runs(store, "v1", "v2")
     assert [(each.turn, each.kind, each.rungs) for each in found.per_query] == [
         (None, "draw", ("doc_span",))
     ]
@@ -200,9 +201,9 @@ def test_the_page_of_a_question_shows_no_trace_of_a_turn_that_is_left_out(store:
     rows = [trace("C1", 1, ["x"], "x"), trace("C1", 2, ["y"], "x")]
     put(store, "a", rows, gold=gold, profile="all")
     put(store, "b", rows, gold=[item("C1", 1, question="other?"), item("C1")], profile="all")
-    a, b = (versus.Stored(store, archive.find_run(store, name)) for name in "ab")
+    a, b = (grounds.Stored(store, archive.find_run(store, name)) for name in "ab")
     aligned = versus.align(a, b, detailed=True)
-    comparison = versus.compare(aligned, versus.told_of(a)[0], versus.told_of(b)[0])
+    comparison = compare.compare(aligned, compare.told_of(a)[0], compare.told_of(b)[0])
     with details_of_comparison(a, b, aligned, comparison) as details:
         (found,) = details
     for side in (found.attempts, found.other):
@@ -214,7 +215,7 @@ def test_a_changed_gold_set_is_told_once_and_is_no_cause_of_a_question(store: St
         gold=[item("Q1"), item("Q2")], system={"chunker": {"size": 100}})  # fmt: skip
     put(store, "b", [trace("Q1", None, ["y"]), trace("Q2", None, ["x"])],
         gold=[item("Q1"), item("Q2", relevant="y")], system={"chunker": {"size": 200}})  # fmt: skip
-    found = versus.compare_runs(store, "a", "b")
+    found = compare.compare_runs(store, "a", "b")
     assert [each.about for each in found.causes] == ["chunker", "gold"]
     (question,) = found.per_query
     assert question.kind == "regression"
@@ -235,9 +236,9 @@ def test_a_changed_gold_set_may_be_a_cause_where_nobody_knows_which_items_change
         scores = pipeline.score(gold, file, hashes=hashed, profile="all", intervals=False)
         sides.append(scores)
     config = {"gold_hash": "one"}, {"gold_hash": "two"}
-    found = versus.compare(
-        versus.as_scored(*sides), versus.told_of(sides[0], "a")[0],
-        versus.told_of(sides[1], "b")[0], config=config,
+    found = compare.compare(
+        compare.as_scored(*sides), compare.told_of(sides[0], "a")[0],
+        compare.told_of(sides[1], "b")[0], config=config,
     )  # fmt: skip
     notes = {each.query_id: each.note for each in found.per_query}
     assert ("gold_hash one → two" in (notes["Q1"] or "")) == told

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ragauge import pipeline, registry
+from ragauge import loading, pipeline, registry
 from ragauge.model.embedder import Embedding
 from ragauge.model.semantic import Bands
 from tests.unit.command import GOLD, TRACES, Content, Folder, Outcome, Row
@@ -323,8 +323,8 @@ def test_a_trec_run_has_nothing_to_measure(folder: Folder) -> None:
 
 def test_traces_in_memory_are_measured_too(monkeypatch: pytest.MonkeyPatch, folder: Folder) -> None:
     plane_only(monkeypatch)
-    gold = pipeline.load_gold(folder.write("gold.jsonl", QUESTIONS))
-    traces = pipeline.load_traces(folder.write("trace.jsonl", BOTH))
+    gold = loading.load_gold(folder.write("gold.jsonl", QUESTIONS))
+    traces = loading.load_traces(folder.write("trace.jsonl", BOTH))
     scores = pipeline.score(
         gold, traces, profile="all", embed=Embedding(name="plane", cache="none")
     )

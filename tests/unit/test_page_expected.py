@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ragauge import archive, versus
+from ragauge import archive, grounds, versus
 from ragauge.cli.storage import passing_store
+from ragauge.compare import compare
 from ragauge.drilling import details_of_comparison
 
 from .command import Folder
@@ -36,11 +37,11 @@ def test_an_expected_id_of_either_side_has_its_place(
                 store, [item(relevant)], [asked(*hits)], run_id=prefix, profile="all",
                 intervals=False, chunks=f"{prefix}chunks.jsonl",
             )  # fmt: skip
-            runs.append(versus.Stored(store, archive.find_run(store, prefix)))
+            runs.append(grounds.Stored(store, archive.find_run(store, prefix)))
         a, b = runs
         aligned = versus.align(a, b, detailed=True)
-        (one, _), (other, _) = versus.told_of(a), versus.told_of(b)
-        comparison = versus.compare(aligned, one, other)
+        (one, _), (other, _) = compare.told_of(a), compare.told_of(b)
+        comparison = compare.compare(aligned, one, other)
         with details_of_comparison(a, b, aligned, comparison) as details:
             (found,) = details
     (expected,) = found.expected

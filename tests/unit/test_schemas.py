@@ -19,8 +19,8 @@ from ragauge import registry
 from ragauge.document import from_document, to_document
 from ragauge.errors import RagaugeError
 from ragauge.fields import FieldError
+from ragauge.gates import gate
 from ragauge.model.options import Options
-from ragauge.pipeline import gate
 from ragauge.reading import Reader
 from ragauge.schemas.catalogue import SCHEMAS, schema_text
 from ragauge.schemas.words import COMPARE_FIELDS

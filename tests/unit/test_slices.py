@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ragauge import pipeline
+from ragauge import document, pipeline
 from ragauge.model.options import Options
 from tests.unit.command import Folder, Outcome, Row
 
@@ -329,7 +329,7 @@ def test_slices_are_read_back_as_they_were(folder: Folder) -> None:
     gold, rows = asked(ITEMS, FOUND)
     folder.score(rows, *ONLY, "-o", "scores.json", gold=gold)
     measured = pipeline.score("gold.jsonl", "trace.jsonl", profile="all", metrics=[RECALL])
-    loaded = pipeline.load_scores("scores.json")
+    loaded = document.load_scores("scores.json")
     assert loaded.slices.keys() == measured.slices.keys() == {"type"}
     for name, part in measured.slices["type"].items():
         other = loaded.slices["type"][name]

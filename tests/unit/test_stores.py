@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ragauge import migrating, registry
+from ragauge import migrating, redacting, registry
 from ragauge.asking import FACTS
 from ragauge.errors import RagaugeError
 from ragauge.model.run import (
@@ -616,7 +616,7 @@ def test_statements_are_cut_at_the_end_of_lines() -> None:
     ],
 )
 def test_no_message_shows_a_password(url: str, shown: str) -> None:
-    assert migrating.without_password(url) == shown
+    assert redacting.without_password(url) == shown
 
 
 # SQLite alone

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from ragauge import archive, building, versus
+from ragauge import archive, building
+from ragauge.compare import compare
 from ragauge.errors import RagaugeError
 from ragauge.model.comparison import Comparison
 
@@ -48,7 +49,7 @@ def compared(
                 store, file, traces, run_id=name, profile="all", k=(1, 2), dialect="native",
                 chunks=chunks, corpus=corpus, intervals=False,
             )  # fmt: skip
-        return versus.compare_runs(store, "a", "b", strict=strict)
+        return compare.compare_runs(store, "a", "b", strict=strict)
 
 
 def outcome(found: Comparison) -> tuple[str, str | None, int | None, int | None]:

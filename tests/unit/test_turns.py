@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+import ragauge
 from ragauge import inputs, loading, pipeline, source
+from ragauge.document import load_scores
 from tests.unit.command import Folder, Row, lines_of
 
 ONLY = (
@@ -233,9 +235,12 @@ def test_traces_from_memory_know_earlier_turns(folder: Folder) -> None:
     folder.write("gold.jsonl", gold_of(1, 2))
     folder.write("trace.jsonl", [row(1, "a", "a"), row(2, "b", "a")])
     scores = pipeline.score(
-        pipeline.load_gold("gold.jsonl"), pipeline.load_traces("trace.jsonl"), profile="all",
-        metrics=["citation.in_context"], intervals=False,
-    )  # fmt: skip
+        ragauge.load_gold("gold.jsonl"),
+        ragauge.load_traces("trace.jsonl"),
+        profile="all",
+        metrics=["citation.in_context"],
+        intervals=False,
+    )
     assert scores.metrics["citation.in_context"].value == 1.0
 
 
@@ -318,7 +323,7 @@ def test_tables_name_the_turn(folder: Folder, name: str) -> None:
 def test_saved_turns_are_read_back(folder: Folder) -> None:
     """With their turns, so that another run can be compared turn by turn."""
     folder.score([row(1, "a"), row(2, "b")], *ONLY, "-o", "scores.json", gold=gold_of(1, 2))
-    values = pipeline.load_scores("scores.json").per_question
+    values = load_scores("scores.json").per_question
     assert values is not None
     assert (list(values.qids), list(values.turns)) == (["t", "t"], [1, 2])
     assert values.of("retrieval.recall@5").tolist() == [1.0, 0.0]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ragauge import archive, inputs, reloading, versus
+from ragauge import archive, grounds, inputs, reloading, versus
 from ragauge.engines.local import Local
 from ragauge.engines.pool import Pool
 from ragauge.errors import RagaugeError
@@ -81,7 +81,7 @@ def test_two_runs_are_scored_again_side_by_side(
 ) -> None:
     """Another overlap asks for both sides again; they share the workers."""
     monkeypatch.setattr(inputs, "_worker_count", lambda *_: workers)
-    runs = [versus.Stored(store, archive.find_run(store, name)) for name in ("a", "b")]
+    runs = [grounds.Stored(store, archive.find_run(store, name)) for name in ("a", "b")]
     aligned = versus.align(*runs, overlap="single")
     assert aligned.a.per_question is not None
     assert aligned.b.per_question is not None
@@ -99,7 +99,7 @@ def test_a_failure_on_one_side_does_not_leave_the_other_waiting(
     store: Store, monkeypatch: pytest.MonkeyPatch, workers: int, failing: int
 ) -> None:
     monkeypatch.setattr(inputs, "_worker_count", lambda *_: workers)
-    runs = [versus.Stored(store, archive.find_run(store, name)) for name in ("a", "b")]
+    runs = [grounds.Stored(store, archive.find_run(store, name)) for name in ("a", "b")]
     calls: list[int] = []
 
     def begun(self: Any, place: int, *rest: Any) -> Any:

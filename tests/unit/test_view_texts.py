@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from ragauge.cli.view import _source
-from ragauge.versus import Stored
+from ragauge.grounds import Stored
 from tests.pages import unpacked
 
 from .command import Folder

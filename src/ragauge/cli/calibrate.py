@@ -90,7 +90,7 @@ def _measure(
     from ragauge.calibrating import calibrate
     from ragauge.embedding import measuring
     from ragauge.knowntexts import Pool, known_texts
-    from ragauge.pipeline import load_gold, load_traces
+    from ragauge.loading import load_gold, load_traces
 
     if embed is None:
         raise click.UsageError("no embedder: give --embed NAME, or set `embed` in ragauge.toml")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
+from ragauge import document, grounds
 from ragauge.cli.outputs import (
     OUTPUT_OPTION,
     format_of,
@@ -26,13 +27,14 @@ from ragauge.cli.shared import (
     screen,
 )
 from ragauge.cli.storage import STORE_OPTION, TEXTS_OPTION, Texts, is_file, passing_store, the_store
+from ragauge.compare import compare
 
 if TYPE_CHECKING:
     from ragauge.config import Config
     from ragauge.errors import RagaugeError
+    from ragauge.grounds import Stored
     from ragauge.model.aggregate import Scores
     from ragauge.model.comparison import Comparison, ComparisonReport, ComparisonView, Kind
-    from ragauge.versus import Stored
 
 
 class Files(NamedTuple):
@@ -128,7 +130,7 @@ def COMMAND(  # noqa: N802
     with ExitStack() as stack:
         one, other = stack.enter_context(_both(a, b, files, config, store_url))
         details = None
-        if isinstance(one, versus.Stored) and isinstance(other, versus.Stored):
+        if isinstance(one, grounds.Stored) and isinstance(other, grounds.Stored):
             aligned = versus.align(
                 one,
                 other,
@@ -138,26 +140,26 @@ def COMMAND(  # noqa: N802
                 detailed=detailed,
                 migration=migration,
             )
-            told = versus.told_of(one), versus.told_of(other)
+            told = compare.told_of(one), compare.told_of(other)
         else:
             if strict or overlap != "cumulative" or migration is not None or corpora:
                 raise click.UsageError(
                     "--strict-chunker-version, --overlap, --map and --corpus need runs with their "
                     "hits: stored runs or trace files, not files of scores"
                 )
-            aligned = versus.as_scored(one, other)
+            aligned = compare.as_scored(one, other)
             if fail_on and not aligned.ranked:
                 raise _rankless()
-            told = versus.told_of(one, a), versus.told_of(other, b)
+            told = compare.told_of(one, a), compare.told_of(other, b)
         demanded, verdict = judged_drops(aligned, config, gates, allowed, as_of)
-        comparison = versus.compare(
+        comparison = compare.compare(
             aligned, told[0][0], told[1][0], gated=[gate.metric for gate in demanded],
             config=(told[0][1], told[1][1]), verdict=verdict,
         )  # fmt: skip
         if write_report:
             folder = Path(runs_dir or config.runs_dir or "runs") / _safe(comparison.run_b.name)
             written.append((_report("md"), str(folder / "report.md")))
-        if isinstance(one, versus.Stored) and isinstance(other, versus.Stored) and detailed:
+        if isinstance(one, grounds.Stored) and isinstance(other, grounds.Stored) and detailed:
             from ragauge.drilling import details_of_comparison
 
             texts = Texts.of(corpora, config).opened(stack)
@@ -189,7 +191,7 @@ def _both(
 ) -> Iterator[tuple[Stored | Scores, Stored | Scores]]:
     """The two runs, as they are named."""
     from ragauge import archive
-    from ragauge.versus import Stored
+    from ragauge.grounds import Stored
 
     with ExitStack() as stack:
         store = None
@@ -209,10 +211,10 @@ def _file(stack: ExitStack, name: str, place: int, files: Files, config: Config)
     """A file of scores as it is; a trace file as a run in a store of its own, gone at the end."""
     from ragauge import archive, pipeline
     from ragauge.errors import RagaugeError
-    from ragauge.versus import Stored
+    from ragauge.grounds import Stored
 
     if (files.gold is None and config.gold is None) or _holds_scores(name):
-        return pipeline.load_scores(name)
+        return document.load_scores(name)
     store = stack.enter_context(passing_store())
     kept: list[Any] = []
     wanted = archive.Wanted(run_id=name, created_at="")

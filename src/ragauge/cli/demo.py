@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ragauge import gates
 from ragauge.cli.outputs import choose_report
 from ragauge.cli.shared import screen, write_new
 
@@ -40,7 +41,7 @@ def COMMAND(write: str | None, force: bool) -> int:  # noqa: N802
         rows = {name: (folder / name).read_text("utf-8").splitlines() for name in _NAMES}
         scores = _relative(scores, str(folder))
     profile = registry.profile("ship")
-    verdict = pipeline.gate(scores)
+    verdict = gates.gate(scores)
     view = View(scores=scores, verdict=verdict, profile=profile)
     click.echo("$ ragauge score --gold demo/gold.jsonl --trace demo/trace.jsonl\n")
     shown = msgspec.structs.replace(view, **screen())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ragauge import document
 from ragauge.cli.outputs import OUTPUT_OPTION, asked_reports, conclude, output_files, spare_inputs
 from ragauge.cli.shared import (
     ALLOW_OPTIONS,
@@ -55,7 +56,7 @@ def COMMAND(  # noqa: N802
     """Judge a stored RUN, or SCORES from `ragauge score --full -o FILE.json`, without scoring."""
     import msgspec
 
-    from ragauge import archive, pipeline, registry
+    from ragauge import archive, registry
     from ragauge.gates import Tolerance
 
     config = read_config(config_path)
@@ -66,7 +67,7 @@ def COMMAND(  # noqa: N802
     with ExitStack() as stack:
         store = run = None
         if is_file(name):
-            scores = pipeline.load_scores(name)
+            scores = document.load_scores(name)
         else:
             store = stack.enter_context(the_store(store_url, config))
             run = archive.find_run(store, name)

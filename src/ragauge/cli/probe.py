@@ -225,9 +225,8 @@ def _rounded(value: object) -> object:
 
 
 def _lines(found: Probe) -> list[str]:
-    from ragauge.findings import some
     from ragauge.scoredtraces import UNKNOWN
-    from ragauge.text import plain
+    from ragauge.text import plain, some
     from ragauge.wording import question_name
 
     lines = [

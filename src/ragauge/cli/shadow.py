@@ -28,12 +28,12 @@ from ragauge.cli.storage import STORE_OPTION, is_file, the_store
 
 if TYPE_CHECKING:
     from ragauge.config import Config
+    from ragauge.grounds import Stored
     from ragauge.model.embedder import Embedding
     from ragauge.model.run import Store
     from ragauge.model.shadow import Shadowed
     from ragauge.model.verdict import Gate
     from ragauge.shadowing import Asking, Interrupted
-    from ragauge.versus import Stored
 
 _SUFFIXES = {".json": "json", ".md": "md", ".txt": "table"}
 
@@ -227,8 +227,8 @@ def _stored(
     stack: ExitStack, side: Side, kind: str, how: How, config: Config, store: Store | None
 ) -> Stored:
     from ragauge import archive
+    from ragauge.grounds import Stored
     from ragauge.shadowing import Interrupted, asked_run
-    from ragauge.versus import Stored
 
     if kind == "file":
         return _file(stack, side, how, config)
@@ -265,8 +265,8 @@ def _file(stack: ExitStack, side: Side, how: How, config: Config) -> Stored:
     import tempfile
 
     from ragauge import archive
+    from ragauge.grounds import Stored
     from ragauge.shadowing import scored_run
-    from ragauge.versus import Stored
 
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ragauge-"))
     url = f"sqlite:///{Path(folder) / 'run.db'}"

@@ -183,7 +183,7 @@ def gates_from(profile: Profile, k: Sequence[int], config: Config, given: str | 
     """The gates of the profile, the configuration and the command line, put together."""
     from ragauge import demands
     from ragauge.config import load_gates
-    from ragauge.pipeline import profile_gates
+    from ragauge.demands import profile_gates
 
     layers = [
         profile_gates(profile, k),

@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ragauge import document, grounds
+
 if TYPE_CHECKING:
     from ragauge.aside import Aside
     from ragauge.config import Config
     from ragauge.corpus.excerpts import Excerpts
+    from ragauge.grounds import Stored
     from ragauge.inputs import Kept
     from ragauge.model.aggregate import Scores
     from ragauge.model.drilldown import Drilldowns
     from ragauge.model.report import Report
     from ragauge.model.run import RunRecord, Store
-    from ragauge.versus import Stored
 
 _SUFFIXES = (".json", ".jsonl", ".gz", ".zst", ".parquet", ".yaml", ".yml", ".txt", ".run")
 STORE_OPTION = click.option(
@@ -178,20 +180,20 @@ def against(
 
     Two stored runs are brought on common ground, so that a change of chunks is no drop.
     """
-    from ragauge import archive, pipeline, versus
+    from ragauge import archive, versus
 
     name = name or config.baseline
     if name is None:
         return Against()
     if is_file(name):
-        return Against(pipeline.load_scores(name))
+        return Against(document.load_scores(name))
     with ExitStack() as stack:
         if store is None:
             store = stack.enter_context(the_store(None, config))
         live = archive.find_run(store, name, suite=run.suite if run is not None else suite)
         if run is None:
             return Against(archive.run_scores(store, live))
-        aligned = versus.align(versus.Stored(store, live), versus.Stored(store, run))
+        aligned = versus.align(grounds.Stored(store, live), grounds.Stored(store, run))
         return Against(aligned.a, aligned.b)
 
 
@@ -235,7 +237,7 @@ class Shelf:
     def find_baseline(self, name: str | None) -> None:
         """Find what a drop is judged against, before anything is scored."""
         from ragauge.archive import find_run
-        from ragauge.versus import Stored
+        from ragauge.grounds import Stored
 
         name = name or self.config.baseline
         if name is None or is_file(name):
@@ -306,7 +308,7 @@ class Shelf:
             self._compare(store, store_run(store, kept, Wanted(run_id="run", created_at="")))
 
     def _compare(self, store: Store, run: RunRecord) -> None:
-        from ragauge.versus import Stored
+        from ragauge.grounds import Stored
 
         self.compared = Stored(store, run)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from ragauge import document, grounds
 from ragauge.cli.outputs import judged, judged_drops, spare_inputs, write_output
 from ragauge.cli.shared import (
     ALLOW_OPTIONS,
@@ -30,13 +31,14 @@ from ragauge.cli.storage import (
     is_file,
     the_store,
 )
+from ragauge.compare import compare
 
 if TYPE_CHECKING:
     from ragauge.config import Config
     from ragauge.gates import Tolerance
+    from ragauge.grounds import Stored
     from ragauge.model.aggregate import Scores
     from ragauge.model.run import Store
-    from ragauge.versus import Stored
 
 _PAGES = (".html", ".htm")
 _LONGEST = 80
@@ -161,8 +163,8 @@ def _aside() -> Iterator[None]:
 def _run_page(name: str, asked: _Asked) -> _Page:
     """The page of a stored run, or of a file of scores, whose hits nobody knows."""
     from ragauge import archive, registry
+    from ragauge.grounds import Stored
     from ragauge.model.report import View
-    from ragauge.versus import Stored
 
     report = registry.report("html")
     with ExitStack() as stack:
@@ -200,23 +202,23 @@ def _pair_page(name: str, other: str, asked: _Asked) -> _Page:
     with ExitStack() as stack:
         stores = _Stores(stack, asked)
         a, b = stores.find(other), stores.find(name)
-        if isinstance(a, versus.Stored) and isinstance(b, versus.Stored):
+        if isinstance(a, grounds.Stored) and isinstance(b, grounds.Stored):
             aligned = versus.align(a, b, detailed=report.detailed, migration=asked.migration)
         elif asked.migration is not None:
             raise click.UsageError("--map needs runs with their hits: stored runs")
         else:
             _refuse_texts(asked)
-            aligned = versus.as_scored(a, b)
+            aligned = compare.as_scored(a, b)
         gates, verdict = judged_drops(
             aligned, asked.config, asked.gates, asked.allowed, asked.as_of
         )  # fmt: skip
-        (one, before), (two, after) = versus.told_of(a, other), versus.told_of(b, name)
-        comparison = versus.compare(
+        (one, before), (two, after) = compare.told_of(a, other), compare.told_of(b, name)
+        comparison = compare.compare(
             aligned, one, two, gated=[gate.metric for gate in gates], config=(before, after),
             verdict=verdict,
         )  # fmt: skip
         details = None
-        if isinstance(a, versus.Stored) and isinstance(b, versus.Stored) and aligned.ground:
+        if isinstance(a, grounds.Stored) and isinstance(b, grounds.Stored) and aligned.ground:
             texts = asked.texts.opened(stack)
             details = stack.enter_context(details_of_comparison(a, b, aligned, comparison, texts))
         view = ComparisonView(comparison=comparison, full=True, details=details)
@@ -232,8 +234,8 @@ def _refuse_texts(asked: _Asked) -> None:
 
 def _source(found: Stored | Scores, name: str) -> str:
     """Where something came from: the store, without secrets, and the run; or the path."""
+    from ragauge.grounds import Stored
     from ragauge.redacting import redacted_url
-    from ragauge.versus import Stored
 
     if isinstance(found, Stored):
         return f"{redacted_url(found.store.url)} {found.record.run_id}"
@@ -254,13 +256,13 @@ class _Stores:
 
     def find(self, name: str) -> Stored | Scores:
         """The stored run of that name, or the scores in the file."""
-        from ragauge import archive, pipeline
-        from ragauge.versus import Stored
+        from ragauge import archive
+        from ragauge.grounds import Stored
 
         config = self.asked.config
         if is_file(name):
             _refuse_comparison(name)
-            return pipeline.load_scores(name)
+            return document.load_scores(name)
         if self.store is None:
             self.store = self.stack.enter_context(the_store(self.asked.store_url, config))
         return Stored(self.store, archive.find_run(self.store, name, suite=config.suite))

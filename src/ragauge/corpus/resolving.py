@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from ragauge.corpus.lookup import Lookup, Spot, is_hash_of
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.fields import FieldError
+from ragauge.model.chunk import Chunk
 from ragauge.model.corpus import Extent
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.trace import Citation, Hit, Trace
-from ragauge.pieces import Chunk
 from ragauge.quoting import normalised
 from ragauge.spans import Span
 from ragauge.text import text_hash

@@ -7,11 +7,12 @@ from typing import Any
 
 import msgspec
 
+from ragauge.choosing import TREC
 from ragauge.corpus.resolving import Found, Resolver
 from ragauge.decoding import decode_row
 from ragauge.errors import MAX_REPORTED, Place
 from ragauge.fields import FieldError, Row
-from ragauge.loading import TREC, rows_of
+from ragauge.loading import rows_of
 from ragauge.model.dialect import HIT_DOCS, HIT_HASHES
 from ragauge.model.gold import GoldItem
 from ragauge.pausing import uncollected

@@ -21,10 +21,10 @@ from ragauge.linting.items import (
 )
 from ragauge.linting.placed import overlapping_negatives, unresolved
 from ragauge.linting.rules import RULES, SEVERITIES, Finding, Severity
+from ragauge.model.chunk import Chunk
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
 from ragauge.model.profile import Profile
-from ragauge.pieces import Chunk
 from ragauge.reaching import COVERAGE, Coverage, Reacher, covered
 from ragauge.runsets import may_be_near
 from ragauge.sizing import Size

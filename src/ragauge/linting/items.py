@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
-from ragauge.findings import lacks_evidence, names_evidence
+from ragauge.goldfindings import lacks_evidence, names_evidence
 from ragauge.ids import distance, lies_in, split_section
 from ragauge.linting.rules import Finding, find
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
-from ragauge.pieces import fold
 from ragauge.reaching import Home, evidence_of
 from ragauge.resemblance import LEAST, likeness, normalised
-from ragauge.text import MIN_NEEDLE, phrase_needles, substring_needles
+from ragauge.text import MIN_NEEDLE, fold, phrase_needles, substring_needles
 
 PARAPHRASES = 3
 FARTHEST = 4
@@ -91,9 +90,12 @@ def _claims(item: GoldItem) -> Iterator[Finding]:
 
 
 def _contradictions(item: GoldItem, options: Options) -> Iterator[Finding]:
-    wanted = [(text, fold(text, options)) for text in dict.fromkeys(item.must_contain)]
+    wanted = [
+        (text, fold(text, ignore_case=options.ignore_case))
+        for text in dict.fromkeys(item.must_contain)
+    ]
     for text in dict.fromkeys(item.forbidden):
-        folded = fold(text, options)
+        folded = fold(text, ignore_case=options.ignore_case)
         if not folded:
             yield find(
                 "contradiction", "the empty string is forbidden, and every answer contains it",

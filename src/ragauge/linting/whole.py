@@ -6,12 +6,13 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 
 from ragauge import resemblance
-from ragauge.findings import some, unread_fields
+from ragauge.goldfindings import unread_fields
 from ragauge.linting.rules import Finding, find, identity
 from ragauge.model.dialect import GOLD_NAMES
 from ragauge.model.gold import GoldItem
 from ragauge.reaching import COVERAGE, Coverage
 from ragauge.sizing import Size
+from ragauge.text import some
 
 SHOWN_CHANGE = 0.10
 """A set that cannot show a change of this much is small."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from ragauge import migrating
+from ragauge import migrating, redacting
 from ragauge.asking import FACTS, RUN, Asking
 from ragauge.errors import RagaugeError
 from ragauge.model.run import (
@@ -39,7 +39,7 @@ class _Address:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.name = migrating.without_password(url)
+        self.name = redacting.without_password(url)
         try:
             from psycopg import ProgrammingError
             from psycopg.conninfo import conninfo_to_dict
@@ -63,7 +63,7 @@ class _Address:
                 hint="write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with / as %2F and @ as "
                 "%40 in a name or a password",
             )
-        self.secrets = [str(found[each]) for each in migrating.SECRET if found.get(each)]
+        self.secrets = [str(found[each]) for each in redacting.SECRET if found.get(each)]
         usual = {"connect_timeout": 15, "application_name": "ragauge"}
         self.parameters: dict[str, Any] = {**usual, **found, "client_encoding": "utf8"}
 

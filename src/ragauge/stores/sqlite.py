@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ragauge import migrating
+from ragauge import migrating, redacting
 from ragauge.asking import FACTS, RUN, Asking
 from ragauge.errors import RagaugeError
 from ragauge.holding import HeldError, held
@@ -69,7 +69,7 @@ def _path(url: str) -> Path:
     """The file that a URL names, as written: nothing in it is decoded."""
     scheme, _, path = url.partition(":///")
     if scheme != "sqlite" or not path or "?" in path or "\0" in path:
-        shown = migrating.without_password(url)
+        shown = redacting.without_password(url)
         raise RagaugeError.of("bad-store-url", f"`{shown}` names no file", hint=FORM)
     if path.startswith(":memory:"):
         gone = f"`{url}` would be gone when the command ends"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from ragauge import migrating
+from ragauge import redacting
 from ragauge.adapting import FIELD_NAMES, HitMaker, by_score, flat
 from ragauge.addressing import library, refused, split_address
 from ragauge.model.target import Question, TargetError, TargetKind, TargetOptions
@@ -30,7 +30,7 @@ class PgvectorTarget:
     def __init__(self, address: str, options: TargetOptions) -> None:
         known = (*FIELD_NAMES, *NAMES, "table", "vector", "metric")
         self.url, settings = split_address(address, options, known, keep=True)
-        self.shown = migrating.without_password(self.url)
+        self.shown = redacting.without_password(self.url)
         self.psycopg = library("psycopg", "pgvector")
         self.sql = library("psycopg.sql", "pgvector")
         self.table = settings.needed("table", "pgvector:postgresql://USER@HOST/DB?table=chunks")

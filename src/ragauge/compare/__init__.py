@@ -1,0 +1,1 @@
+"""Two runs on common ground: what became of each question, and of each metric."""

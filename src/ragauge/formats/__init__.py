@@ -1,0 +1,1 @@
+"""File formats: what people have on disk becomes gold items and traces."""

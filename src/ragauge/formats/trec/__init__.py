@@ -1,0 +1,1 @@
+"""TREC and BEIR files: judgements and runs."""

@@ -1,0 +1,62 @@
+"""Judgements and runs of TREC as gold items and traces, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ragauge.errors import MAX_REPORTED, Problem
+from ragauge.formats.loaded import Loaded
+from ragauge.model.gold import GoldItem
+from ragauge.model.trace import Hit, Trace
+from ragauge.source import Source
+from ragauge.trec import QrelsRow, RunRow, qrels_rows, run_rows
+from ragauge.treclines import BadLine
+
+
+def gold_items(source: Source, queries: Mapping[str, str]) -> Loaded:
+    """Judgements as gold items with grades; `queries` gives the questions where they are known."""
+    grades: dict[str, dict[str, float]] = {}
+    lines: dict[str, int] = {}
+    problems: list[Problem] = []
+    count = 0
+    for row in qrels_rows(source):
+        if isinstance(row, QrelsRow):
+            grades.setdefault(row.qid, {})[row.docid] = float(row.grade)
+            lines.setdefault(row.qid, row.line)
+        else:
+            count += 1
+            problems += [row.at(source.name)] if len(problems) < MAX_REPORTED else []
+    items = [
+        GoldItem(qid=qid, question=queries.get(qid), grades=found, line=lines[qid])
+        for qid, found in grades.items()
+    ]
+    return Loaded(items, problems, count)
+
+
+def traces(source: Source) -> Loaded:
+    """A run as traces: by score in single precision, ties by document id, both descending."""
+    rows: dict[str, list[RunRow]] = {}
+    problems: list[Problem] = []
+    count = 0
+    for row in run_rows(source):
+        if isinstance(row, BadLine):
+            count += 1
+            problems += [row.at(source.name)] if len(problems) < MAX_REPORTED else []
+        else:
+            rows.setdefault(row.qid, []).append(row)
+    return Loaded([_trace(qid, found) for qid, found in rows.items()], problems, count)
+
+
+def _trace(qid: str, rows: list[RunRow]) -> Trace:
+    def place(row: RunRow) -> tuple[float, bytes]:
+        return float(np.float32(row.score)), row.docid.encode()
+
+    ordered = sorted(rows, key=place, reverse=True)
+    return Trace(
+        qid=qid,
+        hits=tuple(Hit(row.docid, score=row.score) for row in ordered),
+        disordered=[row.docid for row in ordered] != [row.docid for row in rows],
+        line=rows[0].line,
+    )

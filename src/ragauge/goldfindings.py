@@ -1,0 +1,48 @@
+"""What a gold set says of itself: unread fields, and items without evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ragauge.model.gold import GoldItem
+from ragauge.text import some
+
+
+def gold_findings(items: Sequence[GoldItem]) -> list[str]:
+    """Sentences about gold items that can hardly be meant as they are."""
+    unread = sorted(unread_fields(items))
+    bare = [item.qid for item in items if lacks_evidence(item)]
+    said = []
+    if unread:
+        said.append(f"fields of the gold set that nothing reads: {some(unread)}")
+    if bare:
+        noun = "item" if len(bare) == 1 else "items"
+        said.append(f"{len(bare)} answerable gold {noun} without evidence: {some(bare)}")
+    return said
+
+
+def unread_fields(items: Sequence[GoldItem]) -> dict[str, list[GoldItem]]:
+    """The fields that nothing reads, each with the items that have it."""
+    found: dict[str, list[GoldItem]] = {}
+    for item in items:
+        for name in item.extra:
+            found.setdefault(name, []).append(item)
+    return found
+
+
+def lacks_evidence(item: GoldItem) -> bool:
+    """Whether an item is to be answered and does not say from what."""
+    return item.expect == "answer" and not has_evidence(item)
+
+
+def has_evidence(item: GoldItem) -> bool:
+    """Whether an item names evidence of any kind, or the section that holds the answer."""
+    return bool(names_evidence(item) or item.anchor_section)
+
+
+def names_evidence(item: GoldItem) -> bool:
+    """Whether an item names evidence; a section alone also says where an answer is missed."""
+    return bool(
+        item.relevant or item.anchors or item.places or item.groups or item.grades
+        or item.relevant_docs
+    )  # fmt: skip
