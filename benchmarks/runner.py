@@ -215,15 +215,16 @@ def ask(question):
 
 def overhead(questions: int, folder: Path) -> str:
     """What is added to the time of a function that takes 10 ms, for each question asked."""
-    from ragauge import archive, running
-    from ragauge.runner import Limits
+    from ragauge.run import run as running
+    from ragauge.run.ask import Limits
+    from ragauge.store import runs as run_store
 
     folder.joinpath("sleeper.py").write_text(SLEEPER)
     asked = running.Asked(address=f"python:{folder}/sleeper.py:ask", k=HITS)
     given = running.material(gold_file(folder, questions), asked, running.Measuring(profile="kb"))
     target = running.open_target(asked.address, asked.target_options(60.0))
-    with archive.opened_store(f"sqlite:///{folder}/sleeper.db", create=True) as store:
-        run = running.start_run(store, asked, given, target.about, archive.Wanted())
+    with run_store.opened_store(f"sqlite:///{folder}/sleeper.db", create=True) as store:
+        run = running.start_run(store, asked, given, target.about, run_store.Wanted())
         limits = Limits(concurrency=CONCURRENCY)
         spent = running.ask_all(store, run, asked, given, target, limits).seconds
     own = sum(sys.modules["sleeper"].SPENT)

@@ -15,15 +15,16 @@ import click
 import msgspec
 
 import reference_words as words
-from ragauge import registry, wording
+from ragauge import registry
 from ragauge.cli.main import root as command_group
 from ragauge.codes import CODES, ExitCode
+from ragauge.formats.schemas import catalogue
+from ragauge.formats.schemas import descriptions as fieldwords
+from ragauge.metrics.metric import Metric
+from ragauge.model import phrases
 from ragauge.model.dialect import GOLD_SPELLINGS, HIT_IDS, TRACE_SPELLINGS, Dialect
 from ragauge.model.labels import CAUSES, GOOD, MEANINGS
-from ragauge.model.metric import Metric
 from ragauge.model.profile import Profile
-from ragauge.schemas import catalogue
-from ragauge.schemas import words as fieldwords
 from reference_fields import scores_fields, ship_fields
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
@@ -127,14 +128,14 @@ def metrics_page() -> list[str]:
             for alias, meant in profile.aliases.items()
             if meant == metric.id
         ]
-        reasons = wording.left_out_reasons(metric)
+        reasons = phrases.left_out_reasons(metric)
         lines += [f"## {heading(metric)}", "", f"{metric.title}.", ""]
         lines += [
             f"- **formula**: {metric.formula}",
             f"- **over**: {metric.over.name}: {metric.over.meaning}",
             f"- **left out**, by name: {code(reasons)}",
-            f"- **0/0**: {wording.null_rule(metric)}",
-            f"- **together**: {wording.TOGETHER[metric.aggregate]}",
+            f"- **0/0**: {phrases.null_rule(metric)}",
+            f"- **together**: {phrases.TOGETHER[metric.aggregate]}",
             f"- **better**: {metric.better}; version {metric.version}; source: {metric.source}",
         ]
         if short:

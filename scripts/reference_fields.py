@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from ragauge import registry
-from ragauge.document import to_document
-from ragauge.gates import gate
-from ragauge.model.aggregate import Scores
+from ragauge.gates.judge import gate
 from ragauge.model.options import Options
 from ragauge.model.report import View
+from ragauge.model.scores import Scores
+from ragauge.model.scores_document import to_document
 from ragauge.model.verdict import Waiver
-from ragauge.pipeline import score
+from ragauge.scoring.score import score
 
 MAPS = {
     "metrics": "ID",

@@ -13,14 +13,7 @@ import numpy as np
 
 from ragauge import registry
 from ragauge.codes import ExitCode
-from ragauge.model.aggregate import (
-    MetricResult,
-    PerQuestion,
-    QuestionList,
-    QuestionResult,
-    Scores,
-    SliceResult,
-)
+from ragauge.metrics.metric import Tally
 from ragauge.model.comparison import (
     AnswerChange,
     Cause,
@@ -31,8 +24,15 @@ from ragauge.model.comparison import (
     QueryComparison,
 )
 from ragauge.model.drilldown import Attempt, Drilldown, Expected, Passage
-from ragauge.model.metric import Tally
 from ragauge.model.report import View
+from ragauge.model.scores import (
+    MetricResult,
+    PerQuestion,
+    QuestionList,
+    QuestionResult,
+    Scores,
+    SliceResult,
+)
 from ragauge.model.semantic import Bands, Semantic
 from ragauge.model.verdict import Gate, GateResult, Verdict
 

@@ -7,12 +7,12 @@ from hashlib import sha256
 from pathlib import Path
 
 from ragauge.corpus.blocks import blocks
+from ragauge.corpus.diff.migration_map import migration_map
 from ragauge.corpus.manifest import Corpus, Writer, read_corpus
-from ragauge.corpus.migration import migration_map
-from ragauge.corpus.outline import outline
+from ragauge.corpus.parsers import markdown
+from ragauge.corpus.title_tree import outline
 from ragauge.model.corpus import Document
 from ragauge.model.migration import MapRow, MigrationMap
-from ragauge.parsers import markdown
 
 
 def corpus_of(files: Mapping[str, str], folder: Path) -> Corpus:

@@ -10,23 +10,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ragauge.archive import keep_run, opened_store
     from ragauge.compare.compare import compare_runs
     from ragauge.errors import RagaugeError
-    from ragauge.gates import gate
-    from ragauge.loading import load_gold, load_traces
-    from ragauge.pipeline import score
+    from ragauge.formats.load import load_gold, load_traces
+    from ragauge.gates.judge import gate
+    from ragauge.scoring.score import score
+    from ragauge.store.runs import keep_run, opened_store
 
 __version__ = "0.1.0"
 _HOMES = {
     "RagaugeError": "errors",
     "compare_runs": "compare.compare",
-    "gate": "gates",
-    "keep_run": "archive",
-    "load_gold": "loading",
-    "load_traces": "loading",
-    "opened_store": "archive",
-    "score": "pipeline",
+    "gate": "gates.judge",
+    "keep_run": "store.runs",
+    "load_gold": "formats.load",
+    "load_traces": "formats.load",
+    "opened_store": "store.runs",
+    "score": "scoring.score",
 }
 __all__ = [
     "RagaugeError",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 if TYPE_CHECKING:
-    from ragauge.asserting import JudgedRun, Question, Scorer
+    from ragauge.testing import JudgedRun, Question, Scorer
 
 MARKER = "ragauge"
 RUN, QUESTION = "ragauge_run", "ragauge_question"
@@ -238,9 +238,9 @@ def _given(node: pytest.Item) -> dict[str, Any]:
 
 def _made(node: pytest.Item, record: Any) -> JudgedRun:
     """Score what the markers of a test say."""
-    from ragauge.asserting import JudgedRun, Scorer
     from ragauge.errors import RagaugeError
     from ragauge.runsettings import read_settings
+    from ragauge.testing import JudgedRun, Scorer
 
     config = node.config
     here = Path(config.invocation_params.dir)

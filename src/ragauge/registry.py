@@ -15,39 +15,38 @@ from typing import TYPE_CHECKING, Any
 from ragauge.errors import RagaugeError
 
 if TYPE_CHECKING:
+    from ragauge.metrics.metric import Metric, Selected
     from ragauge.model.comparison import ComparisonReport
     from ragauge.model.corpus import Parser
     from ragauge.model.dialect import Dialect
     from ragauge.model.embedder import EmbedderKind
-    from ragauge.model.metric import Metric, Selected
     from ragauge.model.profile import Profile
     from ragauge.model.report import Report
     from ragauge.model.run import StoreKind
     from ragauge.model.target import TargetKind
 
 
-def _modules(folder: str) -> list[str]:
-    package = importlib.import_module(f"ragauge.{folder}")
-    return sorted(
-        f"ragauge.{folder}.{found.name}" for found in pkgutil.iter_modules(package.__path__)
-    )
+def _constants(folder: str, constant: str, group: str) -> list[Any]:
+    """The constants of a folder's modules, then those of the entry-point group ragauge.GROUP.
 
-
-def _constants(folder: str, constant: str) -> list[Any]:
-    """The constants of a folder's modules, then those of the entry-point group ragauge.FOLDER."""
+    Modules without the constant are what the components of that folder share.
+    """
     from importlib.metadata import entry_points
 
-    found = [getattr(importlib.import_module(name), constant) for name in _modules(folder)]
-    for point in sorted(entry_points(group=f"ragauge.{folder}"), key=lambda point: point.name):
+    package = importlib.import_module(f"ragauge.{folder}")
+    names = sorted(found.name for found in pkgutil.iter_modules(package.__path__))
+    modules = [importlib.import_module(f"ragauge.{folder}.{name}") for name in names]
+    constants = [getattr(module, constant) for module in modules if hasattr(module, constant)]
+    for point in sorted(entry_points(group=f"ragauge.{group}"), key=lambda point: point.name):
         try:
-            found.append(point.load())
+            constants.append(point.load())
         except Exception as error:
             raise RagaugeError.of(
                 "bad-plugin",
                 f"the plugin `{point.value}` cannot be loaded: {error}",
                 hint="mend or uninstall the package that brings it",
             ) from error
-    return found
+    return constants
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> RagaugeError:
@@ -65,52 +64,66 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> RagaugeError:
 @cache
 def metrics() -> dict[str, Metric]:
     """All metrics by id, in the order of their ids."""
-    every = [metric for group in _constants("metrics", "METRICS") for metric in group]
+    every = [metric for group in _constants("metrics", "METRICS", "metrics") for metric in group]
     return {metric.id: metric for metric in sorted(every, key=lambda metric: metric.id)}
 
 
 @cache
 def dialects() -> dict[str, Dialect]:
     """All dialects by name."""
-    return {dialect.name: dialect for dialect in _constants("dialects", "DIALECT")}
+    return {
+        dialect.name: dialect for dialect in _constants("formats.dialects", "DIALECT", "dialects")
+    }
 
 
 @cache
 def reports() -> dict[str, Report]:
     """All reports by name."""
-    return {report.name: report for report in _constants("reports", "REPORT")}
+    return {report.name: report for report in _constants("report.scores", "REPORT", "reports")}
 
 
 @cache
 def comparisons() -> dict[str, ComparisonReport]:
     """All reports of comparisons by name."""
-    return {report.name: report for report in _constants("comparisons", "REPORT")}
+    return {
+        report.name: report for report in _constants("report.comparison", "REPORT", "comparisons")
+    }
 
 
 @cache
 def stores() -> dict[str, StoreKind]:
     """All kinds of store by the scheme of their URLs."""
-    return {scheme: kind for kind in _constants("stores", "STORE") for scheme in kind.schemes}
+    return {
+        scheme: kind
+        for kind in _constants("store.databases", "STORE", "stores")
+        for scheme in kind.schemes
+    }
 
 
 @cache
 def parsers() -> dict[str, Parser]:
     """All parsers by the suffix of the files that they read."""
     return {
-        suffix: parser for parser in _constants("parsers", "PARSER") for suffix in parser.suffixes
+        suffix: parser
+        for parser in _constants("corpus.parsers", "PARSER", "parsers")
+        for suffix in parser.suffixes
     }
 
 
 @cache
 def targets() -> dict[str, TargetKind]:
     """All kinds of target by the scheme of their addresses."""
-    return {scheme: kind for kind in _constants("targets", "TARGET") for scheme in kind.schemes}
+    return {
+        scheme: kind
+        for kind in _constants("targets", "TARGET", "targets")
+        for scheme in kind.schemes
+    }
 
 
 @cache
 def embedders() -> dict[str, EmbedderKind]:
     """All kinds of embedder by name."""
-    return {kind.name: kind for kind in _constants("embedders", "EMBEDDER")}
+    return {kind.name: kind for kind in _constants("embed.embedders", "EMBEDDER", "embedders")}
 
 
 @cache
@@ -155,7 +168,7 @@ def report(name: str) -> Report:
 
 def select(names: Iterable[str], ks: Iterable[int]) -> list[Selected]:
     """Resolve metric names (`*`, `family.*`, `id`, `id@k`) to metrics at their cut-offs."""
-    from ragauge.model.metric import Selected
+    from ragauge.metrics.metric import Selected
 
     chosen: dict[str, Selected] = {}
     for name in names:

@@ -10,10 +10,10 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from ragauge import gates as gating
 from ragauge import registry
 from ragauge.config import load_gates
 from ragauge.errors import RagaugeError
+from ragauge.gates import judge as gating
 from ragauge.model.options import CitationMode
 
 FILES = ("gold", "trace", "chunks", "corpus", "baseline", "config")

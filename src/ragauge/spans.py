@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ragauge.fields import FieldError, Row, as_int, as_list, as_text, wrong_type
+from ragauge.files.fields import FieldError, Row, as_int, as_list, as_text, wrong_type
 
 UNITS = ("byte", "char", "line", "page", "token", "ms")
 _PAIRS = (

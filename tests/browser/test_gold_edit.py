@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import ragauge
-from ragauge.building import build
+from ragauge.corpus.build import build
 from tests.browser.chromium import NEEDS_CHROMIUM
 
 GUIDE = "# Größe\n\nDie Größe 🙂 zählt.\n\n## Port\n\nThe port is 8080.\n\n👩‍💻 end\n"

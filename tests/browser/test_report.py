@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from ragauge.model.aggregate import PerQuestion, QuestionList, QuestionResult, SliceResult
 from ragauge.model.comparison import AnswerChange, Cause, Compared, Delta, QueryComparison
 from ragauge.model.drilldown import Attempt, Drilldown, Expected, Passage
 from ragauge.model.report import View
+from ragauge.model.scores import PerQuestion, QuestionList, QuestionResult, SliceResult
 from ragauge.model.semantic import Bands, Semantic
 from tests import pages
 from tests.browser.chromium import NEEDS_CHROMIUM

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ragauge import score
-from ragauge.model.aggregate import Scores
+from ragauge.model.scores import Scores
 
 Row = dict[str, Any]
 

@@ -10,7 +10,7 @@ import pytest
 
 from ragauge import gate, registry
 from ragauge.cli.main import root, run
-from ragauge.demands import profile_gates
+from ragauge.gates.parse import profile_gates
 from ragauge.model.dialect import GOLD_SPELLINGS, TRACE_SPELLINGS, Dialect
 from ragauge.model.profile import Profile
 from ragauge.model.report import Report, View

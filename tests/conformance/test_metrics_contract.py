@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 import ragauge.metrics
 from ragauge import registry
-from ragauge.join import batch_of
-from ragauge.model.aggregate import MetricResult
-from ragauge.model.batch import Batch
-from ragauge.model.facts import LAMBDA_STATES
-from ragauge.model.metric import SHARES, Metric
-from ragauge.model.questions import Questions
+from ragauge.metrics.batch import Batch
+from ragauge.metrics.facts import LAMBDA_STATES
+from ragauge.metrics.metric import SHARES, Metric
+from ragauge.metrics.questions import Questions
+from ragauge.model.scores import MetricResult
+from ragauge.scoring.join import batch_of
 from tests.conformance.runs import ORDINARY_GOLD, ORDINARY_TRACE, random_rows, scored
 
 METRICS = list(registry.metrics().values())

@@ -876,7 +876,7 @@ def test_demo_shows_a_failing_gate_and_where_to_look(tmp_path: Path) -> None:
     assert re.search(r"^FAIL\b.*\bunder$", done.stdout, re.MULTILINE)
     line = re.search(r"Look at demo/trace\.jsonl:(\d+): question (\w+)", done.stdout)
     assert line is not None
-    rows = (files("ragauge.demo") / "trace.jsonl").read_text("utf-8").splitlines()
+    rows = (files("ragauge.cli.demo_data") / "trace.jsonl").read_text("utf-8").splitlines()
     assert json.loads(rows[int(line[1]) - 1])["qid"] == line[2]
     assert left(tmp_path) == set()
 
@@ -886,7 +886,9 @@ def test_demo_writes_its_files_where_it_is_told(tmp_path: Path) -> None:
     done = run(tmp_path, "demo", "--write", "try")
     assert done.returncode == 0
     for name in ("gold.jsonl", "trace.jsonl"):
-        assert (tmp_path / "try" / name).read_bytes() == (files("ragauge.demo") / name).read_bytes()
+        assert (tmp_path / "try" / name).read_bytes() == (
+            files("ragauge.cli.demo_data") / name
+        ).read_bytes()
     assert run(tmp_path, "score", "try/gold.jsonl", "try/trace.jsonl").returncode == 1
     write(tmp_path / "try" / "gold.jsonl", b"mine\n")
     again = run(tmp_path, "demo", "--write", "try")

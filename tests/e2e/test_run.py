@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from ragauge.freezing import thaw
+from ragauge.model.payloads import thaw
 from tests.servers import Request, http, serving
 
 from ..postgres import own_schema, server_url

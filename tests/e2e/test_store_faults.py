@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from ragauge import migrating, registry
+from ragauge import registry
 from ragauge.errors import RagaugeError
 from ragauge.model.run import Store
+from ragauge.store.databases import schema_versions
 from tests.e2e.process import TIMEOUT, environment
 from tests.postgres import own_schema, server_url
 
@@ -219,7 +220,7 @@ def test_one_of_many_that_take_the_same_id_gets_it(url: str) -> None:
 
 
 def test_an_old_store_that_many_open_at_once_is_migrated_once(url: str, tmp_path: Path) -> None:
-    from ragauge.stores import postgres, sqlite
+    from ragauge.store.databases import postgres, sqlite
 
     write(url, "2025")
     (sqlite if url.startswith("sqlite") else postgres).migrate_to(url, 1)
@@ -296,7 +297,7 @@ def test_a_full_disk_is_said_and_harms_no_other_run(file: Path) -> None:
 
 def test_a_disk_that_is_full_while_migrating_leaves_the_old_form(file: Path) -> None:
     """No half of a copy stays behind, and nothing is migrated that has no copy."""
-    from ragauge.stores import sqlite
+    from ragauge.store.databases import sqlite
 
     url = f"sqlite:///{file}"
     sqlite.migrate_to(url, 1)
@@ -363,7 +364,7 @@ def test_an_older_file_is_migrated_and_its_copy_can_be_restored(tmp_path: Path) 
     """The old file is made by hand from the first migration alone."""
     file = tmp_path / "old.db"
     with closing(sqlite3.connect(file)) as raw:
-        for statement in migrating.migrations("sqlite")[0].up:
+        for statement in schema_versions.migrations("sqlite")[0].up:
             raw.execute(statement)
         raw.execute(
             "INSERT INTO eval_runs VALUES ('r', 's', 'p', '2025', NULL, '{}', '{\"m\":1}', 'h',"
@@ -395,7 +396,7 @@ def test_an_older_file_is_migrated_and_its_copy_can_be_restored(tmp_path: Path) 
 def test_a_lock_that_is_held_for_too_long_is_said(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ragauge.stores import sqlite
+    from ragauge.store.databases import sqlite
 
     monkeypatch.setattr(sqlite, "PATIENCE", 0.05)
     with closing(opened(f"sqlite:///{file}")) as store, closing(sqlite3.connect(file)) as other:
@@ -417,7 +418,7 @@ def test_a_lock_or_a_lost_connection_is_said_by_the_server(
 ) -> None:
     import psycopg
 
-    from ragauge.stores import postgres
+    from ragauge.store.databases import postgres
 
     with own_schema(server_url(request.config)) as url:
         write(url, "2025")

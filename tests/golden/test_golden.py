@@ -51,7 +51,8 @@ OUTPUTS: dict[str, tuple[str, int, tuple[str, ...]]] = {
 def example(tmp_path: Path) -> Path:
     """A folder with the bundled example, a part of it, and one bad line."""
     bundled = {
-        name: (files("ragauge.demo") / name).read_bytes() for name in ("gold.jsonl", "trace.jsonl")
+        name: (files("ragauge.cli.demo_data") / name).read_bytes()
+        for name in ("gold.jsonl", "trace.jsonl")
     }
     for name, data in bundled.items():
         (tmp_path / name).write_bytes(data)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ragauge.model.aggregate import Scores
+from ragauge.model.scores import Scores
 
 Row = dict[str, Any]
 Qrels = Mapping[str, Mapping[str, int]]

@@ -9,12 +9,13 @@ from typing import Any, Literal
 
 import pytest
 
-from ragauge import archive, pipeline
 from ragauge.compare import compare as compare_module
 from ragauge.errors import RagaugeError
-from ragauge.inputs import Kept
 from ragauge.model.comparison import Comparison
 from ragauge.model.run import Store
+from ragauge.scoring import score
+from ragauge.scoring.inputs import Kept
+from ragauge.store import runs as run_store
 
 from .compare_cases import SCENARIOS, case, listed
 from .compare_oracle import RUNGS, Compared, compare, holm
@@ -38,12 +39,12 @@ def keep(
     trace.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
 
     def kept(each: Kept) -> None:
-        archive.store_run(store, each, archive.Wanted(run_id=name, created_at=WHEN))
+        run_store.store_run(store, each, run_store.Wanted(run_id=name, created_at=WHEN))
 
     chunks = folder / f"{name}-chunks.jsonl" if listed else None
     if chunks is not None:
         chunks.write_text("".join(json.dumps(row) + "\n" for row in listed), "utf-8")
-    pipeline.score(
+    score.score(
         gold, trace, keep=kept, profile="all", k=KS, intervals=False, dialect="native",
         chunks=chunks,
     )  # fmt: skip
@@ -117,7 +118,7 @@ def differences(found: Comparison, wanted: Compared) -> list[str]:
 @pytest.mark.parametrize("first", range(0, CASES, PER_STORE))
 def test_comparisons_are_those_of_the_oracle(tmp_path: Path, first: int) -> None:
     wrong: dict[str, list[str]] = {}
-    with archive.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
+    with run_store.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
         for seed in range(first, first + PER_STORE):
             scenario, gold, a, b = case(seed)
             overlaps: tuple[Overlap, ...] = OVERLAPS if seed % 3 == 0 else OVERLAPS[:1]
@@ -136,7 +137,7 @@ def test_comparisons_are_those_of_the_oracle(tmp_path: Path, first: int) -> None
 @pytest.mark.parametrize("first", range(0, LISTED, PER_STORE))
 def test_comparisons_with_lists_are_those_of_the_oracle(tmp_path: Path, first: int) -> None:
     wrong: dict[str, list[str]] = {}
-    with archive.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
+    with run_store.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
         for seed in range(first, first + PER_STORE):
             scenario, gold, a, b, lists = listed(seed)
             right = compare(gold, a, b, ks=KS, lists=lists)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from ragauge import gate, registry, score
-from ragauge.model.aggregate import Scores
 from ragauge.model.report import View
+from ragauge.model.scores import Scores
 from tests.oracles.kb_cases import CHUNKS, kb_case, place_of, write_golden, write_lines
 from tests.oracles.kb_oracle import Row, Share, aggregate
 

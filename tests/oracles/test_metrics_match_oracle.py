@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 
 from ragauge import score
-from ragauge.model.aggregate import Scores
+from ragauge.model.scores import Scores
 
 from .full_cases import case
 from .full_oracle import Result, evaluate

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ragauge import gate, registry, score
-from ragauge.demands import merge, parse_items, profile_gates
+from ragauge.gates.parse import merge, parse_items, profile_gates
 from ragauge.model.report import View
 from tests.oracles.cases import Case, ship_case, smoke_case
 from tests.oracles.ship_oracle import score_ship

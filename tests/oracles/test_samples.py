@@ -14,7 +14,7 @@ import pytest
 
 from ragauge import score
 from ragauge.errors import RagaugeError
-from ragauge.model.aggregate import Scores
+from ragauge.model.scores import Scores
 
 from .judged import Row, mean, values, write_lines, write_qrels, write_run
 

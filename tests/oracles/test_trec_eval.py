@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from ragauge import score
-from ragauge.model.aggregate import Scores
 from ragauge.model.options import Options
+from ragauge.model.scores import Scores
 
 from .judged import (
     Qrels,

@@ -20,7 +20,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from ragauge import score
-from ragauge.model.aggregate import Scores
+from ragauge.model.scores import Scores
 
 Row = dict[str, Any]
 

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragauge import ids
-from ragauge.building import build
 from ragauge.corpus.blocks import blocks, reading_order
-from ragauge.corpus.outline import check, outline
+from ragauge.corpus.build import build
+from ragauge.corpus.parsers import markdown, text
+from ragauge.corpus.title_tree import check, outline
 from ragauge.model.corpus import Block, Parsed, Section
-from ragauge.parsers import markdown, text
 
 # Bits of markup that meet in any order, with every kind of line end, also where none is meant.
 BITS = st.sampled_from(

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ragauge import registry
-from ragauge.linting.checking import Surroundings, check
-from ragauge.lockfile import compare, frozen, read_lock, written
+from ragauge.gold.lint.check import Surroundings, check
+from ragauge.gold.lock import compare, frozen, read_lock, written
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.spans import Span
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ragauge.stats.exact import UNIT, mean, to_units
+from ragauge.stats.exact_sums import UNIT, mean, to_units
 from ragauge.stats.intervals import POISSON_FROM, Z95, bootstrap, wilson
 from tests.properties.datasets import Data, Row, scored, steady
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragauge import registry
-from ragauge.model.aggregate import Scores
+from ragauge.model.scores import Scores
 from tests.properties.datasets import (
     Data,
     Row,

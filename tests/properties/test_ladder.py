@@ -9,20 +9,20 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ragauge.freezing import number_of
-from ragauge.knowing import Side
-from ragauge.ladder import Ladder, climb
+from ragauge.compare.effective_gold import expected_of
+from ragauge.compare.known_documents import Side
+from ragauge.compare.match_levels import Ladder, climb
+from ragauge.compare.same_documents import Sameness
 from ragauge.model.chunk import Chunk
 from ragauge.model.comparison import RUNGS
 from ragauge.model.evidence import ChunkFacts, DocFacts, Evidence, SketchRow
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.options import Options
+from ragauge.model.payloads import number_of
 from ragauge.model.trace import Answer, Hit, Trace
-from ragauge.pieces import STAND_IN, pieces_of
-from ragauge.pipeline import score
-from ragauge.sameness import Sameness
+from ragauge.scoring.evidence_pieces import STAND_IN, pieces_of
+from ragauge.scoring.score import score
 from ragauge.spans import Span
-from ragauge.standins import expected_of
 from tests.properties.datasets import steady
 from tests.unit.rechunked import side_of
 

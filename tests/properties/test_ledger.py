@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge.ledger import DENSE_CELLS, Ledger
 from ragauge.model.trace import SlotKey
+from ragauge.scoring.slot_ledger import DENSE_CELLS, Ledger
 from tests.properties.datasets import steady
 
 QUESTIONS = 5

@@ -10,13 +10,13 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ragauge.corpus.diff.map_file import write_map
+from ragauge.corpus.diff.migration_map import migration_map
+from ragauge.corpus.diff.redirects import Redirects
 from ragauge.corpus.manifest import Corpus
-from ragauge.corpus.mapfile import write_map
-from ragauge.corpus.migration import migration_map
 from ragauge.errors import RagaugeError
-from ragauge.redirecting import Redirects
-from ragauge.relocating import What, relocate
-from ragauge.rewriting import OnUnmapped
+from ragauge.gold.migrate.evidence import OnUnmapped
+from ragauge.gold.migrate.files import What, relocate
 from tests.unit.command import lines_of
 from tests.versions import corpus_of
 

@@ -18,7 +18,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ragauge.stats import resampling
-from ragauge.stats.exact import UNIT
+from ragauge.stats.exact_sums import UNIT
 from ragauge.stats.intervals import POISSON_FROM, SEED, bootstrap
 from ragauge.stats.paired import PERMUTATIONS, _in_steps, paired_bootstrap, permutation
 

@@ -13,15 +13,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ragauge import RagaugeError, load_gold, load_traces, registry, score
-from ragauge.goldtable import gold_table
-from ragauge.jobs import Partial
+from ragauge.files.open import opened
+from ragauge.files.ranges import plan
+from ragauge.formats.traces import Reader
 from ragauge.model.dialect import Dialect
 from ragauge.model.options import Options
-from ragauge.opening import opened
-from ragauge.reading import Reader
-from ragauge.rows import RangeReducer
-from ragauge.scoring import Run, ScoringPlan
-from ragauge.source import plan
+from ragauge.scoring.gold_table import gold_table
+from ragauge.scoring.scoring_run import Run, ScoringPlan
+from ragauge.scoring.tasks.job import Partial
+from ragauge.scoring.tasks.reduce import RangeReducer
 from tests.properties.datasets import (
     Data,
     Row,

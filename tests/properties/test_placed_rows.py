@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragauge import registry
-from ragauge.decoding import decode_row
-from ragauge.fields import FieldError
+from ragauge.files.fields import FieldError
+from ragauge.formats.json_rows import decode_row
+from ragauge.formats.placedrows import placed_trace
+from ragauge.formats.traces import Reader
 from ragauge.model.trace import Answer
-from ragauge.placedrows import placed_trace
-from ragauge.reading import Reader
 
 from .datasets import steady
 

@@ -12,8 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge import inputs, loading, pipeline, rows, score, source
-from ragauge.scoring import ScoringPlan
+from ragauge import score
+from ragauge.files import ranges
+from ragauge.formats import load
+from ragauge.scoring import inputs
+from ragauge.scoring import score as pipeline
+from ragauge.scoring.scoring_run import ScoringPlan
+from ragauge.scoring.tasks import reduce
 from tests.properties.datasets import (
     LAYOUTS,
     Data,
@@ -32,9 +37,9 @@ profiles = st.sampled_from(PROFILES)
 
 def _cut(patch: pytest.MonkeyPatch, range_bytes: int) -> None:
     """Cut files into ranges of about this many bytes."""
-    plan = partial(source.plan, range_bytes=range_bytes)
+    plan = partial(ranges.plan, range_bytes=range_bytes)
     patch.setattr(inputs, "plan", plan)
-    patch.setattr(loading, "plan", plan)
+    patch.setattr(load, "plan", plan)
     patch.setattr(inputs, "RANGE_BYTES", range_bytes)
 
 
@@ -59,7 +64,7 @@ def test_chunks_do_not_matter(data: Data, profile: str, chunk: int) -> None:
     """Any number of rows that are decoded together gives the same scores."""
     expected = essence(scored(data, profile=profile))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows, "_CHUNK", chunk)
+        patch.setattr(reduce, "_CHUNK", chunk)
         assert essence(scored(data, profile=profile)) == expected
 
 
@@ -115,7 +120,7 @@ def test_workers_do_not_matter(profile: str, layout: str) -> None:
 
 def test_two_workers_are_really_two(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above would say nothing if the file were too small for a second process."""
-    from ragauge.engines import pool
+    from ragauge.scoring.engines import pool
 
     started: list[int] = []
     begin = pool.Pool.__init__

@@ -18,12 +18,16 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from ragauge import gate, inputs, load_gold, load_traces, loading, looking, pipeline, score, source
-from ragauge.document import to_document
-from ragauge.engines.local import Local
-from ragauge.model.aggregate import Scores
+from ragauge import gate, load_gold, load_traces, score
+from ragauge.files import ranges
+from ragauge.formats import load
+from ragauge.model.scores import Scores
+from ragauge.model.scores_document import to_document
 from ragauge.model.trace import Trace
-from ragauge.scoring import ScoringPlan
+from ragauge.scoring import inputs, looking
+from ragauge.scoring import score as pipeline
+from ragauge.scoring.engines.local import Local
+from ragauge.scoring.scoring_run import ScoringPlan
 from tests.oracles.full_cases import FLAVOURS, case
 from tests.properties.datasets import LAYOUTS, Row, as_lines
 
@@ -164,9 +168,9 @@ def _unplaced(scores: Scores) -> dict[str, Any]:
 
 def _cut(patch: pytest.MonkeyPatch, range_bytes: int) -> None:
     """Cut files into ranges of about this many bytes, also where workers are counted."""
-    plan = partial(source.plan, range_bytes=range_bytes)
+    plan = partial(ranges.plan, range_bytes=range_bytes)
     patch.setattr(inputs, "plan", plan)
-    patch.setattr(loading, "plan", plan)
+    patch.setattr(load, "plan", plan)
     patch.setattr(inputs, "RANGE_BYTES", range_bytes)
 
 
@@ -236,7 +240,7 @@ def test_workers_do_not_matter(
     number: int, layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One process or two; the two are really started, and have several ranges each."""
-    from ragauge.engines import pool
+    from ragauge.scoring.engines import pool
 
     files = _write(tmp_path, *_large(number), layout)
     expected = [_essence(_scored(*files)), _essence(_with_intervals(*files, workers=1))]

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ragauge import archive, grounds, pipeline, versus
-from ragauge.compare import compare
-from ragauge.inputs import Kept
-from ragauge.keeping import aggregate_document
-from ragauge.model.aggregate import Scores
+from ragauge.compare import align, common_gold, compare
 from ragauge.model.comparison import RANKS
 from ragauge.model.run import RunRecord, Store
+from ragauge.model.scores import Scores
+from ragauge.scoring import score
+from ragauge.scoring.inputs import Kept
+from ragauge.store import runs as run_store
+from ragauge.store.stored_scores import aggregate_document
 
 from ..oracles.full_cases import case
 
@@ -36,11 +37,11 @@ def stored(
     kept: list[Scores] = []
 
     def keep(each: Kept) -> None:
-        archive.store_run(store, each, archive.Wanted(run_id=run_id, created_at=WHEN))
+        run_store.store_run(store, each, run_store.Wanted(run_id=run_id, created_at=WHEN))
         kept.append(each.scores)
 
-    pipeline.score(gold, trace, keep=keep, **options)
-    return kept[0], archive.find_run(store, run_id)
+    score.score(gold, trace, keep=keep, **options)
+    return kept[0], run_store.find_run(store, run_id)
 
 
 def same(one: Scores, other: Scores) -> None:
@@ -60,14 +61,14 @@ def test_stored_scores_and_scores_made_again_are_those_of_the_run(
     tmp_path: Path, seed: int
 ) -> None:
     gold, trace = case(seed)
-    with archive.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
+    with run_store.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
         scores, run = stored(
             store, write(tmp_path, "gold.jsonl", gold), write(tmp_path, "trace.jsonl", trace),
             "r", profile="all", intervals=seed % 8 == 0,
         )  # fmt: skip
-        same(archive.run_scores(store, run), scores)
-        same(archive.rescored(store, run), scores)
-        assert archive.rescore(store, run).number is None  # nothing changed: nothing is added
+        same(run_store.run_scores(store, run), scores)
+        same(run_store.rescored(store, run), scores)
+        assert run_store.rescore(store, run).number is None  # nothing changed: nothing is added
         assert len(store.scorings("r")) == 1
         each_row_has_the_values_of_its_question(store, scores)
 
@@ -98,14 +99,14 @@ def test_a_run_compared_with_itself_is_all_draws_and_no_metric_moves(
     tmp_path: Path, seed: int
 ) -> None:
     gold, trace = case(seed)
-    with archive.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
+    with run_store.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
         _, run = stored(
             store, write(tmp_path, "gold.jsonl", gold), write(tmp_path, "trace.jsonl", trace),
             "r", profile="all", intervals=False,
         )  # fmt: skip
-        side = grounds.Stored(store, run)
+        side = common_gold.Stored(store, run)
         told = compare.told_of(side)[0]
-        found = compare.compare(versus.align(side, side), told, told)
+        found = compare.compare(align.align(side, side), told, told)
     assert {each.kind for each in found.per_query} <= {"draw", None}
     assert {each.delta for each in found.deltas} <= {0.0, None}
     assert {each.p for each in found.deltas} <= {1.0, None}
@@ -119,16 +120,16 @@ def test_two_runs_compare_the_same_from_the_store_and_scored_again(
     """Where all ids hold, stored values are used; scoring the stored traces gives the same."""
     gold, trace = case(seed)
     other = [row for place, row in enumerate(trace) if place % 5]
-    with archive.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
+    with run_store.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
         path = write(tmp_path, "gold.jsonl", gold)
         sides = []
         for name, rows in (("a", trace), ("b", other)):
             file = write(tmp_path, f"{name}.jsonl", rows)
             _, run = stored(store, path, file, name, profile="all", intervals=False)
-            sides.append(grounds.Stored(store, run))
-        quick = versus.align(*sides)
-        monkeypatch.setattr(versus, "_as_stored", lambda _: None)
-        slow = versus.align(*sides)
+            sides.append(common_gold.Stored(store, run))
+        quick = align.align(*sides)
+        monkeypatch.setattr(align, "_as_stored", lambda _: None)
+        slow = align.align(*sides)
     assert quick.counts == slow.counts
     for one, two in ((quick.a, slow.a), (quick.b, slow.b)):
         assert {name: each.value for name, each in one.metrics.items()} == {
@@ -146,17 +147,17 @@ def test_two_runs_compare_the_same_from_the_store_and_scored_again(
 def test_a_comparison_turned_round_has_opposite_deltas_and_kinds(tmp_path: Path, seed: int) -> None:
     gold, trace = case(seed)
     other = list(reversed(trace))[: max(1, len(trace) * 3 // 4)]
-    with archive.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
+    with run_store.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
         path = write(tmp_path, "gold.jsonl", gold)
         sides = []
         for name, rows in (("a", trace), ("b", other)):
             file = write(tmp_path, f"{name}.jsonl", rows)
             _, run = stored(store, path, file, name, profile="all", intervals=False)
-            sides.append(grounds.Stored(store, run))
+            sides.append(common_gold.Stored(store, run))
         a, b = sides
         told = [compare.told_of(each)[0] for each in sides]
-        there = compare.compare(versus.align(a, b), told[0], told[1])
-        back = compare.compare(versus.align(b, a), told[1], told[0])
+        there = compare.compare(align.align(a, b), told[0], told[1])
+        back = compare.compare(align.align(b, a), told[1], told[0])
     assert there.rungs == back.rungs
     turned = {each.metric: each for each in back.deltas}
     for each in there.deltas:
@@ -178,17 +179,17 @@ def test_a_comparison_turned_round_has_opposite_deltas_and_kinds(tmp_path: Path,
 @pytest.mark.parametrize(
     ("gold", "trace", "profile"),
     [
-        ("src/ragauge/demo/gold.jsonl", "src/ragauge/demo/trace.jsonl", "ship"),
+        ("src/ragauge/cli/demo_data/gold.jsonl", "src/ragauge/cli/demo_data/trace.jsonl", "ship"),
         ("examples/canary/gold.jsonl", "examples/canary/live.jsonl", "canary"),
-        ("src/ragauge/demo/gold.jsonl", "src/ragauge/demo/trace.jsonl", "smoke"),
+        ("src/ragauge/cli/demo_data/gold.jsonl", "src/ragauge/cli/demo_data/trace.jsonl", "smoke"),
     ],
 )
 def test_profiles_that_follow_a_source_are_scored_again_alike(
     tmp_path: Path, gold: str, trace: str, profile: str
 ) -> None:
-    with archive.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
+    with run_store.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
         scores, run = stored(store, ROOT / gold, ROOT / trace, "r", profile=profile)
-        same(archive.rescored(store, run), scores)
+        same(run_store.rescored(store, run), scores)
 
 
 def test_workers_and_ranges_do_not_change_what_is_stored(tmp_path: Path) -> None:
@@ -199,7 +200,9 @@ def test_workers_and_ranges_do_not_change_what_is_stored(tmp_path: Path) -> None
     assert file.stat().st_size > 1 << 20  # more than one range
     found = []
     for workers in (1, 2):
-        with archive.opened_store(f"sqlite:///{tmp_path / f'{workers}.db'}", create=True) as store:
+        with run_store.opened_store(
+            f"sqlite:///{tmp_path / f'{workers}.db'}", create=True
+        ) as store:
             _, run = stored(store, path, file, "r", profile="all", workers=workers)
             found.append((run, list(store.results("r", values=True))))
     assert found[0] == found[1]

@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from ragauge import registry
-from ragauge.embedders.hashing import Hashing
+from ragauge.embed.embedders.hashing import Hashing
 from ragauge.errors import RagaugeError
+from ragauge.formats.traces import Reader
 from ragauge.model.target import Question, Target, TargetOptions
 from ragauge.model.trace import Hit, Trace
-from ragauge.passages import Passages
-from ragauge.reading import Reader
 from ragauge.spans import Span
+from ragauge.targets.shared.corpus_index import Passages
 from tests.unit.corpora import LAST
 
 NATIVE = Reader(registry.dialect("native"), own=False)

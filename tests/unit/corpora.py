@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ragauge.building import build
+from ragauge.corpus.build import build
 from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.manifest import read_corpus
 

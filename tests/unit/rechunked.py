@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ragauge import pipeline
-from ragauge.gathering import Gatherer
-from ragauge.ladder import Ladder, Side, climb
-from ragauge.model.aggregate import Scores
+from ragauge.compare.effective_gold import expected_of
+from ragauge.compare.match_levels import Ladder, Side, climb
 from ragauge.model.chunk import Chunk
 from ragauge.model.comparison import Rung
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.options import Options
+from ragauge.model.scores import Scores
 from ragauge.model.trace import Answer, Hit, Trace
+from ragauge.scoring import score
+from ragauge.scoring.chunk_facts import Gatherer
 from ragauge.spans import Span
-from ragauge.standins import expected_of
 
 # 60 words of 9 letters and a blank behind each: word n begins at byte 10 n.
 TEXT = "".join(f"w{n:02d}abcdef " for n in range(60))
@@ -112,7 +112,7 @@ def compare(
     b = side_of(traces_b, items, texts=texts_b)
     ladder = climb(items, a, b)
     scored = [
-        pipeline.score(
+        score.score(
             effective, traces, profile="all", k=(1, 2, 3, 5), intervals=False, options=options
         )
         for effective, traces in ((ladder.items_a, traces_a), (ladder.items_b, traces_b))

@@ -9,10 +9,11 @@ from typing import Any
 
 import msgspec
 
-from ragauge import archive, pipeline
-from ragauge.inputs import Kept
 from ragauge.model.run import Store
-from ragauge.packing import Packed
+from ragauge.scoring import score
+from ragauge.scoring.inputs import Kept
+from ragauge.scoring.tasks.pack import Packed
+from ragauge.store import runs as run_store
 from tests.unit.command import GOLD, TRACES, Row, lines_of
 
 URL = "sqlite:///ragauge.db"
@@ -44,15 +45,15 @@ def put(
     """Score traces and store the run, as `score --store` does."""
     Path("gold.jsonl").write_bytes(lines_of(gold))
     Path("trace.jsonl").write_bytes(lines_of(traces))
-    told = archive.Wanted(run_id=run_id, created_at=f"2026-01-{day:02}T00:00:00Z", **wanted)
-    pipeline.score(
+    told = run_store.Wanted(run_id=run_id, created_at=f"2026-01-{day:02}T00:00:00Z", **wanted)
+    score.score(
         "gold.jsonl", "trace.jsonl", profile=profile, chunks=chunks, on_bad_line=on_bad_line,
         keep=lambda kept: _keep(store, kept, told),
     )  # fmt: skip
 
 
-def _keep(store: Store, kept: Kept, told: archive.Wanted) -> None:
-    archive.store_run(store, kept, told)
+def _keep(store: Store, kept: Kept, told: run_store.Wanted) -> None:
+    run_store.store_run(store, kept, told)
 
 
 class StoppedError(Exception):
@@ -63,7 +64,7 @@ def put_half(store: Store, run_id: str, *, day: int = 1) -> None:
     """Store a run up to its results, and stop there."""
     Path("gold.jsonl").write_bytes(lines_of(GOLD))
     Path("trace.jsonl").write_bytes(lines_of(TRACES))
-    told = archive.Wanted(run_id=run_id, created_at=f"2026-01-{day:02}T00:00:00Z")
+    told = run_store.Wanted(run_id=run_id, created_at=f"2026-01-{day:02}T00:00:00Z")
 
     def rows(kept: Kept) -> Iterator[Packed]:
         yield next(iter(kept.rows))
@@ -73,7 +74,7 @@ def put_half(store: Store, run_id: str, *, day: int = 1) -> None:
         _keep(store, msgspec.structs.replace(kept, rows=rows(kept)), told)
 
     try:
-        pipeline.score("gold.jsonl", "trace.jsonl", keep=keep)
+        score.score("gold.jsonl", "trace.jsonl", keep=keep)
     except StoppedError:
         return
     raise AssertionError("it was not stopped")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge.agreement import Shown, SlotName, Spot, agree, paired, renamed, shown
 from ragauge.model.chunk import Chunk
 from ragauge.model.trace import Answer, Citation, Hit, Trace
+from ragauge.run.shadow_agreement import Shown, SlotName, Spot, agree, paired, renamed, shown
 from ragauge.spans import Span
 
 

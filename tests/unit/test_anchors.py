@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from ragauge.corpus.anchors import anchor_of, sentence_in
 from ragauge.corpus.blocks import blocks
-from ragauge.corpus.outline import outline
+from ragauge.corpus.parsers import html, markdown, rst, text
+from ragauge.corpus.title_tree import outline
 from ragauge.model.corpus import BlockType, Parsed, Piece
-from ragauge.parsers import html, markdown, rst, text
 
 
 def anchor(kind: BlockType, content: str, **attrs: Any) -> str | None:

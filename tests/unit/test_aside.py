@@ -9,15 +9,17 @@ from typing import Any
 
 import pytest
 
-from ragauge import archive, inputs, pipeline, source
-from ragauge.aside import Aside, put_aside
-from ragauge.cli.storage import passing_store
-from ragauge.drilling import details_of_aside, details_of_run
-from ragauge.engines import pool
-from ragauge.inputs import Kept
+from ragauge.cli.store_options import passing_store
+from ragauge.files import ranges
 from ragauge.model.drilldown import Drilldown
 from ragauge.model.trace import Answer, Hit, Trace
+from ragauge.report.drilldown.questions import details_of_aside, details_of_run
+from ragauge.scoring import inputs, score
+from ragauge.scoring.engines import pool
+from ragauge.scoring.inputs import Kept
 from ragauge.sidework import beside
+from ragauge.store import runs as run_store
+from ragauge.store.temporary_run import Aside, put_aside
 
 from .command import GOLD, TRACES, Folder, Row
 
@@ -45,7 +47,7 @@ def laid(traces: Any, **options: Any) -> Iterator[tuple[Aside, list[Drilldown]]]
         opened.append(asides[0].__enter__())
 
     opened: list[Aside] = []
-    scores = pipeline.score("gold.jsonl", traces, intervals=False, look=look, **options)
+    scores = score.score("gold.jsonl", traces, intervals=False, look=look, **options)
     try:
         details = details_of_aside(opened[0], scores)
         found = list(details)
@@ -58,10 +60,10 @@ def laid(traces: Any, **options: Any) -> Iterator[tuple[Aside, list[Drilldown]]]
 def stored(traces: Any, **options: Any) -> list[Drilldown]:
     """What is told of them where they are stored."""
     with passing_store() as store:
-        scores = archive.keep_run(
+        scores = run_store.keep_run(
             store, "gold.jsonl", traces, run_id="r", intervals=False, **options
         )
-        with details_of_run(store, archive.find_run(store, "r"), scores) as details:
+        with details_of_run(store, run_store.find_run(store, "r"), scores) as details:
             return list(details)
 
 
@@ -105,7 +107,7 @@ def test_ranges_and_workers_do_not_show(
     files: Folder, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
     expected = stored("trace.jsonl", profile="all", dialect="native")
-    plan, begin = source.plan, pool.Pool.__init__
+    plan, begin = ranges.plan, pool.Pool.__init__
     started: list[int] = []
 
     def counted(self: pool.Pool, count: int) -> None:
@@ -154,8 +156,8 @@ def test_the_file_is_gone_at_the_end(files: Folder) -> None:
 def test_scores_are_the_same_for_who_looks(files: Folder) -> None:
     assert files.path.is_dir()
     given: dict[str, Any] = {"profile": "all", "dialect": "native", "intervals": False}
-    plain = pipeline.score("gold.jsonl", "trace.jsonl", **given)
-    looked = pipeline.score("gold.jsonl", "trace.jsonl", look=lambda _: None, **given)
+    plain = score.score("gold.jsonl", "trace.jsonl", **given)
+    looked = score.score("gold.jsonl", "trace.jsonl", look=lambda _: None, **given)
     assert list(looked.metrics) == list(plain.metrics)
     assert looked.metrics == plain.metrics
     assert looked.gold_hash is None

@@ -7,11 +7,11 @@ from typing import Any, NoReturn
 
 import pytest
 
-from ragauge import pipeline
-from ragauge.asserting import JudgedRun, Scorer
 from ragauge.errors import RagaugeError
-from ragauge.model.aggregate import Scores
+from ragauge.model.scores import Scores
 from ragauge.runsettings import Settings, located, read_settings
+from ragauge.scoring import score as pipeline
+from ragauge.testing import JudgedRun, Scorer
 
 from .command import GOLD, TRACES, Folder
 from .stored import WRONG

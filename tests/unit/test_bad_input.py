@@ -17,9 +17,12 @@ from types import ModuleType
 
 import pytest
 
-from ragauge import archive, inputs, pipeline, registry, source
+from ragauge import registry
 from ragauge.codes import CODES
 from ragauge.errors import MAX_REPORTED
+from ragauge.files import ranges
+from ragauge.scoring import inputs, score
+from ragauge.store import runs as run_store
 from tests.unit.command import GOLD, TRACES, Content, Folder, Outcome, Row, line_of, lines_of
 
 BOM = codecs.BOM_UTF8
@@ -49,8 +52,8 @@ def assert_accepted(outcome: Outcome) -> None:
 
 def small_ranges(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     """Cut files into ranges of about this many bytes, as large files are."""
-    assert source.plan.__kwdefaults__ is not None
-    monkeypatch.setitem(source.plan.__kwdefaults__, "range_bytes", size)
+    assert ranges.plan.__kwdefaults__ is not None
+    monkeypatch.setitem(ranges.plan.__kwdefaults__, "range_bytes", size)
     monkeypatch.setattr(inputs, "RANGE_BYTES", size)
 
 
@@ -371,7 +374,7 @@ def test_a_line_beyond_the_limit_is_refused(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, data: str
 ) -> None:
     """It is skipped to its end without being held, and the lines behind it keep their numbers."""
-    monkeypatch.setattr(source, "MAX_LINE", 400)
+    monkeypatch.setattr(ranges, "MAX_LINE", 400)
     long = line_of({"qid": "A1", "note": "x" * 400})
     if data == "gold":
         outcome = folder.score(gold=lines_of(GOLD) + long + b"\n" + MALFORMED + b"\n")
@@ -393,10 +396,10 @@ def test_a_line_of_exactly_the_limit_is_read(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, end: bytes
 ) -> None:
     """One byte more is too long."""
-    monkeypatch.setattr(source, "MAX_LINE", len(THIRD))
+    monkeypatch.setattr(ranges, "MAX_LINE", len(THIRD))
     data = lines_of(TRACES * 3) + THIRD
     assert_accepted(folder.score(data + end))
-    monkeypatch.setattr(source, "MAX_LINE", len(THIRD) - 1)
+    monkeypatch.setattr(ranges, "MAX_LINE", len(THIRD) - 1)
     outcome = folder.score(data + end)
     assert outcome.exit_code == 3
     assert outcome.problems[-1][:3] == (
@@ -1237,7 +1240,7 @@ def _bad_lock(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
 
 
 def _too_long(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
-    monkeypatch.setattr(source, "MAX_LINE", 100)
+    monkeypatch.setattr(ranges, "MAX_LINE", 100)
     return folder.score()
 
 
@@ -1250,7 +1253,7 @@ def _bug(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
     def broken(*_: object, **__: object) -> object:
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr(pipeline, "score", broken)
+    monkeypatch.setattr(score, "score", broken)
     return folder.score()
 
 
@@ -1316,7 +1319,7 @@ def on_store(*arguments: str, changed: str | None = None, written: bytes | None 
 
 def _held(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
     _stored(folder, "one")
-    with archive.opened_store("sqlite:///ragauge.db") as store, store.hold("one"):
+    with run_store.opened_store("sqlite:///ragauge.db") as store, store.hold("one"):
         return folder.run("run", "--resume", "one")
 
 
@@ -1398,7 +1401,7 @@ def _bad_model(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
 
 def _embedder_failed(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
     """Nothing listens at the address; it is not worth waiting for."""
-    monkeypatch.setattr("ragauge.embedders.openai.time.sleep", lambda _: None)
+    monkeypatch.setattr("ragauge.embed.embedders.openai.time.sleep", lambda _: None)
     monkeypatch.setenv("RAGAUGE_EMBED_BASE", "http://127.0.0.1:1/v1")
     hits = [{"id": "p1#2", "text": "X rejects null keys."}]
     row = {"qid": "A1", "question": "Does X support null keys?", "topk": hits}

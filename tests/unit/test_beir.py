@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ragauge.beir import is_beir, qrels_file, queries
 from ragauge.errors import MAX_REPORTED, RagaugeError
+from ragauge.formats.trec.beir import is_beir, qrels_file, queries
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge.bm25 import Index, words_of
+from ragauge.corpus.bm25 import Index, words_of
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ragauge.calibrating import Pairs, auc, pairs_of, propose
-from ragauge.knowntexts import Pool, Texts
+from ragauge.diagnose.calibrate import Pairs, auc, pairs_of, propose
 from ragauge.model.chunk import Chunk
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.trace import Hit, Trace
+from ragauge.scoring.known_texts import Pool, Texts
 from ragauge.spans import Span
 from tests.unit.command import Folder, Row
 from tests.unit.corpora import looked_up

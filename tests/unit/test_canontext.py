@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from ragauge.canontext import Writer, line_starts, lines_of, stripped, trimmed, well_formed
+from ragauge.corpus.canonical_text import (
+    Writer,
+    line_starts,
+    lines_of,
+    stripped,
+    trimmed,
+    well_formed,
+)
 
 
 def test_lines_end_at_crlf_cr_and_lf_only() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge.causes import ABOUT, BOOKKEEPING, LONGEST, cause_note, causes
+from ragauge.compare.config_causes import ABOUT, BOOKKEEPING, LONGEST, cause_note, causes
 from ragauge.model.comparison import Cause
 
 

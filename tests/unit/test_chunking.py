@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ragauge.chunklist import load_chunks
+from ragauge.corpus.chunk_list import load_chunks
 from ragauge.corpus.chunking import Cut, Policy, cuts_of, length_of
 from ragauge.corpus.lookup import Lookup
+from ragauge.files.open import opened
 from ragauge.ids import doc_of, parts_of
-from ragauge.opening import opened
 from ragauge.spans import Span, merged, size
 from ragauge.text import text_hash
 from tests.unit.command import Folder, Row

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ragauge import pipeline
+from ragauge.scoring import score
 from tests.unit.command import Content, Folder, Outcome, Row, lines_of
 
 # Four chunks of 100 bytes of one document.
@@ -299,6 +299,6 @@ def test_text_of_an_unknown_document_was_retrieved_all_the_same(folder: Folder) 
     gold = [{"qid": "q", "question": "?", "relevant": places}]
     hits = [{"id": "x", "doc": "a.md", "offsets": [0, 50]}, {"id": "y", "offsets": [0, 50]}]
     paths = folder.write("g.jsonl", gold), folder.write("t.jsonl", [{"qid": "q", "topk": hits}])
-    found = pipeline.score(*paths, profile="all", k=5).metrics
+    found = score.score(*paths, profile="all", k=5).metrics
     assert found["retrieval.span_precision@5"].value == 0.5
     assert found["retrieval.span_recall@5"].value == 0.5

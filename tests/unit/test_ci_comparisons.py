@@ -14,10 +14,11 @@ import msgspec
 import pytest
 from pyarrow import parquet
 
-from ragauge import registry, rulings
+from ragauge import registry
 from ragauge.codes import ExitCode
 from ragauge.model.comparison import AnswerChange, Comparison, ComparisonView, Kind
 from ragauge.model.verdict import Block, Verdict
+from ragauge.report.ci import entries
 from tests.unit.command import GOLD, TRACES, Folder
 from tests.unit.test_ci_reports import HOSTILE, rendered, well_formed
 from tests.unit.test_comparison_reports import (
@@ -312,7 +313,7 @@ def test_what_the_exit_code_says_is_said_everywhere(
         SMALL, verdict={None: None, "fail": verdict(), "unknown": UNKNOWN}[judged]
     )
     view = ComparisonView(comparison=value, fail_on=fail_on)
-    assert (view.exit_code, view.status, rulings.decision(view)) == (code, status, headline)
+    assert (view.exit_code, view.status, entries.decision(view)) == (code, status, headline)
     for name, marks in (("summary", "##"), ("comment", "###")):
         page = text(name, value, fail_on=fail_on).replace("\\", "").replace("\u200b", "")
         assert f"{marks} ragauge: {headline or 'old → new'}\n" in page
@@ -342,7 +343,7 @@ def test_a_gate_that_passes_does_not_hide_what_fail_on_found() -> None:
     value = msgspec.structs.replace(SMALL, verdict=PASSED)
     view = ComparisonView(comparison=value, fail_on={"regression": 2})
     assert (view.exit_code, view.status) == (1, "fail")
-    assert rulings.decision(view) == "FAIL: 2 regressions (fail-on)"
+    assert entries.decision(view) == "FAIL: 2 regressions (fail-on)"
     case = junit(value, fail_on={"regression": 2})["gates"].findall("testcase")[-1]
     assert (case.attrib["name"], case[0].tag, case[0].attrib["message"]) == (
         "no regressions", "failure", "no regressions: 2 regressions (fail-on)",

@@ -22,7 +22,9 @@ from pyarrow import parquet
 from ragauge import registry
 from ragauge.codes import ExitCode
 from ragauge.errors import RagaugeError
-from ragauge.model.aggregate import (
+from ragauge.metrics.metric import Tally
+from ragauge.model.report import View
+from ragauge.model.scores import (
     MetricResult,
     PerQuestion,
     QuestionList,
@@ -30,10 +32,8 @@ from ragauge.model.aggregate import (
     Scores,
     SliceResult,
 )
-from ragauge.model.metric import Tally
-from ragauge.model.report import View
 from ragauge.model.verdict import Block, Gate, GateResult, Verdict
-from ragauge.repopaths import Spot
+from ragauge.report.ci.paths import Spot
 from ragauge.text import plain
 from tests.unit.command import Folder
 
@@ -479,14 +479,14 @@ def test_pages_neutralise_text_of_others(name: str) -> None:
     ],
 )
 def test_what_links_by_itself_is_parted(given: str, made: str) -> None:
-    from ragauge.markdown import unlinked
+    from ragauge.report.markdown import unlinked
 
     assert unlinked(given) == made
 
 
 def test_a_comment_begins_with_its_marker() -> None:
     """Only letters, digits, dots and single hyphens are in it: nothing ends the comment early."""
-    from ragauge.markdown import marker
+    from ragauge.report.markdown import marker
 
     assert text("comment", scores()).startswith("<!-- ragauge:all -->\n### ragauge: ")
     assert marker("a--b --> <x>") == "<!-- ragauge:a-b-x -->"
@@ -714,7 +714,7 @@ def test_any_text_is_xml_that_can_be_read(name: str, told: str) -> None:
 @given(ANY, ANY)
 def test_any_text_is_one_command(name: str, told: str) -> None:
     """One line, and the message begins behind the second pair of colons."""
-    from ragauge.workflowcommands import command
+    from ragauge.report.ci.github_commands import command
 
     line = command("error", told, title=name or "t", spot=Spot(name, 3))
     assert len(line.splitlines()) == 1
@@ -726,7 +726,7 @@ def test_any_text_is_one_command(name: str, told: str) -> None:
 @given(ANY, ANY)
 def test_any_text_is_one_cell(name: str, told: str) -> None:
     """A row of a table keeps its two cells, and no element comes of the text."""
-    from ragauge.markdown import table, unlinked
+    from ragauge.report.markdown import table, unlinked
 
     page = rendered("\n".join(table(["a", "b"], [(unlinked(name), unlinked(told))])))
     assert page.count("<td>") == 2

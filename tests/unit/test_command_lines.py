@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from ragauge import running
-from ragauge.continuing import FOLLOWS
 from ragauge.model.target import Doubting, Question, TargetError, TargetOptions
+from ragauge.run import run
+from ragauge.run.resume import FOLLOWS
 from ragauge.targets.command import TOO_MANY, CommandTarget
 from tests.unit.command import Folder
 from tests.unit.test_run_command import problem, status, stored
@@ -60,7 +60,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def opened(program: str, *names: str) -> Iterator[CommandTarget]:
-    target = running.open_target(command(program, *names), TargetOptions(timeout=60.0))
+    target = run.open_target(command(program, *names), TargetOptions(timeout=60.0))
     assert isinstance(target, CommandTarget)
     with closing(target):
         yield target
@@ -199,7 +199,7 @@ def test_the_slot_is_no_part_of_the_answer() -> None:
 def test_a_model_over_a_program_takes_back_what_the_program_does() -> None:
     address = "openai:http://127.0.0.1:9/v1?model=m"
     settings = {"retriever": command(TWICE)}
-    with closing(running.open_target(address, TargetOptions(settings=settings))) as target:
+    with closing(run.open_target(address, TargetOptions(settings=settings))) as target:
         target.retriever.ask(question(4))  # type: ignore[attr-defined]
         assert isinstance(target, Doubting)
         assert set(target.settle()) == {4}

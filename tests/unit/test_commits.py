@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge.commits import commit_hash
+from ragauge.store.git_commit import commit_hash
 
 ONE, OTHER = "1" * 40, "2f" * 20
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ragauge.comparing import (
+from ragauge.model.trace import SlotKey
+from ragauge.scoring.slot_stability import (
     MOST_SLOTS,
     PAIRS,
     Slot,
@@ -14,7 +15,6 @@ from ragauge.comparing import (
     slot_order,
     to_compare,
 )
-from ragauge.model.trace import SlotKey
 
 
 def test_all_questions_of_a_usual_run_are_compared() -> None:

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 from markdown_it import MarkdownIt
 
-from ragauge import contrasting, registry, wording
+from ragauge import registry
 from ragauge.codes import ExitCode
-from ragauge.model.aggregate import MetricResult
+from ragauge.model import phrases
 from ragauge.model.comparison import (
     RUNGS,
     SCHEMA,
@@ -26,7 +26,9 @@ from ragauge.model.comparison import (
     Kind,
     QueryComparison,
 )
+from ragauge.model.scores import MetricResult
 from ragauge.model.verdict import Block, Gate, GateResult, Verdict
+from ragauge.report.comparison import sentences
 from ragauge.text import plain
 
 REPORTS = ["json", "md", "table"]
@@ -743,21 +745,21 @@ def test_missing_and_errored_questions_are_always_named(name: str) -> None:
 )
 def test_the_headline(more: dict[str, Any], expected: str) -> None:
     """One sentence, which claims no more than the intervals do."""
-    assert contrasting.headline(comparison(**more)) == expected
+    assert sentences.headline(comparison(**more)) == expected
 
 
 def test_an_interval_that_ends_at_zero_does_not_exclude_it() -> None:
-    assert not contrasting.is_beyond_chance(change("x.y", 0, 1, interval=(0.0, 1.0)))
-    assert not contrasting.is_beyond_chance(change("x.y", 1, 0, interval=(-1.0, -0.0)))
-    assert contrasting.is_beyond_chance(change("x.y", 0, 1, interval=(0.00001, 1.0)))
-    assert not contrasting.is_beyond_chance(change("x.y", 0, 1))
+    assert not sentences.is_beyond_chance(change("x.y", 0, 1, interval=(0.0, 1.0)))
+    assert not sentences.is_beyond_chance(change("x.y", 1, 0, interval=(-1.0, -0.0)))
+    assert sentences.is_beyond_chance(change("x.y", 0, 1, interval=(0.00001, 1.0)))
+    assert not sentences.is_beyond_chance(change("x.y", 0, 1))
 
 
 def test_few_questions_that_all_went_one_way_are_not_beyond_chance() -> None:
     """Two of two: every resample is worse, and so would a coin be in one case of four."""
     few = change("x.y", 1, 0, interval=(-1.0, -0.5))
-    assert contrasting.is_beyond_chance(msgspec.structs.replace(few, p=0.04))
-    assert not contrasting.is_beyond_chance(msgspec.structs.replace(few, p=0.5))
+    assert sentences.is_beyond_chance(msgspec.structs.replace(few, p=0.04))
+    assert not sentences.is_beyond_chance(msgspec.structs.replace(few, p=0.5))
 
 
 @pytest.mark.parametrize(
@@ -773,7 +775,7 @@ def test_few_questions_that_all_went_one_way_are_not_beyond_chance() -> None:
     ],
 )
 def test_a_p_value_is_never_zero(p: float | None, told: str, number: float | None) -> None:
-    assert contrasting.chance(p) == told
+    assert sentences.chance(p) == told
     found = document(comparison(deltas=(change("x.y", 0.0, 1.0, p=p),)))
     assert found["deltas"]["x.y"]["p"] == number
 
@@ -791,7 +793,7 @@ def test_a_p_value_is_never_zero(p: float | None, told: str, number: float | Non
     ],
 )
 def test_changes_have_a_sign(value: float | None, expected: str) -> None:
-    assert wording.signed(value) == expected
+    assert phrases.signed(value) == expected
 
 
 @pytest.mark.parametrize("name", ["md", "table"])

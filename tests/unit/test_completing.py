@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge import completing, running
-from ragauge.completing import Keeper
-from ragauge.gathering import Gatherer
 from ragauge.model.chunk import Chunk
 from ragauge.model.gold import GoldItem
 from ragauge.model.run import ResultRow, RunRecord, Store
 from ragauge.model.trace import Hit, Trace
-from ragauge.running import Asked, Material, Measuring
-from ragauge.scoring import Inputs
+from ragauge.run import finish, run
+from ragauge.run.finish import Keeper
+from ragauge.run.run import Asked, Material, Measuring
+from ragauge.scoring.chunk_facts import Gatherer
+from ragauge.scoring.scoring_run import Inputs
 from ragauge.spans import Span
 
 RUN = RunRecord(
@@ -38,7 +38,7 @@ HITS = st.builds(
 def test_what_hits_carry_is_what_a_file_would_tell(hits: list[Hit], listed: bool) -> None:
     chunks = CHUNKS if listed else {}
     trace = Trace(qid="Q", hits=tuple(hits))
-    quick = completing._Carried(set(), chunks).add(trace)
+    quick = finish._Carried(set(), chunks).add(trace)
     assert quick == Gatherer(set(), chunks).add(trace)
 
 
@@ -60,7 +60,7 @@ def material(tmp_path: Any) -> Material:
     path.write_text(
         '{"qid": "A", "question": "a?", "relevant": ["x"]}\n{"qid": "B", "question": "b?"}\n'
     )
-    return running.material(path, Asked(address="python:a:b", k=10), Measuring(profile="all"))
+    return run.material(path, Asked(address="python:a:b", k=10), Measuring(profile="all"))
 
 
 def test_results_are_counted_and_numbered_by_their_slots(material: Material) -> None:

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from ragauge import registry
-from ragauge.building import build
+from ragauge.corpus.build import build
 from ragauge.corpus.manifest import read_corpus, read_manifest, safe_name
 from ragauge.corpus.workplace import Workplace
 from ragauge.errors import RagaugeError

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ragauge.model.aggregate import PerQuestion, QuestionList, QuestionResult, Scores
-from ragauge.model.metric import Tally
+from ragauge.metrics.metric import Tally
 from ragauge.model.report import View
+from ragauge.model.scores import PerQuestion, QuestionList, QuestionResult, Scores
 from ragauge.model.verdict import Verdict
 from ragauge.registry import profile, report
 from tests.unit.command import Folder, Row

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from ragauge import archive
-from ragauge.diagnosing import diagnosis_of, measured_files
-from ragauge.diagnosis.ranking import BEHIND, NEEDS, RULES
+from ragauge.diagnose.diagnose import diagnosis_of, measured_files
+from ragauge.diagnose.rank_findings import BEHIND, NEEDS, RULES
 from ragauge.model.diagnosis import Diagnosis, Finding
 from ragauge.model.labels import CAUSES
 from ragauge.registry import select
+from ragauge.store import runs as run_store
 from tests.unit.command import GOLD, TRACES, Folder, Row
 from tests.unit.stored import URL, WRONG, put
 
@@ -327,7 +327,7 @@ def test_a_run_in_order_has_nothing_to_say(folder: Folder) -> None:
 @pytest.fixture
 def runs(folder: Folder) -> Folder:
     """A stored run in which a question is answered that has no answer."""
-    with archive.opened_store(URL, create=True) as store:
+    with run_store.opened_store(URL, create=True) as store:
         put(store, "wrong", WRONG)
     return folder
 

@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from ragauge import gate, load_gold, load_traces, loading, registry, score
-from ragauge.document import from_document, rounded, to_document
+from ragauge import gate, load_gold, load_traces, registry, score
 from ragauge.errors import RagaugeError
-from ragauge.model.aggregate import SCHEMA, Scores
+from ragauge.formats import load
+from ragauge.model.scores import SCHEMA, Scores
+from ragauge.model.scores_document import from_document, rounded, to_document
 from tests.unit.command import GOLD, TRACES, Folder, lines_of
 
 WRONG = {"qid": "A3", "retrieved_ids": ["p9"], "answer_json": {"claim": "No.", "citations": ["p9"]}}
@@ -206,4 +207,4 @@ def test_sets_from_memory_score_as_files_do(folder: Folder) -> None:
     assert to_document(loaded, gate(loaded), full=True) == to_document(
         found, gate(found), full=True
     )
-    assert loading.load_gold(gold).items[0].qid == "A1"
+    assert load.load_gold(gold).items[0].qid == "A1"

@@ -15,16 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ragauge import archive, grounds, pipeline, versus
-from ragauge.cli.storage import passing_store
-from ragauge.compare import compare
-from ragauge.drilling import details_of_comparison, details_of_run
-from ragauge.inputs import Gold, Traces
+from ragauge.cli.store_options import passing_store
+from ragauge.compare import align, common_gold, compare
 from ragauge.model.drilldown import Attempt, Drilldown, Expected
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.run import Store
 from ragauge.model.trace import Answer, Citation, Hit, Timing, Trace
+from ragauge.report.drilldown.questions import details_of_comparison, details_of_run
+from ragauge.scoring import score
+from ragauge.scoring.inputs import Gold, Traces
 from ragauge.spans import Span
+from ragauge.store import runs as run_store
 from tests.postgres import own_schema, server_url
 
 from .command import GOLD, TRACES, Folder
@@ -36,8 +37,8 @@ from .stored import URL, change, put
 def drilled(gold: Gold, traces: Traces, **options: Any) -> Iterator[list[Drilldown]]:
     """The drill-downs of traces that are scored, stored aside, and gone at the end."""
     with passing_store() as store:
-        scores = archive.keep_run(store, gold, traces, run_id="r", intervals=False, **options)
-        run = archive.find_run(store, "r")
+        scores = run_store.keep_run(store, gold, traces, run_id="r", intervals=False, **options)
+        run = run_store.find_run(store, "r")
         with details_of_run(store, run, scores) as details:
             found = list(details)
             assert len(details) == len(scores.questions)
@@ -122,7 +123,7 @@ def test_judgements_keep_the_order_of_their_scores(folder: Folder) -> None:
     folder.write("x.qrels", "q2 0 d1 1\nq10 0 d2 2\nq2 0 d3 0\n")
     folder.write("x.run", "q10 Q0 d2 1 0.5 t\nq10 Q0 d9 2 0.4 t\nq2 Q0 d3 1 1.0 t\n")
     with drilled("x.qrels", "x.run") as found:
-        scored = pipeline.score("x.qrels", "x.run").questions
+        scored = score.score("x.qrels", "x.run").questions
         assert [each.qid for each in found] == [each.qid for each in scored]
         by_qid = {each.qid: each for each in found}
         assert by_qid["q10"].expected == (Expected(name="d2", grade=2.0),)
@@ -317,7 +318,7 @@ def test_what_is_marked_is_what_was_counted(cases: list[tuple[GoldItem, list[Hit
     traces = [Trace(qid=f"q{i}", hits=tuple(found)) for i, (_, found) in enumerate(cases)]
     metrics = {"gold": "retrieval.precision@10", "negative": "retrieval.negative@10"}
     options = {"profile": "all", "metrics": list(metrics.values()), "k": 10}
-    values = pipeline.score(gold, traces, intervals=False, **options).per_question  # type: ignore[arg-type]
+    values = score.score(gold, traces, intervals=False, **options).per_question  # type: ignore[arg-type]
     assert values is not None
     with drilled(gold, traces, **options) as drilldowns:
         for place, drilldown in enumerate(drilldowns):
@@ -383,7 +384,7 @@ def test_the_rules_that_are_shown_are_those_that_were_counted(
     gold = [GoldItem(qid=f"q{i}", question=f"?{i}", expect="refuse") for i in range(6)]
     traces = [Trace(qid=f"q{i}", answer=each) for i, each in enumerate(given_answers)]
     patterns = ["cannot say"]
-    counted = pipeline.score(
+    counted = score.score(
         gold, traces, profile=profile, refusal_patterns=patterns, intervals=False
     ).refusal_rules
     shown: dict[str, int] = {}
@@ -506,7 +507,7 @@ def test_labels_of_slots_add_up_to_those_of_their_questions(
     ]  # fmt: skip
     if not traces:
         return
-    counted = pipeline.score(gold, traces, profile="all", intervals=False).questions
+    counted = score.score(gold, traces, profile="all", intervals=False).questions
     with drilled(gold, traces, profile="all") as found:
         for result, shown in zip(counted, found, strict=True):
             if len(shown.attempts) > 1:
@@ -530,11 +531,11 @@ def test_rows_that_share_a_line_have_no_labels_that_might_be_wrong(folder: Folde
 
 def test_a_trace_that_cannot_be_read_is_an_attempt_with_an_error(folder: Folder) -> None:
     assert folder.path.is_dir()
-    with archive.opened_store(URL, create=True) as store:
+    with run_store.opened_store(URL, create=True) as store:
         put(store, "r", profile="all")
         change("UPDATE eval_query_results SET result_json = x'00' WHERE ordinal = 1")
-        run = archive.find_run(store, "r")
-        with details_of_run(store, run, archive.run_scores(store, run)) as details:
+        run = run_store.find_run(store, "r")
+        with details_of_run(store, run, run_store.run_scores(store, run)) as details:
             found = list(details)
     assert [[each.error for each in one.attempts] for one in found] == [
         [None], ["the stored trace cannot be read"], [None],
@@ -543,10 +544,10 @@ def test_a_trace_that_cannot_be_read_is_an_attempt_with_an_error(folder: Folder)
 
 def test_details_outlive_their_store(folder: Folder) -> None:
     assert folder.path.is_dir()
-    with archive.opened_store(URL, create=True) as store:
+    with run_store.opened_store(URL, create=True) as store:
         put(store, "r", profile="all")
-        run = archive.find_run(store, "r")
-        made = details_of_run(store, run, archive.run_scores(store, run))
+        run = run_store.find_run(store, "r")
+        made = details_of_run(store, run, run_store.run_scores(store, run))
         details = made.__enter__()
     assert [len(each.attempts) for each in details] == [1, 1, 1]
     made.__exit__(None, None, None)
@@ -582,10 +583,10 @@ def test_both_kinds_of_store_give_the_same_details(request: pytest.FixtureReques
     made = []
     with ExitStack() as stack:
         url = stack.enter_context(own_schema(server_url(request.config)))
-        for store in (passing_store(), archive.opened_store(url, create=True)):
+        for store in (passing_store(), run_store.opened_store(url, create=True)):
             opened = stack.enter_context(store)
             run = stored(opened, "r", gold, traces).record
-            scores = archive.run_scores(opened, run)
+            scores = run_store.run_scores(opened, run)
             details = stack.enter_context(details_of_run(opened, run, scores))
             made.append(list(details))
     assert made[0] == made[1]
@@ -597,9 +598,9 @@ def test_both_kinds_of_store_give_the_same_details(request: pytest.FixtureReques
 
 def stored(
     store: Store, name: str, gold: Sequence[GoldItem], traces: Sequence[Trace], **options: Any
-) -> grounds.Stored:
-    archive.keep_run(store, gold, traces, run_id=name, profile="all", intervals=False, **options)
-    return grounds.Stored(store, archive.find_run(store, name))
+) -> common_gold.Stored:
+    run_store.keep_run(store, gold, traces, run_id=name, profile="all", intervals=False, **options)
+    return common_gold.Stored(store, run_store.find_run(store, name))
 
 
 def compared(
@@ -608,7 +609,7 @@ def compared(
     """The drill-downs of a comparison, which stand in the order of its questions."""
     with passing_store() as store:
         runs = stored(store, "a", gold, a), stored(store, "b", gold, b)
-        aligned = versus.align(*runs, detailed=True, **options)
+        aligned = align.align(*runs, detailed=True, **options)
         (one, _), (other, _) = (compare.told_of(run) for run in runs)
         comparison = compare.compare(aligned, one, other)
         with details_of_comparison(*runs, aligned, comparison) as details:
@@ -682,22 +683,22 @@ def test_nothing_is_kept_for_details_that_nobody_asked_for() -> None:
     with passing_store() as store:
         gold = [item("c")]
         runs = [stored(store, name, gold, [asked(Hit("c"))]) for name in ("a", "b")]
-        assert versus.align(*runs).ground is None
+        assert align.align(*runs).ground is None
 
 
 def test_an_export_that_was_imported_has_the_same_details(folder: Folder) -> None:
     """All comes from what is stored of a run: an export is enough to look at it elsewhere."""
     assert folder.path.is_dir()
-    with archive.opened_store(URL, create=True) as store:
+    with run_store.opened_store(URL, create=True) as store:
         put(store, "r", profile="all")
     assert folder.run("runs", "export", "r", "-o", "r.jsonl").exit_code == 0
     outcome = folder.run("runs", "import", "r.jsonl", "--store", "sqlite:///other.db")
     assert outcome.exit_code == 0, outcome.err
     made = []
     for url in (URL, "sqlite:///other.db"):
-        with archive.opened_store(url) as store:
-            run = archive.find_run(store, "r")
-            with details_of_run(store, run, archive.run_scores(store, run)) as details:
+        with run_store.opened_store(url) as store:
+            run = run_store.find_run(store, "r")
+            with details_of_run(store, run, run_store.run_scores(store, run)) as details:
                 made.append(list(details))
     assert made[0] == made[1]
     assert Path("r.jsonl").exists()

@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from ragauge import archive, grounds, reciting, versus
-from ragauge.cli.storage import passing_store
-from ragauge.compare import compare
+from ragauge.cli.store_options import passing_store
+from ragauge.compare import align, common_gold, compare
 from ragauge.corpus.excerpts import Excerpts
-from ragauge.drilling import details_of_comparison, details_of_run
 from ragauge.model.drilldown import Drilldown, Expected, Passage
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.trace import Answer, Citation, Hit, Trace
+from ragauge.report.drilldown import corpus_texts
+from ragauge.report.drilldown.questions import details_of_comparison, details_of_run
 from ragauge.spans import Span
+from ragauge.store import runs as run_store
 
 from .corpora import CODE, FIRST, GUIDE, LAST, made
 
@@ -36,8 +37,8 @@ def drilled(
         texts = Excerpts([where])
     with passing_store() as store:
         given = {"profile": "all", "intervals": False, **more}
-        scores = archive.keep_run(store, [gold], traces, run_id="r", **given)
-        with details_of_run(store, archive.find_run(store, "r"), scores, texts) as details:
+        scores = run_store.keep_run(store, [gold], traces, run_id="r", **given)
+        with details_of_run(store, run_store.find_run(store, "r"), scores, texts) as details:
             (found,) = details
             return found
 
@@ -139,12 +140,12 @@ def test_each_side_of_a_comparison_reads_the_version_that_it_knows(tmp_path: Pat
     gold = item(anchors=(Anchor(doc="guide.md", spans=(Span(9, 22),)),))
     with passing_store() as store:
         for name, corpus in zip("ab", corpora, strict=True):
-            archive.keep_run(
+            run_store.keep_run(
                 store, [gold], [Trace(qid="q", hits=(Hit(FIRST),))], run_id=name, profile="all",
                 intervals=False, corpus=str(corpus),
             )  # fmt: skip
-        a, b = (grounds.Stored(store, archive.find_run(store, name)) for name in "ab")
-        aligned = versus.align(a, b, detailed=True)
+        a, b = (common_gold.Stored(store, run_store.find_run(store, name)) for name in "ab")
+        aligned = align.align(a, b, detailed=True)
         (one, _), (other, _) = compare.told_of(a), compare.told_of(b)
         comparison = compare.compare(aligned, one, other)
         texts = Excerpts(corpora)
@@ -207,10 +208,10 @@ def test_an_id_that_only_hits_place_is_told_by_them() -> None:
     gold = [item("k1"), GoldItem(qid="r", question="!", expect="answer", relevant=("k1", "k2"))]
     with passing_store() as store:
         traces = [Trace(qid="q", hits=(placed,)), Trace(qid="r", hits=(Hit("x"),))]
-        scores = archive.keep_run(
+        scores = run_store.keep_run(
             store, gold, traces, run_id="r", profile="all", intervals=False
         )  # fmt: skip
-        run = archive.find_run(store, "r")
+        run = run_store.find_run(store, "r")
         with details_of_run(store, run, scores) as details:
             one, other = details
     known = Expected(name="k1", doc="d.md", where="bytes 3-9")
@@ -226,11 +227,11 @@ def test_a_run_that_was_just_stored_knows_it_too() -> None:
 
     with passing_store() as store:
         hit = Hit("k1", doc="d.md", spans=(Span(3, 9),))
-        scores = archive.keep_run(
+        scores = run_store.keep_run(
             store, [item("k1")], [Trace(qid="q", hits=(hit,))], run_id="r", profile="all",
             intervals=False,
         )  # fmt: skip
-        run = replace(archive.find_run(store, "r"), evidence=b"")
+        run = replace(run_store.find_run(store, "r"), evidence=b"")
         with details_of_run(store, run, scores) as details:
             (found,) = details
     assert found.expected == (Expected(name="k1", doc="d.md", where="bytes 3-9"),)
@@ -264,7 +265,7 @@ def test_very_long_passages_are_cut_around_their_evidence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The page cuts too, but it would have to hold all of them first."""
-    monkeypatch.setattr(reciting, "MOST", 20)
+    monkeypatch.setattr(corpus_texts, "MOST", 20)
     text = "a" * 100 + "TREASURE" + "b" * 100 + "\n"
     texts = Excerpts([made(tmp_path, {"long.txt": text})])
     gold = item(anchors=(Anchor(doc="long.txt", spans=(Span(100, 108),)),))

@@ -12,10 +12,11 @@ import msgspec
 import pytest
 
 import ragauge
-from ragauge import document, pipeline
-from ragauge.drops import drop_of
-from ragauge.model.aggregate import Scores
+from ragauge.gates.drops import drop_of
+from ragauge.model import scores_document
 from ragauge.model.options import Options
+from ragauge.model.scores import Scores
+from ragauge.scoring import score
 from tests.unit.command import TRACES, Folder, Outcome, Row
 
 RECALL = "retrieval.recall@5"
@@ -89,13 +90,13 @@ def test_a_little_more_than_the_demand_fails() -> None:
 
 
 def _scored(gold: list[Row], rows: list[Row], **options: Any) -> Scores:
+    from ragauge.formats.traces import Reader
     from ragauge.model.dialect import Dialect
-    from ragauge.reading import Reader
     from ragauge.registry import dialect
 
     native: Dialect = dialect("native")
     reader = Reader(native, own=False)
-    return pipeline.score(
+    return score.score(
         [reader.gold(row, line) for line, row in enumerate(gold, 1)],
         [reader.trace(row, line) for line, row in enumerate(rows, 1)],
         profile="all", metrics=options.pop("metrics", [RECALL]), intervals=False, **options,
@@ -661,7 +662,7 @@ def test_the_api_takes_a_baseline_as_a_path_or_as_scores(folder: Folder) -> None
     made(folder, "now.json", {"q1": 1})
     table: dict[str, object] = {RECALL: {"max_drop": 0.1}}
     by_path = ragauge.gate(Path("now.json"), table, baseline=Path("before.json"))
-    by_scores = ragauge.gate("now.json", table, baseline=document.load_scores("before.json"))
+    by_scores = ragauge.gate("now.json", table, baseline=scores_document.load_scores("before.json"))
     assert by_path == by_scores
     assert by_path.exit_code == 1
     assert ragauge.gate("now.json", table).exit_code == 4

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from ragauge.stats import edits
-from ragauge.stats.edits import distances
+from ragauge.stats import levenshtein
+from ragauge.stats.levenshtein import distances
 
 ALPHABETS = {
     "two letters": "ab",
@@ -49,7 +49,7 @@ def assert_exact(pairs: Sequence[tuple[str, str]]) -> None:
 @pytest.fixture(params=["side by side", "one by one"])
 def _both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few pairs go one by one; here the way is chosen whatever their number."""
-    monkeypatch.setattr(edits, "_FEW", 0 if request.param == "side by side" else 10**9)
+    monkeypatch.setattr(levenshtein, "_FEW", 0 if request.param == "side by side" else 10**9)
 
 
 def test_known_distances() -> None:
@@ -126,8 +126,8 @@ def test_chunks_do_not_change_the_result(
     name: str, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Memory is bounded by chunks; where they are cut does not matter."""
-    monkeypatch.setattr(edits, "_FEW", 0)
-    monkeypatch.setattr(edits, name, limit)
+    monkeypatch.setattr(levenshtein, "_FEW", 0)
+    monkeypatch.setattr(levenshtein, name, limit)
     dice = random.Random(4)
     assert_exact(
         [
@@ -139,8 +139,8 @@ def test_chunks_do_not_change_the_result(
 
 def test_a_large_alphabet_makes_smaller_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Masks take room for every letter of a chunk, so chunks shrink until they fit."""
-    monkeypatch.setattr(edits, "_FEW", 4)
-    monkeypatch.setattr(edits, "_MASK_CELLS", 1000)
+    monkeypatch.setattr(levenshtein, "_FEW", 4)
+    monkeypatch.setattr(levenshtein, "_MASK_CELLS", 1000)
     dice = random.Random(5)
     many = ALPHABETS["many"]
     assert_exact([(word(dice, many, 20), word(dice, many, 30)) for _ in range(64)])
@@ -149,13 +149,13 @@ def test_a_large_alphabet_makes_smaller_chunks(monkeypatch: pytest.MonkeyPatch) 
 def test_a_pair_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Repeated pairs, in either order, are one piece of work."""
     seen = []
-    plain = edits._single
+    plain = levenshtein._single
 
     def spy(pattern: str, text: str) -> int:
         seen.append((pattern, text))
         return plain(pattern, text)
 
-    monkeypatch.setattr(edits, "_single", spy)
+    monkeypatch.setattr(levenshtein, "_single", spy)
     pairs = [("abc", "abd"), ("abd", "abc"), ("abc", "abd"), ("abc", "abc"), ("", "abc")]
     assert distances(pairs).tolist() == [1, 1, 1, 0, 3]
     assert len(seen) == 1

@@ -23,14 +23,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ragauge import registry
-from ragauge.distances import delta_s, direction
-from ragauge.embedders import hashing, minilm, openai
-from ragauge.embedding import Measurer, is_same_model, open_embedder
+from ragauge.embed.cache import IN_MEMORY, VectorCache
+from ragauge.embed.distances import delta_s, direction
+from ragauge.embed.embedders import hashing, minilm, openai
+from ragauge.embed.measure import Measurer, is_same_model, open_embedder
 from ragauge.errors import RagaugeError
+from ragauge.files.http_client import Response, WebError
 from ragauge.model.embedder import Embedder
 from ragauge.model.semantic import is_lexical
-from ragauge.vectorcache import IN_MEMORY, VectorCache
-from ragauge.webclient import Response, WebError
 from tests.unit.directions import plane_only
 
 LONG = "The lighthouse keeper wrote down the weather of every single night. " * 30
@@ -122,7 +122,7 @@ def test_what_is_behind_256_pieces_does_not_matter(model: Embedder) -> None:
 
 def test_another_process_makes_the_same_bits(model: Embedder) -> None:
     code = (
-        "import sys; from ragauge.embedding import open_embedder;"
+        "import sys; from ragauge.embed.measure import open_embedder;"
         "print(open_embedder('minilm').embed(sys.argv[1:], 'query').vectors.tobytes().hex())"
     )
     done = subprocess.run(
@@ -241,7 +241,7 @@ def test_lexical_distance_is_symmetric_and_in_range(one: str, other: str) -> Non
 @pytest.mark.parametrize("seed", ["0", "1"])
 def test_hashing_does_not_depend_on_the_hash_seed(seed: str) -> None:
     code = (
-        "from ragauge.embedding import open_embedder;"
+        "from ragauge.embed.measure import open_embedder;"
         "print(open_embedder('hashing').embed(['one two three'], 'query').vectors.tobytes().hex())"
     )
     done = subprocess.run(
@@ -295,7 +295,7 @@ def serve(monkeypatch: pytest.MonkeyPatch, *answers: Response | WebError) -> Ser
     for name in (*openai.BASES, *openai.KEYS):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(openai, "request", server.request)
-    monkeypatch.setattr("ragauge.embedders.openai.time.sleep", server.waited.append)
+    monkeypatch.setattr("ragauge.embed.embedders.openai.time.sleep", server.waited.append)
     return server
 
 
@@ -427,11 +427,11 @@ def address() -> Iterator[str]:
 
 
 def test_a_real_server_is_asked(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ragauge import webclient
+    from ragauge.files import http_client
 
     monkeypatch.setenv("RAGAUGE_EMBED_BASE", address)
     made = open_embedder("openai:tiny").embed(["a", "b"], "document")
-    webclient.close()
+    http_client.close()
     assert made.vectors == pytest.approx(np.array([[1, 0], [0.5**0.5, 0.5**0.5]]))
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ragauge.corpus import excerpts
 from ragauge.corpus.excerpts import Excerpt, Excerpts
 from ragauge.errors import RagaugeError
-from ragauge.highlighting import spaced
+from ragauge.scoring.highlights import spaced
 from ragauge.spans import Span
 
 from .corpora import CODE, FIRST, GUIDE, NOTE, NOTES, made

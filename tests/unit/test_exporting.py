@@ -15,10 +15,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from ragauge import archive, exporting
 from ragauge.errors import RagaugeError
-from ragauge.keeping import freeze_values
 from ragauge.model.run import Store, ValueColumn
+from ragauge.store import export
+from ragauge.store import runs as run_store
+from ragauge.store.stored_scores import freeze_values
 from tests.postgres import own_schema, server_url
 from tests.unit.command import GOLD, TRACES, lines_of
 from tests.unit.stored import MORE_GOLD, WRONG, change, put
@@ -44,25 +45,25 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def store() -> Iterator[Store]:
-    with archive.opened_store("sqlite:///ragauge.db", create=True) as opened:
+    with run_store.opened_store("sqlite:///ragauge.db", create=True) as opened:
         yield opened
 
 
 @pytest.fixture
 def other() -> Iterator[Store]:
-    with archive.opened_store("sqlite:///other.db", create=True) as opened:
+    with run_store.opened_store("sqlite:///other.db", create=True) as opened:
         yield opened
 
 
 def exported(store: Store, name: str) -> bytes:
     stream = io.BytesIO()
-    exporting.export_run(store, archive.find_run(store, name), stream)
+    export.export_run(store, run_store.find_run(store, name), stream)
     return stream.getvalue()
 
 
-def imported(store: Store, data: bytes, **options: Any) -> exporting.Imported:
+def imported(store: Store, data: bytes, **options: Any) -> export.Imported:
     Path("run.jsonl").write_bytes(data)
-    return exporting.import_run(store, "run.jsonl", **options)
+    return export.import_run(store, "run.jsonl", **options)
 
 
 def refused(store: Store, data: bytes) -> RagaugeError:
@@ -102,7 +103,7 @@ def test_a_run_comes_back_as_it_was(store: Store, other: Store) -> None:
     data = exported(store, "a")
     assert imported(other, data).counts.results == 5
     assert everything(other, "a") == everything(store, "a")
-    assert archive.find_run(other, "a").tags == ()
+    assert run_store.find_run(other, "a").tags == ()
     assert exported(other, "a") == data
 
 
@@ -144,7 +145,7 @@ def test_all_scorings_come_along_in_their_order(store: Store, other: Store) -> N
     data = exported(store, "a")
     imported(other, data)
     assert [each.number for each in other.scorings("a")] == [1, 2]
-    assert archive.find_run(other, "a").aggregate == '{"metrics":{}}'
+    assert run_store.find_run(other, "a").aggregate == '{"metrics":{}}'
     assert everything(other, "a") == everything(store, "a")
     assert exported(other, "a") == data
 
@@ -297,17 +298,17 @@ def test_packed_files_are_the_same_every_time_and_read_by_what_is_in_them(
     store: Store, other: Store
 ) -> None:
     put(store, "a")
-    run = archive.find_run(store, "a")
+    run = run_store.find_run(store, "a")
     for name in ("one.jsonl.gz", "deep/two.jsonl.gz"):
-        with exporting.packed_if_named_so(name) as file:
-            exporting.export_run(store, run, file)
+        with export.packed_if_named_so(name) as file:
+            export.export_run(store, run, file)
     data = Path("one.jsonl.gz").read_bytes()
     assert data == Path("deep/two.jsonl.gz").read_bytes()
     assert gzip.decompress(data) == exported(store, "a")
     Path("named.txt").write_bytes(data)
-    exporting.import_run(other, "named.txt")
+    export.import_run(other, "named.txt")
     assert everything(other, "a") == everything(store, "a")
-    with archive.opened_store("sqlite:///third.db", create=True) as third:
+    with run_store.opened_store("sqlite:///third.db", create=True) as third:
         refused(third, data[: len(data) // 2])
 
 
@@ -315,14 +316,14 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
     Path("old.jsonl").write_bytes(b"old")
 
     def stop() -> None:
-        with exporting.packed_if_named_so("old.jsonl") as file:
+        with export.packed_if_named_so("old.jsonl") as file:
             file.write(b"new")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         stop()
     assert Path("old.jsonl").read_bytes() == b"old"
-    with exporting.packed_if_named_so("old.jsonl") as file:
+    with export.packed_if_named_so("old.jsonl") as file:
         file.write(b"new")
     assert Path("old.jsonl").read_bytes() == b"new"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["old.jsonl"]
@@ -330,7 +331,7 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written_is_named() -> None:
     Path("file").write_bytes(b"")
-    with pytest.raises(RagaugeError) as caught, exporting.packed_if_named_so("file/run.jsonl"):
+    with pytest.raises(RagaugeError) as caught, export.packed_if_named_so("file/run.jsonl"):
         pass
     assert caught.value.code == "file-unreadable"
 
@@ -347,7 +348,7 @@ def test_a_run_goes_from_one_kind_of_store_to_another(
     )
     with (
         own_schema(server_url(request.config)) as url,
-        archive.opened_store(url, create=True) as postgres,
+        run_store.opened_store(url, create=True) as postgres,
     ):
         refused(postgres, forged)
         imported(postgres, data)

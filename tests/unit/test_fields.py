@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ragauge.fields import (
+from ragauge.files.fields import (
     FieldError,
     as_bool,
     as_id,

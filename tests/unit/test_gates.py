@@ -10,12 +10,14 @@ import msgspec
 import pytest
 
 import ragauge
-from ragauge import demands, gates, registry
-from ragauge.demands import merge, parse_items, parse_table
+from ragauge import registry
 from ragauge.errors import RagaugeError
-from ragauge.gates import Tolerance, judge
-from ragauge.model.aggregate import MetricResult, QuestionList, Scores
-from ragauge.model.metric import Tally
+from ragauge.gates import judge as gates
+from ragauge.gates import parse
+from ragauge.gates.judge import Tolerance, judge
+from ragauge.gates.parse import merge, parse_items, parse_table
+from ragauge.metrics.metric import Tally
+from ragauge.model.scores import MetricResult, QuestionList, Scores
 from ragauge.model.verdict import Gate, Verdict, Waiver
 
 SHIP = registry.profile("ship")
@@ -244,7 +246,7 @@ def test_a_table_entry_that_cannot_be_read_is_refused(value: object, code: str) 
 
 def test_the_gates_of_a_profile_carry_its_titles() -> None:
     """`smoke` calls its gates G1 to G5, with the thresholds of seed 001."""
-    found = demands.profile_gates(SMOKE, (5,))
+    found = parse.profile_gates(SMOKE, (5,))
     assert [(str(gate.title).split()[0], gate.sign, gate.threshold) for gate in found] == [
         ("G1", ">=", 0.8), ("G2", "<=", 0.05), ("G3", "<=", 0.25), ("G4", ">=", 0.75),
         ("G5", ">=", 0.98),
@@ -256,7 +258,7 @@ def test_the_gates_of_a_profile_carry_its_titles() -> None:
 
 def test_a_later_layer_replaces_by_metric_and_comes_first() -> None:
     """What is not repeated stays in force, behind what was said later."""
-    profile = demands.profile_gates(SHIP, (5,))
+    profile = parse.profile_gates(SHIP, (5,))
     config = parse_table({PRECISION: 0.5, "recall@k": 0.7}, SHIP, (5,), origin="ragauge.toml")
     line = parse_items("over=0.5,precision=0.6", SHIP, (5,))
     found = merge(profile, config, line)
@@ -271,7 +273,7 @@ def test_a_later_layer_replaces_by_metric_and_comes_first() -> None:
 
 def test_merging_nothing_changes_nothing() -> None:
     """Empty layers are as if they were not there."""
-    profile = demands.profile_gates(SHIP, (5,))
+    profile = parse.profile_gates(SHIP, (5,))
     assert merge([], profile, []) == profile
     assert merge() == []
 
@@ -586,7 +588,7 @@ def test_the_api_passes_its_tolerances_and_waivers_on() -> None:
 def test_judging_is_pure() -> None:
     """The same scores and gates give the same verdict, and neither is changed."""
     scores = scores_of(GOOD)
-    demanded: list[Gate] = demands.profile_gates(SHIP, (5,))
+    demanded: list[Gate] = parse.profile_gates(SHIP, (5,))
     before = (msgspec.json.encode(scores.metrics), msgspec.json.encode(demanded))
     first = judge(scores, demanded, source_rules=True)
     assert first == judge(scores, demanded, source_rules=True)

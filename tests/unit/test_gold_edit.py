@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ragauge.editing.desk import ChangedOnDiskError, Desk, Edit, NewEvidence, Saving
-from ragauge.editing.server import ADDRESS, FormServer
 from ragauge.errors import RagaugeError
+from ragauge.gold.editor.form import ChangedOnDiskError, Desk, Edit, NewEvidence, Saving
+from ragauge.gold.editor.server import ADDRESS, FormServer
 from tests.unit.authored import BLOCK, CODE, HOST, PORT, make_corpus
 from tests.unit.command import Folder, Row
 
@@ -143,12 +143,12 @@ def test_pages_load_nothing_from_elsewhere(folder: Folder) -> None:
             assert headers["X-Content-Type-Options"] == "nosniff"
             assert headers["Cache-Control"] == "no-store"
     for name in ("page.html", "form.js", "form.css"):
-        text = files("ragauge.editing").joinpath(name).read_text("utf-8")
+        text = files("ragauge.gold.editor").joinpath(name).read_text("utf-8")
         assert not re.search(r"https?:|url\(|@import|src=\"(?!/form)|style=|innerHTML|eval\(", text)
 
 
 def test_every_field_has_a_label() -> None:
-    text = files("ragauge.editing").joinpath("page.html").read_text("utf-8")
+    text = files("ragauge.gold.editor").joinpath("page.html").read_text("utf-8")
     fields = re.findall(r"<(?:input|select|textarea) id=\"(\w+)\"", text)
     assert len(fields) == 9
     assert set(fields) == set(re.findall(r"<label for=\"(\w+)\"", text))

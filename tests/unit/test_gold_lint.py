@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ragauge.codes import CODES
-from ragauge.linting.rules import RULES, SEVERITIES
+from ragauge.gold.lint.rules import RULES, SEVERITIES
 from tests.unit.command import GOLD, Folder, Outcome, Row
 
 SET_WIDE = ("set-size", "few-of-type")  # said of any small set

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ragauge.lockfile import frozen as frozen_set
-from ragauge.lockfile import lock_path, written
+from ragauge.gold.lock import frozen as frozen_set
+from ragauge.gold.lock import lock_path, written
 from ragauge.model.gold import GoldItem
 from tests.unit.command import GOLD, Folder, Outcome, Row, lines_of
 

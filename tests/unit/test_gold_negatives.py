@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ragauge import negatives
-from ragauge.authoring import suggest_negatives
-from ragauge.linting import items as linting
-from ragauge.negatives import _by_score
+from ragauge.gold import negatives
+from ragauge.gold.authoring import suggest_negatives
+from ragauge.gold.lint import item_rules as linting
+from ragauge.gold.negatives import _by_score
 from tests.unit.authored import BLOCK, CODE, HOST, PORT, make_corpus
 from tests.unit.command import Folder, Row
 

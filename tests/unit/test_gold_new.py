@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from ragauge.drafting import choose_blocks
-from ragauge.yamltext import item_text
+from ragauge.files.yaml_writer import item_text
+from ragauge.gold.draft import choose_blocks
 from tests.unit.authored import CODE, HOST, PORT, bytes_of, make_corpus
 from tests.unit.command import Folder, Row
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ragauge.goldreading import DRAFT
+from ragauge.formats.gold import DRAFT
 from tests.unit.authored import BLOCK, GUIDE, HOST, PORT, bytes_of, make_corpus
 from tests.unit.command import Folder, Outcome, Row, lines_of
 

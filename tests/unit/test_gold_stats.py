@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ragauge.sizing import Size, detectable
 from ragauge.stats.intervals import wilson
+from ragauge.stats.sample_size import Size, detectable
 from tests.unit.command import Folder, Row
 
 PLACE = {"doc": "a.md", "start": 0, "end": 4, "quote": "Text"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragauge.greek import DELTA_S, LAMBDA, damaged, lambda_state, spellings
+from ragauge.model.greek_names import DELTA_S, LAMBDA, damaged, lambda_state, spellings
 
 SIGNS = ["→", "←", "<>", "×"]
 DELTA_IN_CP1252 = "\u00ce\u201d"

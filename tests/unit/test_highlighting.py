@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge.highlighting import highlights, quoted
 from ragauge.model.gold import Anchor
+from ragauge.scoring.highlights import highlights, quoted
 from ragauge.spans import Span, in_words
 
 

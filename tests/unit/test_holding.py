@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragauge.holding import HeldError, held
+from ragauge.files.lock import HeldError, held
 
 pytest.importorskip("fcntl")
 

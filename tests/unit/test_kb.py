@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ragauge import loading
+from ragauge.formats import load
 from tests.unit.command import Folder, Outcome, Row
 
 GOLDEN = """\
@@ -126,7 +126,7 @@ def test_the_files_are_known_by_their_names(folder: Folder) -> None:
 def test_the_golden_set_says_what_is_expected(folder: Folder) -> None:
     """Documents: answer. An empty list: refuse. No key: unlabelled."""
     folder.write("golden.yaml", GOLDEN)
-    items = loading.load_gold("golden.yaml").items
+    items = load.load_gold("golden.yaml").items
     assert [item.expect for item in items] == ["answer", "answer", "refuse", None]
     assert [item.relevant for item in items] == [("chunk1",), ("chunk2",), (), ()]
     assert [item.relevant_docs for item in items] == [("doc1",), ("doc2",), (), None]
@@ -142,7 +142,7 @@ def test_the_golden_set_says_what_is_expected(folder: Folder) -> None:
 def test_hits_keep_what_is_stored_of_them(folder: Folder) -> None:
     """Id, both names of the document, lines, text and chunker."""
     folder.write("per_query.jsonl", [result("q1", [hit(2, "chunk1", "doc1")])])
-    (trace,) = loading.load_traces("per_query.jsonl", dialect="kb").traces
+    (trace,) = load.load_traces("per_query.jsonl", dialect="kb").traces
     (found,) = trace.hits
     assert (found.id, found.doc, found.path) == ("chunk1", "doc1", "notes/doc1.md")
     (span,) = found.spans
@@ -482,5 +482,5 @@ def test_a_misspelt_key_is_kept(folder: Folder) -> None:
     """`must_contains` checks nothing, and is not dropped silently."""
     folder.write("golden.yaml", "- id: q1\n  query: q?\n  expected_doc_ids: [d]\n"
                                 "  must_contains: [x]\n")  # fmt: skip
-    (item,) = loading.load_gold("golden.yaml").items
+    (item,) = load.load_gold("golden.yaml").items
     assert (item.must_contain, item.extra) == ((), {"must_contains": ["x"]})

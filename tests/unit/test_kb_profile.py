@@ -9,10 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from ragauge import gates, loading, registry, score
+from ragauge import registry, score
 from ragauge.errors import RagaugeError
-from ragauge.model.aggregate import MetricResult, Scores
+from ragauge.formats import load
+from ragauge.gates import judge
 from ragauge.model.profile import JoinRules
+from ragauge.model.scores import MetricResult, Scores
 from tests.unit.command import Folder, Outcome, Row
 
 SEVEN = (
@@ -68,7 +70,7 @@ def test_the_profile_measures_what_its_source_measures(folder: Folder) -> None:
     ]  # fmt: skip
     assert found.k == (1, 3, 5, 10)
     assert registry.profile("kb").gates == {}
-    assert gates.gate(found).gates == ()
+    assert judge.gate(found).gates == ()
 
 
 def test_other_cut_offs_leave_the_reciprocal_rank_alone(folder: Folder) -> None:
@@ -411,9 +413,9 @@ def test_init_writes_a_knowledge_base_project_that_works(folder: Folder) -> None
     assert "expected_doc_ids: []" in header
     assert "should be refused" in header
     assert "without the key" in header
-    items = loading.load_gold("eval/golden.yaml").items
+    items = load.load_gold("eval/golden.yaml").items
     assert {item.expect for item in items} == {"answer", "refuse"}
-    assert loading.load_gold("eval/golden.yaml").dialect == "kb"
+    assert load.load_gold("eval/golden.yaml").dialect == "kb"
     config = tomllib.loads((folder.path / "ragauge.toml").read_text("utf-8"))
     assert (config["profile"], config["gold"]) == ("kb", "eval/golden.yaml")
     rows = [

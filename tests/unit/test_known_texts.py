@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ragauge.knowntexts import Pool, Spot, Texts
 from ragauge.model.chunk import Chunk
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.trace import Citation, Hit, Trace
+from ragauge.scoring.known_texts import Pool, Spot, Texts
 from ragauge.spans import Span
 from tests.unit.corpora import FIRST, NOTE, looked_up
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from ragauge.freezing import number_of
-from ragauge.knowing import Side
-from ragauge.ladder import climb
+from ragauge.compare.known_documents import Side
+from ragauge.compare.match_levels import climb
 from ragauge.model.chunk import Chunk
 from ragauge.model.comparison import Rung
 from ragauge.model.evidence import ChunkFacts, DocFacts, Evidence, SketchRow
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.options import Options
+from ragauge.model.payloads import number_of
 from ragauge.model.trace import Citation, Hit
-from ragauge.pieces import STAND_IN
+from ragauge.scoring.evidence_pieces import STAND_IN
 from ragauge.spans import Span
 from tests.unit.rechunked import TEXT, Index, asked, compare, item, side_of
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ragauge import archive, grounds, pipeline, versus
-from ragauge.compare import compare
-from ragauge.drilling import details_of_comparison
+from ragauge.compare import align, common_gold, compare
 from ragauge.model.comparison import Comparison
 from ragauge.model.run import Store
+from ragauge.report.drilldown.questions import details_of_comparison
+from ragauge.scoring import score
+from ragauge.store import runs as run_store
 from tests.oracles.full_cases import FLAVOURS, case
 from tests.unit.command import Folder, Row
 from tests.unit.stored import URL, put
@@ -21,7 +22,7 @@ from tests.unit.stored import URL, put
 @pytest.fixture
 def store(folder: Folder) -> Iterator[Store]:
     assert folder
-    with archive.opened_store(URL, create=True) as opened:
+    with run_store.opened_store(URL, create=True) as opened:
         yield opened
 
 
@@ -92,7 +93,7 @@ def test_what_stands_twice_is_counted_only_of_what_is_compared(store: Store, pro
     ]
     put(store, "a", rows, gold=[item("Q1"), item("Q2")], profile=profile)
     put(store, "b", rows, gold=[item("Q1"), item("Q2", relevant="y")], profile=profile)
-    aligned = versus.align(*(grounds.Stored(store, archive.find_run(store, n)) for n in "ab"))
+    aligned = align.align(*(common_gold.Stored(store, run_store.find_run(store, n)) for n in "ab"))
     for side in (aligned.a, aligned.b):
         tally = side.tally
         assert (tally.gold, tally.traces, tally.scored) == (1, 1, 1)
@@ -107,7 +108,7 @@ def test_the_embedder_of_a_left_out_question_is_none_of_those_compared(store: St
     ]
     put(store, "a", rows, gold=[item("Q1"), item("Q2")], profile="all")
     put(store, "b", rows, gold=[item("Q1"), item("Q2", relevant="y")], profile="all")
-    aligned = versus.align(*(grounds.Stored(store, archive.find_run(store, n)) for n in "ab"))
+    aligned = align.align(*(common_gold.Stored(store, run_store.find_run(store, n)) for n in "ab"))
     assert aligned.a.embedders == aligned.b.embedders == ("one",)
 
 
@@ -120,7 +121,7 @@ def test_where_turns_are_ignored_the_compared_item_of_a_question_gets_its_traces
     rows: list[Row] = [{**trace("C1", None, ["x"], "x"), "q": "same?"}]
     put(store, "a", rows, gold=gold, profile=profile)
     put(store, "b", rows, gold=[{**gold[0], "tags": ["new"]}, gold[1]], profile=profile)
-    aligned = versus.align(*(grounds.Stored(store, archive.find_run(store, n)) for n in "ab"))
+    aligned = align.align(*(common_gold.Stored(store, run_store.find_run(store, n)) for n in "ab"))
     for side in (aligned.a, aligned.b):
         assert (side.tally.gold, side.tally.scored, side.tally.missing) == (1, 1, 0)
 
@@ -131,7 +132,7 @@ def test_slots_that_only_left_out_questions_lack_are_not_missing(store: Store) -
             for qid, seed in (("Q1", 1), ("Q1", 2), ("Q2", 1))]  # fmt: skip
     put(store, "a", rows, gold=[item("Q1"), item("Q2")], profile="all")
     put(store, "b", rows, gold=[item("Q1"), item("Q2", relevant="y")], profile="all")
-    aligned = versus.align(*(grounds.Stored(store, archive.find_run(store, n)) for n in "ab"))
+    aligned = align.align(*(common_gold.Stored(store, run_store.find_run(store, n)) for n in "ab"))
     assert aligned.a.tally.missing_slots == aligned.b.tally.missing_slots == 0
 
 
@@ -155,10 +156,10 @@ def test_what_is_left_out_changes_no_value_of_the_rest(
     changed = [{**row, "tags": ["changed"]} if place % 2 else row for place, row in enumerate(gold)]
     put(store, "a", traces, gold=gold, profile=profile)
     put(store, "b", traces, gold=changed, profile=profile)
-    full = pipeline.score(
+    full = score.score(
         folder.write("full.jsonl", gold), Path("trace.jsonl"), profile=profile, intervals=False
     )
-    aligned = versus.align(*(grounds.Stored(store, archive.find_run(store, n)) for n in "ab"))
+    aligned = align.align(*(common_gold.Stored(store, run_store.find_run(store, n)) for n in "ab"))
     assert aligned.left_out["gold-changed"] > 0
     whole = full.per_question
     assert whole is not None
@@ -201,8 +202,8 @@ def test_the_page_of_a_question_shows_no_trace_of_a_turn_that_is_left_out(store:
     rows = [trace("C1", 1, ["x"], "x"), trace("C1", 2, ["y"], "x")]
     put(store, "a", rows, gold=gold, profile="all")
     put(store, "b", rows, gold=[item("C1", 1, question="other?"), item("C1")], profile="all")
-    a, b = (grounds.Stored(store, archive.find_run(store, name)) for name in "ab")
-    aligned = versus.align(a, b, detailed=True)
+    a, b = (common_gold.Stored(store, run_store.find_run(store, name)) for name in "ab")
+    aligned = align.align(a, b, detailed=True)
     comparison = compare.compare(aligned, compare.told_of(a)[0], compare.told_of(b)[0])
     with details_of_comparison(a, b, aligned, comparison) as details:
         (found,) = details
@@ -233,7 +234,7 @@ def test_a_changed_gold_set_may_be_a_cause_where_nobody_knows_which_items_change
         gold = folder.write(f"{name}-gold.jsonl", [item("Q1"), item("Q2", relevant=other)])
         rows = [trace("Q1", None, topk, "x"), trace("Q2", None, ["x"], "x")]
         file = folder.write(f"{name}.jsonl", rows)
-        scores = pipeline.score(gold, file, hashes=hashed, profile="all", intervals=False)
+        scores = score.score(gold, file, hashes=hashed, profile="all", intervals=False)
         sides.append(scores)
     config = {"gold_hash": "one"}, {"gold_hash": "two"}
     found = compare.compare(

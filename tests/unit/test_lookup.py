@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ragauge.corpus import lookup as module
-from ragauge.corpus.finding import places_in
 from ragauge.corpus.lookup import Lookup, Spot
+from ragauge.corpus.quote_search import places_in
 from ragauge.errors import RagaugeError
-from ragauge.fields import FieldError
-from ragauge.quoting import normalised
+from ragauge.files.fields import FieldError
+from ragauge.quotes import normalised
 from ragauge.spans import Span
 from tests.unit.corpora import CODE, FIRST, GUIDE, LAST, NOTE, looked_up
 
@@ -387,7 +387,7 @@ def test_a_quote_made_otherwise_is_found_where_its_text_is(
 
 
 def module_clusters(text: str) -> list[str]:
-    from ragauge.corpus.finding import _clusters
+    from ragauge.corpus.quote_search import _clusters
 
     found = list(_clusters(text))
     composed = "".join(unicodedata.normalize("NFC", each) for each in found)

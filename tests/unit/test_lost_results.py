@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ragauge import contrasting, registry
+from ragauge import registry
+from ragauge.gates.lost_results import Filling, Lost, fill
 from ragauge.model.comparison import Delta
-from ragauge.worst import Filling, Lost, fill
+from ragauge.report.comparison import sentences
 
 from .command import Folder, Outcome
 
@@ -184,7 +185,7 @@ def test_lines_of_losses_name_their_metrics_once() -> None:
         return Delta(metric=metric, better="higher", a=1.0, b=0.5, delta=-0.5, n=2, reason=reason,
                      lost=lost)  # fmt: skip
 
-    found = contrasting.reason_lines([
+    found = sentences.reason_lines([
         delta("one", "gone", lost=True), delta("two", "else", lost=False),
         delta("three", "gone", lost=True),
     ])  # fmt: skip

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge.fields import FieldError
+from ragauge.corpus.parsers import markdown, text
+from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Parsed
-from ragauge.parsers import markdown, text
 from tests.parsed import checked
 
 

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from ragauge import loading, pipeline, registry
+from ragauge import registry
+from ragauge.formats import load
 from ragauge.model.embedder import Embedding
 from ragauge.model.semantic import Bands
+from ragauge.scoring import score
 from tests.unit.command import GOLD, TRACES, Content, Folder, Outcome, Row
 from tests.unit.directions import ID, plane_only
 
@@ -323,11 +325,9 @@ def test_a_trec_run_has_nothing_to_measure(folder: Folder) -> None:
 
 def test_traces_in_memory_are_measured_too(monkeypatch: pytest.MonkeyPatch, folder: Folder) -> None:
     plane_only(monkeypatch)
-    gold = loading.load_gold(folder.write("gold.jsonl", QUESTIONS))
-    traces = loading.load_traces(folder.write("trace.jsonl", BOTH))
-    scores = pipeline.score(
-        gold, traces, profile="all", embed=Embedding(name="plane", cache="none")
-    )
+    gold = load.load_gold(folder.write("gold.jsonl", QUESTIONS))
+    traces = load.load_traces(folder.write("trace.jsonl", BOTH))
+    scores = score.score(gold, traces, profile="all", embed=Embedding(name="plane", cache="none"))
     assert scores.metrics["semantic.delta_s_hits"].value == pytest.approx(0.7)
 
 

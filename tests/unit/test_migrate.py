@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from ragauge import source
 from ragauge.corpus.manifest import read_corpus
-from ragauge.relocating import relocate
+from ragauge.files import ranges
+from ragauge.gold.migrate.files import relocate
 from tests.unit.command import Folder, Outcome, Row
 from tests.versions import corpus_of
 
@@ -580,8 +580,8 @@ def test_memory_does_not_grow_with_the_traces(
     moved: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """6,000 rows of some 300 bytes are 1.8 MB; no more of them is held than of 1,000."""
-    assert source.plan.__kwdefaults__ is not None
-    monkeypatch.setitem(source.plan.__kwdefaults__, "range_bytes", 64 * 1024)
+    assert ranges.plan.__kwdefaults__ is not None
+    monkeypatch.setitem(ranges.plan.__kwdefaults__, "range_bytes", 64 * 1024)
     row = {"qid": "q", "retrieved_ids": [LAST, FIRST, "p1#2"] * 3, "citations": [LAST]}
     peaks = []
     for count in (1_000, 6_000):

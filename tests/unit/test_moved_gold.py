@@ -9,9 +9,9 @@ from unittest.mock import Mock
 import pytest
 import yaml
 
-from ragauge.corpus.mapfile import read_map
-from ragauge.following import Follower
-from ragauge.redirecting import Redirects
+from ragauge.compare.follow_map import Follower
+from ragauge.corpus.diff.map_file import read_map
+from ragauge.corpus.diff.redirects import Redirects
 from ragauge.spans import Span
 from tests.unit.command import Folder, Row
 from tests.versions import corpus_of

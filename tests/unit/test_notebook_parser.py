@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge.fields import FieldError
+from ragauge.corpus.parsers.notebook import PARSER
+from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Parsed
-from ragauge.parsers.notebook import PARSER
 from tests.parsed import attrs, checked, shown, text_at, titles
 
 PYTHON = {"language_info": {"name": "Python"}}

@@ -8,9 +8,9 @@ import pytest
 
 from ragauge import ids
 from ragauge.corpus.blocks import blocks, fingerprint, reading_order
-from ragauge.corpus.outline import check, outline, section_at
+from ragauge.corpus.parsers import markdown
+from ragauge.corpus.title_tree import check, outline, section_at
 from ragauge.model.corpus import Block, Heading, Parsed, Piece, Section
-from ragauge.parsers import markdown
 
 
 def leveled(*levels: int) -> tuple[Section, ...]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge.stats.overlaps import rank_biased_overlap
+from ragauge.stats.rank_biased_overlap import rank_biased_overlap
 
 # The last four agree with the package `rbo` 0.1.3 (rbo_ext, p = 0.9).
 VECTORS = [

@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from ragauge.model.aggregate import PerQuestion
+from ragauge.model.scores import PerQuestion
 from ragauge.model.semantic import Bands, Semantic
-from ragauge.page import charts, figures
-from ragauge.page.charts import Bar, Dot, Line
+from ragauge.report.html import charts, figures
+from ragauge.report.html.charts import Bar, Dot, Line
 from tests.pages import gate_result, metric, scores, verdict
 
 

@@ -14,9 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragauge.model.drilldown import Attempt, Drilldown, Expected, Passage
-from ragauge.page.blocks import packed
-from ragauge.page.details import PIECES, QUESTIONS, Gathered, priority
-from ragauge.page.fitting import ANSWER_STEPS, GAP, MOST_FIELD, MOST_ID, TEXT_STEPS, shorten
+from ragauge.report.html.data_blocks import packed
+from ragauge.report.html.details import PIECES, QUESTIONS, Gathered, priority
+from ragauge.report.html.size_budget import (
+    ANSWER_STEPS,
+    GAP,
+    MOST_FIELD,
+    MOST_ID,
+    TEXT_STEPS,
+    shorten,
+)
 from tests.pages import drilldown, passage
 
 PLENTY = 10**9

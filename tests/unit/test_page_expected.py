@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ragauge import archive, grounds, versus
-from ragauge.cli.storage import passing_store
-from ragauge.compare import compare
-from ragauge.drilling import details_of_comparison
+from ragauge.cli.store_options import passing_store
+from ragauge.compare import align, common_gold, compare
+from ragauge.report.drilldown.questions import details_of_comparison
+from ragauge.store import runs as run_store
 
 from .command import Folder
 from .rechunked import TEXT, Index, asked, item
@@ -33,13 +33,13 @@ def test_an_expected_id_of_either_side_has_its_place(
                   "text": TEXT[start:end]} for _, start, end in mine],
             )  # fmt: skip
             hits = [index.hit(start, end) for _, start, end in mine]
-            archive.keep_run(
+            run_store.keep_run(
                 store, [item(relevant)], [asked(*hits)], run_id=prefix, profile="all",
                 intervals=False, chunks=f"{prefix}chunks.jsonl",
             )  # fmt: skip
-            runs.append(grounds.Stored(store, archive.find_run(store, prefix)))
+            runs.append(common_gold.Stored(store, run_store.find_run(store, prefix)))
         a, b = runs
-        aligned = versus.align(a, b, detailed=True)
+        aligned = align.align(a, b, detailed=True)
         (one, _), (other, _) = compare.told_of(a), compare.told_of(b)
         comparison = compare.compare(aligned, one, other)
         with details_of_comparison(a, b, aligned, comparison) as details:

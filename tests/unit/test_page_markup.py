@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ragauge
-from ragauge.page.markup import Markup, coordinate, element, own_text, shortened, together, visible
+from ragauge.report.html.markup import (
+    Markup,
+    coordinate,
+    element,
+    own_text,
+    shortened,
+    together,
+    visible,
+)
 
 SOURCE = Path(ragauge.__file__).parent
 

@@ -18,12 +18,13 @@ import pytest
 from msgspec.structs import replace
 
 import ragauge
-from ragauge import contrasting, wording
-from ragauge.model.aggregate import QuestionList, SliceResult
+from ragauge.model import phrases
 from ragauge.model.comparison import Delta
 from ragauge.model.drilldown import Attempt, Drilldown, Passage
-from ragauge.page import shell
-from ragauge.page.details import Gathered
+from ragauge.model.scores import QuestionList, SliceResult
+from ragauge.report.comparison import sentences
+from ragauge.report.html import page as shell
+from ragauge.report.html.details import Gathered
 from tests import pages
 
 PAGE = Path(ragauge.__file__).parent / "page"
@@ -124,7 +125,7 @@ def test_a_run_says_all_without_a_script() -> None:
     view = pages.run_view(12)
     text = text_of(RUN)
     for said in (
-        wording.headline(view.verdict), wording.opening(view.scores).capitalize(),
+        phrases.headline(view.verdict), phrases.opening(view.scores).capitalize(),
         "0.6000", ">= 0.80", "-0.2000", "0.5000 to 0.7000",  # value, demand, margin, interval
         "0/0 (no-citations): citation.hit_rate", "less is better", "812.5000",
         "2 traces carry an error", "trace.jsonl:9: bad-json", "By type",
@@ -139,8 +140,8 @@ def test_a_comparison_says_all_without_a_script() -> None:
     comparison = pages.comparison_view(12).comparison
     text = text_of(COMPARED)
     for said in (
-        contrasting.headline(comparison), contrasting.rung_line(comparison),
-        contrasting.left_out_line(comparison), contrasting.retrieval_line(comparison),
+        sentences.headline(comparison), sentences.rung_line(comparison),
+        sentences.left_out_line(comparison), sentences.retrieval_line(comparison),
         "-0.1000", "-0.1500 to -0.0500", "0.0100", "0.0200", "0.0400", "other scale", "gated",
         "chunker: size 512 → 256", "a note", "Regressions and losses (4)", "main → head",
     ):  # fmt: skip

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from ragauge.corpus.parsers.pdf import PARSER
+from ragauge.corpus.parsers.pdf_blocks import is_compound, matching, words_of
 from ragauge.errors import RagaugeError
-from ragauge.fields import FieldError
+from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Parsed
-from ragauge.parsers.pdf import PARSER
-from ragauge.pdfblocks import is_compound, matching, words_of
 from tests.parsed import attrs, checked, shown, text_at, titles
 from tests.pdfs import Shown, pdf, ruled
 

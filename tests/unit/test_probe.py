@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from ragauge.diagnose.probes import Probe, hybrid, k_sweep
+from ragauge.diagnose.scored_traces import scored_traces
 from ragauge.model.semantic import Bands
 from ragauge.model.trace import Hit, Trace
-from ragauge.probing import Probe, hybrid, k_sweep
-from ragauge.scoredtraces import scored_traces
 from tests.unit.command import Folder, Row
 from tests.unit.directions import ID, plane_only
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ragauge import archive
-from ragauge.secondopinion import LONGEST
+from ragauge.diagnose.prompt import LONGEST
+from ragauge.store import runs as run_store
 from tests.unit.command import GOLD, TRACES, Folder, Row
 from tests.unit.stored import URL, WRONG, put
 
@@ -54,7 +54,7 @@ def test_it_holds_the_rules_the_numbers_and_the_worst_questions(folder: Folder) 
 
 @pytest.mark.usefixtures("folder")
 def test_a_stored_run_gives_the_same_prompt(folder: Folder) -> None:
-    with archive.opened_store(URL, create=True) as store:
+    with run_store.opened_store(URL, create=True) as store:
         put(store, "wrong", WRONG)
     stored = folder.run("prompt", "wrong").out
     assert stored == prompted(folder, WRONG)
@@ -118,7 +118,7 @@ def test_it_is_the_same_every_time(folder: Folder) -> None:
 def test_what_cannot_be_shown_says_why(
     folder: Folder, arguments: tuple[str, ...], code: int
 ) -> None:
-    with archive.opened_store(URL, create=True) as store:
+    with run_store.opened_store(URL, create=True) as store:
         put(store, "wrong", WRONG)
     folder.write("stray.jsonl", [{**TRACES[0], "qid": "zz", "q": "no such question"}])
     found = folder.run("prompt", *arguments)

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from ragauge.quoting import border, covered, least_overlap, normalised, shares_half
+from ragauge.quotes import border, covered, least_overlap, normalised, shares_half
 
 QUOTE = "The lock is taken before the first write and given back after the last."
 # 71 characters: an overlap counts from 12 of them on.

@@ -8,7 +8,7 @@ from itertools import permutations
 
 import pytest
 
-from ragauge.stats.ranks import tau_b, tau_of_lists
+from ragauge.stats.kendall import tau_b, tau_of_lists
 
 
 @pytest.mark.parametrize(

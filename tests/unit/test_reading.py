@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from ragauge import registry
-from ragauge.decoding import decode_row
 from ragauge.errors import Place
-from ragauge.fields import FieldError
+from ragauge.files.fields import FieldError
+from ragauge.formats.json_rows import decode_row
+from ragauge.formats.traces import Reader
 from ragauge.model.gold import GoldItem
 from ragauge.model.trace import Answer, Hit, Trace
-from ragauge.reading import Reader
 
 NATIVE = Reader(registry.dialect("native"), own=False)
 SHIP = Reader(registry.dialect("ship"), own=True)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge.redacting import REDACTED, is_secret, redacted, redacted_url, words_of
+from ragauge.files.redaction import REDACTED, is_secret, redacted, redacted_url, words_of
 
 SECRET = [
     "password", "passwd", "secret", "token", "api_key", "apikey", "access_key", "private_key",

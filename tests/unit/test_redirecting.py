@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ragauge.redirecting import Redirected, Redirects
+from ragauge.corpus.diff.redirects import Redirected, Redirects
 from tests.versions import mapped
 
 OLD = """\

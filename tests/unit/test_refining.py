@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge import archive, score
+from ragauge import score
 from ragauge.model.gold import GoldItem
 from ragauge.model.labels import CAUSES, LABELS, SEARCH_CAUSES
 from ragauge.model.trace import Answer, Hit, Trace
+from ragauge.store import runs as run_store
 from tests.unit.command import Folder, Row
 from tests.unit.stored import URL, put
 
@@ -197,10 +198,10 @@ def test_a_question_shows_the_cause_of_most_slots(folder: Folder) -> None:
 def test_causes_are_stored_with_the_scores() -> None:
     low = {"retrieved_ids": [*FILL[:5], E], "answer_json": answer(FILL[0])}
     rows = [{"qid": "q", "seed": 1, **low}, {"qid": "q", "seed": 2, "retrieved_ids": FILL}]
-    with archive.opened_store(URL, create=True) as store:
+    with run_store.opened_store(URL, create=True) as store:
         put(store, "r", rows, gold=[GOLD], profile="all")
-        kept = archive.run_scores(store, archive.find_run(store, "r")).questions
-        again = archive.rescored(store, archive.find_run(store, "r")).questions
+        kept = run_store.run_scores(store, run_store.find_run(store, "r")).questions
+        again = run_store.rescored(store, run_store.find_run(store, "r")).questions
     assert kept.causes == again.causes == ["retrieval-miss"]
     assert kept[0] == again[0]
     assert kept[0].causes == {"retrieval-miss": 1, "ranked-too-low": 1}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ragauge.repopaths import Spot, seen_from_root, spot_of
+from ragauge.report.ci.paths import Spot, seen_from_root, spot_of
 
 
 @pytest.fixture(autouse=True)

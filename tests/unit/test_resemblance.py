@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge import resemblance, runsets
-from ragauge.resemblance import LEAST, families, likeness, normalised
+from ragauge.gold.lint import near_duplicates, shingles
+from ragauge.gold.lint.near_duplicates import LEAST, families, likeness, normalised
 
 WORDS = st.sampled_from(
     ["what", "port", "does", "the", "cache", "use", "2021", "2022", "数据", "é"]
@@ -92,7 +92,7 @@ def by_hand(texts: list[str]) -> list[list[int]]:
 @given(TEXTS, st.sampled_from([1, 3, 1 << 20]))
 def test_the_search_finds_what_comparing_all_pairs_finds(texts: list[str], pairs: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(resemblance, "_PAIRS", pairs)
+        patch.setattr(near_duplicates, "_PAIRS", pairs)
         assert sorted(families(texts, list(range(len(texts))))) == sorted(by_hand(texts))
 
 
@@ -101,8 +101,8 @@ def test_groups_without_near_texts_are_told_and_no_others(
     groups: list[list[str]], at_once: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runsets, "_AT_ONCE", at_once)
-        told = runsets.may_be_near(groups)
+        patch.setattr(shingles, "_AT_ONCE", at_once)
+        told = shingles.may_be_near(groups)
     for group, maybe in zip(groups, told, strict=True):
         said = [text for text in group if text]
         if any(likeness(a, b) >= LEAST for a, b in itertools.combinations(said, 2)):
@@ -111,7 +111,7 @@ def test_groups_without_near_texts_are_told_and_no_others(
 
 def test_most_groups_need_no_closer_look() -> None:
     group = ["how is the index of a shard rebuilt", "who pays for the second licence", ""]
-    assert runsets.may_be_near([group, [*group, "who pays for the second licences"], []]) == [
+    assert shingles.may_be_near([group, [*group, "who pays for the second licences"], []]) == [
         False, True, False,
     ]  # fmt: skip
 
@@ -127,4 +127,4 @@ def test_a_set_with_more_letters_than_a_script_is_searched_too() -> None:
 def test_bits_are_counted_without_a_new_numpy_too(monkeypatch: pytest.MonkeyPatch) -> None:
     words = np.array([0, 1, 0xFF, (1 << 64) - 1, 0x8000000000000001], np.uint64)
     monkeypatch.delattr(np, "bitwise_count", raising=False)
-    assert runsets.ones(words).tolist() == [0, 1, 8, 64, 2]
+    assert shingles.ones(words).tolist() == [0, 1, 8, 64, 2]

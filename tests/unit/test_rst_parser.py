@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragauge.corpus.parsers.rst import PARSER
 from ragauge.errors import RagaugeError
-from ragauge.fields import FieldError
+from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Parsed
-from ragauge.parsers.rst import PARSER
 from tests.parsed import attrs, checked, shown, text_at, titles
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from ragauge.cli.run import progress_line
-from ragauge.freezing import thaw
-from ragauge.runner import Progress
+from ragauge.model.payloads import thaw
+from ragauge.run.ask import Progress
 from ragauge.targets.python import PythonTarget
 from tests.unit.command import GOLD, TRACES, Folder, Outcome, Row
 

@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge import registry, runner
+from ragauge import registry
+from ragauge.formats.traces import Reader
 from ragauge.model.gold import GoldItem
 from ragauge.model.target import Exchange, Question, TargetError
 from ragauge.model.trace import Hit, Timing, Trace
-from ragauge.pacing import Pace, backoff
-from ragauge.reading import Reader
-from ragauge.runner import Kept, Limits, Progress, Runner
-from ragauge.slots import Slots
+from ragauge.run import ask as runner
+from ragauge.run.ask import Kept, Limits, Progress, Runner
+from ragauge.run.rate_limit import Pace, backoff
+from ragauge.run.slots import Slots
 
 READER = Reader(registry.dialect("native"), own=True)
 FAST = Limits(concurrency=4, timeout=5.0, retries=0, timing=False)

@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ragauge import archive
-from ragauge.cli import shared
+from ragauge.cli import options
 from ragauge.model.run import Store
+from ragauge.store import runs as run_store
 from tests.unit.command import GOLD, TRACES, Folder
 from tests.unit.stored import MORE_GOLD, URL, WRONG, change, put, put_half
 
@@ -25,7 +25,7 @@ SAFE = "evil\\x1b[2J name\\u202e"
 @pytest.fixture
 def store(folder: Folder) -> Iterator[Store]:
     assert folder.path.is_dir()  # it is the current one
-    with archive.opened_store(URL, create=True) as opened:
+    with run_store.opened_store(URL, create=True) as opened:
         yield opened
 
 
@@ -33,7 +33,7 @@ def store(folder: Folder) -> Iterator[Store]:
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of three runs: all right, one wrong, and the same against a larger gold set."""
     path = tmp_path_factory.mktemp("stored")
-    with contextlib.chdir(path), archive.opened_store(URL, create=True) as store:
+    with contextlib.chdir(path), run_store.opened_store(URL, create=True) as store:
         put(store, "first", tags=("nightly",), commit_hash="0123456789abcdef")
         put(store, "second", WRONG, day=2)
         put(store, "third", WRONG, gold=MORE_GOLD, day=3, suite="big")
@@ -44,13 +44,13 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def few(stored: Path, folder: Folder) -> Iterator[Store]:
     """The three runs, in a store of the test's own."""
     shutil.copy(stored, folder.path)
-    with archive.opened_store(URL) as opened:
+    with run_store.opened_store(URL) as opened:
         yield opened
 
 
 def narrow(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     told = {"width": width, "color": False}
-    monkeypatch.setattr(shared, "screen", lambda: told)
+    monkeypatch.setattr(options, "screen", lambda: told)
     for name in ("runs", "baseline", "rescore", "history"):
         monkeypatch.setattr(f"ragauge.cli.{name}.screen", lambda: told)
 
@@ -265,9 +265,9 @@ def test_a_tag_names_one_run_and_can_be_removed(few: Store, folder: Folder) -> N
     done = folder.run("runs", "tag", "second", "nightly")
     assert done.exit_code == 0
     assert "before first" in done.err
-    assert archive.find_run(few, "nightly").run_id == "second"
+    assert run_store.find_run(few, "nightly").run_id == "second"
     assert folder.run("runs", "tag", "second", "nightly", "--remove").exit_code == 0
-    assert archive.find_run(few, "second").tags == ()
+    assert run_store.find_run(few, "second").tags == ()
     done = folder.run("runs", "tag", "second", "nightly", "--remove")
     assert (done.exit_code, done.codes) == (2, {"usage"})
 
@@ -278,7 +278,7 @@ def test_tags_that_would_mean_something_else_are_refused(
 ) -> None:
     done = folder.run("runs", "tag", "second", tag)
     assert (done.exit_code, done.codes) == (2, {"usage"})
-    assert archive.find_run(few, "second").tags == ()
+    assert run_store.find_run(few, "second").tags == ()
 
 
 # --- runs delete
@@ -402,7 +402,7 @@ def test_a_baseline_is_set_and_shown(few: Store, folder: Folder) -> None:
         "baseline:big",
         "third",
     )
-    assert archive.find_run(few, "baseline", suite="default").run_id == "second"
+    assert run_store.find_run(few, "baseline", suite="default").run_id == "second"
 
 
 @pytest.mark.usefixtures("few")
@@ -419,7 +419,7 @@ def test_half_a_run_is_never_a_baseline(store: Store, folder: Folder) -> None:
     for words in (("baseline", "set", "half"), ("runs", "tag", "half", "baseline")):
         done = folder.run(*words)
         assert (done.exit_code, done.codes) == (4, {"incomplete-run"})
-    assert archive.find_run(store, "half", complete=False).tags == ()
+    assert run_store.find_run(store, "half", complete=False).tags == ()
     assert folder.run("runs", "tag", "half", "look").exit_code == 0
 
 
@@ -428,7 +428,7 @@ def test_half_a_run_is_never_a_baseline(store: Store, folder: Folder) -> None:
 
 def older(value: float) -> None:
     """Let the stored scores of all runs be those of another version of a formula."""
-    connection = archive.open_store(URL)
+    connection = run_store.open_store(URL)
     for run in connection.runs():
         (scoring,) = connection.scorings(run.run_id)
         document = json.loads(scoring.aggregate)

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from ragauge import registry
-from ragauge.document import from_document, to_document
 from ragauge.errors import RagaugeError
-from ragauge.fields import FieldError
-from ragauge.gates import gate
+from ragauge.files.fields import FieldError
+from ragauge.formats.schemas.catalogue import SCHEMAS, schema_text
+from ragauge.formats.schemas.descriptions import COMPARE_FIELDS
+from ragauge.formats.traces import Reader
+from ragauge.gates.judge import gate
 from ragauge.model.options import Options
-from ragauge.reading import Reader
-from ragauge.schemas.catalogue import SCHEMAS, schema_text
-from ragauge.schemas.words import COMPARE_FIELDS
+from ragauge.model.scores_document import from_document, to_document
 from tests.conformance.runs import ORDINARY_GOLD, ORDINARY_TRACE, random_rows, scored
 from tests.unit.command import GOLD, TRACES, Folder
 
@@ -131,8 +131,8 @@ def _objects(node: Any) -> Iterator[dict[str, Any]]:
 FILES = [
     *(("gold", path) for path in sorted(ROOT.glob("examples/**/gold*.json*"))),
     *(("trace", path) for path in sorted(ROOT.glob("examples/**/[!g]*.jsonl"))),
-    ("gold", ROOT / "src/ragauge/demo/gold.jsonl"),
-    ("trace", ROOT / "src/ragauge/demo/trace.jsonl"),
+    ("gold", ROOT / "src/ragauge/cli/demo_data/gold.jsonl"),
+    ("trace", ROOT / "src/ragauge/cli/demo_data/trace.jsonl"),
 ]  # fmt: skip
 
 

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge import pipeline, registry
+from ragauge import registry
+from ragauge.diagnose.probe_input import Probed, probed_file
+from ragauge.diagnose.scored_traces import Question, ScoredTraces, scored_traces
 from ragauge.model.gold import GoldItem
 from ragauge.model.trace import Hit, Trace
-from ragauge.probed import Probed, probed_file
-from ragauge.recognising import Recogniser
-from ragauge.scoredtraces import Question, ScoredTraces, scored_traces
-from ragauge.scoring import ScoringPlan
+from ragauge.scoring import score
+from ragauge.scoring.identify import Recogniser
+from ragauge.scoring.scoring_run import ScoringPlan
 from tests.unit.command import lines_of
 
 
@@ -142,7 +143,7 @@ def test_what_counts_is_what_is_scored(
     gold, traces = folder / "gold.jsonl", folder / "trace.jsonl"
     gold.write_bytes(lines_of(GOLD))
     traces.write_bytes(lines_of([{**row, "topk": ["x"], "ΔS": [0.3]} for row in rows]))
-    tally = pipeline.score(gold, traces, profile="all", metrics=["retrieval.hit@1"]).tally
+    tally = score.score(gold, traces, profile="all", metrics=["retrieval.hit@1"]).tally
     if tally.unknown == len(rows):
         return  # nothing is measured, and a probe says so
     found = _probed(traces, gold).scored

@@ -12,17 +12,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ragauge.gates import Tolerance
-from ragauge.model.aggregate import (
-    MetricResult,
-    PerQuestion,
-    QuestionList,
-    QuestionResult,
-    Scores,
-)
-from ragauge.model.metric import Tally
+from ragauge.gates.judge import Tolerance
+from ragauge.gates.self_test import SelfTest, self_test
+from ragauge.metrics.metric import Tally
+from ragauge.model.scores import MetricResult, PerQuestion, QuestionList, QuestionResult, Scores
 from ragauge.model.verdict import Gate
-from ragauge.selftest import SelfTest, self_test
 from ragauge.stats import resampling
 from ragauge.stats.intervals import POISSON_FROM
 

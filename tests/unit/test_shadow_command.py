@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ragauge import archive
+from ragauge.store import runs as run_store
 from tests.unit.command import Folder, Row
 from tests.unit.stored import URL, put
 
@@ -56,7 +56,7 @@ WORSE = [
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with the runs of this page, made once."""
     path = tmp_path_factory.mktemp("made")
-    with chdir(path), archive.opened_store(URL, create=True) as store:
+    with chdir(path), run_store.opened_store(URL, create=True) as store:
         put(store, "live", LIVE, gold=GOLD, profile="canary")
         put(store, "same", LIVE, gold=GOLD, profile="canary", day=2)
         put(store, "worse", WORSE, gold=GOLD, profile="canary", day=3)
@@ -269,7 +269,7 @@ def test_targets_are_asked_and_stored(runs: Folder, monkeypatch: pytest.MonkeyPa
     stored = judged(runs, "--live", "live", "--shadow", "worse")[1]
     for name in ("deltas", "by_type", "decision"):
         assert document[name] == stored[name]
-    with archive.opened_store("sqlite:///asked.db") as store:
+    with run_store.opened_store("sqlite:///asked.db") as store:
         assert [each.results for each in store.runs()] == [12, 12]
     assert found.err.count("12 results as") == 2
 
@@ -310,13 +310,13 @@ def test_an_interrupt_at_once_still_names_the_run(
     runs.write("live.jsonl", LIVE)
     runs.write("system_to_interrupt.py", MODULE)
     monkeypatch.syspath_prepend(str(runs.path))
-    monkeypatch.setattr("ragauge.running.ask_all", interrupted)
+    monkeypatch.setattr("ragauge.run.run.ask_all", interrupted)
     sides = {"live": "same", "shadow": "same", side: "python:system_to_interrupt:live"}
     found = runs.run(
         "shadow", "--live", sides["live"], "--shadow", sides["shadow"], "--gold", "gold.jsonl"
     )
     assert (found.exit_code, found.out) == (130, "")
-    with archive.opened_store(URL) as store:
+    with run_store.opened_store(URL) as store:
         (run,) = [each for each in store.runs() if each.status == "incomplete"]
     assert found.err == (
         f"interrupted: what the {side} index answered so far was stored\n"

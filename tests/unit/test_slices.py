@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from ragauge import document, pipeline
+from ragauge.model import scores_document
 from ragauge.model.options import Options
+from ragauge.scoring import score
 from tests.unit.command import Folder, Outcome, Row
 
 RECALL = "retrieval.recall@5"
@@ -328,8 +329,8 @@ def test_slices_are_read_back_as_they_were(folder: Folder) -> None:
     """n of every part, and of every metric its value and interval, not rounded."""
     gold, rows = asked(ITEMS, FOUND)
     folder.score(rows, *ONLY, "-o", "scores.json", gold=gold)
-    measured = pipeline.score("gold.jsonl", "trace.jsonl", profile="all", metrics=[RECALL])
-    loaded = document.load_scores("scores.json")
+    measured = score.score("gold.jsonl", "trace.jsonl", profile="all", metrics=[RECALL])
+    loaded = scores_document.load_scores("scores.json")
     assert loaded.slices.keys() == measured.slices.keys() == {"type"}
     for name, part in measured.slices["type"].items():
         other = loaded.slices["type"][name]
@@ -343,6 +344,6 @@ def test_a_part_counts_questions_and_records(folder: Folder) -> None:
     gold = [{"qid": qid, "question": qid, "relevant": ["e"], "type": "code"} for qid in ("a", "b")]
     rows = [{"qid": qid, "seed": seed, "retrieved_ids": ["e"]} for qid in "ab" for seed in range(3)]
     paths = folder.write("gold.jsonl", gold), folder.write("trace.jsonl", rows)
-    found = pipeline.score(*paths, profile="all", metrics=[RECALL], options=Options(min_n=1))
+    found = score.score(*paths, profile="all", metrics=[RECALL], options=Options(min_n=1))
     part = found.slices["type"]["code"].metrics[RECALL]
     assert (part.value, part.n, part.records) == (1.0, 2, 6)

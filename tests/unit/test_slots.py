@@ -8,14 +8,7 @@ from hypothesis import strategies as st
 
 from ragauge.errors import RagaugeError
 from ragauge.model.gold import GoldItem
-from ragauge.slots import (
-    Slots,
-    chosen,
-    followed,
-    read_seeds,
-    refuse_unasked,
-    with_turns_before,
-)
+from ragauge.run.slots import Slots, chosen, followed, read_seeds, refuse_unasked, with_turns_before
 
 
 def item(qid: str, turn: int | None = None, *paraphrases: str, **more: object) -> GoldItem:

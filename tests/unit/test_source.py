@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from ragauge import source
 from ragauge.errors import RagaugeError
-from ragauge.opening import opened
-from ragauge.source import Range, Source, plan, read_range, read_rows
-from ragauge.writing import write_atomically
+from ragauge.files import ranges
+from ragauge.files.atomic_write import write_atomically
+from ragauge.files.open import opened
+from ragauge.files.ranges import Range, Source, plan, read_range, read_rows
 
 BOM = codecs.BOM_UTF8
 ROW = b'{"qid": "A1"}'
@@ -449,9 +449,9 @@ def test_a_folder_cannot_be_written_over(tmp_path: Path) -> None:
 
 def test_the_default_range_is_used_where_none_is_given(tmp_path: Path) -> None:
     """A file below it is one range."""
-    data = (b"x" * 99 + b"\n") * (source.RANGE_BYTES // 100 + 5)
+    data = (b"x" * 99 + b"\n") * (ranges.RANGE_BYTES // 100 + 5)
     with opened(write(tmp_path, data)) as found:
         first, second = plan(found)
         assert first == Range(0, 0, first.end)
-        assert source.RANGE_BYTES <= first.end < source.RANGE_BYTES + 100
+        assert ranges.RANGE_BYTES <= first.end < ranges.RANGE_BYTES + 100
         assert second.end == len(data)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge.stats.sparkline import BLOCKS, MISSING, PLAIN, PLAIN_MISSING, sparkline
+from ragauge.report.terminal.sparkline import BLOCKS, MISSING, PLAIN, PLAIN_MISSING, sparkline
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 

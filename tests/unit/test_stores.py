@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ragauge import migrating, redacting, registry
-from ragauge.asking import FACTS
+from ragauge import registry
 from ragauge.errors import RagaugeError
+from ragauge.files import redaction
 from ragauge.model.run import (
     GoldRow,
     ResultFacts,
@@ -25,6 +25,8 @@ from ragauge.model.run import (
     Store,
     ValueColumn,
 )
+from ragauge.store.databases import schema_versions
+from ragauge.store.databases.queries import FACTS
 from tests.postgres import own_schema, server_url
 
 RUN = RunRecord(
@@ -74,7 +76,7 @@ def opened(url: str, **options: bool) -> Store:
 
 
 def migrate_to(url: str, version: int) -> None:
-    from ragauge.stores import postgres, sqlite
+    from ragauge.store.databases import postgres, sqlite
 
     (sqlite if url.startswith("sqlite") else postgres).migrate_to(url, version)
 
@@ -476,7 +478,7 @@ def test_rows_survive_the_way_back_and_the_way_up_again(url: str) -> None:
         fill(store)
         store.tag("kept", "2026-a")
         run = store.run("2026-a")
-    assert version_of(url) == migrating.newest(url.partition(":")[0].removesuffix("ql")) == 3
+    assert version_of(url) == schema_versions.newest(url.partition(":")[0].removesuffix("ql")) == 3
     before = dump(url)
     migrate_to(url, 1)
     assert version_of(url) == 1
@@ -504,8 +506,8 @@ def test_a_migration_that_fails_half_way_changes_nothing(
     def broken(*asked: Any) -> list[str]:
         return [*steps(*asked), "DROP TABLE eval_tags", "DROP TABLE unheard_of"]
 
-    steps = migrating.steps
-    monkeypatch.setattr(migrating, "steps", broken)
+    steps = schema_versions.steps
+    monkeypatch.setattr(schema_versions, "steps", broken)
     with pytest.raises(RagaugeError, match="unheard_of"):
         opened(url)
     assert version_of(url) == 1
@@ -570,7 +572,7 @@ def test_a_store_without_one_of_its_tables_is_damaged(url: str) -> None:
 
 @pytest.mark.parametrize("database", ["sqlite", "postgres"])
 def test_migrations_are_numbered_and_each_can_be_undone(database: str) -> None:
-    found = migrating.migrations(database)
+    found = schema_versions.migrations(database)
     assert [(each.number, each.name) for each in found] == [
         (1, "runs"), (2, "scorings"), (3, "values"),
     ]  # fmt: skip
@@ -592,7 +594,10 @@ def things(statement: str, verb: str) -> tuple[str, str] | None:
 
 def test_statements_are_cut_at_the_end_of_lines() -> None:
     text = "-- one; two\nCREATE a (\n  x TEXT DEFAULT ';' -- no\n);  \n\nDROP b;"
-    assert migrating.statements(text) == ("CREATE a (\n  x TEXT DEFAULT ';' -- no\n)", "DROP b")
+    assert schema_versions.statements(text) == (
+        "CREATE a (\n  x TEXT DEFAULT ';' -- no\n)",
+        "DROP b",
+    )
 
 
 @pytest.mark.parametrize(
@@ -616,7 +621,7 @@ def test_statements_are_cut_at_the_end_of_lines() -> None:
     ],
 )
 def test_no_message_shows_a_password(url: str, shown: str) -> None:
-    assert redacting.without_password(url) == shown
+    assert redaction.without_password(url) == shown
 
 
 # SQLite alone

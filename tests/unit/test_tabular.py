@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ragauge import tabular, yamlitems
 from ragauge.codes import CODES
 from ragauge.errors import Problem, RagaugeError
-from ragauge.opening import opened
-from ragauge.source import plan, read_rows
+from ragauge.files import parquet_zstd, yaml_reader
+from ragauge.files.open import opened
+from ragauge.files.ranges import plan, read_rows
 from tests.unit.command import GOLD, TRACES, Folder, lines_of
 
 pa = pytest.importorskip("pyarrow")
@@ -172,7 +172,7 @@ def test_a_value_without_json_is_named_by_its_row(
     tmp_path: Path, column: Any, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Counted through all batches before."""
-    monkeypatch.setattr(tabular, "_BATCH_ROWS", 4)
+    monkeypatch.setattr(parquet_zstd, "_BATCH_ROWS", 4)
     table = pa.table({"qid": [str(i) for i in range(11)], "value": column})
     problem = refused(parquet_of(table, tmp_path / "rows.parquet"))
     assert (problem.code, str(problem.place)) == ("bad-parquet", f"{tmp_path}/rows.parquet:10")
@@ -243,7 +243,7 @@ def test_a_long_parquet_file_is_streamed(tmp_path: Path) -> None:
     size = lines = most = 0
     tracemalloc.start()
     with path.open("rb") as file:
-        for chunk in tabular.parquet_lines(file, "rows.parquet"):
+        for chunk in parquet_zstd.parquet_lines(file, "rows.parquet"):
             size += len(chunk)
             lines += chunk.count(b"\n")
             most = max(most, pa.total_allocated_bytes() - before)
@@ -260,7 +260,7 @@ def test_wide_rows_are_held_in_small_batches(tmp_path: Path) -> None:
     text = [random.Random(i).randbytes(300_000).hex() for i in range(12)]
     path = parquet_of(pa.table({"text": text}), tmp_path / "rows", use_dictionary=False)
     with path.open("rb") as file:
-        chunks = list(tabular.parquet_lines(file, "rows"))
+        chunks = list(parquet_zstd.parquet_lines(file, "rows"))
     assert len(chunks) >= 2
     assert [json.loads(row)["text"] for row in b"".join(chunks).splitlines()] == text
 
@@ -308,7 +308,7 @@ def test_only_newlines_count_as_line_ends(
     assert rows[3][1]["b"] == long
 
 
-@pytest.mark.parametrize("key", yamlitems.ROW_KEYS)
+@pytest.mark.parametrize("key", yaml_reader.ROW_KEYS)
 def test_the_list_may_stand_under_a_name(tmp_path: Path, key: str) -> None:
     text = f"version: 2\nnotes: [a, {{b: c}}]\n{key}:\n  - qid: A1\n  - qid: A2\nowner: x\n"
     assert yaml_rows(tmp_path, text) == [(4, {"qid": "A1"}), (5, {"qid": "A2"})]
@@ -432,7 +432,7 @@ def test_a_yaml_file_is_refused_with_the_line(
 
 
 def test_nesting_is_read_down_to_the_limit(tmp_path: Path) -> None:
-    depth = yamlitems.MAX_DEPTH
+    depth = yaml_reader.MAX_DEPTH
     ((_, row),) = yaml_rows(tmp_path, "- " + "[" * depth + "]" * depth)
     assert json.dumps(row) == "[" * depth + "]" * depth
 
@@ -443,7 +443,7 @@ def test_a_long_list_takes_the_memory_of_an_item(tmp_path: Path) -> None:
     path = write(tmp_path, "".join(f"- qid: A{i}\n  text: {'x' * 500}\n" for i in range(count)))
     tracemalloc.start()
     with path.open("rb") as file:
-        size = sum(len(chunk) for chunk in yamlitems.yaml_lines(file, "gold.yaml"))
+        size = sum(len(chunk) for chunk in yaml_reader.yaml_lines(file, "gold.yaml"))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert size > count * 500

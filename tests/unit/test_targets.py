@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from ragauge import running, webclient
 from ragauge.errors import RagaugeError
+from ragauge.files import http_client
 from ragauge.model.target import Exchange, Question, Target, TargetError, TargetOptions
+from ragauge.run import run
 from tests.servers import Request, http, serving
 
 ASKED = Question(
@@ -27,7 +28,7 @@ PLAIN = Question(qid="Q1", text="What is X?")
 
 @contextmanager
 def opened(address: str, timeout: float = 10.0, /, **settings: str) -> Iterator[Target]:
-    target = running.open_target(address, TargetOptions(k=5, timeout=timeout, settings=settings))
+    target = run.open_target(address, TargetOptions(k=5, timeout=timeout, settings=settings))
     with closing(target):
         yield target
 
@@ -51,7 +52,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A folder of one's own, and no connection that was kept."""
     monkeypatch.chdir(tmp_path)
     yield
-    webclient.close()
+    http_client.close()
 
 
 # --- python ---
@@ -177,7 +178,7 @@ def test_an_option_that_no_parameter_takes_is_refused(functions: str) -> None:
 
 def test_a_scheme_that_nobody_knows_is_refused_with_those_that_are() -> None:
     with pytest.raises(RagaugeError, match=r"known: .*command:, .*python:"):
-        running.open_target("ftp://host", TargetOptions())
+        run.open_target("ftp://host", TargetOptions())
     assert refused("nonsense") == "`nonsense` is no target"
 
 
@@ -473,7 +474,7 @@ def test_options_that_can_never_work_are_refused(settings: dict[str, str], messa
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jmespath", None)
     with pytest.raises(RagaugeError, match=r"pip install 'ragauge\[http\]'") as caught:
-        running.open_target("http://127.0.0.1:9/", TargetOptions(settings={"hits": "a"}))
+        run.open_target("http://127.0.0.1:9/", TargetOptions(settings={"hits": "a"}))
     assert caught.value.code == "missing-extra"
 
 
@@ -487,4 +488,4 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_addresses_are_shown_without_secrets(address: str, shown: str) -> None:
-    assert running.shown_address(address) == shown
+    assert run.shown_address(address) == shown

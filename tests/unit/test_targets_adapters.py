@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ragauge.embedders.hashing import Hashing
+from ragauge.embed.embedders.hashing import Hashing
 from ragauge.model.target import Question, TargetError
 from ragauge.spans import Span
 from tests.unit.asked import (

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from ragauge import registry
-from ragauge.bm25 import words_of
+from ragauge.corpus.bm25 import words_of
 from ragauge.errors import RagaugeError
 from ragauge.model.embedder import Embedded, EmbedderKind, Role
 from ragauge.model.target import Question
-from ragauge.passages import Passages
-from ragauge.ranking import Ranked, best, fused
 from ragauge.spans import Span
+from ragauge.targets.shared.corpus_index import Passages
+from ragauge.targets.shared.top_k import Ranked, best, fused
 from tests.unit.asked import LEXICAL, asked, assert_finds_last, names, opened, refusal
 from tests.unit.corpora import CODE, FIRST, LAST, NOTE, made
 

@@ -17,13 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge import webclient
-from ragauge.adapting import HitMaker
-from ragauge.addressing import Settings
 from ragauge.errors import RagaugeError
+from ragauge.files import http_client
 from ragauge.model.target import Question, TargetError, TargetOptions
-from ragauge.searchbody import own_body
 from ragauge.spans import Span
+from ragauge.targets.opensearch.request import own_body
+from ragauge.targets.shared.address import Settings
+from ragauge.targets.shared.foreign_hits import HitMaker
 from tests.searchservers import BOTH, Json, SearchServer, searching
 from tests.servers import Request, http
 from tests.unit.asked import (
@@ -79,7 +79,7 @@ def _nobody(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         if name.startswith(("OPENSEARCH_", "ELASTIC_")):
             monkeypatch.delenv(name)
     yield
-    webclient.close()
+    http_client.close()
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from ragauge.adapting import HitMaker, by_score, flat
-from ragauge.addressing import Settings, split_address
 from ragauge.errors import RagaugeError
 from ragauge.model.target import TargetError, TargetOptions
 from ragauge.spans import Span
+from ragauge.targets.shared.address import Settings, split_address
+from ragauge.targets.shared.foreign_hits import HitMaker, by_score, flat
 from tests.unit.asked import NATIVE, RED
 from tests.unit.corpora import made
 

@@ -9,7 +9,7 @@ import pytest
 
 from ragauge.errors import RagaugeError
 from ragauge.model.run import RunRecord
-from ragauge.timeline import measured_in, timeline
+from ragauge.store.history import measured_in, timeline
 
 
 def run(

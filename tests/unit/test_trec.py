@@ -16,15 +16,17 @@ from random import Random
 import numpy as np
 import pytest
 
-from ragauge import source as source_module
-from ragauge import trec, treclines, trecmatch
 from ragauge.codes import CODES
 from ragauge.errors import MAX_REPORTED
-from ragauge.opening import opened
-from ragauge.trec import Qrels, QrelsRow, RunRow, qrels_rows, read_qrels, run_rows
-from ragauge.treclines import BadLine
-from ragauge.trecmatch import Matched, UnknownQuery, match
-from ragauge.trecwords import Tokens, decimals, fingerprints, integers, keys, padded
+from ragauge.files import ranges as source_module
+from ragauge.files.open import opened
+from ragauge.formats.trec import lines as trec_lines
+from ragauge.formats.trec import qrels as trec
+from ragauge.formats.trec import ranks as trecmatch
+from ragauge.formats.trec.lines import BadLine
+from ragauge.formats.trec.qrels import Qrels, QrelsRow, RunRow, qrels_rows, read_qrels, run_rows
+from ragauge.formats.trec.ranks import Matched, UnknownQuery, match
+from ragauge.formats.trec.tokens import Tokens, decimals, fingerprints, integers, keys, padded
 
 BOM = b"\xef\xbb\xbf"
 BLOCKS = (1, 40, 170, 1000, 1 << 20)
@@ -330,7 +332,7 @@ def test_all_bad_lines_are_counted_and_the_first_are_kept(tmp_path: Path, block_
 def test_a_line_too_long_to_be_held_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (source_module, treclines):
+    for module in (source_module, trec_lines):
         monkeypatch.setattr(module, "MAX_LINE", 100)
     run = b"q1 Q0 a 1 3.0 t\n" + b"x" * 450 + b"\nq1 Q0 b 1 2.0 t\n" + b"q2 Q0 a 1 1.0 t\n" * 20
     run += b"q1 Q0 c 1 1.0 t\n"
@@ -532,7 +534,7 @@ def test_random_files_give_what_a_plain_reading_gives(tmp_path: Path, seed: int)
 def test_a_block_with_bad_lines_is_cut_and_nothing_else_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr(treclines, "_SMALL", 100)
+    monkeypatch.setattr(trec_lines, "_SMALL", 100)
     qrels, run = random_files(seed)
     rows = run.split(b"\n")
     for place in sorted(Random(seed).sample(range(len(rows)), 3 + 10 * (seed % 3)), reverse=True):
@@ -583,7 +585,7 @@ def no_slow_path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         raise AssertionError("a regular block was read line by line")
 
     with monkeypatch.context() as patched:
-        patched.setattr(treclines, "_one_by_one", refuse)
+        patched.setattr(trec_lines, "_one_by_one", refuse)
         yield
 
 

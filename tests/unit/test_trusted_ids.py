@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from ragauge import archive, building
 from ragauge.compare import compare
+from ragauge.corpus import build
 from ragauge.errors import RagaugeError
 from ragauge.model.comparison import Comparison
+from ragauge.store import runs as run_store
 
 Row = dict[str, Any]
 GOLD = [{"qid": "Q1", "question": "When?", "relevant": ["A2"]}]
@@ -41,11 +42,11 @@ def compared(
 ) -> Comparison:  # fmt: skip
     """Two runs of one question each, stored and compared; `a` and `b` are their hits."""
     file = lines(folder / "gold.jsonl", gold)
-    with archive.opened_store(f"sqlite:///{folder / 'runs.db'}", create=True) as store:
+    with run_store.opened_store(f"sqlite:///{folder / 'runs.db'}", create=True) as store:
         for name, hits, listed, corpus in zip("ab", (a, b), lists, corpora, strict=True):
             traces = lines(folder / f"{name}.jsonl", [{"qid": "Q1", "topk": list(hits)}])
             chunks = lines(folder / f"list-{name}.jsonl", listed) if listed else None
-            archive.keep_run(
+            run_store.keep_run(
                 store, file, traces, run_id=name, profile="all", k=(1, 2), dialect="native",
                 chunks=chunks, corpus=corpus, intervals=False,
             )  # fmt: skip
@@ -229,7 +230,7 @@ def test_blocks_of_two_corpora_are_found_by_their_text(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         text = "# G\n\n" + "\n\n".join(told) + "\n"
         (tmp_path / name / "d.md").write_text(text, "utf-8")
-        building.build([tmp_path / name], tmp_path / f"corpus-{name}")
+        build.build([tmp_path / name], tmp_path / f"corpus-{name}")
         corpora.append(tmp_path / f"corpus-{name}")
     block = "d.md#S.1.p.Bk00{}".format
     gold = [{**GOLD[0], "relevant": [block(2)]}]

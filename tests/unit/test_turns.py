@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 import ragauge
-from ragauge import inputs, loading, pipeline, source
-from ragauge.document import load_scores
+from ragauge.files import ranges
+from ragauge.formats import load
+from ragauge.model.scores_document import load_scores
+from ragauge.scoring import inputs, score
 from tests.unit.command import Folder, Row, lines_of
 
 ONLY = (
@@ -209,8 +211,8 @@ def test_ranges_and_packing_do_not_matter(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, range_bytes: int, packed: bool
 ) -> None:
     """Turns that stand in different parts of the file, last first, and gzipped too."""
-    plan = partial(source.plan, range_bytes=range_bytes)
-    for module in (inputs, loading):
+    plan = partial(ranges.plan, range_bytes=range_bytes)
+    for module in (inputs, load):
         monkeypatch.setattr(module, "plan", plan)
     monkeypatch.setattr(inputs, "RANGE_BYTES", range_bytes)
     data = lines_of(MANY[::-1])
@@ -234,7 +236,7 @@ def test_traces_from_memory_know_earlier_turns(folder: Folder) -> None:
     """The API with sets instead of files."""
     folder.write("gold.jsonl", gold_of(1, 2))
     folder.write("trace.jsonl", [row(1, "a", "a"), row(2, "b", "a")])
-    scores = pipeline.score(
+    scores = score.score(
         ragauge.load_gold("gold.jsonl"),
         ragauge.load_traces("trace.jsonl"),
         profile="all",

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
-from ragauge import archive, grounds, inputs, reloading, versus
-from ragauge.engines.local import Local
-from ragauge.engines.pool import Pool
+from ragauge.compare import align, common_gold, reloading
 from ragauge.errors import RagaugeError
-from ragauge.inputs import Engine
 from ragauge.model.run import Store
-from ragauge.unpacking import Unpacking, unpack_elsewhere
+from ragauge.scoring import inputs
+from ragauge.scoring.engines.local import Local
+from ragauge.scoring.engines.pool import Pool
+from ragauge.scoring.inputs import Engine
+from ragauge.scoring.tasks.unpack import Unpacking, unpack_elsewhere
+from ragauge.store import runs as run_store
 
 from .stored import URL, change, put
 
@@ -24,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("folder")
 
 @pytest.fixture
 def store() -> Iterator[Store]:
-    with archive.opened_store(URL, create=True) as opened:
+    with run_store.opened_store(URL, create=True) as opened:
         for name in ("a", "b", "c"):
             put(opened, name)
         yield opened
@@ -71,7 +73,7 @@ def test_a_store_that_is_gone_is_an_error_of_the_store(
     monkeypatch.setattr(store, "url", "sqlite:///gone.db")
     monkeypatch.setattr(inputs, "_worker_count", lambda *_: workers)
     with pytest.raises(RagaugeError) as error:
-        archive.rescored(store, archive.find_run(store, "a"))
+        run_store.rescored(store, run_store.find_run(store, "a"))
     assert error.value.code == "store-unavailable"
 
 
@@ -81,14 +83,14 @@ def test_two_runs_are_scored_again_side_by_side(
 ) -> None:
     """Another overlap asks for both sides again; they share the workers."""
     monkeypatch.setattr(inputs, "_worker_count", lambda *_: workers)
-    runs = [grounds.Stored(store, archive.find_run(store, name)) for name in ("a", "b")]
-    aligned = versus.align(*runs, overlap="single")
+    runs = [common_gold.Stored(store, run_store.find_run(store, name)) for name in ("a", "b")]
+    aligned = align.align(*runs, overlap="single")
     assert aligned.a.per_question is not None
     assert aligned.b.per_question is not None
     assert {name: each.value for name, each in aligned.a.metrics.items()} == {
         name: each.value for name, each in aligned.b.metrics.items()
     }
-    alone = archive.rescored(store, runs[0].record)
+    alone = run_store.rescored(store, runs[0].record)
     for name, each in aligned.a.metrics.items():
         assert each.value == alone.metrics[name].value
 
@@ -99,7 +101,7 @@ def test_a_failure_on_one_side_does_not_leave_the_other_waiting(
     store: Store, monkeypatch: pytest.MonkeyPatch, workers: int, failing: int
 ) -> None:
     monkeypatch.setattr(inputs, "_worker_count", lambda *_: workers)
-    runs = [grounds.Stored(store, archive.find_run(store, name)) for name in ("a", "b")]
+    runs = [common_gold.Stored(store, run_store.find_run(store, name)) for name in ("a", "b")]
     calls: list[int] = []
 
     def begun(self: Any, place: int, *rest: Any) -> Any:
@@ -111,5 +113,5 @@ def test_a_failure_on_one_side_does_not_leave_the_other_waiting(
     scored = reloading.Reloading.score
     monkeypatch.setattr(reloading.Reloading, "score", begun)
     with pytest.raises(KeyboardInterrupt):
-        versus.align(*runs, overlap="single")
+        align.align(*runs, overlap="single")
     assert len(calls) == failing

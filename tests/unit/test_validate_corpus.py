@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ragauge import pipeline
-from ragauge.corpus import resolving
+from ragauge.corpus import resolve
+from ragauge.scoring import score
 from tests.unit.command import Content, Folder, Outcome, Row, lines_of
 from tests.unit.corpora import CODE, FIRST, GUIDE, LAST, NOTE, looked_up, made
 
@@ -281,7 +281,7 @@ def test_what_is_remembered_of_hits_is_bounded(
     ]
     plain = checked(folder, None, rows)
     assert ", 30 not found" in plain.out
-    monkeypatch.setattr(resolving, "_MOST_SEEN", 2)
+    monkeypatch.setattr(resolve, "_MOST_SEEN", 2)
     assert checked(folder, None, rows) == plain
 
 
@@ -487,7 +487,7 @@ def test_a_stored_run_freezes_the_corpus_as_its_list(folder: Folder) -> None:
     assert folder.run("rescore", "one", "--store", "sqlite:///runs.db").exit_code == 0
     shown = folder.run("runs", "show", "one", "--store", "sqlite:///runs.db", "--format", "json")
     assert shown.exit_code == 0, shown.err
-    again = pipeline.score(
+    again = score.score(
         str(folder.path / "gold.jsonl"), str(folder.path / "trace.jsonl"), profile="all",
         corpus=folder.path / "gone",
     )  # fmt: skip

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from ragauge.embedding import Measurer, measuring
+from ragauge.embed.cache import IN_MEMORY, Cached, VectorCache, default_path, key_of
+from ragauge.embed.measure import Measurer, measuring
 from ragauge.errors import RagaugeError
 from ragauge.model.embedder import Vectors
-from ragauge.vectorcache import IN_MEMORY, Cached, VectorCache, default_path, key_of
 from tests.unit.directions import Plane, plane_only
 
 ONE = Cached(np.array([0.1, -2.5, 3e-30], np.float32), False)

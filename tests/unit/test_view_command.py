@@ -285,7 +285,7 @@ def test_no_run_is_put_aside_where_no_report_shows_it(
     def never(_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("ragauge.aside.put_aside", never)
+    monkeypatch.setattr("ragauge.store.temporary_run.put_aside", never)
     assert folder.score(TRACES, "-o", "scores.json").exit_code == 0
 
 

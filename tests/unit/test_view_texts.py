@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from ragauge.cli.view import _source
-from ragauge.grounds import Stored
+from ragauge.compare.common_gold import Stored
 from tests.pages import unpacked
 
 from .command import Folder

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from ragauge import webclient
-from ragauge.webclient import WebError, request
+from ragauge.files import http_client
+from ragauge.files.http_client import WebError, request
 from tests.servers import Request, http, serving
 
 
 @pytest.fixture(autouse=True)
 def _closed() -> Iterator[None]:
     yield
-    webclient.close()
+    http_client.close()
 
 
 def fails(url: str, *, timeout: float = 5.0, most_bytes: int = 1000) -> WebError:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ragauge.wordpiece import WordPieces, vocabulary_of, words_of
+from ragauge.embed.wordpiece import WordPieces, vocabulary_of, words_of
 
 SMALL = {"un": 7, "##aff": 8, "##able": 9, "a": 10, "##a": 11, ".": 12, "été": 13, "ete": 14}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragauge.corpus.wordruns import Kept, Stretch, Words, kept_between, weight, words_of
+from ragauge.corpus.diff.words import Kept, Stretch, Words, kept_between, weight, words_of
 
 
 def words(*texts: str) -> Words:

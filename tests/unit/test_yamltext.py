@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge.yamltext import flow_text, item_text, list_text, regions
+from ragauge.files.yaml_writer import flow_text, item_text, list_text, regions
 
 TEXTS = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),

@@ -13,7 +13,7 @@ import pytest
 from msgspec import Struct
 
 from ragauge import registry, score
-from ragauge.model.aggregate import Scores
+from ragauge.model.scores import Scores
 
 HERE = Path(__file__).parent
 FEWEST = 5

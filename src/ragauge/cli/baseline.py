@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ragauge.cli.shared import options, read_config, screen
-from ragauge.cli.storage import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, the_store
+from ragauge.cli.options import options, read_config, screen
+from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, the_store
 
 if TYPE_CHECKING:
     from ragauge.model.run import RunRecord
@@ -36,7 +36,7 @@ def _set(
     name: str, suite: str | None, store_url: str | None, config_path: str | None
 ) -> int:  # fmt: skip
     """Make RUN the baseline of its suite. A run that is not complete is refused (exit code 4)."""
-    from ragauge.archive import baseline_tag, find_run
+    from ragauge.store.runs import baseline_tag, find_run
     from ragauge.text import plain
 
     config = read_config(config_path)
@@ -60,9 +60,9 @@ def _show(
     suite: str | None, format_name: str, store_url: str | None, config_path: str | None
 ) -> int:  # fmt: skip
     """Show the baseline of each suite, or of one. Exit code 4 if there is none."""
-    from ragauge import showing
-    from ragauge.archive import baseline_tag
     from ragauge.errors import RagaugeError
+    from ragauge.report.terminal import stored_runs
+    from ragauge.store.runs import baseline_tag
 
     with the_store(store_url, read_config(config_path)) as store:
         found = _baselines(store.runs())
@@ -77,23 +77,25 @@ def _show(
         )  # fmt: skip
     if format_name == "json":
         entries = [
-            {"suite": name, "tag": baseline_tag(name), "run": showing.run_entry(run)}
+            {"suite": name, "tag": baseline_tag(name), "run": stored_runs.run_entry(run)}
             for name, run in found.items()
         ]
         document = {"schema": _SCHEMA, "store": store_name, "baselines": entries}
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
         return 0
     runs = list(found.values())
-    heads = [showing.headline(run) for run in runs]
-    lines = showing.table(
+    heads = [stored_runs.headline(run) for run in runs]
+    lines = stored_runs.table(
         [
-            showing.Column("suite", list(found)),
-            showing.Column("run", [run.run_id for run in runs]),
-            showing.Column("created", [showing.moment(run.created_at) for run in runs], 1),
-            showing.Column("profile", [run.profile for run in runs], 2),
-            showing.Column("results", [str(run.results) for run in runs], 4, right=True),
-            showing.Column("commit", [(run.commit_hash or "")[:8] for run in runs], 3),
-            showing.Column("headline", ["" if each is None else str(each) for each in heads], 5),
+            stored_runs.Column("suite", list(found)),
+            stored_runs.Column("run", [run.run_id for run in runs]),
+            stored_runs.Column("created", [stored_runs.moment(run.created_at) for run in runs], 1),
+            stored_runs.Column("profile", [run.profile for run in runs], 2),
+            stored_runs.Column("results", [str(run.results) for run in runs], 4, right=True),
+            stored_runs.Column("commit", [(run.commit_hash or "")[:8] for run in runs], 3),
+            stored_runs.Column(
+                "headline", ["" if each is None else str(each) for each in heads], 5
+            ),
         ],
         int(screen()["width"]),
     )
@@ -103,7 +105,7 @@ def _show(
 
 def _baselines(runs: list[RunRecord]) -> dict[str, RunRecord]:
     """The runs that baseline tags name, by suite."""
-    from ragauge.archive import BASELINE
+    from ragauge.store.runs import BASELINE
 
     found = {}
     for run in runs:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ragauge.cli.outputs import spare_inputs
-from ragauge.cli.shared import EMBED_OPTIONS, options, read_config
-from ragauge.cli.storage import ANY_FORMAT, CONFIG_OPTION
+from ragauge.cli.options import EMBED_OPTIONS, options, read_config
+from ragauge.cli.output import spare_inputs
+from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION
 
 if TYPE_CHECKING:
-    from ragauge.calibrating import Calibration, Group
     from ragauge.config import Config
+    from ragauge.diagnose.calibrate import Calibration, Group
     from ragauge.model.semantic import Bands
 
 _KINDS = {
@@ -47,7 +47,7 @@ def COMMAND(  # noqa: N802
     import msgspec
 
     from ragauge.errors import RagaugeError
-    from ragauge.writing import write_atomically
+    from ragauge.files.atomic_write import write_atomically
 
     config = read_config(config_path)
     chunks, corpus = chunks or config.chunks, corpus or config.corpus
@@ -87,10 +87,10 @@ def _measure(
 ) -> Calibration:  # fmt: skip
     from contextlib import ExitStack
 
-    from ragauge.calibrating import calibrate
-    from ragauge.embedding import measuring
-    from ragauge.knowntexts import Pool, known_texts
-    from ragauge.loading import load_gold, load_traces
+    from ragauge.diagnose.calibrate import calibrate
+    from ragauge.embed.measure import measuring
+    from ragauge.formats.load import load_gold, load_traces
+    from ragauge.scoring.known_texts import Pool, known_texts
 
     if embed is None:
         raise click.UsageError("no embedder: give --embed NAME, or set `embed` in ragauge.toml")

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
-from ragauge import document, grounds
-from ragauge.cli.outputs import (
-    OUTPUT_OPTION,
-    format_of,
-    judged_drops,
-    printable,
-    spare_inputs,
-    write_output,
-)
-from ragauge.cli.shared import (
+from ragauge.cli.options import (
     ALLOW_OPTIONS,
     COMPARISON_FORMAT_OPTION,
     GATE_OPTIONS,
@@ -26,15 +17,31 @@ from ragauge.cli.shared import (
     read_config,
     screen,
 )
-from ragauge.cli.storage import STORE_OPTION, TEXTS_OPTION, Texts, is_file, passing_store, the_store
-from ragauge.compare import compare
+from ragauge.cli.output import (
+    OUTPUT_OPTION,
+    format_of,
+    judged_drops,
+    printable,
+    spare_inputs,
+    write_output,
+)
+from ragauge.cli.store_options import (
+    STORE_OPTION,
+    TEXTS_OPTION,
+    Texts,
+    is_file,
+    passing_store,
+    the_store,
+)
+from ragauge.compare import common_gold, compare
+from ragauge.model import scores_document
 
 if TYPE_CHECKING:
+    from ragauge.compare.common_gold import Stored
     from ragauge.config import Config
     from ragauge.errors import RagaugeError
-    from ragauge.grounds import Stored
-    from ragauge.model.aggregate import Scores
     from ragauge.model.comparison import Comparison, ComparisonReport, ComparisonView, Kind
+    from ragauge.model.scores import Scores
 
 
 class Files(NamedTuple):
@@ -106,8 +113,8 @@ def COMMAND(  # noqa: N802
 
     Gates on a drop (max_drop) are judged here, gates on one run by `gate` and `score`.
     """
-    from ragauge import versus
-    from ragauge.gates import Tolerance
+    from ragauge.compare import align
+    from ragauge.gates.judge import Tolerance
     from ragauge.model.comparison import ComparisonView
 
     config = read_config(config_path)
@@ -130,8 +137,8 @@ def COMMAND(  # noqa: N802
     with ExitStack() as stack:
         one, other = stack.enter_context(_both(a, b, files, config, store_url))
         details = None
-        if isinstance(one, grounds.Stored) and isinstance(other, grounds.Stored):
-            aligned = versus.align(
+        if isinstance(one, common_gold.Stored) and isinstance(other, common_gold.Stored):
+            aligned = align.align(
                 one,
                 other,
                 overlap=overlap,
@@ -159,8 +166,12 @@ def COMMAND(  # noqa: N802
         if write_report:
             folder = Path(runs_dir or config.runs_dir or "runs") / _safe(comparison.run_b.name)
             written.append((_report("md"), str(folder / "report.md")))
-        if isinstance(one, grounds.Stored) and isinstance(other, grounds.Stored) and detailed:
-            from ragauge.drilling import details_of_comparison
+        if (
+            isinstance(one, common_gold.Stored)
+            and isinstance(other, common_gold.Stored)
+            and detailed
+        ):
+            from ragauge.report.drilldown.questions import details_of_comparison
 
             texts = Texts.of(corpora, config).opened(stack)
             details = stack.enter_context(
@@ -190,8 +201,8 @@ def _both(
     a: str, b: str, files: Files, config: Config, store_url: str | None
 ) -> Iterator[tuple[Stored | Scores, Stored | Scores]]:
     """The two runs, as they are named."""
-    from ragauge import archive
-    from ragauge.grounds import Stored
+    from ragauge.compare.common_gold import Stored
+    from ragauge.store import runs as run_store
 
     with ExitStack() as stack:
         store = None
@@ -203,22 +214,23 @@ def _both(
             if store is None:
                 store = stack.enter_context(the_store(store_url, config))
             suite = config.suite or "default"
-            found.append(Stored(store, archive.find_run(store, name, suite=suite)))
+            found.append(Stored(store, run_store.find_run(store, name, suite=suite)))
         yield found[0], found[1]
 
 
 def _file(stack: ExitStack, name: str, place: int, files: Files, config: Config) -> Stored | Scores:
     """A file of scores as it is; a trace file as a run in a store of its own, gone at the end."""
-    from ragauge import archive, pipeline
+    from ragauge.compare.common_gold import Stored
     from ragauge.errors import RagaugeError
-    from ragauge.grounds import Stored
+    from ragauge.scoring import score
+    from ragauge.store import runs as run_store
 
     if (files.gold is None and config.gold is None) or _holds_scores(name):
-        return document.load_scores(name)
+        return scores_document.load_scores(name)
     store = stack.enter_context(passing_store())
     kept: list[Any] = []
-    wanted = archive.Wanted(run_id=name, created_at="")
-    scores = pipeline.score(
+    wanted = run_store.Wanted(run_id=name, created_at="")
+    scores = score.score(
         files.gold or config.gold or "", name,
         profile=files.profile or config.profile,
         dialect=files.dialect or config.dialect or "auto",
@@ -227,14 +239,14 @@ def _file(stack: ExitStack, name: str, place: int, files: Files, config: Config)
         chunks=files.chunks[place],
         options=config.options,
         intervals=False,
-        keep=lambda each: kept.append(archive.store_run(store, each, wanted)),
+        keep=lambda each: kept.append(run_store.store_run(store, each, wanted)),
     )  # fmt: skip
     if not scores.measured:
         raise RagaugeError.of(
             "nothing-measured", f"no trace of `{name}` belongs to a gold item",
             hint="compare one id of each file: a changed prefix is the usual cause",
         )  # fmt: skip
-    return Stored(store, archive.find_run(store, name))
+    return Stored(store, run_store.find_run(store, name))
 
 
 def _holds_scores(name: str) -> bool:
@@ -281,8 +293,8 @@ def _emit(
 
 def _undecided(comparison: Comparison) -> str | None:
     """Why --fail-on cannot be judged: questions were left out that nothing recognises."""
-    from ragauge.versus import UNMATCHED
-    from ragauge.wording import count
+    from ragauge.compare.align import UNMATCHED
+    from ragauge.model.phrases import count
 
     left = comparison.left_out.get(UNMATCHED, 0)
     if not left:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ragauge import gates
-from ragauge.cli.outputs import choose_report
-from ragauge.cli.shared import screen, write_new
+from ragauge.cli.options import screen, write_new
+from ragauge.cli.output import choose_report
+from ragauge.gates import judge
 
 if TYPE_CHECKING:
-    from ragauge.model.aggregate import Scores
+    from ragauge.model.scores import Scores
 
 _NAMES = ("gold.jsonl", "trace.jsonl")
 
@@ -27,21 +27,23 @@ def COMMAND(write: str | None, force: bool) -> int:  # noqa: N802
     One gate fails, and that is the point: the exit code is 0 all the same.
     """
     if write is not None:
-        bundle = files("ragauge.demo")
+        bundle = files("ragauge.cli.demo_data")
         texts = {Path(write) / name: (bundle / name).read_text("utf-8") for name in _NAMES}
         write_new(texts, force=force)
         return 0
     import msgspec
 
-    from ragauge import pipeline, registry, wording
+    from ragauge import registry
+    from ragauge.model import phrases
     from ragauge.model.report import View
+    from ragauge.scoring import score
 
-    with as_file(files("ragauge.demo")) as folder:
-        scores = pipeline.score(folder / "gold.jsonl", folder / "trace.jsonl", profile="ship")
+    with as_file(files("ragauge.cli.demo_data")) as folder:
+        scores = score.score(folder / "gold.jsonl", folder / "trace.jsonl", profile="ship")
         rows = {name: (folder / name).read_text("utf-8").splitlines() for name in _NAMES}
         scores = _relative(scores, str(folder))
     profile = registry.profile("ship")
-    verdict = gates.gate(scores)
+    verdict = judge.gate(scores)
     view = View(scores=scores, verdict=verdict, profile=profile)
     click.echo("$ ragauge score --gold demo/gold.jsonl --trace demo/trace.jsonl\n")
     shown = msgspec.structs.replace(view, **screen())
@@ -50,8 +52,8 @@ def COMMAND(write: str | None, force: bool) -> int:  # noqa: N802
     culprits = [each for each in scores.questions if each.label == "HALLUCINATION"]
     for result in failed:
         click.echo(
-            f"The gate `{wording.gate_name(result)}` failed: {wording.number(result.value)} is not "
-            f"{wording.demand(result)} (n = {result.n})."
+            f"The gate `{phrases.gate_name(result)}` failed: {phrases.number(result.value)} is not "
+            f"{phrases.demand(result)} (n = {result.n})."
         )
     if culprits:
         first = culprits[0]
@@ -82,7 +84,7 @@ def _relative(scores: Scores, folder: str) -> Scores:
     """The same scores with the places written from the bundle's folder."""
     import msgspec
 
-    from ragauge.model.aggregate import QuestionList
+    from ragauge.model.scores import QuestionList
 
     def short(place: str | None) -> str:
         return str(place).replace(folder, "demo", 1).replace("\\", "/")

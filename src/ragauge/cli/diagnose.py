@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ragauge.cli.shared import options, read_config, screen
-from ragauge.cli.storage import CONFIG_OPTION, STORE_OPTION, is_file, the_store
+from ragauge.cli.options import options, read_config, screen
+from ragauge.cli.store_options import CONFIG_OPTION, STORE_OPTION, is_file, the_store
 
 if TYPE_CHECKING:
     from ragauge.config import Config
-    from ragauge.diagnosing import Measured
+    from ragauge.diagnose.diagnose import Measured
 
 
 @click.command("diagnose", short_help="Say what is likely to be wrong with a run.")
@@ -41,8 +41,8 @@ def COMMAND(  # noqa: N802
 
     RUN is a stored run (id, tag, `baseline`, `latest`); with GOLD and TRACE two files are read.
     """
-    from ragauge.diagnosing import diagnosis_of
-    from ragauge.diagnosis import texts
+    from ragauge.diagnose.diagnose import diagnosis_of
+    from ragauge.report import diagnosis as texts
 
     config = read_config(config_path)
     if trace is None:
@@ -65,8 +65,8 @@ def _stored(
     name: str, profile: str | None, store_url: str | None, config: Config, workers: int | None,
     given: dict[str, str | None],
 ) -> Measured:  # fmt: skip
-    from ragauge import archive
-    from ragauge.diagnosing import measured_run
+    from ragauge.diagnose.diagnose import measured_run
+    from ragauge.store import runs as run_store
 
     if is_file(name):
         raise click.UsageError("give a stored run, or a gold set and its traces")
@@ -75,7 +75,7 @@ def _stored(
         raise click.UsageError(f"{', '.join(stray)}: only for files")
     with ExitStack() as stack:
         store = stack.enter_context(the_store(store_url, config))
-        found = archive.find_run(store, name, suite=config.suite or "default")
+        found = run_store.find_run(store, name, suite=config.suite or "default")
         return measured_run(store, found, profile=profile, workers=workers, bands=config.bands)
 
 
@@ -83,7 +83,7 @@ def _files(
     gold: str, trace: str, profile: str | None, dialect: str | None,
     places: tuple[str | None, str | None], config: Config, workers: int | None,
 ) -> Measured:  # fmt: skip
-    from ragauge.diagnosing import measured_files
+    from ragauge.diagnose.diagnose import measured_files
 
     return measured_files(
         gold, trace,

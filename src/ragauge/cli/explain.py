@@ -15,7 +15,7 @@ def COMMAND(code: str | None) -> int:  # noqa: N802
     Without CODE, list them all.
     """
     from ragauge.codes import CODES, ExitCode
-    from ragauge.linting.rules import RULES
+    from ragauge.gold.lint.rules import RULES
     from ragauge.model.labels import CAUSES, MEANINGS
     from ragauge.registry import metrics, unknown_name
 

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ragauge import document
-from ragauge.cli.outputs import OUTPUT_OPTION, asked_reports, conclude, output_files, spare_inputs
-from ragauge.cli.shared import (
+from ragauge.cli.options import (
     ALLOW_OPTIONS,
     BASELINE_OPTION,
     FORMAT_OPTION,
@@ -20,7 +18,8 @@ from ragauge.cli.shared import (
     read_config,
     screen,
 )
-from ragauge.cli.storage import (
+from ragauge.cli.output import OUTPUT_OPTION, asked_reports, conclude, output_files, spare_inputs
+from ragauge.cli.store_options import (
     STORE_OPTION,
     Against,
     Texts,
@@ -29,12 +28,13 @@ from ragauge.cli.storage import (
     is_file,
     the_store,
 )
+from ragauge.model import scores_document
 
 if TYPE_CHECKING:
-    from ragauge.gates import Tolerance
-    from ragauge.model.aggregate import Scores
+    from ragauge.gates.judge import Tolerance
+    from ragauge.gates.self_test import SelfTest
+    from ragauge.model.scores import Scores
     from ragauge.model.verdict import Gate
-    from ragauge.selftest import SelfTest
 
 
 @click.command("gate", short_help="Judge a stored run or saved scores under other gates.")
@@ -56,8 +56,9 @@ def COMMAND(  # noqa: N802
     """Judge a stored RUN, or SCORES from `ragauge score --full -o FILE.json`, without scoring."""
     import msgspec
 
-    from ragauge import archive, registry
-    from ragauge.gates import Tolerance
+    from ragauge import registry
+    from ragauge.gates.judge import Tolerance
+    from ragauge.store import runs as run_store
 
     config = read_config(config_path)
     spare_inputs(
@@ -67,11 +68,11 @@ def COMMAND(  # noqa: N802
     with ExitStack() as stack:
         store = run = None
         if is_file(name):
-            scores = document.load_scores(name)
+            scores = scores_document.load_scores(name)
         else:
             store = stack.enter_context(the_store(store_url, config))
-            run = archive.find_run(store, name)
-            scores = archive.run_scores(store, run)
+            run = run_store.find_run(store, name)
+            scores = run_store.run_scores(store, run)
         profile = registry.profile(scores.profile)
         judged_by = gates_from(profile, scores.k, config, gates)
         if not judged_by:
@@ -104,7 +105,7 @@ def _self_test(
 ) -> int:  # fmt: skip
     """Print how often each gate would flip, and say so in the exit code where it cannot be told."""
     from ragauge.codes import ExitCode
-    from ragauge.selftest import self_test
+    from ragauge.gates.self_test import self_test
 
     if outputs or format_name not in ("table", "json"):
         raise click.UsageError("--self-test prints a table or JSON: --format table or json, no -o")

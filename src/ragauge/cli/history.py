@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ragauge.cli.shared import options, read_config, screen
-from ragauge.cli.storage import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, the_store
+from ragauge.cli.options import options, read_config, screen
+from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, the_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ragauge.timeline import Timeline
+    from ragauge.store.history import Timeline
 
 _NAMED = 5
 
@@ -35,15 +35,15 @@ def COMMAND(  # noqa: N802
     (hit@5, mrr). A line between two runs says that their values are not comparable, and why. Exit
     code 5 if no run has the metric.
     """
-    from ragauge import timeline
     from ragauge.codes import ExitCode
+    from ragauge.store import history
 
     with the_store(store_url, read_config(config_path)) as store:
         runs = store.runs(suite=suite)
         store_name = store.name
     if profile is not None:
         runs = [run for run in runs if run.profile == profile]
-    whole = timeline.timeline(runs, metric)
+    whole = history.timeline(runs, metric)
     if not whole.points:
         _say(f"no complete run in {store_name} has {metric}{_of(suite, profile)}")
         _say_left_out(whole)
@@ -85,8 +85,8 @@ def _say_left_out(line: Timeline) -> None:
 
 
 def _lines(line: Timeline, width: int) -> list[str]:
-    from ragauge import wording
-    from ragauge.showing import Column, moment, table
+    from ragauge.model import phrases
+    from ragauge.report.terminal.stored_runs import Column, moment, table
     from ragauge.text import plain
 
     points = line.points
@@ -97,7 +97,7 @@ def _lines(line: Timeline, width: int) -> list[str]:
         place: [part for change in point.changes for part in _mark(plain(change), width)]
         for place, point in enumerate(points)
     }
-    values = [wording.number(point.measured.value) for point in points]
+    values = [phrases.number(point.measured.value) for point in points]
     reasons = [
         point.measured.reason or "" if point.measured.value is None else "" for point in points
     ]
@@ -132,15 +132,15 @@ def _mark(change: str, width: int) -> list[str]:
 
 
 def _interval(bounds: tuple[float, float] | None) -> str:
-    from ragauge import wording
+    from ragauge.model import phrases
 
-    return "" if bounds is None else wording.interval(bounds)
+    return "" if bounds is None else phrases.interval(bounds)
 
 
 def _drawn(values: Sequence[float | None], width: int) -> list[str]:
     """The values as a sparkline, cut at the screen's width, and what its ends stand for."""
-    from ragauge import wording
-    from ragauge.stats.sparkline import sparkline
+    from ragauge.model import phrases
+    from ragauge.report.terminal.sparkline import sparkline
 
     known = [value for value in values if value is not None]
     if not known:
@@ -148,7 +148,7 @@ def _drawn(values: Sequence[float | None], width: int) -> list[str]:
     ascii_only = not (sys.stdout.encoding or "").lower().startswith("utf")
     line = sparkline(values, ascii=ascii_only)
     lines = [line[start : start + width] for start in range(0, len(line), width)]
-    scale = f"from {wording.number(min(known))} to {wording.number(max(known))}"
+    scale = f"from {phrases.number(min(known))} to {phrases.number(max(known))}"
     if len(lines) == 1 and len(line) + len(scale) + 2 <= width:
         return [f"{line}  {scale}"]
     return [*lines, scale]

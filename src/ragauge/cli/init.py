@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ragauge.cli.shared import write_new
+from ragauge.cli.options import write_new
 
 _CONFIG = """\
 # What `ragauge score` reads and demands. Commit this file: a gate is part of the code.

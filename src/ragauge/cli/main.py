@@ -12,11 +12,11 @@ from typing import NoReturn
 import click
 
 import ragauge
-from ragauge.cli.folders import CommandFolder
+from ragauge.cli.command_groups import CommandFolder
 from ragauge.codes import ExitCode
 from ragauge.errors import RagaugeError
 
-_NOT_COMMANDS = {"folders", "main", "outputs", "shared", "storage"}
+_NOT_COMMANDS = {"command_groups", "demo_data", "main", "options", "output", "store_options"}
 
 
 @click.group(

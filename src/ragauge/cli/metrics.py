@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ragauge.cli.shared import screen
+from ragauge.cli.options import screen
 
 if TYPE_CHECKING:
-    from ragauge.model.metric import Metric
+    from ragauge.metrics.metric import Metric
 
 
 @click.command("metrics", short_help="List the metrics, or explain one.")
@@ -50,7 +50,7 @@ def COMMAND(name: str | None, format_name: str) -> int:  # noqa: N802
 
 
 def _entry(metric: Metric) -> dict[str, object]:
-    from ragauge import wording
+    from ragauge.model import phrases
 
     return {
         "id": metric.id,
@@ -59,8 +59,8 @@ def _entry(metric: Metric) -> dict[str, object]:
         "over": metric.over.name,
         "over_meaning": metric.over.meaning,
         "aggregate": metric.aggregate,
-        "left_out": wording.left_out_reasons(metric),
-        "null": wording.null_rule(metric),
+        "left_out": phrases.left_out_reasons(metric),
+        "null": phrases.null_rule(metric),
         "range": list(metric.range),
         "better": metric.better,
         "at_k": metric.at_k,
@@ -102,7 +102,7 @@ def explain(metric: Metric) -> str:
     """A metric in words: formula, population, null rule, a worked example, and its source."""
     import textwrap
 
-    from ragauge import wording
+    from ragauge.model import phrases
 
     def block(label: str, text: str) -> str:
         return textwrap.fill(
@@ -111,7 +111,7 @@ def explain(metric: Metric) -> str:
         )  # fmt: skip
 
     shown = f"{metric.id}@k" if metric.at_k else metric.id
-    reasons = ", ".join(wording.left_out_reasons(metric)) or "none"
+    reasons = ", ".join(phrases.left_out_reasons(metric)) or "none"
     lines = [
         f"{shown}  (version {metric.version}, {metric.better} is better)",
         metric.title,
@@ -119,10 +119,10 @@ def explain(metric: Metric) -> str:
         block("formula", metric.formula),
         block("over", f"{metric.over.name}: {metric.over.meaning}"),
         block("left out", f"by name and counted: {reasons}"),
-        block("together", wording.TOGETHER[metric.aggregate]),
+        block("together", phrases.TOGETHER[metric.aggregate]),
         block(
             "0/0",
-            f"{wording.null_rule(metric)}, with the reason, and a gate on it is not evaluable; "
+            f"{phrases.null_rule(metric)}, with the reason, and a gate on it is not evaluable; "
             "where a profile follows a source, its gates judge what the source prints",
         ),
         block("source", metric.source),

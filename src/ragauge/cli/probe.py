@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ragauge.cli.shared import EMBED_OPTIONS, options, read_config
-from ragauge.cli.storage import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, is_file, the_store
+from ragauge.cli.options import EMBED_OPTIONS, options, read_config
+from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, is_file, the_store
 
 if TYPE_CHECKING:
     from ragauge.config import Config
-    from ragauge.embedding import Measurer
-    from ragauge.knowntexts import Texts
+    from ragauge.diagnose.probe_input import Probed
+    from ragauge.diagnose.probes import Probe
+    from ragauge.diagnose.scored_traces import ScoredTraces
+    from ragauge.embed.measure import Measurer
     from ragauge.model.semantic import Bands
-    from ragauge.probed import Probed
-    from ragauge.probing import Probe
-    from ragauge.scoredtraces import ScoredTraces
+    from ragauge.scoring.known_texts import Texts
 
 _TEXT_OPTIONS = [
     click.option("--corpus", metavar="DIR", help="A corpus, for texts that traces lack."),
@@ -54,7 +54,7 @@ def _k_sweep(
     config_path: str | None,
 ) -> int:  # fmt: skip
     """Look at ΔS of the first k hits: flat and high, or falling with k?"""
-    from ragauge import probing
+    from ragauge.diagnose import probes
 
     try:
         cutoffs = sorted({int(each) for each in ks.split(",")})
@@ -65,7 +65,7 @@ def _k_sweep(
     with _Bench(config_path, store_url, embed, embed_cache, chunks, corpus) as bench:
         found = bench.measured(bench.read(traces, gold))
         name, bands = bench.bands([found])
-        return bench.show(probing.k_sweep(found, cutoffs, bands), name, format_name)
+        return bench.show(probes.k_sweep(found, cutoffs, bands), name, format_name)
 
 
 @COMMAND.command("triangulate", short_help="The first hit between anchor and decoy.")
@@ -77,8 +77,8 @@ def _triangulate(
     chunks: str | None, format_name: str, store_url: str | None, config_path: str | None,
 ) -> int:  # fmt: skip
     """Compare ΔS of the first hit to the anchor of GOLD with ΔS to a decoy, its first negative."""
-    from ragauge import probing
-    from ragauge.knowntexts import Pool
+    from ragauge.diagnose import probes
+    from ragauge.scoring.known_texts import Pool
 
     with _Bench(config_path, store_url, embed, embed_cache, chunks, corpus) as bench:
         measurer = bench.measurer
@@ -86,8 +86,8 @@ def _triangulate(
             raise click.UsageError("triangulate compares texts: give --embed NAME")
         given = bench.read(traces, gold)
         pool = Pool(bench.texts, given.scored.traces())
-        references = probing.references_of(given.items, pool)
-        found = probing.triangulate(given.scored, references, pool, measurer)
+        references = probes.references_of(given.items, pool)
+        found = probes.triangulate(given.scored, references, pool, measurer)
         return bench.show(found, measurer.embedder.id, format_name)
 
 
@@ -104,7 +104,7 @@ def _hybrid(
     store_url: str | None, config_path: str | None,
 ) -> int:  # fmt: skip
     """See whether two retrievers are good by themselves, and worse together."""
-    from ragauge import probing
+    from ragauge.diagnose import probes
 
     with _Bench(config_path, store_url, embed, embed_cache, chunks, corpus) as bench:
         runs = {
@@ -112,7 +112,7 @@ def _hybrid(
             for name, each in (("sparse", sparse), ("dense", dense), ("hybrid", both))
         }
         name, _ = bench.bands(runs.values())
-        return bench.show(probing.hybrid(runs, k), name, format_name)
+        return bench.show(probes.hybrid(runs, k), name, format_name)
 
 
 class _Bench:
@@ -133,8 +133,8 @@ class _Bench:
         self.texts: Texts
 
     def __enter__(self) -> _Bench:
-        from ragauge.embedding import measuring
-        from ragauge.knowntexts import known_texts
+        from ragauge.embed.measure import measuring
+        from ragauge.scoring.known_texts import known_texts
 
         with ExitStack() as stack:
             self.texts = known_texts(stack, self.chunks, self.corpus)
@@ -150,20 +150,20 @@ class _Bench:
 
     def read(self, name: str, gold: str | None) -> Probed:
         """The scored traces of a file or of a stored run, with their gold items."""
-        from ragauge.probed import probed_file, probed_run
+        from ragauge.diagnose.probe_input import probed_file, probed_run
 
         if is_file(name):
             return probed_file(
                 name, gold, profile=self.config.profile, dialect=self.config.dialect or "auto"
             )
-        from ragauge.archive import find_run
+        from ragauge.store.runs import find_run
 
         with the_store(self.store_url, self.config) as store:
             return probed_run(store, find_run(store, name), gold)
 
     def measured(self, given: Probed) -> ScoredTraces:
         """The traces with ΔS by the embedder; as they recorded it where none is chosen."""
-        from ragauge.remeasuring import Remeasurer
+        from ragauge.scoring.remeasure import Remeasurer
 
         if self.measurer is None:
             return given.scored
@@ -225,9 +225,9 @@ def _rounded(value: object) -> object:
 
 
 def _lines(found: Probe) -> list[str]:
-    from ragauge.scoredtraces import UNKNOWN
+    from ragauge.diagnose.scored_traces import UNKNOWN
+    from ragauge.model.phrases import question_name
     from ragauge.text import plain, some
-    from ragauge.wording import question_name
 
     lines = [
         f"{found.probe}: {found.finding}",

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ragauge.cli.shared import gates_from, options, read_config
-from ragauge.cli.storage import CONFIG_OPTION, STORE_OPTION, is_file, the_store
+from ragauge.cli.options import gates_from, options, read_config
+from ragauge.cli.store_options import CONFIG_OPTION, STORE_OPTION, is_file, the_store
 
 if TYPE_CHECKING:
     from ragauge.config import Config
-    from ragauge.diagnosing import Measured
+    from ragauge.diagnose.diagnose import Measured
     from ragauge.model.run import RunRecord, Store
     from ragauge.model.verdict import Verdict
 
@@ -46,10 +46,11 @@ def COMMAND(  # noqa: N802
     RUN is a stored run (id, tag, `baseline`, `latest`); with GOLD and TRACE two files are read.
     Nothing is sent anywhere, and secrets are left out.
     """
-    from ragauge import registry, secondopinion
-    from ragauge.diagnosing import diagnosis_of, measured_run, shown_questions
-    from ragauge.diagnosis.distances import bands_of, unread
-    from ragauge.diagnosis.ranking import NEEDS
+    from ragauge import registry
+    from ragauge.diagnose import prompt
+    from ragauge.diagnose.delta_s import bands_of, unread
+    from ragauge.diagnose.diagnose import diagnosis_of, measured_run, shown_questions
+    from ragauge.diagnose.rank_findings import NEEDS
     from ragauge.model.report import View
 
     config = read_config(config_path)
@@ -67,7 +68,7 @@ def COMMAND(  # noqa: N802
     verdict = _verdict(measured, config)
     chosen = registry.profile(measured.scores.profile)
     compact = report.text(View(scores=measured.scores, verdict=verdict, profile=chosen))
-    text = secondopinion.prompt(
+    text = prompt.prompt(
         diagnosis, compact, questions, verdict=verdict, bands=bands_of(measured.scores),
         doubt=unread(measured.scores),
     )  # fmt: skip
@@ -78,26 +79,26 @@ def COMMAND(  # noqa: N802
 def _stored(
     stack: ExitStack, name: str, store_url: str | None, config: Config, dialect: str | None
 ) -> tuple[Store, RunRecord]:
-    from ragauge import archive
+    from ragauge.store import runs as run_store
 
     if is_file(name):
         raise click.UsageError("give a stored run, or a gold set and its traces")
     if dialect is not None:
         raise click.UsageError("--dialect: only for files")
     store = stack.enter_context(the_store(store_url, config))
-    return store, archive.find_run(store, name, suite=config.suite or "default")
+    return store, run_store.find_run(store, name, suite=config.suite or "default")
 
 
 def _scored(stack: ExitStack, files: Files, config: Config) -> tuple[Store, RunRecord]:
     """Trace files as a run in a store of its own, gone at the end."""
     import tempfile
 
-    from ragauge import archive
-    from ragauge.shadowing import scored_run
+    from ragauge.run.shadow import scored_run
+    from ragauge.store import runs as run_store
 
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ragauge-"))
     url = f"sqlite:///{Path(folder) / 'run.db'}"
-    store = stack.enter_context(archive.opened_store(url, create=True))
+    store = stack.enter_context(run_store.opened_store(url, create=True))
     run = scored_run(
         store, files.gold, files.trace, files.trace,
         profile=files.profile or config.profile,
@@ -113,7 +114,7 @@ def _scored(stack: ExitStack, files: Files, config: Config) -> tuple[Store, RunR
 def _verdict(measured: Measured, config: Config) -> Verdict:
     """The gates as they stand; without a live run those on a drop are left out."""
     from ragauge import registry
-    from ragauge.gates import judge
+    from ragauge.gates.judge import judge
 
     scores = measured.scores
     profile = registry.profile(scores.profile)

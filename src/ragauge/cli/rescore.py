@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragauge.cli.shared import options, read_config, screen
-from ragauge.cli.storage import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, the_store
+from ragauge.cli.options import options, read_config, screen
+from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, the_store
 
 if TYPE_CHECKING:
-    from ragauge.archive import Change, Rescored
     from ragauge.errors import RagaugeError
-    from ragauge.model.aggregate import MetricResult
+    from ragauge.model.scores import MetricResult
+    from ragauge.store.runs import Change, Rescored
 
 _SCHEMA = "ragauge.rescored/1"
 
@@ -33,9 +33,9 @@ def COMMAND(  # noqa: N802
     that cannot be read does not stop the others: the exit code is that of the first error. Exit
     code 5 if there was nothing to score.
     """
-    from ragauge.archive import find_run, rescore
     from ragauge.codes import ExitCode
     from ragauge.errors import RagaugeError
+    from ragauge.store.runs import find_run, rescore
 
     if bool(names) == every:
         raise click.UsageError("name the runs to score again, or give --all, but not both")
@@ -100,7 +100,7 @@ def _entry(done: Rescored) -> dict[str, Any]:
 
 
 def _side(result: MetricResult | None) -> dict[str, Any] | None:
-    from ragauge.document import rounded
+    from ragauge.model.scores_document import rounded
 
     if result is None:
         return None
@@ -115,7 +115,7 @@ def _side(result: MetricResult | None) -> dict[str, Any] | None:
 
 def _lines(done: Rescored, width: int) -> list[str]:
     """What came of one run, in words."""
-    from ragauge import showing
+    from ragauge.report.terminal import stored_runs
     from ragauge.text import plain
 
     if done.number is None:
@@ -125,12 +125,12 @@ def _lines(done: Rescored, width: int) -> list[str]:
         return [plain(f"{head}; no metric changed")]
     return [
         plain(f"{head}; changed metrics: {len(done.changes)}"),
-        *showing.table(
+        *stored_runs.table(
             [
-                showing.Column("metric", [each.metric for each in done.changes]),
-                showing.Column("before", [_value(each.old) for each in done.changes]),
-                showing.Column("now", [_value(each.new) for each in done.changes]),
-                showing.Column("also", [_also(each) for each in done.changes], 1),
+                stored_runs.Column("metric", [each.metric for each in done.changes]),
+                stored_runs.Column("before", [_value(each.old) for each in done.changes]),
+                stored_runs.Column("now", [_value(each.new) for each in done.changes]),
+                stored_runs.Column("also", [_also(each) for each in done.changes], 1),
             ],
             width,
         ),
@@ -138,9 +138,9 @@ def _lines(done: Rescored, width: int) -> list[str]:
 
 
 def _value(result: MetricResult | None) -> str:
-    from ragauge import wording
+    from ragauge.model import phrases
 
-    return "none" if result is None else f"{wording.number(result.value)} (v{result.version})"
+    return "none" if result is None else f"{phrases.number(result.value)} (v{result.version})"
 
 
 def _also(change: Change) -> str:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragauge.cli.outputs import OUTPUT_OPTION, asked_reports, conclude, output_files, spare_inputs
-from ragauge.cli.shared import (
+from ragauge.cli.options import (
     ALLOW_OPTIONS,
     BASELINE_OPTION,
     EMBED_OPTIONS,
@@ -26,18 +25,19 @@ from ragauge.cli.shared import (
     options,
     read_config,
 )
-from ragauge.cli.storage import STORE_OPTION, Texts, against, details_in, new_id, the_store
+from ragauge.cli.output import OUTPUT_OPTION, asked_reports, conclude, output_files, spare_inputs
+from ragauge.cli.store_options import STORE_OPTION, Texts, against, details_in, new_id, the_store
 
 if TYPE_CHECKING:
     from ragauge.config import Config
-    from ragauge.model.aggregate import Scores
     from ragauge.model.embedder import Embedding
     from ragauge.model.profile import Profile
     from ragauge.model.run import RunRecord, Store
+    from ragauge.model.scores import Scores
     from ragauge.model.target import Target
     from ragauge.model.verdict import Gate
-    from ragauge.runner import Limits, Progress
-    from ragauge.running import Asked
+    from ragauge.run.ask import Limits, Progress
+    from ragauge.run.run import Asked
 
 _RATE = re.compile(r"(\d+(?:\.\d+)?)(?:/(s|m|h))?")
 _SECONDS = {None: 1, "s": 1, "m": 60, "h": 3600}
@@ -189,11 +189,13 @@ def COMMAND(  # noqa: N802
     Every answer is stored when it arrives. A run that was stopped goes on with --resume RUN; what
     it was begun with need not be said again.
     """
-    from ragauge import archive, registry, running
-    from ragauge.gates import Tolerance
-    from ragauge.runner import Limits
-    from ragauge.slots import read_seeds
-    from ragauge.wording import count
+    from ragauge import registry
+    from ragauge.gates.judge import Tolerance
+    from ragauge.model.phrases import count
+    from ragauge.run import run as running
+    from ragauge.run.ask import Limits
+    from ragauge.run.slots import read_seeds
+    from ragauge.store import runs as run_store
 
     config = read_config(config_path)
     spare_inputs(
@@ -257,7 +259,7 @@ def COMMAND(  # noqa: N802
                 gates=demanded, refusal_patterns=config.refusal.patterns, options=config.options,
                 count_repeats=full,
             ))  # fmt: skip
-            wanted = archive.Wanted(
+            wanted = run_store.Wanted(
                 run_id=run_id, suite=suite or config.suite or "default", tags=tags,
                 commit_hash=commit or _commit(), system=_system(snapshot, config),
             )  # fmt: skip
@@ -277,7 +279,7 @@ def COMMAND(  # noqa: N802
         errors = scores.tally.errored
         told = f"stored {count(scores.tally.traces, 'result')} as {run.run_id} in {store.name}"
         click.echo(f"{told}{f', {errors} of them errors' if errors else ''}", err=True)
-        finished = archive.find_run(store, run.run_id)
+        finished = run_store.find_run(store, run.run_id)
         live = against(baseline, config, store, finished)
         chosen = registry.profile(scores.profile)
         allowed = Tolerance(
@@ -297,7 +299,7 @@ def COMMAND(  # noqa: N802
 
 def _held(stack: ExitStack, store: Store, name: str) -> RunRecord:
     """A run that no other process goes on with meanwhile, as it was left by the last one."""
-    from ragauge.archive import find_run
+    from ragauge.store.runs import find_run
 
     found = find_run(store, name, complete=False)
     stack.enter_context(store.hold(found.run_id))
@@ -331,13 +333,13 @@ def _refuse(flags: dict[str, object]) -> None:
 
 
 def _commit() -> str | None:
-    from ragauge.commits import commit_hash
+    from ragauge.store.git_commit import commit_hash
 
     return commit_hash(Path.cwd(), os.environ)
 
 
 def _system(snapshot: str | None, config: Config) -> dict[str, Any]:
-    from ragauge.snapshots import load_system
+    from ragauge.store.snapshot import load_system
 
     return {**config.system, **({} if snapshot is None else load_system(Path(snapshot)))}
 
@@ -345,7 +347,7 @@ def _system(snapshot: str | None, config: Config) -> dict[str, Any]:
 @contextmanager
 def _opened(asked: Asked, limits: Limits) -> Iterator[Target]:
     """The target of a run. What it prints goes to standard error: the report is printed here."""
-    from ragauge import running
+    from ragauge.run import run as running
 
     given = asked.target_options(limits.timeout)
     with redirect_stdout(sys.stderr), closing(running.open_target(asked.address, given)) as target:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragauge.cli.outputs import spare_inputs
-from ragauge.cli.shared import options, read_config, screen
-from ragauge.cli.storage import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, new_id, the_store
+from ragauge.cli.options import options, read_config, screen
+from ragauge.cli.output import spare_inputs
+from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, new_id, the_store
 
 if TYPE_CHECKING:
     from ragauge.model.run import RunRecord, Store
@@ -59,8 +59,8 @@ def _list(
     Columns that the screen has no room for are left out; JSON has them all. Exit code 5 if
     there is nothing to list.
     """
-    from ragauge import showing
     from ragauge.codes import ExitCode
+    from ragauge.report.terminal import stored_runs
 
     with the_store(store_url, read_config(config_path)) as store:
         found = store.runs(suite=suite)
@@ -69,10 +69,10 @@ def _list(
             return int(ExitCode.NOTHING_MEASURED)
         runs = found if limit is None else found[-limit:]
         if format_name == "json":
-            entries = [showing.run_entry(run) for run in runs]
-            _print_json({"schema": showing.RUNS, "store": store.name, "runs": entries})
+            entries = [stored_runs.run_entry(run) for run in runs]
+            _print_json({"schema": stored_runs.RUNS, "store": store.name, "runs": entries})
             return 0
-        _print(showing.run_list(runs, int(screen()["width"])))
+        _print(stored_runs.run_list(runs, int(screen()["width"])))
         if len(runs) < len(found):
             _say(f"the newest {len(runs)} of {len(found)} runs")
         return 0
@@ -100,17 +100,17 @@ def _show(
     With --question, JSON has a line for each gold item and each stored trace of the question; in
     the table, hits that were expected are marked with `*`.
     """
-    from ragauge import showing
-    from ragauge.archive import find_run, run_scores
-    from ragauge.freezing import thaw_evidence
-    from ragauge.snapshots import read_snapshot
+    from ragauge.model.payloads import thaw_evidence
+    from ragauge.report.terminal import stored_runs
+    from ragauge.store.runs import find_run, run_scores
+    from ragauge.store.snapshot import read_snapshot
 
     config = read_config(config_path)
     with the_store(store_url, config) as store:
         run = find_run(store, name, suite=config.suite, complete=False)
         if question is not None:
             return _show_question(store, run, question, format_name)
-        shown = showing.Shown(
+        shown = stored_runs.Shown(
             run=run,
             snapshot=read_snapshot(run.snapshot, run.run_id),
             evidence=thaw_evidence(run.evidence, run.run_id),
@@ -119,12 +119,12 @@ def _show(
             full=full,
         )
     if format_name == "json":
-        _print_json(showing.info_document(shown))
+        _print_json(stored_runs.info_document(shown))
         return 0
     width = int(screen()["width"])
-    lines = showing.info_lines(shown, width)
+    lines = stored_runs.info_lines(shown, width)
     if shown.scores is not None:
-        lines += ["", *showing.scores_lines(shown.scores, full=full, width=width)]
+        lines += ["", *stored_runs.scores_lines(shown.scores, full=full, width=width)]
     _print(lines)
     for warning in shown.scores.warnings if shown.scores is not None else ():
         _say(f"warning: {warning}")
@@ -132,10 +132,10 @@ def _show(
 
 
 def _show_question(store: Store, run: RunRecord, question: str, format_name: str) -> int:
-    from ragauge import closeup
-    from ragauge.archive import run_scores
-    from ragauge.freezing import thaw_chunks, thaw_gold
-    from ragauge.snapshots import read_snapshot
+    from ragauge.model.payloads import thaw_chunks, thaw_gold
+    from ragauge.report.terminal import question as closeup
+    from ragauge.store.runs import run_scores
+    from ragauge.store.snapshot import read_snapshot
 
     close = closeup.close_up(
         question,
@@ -167,7 +167,7 @@ def _tag(
 
     The tags `baseline` and `baseline:SUITE` name baselines, which must be complete runs.
     """
-    from ragauge.archive import BASELINE, find_run, refuse_tag
+    from ragauge.store.runs import BASELINE, find_run, refuse_tag
 
     config = read_config(config_path)
     refuse_tag(tag)
@@ -211,7 +211,7 @@ def _delete(
     On a terminal it asks first; elsewhere --yes is needed. A run that is being stored right now is
     incomplete too.
     """
-    from ragauge.archive import find_run
+    from ragauge.store.runs import find_run
 
     config = read_config(config_path)
     if not names and not incomplete:
@@ -239,8 +239,8 @@ def _delete(
 
 
 def _refuse_baselines(runs: Sequence[RunRecord]) -> None:
-    from ragauge.archive import BASELINE
     from ragauge.errors import RagaugeError
+    from ragauge.store.runs import BASELINE
 
     for run in runs:
         tags = [tag for tag in run.tags if tag.partition(":")[0] == BASELINE]
@@ -252,13 +252,13 @@ def _refuse_baselines(runs: Sequence[RunRecord]) -> None:
 
 
 def _agreed(runs: Sequence[RunRecord]) -> bool:
-    from ragauge import wording
+    from ragauge.model import phrases
 
     if not sys.stdin.isatty():
         raise click.UsageError("nobody can be asked here: say --yes to delete")
     for run in runs:
-        _say(f"{run.run_id}, {run.created_at}, {wording.count(run.results, 'result')}")
-    return click.confirm(f"delete {wording.count(len(runs), 'run')}?", err=True)
+        _say(f"{run.run_id}, {run.created_at}, {phrases.count(run.results, 'result')}")
+    return click.confirm(f"delete {phrases.count(len(runs), 'run')}?", err=True)
 
 
 @COMMAND.command("export", short_help="Write a run to a file of JSON Lines.")
@@ -273,8 +273,9 @@ def _export(name: str, output: str, store_url: str | None, config_path: str | No
 
     Tags are not written. A result that cannot be read is kept byte by byte, and counted.
     """
-    from ragauge import exporting, wording
-    from ragauge.archive import find_run
+    from ragauge.model import phrases
+    from ragauge.store import export
+    from ragauge.store.runs import find_run
 
     if output != "-" and not output.endswith(_SUFFIXES):
         raise click.UsageError(f"-o {output}: the name ends with {' or '.join(_SUFFIXES)}")
@@ -284,15 +285,15 @@ def _export(name: str, output: str, store_url: str | None, config_path: str | No
     with the_store(store_url, config) as store:
         run = find_run(store, name, suite=config.suite)
         if output == "-":
-            counts = exporting.export_run(store, run, sys.stdout.buffer)
+            counts = export.export_run(store, run, sys.stdout.buffer)
             sys.stdout.buffer.flush()
         else:
-            with exporting.packed_if_named_so(output) as file:
-                counts = exporting.export_run(store, run, file)
-    told = wording.count(counts.results, "result")
+            with export.packed_if_named_so(output) as file:
+                counts = export.export_run(store, run, file)
+    told = phrases.count(counts.results, "result")
     _say(f"exported {run.run_id}: {told}" + (f" to {output}" * (output != "-")))
     if counts.unreadable:
-        rows = wording.count(counts.unreadable, "stored row")
+        rows = phrases.count(counts.unreadable, "stored row")
         _say(f"warning: {rows} cannot be read; kept byte by byte")
     return 0
 
@@ -310,13 +311,14 @@ def _import(
 
     A file that was cut off or changed is refused, and nothing is imported. - is standard input.
     """
-    from ragauge import exporting, wording
+    from ragauge.model import phrases
+    from ragauge.store import export
 
     with the_store(store_url, read_config(config_path), create=True) as store:
-        done = exporting.import_run(store, file, run_id=run_id)
-        told = wording.count(done.counts.results, "result")
+        done = export.import_run(store, file, run_id=run_id)
+        told = phrases.count(done.counts.results, "result")
         _say(f"imported {done.run_id}: {told} into {store.name}")
     if done.counts.unreadable:
-        rows = wording.count(done.counts.unreadable, "row")
+        rows = phrases.count(done.counts.unreadable, "row")
         _say(f"warning: {rows} cannot be read; kept byte by byte")
     return 0

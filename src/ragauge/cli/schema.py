@@ -16,7 +16,7 @@ def COMMAND(name: str) -> int:  # noqa: N802
     `ragauge validate` checks more: spellings that disagree, ids that stand twice, ids that are not
     in the corpus.
     """
-    from ragauge.schemas.catalogue import schema_text
+    from ragauge.formats.schemas.catalogue import schema_text
 
     click.echo(schema_text(name), nl=False)
     return 0

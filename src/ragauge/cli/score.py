@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from ragauge.cli.outputs import OUTPUT_OPTION, asked_reports, conclude, output_files, spare_inputs
-from ragauge.cli.shared import (
+from ragauge.cli.options import (
     ALLOW_OPTIONS,
     BASELINE_OPTION,
     EMBED_OPTIONS,
@@ -21,7 +20,8 @@ from ragauge.cli.shared import (
     options,
     read_config,
 )
-from ragauge.cli.storage import Storing, Texts, new_id, storing
+from ragauge.cli.output import OUTPUT_OPTION, asked_reports, conclude, output_files, spare_inputs
+from ragauge.cli.store_options import Storing, Texts, new_id, storing
 
 if TYPE_CHECKING:
     from ragauge.model.options import CitationMode
@@ -161,9 +161,10 @@ def COMMAND(  # noqa: N802
     """
     from msgspec.structs import replace
 
-    from ragauge import pipeline, registry
+    from ragauge import registry
     from ragauge.errors import RagaugeError
-    from ragauge.gates import Tolerance
+    from ragauge.gates.judge import Tolerance
+    from ragauge.scoring import score
 
     if len(files) > 2:
         raise click.UsageError(f"at most two files: GOLD and TRACE, got {len(files)}")
@@ -204,7 +205,7 @@ def COMMAND(  # noqa: N802
     hashes = full or baseline is not None
     with storing(wanted, config, reports) as shelf:
         shelf.find_baseline(baseline)
-        scores = pipeline.score(
+        scores = score.score(
             gold,
             trace,
             profile=profile or config.profile,

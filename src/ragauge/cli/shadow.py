@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ragauge.cli.outputs import spare_inputs
-from ragauge.cli.shared import (
+from ragauge.cli.options import (
     ALLOW_OPTIONS,
     EMBED_OPTIONS,
     GATE_OPTIONS,
@@ -24,16 +23,17 @@ from ragauge.cli.shared import (
     read_config,
     screen,
 )
-from ragauge.cli.storage import STORE_OPTION, is_file, the_store
+from ragauge.cli.output import spare_inputs
+from ragauge.cli.store_options import STORE_OPTION, is_file, the_store
 
 if TYPE_CHECKING:
+    from ragauge.compare.common_gold import Stored
     from ragauge.config import Config
-    from ragauge.grounds import Stored
     from ragauge.model.embedder import Embedding
     from ragauge.model.run import Store
     from ragauge.model.shadow import Shadowed
     from ragauge.model.verdict import Gate
-    from ragauge.shadowing import Asking, Interrupted
+    from ragauge.run.shadow import Asking, Interrupted
 
 _SUFFIXES = {".json": "json", ".md": "md", ".txt": "table"}
 
@@ -139,8 +139,8 @@ def COMMAND(  # noqa: N802
     target as in `run`, which is asked every slot and stored.
     """
     from ragauge import registry
-    from ragauge.gates import Tolerance
-    from ragauge.shadowing import Rules, judge_shadow
+    from ragauge.gates.judge import Tolerance
+    from ragauge.run.shadow import Rules, judge_shadow
 
     config = read_config(config_path)
     registry.profile(profile)
@@ -226,15 +226,15 @@ def _refuse_stray(side: Side, kind: str, how: How) -> None:
 def _stored(
     stack: ExitStack, side: Side, kind: str, how: How, config: Config, store: Store | None
 ) -> Stored:
-    from ragauge import archive
-    from ragauge.grounds import Stored
-    from ragauge.shadowing import Interrupted, asked_run
+    from ragauge.compare.common_gold import Stored
+    from ragauge.run.shadow import Interrupted, asked_run
+    from ragauge.store import runs as run_store
 
     if kind == "file":
         return _file(stack, side, how, config)
     assert store is not None
     if kind == "run":
-        return Stored(store, archive.find_run(store, side.name, suite=config.suite or "default"))
+        return Stored(store, run_store.find_run(store, side.name, suite=config.suite or "default"))
     try:
         with redirect_stdout(sys.stderr):  # what a target prints is not the report
             run, errors = asked_run(
@@ -264,13 +264,13 @@ def _file(stack: ExitStack, side: Side, how: How, config: Config) -> Stored:
     """A trace file as a run in a store of its own, gone at the end."""
     import tempfile
 
-    from ragauge import archive
-    from ragauge.grounds import Stored
-    from ragauge.shadowing import scored_run
+    from ragauge.compare.common_gold import Stored
+    from ragauge.run.shadow import scored_run
+    from ragauge.store import runs as run_store
 
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ragauge-"))
     url = f"sqlite:///{Path(folder) / 'run.db'}"
-    store = stack.enter_context(archive.opened_store(url, create=True))
+    store = stack.enter_context(run_store.opened_store(url, create=True))
     run = scored_run(
         store, how.gold or "", side.name, side.name, profile=how.profile,
         dialect=config.dialect or "auto", k=config.k or None, chunks=side.chunks,
@@ -281,12 +281,12 @@ def _file(stack: ExitStack, side: Side, how: How, config: Config) -> Stored:
 
 
 def _asking(side: Side, how: How, config: Config) -> Asking:
-    from ragauge import running
-    from ragauge.archive import Wanted
-    from ragauge.commits import commit_hash
-    from ragauge.runner import Limits
-    from ragauge.shadowing import Asking
-    from ragauge.slots import read_seeds
+    from ragauge.run import run as running
+    from ragauge.run.ask import Limits
+    from ragauge.run.shadow import Asking
+    from ragauge.run.slots import read_seeds
+    from ragauge.store.git_commit import commit_hash
+    from ragauge.store.runs import Wanted
 
     return Asking(
         asked=running.Asked(
@@ -317,8 +317,8 @@ def _format_of(name: str) -> str:
 def _emit(
     report: Shadowed, format_name: str, files: Sequence[tuple[str, str]], limit: int
 ) -> None:  # fmt: skip
-    from ragauge import shadowtexts
-    from ragauge.writing import write_atomically
+    from ragauge.files.atomic_write import write_atomically
+    from ragauge.report import shadow as shadowtexts
 
     def text(kind: str) -> str:
         if kind == "json":

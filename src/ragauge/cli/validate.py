@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ragauge.cli.shared import read_config
+from ragauge.cli.options import read_config
 
 
 @click.command("validate", short_help="Check that files can be read and fit together.")
@@ -32,9 +32,9 @@ def COMMAND(  # noqa: N802
     With a corpus, every document, block, section, place and quote that they name must be in it.
     Exit code 3 with every problem (up to 20 a file), 5 if there is nothing in them, else 0.
     """
-    from ragauge import wording
     from ragauge.codes import ExitCode
-    from ragauge.validating import validate
+    from ragauge.model import phrases
+    from ragauge.scoring.validate import validate
 
     if len(files) > 2:
         raise click.UsageError(f"at most two files: GOLD and TRACE, got {len(files)}")
@@ -52,7 +52,7 @@ def COMMAND(  # noqa: N802
     )  # fmt: skip
     for check in checks.files:
         click.echo(
-            f"{check.name}: {wording.count(check.rows, check.kind)}"
+            f"{check.name}: {phrases.count(check.rows, check.kind)}"
             + (f", dialect {check.dialect}" if check.dialect is not None else "")
             + "".join(f", {note}" for note in check.notes)
         )

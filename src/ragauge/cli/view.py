@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ragauge import document, grounds
-from ragauge.cli.outputs import judged, judged_drops, spare_inputs, write_output
-from ragauge.cli.shared import (
+from ragauge.cli.options import (
     ALLOW_OPTIONS,
     BASELINE_OPTION,
     GATE_OPTIONS,
@@ -21,7 +19,8 @@ from ragauge.cli.shared import (
     options,
     read_config,
 )
-from ragauge.cli.storage import (
+from ragauge.cli.output import judged, judged_drops, spare_inputs, write_output
+from ragauge.cli.store_options import (
     STORE_OPTION,
     TEXTS_OPTION,
     Against,
@@ -31,14 +30,15 @@ from ragauge.cli.storage import (
     is_file,
     the_store,
 )
-from ragauge.compare import compare
+from ragauge.compare import common_gold, compare
+from ragauge.model import scores_document
 
 if TYPE_CHECKING:
+    from ragauge.compare.common_gold import Stored
     from ragauge.config import Config
-    from ragauge.gates import Tolerance
-    from ragauge.grounds import Stored
-    from ragauge.model.aggregate import Scores
+    from ragauge.gates.judge import Tolerance
     from ragauge.model.run import Store
+    from ragauge.model.scores import Scores
 
 _PAGES = (".html", ".htm")
 _LONGEST = 80
@@ -99,7 +99,7 @@ def COMMAND(  # noqa: N802
     """
     if migration is not None and other is None:
         raise click.UsageError("--map goes with --against RUN")
-    from ragauge.gates import Tolerance
+    from ragauge.gates.judge import Tolerance
 
     allowed = Tolerance(
         missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty,
@@ -162,9 +162,10 @@ def _aside() -> Iterator[None]:
 
 def _run_page(name: str, asked: _Asked) -> _Page:
     """The page of a stored run, or of a file of scores, whose hits nobody knows."""
-    from ragauge import archive, registry
-    from ragauge.grounds import Stored
+    from ragauge import registry
+    from ragauge.compare.common_gold import Stored
     from ragauge.model.report import View
+    from ragauge.store import runs as run_store
 
     report = registry.report("html")
     with ExitStack() as stack:
@@ -172,7 +173,7 @@ def _run_page(name: str, asked: _Asked) -> _Page:
         store = run = None
         if isinstance(found, Stored):
             store, run = found.store, found.record
-            scores = archive.run_scores(store, run)
+            scores = run_store.run_scores(store, run)
         else:
             scores = found
             _refuse_texts(asked)
@@ -194,16 +195,17 @@ def _run_page(name: str, asked: _Asked) -> _Page:
 
 def _pair_page(name: str, other: str, asked: _Asked) -> _Page:
     """The page of a comparison: what the other run was, and what this one is."""
-    from ragauge import registry, versus
-    from ragauge.drilling import details_of_comparison
+    from ragauge import registry
+    from ragauge.compare import align
     from ragauge.model.comparison import ComparisonView
+    from ragauge.report.drilldown.questions import details_of_comparison
 
     report = registry.comparisons()["html"]
     with ExitStack() as stack:
         stores = _Stores(stack, asked)
         a, b = stores.find(other), stores.find(name)
-        if isinstance(a, grounds.Stored) and isinstance(b, grounds.Stored):
-            aligned = versus.align(a, b, detailed=report.detailed, migration=asked.migration)
+        if isinstance(a, common_gold.Stored) and isinstance(b, common_gold.Stored):
+            aligned = align.align(a, b, detailed=report.detailed, migration=asked.migration)
         elif asked.migration is not None:
             raise click.UsageError("--map needs runs with their hits: stored runs")
         else:
@@ -218,7 +220,11 @@ def _pair_page(name: str, other: str, asked: _Asked) -> _Page:
             verdict=verdict,
         )  # fmt: skip
         details = None
-        if isinstance(a, grounds.Stored) and isinstance(b, grounds.Stored) and aligned.ground:
+        if (
+            isinstance(a, common_gold.Stored)
+            and isinstance(b, common_gold.Stored)
+            and aligned.ground
+        ):
             texts = asked.texts.opened(stack)
             details = stack.enter_context(details_of_comparison(a, b, aligned, comparison, texts))
         view = ComparisonView(comparison=comparison, full=True, details=details)
@@ -234,8 +240,8 @@ def _refuse_texts(asked: _Asked) -> None:
 
 def _source(found: Stored | Scores, name: str) -> str:
     """Where something came from: the store, without secrets, and the run; or the path."""
-    from ragauge.grounds import Stored
-    from ragauge.redacting import redacted_url
+    from ragauge.compare.common_gold import Stored
+    from ragauge.files.redaction import redacted_url
 
     if isinstance(found, Stored):
         return f"{redacted_url(found.store.url)} {found.record.run_id}"
@@ -256,16 +262,16 @@ class _Stores:
 
     def find(self, name: str) -> Stored | Scores:
         """The stored run of that name, or the scores in the file."""
-        from ragauge import archive
-        from ragauge.grounds import Stored
+        from ragauge.compare.common_gold import Stored
+        from ragauge.store import runs as run_store
 
         config = self.asked.config
         if is_file(name):
             _refuse_comparison(name)
-            return document.load_scores(name)
+            return scores_document.load_scores(name)
         if self.store is None:
             self.store = self.stack.enter_context(the_store(self.asked.store_url, config))
-        return Stored(self.store, archive.find_run(self.store, name, suite=config.suite))
+        return Stored(self.store, run_store.find_run(self.store, name, suite=config.suite))
 
 
 def _refuse_comparison(name: str) -> None:
@@ -291,7 +297,7 @@ def _kept_page(page: _Page) -> Path:
     """
     from hashlib import sha256
 
-    from ragauge.cachefolder import cache_folder
+    from ragauge.files.cache_dir import cache_folder
 
     kept = (each if each.isalnum() or each in "-_." else "_" for each in page.name)
     safe = os.fsencode("".join(kept).strip("."))[:_LONGEST].decode(errors="ignore")

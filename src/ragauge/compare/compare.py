@@ -7,20 +7,20 @@ from concurrent.futures import ThreadPoolExecutor
 
 from msgspec.structs import replace
 
-from ragauge import changes, contrast
-from ragauge.archive import find_run, run_scores
-from ragauge.causes import cause_note, causes
-from ragauge.drops import common
+from ragauge.compare import metric_deltas, question_changes
+from ragauge.compare.align import Aligned, Overlap, align
+from ragauge.compare.common_gold import Stored
+from ragauge.compare.config_causes import cause_note, causes
 from ragauge.errors import RagaugeError
-from ragauge.grounds import Stored
-from ragauge.model.aggregate import MetricResult, Scores
+from ragauge.gates.drops import common
 from ragauge.model.comparison import Cause, Compared, Comparison
 from ragauge.model.run import Store
+from ragauge.model.scores import MetricResult, Scores
 from ragauge.model.verdict import Verdict
 from ragauge.pausing import uncollected
-from ragauge.results import has_ranks
-from ragauge.snapshots import read_snapshot
-from ragauge.versus import Aligned, Overlap, align
+from ragauge.scoring.results import has_ranks
+from ragauge.store.runs import find_run, run_scores
+from ragauge.store.snapshot import read_snapshot
 
 
 @uncollected()
@@ -31,7 +31,7 @@ def compare(
 ) -> Comparison:  # fmt: skip
     """Compare two runs that were brought on common ground."""
     one, other = aligned.a, aligned.b
-    pairs = contrast.pair(one, other)
+    pairs = metric_deltas.pair(one, other)
     if not len(pairs.mine):
         raise RagaugeError.of(
             "nothing-in-common", f"{a.name} and {b.name} have no question in common",
@@ -44,9 +44,9 @@ def compare(
         )  # fmt: skip
     differing = causes(*config)
     with ThreadPoolExecutor(1) as aside:  # arrays are drawn and summed beside the words
-        drawing = aside.submit(contrast.deltas, one, other, pairs, frozenset(gated))
+        drawing = aside.submit(metric_deltas.deltas, one, other, pairs, frozenset(gated))
         why = cause_note(_of_changes(differing, aligned))
-        found = changes.questions(one, other, pairs, rungs=aligned.rungs, why=why)
+        found = question_changes.questions(one, other, pairs, rungs=aligned.rungs, why=why)
         deltas = drawing.result()
     return Comparison(
         run_a=_counted(a, one, pairs.mine.tolist()),
@@ -56,8 +56,8 @@ def compare(
         aggregate_a=_aggregate(one),
         aggregate_b=_aggregate(other),
         deltas=deltas,
-        kinds=changes.counts([each.kind for each in found]),
-        answer_kinds=changes.counts([
+        kinds=question_changes.counts([each.kind for each in found]),
+        answer_kinds=question_changes.counts([
             each.answer.kind if each.answer is not None else None for each in found
         ]),
         per_query=found,

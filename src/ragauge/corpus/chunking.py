@@ -17,9 +17,9 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from ragauge.canontext import trimmed
+from ragauge.corpus.canonical_text import trimmed
 from ragauge.corpus.lookup import Lookup
-from ragauge.corpus.outline import section_at
+from ragauge.corpus.title_tree import section_at
 from ragauge.model.corpus import Block, Document, Extent
 from ragauge.text import text_hash
 

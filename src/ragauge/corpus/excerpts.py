@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ragauge.corpus.lookup import Lookup, is_hash_of
 from ragauge.corpus.manifest import read_blocks, read_documents
-from ragauge.fields import FieldError
+from ragauge.files.fields import FieldError
 from ragauge.spans import Span
 
 Place = tuple[str, tuple[Span, ...]]

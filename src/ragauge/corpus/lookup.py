@@ -14,14 +14,14 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from ragauge.canontext import line_starts
-from ragauge.corpus.finding import places_in
+from ragauge.corpus.canonical_text import line_starts
 from ragauge.corpus.manifest import Corpus
-from ragauge.corpus.outline import section_at
-from ragauge.fields import FieldError
+from ragauge.corpus.quote_search import places_in
+from ragauge.corpus.title_tree import section_at
+from ragauge.files.fields import FieldError
 from ragauge.ids import split_section
 from ragauge.model.corpus import Block, Document, Extent, Section
-from ragauge.quoting import normalised
+from ragauge.quotes import normalised
 from ragauge.spans import Span
 
 _BYTES_KEPT = 64 * 1024 * 1024

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from ragauge.holding import hold
+from ragauge.files.lock import hold
 
 MARKER = ".ragauge-building"
 _NEW, _OLD = "new", "old"

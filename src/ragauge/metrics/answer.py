@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ragauge.model.facts import Fact
-from ragauge.model.metric import Example, Metric
-from ragauge.model.populations import (
+from ragauge.metrics.facts import Fact
+from ragauge.metrics.metric import Example, Metric
+from ragauge.metrics.populations import (
     ANSWERABLE,
     ANSWERABLE_WITH_CLAIMS,
     ANSWERED,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ragauge.model.facts import Fact
-from ragauge.model.metric import Example, Metric
-from ragauge.model.populations import (
+from ragauge.metrics.facts import Fact
+from ragauge.metrics.metric import Example, Metric
+from ragauge.metrics.populations import (
     ANSWERABLE,
     ANSWERED,
     ANSWERED_LABELLED,

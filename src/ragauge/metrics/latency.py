@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ragauge.model.batch import Batch
-from ragauge.model.columns import Floats
-from ragauge.model.metric import Example, Metric, Quantile
-from ragauge.model.populations import timed
+from ragauge.metrics.batch import Batch
+from ragauge.metrics.columns import Floats
+from ragauge.metrics.metric import Example, Metric, Quantile
+from ragauge.metrics.populations import timed
 
 _MICRO = 1000  # steps in a millisecond that sums are exact to
 _YEAR = 366 * 24 * 3600 * 1000.0

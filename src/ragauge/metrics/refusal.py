@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ragauge.model.batch import Batch
-from ragauge.model.columns import Floats
-from ragauge.model.metric import Example, Metric
-from ragauge.model.populations import ANSWERABLE, EXPECT_LABELLED, UNANSWERABLE
+from ragauge.metrics.batch import Batch
+from ragauge.metrics.columns import Floats
+from ragauge.metrics.metric import Example, Metric
+from ragauge.metrics.populations import ANSWERABLE, EXPECT_LABELLED, UNANSWERABLE
 
 
 def _f1(batch: Batch, k: int) -> tuple[Floats, Floats]:  # noqa: ARG001

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ragauge.model.batch import NEVER, Batch
-from ragauge.model.columns import Bools, Floats, Ints
-from ragauge.model.metric import Example, Metric
-from ragauge.model.populations import (
+from ragauge.metrics.batch import NEVER, Batch
+from ragauge.metrics.columns import Bools, Floats, Ints
+from ragauge.metrics.metric import Example, Metric
+from ragauge.metrics.populations import (
     ANCHORED,
     ANSWERABLE_EVIDENCE,
     DOC_LABELLED,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ragauge.model.batch import Batch
-from ragauge.model.columns import Floats
-from ragauge.model.metric import Example, Metric
-from ragauge.model.populations import SPAN_LABELLED
+from ragauge.metrics.batch import Batch
+from ragauge.metrics.columns import Floats
+from ragauge.metrics.metric import Example, Metric
+from ragauge.metrics.populations import SPAN_LABELLED
 
 _GOLD = {
     "qid": "A1",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ragauge.model.metric import Example, Metric
-from ragauge.model.populations import ALL, SHOWS_MISSING
+from ragauge.metrics.metric import Example, Metric
+from ragauge.metrics.populations import ALL, SHOWS_MISSING
 
 _GOLD = {"qid": "A1", "question": "What domain?", "answerable": True, "gold_citations": ["pB#1"]}
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ragauge.model.batch import NEVER, Batch
-from ragauge.model.columns import Floats
-from ragauge.model.metric import Example, Metric
-from ragauge.model.populations import CITED_WITH_DELTA_S, TRACED
+from ragauge.metrics.batch import NEVER, Batch
+from ragauge.metrics.columns import Floats
+from ragauge.metrics.metric import Example, Metric
+from ragauge.metrics.populations import CITED_WITH_DELTA_S, TRACED
 
 _GOLD = {"qid": "A1", "question": "What is SCU?", "relevant": ["S.4.2.p.Bk011a"]}
 _TRACE = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ragauge.model.columns import Bools, Floats
-from ragauge.model.facts import LAMBDA_STATES
-from ragauge.model.metric import Example, Metric
-from ragauge.model.populations import (
+from ragauge.metrics.columns import Bools, Floats
+from ragauge.metrics.facts import LAMBDA_STATES
+from ragauge.metrics.metric import Example, Metric
+from ragauge.metrics.populations import (
     SLOTS_ANSWERED,
     SLOTS_CITING,
     SLOTS_RANKED,
@@ -15,7 +15,7 @@ from ragauge.model.populations import (
     WITH_LAMBDA,
     WITH_RECORDED_LAMBDA,
 )
-from ragauge.model.questions import Questions
+from ragauge.metrics.questions import Questions
 
 _GOLD = {"qid": "A1", "question": "What is SCU?", "relevant": ["p1#2"]}
 _SLOTS = [

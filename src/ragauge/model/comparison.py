@@ -8,9 +8,9 @@ from typing import Literal
 from msgspec import Struct
 
 from ragauge.codes import ExitCode
-from ragauge.model.aggregate import MetricResult
+from ragauge.metrics.metric import Better
 from ragauge.model.drilldown import Drilldowns
-from ragauge.model.metric import Better
+from ragauge.model.scores import MetricResult
 from ragauge.model.verdict import Status, Verdict
 
 SCHEMA = "ragauge.compare/1"

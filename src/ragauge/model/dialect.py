@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from ragauge import greek
-from ragauge.fields import ID_NAMES
+from ragauge.files.fields import ID_NAMES
+from ragauge.model import greek_names
 
 GOLD_SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "qid": ("qid", "q_id", "id", "query_id"),
@@ -50,8 +50,8 @@ TRACE_SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "grounded": ("grounded",),
     "constraints_echo": ("constraints_echo",),
     "error": ("error",),
-    "delta_s": greek.DELTA_S,
-    "lambda_state": greek.LAMBDA,
+    "delta_s": greek_names.DELTA_S,
+    "lambda_state": greek_names.LAMBDA,
     "perf": ("perf",),
     "total_ms": ("latency_ms", "elapsed_ms"),
 }

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from ragauge.model.aggregate import Scores
 from ragauge.model.drilldown import Drilldowns
 from ragauge.model.profile import Profile
+from ragauge.model.scores import Scores
 from ragauge.model.verdict import Verdict
 
 

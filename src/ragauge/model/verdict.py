@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from ragauge.codes import ExitCode
-from ragauge.model.metric import Better
+from ragauge.metrics.metric import Better
 
 Status = Literal["pass", "review", "fail", "not-evaluable"]
 ORDER: tuple[Status, ...] = ("pass", "review", "fail", "not-evaluable")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ragauge.stats.exact import UNIT
+from ragauge.stats.exact_sums import UNIT
 from ragauge.stats.intervals import percentiles, resampled_quantiles
 from ragauge.stats.resampling import (
     EXACT,

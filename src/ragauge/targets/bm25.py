@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ragauge.addressing import split_address
-from ragauge.lexical import NAMES, LexicalIndex
 from ragauge.model.target import TargetKind, TargetOptions
-from ragauge.passages import CORPUS_NAMES, CorpusTarget, open_passages
+from ragauge.targets.shared.address import split_address
+from ragauge.targets.shared.corpus_index import CORPUS_NAMES, CorpusTarget, open_passages
+from ragauge.targets.shared.lexical_index import NAMES, LexicalIndex
 
 
 def _open(address: str, options: TargetOptions) -> CorpusTarget:

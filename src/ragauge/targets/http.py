@@ -11,10 +11,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from ragauge import webclient
 from ragauge.errors import RagaugeError
+from ragauge.files import http_client
+from ragauge.files.redaction import REDACTED
 from ragauge.model.target import Question, TargetError, TargetKind, TargetOptions
-from ragauge.redacting import REDACTED
 
 FIELDS = ("question", "qid", "paraphrase", "seed", "turn", "history", "k")
 """What a template may name in braces."""
@@ -61,8 +61,8 @@ class HttpTarget:
                 self.headers[name.removeprefix("header.")] = self._with_secrets(value)
         self.secret_url = self._with_secrets(self.url)
         try:
-            self.shown = webclient.shown_url(_HOLE.sub("x", self.secret_url))
-        except webclient.WebError as error:
+            self.shown = http_client.shown_url(_HOLE.sub("x", self.secret_url))
+        except http_client.WebError as error:
             raise _refused(error.reason, "write http://HOST:PORT/PATH") from error
         self.pick = _picker(self.settings)
 
@@ -93,8 +93,8 @@ class HttpTarget:
         elif self.method != "GET":
             body = msgspec.json.encode(values)
         try:
-            response = webclient.request(self.method, url, body, self.headers, self.timeout)
-        except webclient.WebError as error:
+            response = http_client.request(self.method, url, body, self.headers, self.timeout)
+        except http_client.WebError as error:
             raise TargetError(error.reason, transient=error.transient, wait=error.wait) from error
         if not 200 <= response.status < 300:
             raise self._refusal(response)
@@ -108,7 +108,7 @@ class HttpTarget:
             raise TargetError(f"{self.shown} answered no JSON: {self._begins(response)}") from error
         return answered if self.pick is None else self.pick(answered)
 
-    def _refusal(self, response: webclient.Response) -> TargetError:
+    def _refusal(self, response: http_client.Response) -> TargetError:
         status = response.status
         if 300 <= status < 400:
             place = response.headers.get("location", "nowhere").partition("?")[0]
@@ -135,7 +135,7 @@ class HttpTarget:
 
         return _SECRET.sub(value, text)
 
-    def _begins(self, response: webclient.Response) -> str:
+    def _begins(self, response: http_client.Response) -> str:
         """How an answer begins; a service may repeat what it was sent, and secrets with it."""
         text = response.body.decode("utf-8", errors="replace").strip()
         for secret in self.secrets:
@@ -144,7 +144,7 @@ class HttpTarget:
 
     def close(self) -> None:
         """Close what this thread has open; connections of others close with their threads."""
-        webclient.close()
+        http_client.close()
 
 
 def _refused(message: str, hint: str) -> RagaugeError:

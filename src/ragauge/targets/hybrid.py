@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ragauge import lexical, nearest
-from ragauge.addressing import Settings, split_address
 from ragauge.model.target import TargetKind, TargetOptions
-from ragauge.passages import CORPUS_NAMES, CorpusTarget, Passages, open_passages
-from ragauge.ranking import Ranked, fused
+from ragauge.targets.shared import lexical_index, vector_index
+from ragauge.targets.shared.address import Settings, split_address
+from ragauge.targets.shared.corpus_index import CORPUS_NAMES, CorpusTarget, Passages, open_passages
+from ragauge.targets.shared.top_k import Ranked, fused
 
 CONSTANT = 60
 DEPTH = 100
@@ -23,8 +23,10 @@ class HybridIndex:
         self.order = passages.order
         self.constant = settings.number("rrf", CONSTANT, 1, 100_000)
         self.depth = int(settings.number("depth", DEPTH, 1, 100_000))
-        self.lexical = lexical.LexicalIndex(passages, settings)
-        self.vectors = nearest.VectorIndex(passages, nearest.Vectoriser(settings, options))
+        self.lexical = lexical_index.LexicalIndex(passages, settings)
+        self.vectors = vector_index.VectorIndex(
+            passages, vector_index.Vectoriser(settings, options)
+        )
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -49,7 +51,7 @@ class HybridIndex:
 
 
 def _open(address: str, options: TargetOptions) -> CorpusTarget:
-    known = (*CORPUS_NAMES, *lexical.NAMES, *nearest.NAMES, "rrf", "depth")
+    known = (*CORPUS_NAMES, *lexical_index.NAMES, *vector_index.NAMES, "rrf", "depth")
     place, settings = split_address(address, options, known)
     passages = open_passages(place, settings, options)
     return CorpusTarget(passages, HybridIndex(passages, settings, options), options.k)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ragauge.adapting import FIELD_NAMES, HitMaker, failure, made_by
-from ragauge.addressing import library, refused, split_address
-from ragauge.importing import object_at
 from ragauge.model.target import Question, TargetKind, TargetOptions
 from ragauge.spans import Span
+from ragauge.targets.shared.address import library, refused, split_address
+from ragauge.targets.shared.foreign_hits import FIELD_NAMES, HitMaker, failure, made_by
+from ragauge.targets.shared.import_object import object_at
 
 
 class LlamaIndexTarget:

@@ -13,9 +13,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ragauge import registry, webclient
-from ragauge.addressing import refused, split_address
-from ragauge.citefirst import VERSION, answer_of, messages
+from ragauge import registry
+from ragauge.files import http_client
 from ragauge.model.target import (
     Doubting,
     Question,
@@ -24,6 +23,8 @@ from ragauge.model.target import (
     TargetKind,
     TargetOptions,
 )
+from ragauge.targets.shared.address import refused, split_address
+from ragauge.targets.shared.citefirst import VERSION, answer_of, messages
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 KNOWN = ("key_env", "max_tokens", "model", "retriever", "temperature")
@@ -43,8 +44,8 @@ class OpenAITarget:
         self.most = int(settings.number("max_tokens", 1024, 1, 1_000_000))
         self.url = f"{base}/chat/completions"
         try:
-            self.shown = webclient.shown_url(self.url)
-        except webclient.WebError as error:
+            self.shown = http_client.shown_url(self.url)
+        except http_client.WebError as error:
             raise refused(error.reason, "write openai:https://HOST/v1?model=NAME") from error
         self.headers = {"Accept": "application/json", "Content-Type": "application/json"}
         named = settings.text("key_env")
@@ -97,10 +98,10 @@ class OpenAITarget:
     def _said(self, body: Mapping[str, Any]) -> tuple[str, Mapping[str, int]]:
         """What the model said, and what it used."""
         try:
-            response = webclient.request(
+            response = http_client.request(
                 "POST", self.url, msgspec.json.encode(body), self.headers, self.timeout
             )
-        except webclient.WebError as error:
+        except http_client.WebError as error:
             raise TargetError(error.reason, transient=error.transient, wait=error.wait) from error
         if response.status != 200:
             after = response.headers.get("retry-after", "")
@@ -122,7 +123,7 @@ class OpenAITarget:
             raise TargetError(f"the answer was cut off after {self.most} tokens")
         return said, {name: n for name, n in (found.usage or {}).items() if isinstance(n, int)}
 
-    def _begins(self, response: webclient.Response) -> str:
+    def _begins(self, response: http_client.Response) -> str:
         """How an answer begins; a service may repeat the key."""
         text = response.body.decode("utf-8", errors="replace").strip()
         return (text.replace(self.key, "[redacted]") if self.key else text)[:_SHOWN]
@@ -139,7 +140,7 @@ class OpenAITarget:
     def close(self) -> None:
         """Close the retriever, and the connection of this thread."""
         self.retriever.close()
-        webclient.close()
+        http_client.close()
 
 
 class _Message(msgspec.Struct):

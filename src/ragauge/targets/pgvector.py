@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from ragauge import redacting
-from ragauge.adapting import FIELD_NAMES, HitMaker, by_score, flat
-from ragauge.addressing import library, refused, split_address
+from ragauge.files import redaction
 from ragauge.model.target import Question, TargetError, TargetKind, TargetOptions
-from ragauge.nearest import NAMES, Vectoriser
+from ragauge.targets.shared.address import library, refused, split_address
+from ragauge.targets.shared.foreign_hits import FIELD_NAMES, HitMaker, by_score, flat
+from ragauge.targets.shared.vector_index import NAMES, Vectoriser
 
 OPERATORS = {"cosine": "<=>", "l2": "<->", "ip": "<#>"}
 """How pgvector compares; all of them are lower for what is nearer."""
@@ -30,7 +30,7 @@ class PgvectorTarget:
     def __init__(self, address: str, options: TargetOptions) -> None:
         known = (*FIELD_NAMES, *NAMES, "table", "vector", "metric")
         self.url, settings = split_address(address, options, known, keep=True)
-        self.shown = redacting.without_password(self.url)
+        self.shown = redaction.without_password(self.url)
         self.psycopg = library("psycopg", "pgvector")
         self.sql = library("psycopg.sql", "pgvector")
         self.table = settings.needed("table", "pgvector:postgresql://USER@HOST/DB?table=chunks")

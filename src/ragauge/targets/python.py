@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from ragauge.addressing import refused
-from ragauge.importing import object_at
+from ragauge.files.redaction import REDACTED, is_secret
 from ragauge.model.target import Question, TargetError, TargetKind, TargetOptions
-from ragauge.redacting import REDACTED, is_secret
+from ragauge.targets.shared.address import refused
+from ragauge.targets.shared.import_object import object_at
 
 GIVEN = ("question", "qid", "paraphrase", "seed", "turn", "history", "k")
 """What a function is called with, if it has a parameter of that name."""

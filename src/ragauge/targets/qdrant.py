@@ -9,11 +9,11 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from ragauge.adapting import FIELD_NAMES, HitMaker, by_score, failure, flat
-from ragauge.addressing import library, refused, split_address
+from ragauge.files.redaction import redacted_url
 from ragauge.model.target import Question, TargetKind, TargetOptions
-from ragauge.nearest import NAMES, Vectoriser
-from ragauge.redacting import redacted_url
+from ragauge.targets.shared.address import library, refused, split_address
+from ragauge.targets.shared.foreign_hits import FIELD_NAMES, HitMaker, by_score, failure, flat
+from ragauge.targets.shared.vector_index import NAMES, Vectoriser
 
 KEY_VARIABLE = "QDRANT_API_KEY"
 MEMORY = ":memory:"

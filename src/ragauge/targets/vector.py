@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ragauge.addressing import split_address
 from ragauge.model.target import TargetKind, TargetOptions
-from ragauge.nearest import NAMES, VectorIndex, Vectoriser
-from ragauge.passages import CORPUS_NAMES, CorpusTarget, open_passages
+from ragauge.targets.shared.address import split_address
+from ragauge.targets.shared.corpus_index import CORPUS_NAMES, CorpusTarget, open_passages
+from ragauge.targets.shared.vector_index import NAMES, VectorIndex, Vectoriser
 
 
 def _open(address: str, options: TargetOptions) -> CorpusTarget:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 if TYPE_CHECKING:
-    from ragauge.building import Built
+    from ragauge.corpus.build import Built
 
 _MOST_NOTES = 20
 _MOST_KINDS = 8
@@ -31,7 +31,7 @@ def COMMAND(  # noqa: N802
     out. A document is named by its path in the given folder. DIR is replaced if it is a corpus.
     The same files give the same bytes. Exit code 5 if there is no document.
     """
-    from ragauge.building import build
+    from ragauge.corpus.build import build
     from ragauge.text import plain
 
     shows = sys.stderr.isatty()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ragauge.cli.outputs import spare
+from ragauge.cli.output import spare
 
 if TYPE_CHECKING:
     from ragauge.corpus.chunking import By, Policy, Unit
@@ -101,13 +101,13 @@ def _write(folder: str, out: str, policy: Policy, *, with_text: bool) -> list[st
     """Write the list, and say what is in it."""
     import msgspec
 
-    from ragauge import wording
     from ragauge.corpus.chunking import cuts_of, length_of
     from ragauge.corpus.lookup import Lookup
     from ragauge.corpus.manifest import read_corpus
     from ragauge.errors import RagaugeError
+    from ragauge.files.atomic_write import write_atomically
+    from ragauge.model import phrases
     from ragauge.text import plain
-    from ragauge.writing import write_atomically
 
     lookup = Lookup(read_corpus(folder))
     lines: list[str] = []
@@ -134,14 +134,14 @@ def _write(folder: str, out: str, policy: Policy, *, with_text: bool) -> list[st
     documents = len(lookup.documents) - empty
     told = [
         plain(f"wrote {out}, policy {policy.hash}"),
-        f"chunks     {len(lines):,} of {wording.count(documents, 'document')}",
+        f"chunks     {len(lines):,} of {phrases.count(documents, 'document')}",
         f"length     {lengths[0]:,} to {lengths[-1]:,} {policy.unit}s, "
         f"half of them up to {lengths[(len(lengths) - 1) // 2]:,}",
     ]
     if outside:
         told.append(f"left out   {outside:,} bytes: {_between(policy)}")
     if empty:
-        told.append(f"empty      {wording.count(empty, 'document')} without a chunk")
+        told.append(f"empty      {phrases.count(empty, 'document')} without a chunk")
     return told
 
 

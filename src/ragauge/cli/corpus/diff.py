@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ragauge.cli.outputs import spare
+from ragauge.cli.output import spare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,9 +40,9 @@ def COMMAND(  # noqa: N802
     import msgspec
 
     from ragauge.codes import ExitCode
+    from ragauge.corpus.diff.map_file import write_map, write_rows
+    from ragauge.corpus.diff.migration_map import migration_map
     from ragauge.corpus.manifest import read_corpus
-    from ragauge.corpus.mapfile import write_map, write_rows
-    from ragauge.corpus.migration import migration_map
     from ragauge.errors import RagaugeError
     from ragauge.text import plain
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from ragauge.corpus.diff.redirects import Redirected, Redirects
     from ragauge.model.migration import MapRow
-    from ragauge.redirecting import Redirected, Redirects
 
 _SPAN = re.compile(r"(.+):([0-9]+)-([0-9]+)", re.DOTALL)
 
@@ -35,8 +35,8 @@ def COMMAND(  # noqa: N802
     """
     import msgspec
 
-    from ragauge.corpus.mapfile import read_map
-    from ragauge.redirecting import Redirects
+    from ragauge.corpus.diff.map_file import read_map
+    from ragauge.corpus.diff.redirects import Redirects
     from ragauge.text import plain
 
     if (name is None) == (span is None):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ragauge.cli.outputs import spare_inputs
-from ragauge.cli.shared import read_config
+from ragauge.cli.options import read_config
+from ragauge.cli.output import spare_inputs
 
 
 @click.command("freeze", short_help="Write a lock of a gold set.")
@@ -24,19 +24,20 @@ def COMMAND(  # noqa: N802
     Commit it beside the set; `gold verify` tells what changed since. The same items give the same
     bytes, in whatever order they stand. Exit code 5 if there is no item.
     """
-    from ragauge import curating, wording
+    from ragauge.gold import curation
+    from ragauge.model import phrases
     from ragauge.text import plain
 
     config = read_config(None)
     spare_inputs([] if out is None else [out], config, None, others={"gold set": gold})
-    done = curating.freeze(
+    done = curation.freeze(
         gold, out, profile=profile or config.profile, dialect=dialect or config.dialect or "auto",
         force=force,
     )  # fmt: skip
     lock = done.lock
     click.echo(plain(
         f"{'wrote' if done.fresh else 'unchanged:'} {done.path}, "
-        f"{wording.count(len(lock.items), 'item')}, dialect {lock.dialect}"
+        f"{phrases.count(len(lock.items), 'item')}, dialect {lock.dialect}"
     ))  # fmt: skip
     click.echo(f"gold hash  {lock.gold_hash}")
     return 0

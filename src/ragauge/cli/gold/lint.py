@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from ragauge.cli.shared import read_config
+from ragauge.cli.options import read_config
 
 if TYPE_CHECKING:
-    from ragauge.linting.checking import LintReport
+    from ragauge.gold.lint.check import LintReport
 
 _MOST = 20
 
@@ -36,17 +36,17 @@ def COMMAND(  # noqa: N802
     `ragauge explain RULE` says what a rule is about. Exit code 3 if there are errors, 5 if there
     is no item, 1 for warnings under --strict, else 0.
     """
-    from ragauge import curating
     from ragauge.codes import ExitCode
-    from ragauge.linting.checking import to_json
+    from ragauge.gold import curation
+    from ragauge.gold.lint.check import to_json
 
     config = read_config(None)
-    report = curating.lint(
+    report = curation.lint(
         gold, corpus=corpus, chunks=chunks, profile=profile or config.profile,
         dialect=dialect or config.dialect or "auto", options=config.options,
     )  # fmt: skip
     if not report.items and not report.problem_count:
-        raise curating.nothing(report.name)
+        raise curation.nothing(report.name)
     if format_name == "json":
         click.echo(json.dumps(to_json(report), indent=2, ensure_ascii=False))
     else:
@@ -57,11 +57,11 @@ def COMMAND(  # noqa: N802
 
 
 def _print(report: LintReport) -> None:
-    from ragauge import wording
-    from ragauge.linting.rules import SEVERITIES
+    from ragauge.gold.lint.rules import SEVERITIES
+    from ragauge.model import phrases
 
     _say(
-        f"{report.name}: {wording.count(report.items, 'gold item')}, dialect {report.dialect}, "
+        f"{report.name}: {phrases.count(report.items, 'gold item')}, dialect {report.dialect}, "
         f"profile {report.profile}"
     )
     for note in report.notes:
@@ -76,10 +76,10 @@ def _print(report: LintReport) -> None:
         for finding in found[:_MOST]:
             _say(finding.said(report.name))
         if len(found) > _MOST:
-            _say(f"... and {wording.count(len(found) - _MOST, f'more {severity}')}")
+            _say(f"... and {phrases.count(len(found) - _MOST, f'more {severity}')}")
     for line in _figures(report):
         _say(line)
-    counts = [wording.count(report.count(severity), severity) for severity in SEVERITIES]
+    counts = [phrases.count(report.count(severity), severity) for severity in SEVERITIES]
     fine = not report.count("error") and not report.count("warning")
     _say(f"ok: {', '.join(counts)}" if fine else ", ".join(counts))
 
@@ -88,8 +88,8 @@ def _figures(report: LintReport) -> list[str]:
     """What was looked at, what was left out, and the figures of the set."""
     from collections import Counter
 
-    from ragauge import wording
-    from ragauge.reaching import COVERAGE
+    from ragauge.gold.coverage import COVERAGE
+    from ragauge.model import phrases
 
     lines = []
     rules = Counter(each.rule for each in report.findings)
@@ -108,13 +108,13 @@ def _figures(report: LintReport) -> list[str]:
         lines.append("types      " + ", ".join(f"{name} {n}" for name, n in report.types.items()))
     if report.unplaced:
         lines.append(
-            f"not judged {wording.count(report.unplaced, 'negative')} of {report.negatives}: "
+            f"not judged {phrases.count(report.unplaced, 'negative')} of {report.negatives}: "
             "where they lie is not known"
         )
     if report.turns:
-        lines.append(f"not judged the words of {wording.count(report.turns, 'turn')}")
+        lines.append(f"not judged the words of {phrases.count(report.turns, 'turn')}")
     if report.problem_count:
-        lines.append(f"left out   {wording.count(report.problem_count, 'row')} that cannot be read")
+        lines.append(f"left out   {phrases.count(report.problem_count, 'row')} that cannot be read")
     return lines
 
 

@@ -6,8 +6,8 @@ from typing import Literal
 
 import click
 
-from ragauge.cli.outputs import spare
-from ragauge.cli.shared import MOVE_OPTIONS, move, options
+from ragauge.cli.options import MOVE_OPTIONS, move, options
+from ragauge.cli.output import spare
 
 
 @click.command("migrate", short_help="Move a gold set to the next version of its corpus.")

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragauge.cli.outputs import spare
+from ragauge.cli.output import spare
 
 if TYPE_CHECKING:
-    from ragauge.authoring import Suggested, Suggestions
+    from ragauge.gold.authoring import Suggested, Suggestions
 
 
 @click.command("negatives", short_help="Suggest hard negatives from a corpus.")
@@ -37,7 +37,7 @@ def COMMAND(  # noqa: N802
     4 edges away in its title tree. Blocks that touch the evidence or repeat its text are never
     suggested. Without -o nothing is written.
     """
-    from ragauge.authoring import suggest_negatives
+    from ragauge.gold.authoring import suggest_negatives
     from ragauge.text import plain
 
     spare(out, {"corpus": corpus, "list of chunks": chunks})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ragauge.cli.outputs import spare
-from ragauge.cli.shared import write_new
+from ragauge.cli.options import write_new
+from ragauge.cli.output import spare
 
 
 @click.command("new", short_help="Draft gold items from a corpus.")
@@ -41,7 +41,7 @@ def COMMAND(  # noqa: N802
     """
     from pathlib import Path
 
-    from ragauge.authoring import draft_text
+    from ragauge.gold.authoring import draft_text
     from ragauge.text import plain
 
     spare(out, {"corpus": corpus})

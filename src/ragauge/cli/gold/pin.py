@@ -6,7 +6,7 @@ from typing import Literal
 
 import click
 
-from ragauge.cli.outputs import spare
+from ragauge.cli.output import spare
 
 
 @click.command("pin", short_help="Give evidence its place in a corpus.")
@@ -32,7 +32,7 @@ def COMMAND(  # noqa: N802
     The suffix of FILE says its form: .yaml, .json, or else JSON Lines. Exit code 3 with every
     item that cannot be resolved, and nothing is written.
     """
-    from ragauge.authoring import pin_file
+    from ragauge.gold.authoring import pin_file
     from ragauge.text import plain
 
     spare(out, {"corpus": corpus, "list of chunks": chunks})

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from ragauge.cli.shared import read_config, screen
+from ragauge.cli.options import read_config, screen
 
 if TYPE_CHECKING:
-    from ragauge.goldstats import GoldStats
+    from ragauge.gold.stats import GoldStats
 
 _MOST = 8
 
@@ -34,12 +34,12 @@ def COMMAND(  # noqa: N802
 
     A row that cannot be read is an error (exit code 3). Exit code 5 if there is no item.
     """
-    from ragauge import curating
-    from ragauge.goldstats import to_json
+    from ragauge.gold import curation
+    from ragauge.gold.stats import to_json
     from ragauge.text import plain
 
     config = read_config(None)
-    stats = curating.stats(
+    stats = curation.stats(
         gold, corpus=corpus, chunks=chunks, profile=profile or config.profile,
         dialect=dialect or config.dialect or "auto",
     )  # fmt: skip
@@ -52,21 +52,21 @@ def COMMAND(  # noqa: N802
 
 
 def _lines(stats: GoldStats, width: int) -> list[str]:
-    from ragauge import wording
-    from ragauge.reaching import COVERAGE
-    from ragauge.showing import Column, table
+    from ragauge.gold.coverage import COVERAGE
+    from ragauge.model import phrases
+    from ragauge.report.terminal.stored_runs import Column, table
 
-    lines = [f"{stats.name}: {wording.count(stats.items, 'gold item')}, dialect {stats.dialect}"]
+    lines = [f"{stats.name}: {phrases.count(stats.items, 'gold item')}, dialect {stats.dialect}"]
     lines += [f"note: {note}" for note in stats.notes]
     if stats.turns:
         lines.append(
-            f"turns      {stats.turns} of {wording.count(stats.conversations, 'conversation')}"
+            f"turns      {stats.turns} of {phrases.count(stats.conversations, 'conversation')}"
         )
     for name, counts in stats.counts.items():
         lines += _wrapped(f"{name:<11}", counts, width)
     if stats.evident:
         lines.append(
-            f"evidence   {stats.entries} in {wording.count(stats.evident, 'item')}, "
+            f"evidence   {stats.entries} in {phrases.count(stats.evident, 'item')}, "
             f"{stats.pinned} of them pinned to places ({stats.pinned / stats.evident:.2f})"
         )
     if stats.grades:
@@ -96,7 +96,7 @@ def _lines(stats: GoldStats, width: int) -> list[str]:
             Column("what n can show", list(sizes)),
             Column("n", [str(each.n) for each in sizes.values()], right=True),
             Column("rate known to", [f"±{each.half_width:.4f}" for each in sizes.values()]),
-            Column("detectable", [wording.number(each.detectable) for each in sizes.values()]),
+            Column("detectable", [phrases.number(each.detectable) for each in sizes.values()]),
         ],
         width,
     )]  # fmt: skip

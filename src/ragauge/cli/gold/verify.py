@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from ragauge.lockfile import Change, Changed, Difference
+    from ragauge.gold.lock import Change, Changed, Difference
     from ragauge.model.gold import GoldItem
 
 _MOST = 20
@@ -30,18 +30,18 @@ def COMMAND(gold: str, lock: str | None, no_new: bool, update: bool) -> int:  # 
     or is new under --no-new. New items are told and pass; so are changes of fields that nothing
     reads. With --update the exit code is 0.
     """
-    from ragauge import curating
     from ragauge.codes import ExitCode
+    from ragauge.gold import curation
     from ragauge.text import plain
 
-    done = curating.verify(gold, lock)
+    done = curation.verify(gold, lock)
     difference = done.difference
     for line in _lines(difference, gold):
         click.echo(plain(line))
     failed = difference.changed or difference.removed or (no_new and difference.added)
     click.echo(_summary(difference, fine=not failed))
     if update and not difference.same:
-        curating.update(done)
+        curation.update(done)
         click.echo(plain(f"wrote {done.path}"))
         click.echo(f"gold hash  {done.now.gold_hash}")
         return 0
@@ -98,7 +98,7 @@ def _cut(old: str, new: str) -> tuple[str, str]:
 
 
 def _name(item: GoldItem) -> str:
-    from ragauge.wording import question_name
+    from ragauge.model.phrases import question_name
 
     return question_name(item.qid, item.turn)
 

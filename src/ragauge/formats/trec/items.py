@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from ragauge.errors import MAX_REPORTED, Problem
+from ragauge.files.ranges import Source
 from ragauge.formats.loaded import Loaded
+from ragauge.formats.trec.lines import BadLine
+from ragauge.formats.trec.qrels import QrelsRow, RunRow, qrels_rows, run_rows
 from ragauge.model.gold import GoldItem
 from ragauge.model.trace import Hit, Trace
-from ragauge.source import Source
-from ragauge.trec import QrelsRow, RunRow, qrels_rows, run_rows
-from ragauge.treclines import BadLine
 
 
 def gold_items(source: Source, queries: Mapping[str, str]) -> Loaded:

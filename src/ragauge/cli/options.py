@@ -1,0 +1,254 @@
+"""What several commands need: common options, writing output, and talking on stderr."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from ragauge.config import Config
+    from ragauge.gold.migrate.evidence import OnUnmapped
+    from ragauge.gold.migrate.files import What
+    from ragauge.model.embedder import Embedding
+    from ragauge.model.profile import Profile
+    from ragauge.model.verdict import Gate
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+ALLOW_OPTIONS = [
+    click.option(
+        "--allow-missing",
+        is_flag=True,
+        help="Judge although gold items have no trace, here or in the baseline, or are left out "
+        "of a comparison as nothing recognises what they expect in both runs.",
+    ),
+    click.option(
+        "--allow-errored",
+        is_flag=True,
+        help="Judge although traces carry errors, here or in the baseline.",
+    ),
+    click.option(
+        "--allow-skipped",
+        is_flag=True,
+        help="Judge although bad lines were skipped, here or in the baseline.",
+    ),
+    click.option(
+        "--allow-empty", is_flag=True, help="Judge although nothing was answered or answerable."
+    ),
+    click.option(
+        "--allow-no-baseline", is_flag=True, help="Leave gates on a drop out: this is the baseline."
+    ),
+]
+
+
+class FormatOption(click.Option):
+    """An option whose help names the formats there are, looked up when somebody reads it.
+
+    The reports bring the libraries that draw tables; a command that prints no help does not wait
+    for them.
+    """
+
+    comparisons = False
+
+    @property
+    def help(self) -> str:
+        """What is printed, and the names that it may have."""
+        from ragauge import registry
+
+        if self.comparisons:
+            names = list(registry.comparisons())
+        else:
+            names = [name for name, report in registry.reports().items() if report.public]
+        usual = [name for name in ("table", "json", "md") if name in names]
+        return f"What is printed: {', '.join([*usual, *sorted(set(names) - set(usual))])}."
+
+    @help.setter
+    def help(self, _told: str | None) -> None:
+        """Nothing is told by hand."""
+
+
+class ComparisonFormatOption(FormatOption):
+    """The same for comparisons, which have formats of their own."""
+
+    comparisons = True
+
+
+FORMAT_OPTION = click.option(
+    "--format", "format_name", cls=FormatOption, default="table", metavar="NAME", show_default=True
+)
+COMPARISON_FORMAT_OPTION = click.option(
+    "--format", "format_name", cls=ComparisonFormatOption, default="table", metavar="NAME",
+    show_default=True,
+)  # fmt: skip
+BASELINE_OPTION = click.option(
+    "--baseline",
+    metavar="RUN",
+    help="The live system, for gates on a drop: a stored run (id, tag, `baseline`), or a file from "
+    "`score --full -o FILE.json`.",
+)
+GATE_OPTIONS = [
+    click.option(
+        "--gates",
+        metavar="GATES",
+        help="NAME=NUMBER,... or METRIC>=NUMBER,... or a TOML file; on top of ragauge.toml and "
+        "the profile's own.",
+    ),
+    click.option(
+        "--config", "config_path", metavar="FILE", help="Read this instead of ./ragauge.toml."
+    ),
+    click.option(
+        "--as-of", metavar="DATE", help="The day that waivers are judged on (default: today)."
+    ),
+]
+EMBED_OPTIONS = [
+    click.option(
+        "--embed", metavar="NAME[:MODEL]",
+        help="Take ΔS from texts with this embedder: minilm, hashing (lexical), openai, "
+        "sentence_transformers.",
+    ),
+    click.option(
+        "--embed-cache", metavar="FILE",
+        help="Where vectors are kept; `none` keeps nothing (default: the user's folder for "
+        "caches).",
+    ),
+]  # fmt: skip
+
+
+MOVE_OPTIONS = [
+    click.option("--map", "migration", required=True, metavar="MAP", help="From `corpus diff`."),
+    click.option("-o", "out", required=True, metavar="FILE", help="The new file, as JSON Lines."),
+    click.option(
+        "--min-confidence", type=click.FloatRange(0, 1), default=0.85, show_default=True,
+        help="Take what has less for unmapped.",
+    ),
+    click.option(
+        "--on-unmapped", type=click.Choice(["stop", "keep", "drop"]), default="stop",
+        show_default=True, help="What to do with an id or a place that has no new one.",
+    ),
+]  # fmt: skip
+
+
+def finite(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
+    """Refuse what is no number: `nan` passes every comparison with a limit."""
+    if value is not None and value != value:  # noqa: PLR0124
+        raise click.BadParameter("it must be a number")
+    return value
+
+
+def options(decorators: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
+    """Apply several option decorators, in order."""
+
+    def apply(function: F) -> F:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return apply
+
+
+def read_config(path: str | None) -> Config:
+    """Read the given configuration, or ./ragauge.toml where there is one."""
+    from ragauge.config import FILE_NAME, Config, load_config
+
+    if path is not None:
+        return load_config(Path(path))
+    here = Path(FILE_NAME)
+    return load_config(here) if here.exists() else Config()
+
+
+def embedding(
+    name: str | None, cache: str | None, tolerance: float | None, config: Config
+) -> Embedding | None:
+    """How ΔS is to be taken anew; None where it is not."""
+    from ragauge.model.embedder import Embedding
+
+    name = name or config.embed
+    if name is None:
+        if tolerance is not None or cache is not None:
+            raise click.UsageError("--verify-delta-s and --embed-cache need --embed NAME")
+        return None
+    return Embedding(
+        name=name, settings=config.embedders, cache=cache or config.embed_cache,
+        tolerance=tolerance,
+    )  # fmt: skip
+
+
+def gates_from(profile: Profile, k: Sequence[int], config: Config, given: str | None) -> list[Gate]:
+    """The gates of the profile, the configuration and the command line, put together."""
+    from ragauge.config import load_gates
+    from ragauge.gates import parse
+    from ragauge.gates.parse import profile_gates
+
+    layers = [
+        profile_gates(profile, k),
+        parse.parse_table(config.gates, profile, k, origin=config.origin),
+    ]
+    if given is not None and (given.endswith(".toml") or Path(given).is_file()):
+        layers.append(parse.parse_table(load_gates(Path(given)), profile, k, origin=given))
+    elif given is not None:
+        layers.append(parse.parse_items(given, profile, k))
+    return parse.merge(*layers)
+
+
+def day(given: str | None, *, needed: bool) -> Any:
+    """The date that waivers are judged on; the clock is only asked when there are waivers."""
+    from datetime import date
+
+    if given is not None:
+        try:
+            return date.fromisoformat(given)
+        except ValueError as error:
+            raise click.UsageError(f"--as-of takes a date as YYYY-MM-DD, got {given!r}") from error
+    return date.today() if needed else None
+
+
+def screen() -> dict[str, Any]:
+    """Width and colour of standard output: 80 columns and none where it is not a terminal."""
+    if not sys.stdout.isatty():
+        return {"width": 80, "color": False}
+    return {
+        "width": shutil.get_terminal_size((80, 24)).columns,
+        "color": "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb",
+    }
+
+
+def write_new(files: Mapping[Path, str], *, force: bool) -> None:
+    """Write files that are not there yet, all or none; with `force` replace those that are."""
+    from ragauge.errors import RagaugeError
+    from ragauge.files.atomic_write import write_atomically
+
+    there = [str(path) for path in files if path.exists()]
+    if there and not force:
+        raise RagaugeError.of(
+            "file-exists",
+            f"already there: {', '.join(there)}",
+            hint="nothing was written; use --force to replace them, or another folder",
+        )
+    for path, text in files.items():
+        write_atomically(path, text)
+        click.echo(f"wrote {path}")
+
+
+def move(
+    what: What, name: str, migration: str, out: str, *, least: float, on_unmapped: OnUnmapped,
+    corpus: str | None = None,
+) -> int:  # fmt: skip
+    """Move a file to the next version of its corpus, and tell what was done."""
+    from ragauge.gold.migrate.files import relocate, told
+    from ragauge.text import plain
+
+    done = relocate(what, name, migration, out, least=least, on_unmapped=on_unmapped, corpus=corpus)
+    click.echo(plain(f"wrote {out}"))
+    for line in told(done, on_unmapped):
+        click.echo(plain(line))
+    for problem in done.problems:
+        click.echo(plain(f"unmapped: {problem.place}: {problem.message}"), err=True)
+    if done.unmapped > len(done.problems):
+        click.echo(f"unmapped: ... and {done.unmapped - len(done.problems)} more", err=True)
+    return 0

@@ -1,0 +1,295 @@
+"""How results leave a command: formats and files by name, the verdict, and talk on stderr."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import click
+
+from ragauge.cli.options import day, gates_from, screen
+
+if TYPE_CHECKING:
+    from ragauge.compare.align import Aligned
+    from ragauge.config import Config
+    from ragauge.gates.judge import Tolerance
+    from ragauge.model.drilldown import Drilldowns
+    from ragauge.model.profile import Profile
+    from ragauge.model.report import Report, View
+    from ragauge.model.scores import Scores
+    from ragauge.model.verdict import Gate, Verdict
+
+
+OUTPUT_OPTION = click.option(
+    "-o", "outputs", multiple=True, metavar="FILE",
+    help="Also write FILE; its suffix says the format, or NAME:FILE does. Repeats.",
+)  # fmt: skip
+
+
+class _Format(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def suffixes(self) -> tuple[str, ...]: ...
+
+
+R = TypeVar("R", bound=_Format)
+
+
+def format_of(output: str, known: Mapping[str, R]) -> tuple[R, str]:
+    """The format that `-o FILE` or `-o NAME:FILE` asks for, and the file."""
+    name, colon, path = output.partition(":")
+    if colon and name in known:
+        if not path:
+            raise click.UsageError(f"-o {output}: name a file behind the colon")
+        if path == "-":
+            raise click.UsageError(
+                f"-o {output}: -o writes files; --format NAME prints to standard output"
+            )
+        return known[name], path
+    suffix = Path(output).suffix.lower()
+    for each in known.values():
+        if suffix in each.suffixes:
+            return each, output
+    suffixes = ", ".join(sorted(suffix for each in known.values() for suffix in each.suffixes))
+    raise click.UsageError(
+        f"-o {output}: the suffix says the format; known: {suffixes}; or write NAME:FILE with one "
+        f"of {', '.join(known)}"
+    )
+
+
+def output_files(outputs: Iterable[str]) -> list[str]:
+    """The files that outputs of scores name."""
+    return [format_of(output, public_reports())[1] for output in outputs]
+
+
+def spare_inputs(
+    files: Sequence[str], config: Config, config_path: str | None, *,
+    gates: str | None = None, baseline: str | None = None, store_url: str | None = None,
+    others: Mapping[str, str | None],
+) -> None:  # fmt: skip
+    """Refuse to write files over what is read; `others` goes from what an input is to its name."""
+    if not files:
+        return
+    from ragauge.cli.store_options import url_of
+    from ragauge.config import FILE_NAME
+
+    inputs = {
+        **others, "configuration": config_path or FILE_NAME, "gates file": gates,
+        "baseline": baseline or config.baseline, "store": url_of(store_url, config),
+    }  # fmt: skip
+    for file in files:
+        spare(file, inputs)
+
+
+def spare(file: str | None, inputs: Mapping[str, str | None], *, option: str = "-o") -> None:
+    """Refuse to write a file over one of the inputs, named by what each of them is.
+
+    Where an input is no file that is there (a stored run, a list of gates), nothing can be lost.
+    """
+    for what, name in inputs.items():
+        if file is not None and name is not None and _is_read(file, name):
+            raise click.UsageError(
+                f"{option} {file} would replace the {what}, which is read: name another file"
+            )
+
+
+def _is_read(output: str, name: str) -> bool:
+    """Whether a file that is there is an input, under whatever name, or a part of one."""
+    try:
+        if name == "-":
+            return os.path.samestat(os.stat(output), os.fstat(0))
+        path = Path(name.removeprefix("sqlite:///"))
+        if path.is_dir():
+            return _is_part(Path(output).resolve(), path.resolve())
+        return path.samefile(output)
+    except (OSError, ValueError):
+        return False
+
+
+def _is_part(output: Path, folder: Path) -> bool:
+    """Whether a file is one that is read of a folder: a corpus, or one of the form of BEIR."""
+    from ragauge.files.atomic_write import in_corpus
+
+    if in_corpus(output):
+        return output.is_relative_to(folder)
+    if output.parent == folder:
+        return output.name in ("queries.jsonl", "corpus.jsonl")
+    return output.parent == folder / "qrels"
+
+
+def printable(content: str | bytes, name: str) -> str:
+    """What a format wrote, if a screen can show it."""
+    if isinstance(content, bytes):
+        raise click.UsageError(f"--format {name} is for files: write it with -o {name}:FILE")
+    return content
+
+
+def write_output(path: str, content: str | bytes) -> None:
+    """Write what a format made, whole or not at all."""
+    from ragauge.files.atomic_write import written
+
+    with written(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+def public_reports() -> dict[str, Report]:
+    """The reports that may be asked for by name."""
+    from ragauge import registry
+
+    return {name: report for name, report in registry.reports().items() if report.public}
+
+
+def choose_report(name: str, profile: Profile) -> Report:
+    """The report of that name, or the profile's own version of it."""
+    from ragauge import registry
+
+    public = public_reports()
+    if name not in public:
+        raise registry.unknown_name("format", name, public)
+    return registry.report(profile.reports.get(name, name))
+
+
+def report_for_file(output: str, profile: Profile) -> tuple[Report, str]:
+    """The report that an output asks for, by its suffix or its name, and the file."""
+    report, path = format_of(output, public_reports())
+    return choose_report(report.name, profile), path
+
+
+def asked_reports(format_name: str, outputs: Sequence[str], profile: Profile) -> list[Report]:
+    """The reports that a command line asks for, the printed one first."""
+    chosen = [choose_report(format_name, profile)]
+    return chosen + [report_for_file(output, profile)[0] for output in outputs]
+
+
+def judged(
+    scores: Scores, profile: Profile, gates: Sequence[Gate], config: Config, *,
+    allowed: Tolerance, as_of: str | None, baseline: Scores | None = None,
+    beside: Scores | None = None,
+) -> Verdict:  # fmt: skip
+    """Judge scores by gates, with the waivers of the configuration."""
+    from ragauge.gates.judge import judge
+
+    return judge(
+        scores,
+        gates,
+        source_rules=profile.follows_source,
+        whole_grid=profile.join.grid == "complete",
+        tolerance=allowed,
+        waivers=config.waivers,
+        today=day(as_of, needed=bool(config.waivers)),
+        baseline=baseline,
+        beside=beside,
+    )
+
+
+def judged_drops(
+    aligned: Aligned, config: Config, given: str | None, allowed: Tolerance, as_of: str | None
+) -> tuple[list[Gate], Verdict | None]:
+    """The gates on a drop, and their verdict, if there are any.
+
+    Other gates are on one run, and judged by `gate` and `score`. Nobody may think that they passed
+    here: one that the command line names is refused, and one of a gates file is told.
+    """
+    from msgspec.structs import replace
+
+    from ragauge import registry
+
+    scores = aligned.b
+    profile = registry.profile(scores.profile)
+    gates = gates_from(profile, scores.k, config, given)
+    drops = [gate for gate in gates if gate.is_drop]
+    stray = [gate for gate in gates if not gate.is_drop and gate.origin in ("--gates", given)]
+    names = ", ".join(gate.name for gate in stray)
+    if any(gate.origin == "--gates" for gate in stray):
+        raise click.UsageError(
+            f"--gates {names}: a comparison judges gates on a drop (max_drop) only; "
+            "`ragauge gate` and `ragauge score` judge this one"
+        )
+    if stray:
+        click.echo(
+            f"note: not judged here, as they are not on a drop: {names} (by `ragauge gate`)",
+            err=True,
+        )
+    if not drops:
+        return [], None
+    mine = {name for gate in drops for name in (gate.name, gate.metric)}
+    waivers = tuple(waiver for waiver in config.waivers if waiver.gate in mine)
+    return drops, judged(
+        scores, profile, drops, replace(config, waivers=waivers), allowed=allowed, as_of=as_of,
+        baseline=aligned.a,
+    )  # fmt: skip
+
+
+def conclude(
+    scores: Scores,
+    profile: Profile,
+    gates: Sequence[Gate],
+    config: Config,
+    *,
+    allowed: Tolerance,
+    as_of: str | None,
+    format_name: str,
+    outputs: Sequence[str],
+    full: bool,
+    baseline: Scores | None = None,
+    beside: Scores | None = None,
+    details: Drilldowns | None = None,
+) -> int:
+    """Judge scores, write and print what was asked for, and return the exit code."""
+    from ragauge.model.report import View
+
+    verdict = judged(
+        scores, profile, gates, config, allowed=allowed, as_of=as_of, baseline=baseline,
+        beside=beside,
+    )  # fmt: skip
+    view = View(scores=scores, verdict=verdict, profile=profile, full=full, details=details)
+    emit(view, format_name, outputs)
+    talk(view, format_name)
+    return int(verdict.exit_code)
+
+
+def emit(view: View, format_name: str, outputs: Sequence[str]) -> None:
+    """Write the files that were asked for, then print the chosen format."""
+    import msgspec
+
+    made: dict[str, str | bytes] = {}
+    for output in outputs:
+        report, path = report_for_file(output, view.profile)
+        if report.name not in made:
+            made[report.name] = report.content(view)
+        write_output(path, made[report.name])
+    report = choose_report(format_name, view.profile)
+    if format_name == "table" or report.name not in made:
+        made[report.name] = report.content(msgspec.structs.replace(view, **screen()))
+    click.echo(printable(made[report.name], report.name), nl=False)
+
+
+def talk(view: View, format_name: str) -> None:
+    """Say on stderr what the printed format does not: warnings, failed gates, the verdict."""
+    from ragauge.model import phrases
+
+    for warning in view.scores.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    for line in view.scores.skipped:
+        click.echo(f"skipped: {line}", err=True)
+    more = view.scores.tally.gold_skipped + view.scores.tally.trace_skipped
+    more -= len(view.scores.skipped)
+    if more > 0:
+        click.echo(f"skipped: ... and {more} more", err=True)
+    if format_name == "table":
+        return
+    for result in view.verdict.gates:
+        if result.status != "pass":
+            note = phrases.gate_note(result)
+            click.echo(
+                f"gate `{phrases.gate_name(result)}`: {phrases.number(result.value)} "
+                f"{phrases.demand(result)} (n = {result.n}): {result.status}"
+                + (f" - {note}" if note else ""),
+                err=True,
+            )
+    if view.verdict.gates or view.verdict.blocks:
+        click.echo(f"verdict: {phrases.headline(view.verdict)}", err=True)

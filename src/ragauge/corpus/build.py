@@ -1,0 +1,372 @@
+"""Building a corpus: finds files, parses them in this process or in workers, writes the folder.
+
+Workers are plain subprocesses, as in `engines.pool`: they are told a file, read and parse it, and
+answer with its rows. Answers are taken in the order of the documents, a few ahead at most, so the
+result does not depend on their number and memory does not grow with the corpus.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, suppress
+from hashlib import sha256
+from pathlib import Path, PurePath
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from ragauge import registry
+from ragauge.corpus.blocks import blocks
+from ragauge.corpus.manifest import MANIFEST, Counts, Manifest, Writer, is_corpus
+from ragauge.corpus.title_tree import check, outline
+from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
+from ragauge.files.fields import FieldError
+from ragauge.framing import read_message, started, write_message
+from ragauge.model.corpus import Block, Document, Section
+
+Told = Callable[[int, int], None]
+"""Is called with the number of files that are done, and of all files."""
+
+_AHEAD = 8
+_BYTES_FOR_WORKERS = 1 << 20
+_MOST_WORKERS = 8
+_NO_SUFFIX = "no suffix"
+# UTF-8 that was read as cp1252 and written again: "â€™" for an apostrophe, "Ã¤" for "ä".
+_MOJIBAKE = ("â€™", "â€œ", "â€“", "Ã¤", "Ã¶", "Ã¼", "Ã©", "Â\N{NO-BREAK SPACE}")
+
+
+class Source(Struct, frozen=True):
+    """A file that was found, and the name of its document."""
+
+    doc: str
+    path: str
+
+
+class Reading(Struct, frozen=True, kw_only=True):
+    """What became of one file: a document with its rows, or a problem, or a fault of ours."""
+
+    document: Document | None = None
+    sections: tuple[Section, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    text: bytes = b""
+    problem: Problem | None = None
+    fault: str | None = None
+
+
+class Note(Struct, frozen=True):
+    """Something that a reader should know of a document."""
+
+    doc: str
+    text: str
+
+
+class Built(Struct, frozen=True, kw_only=True):
+    """What came of a build: the manifest, and what was left out or is worth a look."""
+
+    folder: str
+    manifest: Manifest
+    notes: tuple[Note, ...] = ()
+    skipped: tuple[Problem, ...] = ()
+    skipped_count: int = 0
+
+    @property
+    def counts(self) -> Counts:
+        """How much is in the corpus."""
+        return self.manifest.counts
+
+
+class _Found(Struct):
+    sources: list[Source]
+    problems: list[Problem]
+    left_out: Counter[str]
+    bytes: int = 0
+
+
+def build(
+    paths: Sequence[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    *,
+    workers: int | None = None,
+    on_bad_file: Literal["stop", "skip"] = "stop",
+    told: Told | None = None,
+) -> Built:
+    """Build a corpus from files and folders; the result does not depend on `workers`."""
+    folder = Path(out)
+    writer = Writer(folder)
+    found = _find([Path(path) for path in paths])
+    problems = list(found.problems)
+    notes: list[Note] = []
+    files = _readings(found.sources, _worker_count(workers, found))
+    with writer, closing(files):
+        for done, reading in enumerate(files, 1):
+            if reading.fault is not None:
+                raise RuntimeError(reading.fault)
+            if reading.problem is not None:
+                problems.append(reading.problem)
+            elif reading.document is not None and (not problems or on_bad_file == "skip"):
+                writer.add(reading.document, reading.sections, reading.blocks, reading.text)
+                notes += [Note(reading.document.doc, note) for note in reading.document.notes]
+            if told is not None:
+                told(done, len(found.sources))
+        if problems and on_bad_file == "stop":
+            raise RagaugeError(problems[:MAX_REPORTED], total=len(problems))
+        if not writer.totals["documents"]:
+            raise _nothing(found, problems)
+        manifest = writer.finish(found.left_out)
+    return Built(
+        folder=str(folder),
+        manifest=manifest,
+        notes=tuple(notes),
+        skipped=tuple(problems[:MAX_REPORTED]),
+        skipped_count=len(problems),
+    )
+
+
+def _nothing(found: _Found, problems: Sequence[Problem]) -> RagaugeError:
+    if problems:
+        why = f"none of the {len(problems)} files could be read"
+        shown = [*problems[: MAX_REPORTED - 1]]
+    else:
+        kinds = ", ".join(f"{suffix} {count}" for suffix, count in sorted(found.left_out.items()))
+        why = "no document was found" + (f"; files of other kinds: {kinds}" if kinds else "")
+        shown = []
+    hint = f"files that are read end in {', '.join(sorted(registry.parsers()))}"
+    return RagaugeError([Problem("nothing-measured", why, hint), *shown], total=len(problems) + 1)
+
+
+def _find(paths: Sequence[Path]) -> _Found:
+    """Find the files of all paths, by document; a corpus is no source, so nor is the output."""
+    found = _Found([], [], Counter())
+    by_doc: dict[str, str] = {}
+    for path in paths:
+        if path.is_dir():
+            files = _files_below(path)
+        elif path.exists():
+            files = iter([(path.name, path)])
+        else:
+            raise RagaugeError.of(
+                "file-not-found", f"`{path}` is not there", hint="check the spelling and the folder"
+            )
+        for doc, file in files:
+            suffix = PurePath(doc).suffix.lower()
+            if suffix not in registry.parsers():
+                found.left_out[suffix or _NO_SUFFIX] += 1
+                continue
+            name = str(file)
+            before = by_doc.setdefault(doc, name)
+            if before == name:
+                found.sources.append(Source(doc, name))
+            elif os.path.realpath(before) != os.path.realpath(name):
+                raise RagaugeError.of(
+                    "usage",
+                    f"`{before}` and `{name}` would both be the document `{doc}`",
+                    hint="name the folder that holds both: a document is called by its path in it",
+                )
+    found.sources = sorted(set(found.sources), key=lambda source: source.doc)
+    _refuse_names(found)
+    found.bytes = sum(_size(source.path) for source in found.sources)
+    return found
+
+
+def _refuse_names(found: _Found) -> None:
+    """Turn names that no id can hold into problems."""
+    kept = []
+    for source in found.sources:
+        try:
+            source.doc.encode()
+            usable = "|" not in source.doc
+        except UnicodeEncodeError:
+            usable = False
+        if usable:
+            kept.append(source)
+            continue
+        shown = ascii(source.path)[1:-1] if not source.path.isprintable() else source.path
+        found.problems.append(
+            Problem(
+                "bad-document",
+                "the name of the file cannot be part of an id: it holds `|` or is not UTF-8",
+                "rename the file or the folder",
+                Place(shown),
+            )
+        )
+    found.sources = kept
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
+
+
+def _files_below(root: Path) -> Iterator[tuple[str, Path]]:
+    """Every file below a folder with its path in it; a folder that links lead to comes once.
+
+    Real folders come first, so that a link never gives its name to what also has its own.
+    """
+    seen: set[str] = set()
+    linked: list[tuple[str, Path]] = []
+    waiting: deque[tuple[str, Path]] = deque([("", root)])
+    while waiting or linked:
+        if not waiting:
+            linked.sort()
+            waiting.append(linked.pop(0))
+        inside, folder = waiting.popleft()
+        real = os.path.realpath(folder)
+        if real in seen:
+            continue
+        seen.add(real)
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError as error:
+            raise RagaugeError.of(
+                "file-unreadable",
+                f"`{folder}` cannot be read: {error.strerror or error}",
+                hint="check its permissions",
+            ) from error
+        if any(entry.name == MANIFEST for entry in entries) and is_corpus(folder):
+            continue
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            place = (f"{inside}{entry.name}", folder / entry.name)
+            if entry.is_dir():
+                (linked if entry.is_symlink() else waiting).append((f"{place[0]}/", place[1]))
+            elif entry.is_file() or entry.is_symlink():  # a broken link is told as a bad file
+                yield place
+
+
+def read(source: Source) -> Reading:
+    """Read and parse one file."""
+    place = Place(source.path)
+    try:
+        data = Path(source.path).read_bytes()
+    except OSError as error:
+        message = f"the file cannot be read: {error.strerror or error}"
+        hint = "check that it is there and its permissions"
+        return Reading(problem=Problem("file-unreadable", message, hint, place))
+    parser = registry.parsers()[PurePath(source.doc).suffix.lower()]
+    try:
+        parsed = parser.parse(data)
+        check(parsed)
+        sections = outline(source.doc, parsed)
+        made = blocks(source.doc, parsed, sections)
+    except FieldError as error:
+        return Reading(problem=Problem(error.code, error.message, error.hint, place))
+    except RagaugeError as error:
+        return Reading(problem=msgspec.structs.replace(error.problems[0], place=place))
+    except Exception as error:
+        return Reading(fault=f"{source.path}: {parser.name}: {type(error).__name__}: {error}")
+    document = Document(
+        doc=source.doc,
+        format=parser.name,
+        hash=sha256(parsed.text).hexdigest(),
+        bytes=len(parsed.text),
+        text="",  # the writer names it
+        source_hash=sha256(data).hexdigest(),
+        title=parsed.title,
+        parser_version=parser.version,
+        pages=parsed.pages,
+        origins=parsed.origins,
+        notes=(*parsed.notes, *_warnings(parsed.text)),
+    )
+    return Reading(document=document, sections=sections, blocks=made, text=parsed.text)
+
+
+def _warnings(text: bytes) -> tuple[str, ...]:
+    """What is likely wrong with a text. It is never repaired: that would move offsets."""
+    if not text.strip():
+        return ("the document is empty",)
+    garbled = sum(text.count(each.encode()) for each in _MOJIBAKE)
+    if garbled < 3:
+        return ()
+    return (f"{garbled} characters look like UTF-8 that was read as cp1252 (mojibake)",)
+
+
+def _worker_count(workers: int | None, found: _Found) -> int:
+    if workers is None:
+        if found.bytes < _BYTES_FOR_WORKERS:
+            return 1
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        workers = min(cores or 1, _MOST_WORKERS)
+    return max(1, min(workers, len(found.sources)))
+
+
+def _readings(sources: Sequence[Source], workers: int) -> Generator[Reading, None, None]:
+    """Read files in order, in this process or in workers."""
+    if workers == 1:
+        yield from map(read, sources)
+        return
+    decode = msgspec.msgpack.Decoder(Reading).decode
+    ahead: deque[Future[bytes]] = deque()
+    with _Workers(workers) as crew:
+        for source in sources:
+            ahead.append(crew.submit(source))
+            if len(ahead) >= workers * _AHEAD:
+                yield decode(ahead.popleft().result())
+        while ahead:
+            yield decode(ahead.popleft().result())
+
+
+class _Workers:
+    """Subprocesses that parse, each served by a thread for the time of one file."""
+
+    def __init__(self, count: int) -> None:
+        self.idle: queue.SimpleQueue[subprocess.Popen[bytes]] = queue.SimpleQueue()
+        code = "from ragauge.corpus.build import serve; serve()"
+        self.processes = [started("-c", code) for _ in range(count)]
+        for process in self.processes:
+            self.idle.put(process)
+        self.threads = ThreadPoolExecutor(count)
+
+    def __enter__(self) -> _Workers:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        # Whoever leaves early has no use for what is still being parsed.
+        self.threads.shutdown(wait=False, cancel_futures=True)
+        for process in self.processes:
+            process.kill()
+        self.threads.shutdown()
+        for process in self.processes:
+            process.wait()
+            for stream in (process.stdin, process.stdout):
+                with suppress(OSError):  # what was not sent yet cannot be sent any more
+                    if stream is not None:
+                        stream.close()
+
+    def submit(self, source: Source) -> Future[bytes]:
+        """Have a file parsed by the next worker that is idle."""
+        return self.threads.submit(self._ask, source)
+
+    def _ask(self, source: Source) -> bytes:
+        process = self.idle.get()
+        reply = None
+        try:
+            assert process.stdin is not None and process.stdout is not None
+            with suppress(OSError):  # a pipe that broke is a worker that ended
+                write_message(process.stdin, msgspec.msgpack.encode(source))
+                reply = read_message(process.stdout)
+        finally:
+            self.idle.put(process)
+        if reply is None:
+            raise RuntimeError(f"a worker ended early while it parsed {source.path}")
+        return reply
+
+
+def serve() -> None:
+    """Parse the files that the standard input names, until it ends: the worker's side."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
+    stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr  # what a library prints must not get between the answers
+    while (message := read_message(stdin)) is not None:
+        reading = read(msgspec.msgpack.decode(message, type=Source))
+        write_message(stdout, msgspec.msgpack.encode(reading))

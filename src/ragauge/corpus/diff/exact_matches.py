@@ -1,0 +1,181 @@
+"""Matching what says the same in two corpora: documents first, then headings and blocks.
+
+Documents are paired by name, and those that lost theirs by what stands in them. Inside a pair,
+items that say the same are matched in order. What is left over is matched wherever in the corpus
+it went, if it is long enough to be itself, and with it the neighbours that moved along.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from ragauge.corpus.diff.reading_order import Side
+from ragauge.corpus.diff.sequence_alignment import common
+
+LONG_ENOUGH = 40
+"""From this many bytes on, a text that occurs once is taken for the same wherever it stands."""
+
+_RENAMED = 0.3
+_FEW_DOCUMENTS = 8
+
+
+class Matching:
+    """Which items of the old side are the same as which of the new one.
+
+    `there` holds for each old item the new one or None, `origin` the other way round. `anchored`
+    are old items whose match is in order within a pair of documents.
+    """
+
+    def __init__(self, old: Side, new: Side) -> None:
+        self.old = old
+        self.new = new
+        self.there: list[int | None] = [None] * len(old.items)
+        self.origin: list[int | None] = [None] * len(new.items)
+        self.anchored: set[int] = set()
+        self.pairs = _paired(old, new)
+        self.identical: set[int] = set()
+
+    def match(self, item: int, place: int) -> None:
+        """Say that two items are the same."""
+        self.there[item] = place
+        self.origin[place] = item
+
+    def gaps(self) -> Iterator[tuple[list[int], list[int]]]:
+        """What is unmatched on both sides between matches in order: text that was changed."""
+        for doc, other in sorted(self.pairs.items()):
+            if doc in self.identical:
+                continue
+            (start, end), (low, high) = self.old.ranges[doc], self.new.ranges[other]
+            mine: list[int] = []
+            for item in range(start, end + 1):
+                if item < end and item not in self.anchored:
+                    if self.there[item] is None:
+                        mine.append(item)
+                    continue
+                place = self.there[item] if item < end else high
+                assert place is not None
+                theirs = [each for each in range(low, place) if self.origin[each] is None]
+                if mine and theirs:
+                    yield mine, theirs
+                mine, low = [], place + 1
+
+
+def matched(old: Side, new: Side) -> Matching:
+    """Match two corpora by what is the same in them."""
+    matching = Matching(old, new)
+    for doc, other in sorted(matching.pairs.items()):
+        _match_in_order(matching, doc, other)
+    _match_moved(matching)
+    return matching
+
+
+def _match_in_order(matching: Matching, doc: int, other: int) -> None:
+    old, new = matching.old, matching.new
+    (start, end), (low, high) = old.ranges[doc], new.ranges[other]
+    mine = [each.key for each in old.items[start:end]]
+    theirs = [each.key for each in new.items[low:high]]
+    if old.documents[doc].hash == new.documents[other].hash and mine == theirs:
+        spans = [each.span for each in old.items[start:end]]
+        if spans == [each.span for each in new.items[low:high]]:
+            matching.identical.add(doc)
+    for i, j, length in common(mine, theirs):
+        for k in range(length):
+            matching.match(start + i + k, low + j + k)
+            matching.anchored.add(start + i + k)
+
+
+def _match_moved(matching: Matching) -> None:
+    """Match what is left by text that occurs once on both sides, then as often on both sides."""
+    old, new = matching.old, matching.new
+    for most in (1, None):
+        mine, theirs = _by_key(old, matching.there), _by_key(new, matching.origin)
+        for key, items in mine.items():
+            places = theirs.get(key, [])
+            if len(items) != len(places) or (most is not None and len(items) > most):
+                continue
+            if old.items[items[0]].size < LONG_ENOUGH:
+                continue
+            for item, place in zip(items, places, strict=True):
+                if matching.there[item] is None and matching.origin[place] is None:
+                    matching.match(item, place)
+                    _match_neighbours(matching, item, place)
+
+
+def _match_neighbours(matching: Matching, item: int, place: int) -> None:
+    """Match what stands before and behind, as long as it says the same and is free."""
+    old, new = matching.old, matching.new
+    start, end = old.ranges[old.items[item].doc]
+    low, high = new.ranges[new.items[place].doc]
+    for step in (1, -1):
+        i, j = item + step, place + step
+        while (
+            start <= i < end
+            and low <= j < high
+            and matching.there[i] is None
+            and matching.origin[j] is None
+            and old.items[i].key == new.items[j].key
+        ):
+            matching.match(i, j)
+            i, j = i + step, j + step
+
+
+def _by_key(side: Side, matches: list[int | None]) -> dict[str, list[int]]:
+    """The blocks that are not matched yet, by what they say."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for number, item in enumerate(side.items):
+        if matches[number] is None and item.block is not None:
+            found[item.key].append(number)
+    return found
+
+
+def _paired(old: Side, new: Side) -> dict[int, int]:
+    """Pair documents: by name, then by content, then by most of their blocks."""
+    pairs = {
+        number: new.doc_numbers[document.doc]
+        for number, document in enumerate(old.documents)
+        if document.doc in new.doc_numbers
+    }
+    gone = [number for number in range(len(old.documents)) if number not in pairs]
+    taken = set(pairs.values())
+    added = [number for number in range(len(new.documents)) if number not in taken]
+    by_hash: dict[str, list[int]] = defaultdict(list)
+    for number in reversed(added):
+        by_hash[new.documents[number].hash].append(number)
+    for number in gone:
+        if by_hash[old.documents[number].hash]:
+            pairs[number] = by_hash[old.documents[number].hash].pop()
+    gone = [number for number in gone if number not in pairs]
+    taken = set(pairs.values())
+    if gone:
+        _pair_by_blocks(old, new, gone, {each for each in added if each not in taken}, pairs)
+    return pairs
+
+
+def _pair_by_blocks(
+    old: Side, new: Side, gone: list[int], added: set[int], pairs: dict[int, int]
+) -> None:
+    """Pair renamed documents by the bytes of the blocks that they share, the largest share first.
+
+    What stands in many documents says nothing about which one this is.
+    """
+    holders: dict[str, list[int]] = defaultdict(list)
+    for doc in sorted(added):
+        for key in {new.items[i].key for i in range(*new.ranges[doc])}:
+            holders[key].append(doc)
+    votes: list[tuple[float, int, int]] = []
+    for doc in gone:
+        items = [old.items[i] for i in range(*old.ranges[doc])]
+        shared: Counter[int] = Counter()
+        for item in items:
+            listed = holders.get(item.key, [])
+            if len(listed) <= _FEW_DOCUMENTS:
+                for other in listed:
+                    shared[other] += item.size
+        total = sum(item.size for item in items) or 1
+        votes += [(-size / total, doc, other) for other, size in shared.items()]
+    taken: set[int] = set()
+    for share, doc, other in sorted(votes):
+        if -share >= _RENAMED and doc not in pairs and other not in taken:
+            pairs[doc] = other
+            taken.add(other)

@@ -1,0 +1,340 @@
+"""The migration map of two corpora: what became of every block, section and document.
+
+same      the same id, the same bytes, the same place
+shift     the same text, or at least 0.85 of it under another id, at another place
+edit      the text was changed under its id, or to less than 0.85 under another
+split     several new blocks hold it; merge: its new block holds others, too
+move      it stands in another document, or not in the section that its own became
+unmapped  less than 0.60 of it can be found
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ragauge.corpus.diff.exact_matches import matched
+from ragauge.corpus.diff.fuzzy_matches import Placed, placed
+from ragauge.corpus.diff.reading_order import Side
+from ragauge.corpus.diff.sections import Home, Homes
+from ragauge.corpus.diff.stretches import stretches
+from ragauge.corpus.diff.words import Kept, same_letters
+from ragauge.corpus.manifest import Corpus
+from ragauge.model.corpus import Document, Section
+from ragauge.model.migration import (
+    KINDS,
+    LEAST,
+    SURE,
+    Figures,
+    Header,
+    Kind,
+    MapRow,
+    MigrationMap,
+    NewPlace,
+    OldPlace,
+    Run,
+    Subject,
+    Target,
+    Version,
+)
+
+COVERAGE, DRIFT = 0.995, 0.005
+_PART = 0.10
+_MOST_NAMED = 3
+
+
+def migration_map(old: Corpus, new: Corpus) -> MigrationMap:
+    """Map one version of a corpus to the next one."""
+    mapper = _Mapper(Side(old), Side(new))
+    rows = [*mapper.documents(), *mapper.sections(), *mapper.blocks()]
+    figures = _figures(rows, old, new)
+    counts: dict[str, dict[str, int]] = {}
+    subjects: tuple[Subject, ...] = ("document", "section", "block")
+    for subject in subjects:
+        kinds = Counter(row.kind for row in rows if row.of == subject)
+        counts[subject] = {kind: kinds[kind] for kind in KINDS if kinds[kind]}
+    header = Header(
+        old=_version(old), new=_version(new), counts=counts, figures=figures,
+        targets=_targets(figures),
+    )  # fmt: skip
+    return MigrationMap(header, tuple(rows))
+
+
+class _Mapper:
+    """Turns what was matched and aligned into rows."""
+
+    def __init__(self, old: Side, new: Side) -> None:
+        self.old = old
+        self.new = new
+        self.matching = matched(old, new)
+        self.placed = placed(self.matching)
+        self.homes = Homes(self.matching, self.placed)
+        self.known_sections = {place for home in self.homes.sections for place in home.places}
+
+    def documents(self) -> Iterable[MapRow]:
+        """One row for each document."""
+        shared = Counter(
+            place for home in self.homes.documents for place in self._taken(home)
+        )  # fmt: skip
+        for number, (document, home) in enumerate(
+            zip(self.old.documents, self.homes.documents, strict=True)
+        ):
+            others = [self.new.documents[place] for place in self._taken(home)]
+            before = OldPlace(**_whole(document))
+            after = tuple(
+                NewPlace(**_whole(each), runs=self._stretches(number, place))
+                for each, place in zip(others, self._taken(home), strict=True)
+            )
+            merged = any(shared[place] > 1 for place in home.places)
+            kind = _document_kind(document, others, merged=merged)
+            named = any(each.doc == document.doc for each in others)
+            yield _row("document", kind, before, after, home.share, named=named)
+
+    def _stretches(self, doc: int, other: int) -> tuple[Run, ...] | None:
+        """What of a document went on in another as it was, over headings and blocks."""
+        if self.old.documents[doc].hash == self.new.documents[other].hash:
+            return None
+        runs: list[Run] = []
+        for item in range(*self.old.ranges[doc]):
+            for part in self._parts(item):
+                there = self.new.items[part.new]
+                if there.doc == other:
+                    here = self.old.items[item]
+                    whole = (here.span[0], there.span[0], here.size)
+                    runs += [run for run in part.runs or (whole,) if len(run) == 3]
+        return stretches(self.old.text(doc), self.new.text(other), runs) or None
+
+    def _taken(self, home: Home) -> tuple[int, ...]:
+        return home.places if home.share >= LEAST else ()
+
+    def sections(self) -> Iterable[MapRow]:
+        """One row for each section, under the id `doc#S.1.2`."""
+        shared = Counter(place for home in self.homes.sections for place in self._taken(home))
+        for number, (section, home) in enumerate(
+            zip(self.old.sections, self.homes.sections, strict=True)
+        ):
+            places = self._taken(home)
+            others = [self.new.sections[place] for place in places]
+            before = OldPlace(
+                id=_section_id(section), doc=section.doc, span=section.subtree,
+                heading=section.heading,
+            )  # fmt: skip
+            after = tuple(
+                NewPlace(
+                    id=_section_id(each), doc=each.doc, span=each.subtree, heading=each.heading
+                )
+                for each in others
+            )
+            if not places:
+                kind: Kind = "unmapped"
+            elif len(places) > 1:
+                kind = "split"
+            elif shared[places[0]] > 1:
+                kind = "merge"
+            elif self._was_moved(number, places[0]):
+                kind = "move"
+            elif before.id == after[0].id and self._same_bytes(section, others[0]):
+                kind = "same"
+            else:
+                kind = _changed(before.id == after[0].id, home.share, whole=home.whole)
+            named = bool(places) and self._has_its_heading(number, places[0])
+            yield _row("section", kind, before, after, home.share, named=named)
+
+    def _has_its_heading(self, number: int, place: int) -> bool:
+        """Whether a section went where its heading went; text before all headings has none."""
+        old, new = self.old.item_of_heading.get(number), self.new.item_of_heading.get(place)
+        if old is None or new is None:
+            return old is new and self.old.sections[number].doc == self.new.sections[place].doc
+        return self.matching.there[old] == new
+
+    def _was_moved(self, number: int, place: int) -> bool:
+        """Whether it left its order, its document, or the section above it."""
+        doc, other = self.old.sections[number].doc, self.new.sections[place].doc
+        if self.homes.sections[number].moved or doc != other:
+            return True
+        above, upper = self.old.parents[number], self.new.parents[place]
+        if above is None or upper is None:
+            return above is not upper
+        return upper not in self.homes.sections[above].places
+
+    def _same_bytes(self, old: Section, new: Section) -> bool:
+        if old.subtree != new.subtree:
+            return False
+        doc, other = self.old.doc_numbers[old.doc], self.new.doc_numbers[new.doc]
+        if doc in self.matching.identical:
+            return True
+        return self.old.text(doc)[slice(*old.subtree)] == self.new.text(other)[slice(*new.subtree)]
+
+    def blocks(self) -> Iterable[MapRow]:
+        """One row for each block."""
+        parts = [self._parts(item) for item in self.old.item_of_block]
+        holders: dict[int, list[int]] = {}
+        for number, listed in enumerate(parts):
+            for part in listed:
+                holders.setdefault(part.new, []).append(number)
+        for number, listed in enumerate(parts):
+            yield self._block(number, listed, holders)
+
+    def _parts(self, item: int) -> tuple[Kept, ...]:
+        """The new items that hold a real part of one; none if too little is left of it."""
+        found = self.placed.get(item)
+        if found is None:
+            return ()
+        listed = tuple(part for part in found.parts if self._is_part(found, part))
+        return listed if _share(found, listed) >= LEAST else ()
+
+    def _is_part(self, found: Placed, part: Kept) -> bool:
+        item = self.new.items[part.new]
+        if (item.block is None) != (self.old.items[part.old].block is None):
+            return False
+        return found.exact or part.size >= _PART * found.size or 2 * part.size >= item.size
+
+    def _block(self, number: int, parts: tuple[Kept, ...], holders: dict[int, list[int]]) -> MapRow:
+        old = self.old.blocks[number]
+        item = self.old.item_of_block[number]
+        before = OldPlace(id=old.id, doc=old.doc, span=old.span)
+        found = self.placed.get(item)
+        if found is None or not parts:
+            return _row("block", "unmapped", before, (), 0.0, note=self._nearest(found))
+        after = tuple(self._new_place(item, part) for part in parts)
+        share = _share(found, parts)
+        others = [each for each in holders[parts[0].new] if each != number]
+        note = None
+        if len(parts) > 1:
+            kind: Kind = "split"
+        elif others:
+            kind = "merge"
+            note = f"together with {self._named(others)}"
+        else:
+            kind = self._moved_or_changed(number, parts[0], found, share)
+        return _row("block", kind, before, after, share, note=note)
+
+    def _moved_or_changed(self, number: int, part: Kept, found: Placed, share: float) -> Kind:
+        old, item = self.old.blocks[number], self.new.items[part.new]
+        new = self.new.block(part.new)
+        assert new is not None
+        item_number = self.old.item_of_block[number]
+        home = self.homes.sections[self.old.items[item_number].section]
+        # A section that no old one became is a subtitle that was put in: nothing moved there.
+        other_section = item.section not in home.places and item.section in self.known_sections
+        if found.moved or new.doc != old.doc or other_section:
+            return "move"
+        if new.id == old.id and new.span == old.span and found.exact and not part.runs:
+            return "same"
+        whole = found.exact or (
+            share == 1.0
+            and same_letters(self.old.bytes_of(item_number), self.new.bytes_of(part.new))
+        )
+        return _changed(new.id == old.id, share, whole=whole)
+
+    def _new_place(self, item: int, part: Kept) -> NewPlace:
+        block = self.new.block(part.new)
+        assert block is not None
+        here = self.old.items[item]
+        whole = (here.span[0], block.span[0], here.size)
+        runs = None if part.runs in ((), (whole,)) else part.runs
+        return NewPlace(id=block.id, doc=block.doc, span=block.span, runs=runs)
+
+    def _nearest(self, found: Placed | None) -> str | None:
+        """What an unmapped block came nearest to."""
+        if found is None or not found.parts:
+            return None
+        part = max(found.parts, key=lambda each: (each.size, -each.new))
+        share = min(1.0, part.size / max(1, found.size))
+        item = self.new.items[part.new]
+        block = self.new.block(part.new)
+        name = _section_id(self.new.sections[item.section]) if block is None else block.id
+        return f"{share:.2f} of it is in {name}"
+
+    def _named(self, numbers: Sequence[int]) -> str:
+        names = [self.old.blocks[each].id for each in numbers[:_MOST_NAMED]]
+        more = len(numbers) - len(names)
+        return ", ".join(names) + (f" and {more} more" if more else "")
+
+
+def _whole(document: Document) -> dict[str, Any]:
+    """A document as a place."""
+    source = document.source_hash if document.source_hash != document.hash else None
+    return {
+        "id": document.doc, "doc": document.doc, "span": (0, document.bytes),
+        "hash": document.hash, "source_hash": source,
+    }  # fmt: skip
+
+
+def _share(found: Placed, parts: Sequence[Kept]) -> float:
+    if found.exact:
+        return 1.0 if parts else 0.0
+    return min(1.0, sum(part.size for part in parts) / max(1, found.size))
+
+
+def _changed(same_id: bool, share: float, *, whole: bool) -> Kind:
+    if whole or (not same_id and share >= SURE):
+        return "shift"
+    return "edit"
+
+
+def _document_kind(old: Document, others: Sequence[Document], *, merged: bool) -> Kind:
+    if not others:
+        return "unmapped"
+    if len(others) > 1:
+        return "split"
+    if others[0].doc == old.doc:
+        return "same" if others[0].hash == old.hash else "edit"
+    return "merge" if merged else "move"
+
+
+def _row(
+    of: Subject, kind: Kind, old: OldPlace, new: tuple[NewPlace, ...], share: float,
+    *, named: bool = False, note: str | None = None,
+) -> MapRow:  # fmt: skip
+    rounded = round(share, 4)
+    if rounded == 1.0 and share < 1.0:
+        rounded = 0.9999
+    confidence = rounded if kind != "unmapped" else 0.0
+    return MapRow(
+        of=of, kind=kind, old=old, new=new, confidence=confidence, named=named, note=note
+    )  # fmt: skip
+
+
+def _section_id(section: Section) -> str:
+    return f"{section.doc}#{section.id}"
+
+
+def _version(corpus: Corpus) -> Version:
+    counts = corpus.manifest.counts
+    return Version(
+        revision=corpus.manifest.revision, documents=counts.documents, sections=counts.sections,
+        blocks=counts.blocks,
+    )  # fmt: skip
+
+
+def _figures(rows: Sequence[MapRow], old: Corpus, new: Corpus) -> Figures:
+    blocks = [row for row in rows if row.of == "block"]
+    there = [row for row in blocks if row.new]
+    size = sum(row.old.span[1] - row.old.span[0] for row in there)
+    kept = sum(row.confidence * (row.old.span[1] - row.old.span[0]) for row in there)
+    return Figures(
+        coverage=len(there) / len(blocks) if blocks else None,
+        duplicate_ids=_duplicates(old) + _duplicates(new),
+        drift=max(0.0, round(1 - kept / size, 6)) if size else None,
+        review=sum(row.for_review for row in rows),
+    )
+
+
+def _duplicates(corpus: Corpus) -> int:
+    names = Counter(block.id for block in corpus.blocks)
+    names.update(_section_id(section) for section in corpus.sections)
+    return sum(count > 1 for count in names.values())
+
+
+def _targets(figures: Figures) -> tuple[Target, ...]:
+    coverage, drift = figures.coverage, figures.drift
+    return (
+        Target(
+            figure="coverage", demand=f">= {COVERAGE}",
+            met=coverage is not None and coverage >= COVERAGE,
+        ),
+        Target(figure="duplicate_ids", demand="0", met=figures.duplicate_ids == 0),
+        Target(figure="drift", demand=f"<= {DRIFT}", met=drift is not None and drift <= DRIFT),
+    )  # fmt: skip

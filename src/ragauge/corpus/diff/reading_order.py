@@ -1,0 +1,115 @@
+"""One corpus laid out for comparison: its headings and blocks in reading order."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import OrderedDict
+
+from msgspec import Struct
+
+from ragauge.corpus.diff.words import Stretch
+from ragauge.corpus.manifest import Corpus
+from ragauge.model.corpus import Block, Document, Extent, Section
+
+_TEXTS = 64
+
+
+class Item(Struct, frozen=True):
+    """A heading or a block; `key` is the same for those that say the same.
+
+    `section` is the place of its section among all sections, `block` that of a block among all
+    blocks, or None for a heading.
+    """
+
+    doc: int
+    span: Extent
+    key: str
+    section: int
+    block: int | None = None
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        return self.span[1] - self.span[0]
+
+
+class Side:
+    """One of two corpora that are compared: everything in it by its number."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self.corpus = corpus
+        self.documents = corpus.documents
+        self.sections = corpus.sections
+        self.blocks = corpus.blocks
+        self.doc_numbers = {each.doc: n for n, each in enumerate(corpus.documents)}
+        self.section_numbers = {(each.doc, each.id): n for n, each in enumerate(corpus.sections)}
+        self.items: list[Item] = []
+        self.ranges: list[tuple[int, int]] = []
+        self.item_of_block: list[int] = [0] * len(corpus.blocks)
+        self.item_of_heading: dict[int, int] = {}
+        self._texts: OrderedDict[int, bytes] = OrderedDict()
+        self._lay_out()
+        self.parents = [
+            None if each.parent is None else self.section_numbers[each.doc, each.parent]
+            for each in corpus.sections
+        ]
+        self.subtrees = [self._subtree(each) for each in corpus.sections]
+
+    def _lay_out(self) -> None:
+        by_doc: list[list[Item]] = [[] for _ in self.documents]
+        for number, section in enumerate(self.sections):
+            if section.heading is not None:
+                doc = self.doc_numbers[section.doc]
+                title = " ".join(section.title.lower().split())
+                by_doc[doc].append(Item(doc, section.heading, f"# {title}", number))
+        for number, block in enumerate(self.blocks):
+            doc = self.doc_numbers[block.doc]
+            section_number = self.section_numbers[block.doc, block.section]
+            by_doc[doc].append(Item(doc, block.span, block.fingerprint, section_number, number))
+        for listed in by_doc:
+            start = len(self.items)
+            self.items += sorted(listed, key=lambda item: item.span)
+            self.ranges.append((start, len(self.items)))
+        for number, item in enumerate(self.items):
+            if item.block is None:
+                self.item_of_heading[item.section] = number
+            else:
+                self.item_of_block[item.block] = number
+
+    def _subtree(self, section: Section) -> tuple[int, int]:
+        """The items from the first to behind the last of a section and those below it."""
+        start, end = self.ranges[self.doc_numbers[section.doc]]
+
+        def place(byte: int) -> int:
+            return bisect_left(self.items, byte, start, end, key=lambda item: item.span[0])
+
+        return place(section.subtree[0]), place(section.subtree[1])
+
+    def document(self, item: int) -> Document:
+        """The document that an item stands in."""
+        return self.documents[self.items[item].doc]
+
+    def block(self, item: int) -> Block | None:
+        """The block that an item is, or None for a heading."""
+        number = self.items[item].block
+        return None if number is None else self.blocks[number]
+
+    def text(self, doc: int) -> bytes:
+        """The text of a document; the last few are remembered."""
+        if doc in self._texts:
+            self._texts.move_to_end(doc)
+        else:
+            self._texts[doc] = self.corpus.text(self.documents[doc])
+            if len(self._texts) > _TEXTS:
+                self._texts.popitem(last=False)
+        return self._texts[doc]
+
+    def bytes_of(self, item: int) -> bytes:
+        """The bytes of an item."""
+        found = self.items[item]
+        return self.text(found.doc)[slice(*found.span)]
+
+    def stretch(self, item: int) -> Stretch:
+        """An item as a stretch of text that belongs to it."""
+        found = self.items[item]
+        return Stretch(item, self.text(found.doc), found.span)

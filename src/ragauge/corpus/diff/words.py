@@ -1,0 +1,216 @@
+"""Text as words at their bytes, and which bytes of one text stand in another.
+
+A word is a run of ASCII letters, digits and two-byte letters, a run of ASCII marks, or any other
+character on its own, so that scripts without blanks are compared character by character. Blanks
+have no weight: a paragraph that is wrapped anew has kept all of its text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from ragauge.corpus.diff.sequence_alignment import Match, common, slid, without_islands
+from ragauge.model.corpus import Extent
+from ragauge.model.migration import Run
+
+_WORD = re.compile(
+    rb"(?:[0-9A-Za-z_]|[\xc3-\xdf][\x80-\xbf])+"
+    rb"|[!-/:-@\[-^`{-~]+"
+    rb"|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf7][\x80-\xbf]{3}|\xc2[\x80-\x9f\xa1-\xbf]"
+)
+_MOST_REPAIRED = 64
+_LETTERS = re.compile(r"[\W_]+")
+
+
+class Stretch(Struct, frozen=True):
+    """A part of a text that belongs to something, such as a block."""
+
+    owner: int
+    text: bytes
+    span: Extent
+
+
+class Words(Struct):
+    """Words in order, each with its bytes in its own text and what it belongs to."""
+
+    words: list[bytes]
+    starts: list[int]
+    owners: list[int]
+    texts: Mapping[int, bytes]
+
+    def end(self, position: int) -> int:
+        """Where a word ends."""
+        return self.starts[position] + len(self.words[position])
+
+    def without(self, taken: set[int]) -> Words:
+        """The words but for some of them."""
+        kept = [i for i in range(len(self.words)) if i not in taken]
+        return Words(
+            [self.words[i] for i in kept],
+            [self.starts[i] for i in kept],
+            [self.owners[i] for i in kept],
+            self.texts,
+        )
+
+
+class _Part(Struct, frozen=True):
+    """Words of either side, from a place up to another: the same, as good as, or in its stead."""
+
+    old: int
+    old_end: int
+    new: int
+    new_end: int
+    exact: bool = True
+    kept: bool = True
+
+
+class Kept(Struct, frozen=True):
+    """What of one owner stands in another: its bytes without blanks, and where they are.
+
+    `words` are the places of those words among the words that were compared.
+    """
+
+    old: int
+    new: int
+    size: int
+    runs: tuple[Run, ...]
+    words: tuple[int, ...] = ()
+
+
+def words_of(stretches: Iterable[Stretch]) -> Words:
+    """Take stretches of text apart into words."""
+    made = Words([], [], [], {})
+    texts: dict[int, bytes] = {}
+    for stretch in stretches:
+        texts[stretch.owner] = stretch.text
+        for found in _WORD.finditer(stretch.text, *stretch.span):
+            made.words.append(found[0])
+            made.starts.append(found.start())
+            made.owners.append(stretch.owner)
+    made.texts = texts
+    return made
+
+
+def weight(words: Words) -> dict[int, int]:
+    """How many bytes without blanks each owner has."""
+    sizes: dict[int, int] = {}
+    for owner, word in zip(words.owners, words.words, strict=True):
+        sizes[owner] = sizes.get(owner, 0) + len(word)
+    return sizes
+
+
+def kept_between(old: Words, new: Words) -> list[Kept]:
+    """Find which words of one side stand on the other, by pairs of owners, in reading order."""
+    aligned = common(old.words, new.words)
+    matches = without_islands(
+        slid(aligned, old.words, new.words, _starts(old), _starts(new)),
+        [len(word) for word in old.words],
+        [len(word) for word in new.words],
+    )
+    parts: dict[tuple[int, int], list[_Part]] = {}
+    for match in _with_repairs(old, new, matches):
+        for part in _cut(old, new, match):
+            parts.setdefault((old.owners[part.old], new.owners[part.new]), []).append(part)
+    found = []
+    for (mine, theirs), listed in parts.items():
+        taken = [k for part in listed if part.kept for k in range(part.old, part.old_end)]
+        runs = tuple(run for part in listed for run in _runs(old, new, part))
+        size = sum(len(old.words[k]) for k in taken)
+        if taken:
+            found.append(Kept(mine, theirs, size, runs, tuple(taken)))
+    return found
+
+
+def _starts(words: Words) -> set[int]:
+    """Where something else begins."""
+    owners = words.owners
+    return {i for i, owner in enumerate(owners) if i == 0 or owners[i - 1] != owner}
+
+
+def same_letters(one: bytes, other: bytes) -> bool:
+    """Whether two texts differ in nothing but blanks, marks, case and the form of letters."""
+    return _letters([one]) == _letters([other])
+
+
+def _with_repairs(old: Words, new: Words, matches: Sequence[Match]) -> Iterator[_Part]:
+    """The matches, and what stands between them on both sides.
+
+    Words that differ in nothing but blanks, marks and case are kept: that is what a better repair
+    of hyphens, a heading in capitals or another form of the same letters leaves behind. Others
+    were replaced.
+    """
+    i = j = 0
+    for left, low, length in [*matches, (len(old.words), len(new.words), 0)]:
+        if i < left and j < low:
+            between = _Part(i, left, j, low, exact=False)
+            if _is_short(old, new, between):
+                kept = _is_repair(old, new, between)
+                yield _Part(i, left, j, low, exact=False, kept=kept)
+        if length:
+            yield _Part(left, left + length, low, low + length)
+        i, j = left + length, low + length
+
+
+def _is_short(old: Words, new: Words, part: _Part) -> bool:
+    """Whether a part is a few words of one thing on either side."""
+    return (
+        part.old_end - part.old <= _MOST_REPAIRED
+        and part.new_end - part.new <= _MOST_REPAIRED
+        and old.owners[part.old] == old.owners[part.old_end - 1]
+        and new.owners[part.new] == new.owners[part.new_end - 1]
+    )
+
+
+def _is_repair(old: Words, new: Words, part: _Part) -> bool:
+    said = _letters(old.words[part.old : part.old_end])
+    return said != "" and said == _letters(new.words[part.new : part.new_end])
+
+
+def _letters(words: Sequence[bytes]) -> str:
+    text = b"".join(words).decode("utf-8", "replace")
+    return _LETTERS.sub("", unicodedata.normalize("NFC", text).lower())
+
+
+def _cut(old: Words, new: Words, part: _Part) -> Iterator[_Part]:
+    """Cut a part wherever one of its sides begins to belong to something else."""
+    if not part.exact:
+        yield part
+        return
+    start = part.old
+    shift = part.new - part.old
+    for k in range(part.old + 1, part.old_end + 1):
+        if (
+            k == part.old_end
+            or old.owners[k] != old.owners[start]
+            or new.owners[k + shift] != new.owners[start + shift]
+        ):
+            yield _Part(start, k, start + shift, k + shift)
+            start = k
+
+
+def _runs(old: Words, new: Words, part: _Part) -> Iterator[Run]:
+    """The bytes of a part: equal bytes as far as they go, other blanks between them apart."""
+    begin, low = old.starts[part.old], new.starts[part.new]
+    end, high = old.end(part.old_end - 1), new.end(part.new_end - 1)
+    if not part.exact:
+        yield (begin, end, low, high) if part.kept else (begin, end, low, high, 0)
+        return
+    text, other = old.texts[old.owners[part.old]], new.texts[new.owners[part.new]]
+    if text[begin:end] == other[low:high]:
+        yield begin, low, end - begin
+        return
+    shift = part.new - part.old
+    for k in range(part.old, part.old_end - 1):
+        stop, following = old.end(k), old.starts[k + 1]
+        halt, next_one = new.end(k + shift), new.starts[k + 1 + shift]
+        if text[stop:following] != other[halt:next_one]:
+            yield begin, low, stop - begin
+            between = text[stop:following], other[halt:next_one]
+            if all(between) and not b"".join(between).strip():
+                yield stop, following, halt, next_one
+            begin, low = following, next_one
+    yield begin, low, end - begin

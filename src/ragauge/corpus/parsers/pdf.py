@@ -1,0 +1,354 @@
+"""PDF with a text layer: pypdfium2 gives characters and boxes, the layout is found from them.
+
+Pages are joined by a form feed. The origins give, for each block, the index of its first character
+on its page, as pdfium counts. Tables are recognised by rules or by columns that stand in line;
+pictures are not.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterator
+from math import hypot, isfinite
+from typing import Any
+
+from msgspec.structs import replace
+
+from ragauge.corpus.canonical_text import Writer, well_formed
+from ragauge.corpus.parsers.pdf_blocks import PdfBlock, blocks_of, matching, style_of
+from ragauge.corpus.parsers.pdf_layout import (
+    Edge,
+    Line,
+    Page,
+    Word,
+    lines_in_order,
+    rounded,
+    running,
+)
+from ragauge.corpus.parsers.pdf_tables import with_aligned_tables, with_ruled_tables
+from ragauge.errors import RagaugeError
+from ragauge.files.fields import FieldError
+from ragauge.model.corpus import Heading, Parsed, Parser, Piece
+
+_LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB06: "st"}
+_HYPHENS = (0x02, 0xAD, 0xFFFE)  # how pdfium gives a hyphen at the end of a line, and a soft one
+_MONO = re.compile(r"mono|courier|consol|menlo|typewriter|cmtt|inconsolata", re.IGNORECASE)
+_FIXED_PITCH = 1
+_WRONG_PASSWORD = 4
+_MOST_EDGES = 20_000  # of a page; a drawing has more
+
+
+def parse(source: bytes) -> Parsed:
+    """Read a PDF that has a text layer."""
+    try:
+        import pypdfium2  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise RagaugeError.of(
+            "missing-extra",
+            "PDF needs a package that is not installed",
+            hint="pip install 'ragauge[corpus]'",
+        ) from error
+    try:
+        document = pypdfium2.PdfDocument(source)
+    except pypdfium2.PdfiumError as error:
+        raise _unreadable(error) from error
+    try:
+        pages, notes = _pages(document)
+        outlines = _outlines(document)
+        named = document.get_metadata_dict().get("Title", "").strip()
+    finally:
+        document.close()
+    without = running(pages)
+    lines = [
+        lines_in_order(page, {row for number, row in without if number == place})
+        for place, page in enumerate(pages)
+    ]
+    return _written(lines, outlines, notes, well_formed(named))
+
+
+def _unreadable(error: Exception) -> FieldError:
+    locked = getattr(error, "err_code", None) == _WRONG_PASSWORD or "password" in str(error).lower()
+    if locked:
+        return FieldError(
+            "bad-document", "the PDF is encrypted", "save a copy of it that needs no password"
+        )
+    return FieldError(
+        "bad-document", "the PDF is damaged, or is something else", "make it again, or leave it out"
+    )
+
+
+def _pages(document: Any) -> tuple[list[Page], list[str]]:
+    """The words of all pages, and notes on what could not be read."""
+    import pypdfium2
+
+    pages: list[Page] = []
+    damaged: list[int] = []
+    empty: list[int] = []
+    rotated = 0
+    for number in range(len(document)):
+        try:
+            page = document[number]
+            textpage = page.get_textpage()
+        except pypdfium2.PdfiumError:
+            damaged.append(number + 1)
+            pages.append(Page((), 0.0, 0.0))
+            continue
+        quarter, words, others = _upright(textpage.raw, page.get_rotation() // 90)
+        left, bottom, right, top = page.get_bbox()
+        edges = ((bottom, top), (-right, -left), (-top, -bottom), (left, right))[quarter]
+        drawn = _edges(page.raw, _Gatherer(textpage.raw, quarter))
+        pages.append(with_ruled_tables(Page(tuple(words), *edges, drawn)))
+        rotated += others
+        if not words and not others:
+            empty.append(number + 1)
+        textpage.close()
+        page.close()
+    notes = [f"damaged pages left out: {_listed(damaged)}"] if damaged else []
+    if rotated:
+        notes.append(f"letters that do not stand upright left out: {rotated}")
+    if empty and len(empty) == len(pages):
+        notes.append("no text layer: recognise its letters first (OCR)")
+    elif empty:
+        notes.append(f"pages without text: {_listed(empty)}")
+    return pages, notes
+
+
+def _listed(numbers: list[int]) -> str:
+    shown = ", ".join(map(str, numbers[:10]))
+    return shown if len(numbers) <= 10 else f"{shown} and {len(numbers) - 10} more"
+
+
+def _upright(handle: Any, quarter: int) -> tuple[int, list[Word], int]:
+    """The quarter by which a page is turned to be read, its words, and how many letters are not.
+
+    A page is read as it is seen, unless most of it is set sideways, as wide tables are.
+    """
+    best: tuple[int, list[Word], int] = (quarter, [], 0)
+    most = -1
+    for turn in (quarter, *(each for each in range(4) if each != quarter)):
+        found = list(_words(handle, turn))
+        words = [word for word in found if isinstance(word, Word)]
+        letters = sum(len(word.text) for word in words)
+        others = sum(count for count in found if isinstance(count, int))
+        if letters > most:
+            most, best = letters, (turn, words, others)
+        if letters >= others:
+            break
+    return best
+
+
+class _Gatherer:
+    """Reads characters of a page, turned upright by quarters."""
+
+    def __init__(self, handle: Any, quarter: int) -> None:
+        from pypdfium2 import raw
+
+        self.raw, self.handle, self.quarter = raw, handle, quarter
+        self.box = raw.FS_RECTF()
+        self.x, self.y = ctypes.c_double(), ctypes.c_double()
+        self.matrix = raw.FS_MATRIX()
+        self.name = ctypes.create_string_buffer(256)
+        self.flags = ctypes.c_int()
+
+    def turned(self, x: float, y: float) -> tuple[float, float]:
+        """A point, or a direction, as it is seen after the page was turned."""
+        return ((x, y), (y, -x), (-x, -y), (-y, x))[self.quarter]
+
+    def place(self, index: int) -> tuple[float, float, float] | None:
+        """The left and right edge of a character and its baseline."""
+        if not self.raw.FPDFText_GetLooseCharBox(self.handle, index, self.box):
+            return None
+        if not self.raw.FPDFText_GetCharOrigin(self.handle, index, self.x, self.y):
+            return None
+        box = self.box
+        if not all(map(isfinite, (box.left, box.right, self.x.value, self.y.value))):
+            return None
+        one, _ = self.turned(box.left, box.bottom)
+        other, _ = self.turned(box.right, box.top)
+        return min(one, other), max(one, other), self.turned(self.x.value, self.y.value)[1]
+
+    def font(self, index: int) -> tuple[float, bool, bool]:
+        """The size of a character as it is seen, if its width is fixed, and if it is upright."""
+        size = float(self.raw.FPDFText_GetFontSize(self.handle, index))
+        upright = True
+        if self.raw.FPDFText_GetMatrix(self.handle, index, self.matrix):
+            size *= hypot(self.matrix.c, self.matrix.d)
+            right, up = self.turned(self.matrix.a, self.matrix.b)
+            upright = right > 0 and abs(up) <= 0.3 * right
+        self.name.value = b""
+        self.raw.FPDFText_GetFontInfo(self.handle, index, self.name, len(self.name), self.flags)
+        name = self.name.value.decode("utf-8", "replace")
+        fixed = bool(self.flags.value & _FIXED_PITCH) or _MONO.search(name) is not None
+        return (size if 0.1 <= size <= 10_000 else 1.0), fixed, upright
+
+
+def _words(handle: Any, quarter: int) -> Iterator[Word | int]:
+    """The words of a page in the order of the file; of one that is not upright its length."""
+    gatherer = _Gatherer(handle, quarter)
+    count = gatherer.raw.FPDFText_CountChars(handle)
+    text, first, size, fixed, upright = "", 0, 0.0, False, True
+    left = right = y = 0.0
+    before: tuple[float, float, float] | None = None
+
+    def word() -> Word | int:
+        if not upright:
+            return len(text)
+        return Word(well_formed(text), left, right, y, size, fixed, first)
+
+    for index in range(count):
+        code = gatherer.raw.FPDFText_GetUnicode(handle, index)
+        letter = "-" if code in _HYPHENS else _LIGATURES.get(code) or chr(code)
+        place = None if letter.isspace() or letter < " " else gatherer.place(index)
+        if place is None:
+            if text:
+                yield word()
+            text = ""
+            continue
+        level = abs(place[2] - y) <= 0.5 * size
+        near = level and -0.5 * size <= place[0] - right <= 0.25 * size
+        near = near or place == before  # the second letter of a ligature
+        if text and not near:
+            yield word()
+            text = ""
+        if not text:
+            size, fixed, upright = gatherer.font(index)
+            first, left, y = index, place[0], place[2]
+        text += letter
+        right, before = place[1], place
+    if text:
+        yield word()
+
+
+def _edges(page: Any, gatherer: _Gatherer) -> tuple[Edge, ...]:
+    """The straight lines that are drawn on a page, and the sides of boxes; of too many none."""
+    raw = gatherer.raw
+    found: list[Edge] = []
+    for number in range(raw.FPDFPage_CountObjects(page)):
+        drawn = raw.FPDFPage_GetObject(page, number)
+        if raw.FPDFPageObj_GetType(drawn) == raw.FPDF_PAGEOBJ_PATH:
+            found += _edges_of(drawn, gatherer)
+        if len(found) > _MOST_EDGES:
+            return ()
+    return tuple(found)
+
+
+def _edges_of(path: Any, gatherer: _Gatherer) -> Iterator[Edge]:
+    raw, matrix = gatherer.raw, gatherer.matrix
+    x, y = ctypes.c_float(), ctypes.c_float()
+    if not raw.FPDFPageObj_GetMatrix(path, matrix):
+        return
+    a, b, c, d, e, f = (getattr(matrix, name) for name in "abcdef")
+    before = (0.0, 0.0)
+    for number in range(min(raw.FPDFPath_CountSegments(path), _MOST_EDGES)):
+        segment = raw.FPDFPath_GetPathSegment(path, number)
+        raw.FPDFPathSegment_GetPoint(segment, x, y)
+        here = gatherer.turned(a * x.value + c * y.value + e, b * x.value + d * y.value + f)
+        kind = raw.FPDFPathSegment_GetType(segment)
+        # The side that closes a box is a line, too.
+        if kind == raw.FPDF_SEGMENT_LINETO and all(map(isfinite, (*before, *here))):
+            yield (*before, *here)
+        before = here
+
+
+def _outlines(document: Any) -> dict[int, dict[str, int]]:
+    """The titles of the outline with their levels, by page."""
+    import pypdfium2
+
+    found: dict[int, dict[str, int]] = {}
+    try:
+        for entry in document.get_toc():
+            if hasattr(entry, "get_title"):
+                title, target = entry.get_title(), entry.get_dest()
+                page = None if target is None else target.get_index()
+            else:  # before version 5
+                title, page = entry.title, entry.page_index
+            key = matching(title)
+            if page is not None and key:
+                found.setdefault(page, {}).setdefault(key, min(entry.level + 1, 6))
+    except pypdfium2.PdfiumError:
+        return {}
+    return found
+
+
+def _written(
+    pages: list[list[Line]], outlines: dict[int, dict[str, int]], notes: list[str], named: str
+) -> Parsed:
+    """Write the blocks of all pages as canonical text."""
+    style = style_of(pages)
+    blocks = [
+        blocks_of(
+            with_aligned_tables(lines, mono_is_code=style.mono_is_code),
+            style,
+            outlines.get(number, {}),
+        )
+        for number, lines in enumerate(pages)
+    ]
+    levels = _levels([block for page in blocks for block in page])
+    writer = Writer()
+    headings: list[Heading] = []
+    pieces: list[Piece] = []
+    starts: list[int] = []
+    for number, page in enumerate(blocks):
+        if number:
+            writer.add([("\f", None)])
+        starts.append(writer.length)
+        for place, block in enumerate(page):
+            if place:
+                writer.add([("\n\n", None)])
+            span = writer.add([(block.text, block.index)])
+            if block.kind == "heading":
+                level = block.level or levels[rounded(block.size)]
+                headings.append(Heading(level=level, title=block.text, span=span))
+            else:
+                rows, columns = block.table
+                attrs = {"rows": rows, "columns": columns} if rows else {}
+                pieces.append(Piece(type=block.kind, span=span, page=number + 1, attrs=attrs))
+    _pair(pieces, writer.text)
+    top = min((heading.level for heading in headings), default=0)
+    title = next((each.title for each in headings if each.level == top), named or None)
+    return Parsed(
+        text=writer.text,
+        headings=tuple(headings),
+        pieces=tuple(pieces),
+        title=title,
+        origins=writer.origins,
+        pages=tuple(starts),
+        notes=tuple(notes),
+    )
+
+
+def _pair(pieces: list[Piece], text: bytes) -> None:
+    """Tie the caption of a table to the table right before or behind it on its page."""
+    for place, piece in enumerate(pieces):
+        if piece.type != "caption" or text[piece.span[0] : piece.span[0] + 3].lower() != b"tab":
+            continue
+        for near in (place + 1, place - 1):
+            there = pieces[near] if 0 <= near < len(pieces) else None
+            if there is not None and there.type == "table" and there.page == piece.page:
+                pieces[place] = replace(piece, attrs={"of": near})
+                break
+
+
+def _levels(blocks: list[PdfBlock]) -> dict[float, int]:
+    """The level of each size of heading: that of the outline where it names one of this size.
+
+    A size that the outline never names has the level of the next smaller one that it does name.
+    """
+    found = [block for block in blocks if block.kind == "heading"]
+    known: dict[float, int] = {}
+    for block in found:
+        if block.level:
+            size = rounded(block.size)
+            known[size] = min(block.level, known.get(size, 6))
+    sizes = sorted({rounded(block.size) for block in found}, reverse=True)
+    if not known:
+        return {size: min(rank, 6) for rank, size in enumerate(sizes, 1)}
+    deepest = min(max(known.values()) + 1, 6)
+    return {
+        size: min((known[each] for each in known if each <= size), default=deepest)
+        for size in sizes
+    }
+
+
+PARSER = Parser(name="pdf", title="PDF", suffixes=(".pdf",), parse=parse, version=2)

@@ -1,0 +1,222 @@
+"""reStructuredText: docutils finds the blocks, the text stays the bytes of the file.
+
+Nothing is included, inserted or fetched, and directives or roles that docutils does not know, such
+as those of Sphinx, stay prose.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from ragauge.corpus.canonical_text import line_starts, lines_of, trimmed, utf8, without_bom
+from ragauge.corpus.parsers.rst_lines import Explicit, explicit_blocks, is_adornment, plain_title
+from ragauge.errors import RagaugeError
+from ragauge.files.fields import FieldError
+from ragauge.model.corpus import BlockType, Heading, Parsed, Parser, Piece
+
+if TYPE_CHECKING:
+    from docutils import nodes
+
+CODE = frozenset(
+    ("code", "code-block", "sourcecode", "parsed-literal", "doctest", "testcode", "testoutput",
+     "prompt", "ipython", "jupyter-execute", "productionlist")
+)  # fmt: skip
+TABLES = frozenset(("table", "list-table", "csv-table", "flat-table"))
+FIGURES = frozenset(("image", "figure"))
+# Directives that are about the document and say nothing themselves.
+SILENT = frozenset(
+    ("", "contents", "sectnum", "section-numbering", "meta", "include", "raw", "role",
+     "default-role", "title", "date", "target-notes", "toctree", "index", "highlight",
+     "currentmodule", "py:currentmodule", "literalinclude")
+)  # fmt: skip
+_OTHER_LINE_ENDS = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029\x00]")
+
+
+class _Block(Struct):
+    """What begins at a line, counted from 0, and ends where the next one begins."""
+
+    first: int
+    kind: str  # a type of block, `heading`, `directive`, or nothing
+    level: int = 0
+    attrs: dict[str, Any] = {}
+    explicit: Explicit | None = None
+
+
+def parse(source: bytes) -> Parsed:
+    """Read a file of reStructuredText."""
+    text = without_bom(source)
+    lines = lines_of(utf8(text))
+    starts = [*line_starts(text), len(text)]
+    tree = _doctree([_OTHER_LINE_ENDS.sub(" ", line) for line in lines])
+    explicit = explicit_blocks(lines)
+    inside = {line for each in explicit for line in range(each.first, each.end)}
+    tables = _tables(tree)
+    blocks = [_Block(each.first, "directive", explicit=each) for each in explicit]
+    blocks += [each for each in _blocks(tree, 0, lines) if each.first not in inside]
+    blocks.sort(key=lambda block: block.first)
+    headings: list[Heading] = []
+    pieces = _piece(text, starts, 0, blocks[0].first if blocks else len(lines), "prose", {})
+    highlight = ""
+    for block, end in zip(blocks, [*(each.first for each in blocks[1:]), len(lines)], strict=False):
+        if block.kind == "heading":
+            first = block.first + is_adornment(lines[block.first])
+            span = trimmed(text, starts[block.first], starts[min(first + 2, len(lines))])
+            heading = plain_title(lines[first])
+            headings.append(Heading(level=block.level, title=heading, span=span))
+            pieces += _piece(text, starts, min(first + 2, end), end, "prose", {})
+        elif block.explicit is not None:
+            if block.explicit.name == "highlight":
+                highlight = block.explicit.argument.lower()
+            pieces += _directive(text, starts, block.explicit, tables, len(pieces))
+            # What docutils gave no line of its own, such as a damaged table, is still text.
+            pieces += _piece(text, starts, block.explicit.end, end, "prose", {})
+        elif block.kind == "code" and not block.attrs and highlight not in ("", "none"):
+            pieces += _piece(text, starts, block.first, end, "code", {"language": highlight})
+        elif block.kind:
+            pieces += _piece(text, starts, block.first, end, block.kind, block.attrs)
+        else:
+            pieces += _piece(text, starts, block.first + 1, end, "prose", {})
+    title = headings[0].title if headings else None
+    return Parsed(text=text, headings=tuple(headings), pieces=tuple(pieces), title=title)
+
+
+def _doctree(lines: list[str]) -> nodes.document:
+    """What docutils makes of the lines, without reading any other file or printing anything."""
+    try:
+        from docutils.frontend import get_default_settings
+        from docutils.parsers.rst import Parser as Docutils
+        from docutils.utils import new_document
+    except ImportError as error:
+        raise RagaugeError.of(
+            "missing-extra",
+            "reStructuredText needs a package that is not installed",
+            hint="pip install 'ragauge[corpus]'",
+        ) from error
+    settings = get_default_settings(Docutils)
+    settings.report_level = settings.halt_level = 5
+    settings.warning_stream = False
+    settings.file_insertion_enabled = settings.raw_enabled = False
+    settings.syntax_highlight = "none"
+    settings.line_length_limit = max(10_000, *map(len, lines)) + 1
+    document = new_document("source", settings)
+    try:
+        Docutils().parse("\n".join(lines), document)
+    except RecursionError as error:
+        raise FieldError(
+            "too-deep", "the blocks are nested too deeply", "nest lists and quotes less"
+        ) from error
+    return document
+
+
+def _blocks(parent: nodes.Element, depth: int, lines: list[str]) -> list[_Block]:
+    """The blocks of a document or a section in order; what stands in lists and quotes is theirs."""
+    from docutils import nodes
+
+    found: list[_Block] = []
+    for node in parent.children:
+        line = (getattr(node, "line", None) or 0) - 1
+        if isinstance(node, nodes.section):
+            under = min(line, len(lines) - 1)
+            over = under >= 2 and is_adornment(lines[under - 2]) and lines[under - 1][:1] != ""
+            over = over and lines[under - 2].rstrip() == lines[under].rstrip()
+            first = under - 2 if over else under - 1
+            found.append(_Block(max(first, 0), "heading", depth + 1))
+            found += _blocks(node, depth + 1, lines)
+        elif 0 <= line < len(lines) and not isinstance(node, nodes.title | nodes.system_message):
+            kind, attrs = _kind(node)
+            found.append(_Block(line, kind, attrs=attrs))
+    return found
+
+
+def _kind(node: nodes.Node) -> tuple[str, dict[str, Any]]:
+    from docutils import nodes
+
+    if isinstance(node, nodes.doctest_block):
+        return "code", {"language": "pycon"}
+    if isinstance(node, nodes.literal_block):
+        return "code", {}
+    if isinstance(node, nodes.table):
+        return "table", _size(node)
+    if isinstance(node, nodes.transition | nodes.comment | nodes.target):
+        return "", {}
+    return "prose", {}
+
+
+def _tables(tree: nodes.document) -> dict[int, dict[str, Any]]:
+    """The size of each table by its line."""
+    from docutils import nodes
+
+    return {
+        (table.line or 0) - 1: _size(table)
+        for table in tree.findall(nodes.table)
+        if table.line is not None
+    }
+
+
+def _size(table: nodes.table) -> dict[str, Any]:
+    from docutils import nodes
+
+    return {
+        "rows": sum(1 for _ in table.findall(nodes.row)),
+        "columns": sum(1 for _ in table.findall(nodes.colspec)),
+    }
+
+
+def _directive(
+    text: bytes, starts: list[int], found: Explicit, tables: dict[int, dict[str, Any]], place: int
+) -> list[Piece]:
+    """The pieces of a directive; a caption and a legend are pieces of their own."""
+    first, end = found.first, found.end
+    if found.name in CODE:
+        language = found.argument.lower() or ("pycon" if found.name == "doctest" else "")
+        plain = found.name in ("parsed-literal", "productionlist", "testoutput")
+        attrs = {"language": language} if language and not plain else {}
+        return _piece(text, starts, first, end, "code", attrs)
+    if found.name in TABLES:
+        near = (size for line, size in tables.items() if first <= line < end)
+        attrs = next(near, {})
+        if not found.argument or found.body >= end:
+            return _piece(text, starts, first, end, "table", attrs)
+        title = found.argument.encode()
+        begin = text.index(title, text.index(b"::", starts[first]) + 2)
+        span = (begin, begin + len(title))
+        caption = [Piece(type="caption", span=span, attrs={"of": place + 1})]
+        return caption + _piece(text, starts, first + 1, end, "table", attrs)
+    if found.name in FIGURES:
+        attrs = {"alt": found.options["alt"]} if found.options.get("alt") else {}
+        pieces = _piece(text, starts, first, found.body, "figure", attrs)
+        if found.body < end:
+            break_at = _paragraph_end(text, starts, found.body, end)
+            pieces += _piece(text, starts, found.body, break_at, "caption", {"of": place})
+            pieces += _piece(text, starts, break_at, end, "prose", {})
+        return pieces
+    return [] if found.name in SILENT else _piece(text, starts, first, end, "prose", {})
+
+
+def _paragraph_end(text: bytes, starts: list[int], first: int, end: int) -> int:
+    for line in range(first, end):
+        if not text[starts[line] : starts[line + 1]].strip():
+            return line
+    return end
+
+
+def _piece(
+    text: bytes, starts: list[int], first: int, end: int, kind: str, attrs: dict[str, Any]
+) -> list[Piece]:
+    """A piece of whole lines, or nothing if they are blank."""
+    span = trimmed(text, starts[first], starts[end])
+    if span[0] == span[1]:
+        return []
+    if kind != "code":
+        inside = text[span[0] : span[1]]
+        span = (span[1] - len(inside.lstrip(b" \t")), span[1])
+    types: dict[str, BlockType] = {
+        "code": "code", "table": "table", "figure": "figure", "caption": "caption"
+    }  # fmt: skip
+    return [Piece(type=types.get(kind, "prose"), span=span, attrs=attrs)]
+
+
+PARSER = Parser(name="rst", title="reStructuredText", suffixes=(".rst",), parse=parse)

@@ -1,0 +1,355 @@
+"""Resolving: whether the ids and places of gold items, traces and chunks are in a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ragauge.corpus.lookup import Lookup, Spot, is_hash_of
+from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
+from ragauge.files.fields import FieldError
+from ragauge.model.chunk import Chunk
+from ragauge.model.corpus import Extent
+from ragauge.model.gold import Anchor, GoldItem
+from ragauge.model.trace import Citation, Hit, Trace
+from ragauge.quotes import normalised
+from ragauge.spans import Span
+from ragauge.text import text_hash
+
+_MOST_SEEN = 1 << 18
+_UNTOLD = FieldError("unresolved", "one of many", "only the first problems are told")
+_FOREIGN = "if it is a chunk of another chunker, say where those lie with --chunks"
+
+
+class Found(Struct, kw_only=True):
+    """What was looked up in a corpus so far: how much, and what was not there.
+
+    The first problems are kept, all are counted.
+    """
+
+    ids: int = 0
+    places: int = 0
+    quotes: int = 0
+    problems: list[Problem] = []
+    problem_count: int = 0
+
+    @property
+    def dull(self) -> bool:
+        """Whether further problems are only counted: what they would say need not be known."""
+        return len(self.problems) >= MAX_REPORTED
+
+    def note(self, error: FieldError, place: Place) -> None:
+        """Count a problem, and keep it if it is one of the first."""
+        self.problem_count += 1
+        if not self.dull:
+            self.problems.append(Problem(error.code, error.message, error.hint, place))
+
+    def told(self) -> str:
+        """The counts in words."""
+        parts = [f"ids {self.ids:,}", f"places {self.places:,}"]
+        if self.quotes:
+            parts.append(f"quotes {self.quotes:,}")
+        count = self.problem_count
+        parts.append("all found" if not count else f"{count:,} not found")
+        return ", ".join(parts)
+
+
+class _Known(NamedTuple):
+    """What is known of a hit that was looked up lately."""
+
+    ids: int
+    places: int
+    problems: int
+
+
+class Resolver:
+    """Looks things up in a corpus and, if there is one, in the list of chunks of an index."""
+
+    def __init__(self, lookup: Lookup, chunks: Mapping[str, Chunk] | None) -> None:
+        self.lookup = lookup
+        self.chunks = chunks
+        self.known = frozenset(lookup.blocks) | frozenset(lookup.documents)
+        if chunks is not None:
+            self.known |= chunks.keys()
+        self.seen: dict[object, _Known] = {}
+
+    def item(self, item: GoldItem, found: Found) -> Iterator[FieldError]:
+        """What of a gold item is not there; what is looked up is counted."""
+        members = [each for group in item.groups for each in group]
+        named = [each for each in members if isinstance(each, str)]
+        anchors = [each for each in members if isinstance(each, Anchor)]
+        yield from self.names((*item.relevant, *item.grades, *named, *item.negatives), found)
+        for anchor in dict.fromkeys((*item.anchors, *item.places, *anchors)):
+            found.places += 1
+            found.quotes += anchor.quote is not None
+            yield from _tried(self._anchor, anchor, found.dull)
+        for doc in dict.fromkeys(item.relevant_docs or ()):
+            found.ids += 1
+            yield from _tried(self.lookup.document, doc)
+        for section in (item.anchor_section, item.decoy_section):
+            if section is not None:
+                found.ids += 1
+                yield from _tried(self.lookup.section, section, self._doc_of(item))
+
+    def names(self, names: Iterable[str], found: Found) -> Iterator[FieldError]:
+        """Which of some ids are not there; one that is named twice is looked up once."""
+        for name in dict.fromkeys(names):
+            found.ids += 1
+            yield from _tried(self._name, name, found.dull)
+
+    def _doc_of(self, item: GoldItem) -> str | None:
+        """The only document of an item's evidence, in which a section without one is meant."""
+        docs = {*(item.relevant_docs or ()), *self._docs_of(item.relevant)}
+        docs |= {anchor.doc for anchor in (*item.anchors, *item.places)}
+        return next(iter(docs)) if len(docs) == 1 else None
+
+    def _docs_of(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The documents that ids are in, or are, as far as they are known."""
+        chunks, documents = self.chunks or {}, self.lookup.documents
+        found = (
+            self.lookup.blocks.get(name) or chunks.get(name) or documents.get(name)
+            for name in names
+        )  # fmt: skip
+        return tuple(each.doc for each in found if each is not None)
+
+    def trace(self, trace: Trace, found: Found) -> Iterator[FieldError]:
+        """What of a trace is not there; an id that stands there twice is two ids."""
+        for hit in trace.hits:
+            key = (hit.id, hit.doc, hit.path, hit.section, hit.spans, hit.doc_hash)
+            known = self.seen.get(key)
+            if known is None or (known.problems and not found.dull):
+                docs = tuple(doc for doc in (hit.doc, hit.path) if doc is not None)
+                known, errors = self._shown(hit, docs, found.dull, hashed=hit.doc_hash)
+                if len(self.seen) >= _MOST_SEEN:
+                    self.seen.clear()
+                self.seen[key] = known
+            else:
+                errors = [_UNTOLD] * known.problems
+            found.ids += known.ids
+            found.places += known.places
+            yield from errors
+        if trace.answer is not None:
+            named = {hit.id for hit in trace.hits}
+            for cited in trace.answer.listed:
+                # What is wrong with a hit is told there.
+                bare = not cited.spans and cited.doc is None and cited.section is None
+                if cited.id in named and bare:
+                    found.ids += 1
+                    continue
+                docs = () if cited.doc is None else (cited.doc,)
+                known, errors = self._shown(cited, docs, found.dull, placed=cited.placed)
+                found.ids += known.ids
+                found.places += known.places
+                yield from errors
+
+    def _shown(
+        self, each: Hit | Citation, docs: tuple[str, ...], dull: bool, *,
+        hashed: str | None = None, placed: bool = False,
+    ) -> tuple[_Known, list[FieldError]]:  # fmt: skip
+        """Look up a hit or citation by its id, its place, or both, which must fit together."""
+        # An index may name its chunks as it likes, if it says where they lie.
+        by_place = placed or (self.chunks is None and bool(docs) and bool(each.spans))
+        errors: list[FieldError] = []
+        if not by_place or each.id in self.lookup.blocks:
+            errors += _tried(self._named, each.id, docs, dull)
+        if docs or each.spans or each.section is not None or hashed is not None:
+            where = docs or self._docs_of((each.id,))
+            if where:
+                errors += _tried(self._fits, each, where, hashed, dull, not errors)
+        return _Known(int(not by_place), int(bool(each.spans)), len(errors)), errors
+
+    def _name(self, name: str, dull: bool) -> None:
+        """An id must be a block, a document or a chunk of the list."""
+        if name in self.known:
+            return
+        if dull:
+            raise _UNTOLD
+        try:
+            self.lookup.block(name)
+        except FieldError as error:
+            guess = error.hint.startswith("did you mean")
+            if self.chunks is None:
+                raise FieldError(
+                    error.code, error.message, error.hint if guess else _FOREIGN
+                ) from None
+            raise FieldError(
+                error.code, f"neither the corpus nor the list of chunks has `{name}`", error.hint
+            ) from None
+
+    def _named(self, name: str, docs: tuple[str, ...], dull: bool) -> None:
+        """An id must be there, and in the document that is named beside it."""
+        self._name(name, dull)
+        block = self.lookup.blocks.get(name)
+        if block is not None and docs and block.doc not in docs:
+            raise FieldError(
+                "unresolved",
+                f"`{name}` is said to be in `{docs[0]}`, and is in `{block.doc}`",
+                "leave the document out, or name the block of that document",
+            )
+
+    def _placed(
+        self, docs: tuple[str, ...], spans: Iterable[Span], hashed: str | None, dull: bool
+    ) -> list[Spot]:
+        """A document must be there, with its bytes and its hash; it may have a second name."""
+        known = [doc for doc in docs if doc in self.lookup.documents]
+        if dull and not known:
+            raise _UNTOLD
+        doc = self.lookup.document(known[0] if known else docs[0]).doc
+        if hashed is not None:
+            self.check_hash(doc, hashed)
+        return [self.lookup.spot(doc, *self.lookup.in_bytes(doc, span)) for span in spans]
+
+    def _fits(
+        self, each: Hit | Citation, docs: tuple[str, ...], hashed: str | None, dull: bool,
+        known: bool,
+    ) -> None:  # fmt: skip
+        """A place must be there, in the block that is named beside it and in its section.
+
+        `known`: nothing is wrong with the id, so it may be held against the place.
+        """
+        spots = self._placed(docs, each.spans, hashed, dull)
+        listed = None if self.chunks is None else self.chunks.get(each.id)
+        block = self.lookup.blocks.get(each.id)
+        own: list[Spot] = []
+        if listed is not None:
+            own = self._placed((listed.doc,), listed.spans, None, dull)
+        elif block is not None:
+            own = [self.lookup.spot_of(block)]
+        if known and own and spots:
+            _refuse_elsewhere(each.id, own, spots, "keep the one that is meant")
+        if each.section is not None and (listed is None or each.section != listed.section):
+            doc = next((doc for doc in docs if doc in self.lookup.documents), None)
+            self._in_section(each.section, doc, spots or own)
+
+    def _in_section(self, name: str, doc: str | None, spots: Sequence[Spot]) -> None:
+        """A section must be there, and have some of the text: itself, or in one below it."""
+        section = self.lookup.section(name, doc)
+        if spots and not any(_shares(section.doc, section.subtree, spot) for spot in spots):
+            raise FieldError(
+                "unresolved",
+                f"the section `{section.doc}#{section.id}` has none of the bytes "
+                f"{spots[0].start} to {spots[-1].end} of `{spots[0].doc}`",
+                f"they are in `{spots[0].section}`",
+            )
+
+    def _anchor(self, anchor: Anchor, dull: bool) -> None:
+        """The place of evidence must be there, in its section and with its quote.
+
+        Its id may be of a chunking that is long gone; one of a block must be of that very text.
+        """
+        spots = self._placed((anchor.doc,), anchor.spans, None, dull)
+        block = self.lookup.blocks.get(anchor.id or "")
+        if block is not None:
+            hint = "keep the one that is meant; `gold pin --repin` follows a quote"
+            _refuse_elsewhere(block.id, [self.lookup.spot_of(block)], spots, hint)
+        if anchor.section is not None:
+            self._in_section(anchor.section, anchor.doc, spots)
+        if anchor.quote is not None and spots and not self._says(spots, anchor.quote):
+            if dull:
+                raise _UNTOLD
+            self.lookup.check_quote(spots[0], anchor.quote)
+
+    def _says(self, spots: Sequence[Spot], quote: str) -> bool:
+        return normalised(" ".join(map(self.lookup.quote, spots))) == normalised(quote)
+
+    def check_quote(self, anchor: Anchor) -> None:
+        """The quote of evidence must stand at its place."""
+        spots = self._placed((anchor.doc,), anchor.spans, None, dull=False)
+        if anchor.quote is not None and not self._says(spots, anchor.quote):
+            self.lookup.check_quote(spots[0], anchor.quote)
+
+    def check_hash(self, doc: str, given: str) -> None:
+        """Refuse the hash of another text; a hash may be cut short, and be of the source file."""
+        document = self.lookup.document(doc)
+        if not is_hash_of(document, given):
+            raise FieldError(
+                "unresolved",
+                f"`{doc}` has the hash {document.hash[:16]}... in the corpus, not `{given}`",
+                "the document is another version, or its hash was made otherwise (sha256 of "
+                "the text)",
+            )
+
+    def chunk(self, name: str, chunk: Chunk) -> Chunk:
+        """A chunk of a list with its section and type; its place must be in the corpus."""
+        spots = self._placed((chunk.doc,), chunk.spans, chunk.doc_hash, False)
+        block = self.lookup.blocks.get(name)
+        if block is not None and [(spot.start, spot.end) for spot in spots] != [block.span]:
+            raise FieldError(
+                "unresolved",
+                f"the corpus has the block `{name}` at {block.span[0]} to {block.span[1]}, and "
+                "not where the list has it",
+                "the list was made from another version of the document: make it again",
+            )
+        if any(span.unit == "char" for span in chunk.spans):
+            chunk = replace(chunk, spans=tuple(Span(each.start, each.end) for each in spots))
+        if not spots or (chunk.section is not None and chunk.type is not None):
+            return chunk
+        first = spots[0]
+        return replace(
+            chunk,
+            section=chunk.section or first.section,
+            type=chunk.type or self.lookup.type_at(first.doc, first.start, first.end),
+        )
+
+
+def block_chunks(lookup: Lookup) -> dict[str, Chunk]:
+    """The blocks of a corpus as a list of chunks; every text is read, and so is checked."""
+    found = {}
+    for document in lookup.corpus.documents:
+        text = lookup.text(document.doc)
+        for block in lookup.blocks_by_doc[document.doc]:
+            start, end = block.span
+            found[block.id] = Chunk(
+                block.doc,
+                (Span(start, end),),
+                block.section,
+                block.type,
+                text_hash=text_hash(text[start:end].decode()),
+                doc_hash=document.hash,
+            )
+    return found
+
+
+def refuse_moved(lookup: Lookup, items: Iterable[GoldItem], name: str) -> None:
+    """Raise where a quote of gold does not stand at its place in the corpus that is scored with.
+
+    Places of documents that the corpus does not have are left to those who look all ids up.
+    """
+    found = Found()
+    resolver = Resolver(lookup, None)
+    for item in items:
+        for anchor in (*item.anchors, *item.places):
+            if anchor.quote is None or not anchor.spans or anchor.doc not in lookup.documents:
+                continue
+            for error in _tried(resolver.check_quote, anchor):
+                found.note(error, Place(name, item.line, item.qid))
+    if found.problems:
+        raise RagaugeError(found.problems, total=found.problem_count)
+
+
+def _refuse_elsewhere(name: str, own: Sequence[Spot], said: Sequence[Spot], hint: str) -> None:
+    """Refuse a place that has not one byte of the chunk that is named beside it."""
+    if not said or any(
+        _shares(one.doc, (one.start, one.end), other) for one in own for other in said
+    ):
+        return
+    raise FieldError(
+        "unresolved",
+        f"`{name}` has the bytes {own[0].start} to {own[-1].end} of `{own[0].doc}`, and its place "
+        f"is said to be {said[0].start} to {said[-1].end}",
+        hint,
+    )
+
+
+def _shares(doc: str, extent: Extent, spot: Spot) -> bool:
+    return doc == spot.doc and extent[0] < spot.end and spot.start < extent[1]
+
+
+def _tried(look: Callable[..., object], *given: object) -> Iterator[FieldError]:
+    try:
+        look(*given)
+    except FieldError as error:
+        yield error

@@ -1,0 +1,146 @@
+"""Diagnosing: files and stored runs are measured as a diagnosis needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ragauge.diagnose.prompt import Shown
+from ragauge.diagnose.rank_findings import NEEDS, diagnose
+from ragauge.errors import RagaugeError
+from ragauge.metrics.columns import Ints
+from ragauge.model.chunk import Chunk
+from ragauge.model.diagnosis import Diagnosis, Witness
+from ragauge.model.gold import GoldItem
+from ragauge.model.payloads import UNREADABLE, thaw, thaw_chunks, thaw_gold, trace_of
+from ragauge.model.run import RunRecord, Store
+from ragauge.model.scores import Scores
+from ragauge.model.semantic import Bands
+from ragauge.model.trace import Trace
+from ragauge.scoring.gold_table import gold_table
+from ragauge.scoring.inputs import Gold, Kept, Traces, stored_engine
+from ragauge.scoring.remeasure import semantic_of
+from ragauge.scoring.results import at, with_hashes
+from ragauge.scoring.score import score, score_stored
+from ragauge.scoring.scoring_run import ScoringPlan
+from ragauge.store.runs import begin_loading, stored_semantic
+from ragauge.store.snapshot import plan_of, read_snapshot, rules_under
+
+
+class Measured(Struct, frozen=True, kw_only=True):
+    """A run with all that was asked of it: its scores, its gold items, and how it was scored."""
+
+    name: str
+    scores: Scores
+    items: Sequence[GoldItem]
+    plan: ScoringPlan
+    chunks: Mapping[str, Chunk] = {}
+
+    def types(self) -> dict[str, Ints]:
+        """The questions by the type of their evidence, as places among those of the scores."""
+        return types_of(self.items, self.plan, dict(self.chunks), self.scores)
+
+
+def measured_files(
+    gold: Gold, traces: Traces, *, name: str = "", also: Sequence[str] = NEEDS, **options: Any
+) -> Measured:  # fmt: skip
+    """Score traces against gold, as `pipeline.score` does, with what `also` names."""
+    kept: list[Kept] = []
+    score(gold, traces, also=also, intervals=False, keep=kept.append, **options)
+    found = kept[0]
+    return Measured(
+        name=name or found.scores.trace_name, scores=found.scores, items=found.items,
+        plan=found.plan, chunks=found.chunks,
+    )  # fmt: skip
+
+
+def measured_run(
+    store: Store, run: RunRecord, *, profile: str | None = None, also: Sequence[str] = NEEDS,
+    workers: int | None = None, intervals: bool = False, slices: bool = True,
+    bands: Mapping[str, Bands] | None = None,
+) -> Measured:  # fmt: skip
+    """Score a stored run again, under its own profile or another one; nothing is written.
+
+    `bands` are those of embedders by their ids; for an embedder that has none of them, those hold
+    that the run was stored with.
+    """
+    rules = rules_under(read_snapshot(run.snapshot, run.run_id).scoring, profile)
+    plan = plan_of(rules, metrics=(*rules.metrics, *also))
+    plan = replace(plan, intervals=intervals, slices=slices)
+    with ExitStack() as stack:
+        engine = stored_engine(stack, run.results, workers)
+        loading = begin_loading(stack, store, run, engine)
+        items = thaw_gold(store.gold(run.gold_key), run.run_id)
+        chunks: dict[str, Chunk] = {}
+        if run.chunks is not None:
+            chunks = thaw_chunks(store.chunks(run.chunks), run.run_id)
+        loaded = loading()
+        table = gold_table(
+            items, plan.profile, plan.options, name=loaded.inputs.gold_name, chunks=chunks
+        )
+        scores = score_stored(table, loaded.source, plan, given=loaded.inputs, engine=engine)
+        scores = with_hashes(scores, items, plan.profile)
+    known = semantic_of(scores, bands or {}, None) or stored_semantic(store, run)
+    scores = replace(scores, semantic=known)
+    return Measured(name=run.run_id, scores=scores, items=items, plan=plan, chunks=chunks)
+
+
+def types_of(
+    items: Sequence[GoldItem], plan: ScoringPlan, chunks: dict[str, Chunk], scores: Scores
+) -> dict[str, Ints]:
+    """The questions by the type of their evidence, as places among those of the scores."""
+    table = gold_table(items, plan.profile, plan.options, name=scores.gold_name, chunks=chunks)
+    values = scores.per_question
+    assert values is not None
+    places = {key: i for i, key in enumerate(zip(values.qids, values.turns, strict=True))}
+    keys = list(zip(table.qids, table.turns, strict=True))
+    return {
+        name: np.array([places[keys[i]] for i in part.tolist() if keys[i] in places], np.int64)
+        for name, part in table.slices.get("type", {}).items()
+    }
+
+
+def diagnosis_of(measured: Measured, *, limit: int = 10) -> Diagnosis:
+    """Say what is likely to be wrong with a run that was measured for it."""
+    if not measured.scores.measured:
+        raise RagaugeError.of(
+            "nothing-measured", f"no trace of `{measured.name}` belongs to a gold item",
+            hint="compare one id of each file: a changed prefix is the usual cause",
+        )  # fmt: skip
+    return diagnose(measured.scores, types=measured.types(), name=measured.name, limit=limit)
+
+
+def shown_questions(
+    measured: Measured, store: Store, run: RunRecord, witnesses: Sequence[Witness]
+) -> list[Shown]:
+    """The questions with their gold items, each with the trace that its label is of."""
+    items = {(item.qid, item.turn): item for item in measured.items}
+    wanted = {(each.qid, each.turn): each for each in witnesses}
+    found: dict[tuple[str, int | None], Trace] = {}
+    for row in store.results(run.run_id) if wanted else ():
+        facts = row.facts
+        key = (facts.query_id, facts.turn)
+        if key not in wanted:
+            key = (facts.query_id, None)
+        if key not in wanted:
+            continue
+        try:
+            trace = trace_of(thaw(row.payload))
+        except UNREADABLE:
+            continue
+        # Where no line agrees, the last trace of the question stands in.
+        if key not in found or not _is_worst(found[key], wanted[key], measured):
+            found[key] = trace
+    return [
+        Shown(witness=each, item=items.get(key), trace=found.get(key))
+        for key, each in wanted.items()
+    ]
+
+
+def _is_worst(trace: Trace, witness: Witness, measured: Measured) -> bool:
+    return witness.where == at(measured.scores.trace_name, trace.line)

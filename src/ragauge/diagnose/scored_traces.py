@@ -1,0 +1,122 @@
+"""Scored traces: which of some traces count, and for which question, as a run has it.
+
+A turn of a conversation is a question of its own, and the last trace of a slot is the one that is
+scored. Where the gold set is known, so is what belongs to none of its questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ragauge.model.profile import JoinRules
+from ragauge.model.trace import Trace
+from ragauge.scoring.identify import Recogniser
+
+Slot = tuple[int | str | None, int | str | None, int | None]
+"""Paraphrase, seed and turn; without a gold set a wording stands for the paraphrase."""
+
+
+class Question(NamedTuple):
+    """A question by its id, and by its turn where it is one of a conversation."""
+
+    qid: str
+    turn: int | None = None
+
+    @property
+    def order(self) -> tuple[str, int]:
+        """Where it comes among others, whatever order their traces had."""
+        return self.qid, -1 if self.turn is None else self.turn
+
+
+class ScoredTraces(Struct, frozen=True, kw_only=True):
+    """The traces that count, question by question, and how many do not.
+
+    `unknown` are the names of those that belong to no gold item, as they came; `left_out` counts
+    by reason.
+    """
+
+    by_question: dict[Question, tuple[Trace, ...]]
+    left_out: dict[str, int] = {}
+    unknown: tuple[str, ...] = ()
+
+    def traces(self) -> Iterator[Trace]:
+        """All of them, question by question."""
+        for group in self.by_question.values():
+            yield from group
+
+    def with_traces(self, others: Iterable[Trace]) -> ScoredTraces:
+        """The same with other traces in their places."""
+        rest = iter(others)
+        made = {
+            question: tuple(next(rest) for _ in group)
+            for question, group in self.by_question.items()
+        }
+        return replace(self, by_question=made)
+
+
+UNKNOWN = "traces of no gold item"
+_USUAL = JoinRules()
+
+
+def scored_traces(
+    traces: Iterable[Trace], rules: JoinRules = _USUAL, *, known: Recogniser | None = None
+) -> ScoredTraces:
+    """Sort traces by question and slot, as `rules` have it.
+
+    `known` knows the questions of the gold set. Without it a question is what the traces call one.
+    """
+    found: dict[Question, dict[Slot | int, Trace]] = {}
+    unknown: dict[str, None] = {}
+    replaced = strays = 0
+    for place, trace in enumerate(traces):
+        asked = _named(trace, rules) if known is None else _known(trace, known)
+        if asked is None:
+            unknown.setdefault(trace.qid or trace.question or "(no id)")
+            strays += 1
+            continue
+        question, slot = asked
+        kept = found.setdefault(question, {})
+        key: Slot | int = slot
+        if rules.keep != "slot":
+            key = place if rules.keep == "every" else 0
+        replaced += key in kept
+        kept[key] = trace
+    fine = {
+        question: tuple(each for each in found[question].values() if each.error is None)
+        for question in sorted(found, key=lambda each: each.order)
+    }
+    errored = sum(map(len, found.values())) - sum(map(len, fine.values()))
+    of = "question" if rules.keep == "last" else "slot"
+    left = {
+        UNKNOWN: strays,
+        f"traces replaced by a later one of the same {of}": replaced,
+        "traces with an error": errored,
+        "gold items without a trace": 0 if known is None else len(known.items) - len(found),
+    }
+    return ScoredTraces(
+        by_question={question: group for question, group in fine.items() if group},
+        left_out={reason: count for reason, count in left.items() if count},
+        unknown=tuple(unknown),
+    )
+
+
+def _known(trace: Trace, known: Recogniser) -> tuple[Question, Slot] | None:
+    place = known.find(trace.qid, trace.question, trace.turn)
+    if place is None:
+        return None
+    item = known.items[place]
+    paraphrase = known.paraphrase(place, trace.paraphrase, trace.question)
+    return Question(item.qid, item.turn), (paraphrase, trace.seed, trace.turn)
+
+
+def _named(trace: Trace, rules: JoinRules) -> tuple[Question, Slot]:
+    """The question as a trace calls it; a wording of its own is a slot of its own."""
+    by_text = rules.by == "question"
+    name = trace.question if by_text else trace.qid or trace.question
+    turn = trace.turn if rules.keep == "slot" else None
+    wording = trace.question if trace.paraphrase is None else trace.paraphrase
+    return Question(name or "", turn), (wording, trace.seed, trace.turn)

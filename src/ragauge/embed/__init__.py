@@ -1,0 +1,1 @@
+"""Embedders, the cache of their vectors, and delta-S of two texts."""

@@ -1,0 +1,198 @@
+"""Embedders behind `POST {base}/embeddings`, the interface of OpenAI that many servers speak.
+
+Nothing is connected to but the address that was named. The key comes from an environment variable,
+and is never shown or stored.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+import numpy as np
+
+from ragauge.errors import RagaugeError
+from ragauge.files.http_client import Response, WebError, request
+from ragauge.model.embedder import Embedded, EmbedderKind, Role, Vectors
+
+BASES = ("RAGAUGE_EMBED_BASE", "OPENAI_BASE_URL")
+KEYS = ("RAGAUGE_EMBED_KEY", "OPENAI_API_KEY")
+_AT_ONCE = 64
+_TRIES = 6
+_LONGEST_WAIT = 60.0
+_KNOWN = (
+    "base", "model", "dimensions", "key_variable", "query_prefix", "document_prefix", "timeout",
+)  # fmt: skip
+
+
+class _Item(msgspec.Struct):
+    index: int
+    embedding: list[float] | str
+
+
+class _Answer(msgspec.Struct):
+    data: list[_Item]
+
+
+class Remote:
+    """A model on a server. A text that is too long for it is refused by the server, not cut."""
+
+    lexical = False
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self.base = _base(settings)
+        self.model = str(settings.get("model") or "")
+        if not self.model:
+            raise _config("there is no model", "write --embed openai:MODEL")
+        self.wanted = _number(settings, "dimensions", None)
+        self.timeout = float(_number(settings, "timeout", 60) or 60)
+        self.dimensions = self.wanted or 0
+        self.prefixes = {
+            "query": str(settings.get("query_prefix", "")),
+            "document": str(settings.get("document_prefix", "")),
+        }
+        self.key = _key(settings)
+        host = urlsplit(self.base).netloc.rpartition("@")[2]
+        self.id = f"{self.model}@{host};dimensions={self.wanted or 'own'};unit"
+        if any(self.prefixes.values()):
+            self.id += f";prefix={self.prefixes['query']!r},{self.prefixes['document']!r}"
+
+    def embed(self, texts: Sequence[str], role: Role) -> Embedded:
+        """Ask the server for the vectors, some texts at a time."""
+        found: list[Vectors] = []
+        for start in range(0, len(texts), _AT_ONCE):
+            found += self._ask([
+                self.prefixes[role] + text for text in texts[start : start + _AT_ONCE]
+            ])  # fmt: skip
+        shape = (0, self.dimensions)
+        vectors = np.stack(found) if found else np.zeros(shape, np.float32)
+        return Embedded(vectors, [False] * len(texts))
+
+    def _ask(self, texts: Sequence[str]) -> list[Vectors]:
+        body: dict[str, Any] = {
+            "model": self.model, "input": list(texts), "encoding_format": "float",
+        }  # fmt: skip
+        if self.wanted is not None:
+            body["dimensions"] = self.wanted
+        headers = {"content-type": "application/json", "accept": "application/json"}
+        if self.key:
+            headers["authorization"] = f"Bearer {self.key}"
+        answer = self._post(msgspec.json.encode(body), headers)
+        try:
+            items = msgspec.json.decode(answer.body, type=_Answer).data
+            vectors = {item.index: _unit(item.embedding) for item in items}
+        except (msgspec.DecodeError, UnicodeDecodeError, ValueError, binascii.Error) as error:
+            raise _failed(self.base, "it did not answer with vectors") from error
+        if len(items) != len(texts) or set(vectors) != set(range(len(texts))):
+            raise _failed(self.base, f"{len(items)} vectors came for {len(texts)} texts")
+        sizes = {len(each) for each in vectors.values()} | ({self.dimensions} - {0})
+        if len(sizes) != 1:
+            raise _failed(self.base, f"its vectors have different lengths: {sorted(sizes)}")
+        self.dimensions = sizes.pop()
+        return [vectors[place] for place in range(len(texts))]
+
+    def _post(self, body: bytes, headers: Mapping[str, str]) -> Response:
+        """Send one request, again after a while where the server asks for that or stumbles."""
+        url = f"{self.base}/embeddings"
+        reason = ""
+        for number in range(_TRIES):
+            wait: float | None = None
+            try:
+                answer = request("POST", url, body, headers, self.timeout)
+                if answer.status == 200:
+                    return answer
+                reason = f"it answered with status {answer.status}"
+                if answer.status != 429 and answer.status < 500:
+                    raise _failed(self.base, reason + _hinted(answer.status))
+                wait = _seconds(answer.headers.get("retry-after"))
+            except WebError as error:
+                reason = error.reason
+                if not error.transient:
+                    raise _failed(self.base, reason) from error
+                wait = error.wait
+            if number + 1 < _TRIES:
+                time.sleep(min(_LONGEST_WAIT, 0.5 * 2**number if wait is None else wait))
+        raise _failed(self.base, f"{reason}, {_TRIES} times")
+
+
+def _unit(values: list[float] | str) -> Vectors:
+    """A vector of length 1, from numbers or from base64 of single-precision ones."""
+    if isinstance(values, str):
+        vector = np.frombuffer(base64.b64decode(values, validate=True), "<f4").astype(np.float64)
+    else:
+        vector = np.array(values, np.float64)
+    length = float(np.sqrt((vector * vector).sum())) if len(vector) else 0.0
+    if not np.isfinite(length) or not length:
+        raise ValueError("a vector without a direction")
+    return (vector / length).astype(np.float32)
+
+
+def _base(settings: Mapping[str, Any]) -> str:
+    found = settings.get("base") or next(
+        (os.environ[name] for name in BASES if os.environ.get(name)), None
+    )
+    if not found:
+        raise _config(
+            "there is no address",
+            f"set `base` in [embedders.openai] of ragauge.toml, or {BASES[0]} in the environment",
+        )
+    unknown = sorted(set(settings) - set(_KNOWN))
+    if unknown:
+        raise _config(f"unknown settings: {', '.join(unknown)}", f"known: {', '.join(_KNOWN)}")
+    base = str(found).rstrip("/")
+    if urlsplit(base).scheme not in ("http", "https") or not urlsplit(base).hostname:
+        raise _config("its address is no URL", "write https://HOST/v1")
+    return base
+
+
+def _key(settings: Mapping[str, Any]) -> str | None:
+    named = settings.get("key_variable")
+    if named is None:
+        return next((os.environ[name] for name in KEYS if os.environ.get(name)), None)
+    found = os.environ.get(str(named))
+    if not found:
+        raise _config(f"the variable {named} is not set", "set it, or leave out `key_variable`")
+    return found
+
+
+def _number(settings: Mapping[str, Any], name: str, usual: int | None) -> int | None:
+    value = settings.get(name, usual)
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        raise _config(f"`{name}` must be a whole number from 1", "write it without quotes")
+    return value
+
+
+def _seconds(value: str | None) -> float | None:
+    try:
+        return None if value is None else max(0.0, float(value))
+    except ValueError:
+        return None
+
+
+def _hinted(status: int) -> str:
+    return " (the key)" if status in (401, 403) else ""
+
+
+def _config(message: str, hint: str) -> RagaugeError:
+    return RagaugeError.of("bad-config", f"the embedder openai: {message}", hint=hint)
+
+
+def _failed(base: str, reason: str) -> RagaugeError:
+    host = urlsplit(base).netloc.rpartition("@")[2]
+    return RagaugeError.of(
+        "embedder-failed", f"no vectors from {host}: {reason}",
+        hint="check address, key and model; vectors that were made are kept in the cache",
+    )  # fmt: skip
+
+
+EMBEDDER = EmbedderKind(
+    name="openai",
+    title="a server that speaks OpenAI's POST /embeddings, at the address that you name",
+    open=Remote,
+)

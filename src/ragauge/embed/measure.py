@@ -1,0 +1,165 @@
+"""Embedding: names become embedders, and texts become directions, each of them made once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ragauge import registry
+from ragauge.embed.cache import IN_MEMORY, Cached, VectorCache, default_path, key_of
+from ragauge.embed.distances import Direction, delta_s, direction
+from ragauge.errors import RagaugeError
+from ragauge.model.embedder import Embedder, Role
+from ragauge.model.semantic import is_lexical
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_AT_ONCE = 256
+_KEPT = 4096
+NO_CACHE = "none"
+
+
+def open_embedder(name: str, settings: Mapping[str, Mapping[str, Any]] | None = None) -> Embedder:
+    """Open the embedder that `NAME` or `NAME:MODEL` means, with its settings by name."""
+    kind, _, model = name.partition(":")
+    known = registry.embedders()
+    if kind not in known:
+        raise registry.unknown_name("embedder", kind, known)
+    given = dict((settings or {}).get(kind, {}))
+    if model:
+        given["model"] = model
+    embedder = known[kind].open(given)
+    if embedder.lexical != is_lexical(embedder.id):
+        raise RagaugeError.of(
+            "bad-plugin", f"the embedder `{kind}` has the id `{embedder.id}`",
+            hint="an id begins with `lexical` if, and only if, the embedder compares words",
+        )  # fmt: skip
+    return embedder
+
+
+def is_same_model(named: str, embedder: str) -> bool:
+    """Whether the name of a model that a trace records is that of an embedder.
+
+    `sentence-transformers/all-MiniLM-L6-v2` and `all-minilm-l6-v2` are; so is the whole id.
+    """
+    if named == embedder:
+        return True
+    short = [each.partition("@")[0].rpartition("/")[2].casefold() for each in (named, embedder)]
+    return bool(short[0]) and short[0] == short[1]
+
+
+class Measurer:
+    """Takes ΔS of texts. Vectors come from the cache, or are made and kept there.
+
+    What it finds does not depend on the order in which it is asked, nor on what is in the cache.
+    """
+
+    def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
+        self.embedder = embedder
+        self.cache = cache
+        self.made = self.found = 0
+        self.truncated: set[bytes] = set()
+        self._recent: dict[bytes, Direction | None] = {}
+
+    def prepare(self, texts: Iterable[str], role: Role) -> None:
+        """Make all vectors of some texts that are not known, in batches that are kept at once."""
+        wanted: dict[bytes, str] = {}
+        for text in texts:
+            if text.strip():
+                key = self._key(text, role)
+                if key not in self._recent:
+                    wanted.setdefault(key, text)
+        keys = sorted(wanted)
+        for start in range(0, len(keys), _AT_ONCE):
+            self._batch(keys[start : start + _AT_ONCE], wanted, role)
+
+    def _batch(self, keys: Sequence[bytes], texts: Mapping[bytes, str], role: Role) -> None:
+        known = self.cache.find(keys)
+        missing = [key for key in keys if key not in known]
+        if missing:
+            embedded = self.embedder.embed([texts[key] for key in missing], role)
+            made = {
+                key: Cached(embedded.vectors[row], bool(embedded.truncated[row]))
+                for row, key in enumerate(missing)
+            }
+            self.cache.add(made)
+            known |= made
+        self.made += len(missing)
+        self.found += len(keys) - len(missing)
+        for key in keys:
+            cached = known[key]
+            if cached.truncated:
+                self.truncated.add(key)
+            self._recent[key] = direction(cached.vector)
+
+    def forget(self) -> None:
+        """Let go of directions, so that a long run needs no more memory than a short one."""
+        if len(self._recent) > _KEPT:
+            self._recent.clear()
+
+    def distance(self, question: str | None, text: str | None) -> float | None:
+        """ΔS of a question and a text; None where one of them is empty."""
+        if not question or not text:
+            return None
+        return delta_s(self.direction(question, "query"), self.direction(text, "document"))
+
+    def distances(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """ΔS of many questions and texts, without those that have none."""
+        found = []
+        for start in range(0, len(pairs), _AT_ONCE):
+            part = pairs[start : start + _AT_ONCE]
+            self.prepare([question for question, _ in part], "query")
+            self.prepare([text for _, text in part], "document")
+            found += [self.distance(question, text) for question, text in part]
+            self.forget()
+        return [value for value in found if value is not None]
+
+    def between(self, one: str | None, other: str | None) -> float | None:
+        """ΔS of two texts that are both documents."""
+        if not one or not other:
+            return None
+        return delta_s(self.direction(one, "document"), self.direction(other, "document"))
+
+    def direction(self, text: str, role: Role) -> Direction | None:
+        """The direction of one text; None if it is empty or says nothing."""
+        if not text.strip():
+            return None
+        key = self._key(text, role)
+        if key not in self._recent:
+            self.prepare([text], role)
+        return self._recent[key]
+
+    def _key(self, text: str, role: Role) -> bytes:
+        return key_of(self.embedder.id, role, text)
+
+    def notes(self) -> list[str]:
+        """What a reader should know: texts that were cut off, and trouble with the cache."""
+        said = list(self.cache.notes)
+        if self.cache.damaged:
+            said.append(f"{self.cache.damaged} vectors of the cache were damaged and made anew")
+        if self.truncated:
+            n = len(self.truncated)
+            noun = "text was" if n == 1 else "texts were"
+            said.append(
+                f"{n} {noun} longer than {self.embedder.id} reads: ΔS is of their beginnings"
+            )
+        if self.embedder.lexical:
+            said.append(
+                f"ΔS of {self.embedder.id} is lexical: it compares words, and feeds no gate"
+            )
+        return said
+
+
+@contextmanager
+def measuring(
+    name: str, *, settings: Mapping[str, Mapping[str, Any]] | None = None,
+    cache: str | os.PathLike[str] | None = None,
+) -> Iterator[Measurer]:  # fmt: skip
+    """Open an embedder with its cache: a file, the user's own where none is named, or `none`."""
+    embedder = open_embedder(name, settings)
+    path = default_path() if cache is None else cache
+    with VectorCache(IN_MEMORY if str(path) == NO_CACHE else path) as opened:
+        yield Measurer(embedder, opened)

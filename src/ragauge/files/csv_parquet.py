@@ -1,0 +1,110 @@
+"""Columns as files: CSV as text, Parquet as bytes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from ragauge.files.parquet_zstd import missing_extra
+
+_TO_QUOTE = re.compile(r'[,"\r\n]|^\s|\s$|^$')
+_ROWS_A_GROUP = 1 << 20
+
+
+class Column(Struct, frozen=True, kw_only=True):
+    """A column: its head, what it holds, and a value for each row; None and nan are no value.
+
+    Words are of a few kinds that need no quotes, such as labels; texts may be anything.
+    """
+
+    name: str
+    kind: Literal["text", "word", "whole", "number"]
+    values: Sequence[Any] | NDArray[np.float64]
+
+
+def as_csv(columns: Sequence[Column], *, decimals: int) -> str:
+    """Lines of comma-separated values, a head first; numbers with so many decimals."""
+    words = np.array(
+        [f"{step / 10**decimals:.{decimals}f}" for step in range(10**decimals + 1)], object
+    )
+    cells = [_cells(column, words, decimals) for column in columns]
+    heads = _quoted(column.name for column in columns)
+    return "\n".join([",".join(heads), *map(",".join, zip(*cells, strict=True))]) + "\n"
+
+
+def _cells(column: Column, words: NDArray[np.object_], decimals: int) -> Sequence[str]:
+    if column.kind == "number":
+        return _shown(np.asarray(column.values, np.float64), words, decimals)
+    if column.kind == "text":
+        return ["" if value is None else value for value in _quoted_some(column.values)]
+    return ["" if value is None else str(value) for value in column.values]
+
+
+def _quoted_some(texts: Iterable[str | None]) -> list[str | None]:
+    return [text if text is None or not _TO_QUOTE.search(text) else _quote(text) for text in texts]
+
+
+def _quoted(texts: Iterable[str]) -> list[str]:
+    """Texts as CSV has them: in quotes where they hold a comma, a quote or a line end."""
+    return [_quote(text) if _TO_QUOTE.search(text) else text for text in texts]
+
+
+def _quote(text: str) -> str:
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="", quoting=csv.QUOTE_ALL).writerow([text])
+    return buffer.getvalue()
+
+
+def _shown(values: NDArray[np.float64], words: NDArray[np.object_], decimals: int) -> list[str]:
+    """Values with their decimals, empty for none. Most lie between 0 and 1: those are looked up."""
+    steps = values * 10**decimals
+    with np.errstate(invalid="ignore"):
+        place = np.rint(steps)
+        # Close to the middle of two steps only the exact value can tell which is nearer.
+        plain = (values >= 0) & (values <= 1) & (np.abs(np.abs(steps - place) - 0.5) > 1e-6)
+    column = words[np.where(plain, place, 0).astype(np.int64)]
+    for i in np.flatnonzero(~plain).tolist():
+        value = float(values[i])
+        column[i] = "" if math.isnan(value) else f"{value + 0.0:.{decimals}f}"
+    found: list[str] = column.tolist()
+    return found
+
+
+def as_parquet(columns: Sequence[Column]) -> bytes:
+    """A Parquet file with the values as they were measured, null where there is none.
+
+    The same columns give the same bytes under one release of the package that writes them; the
+    file names that release and no time.
+    """
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise missing_extra("parquet", "pyarrow", "parquet") from error
+    kinds = {"whole": pyarrow.int64(), "number": pyarrow.float64()}
+    arrays = [
+        pyarrow.array(_nulls(column), kinds.get(column.kind, pyarrow.string()))
+        for column in columns
+    ]
+    table = pyarrow.Table.from_arrays(arrays, names=[column.name for column in columns])
+    buffer = io.BytesIO()
+    parquet.write_table(
+        table, buffer, compression="zstd", compression_level=3, version="2.6",
+        use_dictionary=True, row_group_size=_ROWS_A_GROUP, store_schema=False,
+    )  # fmt: skip
+    return buffer.getvalue()
+
+
+def _nulls(column: Column) -> list[Any]:
+    if column.kind != "number":
+        return list(column.values)
+    numbers: list[float] = np.asarray(column.values, np.float64).tolist()
+    return [None if math.isnan(value) else value for value in numbers]

@@ -1,0 +1,222 @@
+"""Opening a file: which kind it is, and how it becomes a source that can be read in ranges.
+
+JSON is read where it lies. Everything else (packed files, Parquet, YAML, pipes, standard input) is
+written to a temporary file of JSON Lines first, which is gone when the source is closed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from ragauge.errors import Place, RagaugeError
+from ragauge.files import parquet_zstd, yaml_reader
+from ragauge.files.ranges import MAX_LINE, Layout, Source
+
+_STEP = 64 * 1024
+_UTF8_BOM = b"\xef\xbb\xbf"
+
+Reading = Callable[[BinaryIO, str], Iterable[bytes]]
+"""Takes an open file and its name, and gives what is to be read in its place."""
+
+
+@contextmanager
+def opened(name: str | os.PathLike[str]) -> Iterator[Source]:
+    """Yield the source behind a file name; `-` is standard input."""
+    path = os.fspath(name)
+    with ExitStack() as stack:
+        if path == "-":
+            shown = "<stdin>"
+            path = stack.enter_context(_spooled(_chunks(sys.stdin.buffer), shown))
+        else:
+            # A name of odd bytes can be opened, but not written into a report as it is.
+            shown = os.fsencode(path).decode("utf-8", "replace")
+            _check_file(shown, Path(path))
+        try:
+            if not os.path.isfile(path):  # a pipe: it can be read once, and from the start
+                pipe = stack.enter_context(open(path, "rb"))
+                path = stack.enter_context(_spooled(_chunks(pipe), shown))
+            for choose in (_unpacking, _converting):
+                with open(path, "rb") as file:
+                    reading = choose(file.read(4), shown)
+                    if reading is not None:
+                        file.seek(0)
+                        path = stack.enter_context(_spooled(reading(file, shown), shown))
+        except OSError as error:
+            raise _unreadable(shown, error) from error
+        # What was converted is JSON Lines, even if its first line begins as an array does.
+        yield _inspect(shown, path, converted=reading is not None)
+
+
+def _unpacking(magic: bytes, _: str) -> Reading | None:
+    """How a packed file is unpacked; its first bytes tell, whatever its name is."""
+    if magic.startswith(b"\x1f\x8b"):
+        return _gzip_chunks
+    return parquet_zstd.zstd_chunks if magic == b"\x28\xb5\x2f\xfd" else None
+
+
+def _converting(magic: bytes, name: str) -> Reading | None:
+    """How a file of another kind becomes JSON Lines; nothing but its name tells of YAML."""
+    if magic == b"PAR1":
+        return parquet_zstd.parquet_lines
+    inner = name.lower().removesuffix(".gz").removesuffix(".zst")
+    return yaml_reader.yaml_lines if inner.endswith((".yaml", ".yml")) else None
+
+
+def _check_file(name: str, path: Path) -> None:
+    try:
+        is_dir, exists = path.is_dir(), path.exists()
+    except OSError as error:
+        raise _unreadable(name, error) from error
+    if is_dir:
+        raise RagaugeError.of(
+            "file-unreadable",
+            f"`{name}` is a folder",
+            hint="name a file inside it; a BEIR folder is one with qrels/*.tsv in it",
+        )
+    if not exists:
+        near = _near_names(path)
+        hint = f"did you mean {near}?" if near else "check the path and the current folder"
+        raise RagaugeError.of("file-not-found", f"there is no file `{name}`", hint=hint)
+
+
+def _near_names(path: Path) -> str:
+    import difflib
+
+    parent = path.parent
+    if not parent.is_dir():
+        return ""
+    names = sorted(entry.name for entry in parent.iterdir() if entry.is_file())
+    return ", ".join(
+        f"`{parent / name}`" for name in difflib.get_close_matches(path.name, names, 2)
+    )
+
+
+def _unreadable(name: str, error: OSError) -> RagaugeError:
+    return RagaugeError.of(
+        "file-unreadable",
+        f"`{name}` cannot be read: {error.strerror or error}",
+        hint="check the permissions of the file",
+    )
+
+
+def _chunks(stream: BinaryIO) -> Iterator[bytes]:
+    while chunk := stream.read(_STEP):
+        yield chunk
+
+
+def _gzip_chunks(file: BinaryIO, name: str) -> Iterator[bytes]:
+    try:
+        with gzip.open(file, "rb") as stream:
+            while chunk := stream.read(_STEP):
+                yield chunk
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise RagaugeError.of(
+            "bad-gzip",
+            f"`{name}` cannot be unpacked: {error}",
+            hint="the file is damaged or was not written to its end; make it again",
+            place=Place(name),
+        ) from error
+
+
+@contextmanager
+def _spooled(chunks: Iterable[bytes], name: str) -> Iterator[str]:
+    """Copy chunks to a temporary file, so that they can be read in ranges, in any order."""
+    try:
+        handle, path = tempfile.mkstemp(prefix="ragauge-")
+    except OSError as error:
+        raise _no_copy(name, error) from error
+    try:
+        try:
+            with os.fdopen(handle, "wb") as spool:
+                for chunk in chunks:
+                    spool.write(chunk)
+        except OSError as error:
+            raise _no_copy(name, error) from error
+        yield path
+    finally:
+        os.unlink(path)
+
+
+def _no_copy(name: str, error: OSError) -> RagaugeError:
+    return RagaugeError.of(
+        "file-unreadable",
+        f"`{name}` cannot be copied to a temporary file: {error.strerror or error}",
+        hint="check the space in the folder for temporary files, or name another in TMPDIR",
+    )
+
+
+def _inspect(name: str, path: str, *, converted: bool) -> Source:
+    try:
+        size = os.path.getsize(path)
+        with open(path, "rb") as file:
+            head = file.read(_STEP)
+    except OSError as error:
+        raise _unreadable(name, error) from error
+    if converted:
+        return Source(name, path, 0, size, "lines" if size else "empty", ())
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff") or (b"\0" in head[:4] and len(head) > 3):
+        raise RagaugeError.of(
+            "bad-encoding",
+            f"`{name}` looks like UTF-16 or UTF-32",
+            hint="convert it to UTF-8 (for example with `iconv -t UTF-8`)",
+            place=Place(name, 1),
+        )
+    notes = []
+    start = 0
+    if head.startswith(_UTF8_BOM):
+        start = len(_UTF8_BOM)
+        notes.append("byte order mark at the start")
+    if b"\r\n" in head:
+        notes.append("CRLF line ends")
+    return Source(name, path, start, size, _layout(head[start:], path, start), tuple(notes))
+
+
+def _layout(head: bytes, path: str, start: int) -> Layout:
+    body = head.lstrip()
+    if not body:
+        return "empty" if len(head) < _STEP - len(_UTF8_BOM) else "lines"
+    if body.startswith(b"["):
+        return "array"
+    # A pretty-printed single object opens with a line that is not an object of its own.
+    first = body.split(b"\n", 1)[0].rstrip()
+    if first == b"{" or (first.startswith(b"{") and first.endswith((b",", b"[", b"{"))):
+        with open(path, "rb") as file:
+            file.seek(start)
+            whole = file.read(MAX_LINE)
+        try:
+            if isinstance(msgspec.json.decode(whole), dict):
+                return "object"
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            pass
+    return _columns(first)
+
+
+def _columns(first: bytes) -> Layout:
+    """Whether the first line has the columns of TREC: judgements have four, a run has six.
+
+    BEIR's judgements have three, under a heading.
+    """
+    words = first.split()
+    try:
+        if words == [b"query-id", b"corpus-id", b"score"]:
+            return "qrels"
+        if len(words) == 4 and int(words[3]) is not None:
+            return "qrels"
+        if len(words) == 6 and float(words[4]) is not None:
+            return "run"
+    except ValueError:
+        pass
+    return "lines"
+
+
+PathLike = str | os.PathLike[str]

@@ -1,0 +1,169 @@
+"""Choosing dialect, profile and cut-offs: what is given wins, then what the files look like."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from msgspec import Struct
+
+from ragauge import registry
+from ragauge.errors import RagaugeError
+from ragauge.files.json_errors import STRING
+from ragauge.files.ranges import Source
+from ragauge.model.dialect import Dialect
+from ragauge.model.profile import Profile
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    """The dialect and profile of a run, and whether the dialect's own names win."""
+
+    dialect: Dialect
+    profile: Profile
+    own: bool
+    note: str | None = None
+
+
+def choose(
+    dialect: str,
+    profile: str | None,
+    *,
+    gold: Source | None = None,
+    trace: Source | None = None,
+    loaded: Sequence[str] = (),
+) -> Choice:
+    """Decide on dialect and profile; `loaded` are the dialects of sets read before."""
+    gold_names = sniff(gold) if gold is not None else set()
+    trace_names = sniff(trace) if trace is not None else set()
+    if gold is not None and trace is not None:
+        refuse_swapped(gold_names, trace_names, gold.name, trace.name)
+    _refuse_other_trec(gold, trace)
+    given = [source for source in (gold, trace) if source is not None]
+    if dialect == "auto" and any(source.layout in TREC for source in given):
+        dialect = "trec"
+    if profile is not None:
+        chosen = registry.profile(profile)
+        if dialect != "auto":
+            return Choice(dialect=registry.dialect(dialect), profile=chosen, own=True)
+        own = chosen.dialect != "native"
+        return Choice(dialect=registry.dialect(chosen.dialect), profile=chosen, own=own)
+    if dialect != "auto":
+        forced = registry.dialect(dialect)
+        return Choice(dialect=forced, profile=registry.profile(forced.profile), own=True)
+    if loaded and len(set(loaded)) == 1 and not gold_names and not trace_names:
+        found, note = registry.dialect(loaded[0]), None
+    else:
+        found, note = detect(gold_names, trace_names)
+    return Choice(dialect=found, profile=registry.profile(found.profile), own=True, note=note)
+
+
+def _refuse_other_trec(gold: Source | None, trace: Source | None) -> None:
+    """Raise if a run stands where judgements belong, or the other way round."""
+    for source, layout, belongs in (
+        (gold, "run", "a TREC run, and the gold set comes first"),
+        (trace, "qrels", "TREC judgements, and the run comes second"),
+    ):
+        if source is not None and source.layout == layout:
+            raise RagaugeError.of(
+                "usage", f"`{source.name}` looks like {belongs}",
+                hint="give the judgements (qrels), then the run",
+            )  # fmt: skip
+
+
+def cutoffs(k: Sequence[int] | int | None, profile: Profile) -> tuple[int, ...]:
+    """The cut-offs of a run: those given, or the profile's own."""
+    ks = profile.k if k is None else (k,) if isinstance(k, int) else tuple(k)
+    if not ks or any(not isinstance(each, int) or each < 1 for each in ks):
+        raise RagaugeError.of(
+            "usage", f"k must be whole numbers from 1, got {list(ks)}", hint="for example --k 5"
+        )
+    if len(profile.k) == 1 and len(ks) != 1:
+        raise RagaugeError.of(
+            "usage", f"the profile {profile.name} takes one k, got {len(ks)}",
+            hint="give one, or use --profile all",
+        )  # fmt: skip
+    return tuple(dict.fromkeys(ks))
+
+
+SNIFFED = 64 * 1024
+
+
+TREC = ("qrels", "run")
+"""Layouts that are no JSON."""
+
+
+_TOKEN = re.compile(STRING + rb"|[{}\[\]:]", re.DOTALL)
+
+
+def sniff(source: Source) -> set[str]:
+    """The field names of the rows at the head of a file; nothing is checked."""
+    with open(source.path, "rb") as file:
+        file.seek(source.start)
+        head = file.read(SNIFFED)
+    names: set[str] = set()
+    if source.layout in TREC:
+        return names
+    depth, rows_at = 0, 1 if source.layout == "array" else 0
+    tokens = [match.group() for match in _TOKEN.finditer(head)]
+    for token, following in pairwise(tokens):
+        if token in (b"{", b"["):
+            depth += 1
+        elif token in (b"}", b"]"):
+            depth -= 1
+        elif following == b":" and depth == rows_at + 1 and token != b":":
+            names.add(token[1:-1].decode("utf-8", "replace"))
+    return names
+
+
+def detect(gold_names: set[str], trace_names: set[str]) -> tuple[Dialect, str | None]:
+    """The dialect that the field names speak of, and a note where they leave doubt."""
+    known = registry.dialects().values()
+    gold = _best(gold_names, [(each, each.gold_marks) for each in known])
+    trace = _best(trace_names, [(each, each.trace_marks) for each in known])
+    # A family by the marks of one file alone must own some name of the other one too.
+    if gold is not None and trace is None and not _owns(gold.own_trace, trace_names):
+        gold = None
+    if trace is not None and gold is None and not _owns(trace.own_gold, gold_names):
+        trace = None
+    if gold is None and trace is None:
+        note = "no dialect was recognised by its field names: read by any spelling, under `all`"
+        return registry.dialect("native"), note if gold_names or trace_names else None
+    if gold is None or trace is None or gold.name == trace.name:
+        return gold or trace or registry.dialect("native"), None
+    note = (
+        f"the gold set looks like dialect {gold.name} and the traces like {trace.name}: "
+        "both are read by any spelling, under the profile `all`"
+    )
+    return registry.dialect("native"), note
+
+
+_GOLD_WORDS = frozenset(("answerable", "relevant", "relevant_docs"))
+
+
+_TRACE_WORDS = frozenset(("hits", "retrieved", "topk"))
+"""Names that no dialect has to itself, but that stand on one side only."""
+
+
+def refuse_swapped(gold_names: set[str], trace_names: set[str], gold: str, trace: str) -> None:
+    """Raise if the gold file has the marks of traces, and the trace file those of gold."""
+    known = registry.dialects().values()
+    gold_marks = _GOLD_WORDS.union(*(each.gold_marks for each in known))
+    trace_marks = _TRACE_WORDS.union(*(each.trace_marks for each in known))
+    swapped = gold_names & trace_marks and trace_names & gold_marks
+    if swapped and not gold_names & gold_marks and not trace_names & trace_marks:
+        raise RagaugeError.of(
+            "usage",
+            f"`{gold}` looks like a trace file, and `{trace}` like a gold set",
+            hint="the gold set comes first",
+        )
+
+
+def _owns(own: Mapping[str, tuple[str, ...]], names: set[str]) -> bool:
+    return not names or any(name in names for owned in own.values() for name in owned)
+
+
+def _best(names: set[str], marks: Sequence[tuple[Dialect, frozenset[str]]]) -> Dialect | None:
+    counted = [(len(names & own), dialect.name, dialect) for dialect, own in marks]
+    top = max(counted)
+    return top[2] if top[0] > 0 and sum(each[0] == top[0] for each in counted) == 1 else None

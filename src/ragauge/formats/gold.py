@@ -1,0 +1,233 @@
+"""From a decoded gold row to a gold item: every spelling, every check, every error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ragauge.files.fields import (
+    FieldError,
+    Row,
+    as_bool,
+    as_id,
+    as_ids,
+    as_int,
+    as_list,
+    as_number,
+    as_object,
+    as_text,
+    as_texts,
+    meaning,
+    pick,
+    wrong_type,
+)
+from ragauge.model.dialect import GOLD_NAMES, GOLD_SPELLINGS, HIT_DOCS, HIT_IDS, HIT_SECTIONS
+from ragauge.model.gold import Anchor, ClaimRule, Expect, GoldItem
+from ragauge.spans import spans_in, unit_in
+
+Own = Mapping[str, tuple[str, ...]]
+
+DRAFT = "draft"
+"""The field that marks an item which a person has still to confirm."""
+
+
+def gold_item(row: Row, own: Own, line: int | None, *, expects_by_docs: bool = False) -> GoldItem:
+    """Make a gold item of a row; `own` names win over any other spelling.
+
+    `expects_by_docs`: the documents that are expected say whether there is an answer.
+    """
+    _refuse_draft(row)
+
+    def take(field: str) -> tuple[str, Any]:
+        return pick(row, GOLD_SPELLINGS[field], own.get(field, ()), meaning=meaning)
+
+    name, value = take("qid")
+    if value is None:
+        raise FieldError(
+            "missing-field", "the item has no id", 'add a unique "qid" to every gold item'
+        )
+    qid = as_id(value, name)
+    if not qid:
+        raise wrong_type(name, "a non-empty id", value, "give every gold item its own id")
+    paraphrases = as_texts(take("paraphrases")[1], "paraphrases")
+    name, value = take("question")
+    question = as_text(value, name) if value is not None else None
+    if question is None and paraphrases:
+        question = paraphrases[0]
+    unit = unit_in(row, "", "byte")
+    ids, anchors = _evidence(*take("relevant"), unit)
+    places = _anchors(*take("places"), unit)
+    groups = _groups(take("groups")[1], unit)
+    grades = _grades(take("grades")[1])
+    if not (ids or anchors or groups or grades):
+        anchors, places = places, ()
+    _one_unit((*anchors, *places))
+    claims, rule = _claims(*take("claims"))
+    docs = _docs(*take("relevant_docs"))
+    name, value = take("turn")
+    return GoldItem(
+        qid=qid,
+        turn=as_int(value, name) if value is not None else None,
+        question=question,
+        paraphrases=paraphrases,
+        expect=_expect(take("answerable")[1], docs if expects_by_docs else None),
+        relevant=ids,
+        anchors=anchors,
+        places=places,
+        relevant_docs=docs,
+        groups=groups,
+        grades=grades,
+        anchor_section=_section(*take("anchor_section")),
+        negatives=as_ids(take("negatives")[1], "negatives"),
+        decoy_section=_section(*take("decoy_section")),
+        claims_any=claims,
+        claim_rule=rule,
+        must_contain=as_texts(take("must_contain")[1], "must_contain"),
+        forbidden=as_texts(take("forbidden")[1], "forbidden"),
+        constraints=as_texts(take("constraints")[1], "constraints"),
+        type=_optional_text(row, "type"),
+        tags=as_texts(row.get("tags"), "tags"),
+        group=_optional_text(row, "group"),
+        difficulty=_optional_text(row, "difficulty"),
+        lang=_optional_text(row, "lang"),
+        extra={key: row[key] for key in row if key not in GOLD_NAMES and key != DRAFT},
+        line=line,
+    )
+
+
+def _refuse_draft(row: Row) -> None:
+    """Refuse an item that `gold new` drafted and that nobody has confirmed yet."""
+    draft = row.get(DRAFT)
+    if draft is None or not as_bool(draft, DRAFT):
+        return
+    empty = not any(row.get(name) for name in GOLD_SPELLINGS["question"])
+    raise FieldError(
+        "draft-item",
+        "the item is a draft without a question" if empty else "the item is still a draft",
+        f"{'write the question, check the evidence' if empty else 'check it'}, and remove `draft`",
+    )
+
+
+def _evidence(name: str, value: Any, unit: str) -> tuple[tuple[str, ...], tuple[Anchor, ...]]:
+    """Evidence entries: plain ids, and those that name a place in a document."""
+    ids: list[str] = []
+    anchors: list[Anchor] = []
+    for i, each in enumerate(as_list(value, name) if value is not None else ()):
+        found = _member(each, f"{name}[{i}]", unit)
+        if isinstance(found, str):
+            ids.append(found)
+        else:
+            anchors.append(found)
+    return tuple(ids), tuple(dict.fromkeys(anchors))
+
+
+def _member(value: Any, path: str, unit: str) -> str | Anchor:
+    if not isinstance(value, Mapping):
+        return as_id(value, path)
+    id_name, given = pick(value, HIT_IDS, inside=f"{path}.")
+    known = as_id(given, id_name) if given is not None else None
+    spans = spans_in(value, path, unit=unit)
+    if not spans and value.get("quote") is not None:
+        raise FieldError(
+            "quote-unpinned",
+            f"`{path}` names a quote without its offsets",
+            "name the corpus with --corpus, or let `ragauge gold pin` find its bytes there",
+        )
+    if not spans and known is not None:
+        return known
+    doc_name, doc = pick(value, HIT_DOCS, inside=f"{path}.")
+    if doc is None or not spans or any(span.length == 0 for span in spans):
+        raise wrong_type(
+            path, "an id, or a place in a document", value,
+            'write "id" or {"doc": "guide.md", "start": 120, "end": 180}',
+        )  # fmt: skip
+    section_name, section = pick(value, HIT_SECTIONS, inside=f"{path}.")
+    quote = value.get("quote", value.get("text"))
+    return Anchor(
+        doc=as_id(doc, doc_name),
+        spans=spans,
+        id=known,
+        section=as_id(section, section_name) if section is not None else None,
+        quote=as_text(quote, f"{path}.quote") if quote is not None else None,
+    )
+
+
+def _anchors(name: str, value: Any, unit: str) -> tuple[Anchor, ...]:
+    if value is None:
+        return ()
+    found = [_member(each, f"{name}[{i}]", unit) for i, each in enumerate(as_list(value, name))]
+    for i, each in enumerate(found):
+        if isinstance(each, str):
+            raise wrong_type(f"{name}[{i}]", "a place in a document", each, "add doc, start, end")
+    return tuple(each for each in dict.fromkeys(found) if isinstance(each, Anchor))
+
+
+def _one_unit(anchors: Sequence[Anchor]) -> None:
+    units = {span.unit for anchor in anchors for span in anchor.spans}
+    if len(units) > 1:
+        raise FieldError(
+            "mixed-units",
+            f"the evidence of the item mixes {' and '.join(sorted(units))} offsets",
+            "use one unit: bytes in the document's UTF-8 text",
+        )
+
+
+def _groups(value: Any, unit: str) -> tuple[tuple[str | Anchor, ...], ...]:
+    groups = []
+    for i, each in enumerate(as_list(value, "groups") if value is not None else ()):
+        path = f"groups[{i}]"
+        members = tuple(
+            dict.fromkeys(
+                _member(one, f"{path}[{j}]", unit) for j, one in enumerate(as_list(each, path))
+            )
+        )
+        if not members:
+            raise wrong_type(path, "a list of at least one id", each, "no group can be empty")
+        groups.append(members)
+    return tuple(groups)
+
+
+def _grades(value: Any) -> dict[str, float]:
+    if value is None:
+        return {}
+    return {
+        name: as_number(grade, f"grades.{name}")
+        for name, grade in as_object(value, "grades").items()
+    }
+
+
+def _docs(name: str, value: Any) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    return (as_id(value, name),) if isinstance(value, str | int) else as_ids(value, name)
+
+
+def _expect(value: Any, docs: tuple[str, ...] | None) -> Expect | None:
+    """What is to be done: said outright, or by the documents that are expected (none: refuse)."""
+    if value is not None:
+        return "answer" if as_bool(value, "answerable") else "refuse"
+    if docs is None:
+        return None
+    return "answer" if docs else "refuse"
+
+
+def _section(name: str, value: Any) -> str | None:
+    return as_id(value, name) or None if value is not None else None
+
+
+def _claims(name: str, value: Any) -> tuple[tuple[str, ...] | None, ClaimRule]:
+    if value is None:
+        return None, "substring"
+    if name == "gold_claim":
+        claims = (value,) if isinstance(value, str) else as_texts(value, name)
+        return tuple(claim for claim in claims if claim), "phrase"
+    return as_texts(value, name), "substring"
+
+
+def _optional_text(row: Row, name: str) -> str | None:
+    value = row.get(name)
+    return None if value is None else as_text(value, name)
+
+
+Locate = Callable[[Row, Own], Row]
+"""Makes of a gold row one whose evidence has its bytes."""

@@ -1,0 +1,83 @@
+"""Where the evidence of a raw gold row stands: its entries with their paths, in any dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ragauge.files.fields import FieldError, Row, as_id, as_list, meaning, pick
+from ragauge.formats.gold import Own
+from ragauge.model.dialect import GOLD_SPELLINGS
+from ragauge.spans import spans_in
+
+
+class Entry(NamedTuple):
+    """One entry of evidence: the field that it stands in, its path in the row, and its value."""
+
+    field: str
+    path: str
+    value: Any
+
+
+def relevant_name(row: Row, own: Own) -> str:
+    """The name of the field that holds the evidence of a row, or that it would have."""
+    name = pick(row, GOLD_SPELLINGS["relevant"], own.get("relevant", ()), meaning=meaning)[0]
+    return name or next(iter(own.get("relevant", ())), "relevant")
+
+
+def entries(row: Row, own: Own) -> list[Entry]:
+    """Every entry of evidence, in the order of the row's lists."""
+    found: list[Entry] = []
+    name, value = pick(row, GOLD_SPELLINGS["relevant"], own.get("relevant", ()), meaning=meaning)
+    if value is not None:
+        # Other spellings that say the same are pinned too, lest they disagree afterwards.
+        for each in GOLD_SPELLINGS["relevant"]:
+            if row.get(each) is not None and meaning(row[each]) == meaning(value):
+                found += _listed(each, each, row[each])
+    name, value = pick(row, GOLD_SPELLINGS["places"], own.get("places", ()), meaning=meaning)
+    if value is not None:
+        found += _listed(name, name, value)
+    groups = row.get("groups")
+    for i, group in enumerate(as_list(groups, "groups") if groups is not None else ()):
+        found += _listed("groups", f"groups[{i}]", group)
+    return found
+
+
+def _listed(name: str, path: str, value: Any) -> list[Entry]:
+    return [Entry(name, f"{path}[{i}]", each) for i, each in enumerate(as_list(value, path))]
+
+
+def replaced(value: Any, path: str, new: Any) -> Any:
+    """A copy of nested lists with the element at a path such as `[2][0]` replaced."""
+    if not path:
+        return new
+    index, _, rest = path[1:].partition("]")
+    copy = list(value)
+    copy[int(index)] = replaced(copy[int(index)], rest, new)
+    return copy
+
+
+def only_document(row: Row, own: Own) -> str | None:
+    """The document of an item that names one and no more."""
+    names = own.get("relevant_docs", ())
+    name, value = pick(row, GOLD_SPELLINGS["relevant_docs"], names, meaning=meaning)
+    listed = [value] if isinstance(value, str | int) else value
+    if not isinstance(listed, list) or len(listed) != 1:
+        return None
+    return as_id(listed[0], name)
+
+
+def refuse_mixed_units(listed: Sequence[Entry], unit: str) -> None:
+    """Refuse an item whose offsets count different things; `unit` is that of the item."""
+    units = {
+        span.unit
+        for entry in listed
+        if isinstance(entry.value, Mapping)
+        for span in spans_in(entry.value, entry.path, unit=unit)
+    }
+    if len(units) > 1:
+        raise FieldError(
+            "mixed-units",
+            f"the evidence of the item mixes {' and '.join(sorted(units))} offsets",
+            "use one unit: bytes in the document's UTF-8 text",
+        )

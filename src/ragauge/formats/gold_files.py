@@ -1,0 +1,275 @@
+"""Gold files as raw rows: read with every field as it stands, and written back changed in place.
+
+A row that is not changed keeps its bytes, and so does everything around the rows: blank lines,
+comments of YAML, other keys of its mapping. A changed row keeps the fields that were not touched.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
+from ragauge.files import yaml_writer
+from ragauge.files.fields import FieldError, Row
+from ragauge.files.open import opened
+from ragauge.files.ranges import Source
+from ragauge.files.yaml_reader import ROW_KEYS, UNIT
+from ragauge.formats.detect import TREC, choose
+from ragauge.formats.gold import DRAFT
+from ragauge.formats.gold_evidence import entries
+from ragauge.formats.json_rows import decode_row
+from ragauge.formats.load import rows_of
+from ragauge.formats.traces import Reader
+
+Form = Literal["lines", "array", "object", "yaml"]
+Changes = Mapping[int, Mapping[str, Any]]
+"""New rows, by their place among the rows."""
+
+_YAML = (".yaml", ".yml")
+_OTHERS = (".gz", ".zst", ".parquet", ".csv", ".tsv")
+_raw_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+class RawRow(Struct, frozen=True):
+    """One row: its line, its bytes as JSON, and its fields."""
+
+    line: int
+    data: bytes
+    fields: dict[str, Any]
+
+
+class GoldRows(Struct, frozen=True, kw_only=True):
+    """The rows of a gold file in order, and the reader that knows their dialect.
+
+    `text` is the file itself where rows can be replaced in it; None for packed files and pipes.
+    """
+
+    name: str
+    rows: tuple[RawRow, ...]
+    reader: Reader
+    form: Form
+    text: bytes | None
+
+    def place(self, index: int) -> Place:
+        """The file and line of a row."""
+        return Place(self.name, self.rows[index].line)
+
+    def problem(self, error: FieldError, index: int) -> Problem:
+        """Say where an error is: file, line, item and dialect."""
+        return self.reader.problem(error, self.rows[index].fields, self.place(index))
+
+
+def read_gold_rows(path: str, dialect: str = "auto") -> GoldRows:
+    """Read a gold file row by row; rows that are no objects are an error, fields are not read."""
+    with opened(path) as source:
+        if source.layout in TREC:
+            raise RagaugeError.of(
+                "usage",
+                f"`{source.name}` holds TREC judgements, which have no fields that could be edited",
+                hint="write the gold set as JSON Lines, with `relevant` or `grades`",
+            )
+        reader_choice = choose(dialect, None, gold=source)
+        reader = Reader(reader_choice.dialect, own=reader_choice.own)
+        rows: list[RawRow] = []
+        problems: list[Problem] = []
+        count = 0
+        for line, data, cut, overlong in rows_of(source):
+            try:
+                rows.append(
+                    RawRow(line, data.strip(), dict(decode_row(data, cut=cut, overlong=overlong)))
+                )
+            except FieldError as error:
+                count += 1
+                if len(problems) < MAX_REPORTED:
+                    problems.append(reader.problem(error, None, Place(source.name, line)))
+        if count:
+            raise RagaugeError(problems, total=count)
+        form, text = _form(path, source)
+    return GoldRows(name=source.name, rows=tuple(rows), reader=reader, form=form, text=text)
+
+
+def _form(path: str, source: Source) -> tuple[Form, bytes | None]:
+    plain = path != "-" and os.path.isfile(path)
+    if plain and path.lower().endswith(_YAML):
+        with open(path, "rb") as file:
+            text = file.read()
+        return "yaml", None if text.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd")) else text
+    form: Form = "array" if source.layout == "array" else "lines"
+    if source.layout == "object":
+        form = "object"
+    if not plain or not os.path.samefile(path, source.path):
+        return form, None
+    with open(path, "rb") as file:
+        return form, file.read()
+
+
+def written(gold: GoldRows, changes: Changes, name: str) -> str:
+    """The text of the file `name`: the rows with their changes, in the form that its suffix says.
+
+    `.yaml` and `.yml` are YAML; `.json` is JSON as it was read, an array if it was YAML; any other
+    name is JSON Lines.
+    """
+    try:
+        return _written(gold, changes, form_of(name, gold.form))
+    except ValueError as error:
+        raise RagaugeError.of(
+            "bad-field",
+            f"a number is too large to be written: {error}",
+            hint="write it as text, or keep the form of the file that was read",
+            place=Place(gold.name),
+        ) from error
+
+
+def _written(gold: GoldRows, changes: Changes, form: Form) -> str:
+    if gold.text is not None and form == gold.form:
+        placed = _spliced(gold, gold.text, changes)
+        if placed is not None:
+            return placed
+    rows = [changes.get(index, raw.fields) for index, raw in enumerate(gold.rows)]
+    if form == "yaml":
+        return yaml_writer.list_text(rows)
+    lines = [_line(gold, index, changes) for index in range(len(rows))]
+    if form == "lines":
+        return "".join(f"{line}\n" for line in lines)
+    return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
+
+
+def form_of(name: str, given: Form) -> Form:
+    """The form that a file is written in, by its name; packed files and tables are refused."""
+    lowered = name.lower()
+    if lowered.endswith(_OTHERS):
+        raise RagaugeError.of(
+            "usage",
+            f"`{name}` would be a packed file or a table, and gold is written as plain text",
+            hint="name a file that ends with .jsonl, .json or .yaml",
+        )
+    if lowered.endswith(_YAML):
+        return "yaml"
+    if lowered.endswith(".json"):
+        return "array" if given == "yaml" else given
+    return "lines"
+
+
+def _spliced(gold: GoldRows, text: bytes, changes: Changes) -> str | None:
+    """The file with its changed rows in their places; None if they cannot be put there."""
+    said = text.decode()
+    if not changes:
+        return said
+    if gold.form == "yaml":
+        return _spliced_yaml(gold, said.removeprefix("\ufeff"), changes)
+    at = 0
+    parts: list[bytes] = []
+    for index, (start, end) in enumerate(_regions(gold, text)):
+        if index in changes:
+            parts += [text[at:start], _replacement(gold, index, changes, text, start)]
+            at = end
+    return b"".join([*parts, text[at:]]).decode()
+
+
+def _regions(gold: GoldRows, text: bytes) -> Iterator[tuple[int, int]]:
+    """Where each row stands: rows follow each other, and nothing else has their bytes."""
+    at = 0
+    for raw in gold.rows:
+        start = text.index(raw.data, at)
+        at = start + len(raw.data)
+        yield start, at
+
+
+def _replacement(gold: GoldRows, index: int, changes: Changes, text: bytes, start: int) -> bytes:
+    """A changed row as JSON: over several lines where it was."""
+    if b"\n" not in gold.rows[index].data:
+        return _line(gold, index, changes).encode()
+    column = start - (text.rfind(b"\n", 0, start) + 1)
+    laid_out = json.dumps(changes[index], ensure_ascii=False, indent=2)
+    return laid_out.replace("\n", "\n" + " " * column).encode()
+
+
+def _line(gold: GoldRows, index: int, changes: Changes) -> str:
+    """A row on one line; fields that are as they were keep their digits and spaces."""
+    raw = gold.rows[index]
+    if index not in changes and b"\n" not in raw.data:
+        return raw.data.decode()
+    fields = _raw_fields(raw.data)
+    parts = []
+    for name, value in changes.get(index, raw.fields).items():
+        same = name in fields and raw.fields.get(name) is value
+        kept = bytes(fields[name]).decode() if same else "\n"
+        text = kept if "\n" not in kept else json.dumps(value, ensure_ascii=False, allow_nan=False)
+        parts.append(f"{json.dumps(name, ensure_ascii=False)}: {text}")
+    return "{" + ", ".join(parts) + "}"
+
+
+def _spliced_yaml(gold: GoldRows, text: str, changes: Changes) -> str | None:
+    found = yaml_writer.regions(text, ROW_KEYS)
+    if found is None or len(found) != len(gold.rows):
+        return None
+    parts: list[str] = []
+    at = 0
+    head = yaml_writer.value_of(text, UNIT)
+    if head is not None and found and head.end <= found[0].start:
+        unit = head.value
+        if _in_bytes(gold, changes):
+            parts, at, unit = [text[: head.start], "byte"], head.end, "byte"
+        changes = {index: _under(row, unit) for index, row in changes.items()}
+    for index, region in enumerate(found):
+        if index not in changes:
+            continue
+        parts.append(text[at : region.start])
+        if region.flow:
+            parts.append(yaml_writer.flow_text(changes[index]))
+        else:
+            rest = text[region.end :].partition("\n")[0]
+            parts.append(
+                yaml_writer.item_text(
+                    changes[index], column=region.column, literal=not rest.strip()
+                )
+            )
+        at = region.end
+    return "".join([*parts, text[at:]])
+
+
+def _in_bytes(gold: GoldRows, changes: Changes) -> bool:
+    """Whether all offsets of a file count bytes now, so that its header can say so."""
+    return all(
+        changes[index].get(UNIT, "byte") == "byte"
+        if index in changes
+        else not any(
+            isinstance(each.value, Mapping) for each in entries(raw.fields, gold.reader.own_gold)
+        )
+        for index, raw in enumerate(gold.rows)
+    )
+
+
+def _under(row: Row, unit: str) -> Row:
+    """A changed row below a header that names a unit: it says its own where that is another."""
+    own = str(row.get(UNIT, "byte"))
+    rest = {name: value for name, value in row.items() if name != UNIT}
+    return rest if own == unit else {**rest, UNIT: own}
+
+
+def comments_lost(gold: GoldRows, changes: Changes, name: str) -> int:
+    """How many comments of a YAML file are not in what `written` makes of it."""
+    if gold.form != "yaml" or gold.text is None:
+        return 0
+    text = gold.text.decode().removeprefix("\ufeff")
+    said = yaml_writer.comments(text)
+    if form_of(name, gold.form) != "yaml":
+        return len(said)
+    if not said or not changes:
+        return 0
+    found = yaml_writer.regions(text, ROW_KEYS)
+    if found is None or len(found) != len(gold.rows):
+        return len(said)
+    gone = [found[index] for index in changes]
+    return sum(any(each.start <= at < each.end for each in gone) for at in said)
+
+
+def without_draft(row: Row) -> dict[str, Any]:
+    """A row without the mark of a draft, so that it can be read although nobody confirmed it."""
+    return {name: value for name, value in row.items() if name != DRAFT}

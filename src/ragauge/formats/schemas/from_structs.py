@@ -1,0 +1,130 @@
+"""Schemas of documents from the structs that are written and read, with words for every key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import msgspec
+
+from ragauge.formats.schemas.parts import DIALECT, Schema
+from ragauge.model.verdict import Status
+
+WHOLE: Schema = {"type": "integer"}
+TEXT: Schema = {"type": "string"}
+NUMBER: Schema = {"type": "number"}
+OR_NUMBER: Schema = {"type": ["number", "null"]}
+OR_TEXT: Schema = {"type": ["string", "null"]}
+INTERVAL: Schema = {
+    "type": ["array", "null"], "prefixItems": [NUMBER, NUMBER], "minItems": 2, "maxItems": 2,
+}  # fmt: skip
+COUNTS: Schema = {"type": "object", "additionalProperties": WHOLE}
+STATUS: Schema = {"enum": list(get_args(Status))}
+
+
+def record(fields: Schema) -> Schema:
+    """An object in which every field is always written."""
+    return {"type": "object", "properties": fields, "required": list(fields)}
+
+
+def mapped(values: Schema) -> Schema:
+    """An object whose keys are data."""
+    return {"type": "object", "additionalProperties": values}
+
+
+def listed(items: Schema) -> Schema:
+    """A list."""
+    return {"type": "array", "items": items}
+
+
+VERDICT: Schema = record({
+    "status": STATUS,
+    "exit_code": WHOLE,
+    "gates": listed(record({
+        "name": TEXT,
+        "metric": TEXT,
+        "slice": OR_TEXT,
+        "drop": {"type": "boolean"},
+        "demand": TEXT,
+        "status": STATUS,
+        "value": OR_NUMBER,
+        "threshold": NUMBER,
+        "n": WHOLE,
+        "margin": OR_NUMBER,
+        "interval": INTERVAL,
+        "detectable": OR_NUMBER,
+        "policy": {"enum": ["point", "interval"]},
+        "origin": TEXT,
+        "reason": OR_TEXT,
+        "waived": OR_TEXT,
+    })),
+    "blocks": listed(record({"code": TEXT, "message": TEXT})),
+})  # fmt: skip
+"""What `verdict_document` writes."""
+
+
+def of_struct(struct: Any, *, written: bool = False) -> Schema:
+    """The schema of a struct without references; `written`: all its fields are always there."""
+    (top,), named = msgspec.json.schema_components([struct], ref_template="{name}")
+    made: Schema = _inlined(top, named, written=written)
+    return made
+
+
+def _inlined(node: Any, named: Mapping[str, Any], *, written: bool) -> Any:
+    if isinstance(node, list):
+        return [_inlined(each, named, written=written) for each in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        return _inlined(named[node["$ref"]], named, written=written)
+    dropped = ("title", "description", "default") if "type" in node or "anyOf" in node else ()
+    made: Schema = {}
+    for key, value in node.items():
+        if key == "properties":
+            made[key] = {
+                name: _inlined(each, named, written=written) for name, each in value.items()
+            }
+        elif key not in dropped:
+            made[key] = _inlined(value, named, written=written)
+    if written and "properties" in made:
+        made["required"] = list(made["properties"])
+    return made
+
+
+def described(schema: Schema, words: Mapping[str, str], path: str = "") -> Schema:
+    """The schema with the words for each key in it.
+
+    `words` has paths: `[]` behind a list, and one word in capitals for keys that are data.
+    """
+    made = dict(schema)
+    if path in words:
+        made["description"] = words[path]
+    if "properties" in made:
+        made["properties"] = {
+            name: described(each, words, f"{path}.{name}".lstrip("."))
+            for name, each in made["properties"].items()
+        }
+    if isinstance(made.get("additionalProperties"), dict):
+        inner = f"{path}.{_any_key(path, words, made.get('properties', {}))}".lstrip(".")
+        made["additionalProperties"] = described(made["additionalProperties"], words, inner)
+    if isinstance(made.get("items"), dict):
+        made["items"] = described(made["items"], words, f"{path}[]")
+    if "anyOf" in made:
+        made["anyOf"] = [
+            described(each, {key: text for key, text in words.items() if key != path}, path)
+            for each in made["anyOf"]
+        ]
+    return made
+
+
+def _any_key(path: str, words: Mapping[str, str], known: Mapping[str, Any]) -> str:
+    """The word that stands for any key below a path."""
+    parts = (each.removeprefix(f"{path}.").partition(".")[0] for each in words
+             if each.startswith(f"{path}."))  # fmt: skip
+    return next((part for part in parts if part.isupper() and part not in known), "KEY")
+
+
+def document(name: str, title: str, told: str, body: Schema) -> Schema:
+    """The whole schema of a document."""
+    head = {"$schema": DIALECT, "$id": f"urn:ragauge:schema:{name}", "title": title}
+    return {**head, "description": told, **body}

@@ -1,0 +1,93 @@
+"""The schema of gold sets: every spelling of every field, with the checks of `goldreading`."""
+
+from __future__ import annotations
+
+from ragauge.formats.gold import DRAFT
+from ragauge.formats.schemas import parts
+from ragauge.formats.schemas.descriptions import GOLD_FIELDS
+from ragauge.formats.schemas.parts import Schema, any_there, optional, row, there
+from ragauge.model.dialect import GOLD_SPELLINGS, HIT_DOCS
+
+_MEMBER: Schema = parts.defined("evidence")
+_PLACE: Schema = parts.defined("place")
+_CLAIMS: Schema = {"type": ["string", "array"], "items": parts.TEXT}
+
+_TYPES: dict[str, Schema] = {
+    "qid": parts.ID,
+    "question": parts.TEXT,
+    "paraphrases": parts.TEXTS,
+    "answerable": parts.FLAG,
+    "relevant": {"type": "array", "items": _MEMBER},
+    "relevant_docs": {**parts.WHOLE, "type": ["string", "integer", "array"], "items": parts.ID},
+    "places": {"type": "array", "items": _PLACE},
+    "groups": {
+        "type": "array",
+        "items": {"type": "array", "items": _MEMBER, "minItems": 1},
+    },
+    "grades": {"type": "object", "additionalProperties": parts.NUMBER},
+    "anchor_section": parts.ID,
+    "negatives": parts.IDS,
+    "decoy_section": parts.ID,
+    "claims": parts.TEXTS,
+    "must_contain": parts.TEXTS,
+    "forbidden": parts.TEXTS,
+    "constraints": parts.TEXTS,
+    "turn": parts.WHOLE,
+    "unit": parts.UNIT,
+    "type": parts.TEXT,
+    "tags": parts.TEXTS,
+    "group": parts.TEXT,
+    "difficulty": parts.TEXT,
+    "lang": parts.TEXT,
+}
+"""What a field may hold, by its own name; null is absence everywhere."""
+
+
+def schema() -> Schema:
+    """The schema of a gold item, or of an array of them."""
+    fields: Schema = {}
+    for field, names in GOLD_SPELLINGS.items():
+        for name in names:
+            kind = _CLAIMS if name == "gold_claim" else _TYPES[field]
+            other = "" if name == names[0] else f"the same as `{names[0]}`: "
+            fields[name] = {**optional(kind), "description": f"{other}{GOLD_FIELDS[field]}"}
+    fields[DRAFT] = {
+        "enum": [False, None],
+        "description": "true marks a draft, which nothing reads: confirm it first",
+    }
+    named = {"type": ["string", "integer"], "minLength": 1}
+    unquoted = {"properties": {"quote": {"type": "null"}}}
+    quote = {"quote": optional(parts.TEXT), "text": optional(parts.TEXT)}
+    in_document = any_there(HIT_DOCS)
+    return parts.one_or_many(
+        "gold:1",
+        "ragauge gold set",
+        "One gold item, as on a line of a gold file, or an array of them. What a schema cannot say "
+        "is left to `ragauge validate`: that start lies before end, that the spellings of a field "
+        "agree, that ids are unique, and that offsets have one unit. Evidence is described as it "
+        "is scored: a quote without offsets, `{doc, quote}`, does not fit until `ragauge gold pin` "
+        "has found its bytes in a corpus.",
+        "item",
+        {
+            "item": row(fields, anyOf=[there(name, named) for name in GOLD_SPELLINGS["qid"]]),
+            "evidence": {
+                "description": "an id, or a place in a document",
+                "if": {"type": "object"},
+                "then": {
+                    **parts.PLACED,
+                    "properties": quote,
+                    "anyOf": [
+                        {"allOf": [parts.HAS_ID, {"not": parts.HAS_SPAN}, unquoted]},
+                        {"allOf": [in_document, parts.HAS_SPAN]},
+                    ],
+                },
+                "else": parts.ID,
+            },
+            "place": {
+                **row(quote, allOf=[in_document, parts.HAS_SPAN]),
+                "description": "a place in a document",
+                **parts.PLACED,
+            },
+            **parts.DEFINITIONS,
+        },
+    )

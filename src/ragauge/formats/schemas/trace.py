@@ -1,0 +1,168 @@
+"""The schema of traces: every spelling of every field, with the checks of `hitreading`."""
+
+from __future__ import annotations
+
+from ragauge.formats.hits import MOST_MS
+from ragauge.formats.schemas import parts
+from ragauge.formats.schemas.descriptions import TRACE_FIELDS
+from ragauge.formats.schemas.parts import Schema, optional, row, there
+from ragauge.model import greek_names
+from ragauge.model.dialect import HIT_HASHES, INDEX_NAMES, TRACE_SPELLINGS
+
+_MILLISECONDS: Schema = {"type": ["number", "object"], "minimum": 0, "maximum": MOST_MS}
+_DELTA: Schema = {
+    **parts.DISTANCE,
+    "type": ["number", "array"],
+    "items": optional(parts.DISTANCE),
+}
+_STATE: Schema = {"pattern": parts.words_pattern(greek_names.STATE_FORMS)}
+"""Text must be a state. What is no text is not looked at."""
+_CITATIONS: Schema = {"items": parts.defined("citation")}
+"""A list of citations; anything else there is no citation."""
+
+_TYPES: dict[str, Schema] = {
+    "qid": parts.ID,
+    "question": parts.TEXT,
+    "paraphrase": parts.WHOLE,
+    "seed": parts.ID,
+    "turn": parts.WHOLE,
+    "hits": {"type": "array", "items": parts.defined("hit")},
+    "answer": parts.defined("answer"),
+    "text": parts.TEXT,
+    "citations": _CITATIONS,
+    "refused": parts.FLAG,
+    "grounded": parts.FLAG,
+    "constraints_echo": parts.TEXTS,
+    "error": {},
+    "delta_s": parts.defined("delta"),
+    "perf": {
+        "properties": {
+            "t_retrieve_ms": optional(_MILLISECONDS),
+            "t_reason_ms": optional(_MILLISECONDS),
+        }
+    },
+    "total_ms": _MILLISECONDS,
+}
+"""What a field may hold, by its own name; null is absence everywhere."""
+
+
+def undamaged(names: tuple[str, ...]) -> list[str]:
+    """Names as they are meant, without the forms that a wrong decoding gave them."""
+    return [name for name in names if all(each.isascii() or each in "Δ∆λ" for each in name)]
+
+
+def schema() -> Schema:
+    """The schema of a trace, or of an array of them."""
+    fields: Schema = {}
+    for field, names in TRACE_SPELLINGS.items():
+        for name in undamaged(names):
+            kind = _state(name) if field == "lambda_state" else _TYPES[field]
+            if name == "answer_json":
+                kind = {"allOf": [kind, {"type": "object"}]}
+            other = "" if name == names[0] else f"the same as `{names[0]}`: "
+            fields[name] = {**optional(kind), "description": f"{other}{TRACE_FIELDS[field]}"}
+    listed = {name: fields[name] for name in TRACE_SPELLINGS["hits"]}
+    fields["retrieval"] = {
+        **optional({"type": ["array", "object"], "items": parts.defined("hit"),
+                    "properties": listed}),
+        "description": "the hits, or an object that holds them",
+    }  # fmt: skip
+    for name in INDEX_NAMES:
+        fields[name] = {"description": "what identifies the index that the trace came from"}
+    return parts.one_or_many(
+        "trace:1",
+        "ragauge traces",
+        "One trace, as on a line of a trace file, or an array of them. What a schema cannot say is "
+        "left to `ragauge validate`: that start lies before end, that the spellings of a field "
+        "agree, and that a list of ΔS has an entry for each hit.",
+        "trace",
+        {
+            "trace": row(fields),
+            "hit": _hit(),
+            "citation": _citation(),
+            "answer": _answer(),
+            "measured": {"properties": _deltas()},
+            "delta": {**_DELTA, "type": [*_DELTA["type"], "null"]},
+            "state": _STATE,
+            **parts.DEFINITIONS,
+        },
+    )
+
+
+def _state(name: str) -> Schema:
+    """A name with an underscore can only mean a state; any other may be a weight or a word."""
+    return {**parts.defined("state"), "items": parts.defined("state")} if "_" in name else {}
+
+
+def _deltas() -> Schema:
+    return {name: parts.defined("delta") for name in undamaged(TRACE_SPELLINGS["delta_s"])}
+
+
+_PLACED_AND_MEASURED: Schema = {"allOf": [parts.PLACED, parts.defined("measured")]}
+
+
+def _hit() -> Schema:
+    inside = there("citation", {"type": "object", **parts.HAS_SPAN})
+    names = [*HIT_HASHES[0], *HIT_HASHES[1], "policy_hash", "chunker_version"]
+    fields = {
+        **{name: optional(parts.ID) for name in names},
+        "score": optional(parts.NUMBER),
+        "type": optional(parts.TEXT),
+        "text": optional(parts.TEXT),
+        "snippet": optional(parts.TEXT),
+        "citation": {"if": {"type": "object"}, "then": parts.PLACED},
+    }
+    return {
+        "description": "an id, or an object with an id or a place",
+        "if": {"type": "object"},
+        "then": {
+            **_PLACED_AND_MEASURED,
+            "properties": fields,
+            "anyOf": [
+                parts.HAS_ID,
+                {"allOf": [parts.HAS_DOC, {"anyOf": [parts.HAS_SPAN, inside]}]},
+            ],
+        },
+        "else": parts.ID,
+    }
+
+
+def _citation() -> Schema:
+    with_spot = {"anyOf": [parts.HAS_SPAN, there("kind")]}
+    place: Schema = {
+        **_PLACED_AND_MEASURED,
+        "anyOf": [parts.HAS_ID, {"allOf": [parts.HAS_DOC, with_spot]}],
+    }
+    inner = {
+        "if": there("citation", {"type": "string"}),
+        "else": {
+            "if": there("citation", {"type": "object"}),
+            "then": {"properties": {"citation": place}, **parts.defined("measured")},
+            "else": place,
+        },
+    }
+    return {
+        "description": "an id, or an object with an id or a place",
+        "if": {"type": "object"},
+        "then": {"if": parts.HAS_ID, "then": place, "else": inner},
+        "else": parts.ID,
+    }
+
+
+def _answer() -> Schema:
+    states = {name: _state(name) for name in undamaged(TRACE_SPELLINGS["lambda_state"])}
+    return {
+        "description": "the answer: text, or an object",
+        "type": ["string", "object"],
+        "properties": {
+            "claim": optional(parts.TEXT),
+            "text": optional(parts.TEXT),
+            "answer": optional(parts.TEXT),
+            "citations": _CITATIONS,
+            "refused": optional(parts.FLAG),
+            "grounded": optional(parts.FLAG),
+            "constraints_echo": optional(parts.TEXTS),
+            **states,
+        },
+        **parts.defined("measured"),
+    }

@@ -1,0 +1,310 @@
+"""The exact path from a decoded row to the model: every spelling, every check, every error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from ragauge.errors import Place, Problem
+from ragauge.files.fields import (
+    FieldError,
+    Row,
+    as_bool,
+    as_id,
+    as_int,
+    as_list,
+    as_text,
+    as_texts,
+    conflict,
+    meaning,
+    pick,
+    shown,
+    wrong_type,
+)
+from ragauge.formats import hits as hitreading
+from ragauge.formats.gold import Own, gold_item
+from ragauge.model.dialect import INDEX_NAMES, TRACE_NAMES, TRACE_SPELLINGS, Dialect
+from ragauge.model.gold import GoldItem
+from ragauge.model.trace import Answer, Citation, Hit, Trace
+from ragauge.spans import shared
+from ragauge.text import citations_in
+
+
+class Reader:
+    """Reads rows of one file under a dialect; `own` says whether its own names win.
+
+    `locate` gives evidence its bytes before it is read, where a corpus is at hand.
+    """
+
+    def __init__(
+        self, dialect: Dialect, *, own: bool, locate: Callable[[Row, Own], Row] | None = None
+    ) -> None:
+        self.dialect = dialect
+        self.locate = locate
+        self.own_gold = dialect.own_gold if own else {}
+        self.own_trace = dialect.own_trace if own else {}
+        self.strip_citations = own and dialect.strip_citations
+
+    def gold(self, row: Row, line: int | None = None) -> GoldItem:
+        """Make a gold item of a row."""
+        by_docs = self.dialect.expects_by_docs
+        if self.locate is not None:
+            row = self.locate(row, self.own_gold)
+        return gold_item(row, self.own_gold, line, expects_by_docs=by_docs)
+
+    def trace(self, row: Row, line: int | None = None) -> Trace:
+        """Make a trace of a row."""
+        own = self.own_trace
+
+        def take(field: str) -> tuple[str, Any]:
+            return pick(row, TRACE_SPELLINGS[field], own.get(field, ()), meaning=meaning)
+
+        name, value = take("qid")
+        qid = as_id(value, name) if value is not None else None
+        name, value = take("question")
+        question = as_text(value, name) if value is not None else None
+        name, value = take("paraphrase")
+        paraphrase = as_int(value, name) if value is not None else None
+        name, value = take("turn")
+        turn = as_int(value, name) if value is not None else None
+        hits, disordered = self._hits(row)
+        answer = self._answer(row)
+        hits, answer = _with_distances(row, hits, _identified(answer, hits))
+        return Trace(
+            qid=qid or None,
+            question=question,
+            paraphrase=paraphrase,
+            seed=_seed(row.get("seed")),
+            turn=turn,
+            hits=hits,
+            answer=answer,
+            error=_error(row.get("error")),
+            lambda_state=_state(row),
+            timing=hitreading.timing(row),
+            index=_index(row),
+            disordered=disordered,
+            extra={key: value for key, value in row.items() if key not in TRACE_NAMES},
+            line=line,
+        )
+
+    def _hits(self, row: Row) -> tuple[tuple[Hit, ...], bool]:
+        """The hits in the order of the list, and whether their ranks or scores disagree with it."""
+        own = self.own_trace.get("hits", ())
+        name, value = pick(row, TRACE_SPELLINGS["hits"], own, meaning=meaning)
+        nested = row.get("retrieval")
+        if nested is not None and (value is None or not own):
+            inner = nested if isinstance(nested, dict) else {"": as_list(nested, "retrieval")}
+            names = TRACE_SPELLINGS["hits"] if isinstance(nested, dict) else ("",)
+            where, found = pick(inner, names, inside="retrieval.", meaning=meaning)
+            if value is not None and found is not None and meaning(found) != meaning(value):
+                raise conflict(name, where.rstrip("."), value, found)
+            if value is None:
+                name, value = where.rstrip("."), found
+        if value is None:
+            return (), False
+        listed = as_list(value, name)
+        hits = tuple(hitreading.hit(each, f"{name}[{i}]") for i, each in enumerate(listed))
+        return hits, hitreading.out_of_order(listed)
+
+    def _answer(self, row: Row) -> Answer | None:
+        own = self.own_trace
+        name, value = pick(row, TRACE_SPELLINGS["answer"][:1], own.get("answer", ()))
+        plain = row.get("answer")
+        if value is None:
+            name, value = ("answer", plain) if plain is not None else ("", None)
+        elif isinstance(value, dict) and isinstance(plain, dict) and value != plain and not own:
+            raise FieldError(
+                "field-conflict",
+                f"`{name}` and `answer` are the same field and disagree",
+                "keep one of them, or choose the profile whose spelling is meant",
+            )
+        body: Row = {}
+        text: str | None = None
+        if isinstance(value, dict):
+            body = value
+            if plain is not None and plain is not value and "answer" not in own:
+                text = None if isinstance(plain, dict) else as_text(plain, "answer")
+        elif value is not None:
+            if name == "answer_json":
+                raise wrong_type(
+                    name, "an object", value, 'write {"claim": "...", "citations": ["..."]}'
+                )
+            text = as_text(value, name)
+        if row.get("answer_text") is not None:
+            more = as_text(row["answer_text"], "answer_text")
+            if text is not None and text != more and not own:
+                raise FieldError(
+                    "field-conflict",
+                    "`answer` and `answer_text` are the same field and disagree",
+                    "keep one of them, or choose the profile whose spelling is meant",
+                )
+            text = more if text is None else text
+        inside_only = isinstance(value, dict) and "answer" in own
+        return self._assemble(row, body, name, text, inside_only=inside_only)
+
+    def _assemble(
+        self, row: Row, body: Row, name: str, text: str | None, *, inside_only: bool
+    ) -> Answer | None:
+        claim = as_text(body["claim"], f"{name}.claim") if body.get("claim") is not None else None
+        for each in ("text", "answer"):
+            if text is None and body.get(each) is not None:
+                text = as_text(body[each], f"{name}.{each}")
+        outer: Row = {} if inside_only else row
+        where, listed = self._citations(body, outer, name)
+        citations: tuple[str, ...] | None = None
+        cited: tuple[Citation, ...] = ()
+        odd = False
+        if isinstance(listed, list):
+            found = tuple(
+                hitreading.citation(each, f"{where}[{i}]") for i, each in enumerate(listed)
+            )
+            citations = tuple(each.id for each in found)
+            if any(each != Citation(each.id) for each in found):
+                cited = found
+            if self.strip_citations:
+                citations = tuple(each.strip() for each in citations)
+        else:
+            odd = bool(listed)
+            written = citations_in(text) if text is not None else None
+            citations = tuple(written) if written is not None else None
+        refused = _flag(body, outer, "refused", name)
+        grounded = _flag(body, outer, "grounded", name)
+        echo_name, echo = f"{name}.constraints_echo", body.get("constraints_echo")
+        if echo is None:
+            echo_name, echo = "constraints_echo", outer.get("constraints_echo")
+        if not odd and all(
+            each is None for each in (claim, text, citations, refused, grounded, echo)
+        ):
+            return None
+        return Answer(
+            claim=claim,
+            text=text,
+            citations=citations,
+            cited=cited,
+            odd_citations=odd and citations is None,
+            refused=refused,
+            grounded=grounded,
+            constraints_echo=as_texts(echo, echo_name) if echo is not None else None,
+        )
+
+    def _citations(self, body: Row, outer: Row, name: str) -> tuple[str, Any]:
+        own = self.own_trace.get("citations", ())
+        outside_name, outside = pick(outer, TRACE_SPELLINGS["citations"], own, meaning=meaning)
+        inner = body.get("citations")
+        if inner is None:
+            return outside_name, outside
+        if outside is not None and meaning(outside) != meaning(inner):
+            if own and isinstance(outside, list):
+                return outside_name, outside
+            raise FieldError(
+                "field-conflict",
+                f"`{name}.citations` and `{outside_name}` disagree",
+                "keep one of them, or choose the profile whose spelling is meant",
+            )
+        return f"{name}.citations", inner
+
+    def problem(self, error: FieldError, row: Row | None, place: Place) -> Problem:
+        """Give a field error its place: file, line, item and dialect."""
+        qid = None
+        if row is not None:
+            for name in TRACE_SPELLINGS["qid"]:
+                value = row.get(name)
+                if isinstance(value, str | int) and value != "":
+                    qid = str(value)
+                    break
+        where = Place(place.file, place.line, qid, self.dialect.name)
+        return Problem(error.code, error.message, error.hint, where)
+
+
+def _seed(value: Any) -> int | str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return as_int(value, "seed")
+
+
+def _error(value: Any) -> str | None:
+    if value is None or value is False or value == "":
+        return None
+    return value if isinstance(value, str) else shown(value)
+
+
+def _identified(answer: Answer | None, hits: tuple[Hit, ...]) -> Answer | None:
+    """Give citations that are only a place the id of the hit that lies there, if one does."""
+    if answer is None or not any(each.placed for each in answer.cited):
+        return answer
+    cited = []
+    for each in answer.cited:
+        most = max(((_shared(each, hit), -rank) for rank, hit in enumerate(hits)), default=(0.0, 0))
+        if each.placed and most[0] >= 0.5:
+            each = replace(each, id=hits[-most[1]].id, placed=False)  # noqa: PLW2901
+        cited.append(each)
+    return replace(answer, cited=tuple(cited), citations=tuple(each.id for each in cited))
+
+
+def _shared(citation: Citation, hit: Hit) -> float:
+    """How much a citation and a hit of its document share, as a share of the shorter."""
+    if citation.doc not in (hit.doc, hit.path):
+        return 0.0
+    if not citation.spans or not hit.spans:
+        return float(citation.id == hit.spot)
+    common, shorter = shared(citation.spans, hit.spans)
+    return common / shorter if shorter else 0.0
+
+
+def _with_distances(
+    row: Row, hits: tuple[Hit, ...], answer: Answer | None
+) -> tuple[tuple[Hit, ...], Answer | None]:
+    """Give hits and answer the ΔS that the row records beside them.
+
+    A list goes with the hits, entry by entry; one number is the answer's, or where there is no
+    answer the first hit's.
+    """
+    listed, overall = hitreading.distances(row)
+    if listed is not None:
+        if len(listed) != len(hits):
+            raise wrong_type(
+                "ΔS", f"a list of one number for each of the {len(hits)} hits", listed,
+                "write null for a hit without ΔS",
+            )  # fmt: skip
+        hits = tuple(
+            replace(hit, delta_s=each) if each is not None else hit
+            for hit, each in zip(hits, listed, strict=True)
+        )
+    for name in ("answer_json", "answer"):
+        body = row.get(name)
+        if isinstance(body, dict) and answer is not None:
+            inner = hitreading.distances(body, f"{name}.")[1]
+            overall = overall if inner is None else inner
+    if overall is not None and answer is not None:
+        answer = replace(answer, delta_s=overall)
+    elif overall is not None and hits and hits[0].delta_s is None:
+        hits = (replace(hits[0], delta_s=overall), *hits[1:])
+    return hits, answer
+
+
+def _state(row: Row) -> str | None:
+    """The recorded λ; the final state that stands in the answer comes first."""
+    for name in ("answer_json", "answer"):
+        body = row.get(name)
+        if isinstance(body, dict) and (found := hitreading.state(body)) is not None:
+            return found
+    return hitreading.state(row)
+
+
+def _index(row: Row) -> dict[str, str]:
+    return {
+        name: value if isinstance(value, str) else shown(value)
+        for name in INDEX_NAMES
+        if (value := row.get(name)) is not None
+    }
+
+
+def _flag(body: Row, outer: Row, field: str, name: str) -> bool | None:
+    inner, outside = body.get(field), outer.get(field)
+    if inner is not None and outside is not None and inner != outside:
+        raise conflict(f"{name}.{field}", field, inner, outside)
+    if inner is not None:
+        return as_bool(inner, f"{name}.{field}")
+    return None if outside is None else as_bool(outside, field)

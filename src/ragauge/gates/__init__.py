@@ -1,0 +1,1 @@
+"""Gates: reading them, judging scores by them, drops against a baseline."""

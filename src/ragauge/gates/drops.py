@@ -1,0 +1,313 @@
+"""Drops: how much worse a run is than a baseline, question by question."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from ragauge import registry
+from ragauge.gates.lost_results import Filling, fill, lost
+from ragauge.metrics.columns import Bools, Floats, Ints, totals
+from ragauge.metrics.metric import SHARES, Better
+from ragauge.model.phrases import count, question_name
+from ragauge.model.scores import PerQuestion, Scores
+from ragauge.stats import exact_sums
+from ragauge.stats.intervals import quantile
+from ragauge.stats.paired import paired_bootstrap, permutation
+from ragauge.text import some
+
+GAPS = ("missing-traces", "errored-traces", "skipped-lines")
+"""The codes of what a baseline may lack."""
+
+
+class Drop(Struct, frozen=True, kw_only=True):
+    """The change to the worse over the questions that both runs have; None where it is undefined.
+
+    `reason` says why it is undefined, or what the two values are; `code` is of an undefined one.
+    """
+
+    value: float | None
+    n: int
+    interval: tuple[float, float] | None
+    reason: str
+    code: str | None = None
+
+
+class Gap(Struct, frozen=True):
+    """Something that a baseline lacks: the code of what it makes of a drop, and how it is told."""
+
+    code: str
+    told: str
+
+
+class Paired(Struct, frozen=True, kw_only=True):
+    """The questions that a drop is over: their places on either side, ordered by what they are.
+
+    `now` and `before` are their values; where the run has lost a question or a slot, the worst one
+    is filled in, and `filled` counts it. `changed` counts those that were left out as their gold
+    items say different things, `lacking` those of which the baseline has no result for some slot.
+    """
+
+    mine: Ints
+    theirs: Ints
+    now: Floats
+    before: Floats
+    filled: Filling
+    newly: int
+    changed: int
+    lacking: int
+
+
+def drop_of(
+    metric: str, better: Better, scores: Scores, baseline: Scores | None, *,
+    whole_grid: bool = False, tolerated: Collection[str] = (),
+) -> Drop:  # fmt: skip
+    """Compare one metric of a run with the same metric of a baseline, pairwise.
+
+    A baseline with gaps makes every drop look small: there is none to tell, unless the codes of the
+    gaps are `tolerated`. `whole_grid`: a slot that is missing is a gap as well.
+    """
+    if baseline is None:
+        return _undefined("no-baseline", "there is no baseline: give --baseline SCORES")
+    trouble = incomparable(metric, scores, baseline)
+    if trouble is not None:
+        return _undefined("incomparable", trouble)
+    assert scores.per_question is not None and baseline.per_question is not None
+    shared = common(scores.per_question, baseline.per_question)
+    lacking = [
+        gap
+        for gap in gaps(baseline, shared[1].tolist(), whole_grid=whole_grid)
+        if gap.code not in tolerated
+    ]
+    if lacking:
+        return _undefined(lacking[0].code, "; ".join(gap.told for gap in lacking))
+    if baseline.unmatched and "missing-traces" not in tolerated:
+        verb = "is" if baseline.unmatched == 1 else "are"
+        told = f"{count(baseline.unmatched, 'question')} {verb} left out, as nothing recognises "
+        told += "what they expect in both runs; --allow-missing judges without them"
+        return _undefined("incomparable", told)
+    pairs = _paired(metric, scores, baseline, *shared)
+    now, before, n = pairs.now, pairs.before, len(pairs.now)
+    if n == 0:
+        beyond = " beside those that the baseline lacks" if pairs.lacking else ""
+        return _undefined("incomparable", f"no question has {metric} in both runs{beyond}")
+    share = SHARES.get(registry.metrics()[metric.partition("@")[0]].aggregate)
+    new, old = _value(now, share), _value(before, share)
+    sign = 1.0 if better == "lower" else -1.0
+    told = f"{old:.4f} in the baseline, {new:.4f} now, on {count(n, 'common question')}"
+    interval = None
+    if share is None:
+        talks = _conversations(scores.per_question, pairs.mine)
+        counts, a, b = (together(column, talks) for column in (np.ones(n), before, now))
+        (found,) = paired_bootstrap(a, counts, b, counts)
+        (p,) = permutation(b - a)
+        if found is not None and len(counts) > 1:
+            interval = (found[0], found[1]) if sign > 0 else (-found[1] + 0.0, -found[0] + 0.0)
+            told += f": {interval[0]:+.4f} to {interval[1]:+.4f} worse (95 %)"
+        if p is not None:
+            told += f", p\u00a0=\u00a0{p:.4f}"
+    valued = _defined(scores.per_question, metric) + _defined(baseline.per_question, metric)
+    left = valued + pairs.newly - 2 * (n + pairs.lacking)
+    if left:
+        told += f"; without a partner: {count(left, 'value')}"
+    if pairs.filled.told is not None:
+        told += f"; {pairs.filled.told}"
+    if pairs.lacking:
+        told += f"; left out, as the baseline lacks them: {count(pairs.lacking, 'question')}"
+    if baseline.unmatched:
+        told += f"; left out, as nothing recognises them: {count(baseline.unmatched, 'question')}"
+    if pairs.changed:
+        told += f"; left out, as their gold changed: {count(pairs.changed, 'question')}"
+    if scores.embedders != baseline.embedders and scores.embedders and baseline.embedders:
+        told += "; the embedders of the two runs differ"
+    return Drop(value=sign * (new - old) + 0.0, n=n, interval=interval, reason=told)
+
+
+def paired(metric: str, scores: Scores, baseline: Scores) -> Paired:
+    """The questions with a value of a metric in both runs that the baseline has results for.
+
+    Where the baseline has none, or an error, its zeros would hide a drop: such questions are left
+    out, while those of the run itself count as the worst.
+    """
+    assert scores.per_question is not None and baseline.per_question is not None
+    return _paired(
+        metric, scores, baseline, *common(scores.per_question, baseline.per_question)
+    )  # fmt: skip
+
+
+def _paired(
+    metric: str, scores: Scores, baseline: Scores, mine: Ints, theirs: Ints, changed: int
+) -> Paired:
+    assert scores.per_question is not None and baseline.per_question is not None
+    now, before = scores.per_question.of(metric)[mine], baseline.per_question.of(metric)[theirs]
+    valued = ~np.isnan(now)
+    gone = lost(scores, mine, beside=baseline, there=theirs)
+    filled = fill(registry.metrics()[metric.partition("@")[0]], (before, now), (None, gone))
+    both = ~np.isnan(now) & ~np.isnan(before)
+    lacking = both & _lacking(baseline)[theirs]
+    kept = both & ~lacking
+    return Paired(
+        mine=mine[kept], theirs=theirs[kept], now=now[kept], before=before[kept], filled=filled,
+        newly=int(np.count_nonzero(both & ~valued)), changed=changed,
+        lacking=int(np.count_nonzero(lacking)),
+    )  # fmt: skip
+
+
+def _lacking(baseline: Scores) -> Bools:
+    """Which questions have a slot whose lack counts in values, as a zero or a worst value."""
+    labels = baseline.questions.labels
+    if baseline.options.missing == "exclude":  # values are of what is there
+        return np.zeros(len(labels), np.bool_)
+    return np.array([label in ("MISSING", "ERRORED") for label in labels], np.bool_)
+
+
+def gaps(baseline: Scores, places: Sequence[int], *, whole_grid: bool) -> list[Gap]:
+    """What a baseline lacks of the questions that are compared, which are at those places in it.
+
+    A question without a trace, a trace with an error, a line that could not be read and, with
+    `whole_grid`, a slot without a trace. Slots and lines are known for the baseline as a whole.
+    """
+    labels, tally = baseline.questions.labels, baseline.tally
+    of_all = f"of {count(len(places), 'compared question')}"
+    found = []
+    gone = [place for place in places if labels[place] == "MISSING"]
+    if gone:
+        verb = "has" if len(gone) == 1 else "have"
+        told = f"{len(gone)} {of_all} {verb} no trace in the baseline: {_names(baseline, gone)}"
+        found.append(Gap("missing-traces", f"{told}; --allow-missing judges without them"))
+    if whole_grid and tally.missing_slots:
+        verb = "has" if tally.missing_slots == 1 else "have"
+        told = f"{count(tally.missing_slots, 'slot')} of the baseline {verb} no trace"
+        fewest = _fewest(baseline, [place for place in places if labels[place] != "MISSING"])
+        told += f"; fewest traces: {_names(baseline, fewest)}" if fewest else ""
+        found.append(Gap("missing-traces", f"{told}; --allow-missing judges all the same"))
+    found += _errors(baseline, places, of_all)
+    if tally.trace_skipped:
+        verb = "was" if tally.trace_skipped == 1 else "were"
+        told = f"{count(tally.trace_skipped, 'bad line')} of the baseline {verb} skipped"
+        found.append(Gap("skipped-lines", f"{told}; --allow-skipped judges without them"))
+    return found
+
+
+def _errors(baseline: Scores, places: Sequence[int], of_all: str) -> list[Gap]:
+    """The errors of a baseline; a profile that follows its source does not say on which questions.
+
+    There an error counts as an answer, and stays one where it is tolerated.
+    """
+    labels = baseline.questions.labels
+    if baseline.tally.errored and "ERRORED" not in labels:
+        verb = "carries" if baseline.tally.errored == 1 else "carry"
+        told = f"{count(baseline.tally.errored, 'trace')} of the baseline {verb} an error"
+        return [Gap("errored-traces", f"{told}; --allow-errored judges all the same")]
+    wrong = [place for place in places if labels[place] == "ERRORED"]
+    if not wrong:
+        return []
+    traces = sum((baseline.questions.counts(place) or {}).get("ERRORED", 1) for place in wrong)
+    verb = "carries" if traces == 1 else "carry"
+    told = (
+        f"{count(traces, 'trace')} of the baseline {verb} an error, on {len(wrong)} {of_all}: "
+        f"{_names(baseline, wrong)}; --allow-errored judges without them"
+    )
+    return [Gap("errored-traces", told)]
+
+
+def _fewest(baseline: Scores, places: Sequence[int]) -> list[int]:
+    """The questions with the fewest slots, where not all have as many."""
+    counts = {
+        place: sum((baseline.questions.counts(place) or {"": 1}).values()) for place in places
+    }
+    least = min(counts.values(), default=0)
+    if least == max(counts.values(), default=0):
+        return []
+    return [place for place, n in counts.items() if n == least]
+
+
+def _names(baseline: Scores, places: Sequence[int]) -> str:
+    values = baseline.per_question
+    assert values is not None
+    return some([question_name(values.qids[place], values.turns[place]) for place in places])
+
+
+def _defined(values: PerQuestion, metric: str) -> int:
+    return int(np.count_nonzero(~np.isnan(values.of(metric))))
+
+
+def _conversations(values: PerQuestion, places: Ints) -> Ints:
+    """The conversation of each question: turns of one id are drawn and flipped together."""
+    names = np.array([values.qids[place] for place in places.tolist()])
+    return np.unique(names, return_inverse=True)[1].astype(np.int64)
+
+
+def together(column: Floats, talks: Ints) -> Floats:
+    """The sum of a column over each conversation, as a column."""
+    return totals(talks, column, int(talks.max()) + 1)[:, None]
+
+
+def _value(values: Floats, share: float | None) -> float:
+    found = exact_sums.mean(values) if share is None else quantile(values, share)
+    assert found is not None
+    return found
+
+
+def _undefined(code: str, reason: str) -> Drop:
+    return Drop(value=None, n=0, interval=None, reason=reason, code=code)
+
+
+def incomparable(metric: str, scores: Scores, baseline: Scores) -> str | None:
+    """Why a metric of two runs cannot be compared; None if it can."""
+    for run, name in ((scores, "these scores"), (baseline, "the baseline")):
+        if run.per_question is None:
+            return f"no values of questions in {name}: save them with --full"
+        if metric not in run.per_question.metrics:
+            return f"{metric} is not in {name}, or is not made of values of questions"
+    versions = scores.metrics[metric].version, baseline.metrics[metric].version
+    if versions[0] != versions[1]:
+        return f"{metric} is version {versions[0]} here and {versions[1]} in the baseline"
+    if metric.startswith("semantic.") and (
+        scores.embedders != baseline.embedders or len(scores.embedders) > 1
+    ):
+        return "ΔS of different embedders is never compared"
+    family, base = metric.partition(".")[0], metric.partition("@")[0]
+    differing = [
+        name
+        for name in (*_ALWAYS, *_MATTERING.get(base, _MATTERING.get(family, ())))
+        if getattr(scores.options, name) != getattr(baseline.options, name)
+    ]
+    if differing:
+        return f"the two runs were scored with a different {' and '.join(differing)}"
+    return None
+
+
+_ALWAYS = ("missing", "chunks", "refusal_patterns")
+_MATTERING = {
+    "retrieval": ("relevance_level", "overlap"),
+    "answer": ("relevance_level",),
+    "citation": ("relevance_level",),
+    "stability": ("relevance_level",),
+    "citation.accuracy": ("citation_mode", "citation_window", "relevance_level"),
+    "answer.groundedness": ("ignore_case",),
+}
+"""The options that change a metric."""
+
+
+def common(one: PerQuestion, other: PerQuestion) -> tuple[Ints, Ints, int]:
+    """The places of the questions that both have, ordered by what they are.
+
+    Questions whose gold items say different things are left out and counted.
+    """
+    theirs = {key: place for place, key in enumerate(zip(other.qids, other.turns, strict=True))}
+    shared = sorted(
+        (qid, -1 if turn is None else turn, place, theirs[qid, turn])
+        for place, (qid, turn) in enumerate(zip(one.qids, one.turns, strict=True))
+        if (qid, turn) in theirs
+    )
+    kept = shared
+    if one.hashes and other.hashes:
+        kept = [each for each in shared if one.hashes[each[2]] == other.hashes[each[3]]]
+    return (
+        np.array([each[2] for each in kept], np.int64),
+        np.array([each[3] for each in kept], np.int64),
+        len(shared) - len(kept),
+    )

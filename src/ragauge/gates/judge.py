@@ -1,0 +1,318 @@
+"""Gates: judging scores by demands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+import msgspec
+from msgspec import Struct
+
+from ragauge import registry
+from ragauge.codes import CODES, ExitCode
+from ragauge.errors import RagaugeError
+from ragauge.files.open import PathLike
+from ragauge.gates import parse
+from ragauge.gates.drops import GAPS, drop_of
+from ragauge.gates.parse import profile_gates
+from ragauge.metrics.metric import Better
+from ragauge.model.phrases import count
+from ragauge.model.scores import Scores, SliceResult
+from ragauge.model.scores_document import load_scores
+from ragauge.model.semantic import is_lexical
+from ragauge.model.verdict import ORDER, Block, Gate, GateResult, Status, Verdict, Waiver
+from ragauge.stats.sample_size import detectable
+
+
+class Tolerance(Struct, frozen=True, kw_only=True):
+    """What the caller lets pass that would otherwise make a run not evaluable.
+
+    What is missing, errored or skipped in a baseline is let pass with that in the run: a drop is
+    then judged on the questions that the baseline has results for.
+    """
+
+    missing: bool = False
+    errored: bool = False
+    skipped: bool = False
+    empty: bool = False
+    no_baseline: bool = False
+
+    @property
+    def gaps(self) -> list[str]:
+        """The codes of what a baseline may lack."""
+        allowed = self.missing, self.errored, self.skipped
+        return [code for code, passes in zip(GAPS, allowed, strict=True) if passes]
+
+
+def judge(
+    scores: Scores,
+    gates: Sequence[Gate],
+    *,
+    source_rules: bool,
+    whole_grid: bool = False,
+    tolerance: Tolerance = Tolerance(),  # noqa: B008  (frozen)
+    waivers: Sequence[Waiver] = (),
+    today: date | None = None,
+    baseline: Scores | None = None,
+    beside: Scores | None = None,
+) -> Verdict:
+    """Judge scores by gates. Pure: the same scores and gates give the same verdict.
+
+    Demands on a drop are judged against the baseline, and are not evaluable without one. `beside`
+    are the scores to set beside the baseline, where it takes others than those that are judged:
+    of two stored runs, both as they are on common ground. Nor are they evaluable against a baseline
+    that lacks results: its zeros would hide a drop.
+
+    `source_rules` is for profiles that follow a source: 0/0 takes the source's default, and
+    errored traces count as answers. `whole_grid`: slots that are missing block the verdict.
+    """
+    _refuse_stray(waivers, gates)
+    results = [
+        _with_waiver(
+            _fallen(beside or scores, gate, baseline, tolerance, whole_grid=whole_grid)
+            if gate.is_drop
+            else _one(scores, gate),
+            waivers,
+            today,
+        )
+        for gate in gates
+    ]
+    blocks = (
+        _blocks(scores, tolerance, source_rules=source_rules, whole_grid=whole_grid)
+        if gates
+        else []
+    )
+    blocks += [
+        Block(result.code, f"{result.gate.title or result.gate.name}: {result.reason}")
+        for result in results
+        if result.code is not None and not result.waived
+    ]
+    if not scores.measured:
+        blocks = [Block("nothing-measured", CODES["nothing-measured"].title)]
+    worst: Status = max(
+        ("pass" if result.waived else result.status for result in results),
+        key=ORDER.index,
+        default="pass",
+    )
+    if blocks:
+        worst = "not-evaluable"
+    codes = {"pass": ExitCode.PASS, "review": ExitCode.PASS, "fail": ExitCode.GATE_FAILED,
+             "not-evaluable": ExitCode.NOT_EVALUABLE}  # fmt: skip
+    exit_code = codes[worst] if scores.measured else ExitCode.NOTHING_MEASURED
+    return Verdict(status=worst, exit_code=exit_code, gates=tuple(results), blocks=tuple(blocks))
+
+
+def _fallen(
+    scores: Scores, gate: Gate, baseline: Scores | None, tolerance: Tolerance, *, whole_grid: bool
+) -> GateResult:
+    """Judge a demand on how much worse a metric is than in the baseline."""
+    trouble = _doubtful(gate.metric, scores)
+    if trouble is not None and baseline is not None:
+        return _undefined(gate, 0, trouble, CODES[trouble].title)
+    drop = drop_of(
+        gate.metric, gate.better, scores, baseline, whole_grid=whole_grid, tolerated=tolerance.gaps
+    )
+    if drop.value is None:
+        result = _undefined(gate, drop.n, drop.code or "incomparable", drop.reason)
+        if baseline is None and tolerance.no_baseline:
+            left_out = "left out: there is no baseline, and --allow-no-baseline"
+            return msgspec.structs.replace(result, waived=left_out)
+        return result
+    if drop.n < gate.min_n:
+        return _undefined(gate, drop.n, "too-few", f"n = {drop.n} is below min_n = {gate.min_n}")
+    result = _judged(gate, drop.value, drop.n, drop.interval, "lower")
+    reason = drop.reason if result.reason is None else f"{drop.reason}; {result.reason}"
+    return msgspec.structs.replace(result, reason=reason)
+
+
+def _one(scores: Scores, gate: Gate) -> GateResult:
+    name = gate.metric
+    if gate.instead is not None and not scores.cites:
+        name = gate.instead
+    if gate.part is not None and name in scores.metrics:
+        part = _part(scores, gate.part)
+        result = None if part is None else part.metrics.get(name)
+        if part is None or result is None or result.value is None:
+            n = 0 if part is None else part.n
+            if n >= scores.options.min_n:
+                return _undefined(gate, n, "undefined-metric", f"0/0 in {gate.part}")
+            why = f"{gate.part} has {count(n, 'question')}, too few for a value"
+            return _undefined(gate, n, "too-few", why)
+    else:
+        result = scores.metrics.get(name)
+    if result is None:
+        return _undefined(gate, 0, "undefined-metric", f"{name} is not in these scores")
+    value = result.shown
+    if value is None:
+        why = f"0/0: {result.left_out or result.reason}"
+        return _undefined(gate, result.n, "undefined-metric", why)
+    if result.n < gate.min_n:
+        why = f"n = {result.n} is below min_n = {gate.min_n}"
+        return _undefined(gate, result.n, "too-few", why)
+    trouble = _doubtful(name, scores)
+    if trouble is not None:
+        return _undefined(gate, result.n, trouble, CODES[trouble].title)
+    judged = _judged(gate, value, result.n, result.interval, gate.better)
+    if result.value is None:
+        told = f"0/0 ({result.left_out or result.reason}): the source counts it as {value:g}"
+        judged = msgspec.structs.replace(judged, reason=told)
+    if name != gate.metric:
+        told = f"no answer cites anything: judged by {name}"
+        judged = msgspec.structs.replace(
+            judged, reason=told if judged.reason is None else f"{told}; {judged.reason}"
+        )
+    return judged
+
+
+def _doubtful(metric: str, scores: Scores) -> str | None:
+    """Why a ΔS cannot be judged: several embedders, or one that only compares words."""
+    if not metric.startswith("semantic."):
+        return None
+    if len(scores.embedders) > 1:
+        return "mixed-embedders"
+    return "lexical-embedder" if any(map(is_lexical, scores.embedders)) else None
+
+
+def _part(scores: Scores, name: str) -> SliceResult | None:
+    dimension, _, value = name.partition("=")
+    return scores.slices.get(dimension, {}).get(value)
+
+
+def _judged(
+    gate: Gate, value: float, n: int, interval: tuple[float, float] | None, better: Better
+) -> GateResult:
+    """Compare a value with the threshold, by the point or by the bound on the wrong side."""
+    deciding = value
+    if gate.policy == "interval":
+        if interval is None:
+            return _undefined(gate, n, "undefined-metric", "no interval to judge by")
+        deciding = interval[0] if better == "higher" else interval[1]
+    margin = deciding - gate.threshold if better == "higher" else gate.threshold - deciding
+    # A difference of two means may be off by its last bit; nothing else is.
+    slack = 1e-12 if gate.is_drop else 0.0
+    met = margin >= -slack if gate.is_drop else _holds(deciding, gate.threshold, better)
+    status: Status = "pass" if met else "fail"
+    reason = None
+    if gate.policy == "interval":
+        side = "lower" if better == "higher" else "upper"
+        reason = f"judged by the {side} bound {deciding:.4f}"
+    if gate.review is not None and gate.review[0] <= deciding <= gate.review[1]:
+        status = "review"
+        reason = f"in the review band {gate.review[0]:g} to {gate.review[1]:g}"
+    return GateResult(
+        gate=gate, status=status, value=value, n=n, margin=margin, interval=interval,
+        detectable=detectable(interval), reason=reason,
+    )  # fmt: skip
+
+
+def _holds(value: float, threshold: float, better: Better) -> bool:
+    """Compare the values themselves: a margin of -1e-17 may only be rounding."""
+    return value >= threshold if better == "higher" else value <= threshold
+
+
+def _undefined(gate: Gate, n: int, code: str, reason: str) -> GateResult:
+    return GateResult(
+        gate=gate, status="not-evaluable", value=None, n=n, margin=None, interval=None,
+        detectable=None, reason=reason, code=code,
+    )  # fmt: skip
+
+
+def _refuse_stray(waivers: Sequence[Waiver], gates: Sequence[Gate]) -> None:
+    known = {name for gate in gates for name in (gate.name, gate.metric)}
+    for waiver in waivers:
+        if waiver.gate not in known:
+            raise RagaugeError.of(
+                "bad-config",
+                f"a waiver names `{waiver.gate}`, and there is no such gate",
+                hint=f"gates: {', '.join(gate.name for gate in gates) or 'none'}",
+            )
+
+
+def _with_waiver(result: GateResult, waivers: Sequence[Waiver], today: date | None) -> GateResult:
+    mine = [each for each in waivers if each.gate in (result.gate.name, result.gate.metric)]
+    if result.status in ("pass", "review") or not mine:
+        return result
+    last = max(mine, key=lambda each: each.expires)
+    if today is not None and today <= last.expires:
+        note = f"waived until {last.expires}: {last.reason}"
+        return msgspec.structs.replace(result, waived=note)
+    note = f"the waiver expired on {last.expires}"
+    reason = note if result.reason is None else f"{result.reason}; {note}"
+    return msgspec.structs.replace(result, reason=reason)
+
+
+def _blocks(
+    scores: Scores, tolerance: Tolerance, *, source_rules: bool, whole_grid: bool
+) -> list[Block]:
+    tally = scores.tally
+    blocks = []
+    if tally.missing and not tolerance.missing:
+        verb = "has" if tally.missing == 1 else "have"
+        blocks.append(
+            Block("missing-traces", f"{tally.missing} of {tally.gold} gold items {verb} no trace")
+        )
+    if tally.missing_slots and whole_grid and not tolerance.missing:
+        noun = "slot has" if tally.missing_slots == 1 else "slots have"
+        blocks.append(
+            Block("missing-traces", f"{tally.missing_slots} {noun} no trace (paraphrase × seed)")
+        )
+    if tally.errored and not source_rules and not tolerance.errored:
+        noun = "trace carries" if tally.errored == 1 else "traces carry"
+        blocks.append(Block("errored-traces", f"{tally.errored} {noun} an error"))
+    skipped = tally.gold_skipped + tally.trace_skipped
+    if skipped and not tolerance.skipped:
+        noun = "line was" if skipped == 1 else "lines were"
+        blocks.append(Block("skipped-lines", f"{skipped} bad {noun} skipped"))
+    if source_rules and not tally.answered and not tally.answerable and not tolerance.empty:
+        blocks.append(Block("nothing-answered", CODES["nothing-answered"].title))
+    return blocks
+
+
+def gate(
+    scores: Scores | PathLike,
+    gates: str | dict[str, object] | Sequence[Gate] | None = None,
+    *,
+    allow_missing: bool = False,
+    allow_errored: bool = False,
+    allow_skipped: bool = False,
+    allow_empty: bool = False,
+    allow_no_baseline: bool = False,
+    waivers: Sequence[Waiver] = (),
+    today: date | None = None,
+    baseline: Scores | PathLike | None = None,
+) -> Verdict:
+    """Judge scores (or a saved scores file) by gates.
+
+    `gates` may be text (`"precision=0.80,refusal.over<=0.1"`), a table as in `ragauge.toml`, or
+    Gate values, which stand alone; text and tables go on top of the gates of the scores' profile.
+    Waivers are judged on `today`, by the clock if it is not given. Gates on a drop are judged
+    against `baseline`.
+    """
+    if not isinstance(scores, Scores):
+        scores = load_scores(scores)
+    if baseline is not None and not isinstance(baseline, Scores):
+        baseline = load_scores(baseline)
+    profile = registry.profile(scores.profile)
+    layers = [profile_gates(profile, scores.k)]
+    if isinstance(gates, str):
+        layers.append(parse.parse_items(gates, profile, scores.k))
+    elif isinstance(gates, dict):
+        layers.append(parse.parse_table(gates, profile, scores.k, origin="gates"))
+    elif gates is not None:
+        layers = [list(gates)]
+    return judge(
+        scores,
+        parse.merge(*layers),
+        source_rules=profile.follows_source,
+        whole_grid=profile.join.grid == "complete",
+        tolerance=Tolerance(
+            missing=allow_missing,
+            errored=allow_errored,
+            skipped=allow_skipped,
+            empty=allow_empty,
+            no_baseline=allow_no_baseline,
+        ),
+        waivers=waivers,
+        today=date.today() if waivers and today is None else today,
+        baseline=baseline,
+    )

@@ -1,0 +1,190 @@
+"""Demands: reading gates from command lines, tables and profiles."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from ragauge import registry
+from ragauge.errors import Place, RagaugeError
+from ragauge.metrics.metric import Better
+from ragauge.model.profile import Profile
+from ragauge.model.verdict import Gate
+
+_ITEM = re.compile(r"\s*([A-Za-z][\w.@→←×<>]*?)\s*(>=|<=|=)\s*(\S.*?)\s*\Z")
+_DEMAND = re.compile(r"\s*(>=|<=)?\s*(\S.*?)\s*\Z")
+_SIGN_OF: dict[Better, str] = {"higher": ">=", "lower": "<="}
+_KEYS = "metric, threshold or max_drop, slice, min_n, review = [lo, hi], policy = point | interval"
+
+
+class _Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    threshold: str | float | None = None
+    max_drop: float | None = None
+    metric: str | None = None
+    slice: str | None = None
+    min_n: int = 0
+    review: tuple[float, float] | None = None
+    policy: Literal["point", "interval"] = "point"
+
+
+def parse_items(text: str, profile: Profile, k: Sequence[int]) -> list[Gate]:
+    """Read gates from a command line: `precision=0.80,refusal.over<=0.1`."""
+    gates: dict[str, Gate] = {}
+    for item in text.split(","):
+        match = _ITEM.match(item)
+        if match is None:
+            raise _bad(item, "write NAME=NUMBER, METRIC>=NUMBER or METRIC<=NUMBER")
+        name, sign, given = match.groups()
+        demand = given if sign == "=" else f"{sign}{given}"
+        built_in = profile.gates.get(name)
+        if isinstance(built_in, Mapping):
+            # A gate of the profile by its own name: only the number is new.
+            key = "max_drop" if "max_drop" in built_in else "threshold"
+            if key == "max_drop" and sign == ">=":
+                raise _bad(item, "a drop has a limit: use = or <=")
+            table = {**built_in, key: _number(item, given) if key == "max_drop" else demand}
+            (gates[name],) = parse_table({name: table}, profile, k, origin="--gates")
+        else:
+            gates[name] = _gate(name, demand, profile, k, origin="--gates")
+    return list(gates.values())
+
+
+def _number(item: str, given: str) -> float:
+    try:
+        found = float(given if "_" not in given else "one number")
+    except ValueError as error:
+        raise _bad(item, "the threshold must be a number") from error
+    if not math.isfinite(found):
+        raise _bad(item, "the threshold must be a finite number")
+    return found
+
+
+def parse_table(
+    table: Mapping[str, Any], profile: Profile, k: Sequence[int], *, origin: str
+) -> list[Gate]:
+    """Read gates from a TOML table: a number, a demand, or a table with options."""
+    gates = []
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            gate = _gate_of_table(name, value, profile, k, origin)
+        elif isinstance(value, str | int | float) and not isinstance(value, bool):
+            gate = _gate(name, str(value), profile, k, origin=origin)
+        else:
+            wrong = _bad(f"{name} = {value!r}", 'write a number, ">= 0.80", or a table')
+            raise _placed(wrong, origin)
+        gates.append(gate)
+    return gates
+
+
+def _gate_of_table(
+    name: str, value: Mapping[str, Any], profile: Profile, k: Sequence[int], origin: str
+) -> Gate:
+    try:
+        options = msgspec.convert(value, _Table)
+    except msgspec.ValidationError as error:
+        raise RagaugeError.of(
+            "bad-config", f"gate `{name}` in {origin}: {error}", hint=f"keys: {_KEYS}"
+        ) from error
+    if (options.threshold is None) == (options.max_drop is None):
+        raise RagaugeError.of(
+            "bad-config",
+            f"gate `{name}` in {origin} needs either threshold or max_drop",
+            hint=f"keys: {_KEYS}",
+        )
+    review = options.review
+    if review is not None and review[0] > review[1]:
+        raise _placed(_bad(f"{name} review = {list(review)}", "write review = [low, high]"), origin)
+    if options.slice is not None and "=" not in options.slice:
+        raise _placed(_bad(f"{name} slice = {options.slice}", 'write slice = "type=table"'), origin)
+    is_drop = options.max_drop is not None
+    if is_drop and options.slice is not None:
+        wrong = _bad(f"{name} slice = {options.slice}", "a drop is judged over all questions")
+        raise _placed(wrong, origin)
+    demand = str(options.max_drop if is_drop else options.threshold)
+    gate = _gate(name, demand, profile, k, origin=origin, metric=options.metric, is_drop=is_drop)
+    return msgspec.structs.replace(
+        gate, min_n=options.min_n, review=review, policy=options.policy, part=options.slice
+    )
+
+
+def merge(*layers: Sequence[Gate]) -> list[Gate]:
+    """Put layers of gates together: a later layer replaces the gate on the same metric.
+
+    The later layer's order comes first, then what is left of the earlier ones: a demand that is
+    not repeated stays in force.
+    """
+    merged: list[Gate] = []
+    for layer in layers:
+        replaced = {gate.key for gate in layer}
+        merged = [*layer, *(gate for gate in merged if gate.key not in replaced)]
+    return merged
+
+
+def _bad(item: str, hint: str) -> RagaugeError:
+    return RagaugeError.of("bad-gate", f"cannot read the gate `{item.strip()}`", hint=hint)
+
+
+def _gate(
+    name: str,
+    demand: str,
+    profile: Profile,
+    k: Sequence[int],
+    *,
+    origin: str,
+    metric: str | None = None,
+    is_drop: bool = False,
+) -> Gate:
+    try:
+        return _read_gate(name, metric or name, demand, profile, k, origin, is_drop=is_drop)
+    except RagaugeError as error:
+        raise _placed(error, origin) from error
+
+
+def _placed(error: RagaugeError, origin: str) -> RagaugeError:
+    """The same with the place where the gate was set; a command line is none."""
+    place = None if origin == "--gates" else Place(origin)
+    return RagaugeError([msgspec.structs.replace(error.problems[0], place=place)])
+
+
+def _read_gate(
+    name: str, on: str, demand: str, profile: Profile, k: Sequence[int], origin: str, *,
+    is_drop: bool,
+) -> Gate:  # fmt: skip
+    meant = profile.meant(on)
+    base, at, cut = meant.rpartition("@") if "@" in meant else (meant, "", "")
+    if base not in registry.metrics():
+        raise registry.unknown_name("metric", on, [*registry.metrics(), *profile.aliases])
+    metric = registry.metrics()[base]
+    if metric.at_k and not at:
+        if len(k) != 1:
+            raise _bad(name, f"say the cut-off: {base}@{k[0] if k else 5}")
+        cut = str(k[0])
+    (selected,) = registry.select([f"{base}@{cut}" if metric.at_k or at else base], k)
+    match = _DEMAND.match(demand)
+    if match is None:
+        raise _bad(f"{name} {demand}", 'write a number or ">= 0.80"')
+    sign, given = match.groups()
+    right = "<=" if is_drop else _SIGN_OF[metric.better]
+    if sign is not None and sign != right:
+        raise _bad(f"{name} {sign} {given}", f"{base} is better when {metric.better}: use {right}")
+    return Gate(
+        name=name,
+        metric=selected.id,
+        better=metric.better,
+        threshold=_number(f"{name} {demand}", given),
+        given=given,
+        origin=origin,
+        title=profile.titles.get(name),
+        is_drop=is_drop,
+        instead=profile.instead.get(selected.id),
+    )
+
+
+def profile_gates(profile: Profile, k: Sequence[int]) -> list[Gate]:
+    """The gates that are built into a profile."""
+    return parse_table(profile.gates, profile, k, origin=f"profile {profile.name}")

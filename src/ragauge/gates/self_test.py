@@ -1,0 +1,393 @@
+"""The self-test of gates: how often a gate would change its mind on systems that are the same.
+
+A gate on a level is judged again on resamples of the run's own questions. A gate on a drop is
+judged on a run and a baseline that might as well have been each other. Turns of one conversation
+are drawn and exchanged together. Sums are whole numbers, so the result is the same on every
+machine and for any order of the questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from ragauge import registry
+from ragauge.gates.drops import paired
+from ragauge.gates.judge import Tolerance, judge
+from ragauge.metrics.columns import Floats, Ints, totals
+from ragauge.metrics.metric import SHARES, Better
+from ragauge.model.scores import PerQuestion, Scores
+from ragauge.model.verdict import Gate, GateResult, Status
+from ragauge.stats import exact_sums, resampling
+from ragauge.stats.intervals import quantile
+from ragauge.stats.resampling import Draws, flip, in_blocks, sum_bits, weigh, weighted_sums
+
+_DIVISIBLE = exact_sums.UNIT >> 20  # by every number up to 16
+_MOST = 5  # times that a question stands in a resample of many
+_SLACK = 1e-12  # a difference of two means may be off by its last bit
+_PASS, _REVIEW, _FAIL = 0, 1, 2
+
+
+class SelfTest(Struct, frozen=True, kw_only=True):
+    """How often one gate would decide otherwise, as a share of the trials; None with a `reason`.
+
+    n        the questions that it was tried on
+    status   what the gate says of the run itself
+    method   what a trial was
+    """
+
+    gate: Gate
+    n: int
+    flips: float | None
+    status: Status
+    method: str
+    reason: str | None = None
+
+
+class _Sample(Struct, frozen=True):
+    """Values of questions in the order of what they are, and the conversation of each."""
+
+    values: Floats
+    talks: Ints
+
+    @property
+    def units(self) -> int:
+        return int(self.talks[-1]) + 1 if len(self.talks) else 0
+
+    @property
+    def noun(self) -> str:
+        return "question" if self.units == len(self.talks) else "conversation"
+
+    @property
+    def most(self) -> int | None:
+        """How often one unit can be drawn; None for as often as there are units."""
+        return _MOST if self.units >= resampling.POISSON_FROM else None
+
+
+def self_test(
+    scores: Scores,
+    gates: Sequence[Gate],
+    *,
+    baseline: Scores | None = None,
+    whole_grid: bool = False,
+    tolerance: Tolerance = Tolerance(),  # noqa: B008  (frozen)
+    resamples: int = resampling.RESAMPLES,
+) -> tuple[SelfTest, ...]:
+    """Try each gate on systems that are the same as the run, and count how often it flips.
+
+    A gate on a level flips where the verdict (pass, review or fail) on a resample of the questions
+    is not the verdict on the run. A gate on a drop flips where it would fail although nothing has
+    changed: with a baseline, paired values are exchanged at random; without one, two
+    resamples of the run are compared. Under the interval policy the bound that decides is taken
+    to be as far from the value in every trial as it is in the run: what is drawn moves the value,
+    while the width belongs to the number of questions and their spread. A baseline with gaps is
+    tried as it is judged: not at all, or with `tolerance` without them.
+    """
+    if resamples < 1:
+        raise ValueError(f"at least one resample is needed, got {resamples}")
+    verdict = judge(
+        scores, gates, source_rules=False, whole_grid=whole_grid, tolerance=tolerance,
+        baseline=baseline,
+    )  # fmt: skip
+    return tuple(_one(scores, judged, baseline, resamples) for judged in verdict.gates)
+
+
+def _one(scores: Scores, judged: GateResult, baseline: Scores | None, resamples: int) -> SelfTest:
+    gate = judged.gate
+    name = gate.metric
+    if gate.instead is not None and not scores.cites and not gate.is_drop:
+        name = gate.instead
+    trouble = _trouble(scores, gate, name)
+    paired = gate.is_drop and baseline is not None
+    if trouble is None and judged.status == "not-evaluable" and (paired or not gate.is_drop):
+        trouble = judged.reason
+    n, flips, method = judged.n, None, "not tried"
+    if trouble is None:
+        assert scores.per_question is not None
+        if paired:
+            assert baseline is not None
+            now, before = _both(scores, baseline, name)
+            n = len(now.values)
+            flips, method = _exchanged(gate, judged, now, before, _share(name), resamples)
+        else:
+            sample = _sample(scores.per_question, name)
+            n = len(sample.values)
+            trouble = _too_few(scores, gate, name, sample)
+            if trouble is None and gate.is_drop:
+                flips, method = _two_resamples(gate, sample, _share(name), resamples)
+            elif trouble is None:
+                flips, method = _resampled(gate, judged, sample, _share(name), resamples)
+    return SelfTest(
+        gate=gate, n=n, flips=flips, status=judged.status, method=method, reason=trouble
+    )
+
+
+def _trouble(scores: Scores, gate: Gate, name: str) -> str | None:
+    """Why a gate cannot be tried, whatever the values are."""
+    if gate.part is not None:
+        return f"which questions are in {gate.part} is not kept in scores"
+    if name not in scores.metrics:
+        return f"{name} is not in these scores"
+    if scores.per_question is None:
+        return "no values of questions in these scores: save them with --full"
+    if name not in scores.per_question.metrics:
+        return f"{name} is not made of values of questions"
+    return None
+
+
+def _too_few(scores: Scores, gate: Gate, name: str, sample: _Sample) -> str | None:
+    """Why a sample cannot be drawn from; None if it can."""
+    n = len(sample.values)
+    if n == 0:
+        return f"no question has {name}"
+    if n < gate.min_n:
+        return f"n = {n} is below min_n = {gate.min_n}"
+    if sample.units < 2:
+        return f"one {sample.noun} alone always gives its value back"
+    if gate.is_drop:  # compares values of questions, however the level is made
+        return "no interval to judge by" if gate.policy == "interval" else None
+    share = _share(name)
+    value = exact_sums.mean(sample.values) if share is None else quantile(sample.values, share)
+    told = scores.metrics[name].value
+    if value is None or told is None or abs(value - told) > 1e-9 * max(1.0, abs(told)):
+        return f"{name} is taken over rows here, which values of questions do not make up"
+    return None
+
+
+def _share(name: str) -> float | None:
+    return SHARES.get(registry.metrics()[name.partition("@")[0]].aggregate)
+
+
+# --- questions in order ---
+
+
+def _sample(of: PerQuestion, name: str) -> _Sample:
+    """The questions that have a value, by id and turn."""
+    values = of.of(name)
+    kept = np.array([place for _, _, place in _by_identity(of)], np.int64)
+    kept = kept[~np.isnan(values[kept])]
+    return _Sample(values[kept], _talks(of, kept))
+
+
+def _both(scores: Scores, baseline: Scores, name: str) -> tuple[_Sample, _Sample]:
+    """The questions that the drop is over, by id and turn."""
+    pairs = paired(name, scores, baseline)
+    assert scores.per_question is not None
+    talks = _talks(scores.per_question, pairs.mine)
+    return _Sample(pairs.now, talks), _Sample(pairs.before, talks)
+
+
+def _by_identity(of: PerQuestion) -> list[tuple[str, int, int]]:
+    turns = (-1 if turn is None else turn for turn in of.turns)
+    return sorted(zip(of.qids, turns, range(len(of.qids)), strict=True))
+
+
+def _talks(of: PerQuestion, places: Ints) -> Ints:
+    """Number the conversations: turns of one id stand beside each other."""
+    names = [of.qids[place] for place in places.tolist()]
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
+
+
+# --- a gate on a level ---
+
+
+def _resampled(
+    gate: Gate, judged: GateResult, sample: _Sample, share: float | None, resamples: int
+) -> tuple[float, str]:
+    """Resample the questions and judge again."""
+    shift = 0.0
+    method = f"{sample.noun}s resampled {resamples:,} times"
+    if gate.policy == "interval":
+        assert judged.interval is not None and judged.value is not None
+        shift = judged.value - judged.interval[0 if gate.better == "higher" else 1]
+        method += "; the bound moves with the value"
+    limits = [gate.threshold, *(gate.review or ())]
+    sides: Callable[[Draws], Ints]
+    if share is None:
+        columns = _columns([sample.values - (limit + shift) for limit in limits], sample)
+
+        def sides(draws: Draws) -> Ints:
+            sums = weighted_sums(draws, columns)
+            return _sides(sums[:, :-1], sums[:, -1:])  # one unit a question for what rounding takes
+    else:
+        edges = np.array(limits) + shift
+        order = np.argsort(sample.values, kind="stable")
+
+        def sides(draws: Draws) -> Ints:
+            found = _quantiles(np.take(draws, sample.talks, axis=1), order, sample.values, share)
+            return _sides(found[:, None] - edges, np.zeros((1, 1)))
+
+    drawn: Ints = in_blocks(
+        lambda raw, rows: sides(weigh(raw, rows, sample.units)), resamples, resampling.SEED
+    )
+    own = sides(np.ones((1, sample.units), np.int64))
+    differing = _statuses(gate.better, drawn) != _statuses(gate.better, own)
+    return int(np.count_nonzero(differing)) / resamples, method
+
+
+def _columns(differences: list[Floats], sample: _Sample) -> Floats:
+    """Whole numbers, a row for each conversation, whose weighted sums are exact; and their counts.
+
+    In 1/720720 or its halves, so that a value that is the threshold is just that; where sums are
+    too large for it, in the smallest power of two that fits.
+    """
+    columns = np.stack(differences, axis=1)
+    steps = _steps(columns, sample, most=sample.most)
+    return np.concatenate(
+        [
+            _together(np.rint(columns * steps), sample),
+            _together(np.ones((len(columns), 1)), sample),
+        ],
+        axis=1,
+    )
+
+
+def _steps(columns: Floats, sample: _Sample, *, most: int | None) -> Floats:
+    """How many steps make 1 in each column, if a unit is drawn so often at most."""
+    found = []
+    for bits in sum_bits(_together(np.abs(columns), sample), most=most):
+        power = resampling.EXACT - bits
+        fine = power - _DIVISIBLE.bit_length()
+        found.append(_DIVISIBLE * 2.0 ** min(resampling.FINEST, fine) if fine >= 0 else 2.0**power)
+    return np.array(found)
+
+
+def _together(columns: Floats, sample: _Sample) -> Floats:
+    """The sum of each column over each conversation."""
+    return np.stack([totals(sample.talks, column, sample.units) for column in columns.T], axis=1)
+
+
+def _sides(sums: Floats, slack: Floats) -> Ints:
+    """On which side of each limit a value is: -1 below, 1 above, 0 at it."""
+    sides: Ints = (sums > slack).astype(np.int64) - (sums < -slack)
+    return sides
+
+
+def _statuses(better: Better, sides: Ints) -> Ints:
+    """The verdict of each row: the first column is the threshold, others are the review band."""
+    met = sides[:, 0] >= 0 if better == "higher" else sides[:, 0] <= 0
+    statuses = np.where(met, _PASS, _FAIL)
+    if sides.shape[1] > 1:
+        statuses = np.where((sides[:, 1] >= 0) & (sides[:, 2] <= 0), _REVIEW, statuses)
+    return statuses
+
+
+def _quantiles(weights: Draws, order: Ints, values: Floats, share: float) -> Floats:
+    """The quantile of each row, in which each value stands as often as its weight says."""
+    ordered = values[order]
+    running = np.take(weights, order, axis=1).cumsum(axis=1, dtype=np.int32)
+    last = running[:, -1].astype(np.int64) - 1
+    places = share * last
+    below = np.floor(places).astype(np.int64)
+    above = np.minimum(below + 1, last)
+    low, high = (
+        ordered[np.minimum((running <= rank[:, None]).sum(axis=1), len(ordered) - 1)]
+        for rank in (below, above)
+    )
+    found: Floats = low + (high - low) * (places - below)
+    return found
+
+
+# --- a gate on a drop ---
+
+
+def _exchanged(
+    gate: Gate, judged: GateResult, now: _Sample, before: _Sample, share: float | None,
+    resamples: int,
+) -> tuple[float, str]:  # fmt: skip
+    """Exchange the two values of questions at random, as if either run had been the other."""
+    sign = 1.0 if gate.better == "lower" else -1.0
+    differing = np.unique(now.talks[now.values != before.values])
+    everything = 2 ** len(differing) <= resamples
+    trials = 2 ** len(differing) if everything else resamples
+    method = f"{'all' if everything else f'{resamples:,} random'} exchanges of paired {now.noun}s"
+    shift = 0.0
+    if gate.policy == "interval":
+        assert judged.interval is not None and judged.value is not None
+        shift = judged.value - judged.interval[1]
+        method += "; the bound moves with the value"
+    limits = np.array([gate.threshold, *(gate.review or ())]) + shift
+    sides: Callable[[Draws], Ints]
+    n = len(now.values)
+    if share is None:
+        differences = sign * (now.values - before.values)
+        steps = _steps(differences[:, None], now, most=1)[0]
+        column = _together(np.rint(differences * steps)[:, None], now)
+        total = column.sum()
+
+        def sides(flipped: Draws) -> Ints:
+            sums = total - 2 * weighted_sums(flipped, column)
+            return _sides(sums - limits * steps * n, np.full((1, 1), float(n)))
+    else:
+        values = np.concatenate([now.values, before.values])
+        order = np.argsort(values, kind="stable")
+
+        def sides(flipped: Draws) -> Ints:
+            other = np.take(flipped, now.talks, axis=1)
+            mine = 1 - other.astype(np.int8)
+            new = _quantiles(np.concatenate([mine, 1 - mine], axis=1), order, values, share)
+            old = _quantiles(np.concatenate([1 - mine, mine], axis=1), order, values, share)
+            return _sides(sign * (new - old)[:, None] - limits, np.full((1, 1), _SLACK))
+
+    def failed(draws: Draws) -> int:
+        return int(np.count_nonzero(_statuses("lower", sides(draws)) == _FAIL))
+
+    if everything:
+        hits = sum(failed(each) for each in _every_choice(differing, now.units))
+    else:
+        found: Ints = in_blocks(
+            lambda raw, rows: np.array([failed(flip(raw, rows, now.units))]),
+            resamples,
+            resampling.SEED,
+        )
+        hits = int(found.sum())
+    return hits / trials, method
+
+
+def _every_choice(units: Ints, size: int) -> Iterator[Draws]:
+    """All ways to exchange some of the units, a few at a time."""
+    for start in range(0, 2 ** len(units), resampling.BLOCK):
+        rows = np.arange(start, min(start + resampling.BLOCK, 2 ** len(units)))
+        flipped = np.zeros((len(rows), size), np.uint8)
+        flipped[:, units] = (rows[:, None] >> np.arange(len(units))) & 1
+        yield flipped
+
+
+def _two_resamples(
+    gate: Gate, sample: _Sample, share: float | None, resamples: int
+) -> tuple[float, str]:
+    """Compare two resamples of the same questions, drawn without regard to each other."""
+    sign = 1.0 if gate.better == "lower" else -1.0
+    slack = _SLACK
+    if share is None:
+        steps = _steps(sample.values[:, None], sample, most=sample.most)[0]
+        columns = _columns([sample.values], sample)
+        slack = max(slack, 2 / steps)
+
+        def value(draws: Draws) -> Floats:
+            sums = weighted_sums(draws, columns)
+            means: Floats = sums[:, 0] / sums[:, 1] / steps
+            return means
+    else:
+        order = np.argsort(sample.values, kind="stable")
+
+        def value(draws: Draws) -> Floats:
+            return _quantiles(np.take(draws, sample.talks, axis=1), order, sample.values, share)
+
+    def drawn(seed: int) -> Floats:
+        found: Floats = in_blocks(
+            lambda raw, rows: value(weigh(raw, rows, sample.units)), resamples, seed
+        )
+        return found
+
+    limits = np.array([gate.threshold, *(gate.review or ())])
+    drops = sign * (drawn(resampling.SEED + 1) - drawn(resampling.SEED))
+    statuses = _statuses("lower", _sides(drops[:, None] - limits, np.full((1, 1), slack)))
+    method = (
+        f"two resamples of the same {sample.noun}s compared, {resamples:,} times: unpaired and "
+        "therefore pessimistic"
+    )
+    return int(np.count_nonzero(statuses == _FAIL)) / resamples, method

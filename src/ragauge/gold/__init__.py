@@ -1,0 +1,1 @@
+"""Tools on gold sets: lint, lock, pin, draft, negatives, stats, the editor and migration."""

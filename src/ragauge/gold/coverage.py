@@ -1,0 +1,191 @@
+"""What the evidence of gold items reaches: documents, sections and types, with a corpus or without.
+
+Without a corpus only what ids and anchors say of themselves is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+
+from ragauge.corpus.lookup import Lookup
+from ragauge.files.fields import FieldError
+from ragauge.ids import parts_of, split_section
+from ragauge.model.chunk import Chunk
+from ragauge.model.gold import Anchor, GoldItem
+from ragauge.spans import Span, share_half
+
+Home = tuple[str | None, str | None]
+"""A document and a section in it, as far as they are known."""
+
+COVERAGE = 0.80
+"""The share of a corpus's sections that the questions should reach."""
+
+
+class Reach(Struct, frozen=True, kw_only=True):
+    """What one item reaches; `places` are the bytes of its evidence by document."""
+
+    homes: tuple[Home, ...] = ()
+    docs: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    places: tuple[tuple[str, Span], ...] = ()
+
+
+class Coverage(Struct, frozen=True, kw_only=True):
+    """How much of a corpus the questions reach; only sections that have text are counted."""
+
+    sections: int
+    sections_reached: int
+    docs: int
+    docs_reached: int
+    blocks: dict[str, int]
+
+    @property
+    def share(self) -> float | None:
+        """The share of sections that are reached."""
+        return self.sections_reached / self.sections if self.sections else None
+
+
+class Reacher:
+    """Finds what items reach in a corpus and a list of chunks, as far as there are any."""
+
+    def __init__(self, lookup: Lookup | None, chunks: Mapping[str, Chunk]) -> None:
+        self.lookup = lookup
+        self.chunks = chunks
+
+    def reach(self, item: GoldItem) -> Reach:
+        """What an item reaches. What cannot be found reaches nothing: others tell of it."""
+        homes: dict[Home, None] = {}
+        types: dict[str, None] = {}
+        places: dict[tuple[str, Span], None] = {}
+        for each in (*evidence_of(item), *item.places):
+            name = each if isinstance(each, str) else each.id
+            for doc, span in self.spots(each):
+                places[doc, span] = None
+                for home, kind in self._touched(doc, span):
+                    homes[home] = None
+                    types[kind] = None
+            home, found = self._told(each)
+            if home != (None, None) and not any(_says(other, home) for other in homes):
+                homes[home] = None
+            if found is not None and (self.lookup is None or name not in self.lookup.blocks):
+                types[found] = None
+        docs = {doc: None for doc, _ in homes if doc is not None}
+        docs.update(dict.fromkeys(item.relevant_docs or ()))
+        if item.anchor_section is not None:
+            home = self._section(item.anchor_section, docs)
+            homes = {home: None, **homes}
+            if home[0] is not None:
+                docs[home[0]] = None
+        return Reach(
+            homes=tuple(homes),
+            docs=tuple(docs),
+            types=(item.type,) if item.type is not None else tuple(types),
+            places=tuple(places),
+        )
+
+    def home(self, name: str) -> Home:
+        """Where an id lies: by the corpus, the list of chunks, or its grammar."""
+        return self._told(name)[0]
+
+    def spots(self, each: str | Anchor) -> Iterable[tuple[str, Span]]:
+        """The bytes of an id or an anchor in the corpus; none where it is not there."""
+        if self.lookup is None:
+            return []
+        if isinstance(each, str):
+            if each in self.lookup.blocks:
+                block = self.lookup.blocks[each]
+                return [(block.doc, Span(*block.span))]
+            if each not in self.chunks:
+                return []
+            doc, spans = self.chunks[each].doc, self.chunks[each].spans
+        else:
+            doc, spans = each.doc, each.spans
+        found = []
+        for span in spans:
+            try:
+                start, end = self.lookup.in_bytes(doc, span)
+                self.lookup.spot(doc, start, end)
+            except FieldError:
+                continue
+            found.append((doc, Span(start, end)))
+        return found
+
+    def _touched(self, doc: str, span: Span) -> Iterable[tuple[Home, str]]:
+        assert self.lookup is not None
+        for block in self.lookup.touched(doc, span.start, span.end):
+            yield (doc, block.section), block.type
+
+    def _told(self, each: str | Anchor) -> tuple[Home, str | None]:
+        """The home and type that an id or anchor tells of itself."""
+        name = each if isinstance(each, str) else each.id
+        doc = section = kind = None
+        if name is not None:
+            doc, section, kind = parts_of(name)
+            if self.lookup is not None and name in self.lookup.blocks:
+                block = self.lookup.blocks[name]
+                doc, section, kind = block.doc, block.section, block.type
+            elif self.lookup is not None and name in self.lookup.documents:
+                doc, section = name, None
+            elif name in self.chunks:
+                chunk = self.chunks[name]
+                doc, section = chunk.doc, chunk.section or section
+                kind = chunk.type or kind
+        if isinstance(each, Anchor):
+            doc, section = each.doc, each.section or section
+        return (doc, section), kind
+
+    def _section(self, name: str, docs: Iterable[str]) -> Home:
+        """The home that a section names, in the only document that the item speaks of."""
+        doc, section = split_section(name)
+        known = list(docs)
+        if doc is None and len(known) == 1:
+            doc = known[0]
+        if self.lookup is not None:
+            try:
+                found = self.lookup.section(section, doc)
+            except FieldError:
+                return doc, section
+            return found.doc, found.id
+        return doc, section
+
+
+def evidence_of(item: GoldItem) -> Iterator[str | Anchor]:
+    """All that an item names as evidence: ids and places."""
+    yield from item.relevant
+    yield from item.anchors
+    for group in item.groups:
+        yield from group
+    yield from (name for name, grade in item.grades.items() if grade > 0)
+
+
+def covered(lookup: Lookup, reaches: Iterable[Reach]) -> Coverage:
+    """How much of a corpus some items reach together."""
+    sections = {(block.doc, block.section) for block in lookup.corpus.blocks}
+    blocks: dict[str, int] = {}
+    for block in lookup.corpus.blocks:
+        blocks[block.type] = blocks.get(block.type, 0) + 1
+    homes: set[Home] = set()
+    docs: set[str] = set()
+    for reach in reaches:
+        homes.update(reach.homes)
+        docs.update(reach.docs)
+    return Coverage(
+        sections=len(sections),
+        sections_reached=sum(section in homes for section in sections),
+        docs=len(lookup.documents),
+        docs_reached=sum(doc in docs for doc in lookup.documents),
+        blocks=dict(sorted(blocks.items())),
+    )
+
+
+def same_place(one: Iterable[tuple[str, Span]], other: Iterable[tuple[str, Span]]) -> bool:
+    """Whether two places share half of the shorter."""
+    theirs = list(other)
+    return any(doc == also and share_half([a], [b]) for doc, a in one for also, b in theirs)
+
+
+def _says(known: Home, told: Home) -> bool:
+    """Whether a home is known at least as well as it was told."""
+    return told[0] in (None, known[0]) and told[1] in (None, known[1])

@@ -1,0 +1,155 @@
+"""Drafts of gold items from the blocks of a corpus; a person writes the question.
+
+Nothing is invented: a draft has evidence, its section and hard negatives, an empty question, and
+the mark `draft`, with which it is neither scored nor accepted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any
+
+from msgspec import Struct
+
+from ragauge.corpus.bm25 import words_of
+from ragauge.corpus.lookup import Lookup
+from ragauge.formats.gold import DRAFT
+from ragauge.gold.negatives import Suggester
+from ragauge.gold.pin import Pinner
+from ragauge.ids import lies_in
+from ragauge.model.corpus import Block, Section
+from ragauge.model.gold import GoldItem
+from ragauge.text import plain
+
+LEAST_WORDS = 3
+"""A block of fewer words is no answer to anything."""
+_LONGEST_COMMENT = 160
+
+
+class Draft(Struct, frozen=True):
+    """A row of the gold file to be, and what its author should see beside it."""
+
+    row: dict[str, Any]
+    comments: tuple[str, ...]
+
+
+def draft(
+    lookup: Lookup,
+    count: int,
+    *,
+    sections: Sequence[str] = (),
+    per_section: int = 1,
+    negatives: int = 5,
+) -> list[Draft]:
+    """Draft items; `sections` such as `guide.md#S.2` are meant with all that is below them."""
+    chosen = choose_blocks(lookup, count, sections=sections, per_section=per_section)
+    if not chosen:
+        return []
+    suggester = Suggester(lookup) if negatives else None
+    pinner = Pinner(lookup)
+    drafts: list[Draft] = []
+    taken: set[str] = set()
+    for block in chosen:
+        spot = lookup.spot_of(block)
+        qid = _qid(block, taken)
+        taken.add(qid)
+        item = GoldItem(qid=qid, question="")
+        found = suggester.suggest(item, [spot], negatives) if suggester is not None else []
+        row = {
+            "qid": qid,
+            "question": "",
+            "paraphrases": [],
+            "answerable": True,
+            "relevant": [pinner.entry(block.id, "relevant[0]").value],
+            "anchor_section": f"{block.doc}#{block.section}",
+            "negatives": [each.id for each in found],
+            "type": block.type,
+            DRAFT: True,
+        }
+        drafts.append(Draft(row, _comments(lookup, block)))
+    return drafts
+
+
+def choose_blocks(
+    lookup: Lookup, count: int, *, sections: Sequence[str] = (), per_section: int = 1
+) -> list[Block]:
+    """Choose blocks so that documents come first, then types, then sections, in reading order.
+
+    At each step the document that was chosen least goes on, with the type that was chosen least.
+    """
+    waiting = _waiting(lookup, sections)
+    docs: Counter[str] = Counter()
+    types: Counter[str] = Counter()
+    used: Counter[tuple[str, str]] = Counter()
+    order = {doc: place for place, doc in enumerate(waiting)}
+    chosen: list[Block] = []
+    while len(chosen) < count:
+        open_queues = []
+        for doc, by_type in waiting.items():
+            for kind, queue in by_type.items():
+                while queue and used[doc, queue[0].section] >= per_section:
+                    queue.popleft()
+                if queue:
+                    key = (docs[doc], types[kind], order[doc], queue[0].span[0])
+                    open_queues.append((key, doc, kind))
+        if not open_queues:
+            break
+        _, doc, kind = min(open_queues)
+        block = waiting[doc][kind].popleft()
+        chosen.append(block)
+        docs[doc] += 1
+        types[kind] += 1
+        used[doc, block.section] += 1
+    place = {block.id: at for at, block in enumerate(lookup.corpus.blocks)}
+    return sorted(chosen, key=lambda block: place[block.id])
+
+
+def _waiting(lookup: Lookup, sections: Sequence[str]) -> dict[str, dict[str, deque[Block]]]:
+    """The blocks that may be chosen, by document and type."""
+    wanted = [lookup.section(name) for name in sections]
+    waiting: dict[str, dict[str, deque[Block]]] = {}
+    for block in lookup.corpus.blocks:
+        if wanted and not any(_is_in(block, section) for section in wanted):
+            continue
+        start, end = block.span
+        if len(words_of(lookup.text(block.doc)[start:end].decode())) >= LEAST_WORDS:
+            waiting.setdefault(block.doc, {}).setdefault(block.type, deque()).append(block)
+    return waiting
+
+
+def _is_in(block: Block, section: Section) -> bool:
+    return block.doc == section.doc and lies_in(block.section, section.id)
+
+
+def _qid(block: Block, taken: set[str]) -> str:
+    """An id that the same block always gets."""
+    digest = sha256(block.id.encode()).hexdigest()
+    length = 8
+    while f"q-{digest[:length]}" in taken:
+        length += 1
+    return f"q-{digest[:length]}"
+
+
+def _comments(lookup: Lookup, block: Block) -> tuple[str, ...]:
+    """Where the block stands: the titles above it, and how its section begins."""
+    by_id = {section.id: section for section in lookup.sections_by_doc[block.doc]}
+    titles: list[str] = []
+    section = by_id.get(block.section)
+    anchor = section.anchor if section is not None else None
+    while section is not None:
+        titles.insert(0, section.title)
+        section = by_id.get(section.parent) if section.parent is not None else None
+    named = " > ".join(title for title in titles if title)
+    lines = [f"{block.doc}#{block.section}" + (f": {named}" if named else "")]
+    if anchor is not None:
+        said = lookup.text(block.doc)[anchor[0] : anchor[1]].decode()
+        lines.append(f"begins with: {said}")
+    return tuple(_comment(line) for line in lines)
+
+
+def _comment(text: str) -> str:
+    """A text as one line that YAML takes as a comment."""
+    line = " ".join(plain(" ".join(text.split())).split())
+    return line if len(line) <= _LONGEST_COMMENT else f"{line[: _LONGEST_COMMENT - 3]}..."

@@ -1,0 +1,341 @@
+"""A gold file on the desk: its items as a form shows them, and what a form gives back.
+
+Nothing here knows of HTTP. Places are UTF-8 bytes; the form says which text it saw at them, and an
+entry whose text is another is refused, so that no offset that was counted wrongly is ever stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from msgspec import Struct
+
+from ragauge.corpus.lookup import Lookup, Spot
+from ragauge.errors import RagaugeError
+from ragauge.files.atomic_write import write_atomically
+from ragauge.files.fields import FieldError, Row, as_list, meaning, pick
+from ragauge.formats.gold import DRAFT
+from ragauge.formats.gold_evidence import only_document, relevant_name
+from ragauge.formats.gold_files import GoldRows, without_draft, written
+from ragauge.gold.authoring import read_gold
+from ragauge.gold.pin import Pinner
+from ragauge.model.dialect import GOLD_SPELLINGS
+from ragauge.model.gold import GoldItem
+from ragauge.spans import unit_in
+
+_RELEVANT = GOLD_SPELLINGS["relevant"]
+_EXPECT = {True: "answer", False: "refuse", None: ""}
+
+
+class ChangedOnDiskError(Exception):
+    """The file is not the one that was read: somebody else has written it."""
+
+
+class SpotView(Struct, frozen=True):
+    """A place in a document, in bytes."""
+
+    doc: str
+    start: int
+    end: int
+
+
+class EvidenceView(Struct, frozen=True, kw_only=True):
+    """One entry of evidence: `ref` is its place among the entries of the row.
+
+    `problem` says why its place is not known; it is kept all the same.
+    """
+
+    ref: int
+    label: str
+    spots: tuple[SpotView, ...] = ()
+    problem: str | None = None
+
+
+class ItemView(Struct, frozen=True, kw_only=True):
+    """A gold item as the form shows it; `blocked` says why the form cannot show it."""
+
+    index: int
+    line: int
+    qid: str
+    question: str = ""
+    paraphrases: tuple[str, ...] = ()
+    expect: str = ""
+    evidence: tuple[EvidenceView, ...] = ()
+    negatives: tuple[str, ...] = ()
+    anchor_section: str = ""
+    draft: bool = False
+    blocked: str | None = None
+
+
+class DocumentView(Struct, frozen=True, kw_only=True):
+    """A document: its canonical text, its blocks and its sections with their first bytes."""
+
+    doc: str
+    text: str
+    blocks: tuple[tuple[str, int, int], ...]
+    sections: tuple[tuple[str, str, int], ...]
+
+
+class NewEvidence(Struct, frozen=True, forbid_unknown_fields=True):
+    """Text that was selected: its bytes, and what the form saw there."""
+
+    doc: str
+    start: int
+    end: int
+    quote: str
+
+
+class Edit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the form says of one item; evidence is an entry that was there, or a new one."""
+
+    index: int
+    question: str
+    paraphrases: list[str]
+    expect: str
+    evidence: list[int | NewEvidence]
+    negatives: list[str]
+    anchor_section: str
+    draft: bool
+
+
+class Saving(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a form saves: its edits, and the revision of the file that it was shown."""
+
+    revision: str
+    edits: list[Edit]
+
+
+class FileView(Struct, frozen=True, kw_only=True):
+    """The file as a form shows it; the revision is a hash of its bytes."""
+
+    name: str
+    revision: str
+    items: tuple[ItemView, ...]
+    documents: tuple[str, ...]
+
+
+class Desk:
+    """A gold file that is being edited, with the corpus that its evidence lies in."""
+
+    def __init__(self, path: str, lookup: Lookup, dialect: str = "auto") -> None:
+        self.path = path
+        self.dialect = dialect
+        self.lookup = lookup
+        self.pinner = Pinner(lookup)
+        self.gold = self._read()
+        self._lock = Lock()
+
+    def _read(self) -> GoldRows:
+        gold = read_gold(self.path, self.dialect)
+        if gold.text is None:
+            raise RagaugeError.of(
+                "usage",
+                f"`{gold.name}` is packed or no file, and cannot be edited in its place",
+                hint="unpack it, or write it as JSON Lines or YAML",
+            )
+        return gold
+
+    def file(self) -> FileView:
+        """The file as it is on disk now."""
+        with self._lock:
+            if not self._is_unchanged():
+                self.gold = self._read()
+            return self._view()
+
+    def _view(self) -> FileView:
+        return FileView(
+            name=self.gold.name,
+            revision=self._revision,
+            items=tuple(self._item(index) for index in range(len(self.gold.rows))),
+            documents=tuple(self.lookup.documents),
+        )
+
+    @property
+    def _revision(self) -> str:
+        return sha256(self.gold.text or b"").hexdigest()
+
+    def _is_unchanged(self) -> bool:
+        try:
+            return Path(self.path).read_bytes() == self.gold.text
+        except OSError:
+            return False
+
+    def document(self, doc: str) -> DocumentView:
+        """One document; a FieldError if the corpus has none of that name."""
+        with self._lock:
+            text = self.lookup.text(doc).decode()
+        return DocumentView(
+            doc=doc,
+            text=text,
+            blocks=tuple((each.id, *each.span) for each in self.lookup.blocks_by_doc[doc]),
+            sections=tuple(
+                (each.id, each.title, each.subtree[0]) for each in self.lookup.sections_by_doc[doc]
+            ),
+        )
+
+    def save(self, saving: Saving) -> FileView:
+        """Write the file with some items changed, and read it again.
+
+        Raises `RagaugeError` with what is wrong, or `ChangedOnDiskError`; then nothing is written.
+        """
+        with self._lock:
+            if saving.revision != self._revision or not self._is_unchanged():
+                raise ChangedOnDiskError
+            changes: dict[int, dict[str, Any]] = {}
+            problems = []
+            for edit in saving.edits:
+                try:
+                    row = self._changed(edit)
+                except FieldError as error:
+                    problems.append(self.gold.problem(error, edit.index))
+                    continue
+                if row != self.gold.rows[edit.index].fields:
+                    changes[edit.index] = row
+            if problems:
+                raise RagaugeError(problems)
+            if changes:
+                write_atomically(self.path, written(self.gold, changes, self.path))
+                self.gold = self._read()
+            return self._view()
+
+    def _item(self, index: int) -> ItemView:
+        raw = self.gold.rows[index]
+        row = raw.fields
+        try:
+            return self._readable(index, row)
+        except FieldError as error:
+            qid = pick(row, GOLD_SPELLINGS["qid"][:1])[1]
+            return ItemView(
+                index=index,
+                line=raw.line,
+                qid=str(qid if qid is not None else f"line {raw.line}"),
+                blocked=f"{error.message}; {error.hint}",
+            )
+
+    def _readable(self, index: int, row: Row) -> ItemView:
+        evidence = self._evidence(row)
+        item = self._item_of(row)
+        return ItemView(
+            index=index,
+            line=self.gold.rows[index].line,
+            qid=item.qid,
+            question=self._question(row),
+            paraphrases=item.paraphrases,
+            expect=_EXPECT[row.get("answerable")],
+            evidence=evidence,
+            negatives=item.negatives,
+            anchor_section=item.anchor_section or "",
+            draft=row.get(DRAFT) is True,
+        )
+
+    @property
+    def _own(self) -> Mapping[str, tuple[str, ...]]:
+        return self.gold.reader.own_gold
+
+    def _question(self, row: Row) -> str:
+        value = self._field(row, "question")[1]
+        return value if isinstance(value, str) else ""
+
+    def _field(self, row: Row, field: str) -> tuple[str, Any]:
+        """The name and value of a field; the name that it would have if it is not there."""
+        own = self._own.get(field, ())
+        name, value = pick(row, GOLD_SPELLINGS[field], own, meaning=meaning)
+        return name or next(iter(own), GOLD_SPELLINGS[field][0]), value
+
+    def _evidence(self, row: Row) -> tuple[EvidenceView, ...]:
+        name = relevant_name(row, self._own)
+        value = row.get(name)
+        unit, doc = unit_in(row, "", "byte"), only_document(row, self._own)
+        found = []
+        for ref, entry in enumerate(as_list(value, name) if value is not None else ()):
+            path = f"{name}[{ref}]"
+            label = str(meaning(entry)) if not isinstance(meaning(entry), dict) else ""
+            try:
+                spots = self.pinner.entry(entry, path, unit=unit, doc=doc).spots
+            except FieldError as error:
+                said = label or str(entry.get("quote", path))
+                found.append(EvidenceView(ref=ref, label=said, problem=error.message))
+                continue
+            views = tuple(SpotView(spot.doc, spot.start, spot.end) for spot in spots)
+            found.append(EvidenceView(ref=ref, label=label, spots=views))
+        return tuple(found)
+
+    def _changed(self, edit: Edit) -> dict[str, Any]:
+        """The row with what the form says of it; what it says again stays untouched."""
+        if not 0 <= edit.index < len(self.gold.rows):
+            raise ChangedOnDiskError  # the form was shown another file
+        row = self.gold.rows[edit.index].fields
+        shown = self._readable(edit.index, row)
+        new = dict(row)
+        if edit.question != shown.question:
+            new[self._field(row, "question")[0]] = edit.question
+        if tuple(edit.paraphrases) != shown.paraphrases:
+            new["paraphrases"] = edit.paraphrases
+        if edit.expect != shown.expect:
+            new.pop("answerable", None)
+            if edit.expect:
+                new["answerable"] = edit.expect == "answer"
+        if edit.anchor_section != shown.anchor_section:
+            name = self._field(row, "anchor_section")[0]
+            new.pop(name, None)
+            if edit.anchor_section:
+                new[name] = edit.anchor_section
+        if tuple(edit.negatives) != shown.negatives:
+            new["negatives"] = edit.negatives
+        if edit.evidence != [each.ref for each in shown.evidence]:
+            self._set_evidence(new, row, edit)
+        if edit.draft:
+            new[DRAFT] = True
+        else:
+            if shown.draft and not (edit.question.strip() or edit.paraphrases):
+                raise FieldError(
+                    "draft-item", "a draft without a question stays a draft", "write the question"
+                )
+            new.pop(DRAFT, None)
+        self._item_of(new)
+        return new
+
+    def _item_of(self, row: Row) -> GoldItem:
+        """The item without its evidence: a quote that stands nowhere is told beside it."""
+        bare = {name: [] if name in _RELEVANT else value for name, value in row.items()}
+        return self.gold.reader.gold(without_draft(bare), None)
+
+    def _set_evidence(self, new: dict[str, Any], row: Row, edit: Edit) -> None:
+        name = relevant_name(row, self._own)
+        given = row.get(name) or []
+        entries: list[Any] = []
+        for place, each in enumerate(edit.evidence):
+            if isinstance(each, NewEvidence):
+                spot = self._spot(each)
+                fresh = {"doc": spot.doc, "start": spot.start, "end": spot.end}
+                entries.append(self.pinner.entry(fresh, f"{name}[{place}]").value)
+            elif 0 <= each < len(given):
+                entries.append(given[each])
+            else:
+                raise ChangedOnDiskError
+        fresh_in_characters = unit_in(row, "", "byte") != "byte" and any(
+            isinstance(each, NewEvidence) for each in edit.evidence
+        )
+        for spelling in [each for each in _RELEVANT if new.get(each) is not None] or [name]:
+            new[spelling] = entries
+        if fresh_in_characters:
+            raise FieldError(
+                "mixed-units",
+                "the item counts its offsets otherwise than in bytes",
+                "run `ragauge gold pin` on the file first",
+            )
+
+    def _spot(self, said: NewEvidence) -> Spot:
+        """The place that the form means, which must have the text that it saw there."""
+        spot = self.lookup.spot(said.doc, said.start, said.end)
+        if self.lookup.quote(spot) != said.quote:
+            raise FieldError(
+                "quote-moved",
+                f"the text at {said.start} to {said.end} of `{said.doc}` is not what was selected",
+                "load the page again; if it stays, please report it",
+            )
+        return spot

@@ -1,0 +1,189 @@
+"""All rules over a gold set, and the report of what they found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct, field, to_builtins
+
+from ragauge.corpus.lookup import Lookup
+from ragauge.corpus.resolve import Found, Resolver
+from ragauge.errors import Problem
+from ragauge.gold.coverage import COVERAGE, Coverage, Reacher, covered
+from ragauge.gold.lint import set_rules
+from ragauge.gold.lint.corpus_rules import overlapping_negatives, unresolved
+from ragauge.gold.lint.item_rules import (
+    Judged,
+    far_negatives,
+    item_findings,
+    near_paraphrases,
+    wordings_of,
+)
+from ragauge.gold.lint.rules import RULES, SEVERITIES, Finding, Severity
+from ragauge.gold.lint.shingles import may_be_near
+from ragauge.model.chunk import Chunk
+from ragauge.model.gold import GoldItem
+from ragauge.model.options import Options
+from ragauge.model.profile import Profile
+from ragauge.stats.sample_size import Size
+
+SCHEMA = "ragauge.gold-lint/1"
+_PLACES = {name: place for place, name in enumerate(RULES)}
+
+
+class Surroundings(Struct, frozen=True, kw_only=True):
+    """What a gold set is judged by: the profile, the options, and what is known of its corpus."""
+
+    profile: Profile
+    options: Options = Options()
+    dialect: str = "native"
+    lookup: Lookup | None = None
+    chunks: Mapping[str, Chunk] = {}
+
+
+class LintReport(Struct, frozen=True, kw_only=True):
+    """What was found in a gold set, in the order of its lines.
+
+    `problems` are rows that could not be read: the first of them, and `problem_count` in all. What
+    was not judged is counted: `turns` of conversations whose words were not compared, and
+    `unplaced` of the `negatives`, of which it is not known where they lie.
+    """
+
+    name: str
+    dialect: str
+    profile: str
+    items: int
+    findings: tuple[Finding, ...]
+    problems: tuple[Problem, ...] = ()
+    problem_count: int = 0
+    notes: tuple[str, ...] = ()
+    turns: int = 0
+    negatives: int = 0
+    unplaced: int = 0
+    types: dict[str, int] = {}
+    resolved: Found | None = None
+    coverage: Coverage | None = None
+    size: Size = field(default_factory=lambda: Size(0))
+
+    def count(self, severity: Severity) -> int:
+        """How many findings of a severity there are; a row that cannot be read is an error."""
+        found = sum(each.severity == severity for each in self.findings)
+        return found + (self.problem_count if severity == "error" else 0)
+
+
+def check(
+    items: Sequence[GoldItem],
+    around: Surroundings,
+    *,
+    name: str,
+    problems: Sequence[Problem] = (),
+    problem_count: int = 0,
+    notes: Sequence[str] = (),
+) -> LintReport:
+    """Judge a gold set by every rule."""
+    reacher = Reacher(around.lookup, around.chunks)
+    reaches = [reacher.reach(item) for item in items]
+    answered = [
+        reach for item, reach in zip(items, reaches, strict=True) if item.expect != "refuse"
+    ]
+    wordings = [wordings_of(item) for item in items]
+    judged = Judged()
+    resolved = None if around.lookup is None else Found()
+    coverage = None if around.lookup is None else covered(around.lookup, answered)
+    types = Counter(kind for reach in answered for kind in dict.fromkeys(reach.types))
+    turns = around.profile.join.keep == "slot"
+    size = Size(len({(item.qid, item.turn if turns else None) for item in items}))
+
+    def found() -> Iterator[Finding]:
+        near = may_be_near(wordings)
+        for item, reach, said, alike in zip(items, reaches, wordings, near, strict=True):
+            yield from item_findings(
+                item, around.options, texts=around.dialect != "trec",
+                paraphrases=around.profile.name == "canary",
+            )  # fmt: skip
+            if alike:
+                yield from near_paraphrases(item, said)
+            if item.negatives:
+                yield from far_negatives(item, reach.homes, reacher.home, judged)
+                if around.lookup is not None:
+                    yield from overlapping_negatives(item, reach, reacher)
+        if around.lookup is not None and resolved is not None:
+            chunks = around.chunks or None
+            yield from unresolved(items, Resolver(around.lookup, chunks), resolved)
+        yield from set_rules.duplicates(items, turns=turns)
+        yield from set_rules.near_duplicates(items, wordings)
+        yield from set_rules.unread(items)
+        yield from set_rules.balance(types, coverage, around.options.min_n)
+        yield from set_rules.low_coverage(coverage)
+        yield from set_rules.size(size)
+
+    return LintReport(
+        name=name,
+        dialect=around.dialect,
+        profile=around.profile.name,
+        items=len(items),
+        findings=tuple(sorted(found(), key=_order)) if items else (),
+        problems=tuple(problems),
+        problem_count=problem_count,
+        notes=tuple(notes),
+        turns=sum(item.turn is not None for item in items),
+        negatives=judged.negatives,
+        unplaced=judged.unplaced,
+        types=dict(sorted(types.items())),
+        resolved=resolved,
+        coverage=coverage,
+        size=size,
+    )
+
+
+def _order(finding: Finding) -> tuple[float, int, str, str]:
+    """By line; what is said of the whole set comes last."""
+    line = float("inf") if finding.line is None else finding.line
+    return line, _PLACES.get(finding.rule, -1), finding.qid or "", finding.message
+
+
+def to_json(report: LintReport) -> dict[str, Any]:
+    """The report as a document."""
+    coverage = report.coverage
+    return {
+        "schema": SCHEMA,
+        "gold": report.name,
+        "dialect": report.dialect,
+        "profile": report.profile,
+        "items": report.items,
+        "unreadable": report.problem_count,
+        "counts": {severity: report.count(severity) for severity in SEVERITIES},
+        "rules": dict(sorted(Counter(each.rule for each in report.findings).items())),
+        "problems": [
+            {
+                "code": each.code, "message": each.message, "hint": each.hint,
+                "line": None if each.place is None else each.place.line,
+            }
+            for each in report.problems
+        ],
+        "findings": [to_builtins(each) for each in report.findings],
+        "not_judged": {"turns": report.turns, "negatives": report.unplaced},
+        "types": report.types,
+        "looked_up": None if report.resolved is None else {
+            "ids": report.resolved.ids, "places": report.resolved.places,
+            "quotes": report.resolved.quotes, "not_found": report.resolved.problem_count,
+        },
+        "coverage": None if coverage is None else {
+            "sections": coverage.sections, "sections_reached": coverage.sections_reached,
+            "share": None if coverage.share is None else round(coverage.share, 4),
+            "target": COVERAGE,
+            "documents": coverage.docs, "documents_reached": coverage.docs_reached,
+        },
+        "size": sized(report.size),
+    }  # fmt: skip
+
+
+def sized(size: Size) -> dict[str, Any]:
+    """What the size of a set can show, as a document."""
+    return {
+        "n": size.n,
+        "half_width": None if size.half_width is None else round(size.half_width, 4),
+        "detectable": None if size.detectable is None else round(size.detectable, 4),
+    }

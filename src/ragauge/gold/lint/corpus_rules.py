@@ -1,0 +1,50 @@
+"""Rules that need a corpus: whether ids, places and quotes of items are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ragauge.corpus.resolve import Found, Resolver
+from ragauge.errors import MAX_REPORTED, Problem
+from ragauge.gold.coverage import Reach, Reacher, same_place
+from ragauge.gold.lint.rules import Finding, find, identity
+from ragauge.model.gold import GoldItem
+
+TOLD = 200
+"""Items whose missing evidence is told one by one: finding what may be meant takes time."""
+
+
+def unresolved(items: Sequence[GoldItem], resolver: Resolver, found: Found) -> Iterator[Finding]:
+    """What of the evidence is not in the corpus; beyond some items it is only counted.
+
+    `found` gets the counts of what was looked up.
+    """
+    brief = Found(problems=[Problem("unresolved", "", "")] * MAX_REPORTED)
+    bad: list[tuple[GoldItem, int]] = []
+    for item in items:
+        count = sum(1 for _ in resolver.item(item, brief))
+        if count:
+            bad.append((item, count))
+    found.ids, found.places, found.quotes = brief.ids, brief.places, brief.quotes
+    found.problem_count = sum(count for _, count in bad)
+    bad.sort(key=lambda each: identity(each[0]))
+    for item, _ in bad[:TOLD]:
+        for error in resolver.item(item, Found()):
+            yield find(error.code, error.message, error.hint, item)
+    more = sum(count for _, count in bad[TOLD:])
+    if more:
+        yield find(
+            "unresolved",
+            f"{more} more ids or places of {len(bad) - TOLD} other items are not in the corpus",
+            "mend those above first: is it the corpus that the set was made for?", times=more,
+        )  # fmt: skip
+
+
+def overlapping_negatives(item: GoldItem, reach: Reach, reacher: Reacher) -> Iterator[Finding]:
+    """Negatives that lie where the evidence lies, under another id."""
+    for name in dict.fromkeys(item.negatives):
+        if name not in item.relevant and same_place(reacher.spots(name), reach.places):
+            yield find(
+                "relevant-negative", f"the negative `{name}` lies where the evidence lies",
+                "choose another negative, or another place", item,
+            )  # fmt: skip

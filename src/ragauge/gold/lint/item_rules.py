@@ -1,0 +1,196 @@
+"""Rules about one item by itself, without a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec import Struct
+
+from ragauge.gold.coverage import Home, evidence_of
+from ragauge.gold.findings import lacks_evidence, names_evidence
+from ragauge.gold.lint.near_duplicates import LEAST, likeness, normalised
+from ragauge.gold.lint.rules import Finding, find
+from ragauge.ids import distance, lies_in, split_section
+from ragauge.model.gold import GoldItem
+from ragauge.model.options import Options
+from ragauge.text import MIN_NEEDLE, fold, phrase_needles, substring_needles
+
+PARAPHRASES = 3
+FARTHEST = 4
+"""Edges of the title tree to a negative that is near: as far as a cousin section."""
+
+
+class Judged(Struct):
+    """How many negatives were measured, and how many could not be."""
+
+    negatives: int = 0
+    unplaced: int = 0
+
+
+def item_findings(
+    item: GoldItem, options: Options, *, texts: bool, paraphrases: bool
+) -> Iterator[Finding]:
+    """What is wrong with an item by itself.
+
+    `texts`: questions are expected; judgements have none. `paraphrases`: three of them are.
+    """
+    yield from _question(item, texts=texts)
+    if lacks_evidence(item):
+        yield find(
+            "no-evidence", "the item is answerable and names no evidence",
+            "name the chunks or places that hold the answer, or set answerable to false", item,
+        )  # fmt: skip
+    if item.expect == "refuse" and names_evidence(item):
+        yield find(
+            "refusal-with-evidence", "the item is unanswerable and names evidence",
+            "remove the evidence (near misses belong in negatives), or set answerable to true",
+            item,
+        )  # fmt: skip
+    yield from _claims(item)
+    yield from _contradictions(item, options)
+    yield from _relevant_negatives(item)
+    if paraphrases and len(set(item.paraphrases)) < PARAPHRASES:
+        yield find(
+            "few-paraphrases",
+            f"the item has {len(set(item.paraphrases))} paraphrases, and {PARAPHRASES} are asked",
+            "add wordings of the same question, not of the same words", item,
+        )  # fmt: skip
+
+
+def _question(item: GoldItem, *, texts: bool) -> Iterator[Finding]:
+    blank = [
+        f"paraphrases[{number}]" for number, text in enumerate(item.paraphrases) if not text.strip()
+    ]
+    if item.question is not None and not item.question.strip() and not blank:
+        blank = ["the question"]
+    for name in blank:
+        yield find("empty-question", f"{name} has no text", "write it, or remove it", item)
+    if item.question is None and texts:
+        yield find("no-question", "the item has no question", "add the question", item)
+
+
+def _claims(item: GoldItem) -> Iterator[Finding]:
+    claims = item.claims_any or ()
+    needles = phrase_needles if item.claim_rule == "phrase" else substring_needles
+    short = [claim for claim in claims if not needles([claim])]
+    if not short:
+        return
+    least = f"a claim needs {MIN_NEEDLE} characters"
+    if len(short) == len(claims) and item.expect != "refuse":
+        yield find(
+            "unmatchable-claims", f"no claim can match: {_quoted(short)}",
+            f"{least} to match; quote more of the answer", item,
+        )  # fmt: skip
+        return
+    for claim in short:
+        yield find(
+            "short-claim", f"the claim {_quoted([claim])} can never match",
+            f"{least} to match; quote more of the answer, or remove it", item,
+        )  # fmt: skip
+
+
+def _contradictions(item: GoldItem, options: Options) -> Iterator[Finding]:
+    wanted = [
+        (text, fold(text, ignore_case=options.ignore_case))
+        for text in dict.fromkeys(item.must_contain)
+    ]
+    for text in dict.fromkeys(item.forbidden):
+        folded = fold(text, ignore_case=options.ignore_case)
+        if not folded:
+            yield find(
+                "contradiction", "the empty string is forbidden, and every answer contains it",
+                "remove it", item,
+            )  # fmt: skip
+            continue
+        for other, said in wanted:
+            if folded in said:
+                both = "both asked for and forbidden" if folded == said else (
+                    f"forbidden, and stands in {_quoted([other])}, which is asked for"
+                )  # fmt: skip
+                yield find(
+                    "contradiction", f"{_quoted([text])} is {both}",
+                    "no answer can pass: remove one of them", item,
+                )  # fmt: skip
+
+
+def _relevant_negatives(item: GoldItem) -> Iterator[Finding]:
+    if not item.negatives and item.decoy_section is None:
+        return
+    named = {each if isinstance(each, str) else each.id for each in evidence_of(item)}
+    for name in dict.fromkeys(item.negatives):
+        if name in named:
+            yield find(
+                "relevant-negative", f"`{name}` is both evidence and a negative",
+                "remove it from one of the lists", item,
+            )  # fmt: skip
+    if item.decoy_section is not None and item.anchor_section is not None:
+        decoy, anchor = split_section(item.decoy_section), split_section(item.anchor_section)
+        apart = None not in (decoy[0], anchor[0]) and decoy[0] != anchor[0]
+        if not apart and lies_in(decoy[1], anchor[1]):
+            yield find(
+                "relevant-negative",
+                f"the decoy section `{item.decoy_section}` lies in the anchor section "
+                f"`{item.anchor_section}`",
+                "name another section as decoy", item,
+            )  # fmt: skip
+
+
+def near_paraphrases(item: GoldItem, wordings: Sequence[str]) -> Iterator[Finding]:
+    """Wordings of an item, as they are compared, that are nearly the same."""
+    seen: list[str] = []
+    for text in wordings:
+        alike = max((likeness(text, other) for other in seen), default=0.0) if text else 0.0
+        if alike >= LEAST:
+            words = "the same words" if alike == 1 else f"nearly the same words ({alike:.2f})"
+            yield find(
+                "near-duplicate-paraphrase", f"two wordings of the question have {words}: "
+                f"{_quoted([text])}", "word it anew, or remove it", item,
+            )  # fmt: skip
+        seen.append(text)
+
+
+def wordings_of(item: GoldItem) -> list[str]:
+    """The question and its paraphrases, as they are compared.
+
+    A question that is the first paraphrase counts once.
+    """
+    question = [] if item.question is None else [item.question]
+    if question and item.paraphrases and item.paraphrases[0] == item.question:
+        question = []
+    return [normalised(text) for text in (*question, *item.paraphrases)]
+
+
+def far_negatives(
+    item: GoldItem, homes: Sequence[Home], home: Callable[[str], Home], judged: Judged
+) -> Iterator[Finding]:
+    """The negatives that are far from all homes of the answer; `home` tells where an id lies."""
+    for name in dict.fromkeys(item.negatives):
+        steps = [_steps(home(name), each) for each in homes]
+        known = [each for each in steps if each is not None]
+        judged.negatives += 1
+        if not known:
+            judged.unplaced += 1
+        elif min(known) > FARTHEST:
+            away = "in another document" if min(known) == _ELSEWHERE else f"{min(known)} edges away"
+            yield find(
+                "far-negative", f"the negative `{name}` is {away} from the answer",
+                f"choose one no more than {FARTHEST} edges away: `ragauge gold negatives` "
+                "lists some", item,
+            )  # fmt: skip
+
+
+_ELSEWHERE = 1 << 30
+
+
+def _steps(one: Home, other: Home) -> int | None:
+    if one[0] is not None and other[0] is not None and one[0] != other[0]:
+        return _ELSEWHERE
+    if one[1] is None or other[1] is None:
+        return None
+    return distance(one[1], other[1])
+
+
+def _quoted(texts: list[str]) -> str:
+    said = [text if len(text) <= 40 else f"{text[:37]}..." for text in texts[:3]]
+    more = f" and {len(texts) - 3} more" if len(texts) > 3 else ""
+    return ", ".join(f"`{text}`" for text in said) + more

@@ -1,0 +1,131 @@
+"""Rules about the set as a whole: ids, wordings, types, coverage, size, and fields nobody reads."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+
+from ragauge.gold.coverage import COVERAGE, Coverage
+from ragauge.gold.findings import unread_fields
+from ragauge.gold.lint import near_duplicates as resemblance
+from ragauge.gold.lint.rules import Finding, find, identity
+from ragauge.model.dialect import GOLD_NAMES
+from ragauge.model.gold import GoldItem
+from ragauge.stats.sample_size import Size
+from ragauge.text import some
+
+SHOWN_CHANGE = 0.10
+"""A set that cannot show a change of this much is small."""
+
+
+def duplicates(items: Sequence[GoldItem], *, turns: bool) -> Iterator[Finding]:
+    """Ids that stand twice; with `turns` an id may stand once a turn."""
+    found: dict[tuple[str, int | None], list[GoldItem]] = {}
+    for item in items:
+        found.setdefault((item.qid, item.turn if turns else None), []).append(item)
+    for (qid, turn), same in found.items():
+        if len(same) > 1:
+            told = "" if turn is None else f" with turn {turn}"
+            lines = [str(item.line) for item in same if item.line is not None]
+            where = f"they stand on lines {some(lines)}: " if lines else ""
+            yield find(
+                "duplicate-qid", f"{len(same)} items have the id `{qid}`{told}",
+                f"{where}give every item its own id", same[0], times=len(same) - 1,
+            )  # fmt: skip
+
+
+def near_duplicates(
+    items: Sequence[GoldItem], wordings: Sequence[Sequence[str]]
+) -> Iterator[Finding]:
+    """Items that ask nearly the same; a family of them is one finding.
+
+    `wordings` are those of each item, as they are compared.
+    """
+    ids = sorted({item.qid for item in items if item.turn is None})
+    number_of = {qid: number for number, qid in enumerate(ids)}
+    texts: list[str] = []
+    owners: list[int] = []
+    first: dict[str, GoldItem] = {}
+    for item, said in zip(items, wordings, strict=True):
+        if item.turn is None:
+            first.setdefault(item.qid, item)
+            texts += said
+            owners += [number_of[item.qid]] * len(said)
+    families = resemblance.families(texts, owners)
+    members = {each for family in families if len(family) == 2 for each in family}
+    words: dict[int, list[str]] = {}
+    for text, owner in zip(texts, owners, strict=True):
+        if owner in members and text:
+            words.setdefault(owner, []).append(text)
+    for family in families:
+        names = [ids[each] for each in family]
+        alike = "nearly the same"
+        if len(family) == 2:
+            one, other = family
+            most = max(resemblance.likeness(a, b) for a in words[one] for b in words[other])
+            alike = "the same" if most == 1 else f"nearly the same ({most:.2f})"
+        yield find(
+            "near-duplicate-question", f"{len(names)} items ask {alike}: {some(names)}",
+            "keep one of them, or make the others ask for something else", first[names[0]],
+            times=len(names) - 1,
+        )  # fmt: skip
+
+
+def unread(items: Sequence[GoldItem]) -> Iterator[Finding]:
+    """Fields that nothing reads, each with the field that may be meant."""
+    for name, having in sorted(unread_fields(items).items()):
+        near = difflib.get_close_matches(name.lower(), sorted(GOLD_NAMES), 1, cutoff=0.8)
+        count = f"{len(having)} item{'' if len(having) == 1 else 's'}"
+        item = min(having, key=identity)
+        if near:
+            yield find(
+                "misspelt-field", f"nothing reads the field `{name}` of {count}",
+                f"did you mean `{near[0]}`?", item, times=len(having),
+            )  # fmt: skip
+        else:
+            yield find(
+                "unread-field", f"nothing reads the field `{name}` of {count}",
+                "leave it if it is a remark; `ragauge explain unread-field` says more", item,
+                times=len(having),
+            )  # fmt: skip
+
+
+def balance(types: Mapping[str, int], coverage: Coverage | None, min_n: int) -> Iterator[Finding]:
+    """Types of content that too few questions, or none, are on."""
+    for name, blocks in coverage.blocks.items() if coverage is not None else ():
+        if name != "caption" and not types.get(name):
+            yield find(
+                "missing-type", f"no question is on {name}; the corpus has {blocks} such blocks",
+                f"add {min_n} or more, so that the slice has a value",
+            )  # fmt: skip
+    for name, count in sorted(types.items()):
+        if count < min_n:
+            noun = "question is" if count == 1 else "questions are"
+            yield find(
+                "few-of-type", f"{count} {noun} on {name}, and a slice needs {min_n}",
+                f"add {min_n - count} more, or do not read the slice",
+            )  # fmt: skip
+
+
+def low_coverage(coverage: Coverage | None) -> Iterator[Finding]:
+    """Whether the questions reach too few sections."""
+    share = None if coverage is None else coverage.share
+    if coverage is not None and share is not None and share < COVERAGE:
+        yield find(
+            "low-coverage",
+            f"the questions reach {coverage.sections_reached} of {coverage.sections} sections "
+            f"({share:.2f}), and the target is {COVERAGE:.2f}",
+            "`ragauge gold new` drafts items from a section",
+        )  # fmt: skip
+
+
+def size(known: Size) -> Iterator[Finding]:
+    """Whether the set is too small to show much."""
+    if known.detectable is not None and known.detectable > SHOWN_CHANGE:
+        yield find(
+            "set-size",
+            f"{known.n} question{'' if known.n == 1 else 's'}: a change of a rate below "
+            f"{known.detectable:.2f} would not show",
+            f"a change of {SHOWN_CHANGE:.2f} takes {known.needed(SHOWN_CHANGE)} questions, "
+            f"one of 0.05 takes {known.needed(0.05)}",
+        )  # fmt: skip

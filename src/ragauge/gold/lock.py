@@ -1,0 +1,262 @@
+"""The lock of a gold set: what every item said when it was frozen, and what changed since.
+
+JSON Lines, sorted by id and turn, so that a version control system shows what a change changes: the
+first line is about the set, each other line holds an item with its hash. The item is there whole,
+with the fields that nothing reads, so that a change can be shown and not only noticed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
+from ragauge.model.gold import GoldItem
+from ragauge.model.payloads import gold_hash, item_hash
+
+SCHEMA = "ragauge.gold-lock/1"
+SUFFIX = ".lock"
+_PACKED = (".gz", ".zst")
+_FAMILY = "ragauge.gold-lock/"
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+Key = tuple[str, int | None]
+
+
+class _Head(Struct, frozen=True, kw_only=True):
+    """The first line."""
+
+    schema: str
+    dialect: str
+    count: int
+    gold_hash: str
+
+
+class _Line(Struct, frozen=True, kw_only=True):
+    """Any other line."""
+
+    qid: str
+    turn: int | None
+    hash: str
+    item: GoldItem
+
+
+class Lock(Struct, frozen=True, kw_only=True):
+    """A frozen gold set: the dialect it was read in, its hash, and its items by id and turn."""
+
+    dialect: str
+    gold_hash: str
+    items: dict[Key, GoldItem]
+
+
+class Change(Struct, frozen=True):
+    """One field of an item, before and after; None where it says nothing."""
+
+    field: str
+    old: Any
+    new: Any
+
+
+class Changed(Struct, frozen=True, kw_only=True):
+    """An item that says something else now; `unread` are changes of fields that nothing reads."""
+
+    item: GoldItem
+    changes: tuple[Change, ...]
+    unread: tuple[Change, ...] = ()
+
+
+class Difference(Struct, frozen=True, kw_only=True):
+    """What is different from a lock, each list by id and turn."""
+
+    unchanged: int
+    changed: tuple[Changed, ...] = ()
+    remarked: tuple[Changed, ...] = ()
+    removed: tuple[GoldItem, ...] = ()
+    added: tuple[GoldItem, ...] = ()
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing at all is different."""
+        return not (self.changed or self.remarked or self.removed or self.added)
+
+
+def lock_path(gold: str | os.PathLike[str]) -> Path:
+    """Where the lock of a gold set lies unless it is said: `eval/gold.jsonl` has `eval/gold.lock`.
+
+    A set from standard input has no such place.
+    """
+    if os.fspath(gold) == "-":
+        raise RagaugeError.of(
+            "usage", "a gold set from standard input has no lock beside it",
+            hint="name the file of the lock",
+        )  # fmt: skip
+    path = Path(gold)
+    if path.suffix in _PACKED and path.with_suffix("").suffix:
+        path = path.with_suffix("")
+    return (
+        path.with_name(path.stem + SUFFIX) if not Path(gold).is_dir() else Path(f"{path}{SUFFIX}")
+    )
+
+
+def frozen(items: Sequence[GoldItem], dialect: str, name: str) -> Lock:
+    """Freeze a gold set; an id that stands twice is refused, because a lock has one item an id."""
+    known: dict[Key, GoldItem] = {}
+    problems: list[Problem] = []
+    for item in items:
+        key = (item.qid, item.turn)
+        if key in known:
+            told = "" if item.turn is None else f" with turn {item.turn}"
+            problems.append(Problem(
+                "duplicate-qid",
+                f"the id `{item.qid}`{told} stands twice, first on line {known[key].line}",
+                "give every gold item its own id (or turn)", Place(name, item.line, item.qid),
+            ))  # fmt: skip
+        known.setdefault(key, item)
+    if problems:
+        raise RagaugeError(problems[:MAX_REPORTED], total=len(problems))
+    ordered = {key: replace(known[key], line=None) for key in sorted(known, key=_by_key)}
+    return Lock(dialect=dialect, gold_hash=_hash_of(ordered), items=ordered)
+
+
+def written(lock: Lock) -> str:
+    """The text of a lock."""
+    head = _Head(
+        schema=SCHEMA, dialect=lock.dialect, count=len(lock.items), gold_hash=lock.gold_hash
+    )
+    lines = [_encode(head)]
+    lines += [
+        _encode(_Line(qid=qid, turn=turn, hash=item_hash(item), item=item))
+        for (qid, turn), item in lock.items.items()
+    ]
+    return b"\n".join([*lines, b""]).decode()
+
+
+def read_lock(path: str | os.PathLike[str]) -> Lock:
+    """Read a lock; one that is damaged, edited or newer is refused."""
+    name = str(path)
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise RagaugeError.of(
+            "file-not-found", f"there is no lock `{name}`",
+            hint="`ragauge gold freeze` writes one; --lock names another",
+        ) from error  # fmt: skip
+    except OSError as error:
+        raise RagaugeError.of(
+            "file-unreadable", f"`{name}` cannot be read: {error.strerror or error}",
+            hint="check its permissions",
+        ) from error  # fmt: skip
+    lines = data.split(b"\n")
+    head = _head(lines[0], name)
+    items: dict[Key, GoldItem] = {}
+    decode = msgspec.json.Decoder(_Line).decode
+    for number, line in enumerate(lines[1:], 2):
+        if not line:
+            if number != len(lines):
+                _refuse(name, number, "the line is empty")
+            continue
+        try:
+            row = decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            _refuse(name, number, f"the line cannot be read: {error}")
+        key = (row.qid, row.turn)
+        if key != (row.item.qid, row.item.turn) or row.hash != item_hash(row.item):
+            _refuse(name, number, f"the item `{row.qid}` does not have the hash of its line")
+        if key in items:
+            _refuse(name, number, f"the item `{row.qid}` stands twice")
+        items[key] = row.item
+    if len(items) != head.count or _hash_of(items) != head.gold_hash:
+        _refuse(name, 1, f"it speaks of {head.count} items that are not those of the lines below")
+    return Lock(dialect=head.dialect, gold_hash=head.gold_hash, items=items)
+
+
+def _head(line: bytes, name: str) -> _Head:
+    try:
+        said = msgspec.json.decode(line)
+        schema = said.get("schema") if isinstance(said, dict) else None
+        if isinstance(schema, str) and schema.startswith(_FAMILY) and schema != SCHEMA:
+            raise RagaugeError.of(
+                "bad-lock", f"the lock is of schema `{schema}`, and this version reads `{SCHEMA}`",
+                hint="upgrade ragauge, or freeze the set again", place=Place(name, 1),
+            )  # fmt: skip
+        head = msgspec.json.decode(line, type=_Head)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        _refuse(name, 1, f"the line cannot be read: {error}")
+    if head.schema != SCHEMA:
+        _refuse(name, 1, "it is no lock of a gold set")
+    return head
+
+
+def _refuse(name: str, line: int, why: str) -> NoReturn:
+    raise RagaugeError.of(
+        "bad-lock", f"the lock cannot be used: {why}",
+        hint="take it from version control again; locks are not edited by hand",
+        place=Place(name, line),
+    )  # fmt: skip
+
+
+def compare(lock: Lock, items: Sequence[GoldItem], name: str) -> Difference:
+    """What is different between a lock and a gold set that was read in its dialect."""
+    now = frozen(items, lock.dialect, name).items
+    lines = {(item.qid, item.turn): item.line for item in items}
+    changed: list[Changed] = []
+    remarked: list[Changed] = []
+    unchanged = 0
+    for key, old in lock.items.items():
+        if key not in now:
+            continue
+        found = changes(old, replace(now[key], line=lines[key]))
+        if found.changes:
+            changed.append(found)
+        elif found.unread:
+            remarked.append(found)
+        else:
+            unchanged += 1
+    return Difference(
+        unchanged=unchanged,
+        changed=tuple(changed),
+        remarked=tuple(remarked),
+        removed=tuple(item for key, item in lock.items.items() if key not in now),
+        added=tuple(
+            replace(item, line=lines[key]) for key, item in now.items() if key not in lock.items
+        ),
+    )
+
+
+def changes(old: GoldItem, new: GoldItem) -> Changed:
+    """What is different between two versions of an item, field by field."""
+    was, now = (msgspec.to_builtins(replace(each, line=None)) for each in (old, new))
+    unread_was, unread_now = was.pop("extra", {}), now.pop("extra", {})
+    return Changed(
+        item=new,
+        changes=_changes(was, now, GoldItem.__struct_fields__),
+        unread=_changes(unread_was, unread_now, sorted({*unread_was, *unread_now})),
+    )
+
+
+def _changes(old: dict[str, Any], new: dict[str, Any], names: Iterable[str]) -> tuple[Change, ...]:
+    return tuple(
+        Change(name, old.get(name), new.get(name))
+        for name in names
+        if not _equal(old.get(name), new.get(name)) or (name in old) != (name in new)
+    )
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two values are written alike: 1 and true are not."""
+    return _encode(one) == _encode(other)
+
+
+def _hash_of(items: dict[Key, GoldItem]) -> str:
+    return gold_hash((qid, turn, item_hash(item)) for (qid, turn), item in items.items())
+
+
+def _by_key(key: Key) -> tuple[str, int, int]:
+    qid, turn = key
+    return qid, turn is not None, turn or 0

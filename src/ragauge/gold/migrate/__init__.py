@@ -1,0 +1,1 @@
+"""Gold sets and traces rewritten for a new version of their corpus."""

@@ -1,0 +1,398 @@
+"""Rewriting evidence through a migration map: ids, places, sections and documents inside rows.
+
+Every entry keeps the form it has: an id stays an id, an object keeps its names, their order and
+what nobody reads. What cannot be redirected is a problem, and is kept or left out as was asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from ragauge.corpus.diff.redirects import NewSpan, Redirected, Redirects
+from ragauge.files.fields import FieldError, Row, as_id
+from ragauge.gold.migrate.reshaping import (
+    DOC_NAMES,
+    QUOTES,
+    hash_in,
+    in_section,
+    renamed,
+    requoted,
+    with_spans,
+)
+from ragauge.ids import doc_of, parts_of, section_of, split_section
+from ragauge.model.dialect import HIT_HASHES, HIT_IDS, HIT_SECTIONS
+from ragauge.model.migration import MapRow, NewPlace
+from ragauge.spans import Span, spans_in
+
+OnUnmapped = Literal["stop", "keep", "drop"]
+Texts = Callable[[str, int, int], str]
+"""Gives the text at some bytes of a document of the new corpus."""
+
+UNMAPPED = "unmapped"
+_HINT = "look at the row in the map; mend it by hand, or say --on-unmapped keep or drop"
+_LETTERED = re.compile(r"(.+\.Bk[0-9]+)([a-z])")
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """How rows are rewritten: which confidence is enough, and what becomes of the rest.
+
+    `strict` refuses a place whose `doc_hash` is neither that of the old text nor of the new one.
+    """
+
+    least: float
+    on_unmapped: OnUnmapped = "stop"
+    strict: bool = True
+    texts: Texts | None = None
+
+
+class Rewriter:
+    """Rewrites the evidence of one row after another, and counts what it did.
+
+    `problems` are those of the row at hand; whoever reads them empties the list.
+    """
+
+    def __init__(self, redirects: Redirects, settings: Settings) -> None:
+        self.redirects = redirects
+        self.settings = settings
+        self.tally: Counter[str] = Counter()
+        self.problems: list[FieldError] = []
+        self._holders: dict[str, list[str]] = {}
+
+    def fail(self, path: str, message: str) -> None:
+        """Note something that cannot be redirected."""
+        self.tally[UNMAPPED] += 1
+        self.problems.append(FieldError(UNMAPPED, f"`{path}`: {message}", _HINT))
+
+    def rejected(self, value: Any) -> list[Any]:
+        """What stands for an entry that cannot be redirected."""
+        return [] if self.settings.on_unmapped == "drop" else [value]
+
+    def entry(self, value: Any, path: str, *, unit: str = "byte", prev: bool = False) -> list[Any]:
+        """Rewrite an entry of evidence, an id or an object: none, one or several take its place.
+
+        `prev`: an id that was redirected becomes an object that keeps the old one as `id_prev`.
+        """
+        if isinstance(value, dict):
+            return self._object(value, path, unit, prev=prev)
+        old = as_id(value, path)
+        moved = self.ids(old, path)
+        if moved is None:
+            return self.rejected(value)
+        if moved == [old]:
+            return [value]
+        return [{"id": new, "id_prev": old} if prev else new for new in moved]
+
+    def ids(self, old: str, path: str) -> list[str] | None:
+        """The new ids of an id; None if it has none. An id that is not of the corpus stays."""
+        row = self.redirects.find(old)
+        if row is None:
+            return self._unlisted(old, path)
+        if not self._usable(row, path):
+            return None
+        self.tally[row.kind] += 1
+        return [place.id for place in row.new]
+
+    def _unlisted(self, old: str, path: str) -> list[str] | None:
+        """An id that no row speaks of: part of a block, foreign, or wrong."""
+        lettered = _LETTERED.fullmatch(old)
+        row = self.redirects.blocks.get(lettered[1]) if lettered else None
+        if row is not None and lettered is not None:
+            if row.new and row.confidence == 1 and row.kind in ("same", "shift", "move"):
+                self.tally[row.kind] += 1
+                return [f"{row.new[0].id}{lettered[2]}"]
+            self.fail(path, f"`{old}` is a part of a block that did not stay as it was")
+            return None
+        parts = parts_of(old)
+        if parts.section is not None and parts.doc in self.redirects.documents:
+            self.fail(path, f"no block of the old corpus has the id `{old}`")
+            return None
+        self.tally["foreign"] += 1
+        return [old]
+
+    def _usable(self, row: MapRow, path: str) -> bool:
+        if not row.new:
+            near = f" ({row.note})" if row.note else ""
+            self.fail(path, f"`{row.old.id}` has no place in the new corpus{near}")
+            return False
+        if row.confidence < self.settings.least and not row.named:
+            self.fail(
+                path,
+                f"`{row.old.id}` went to `{row.new[0].id}` with a confidence of "
+                f"{row.confidence:.2f}, which is below {self.settings.least:g}",
+            )
+            return False
+        return True
+
+    def documents(self, value: Any, path: str) -> list[str]:
+        """The new names of a document."""
+        old = as_id(value, path)
+        row = self.redirects.documents.get(old)
+        if row is None:
+            self.tally["foreign"] += 1
+            return [old]
+        if not self._usable(row, path):
+            return self.rejected(old)
+        self.tally[row.kind] += 1
+        return [place.doc for place in row.new]
+
+    def section(self, value: Any, docs: Sequence[str], path: str) -> Any:
+        """The new name of a section, in the form that it has; `docs` are those it may be in.
+
+        A section that became several is the one that has its heading, or most of it.
+        """
+        given = as_id(value, path)
+        doc, section = split_section(given)
+        named = [doc] if doc is not None else [each for each in docs if self._has(each, section)]
+        if doc is None and not named:
+            named = self._holding(section)
+        rows = [self.redirects.section(each, section) for each in named]
+        found = [row for row in rows if row is not None]
+        if not found:
+            if doc in self.redirects.documents:
+                self.fail(path, f"the old corpus has no section `{given}`")
+                return (self.rejected(value) or [None])[0]
+            self.tally["foreign"] += 1
+            return value
+        if not all(self._usable(row, path) for row in found[:1]):
+            return (self.rejected(value) or [None])[0]
+        targets = {_tail(row.new[0].id) for row in found if row.new}
+        if len(targets) != 1 or not all(row.new for row in found):
+            self.fail(
+                path, f"`{given}` is in several documents and went to different places: name one"
+            )
+            return (self.rejected(value) or [None])[0]
+        self.tally[found[0].kind] += 1
+        place = found[0].new[0]
+        tail = _tail(place.id)
+        if not section.startswith("S"):
+            tail = tail.removeprefix("S.")
+        new = tail if doc is None else f"{place.doc}#{tail}"
+        return value if new == given else new
+
+    def _holding(self, section: str) -> list[str]:
+        """The documents of the old corpus that have a section of that number."""
+        if section not in self._holders:
+            documents = self.redirects.documents
+            self._holders[section] = [each for each in documents if self._has(each, section)]
+        return self._holders[section]
+
+    def _has(self, doc: str, section: str) -> bool:
+        return self.redirects.section(doc, section) is not None
+
+    def _object(self, value: Row, path: str, unit: str, *, prev: bool) -> list[Any]:
+        """Rewrite an object; some keep their place, or all they say, in a `citation` inside."""
+        inner = value.get("citation")
+        if not isinstance(inner, Mapping | str):
+            return self._flat(value, path, unit, prev=prev)
+        moved = self.entry(inner, f"{path}.citation", unit=unit, prev=prev)
+        if all(value.get(name) is None for name in HIT_IDS):
+            return [{**value, "citation": each} for each in moved]
+        inside = moved[0] if moved else inner
+        return [{**each, "citation": inside} for each in self._flat(value, path, unit, prev=prev)]
+
+    def _flat(self, value: Row, path: str, unit: str, *, prev: bool) -> list[Any]:
+        """Rewrite an object that names an id, a place in a document, or both."""
+        id_name = next((name for name in HIT_IDS if value.get(name) is not None), None)
+        known = as_id(value[id_name], f"{path}.{id_name}") if id_name is not None else None
+        row = self.redirects.find(known) if known is not None else None
+        spans = spans_in(value, path, unit=unit)
+        doc = _doc(value, known, row)
+        if spans and doc in self.redirects.documents:
+            settled = self._settled(value, path, doc)
+            if settled is not None:
+                return settled
+            if row is None or row.of != "block" or not _is_whole(row, doc, spans):
+                return self._place(value, path, doc, spans, known, prev=prev)
+        elif row is None and known is None:
+            return self._only_document(value, path)
+        if known is None:
+            return [value]
+        new = self.ids(known, f"{path}.{id_name}")
+        if new is None:
+            return self.rejected(value)
+        if row is None or not row.new:
+            return [renamed(value, {known: new[0]}, known, prev=prev)]
+        placed = bool(spans)
+        return [self._copied(value, each, row, known, spans=placed, prev=prev) for each in row.new]
+
+    def _settled(self, value: Row, path: str, doc: str) -> list[Any] | None:
+        """What becomes of a place whose hash says that it is not of the old text; None if it is."""
+        if self.is_there(value, doc):
+            self.tally["already new"] += 1
+            return [value]
+        if self.settings.strict and self._is_of_other_text(value, doc):
+            self.fail(path, f"its `doc_hash` is not that of `{doc}` in the old corpus")
+            return self.rejected(value)
+        return None
+
+    def _copied(
+        self, value: Row, place: NewPlace, row: MapRow, known: str, *, spans: bool, prev: bool
+    ) -> Row:
+        """An object as it is at one of the new places of its block.
+
+        A place stays that of its own text, also where the new block holds more.
+        """
+        made = renamed(value, {known: place.id, row.old.doc: place.doc}, known, prev=prev)
+        made = self._hashed(made, row.old.doc, place.doc)
+        made = in_section(made, section_of(place.id))
+        if not spans:
+            whole = place.runs is None and place.span[1] - place.span[0] == _length(row)
+            return self._quoted(made, place.doc, [place.span], exact=whole)
+        held = self.redirects.held(row, place)
+        extents = [each.span for each in held.places]
+        return self._quoted(with_spans(made, extents), place.doc, extents, exact=held.exact)
+
+    def _only_document(self, value: Row, path: str) -> list[Any]:
+        name = next((each for each in DOC_NAMES if value.get(each) is not None), None)
+        if name is None:
+            return [value]
+        old = as_id(value[name], f"{path}.{name}")
+        return [
+            self._hashed(renamed(value, {old: new}, None, prev=False), old, new)
+            for new in self.documents(old, f"{path}.{name}")
+        ]
+
+    def _place(
+        self, value: Row, path: str, doc: str, spans: Sequence[Span], known: str | None, *,
+        prev: bool,
+    ) -> list[Any]:  # fmt: skip
+        """Rewrite an object by where it lies."""
+        name = self.redirects.unchanged(doc)
+        if name is None and any(span.unit != "byte" for span in spans):
+            self.fail(path, f"offsets in {spans[0].unit}s cannot be followed; write bytes")
+            return self.rejected(value)
+        if name is not None:
+            found = [Redirected((NewSpan(name, (s.start, s.end)),), 1.0, True) for s in spans]
+        else:
+            asked = [self.redirects.span(doc, each.start, each.end) for each in spans]
+            found = [each for each in asked if each is not None]
+        total = sum(span.length for span in spans) or 1
+        share = sum(r.share * s.length for r, s in zip(found, spans, strict=True)) / total
+        if share < self.settings.least:
+            first = spans[0]
+            self.fail(
+                path,
+                f"{share:.2f} of the text at bytes {first.start} to {spans[-1].end} of `{doc}` "
+                f"is in the new corpus, which is below {self.settings.least:g}",
+            )
+            return self.rejected(value)
+        exact = all(each.exact for each in found)
+        by_doc: dict[str, list[NewSpan]] = {}
+        for each in found:
+            for place in each.places:
+                by_doc.setdefault(place.doc, []).append(place)
+        self.tally["place kept" if exact else "place changed"] += 1
+        return [
+            self._moved(value, path, doc, known, listed, exact=exact and len(by_doc) == 1,
+                        prev=prev)
+            for listed in by_doc.values()
+        ]  # fmt: skip
+
+    def _moved(
+        self, value: Row, path: str, doc: str, known: str | None, places: Sequence[NewSpan], *,
+        exact: bool, prev: bool,
+    ) -> Row:  # fmt: skip
+        """An object as it is at the new places of one document."""
+        new_doc = places[0].doc
+        names = {doc: new_doc}
+        if known is not None:
+            names[known] = self._id_there(known, places, path)
+        made = self._hashed(renamed(value, names, known, prev=prev), doc, new_doc)
+        made = self._section_there(made, doc, names.get(known or ""), places, path)
+        spans = [place.span for place in places]
+        if spans != [(s.start, s.end) for s in spans_in(value, path)]:
+            made = with_spans(made, spans)
+        return self._quoted(made, new_doc, spans, exact=exact)
+
+    def _id_there(self, known: str, places: Sequence[NewSpan], path: str) -> str:
+        """The new id of an object that lies at a place: that of the block which lies there."""
+        row = self.redirects.blocks.get(known)
+        if row is None:
+            new = self.ids(known, path)
+            return new[0] if new else known
+        self.tally[row.kind] += 1
+        there = [place.block for place in places if place.block is not None]
+        return there[0] if there else row.new[0].id if row.new else known
+
+    def _section_there(
+        self, made: Row, doc: str, new_id: str | None, places: Sequence[NewSpan], path: str
+    ) -> Row:
+        name = next((each for each in HIT_SECTIONS if made.get(each) is not None), None)
+        if name is None:
+            return made
+        told = section_of(new_id or places[0].block or "")
+        if told is not None:
+            return in_section(made, told)
+        return {**made, name: self.section(made[name], [doc], f"{path}.{name}")}
+
+    def is_there(self, value: Row, doc: str) -> bool:
+        """Whether a place was pinned to the new text already."""
+        given = hash_in(value)
+        row = self.redirects.documents.get(doc)
+        if given is None or row is None:
+            return False
+        new = {each for place in row.new for each in (place.hash, place.source_hash)}
+        return given in new - {None, row.old.hash, row.old.source_hash}
+
+    def _is_of_other_text(self, value: Row, doc: str) -> bool:
+        given = hash_in(value)
+        old = self.redirects.documents[doc].old
+        return given is not None and given not in (old.hash, old.source_hash)
+
+    def _hashed(self, made: Row, old_doc: str, new_doc: str) -> Row:
+        """Give an object the hash of the new text, where it had that of the old one."""
+        row = self.redirects.documents.get(old_doc)
+        new = [] if row is None else [place for place in row.new if place.doc == new_doc]
+        if row is None or not new:
+            return made
+        hashes = {row.old.source_hash: new[0].source_hash or new[0].hash, row.old.hash: new[0].hash}
+        return {
+            name: hashes.get(each, each)
+            if name in HIT_HASHES[0] and isinstance(each, str)
+            else each
+            for name, each in made.items()
+        }
+
+    def _quoted(self, made: Row, doc: str, spans: Sequence[tuple[int, int]], *, exact: bool) -> Row:
+        """Cut a quote anew where its text changed; without the texts the old one is put aside.
+
+        What a trace quotes is what was retrieved, and stays.
+        """
+        names = [name for name in QUOTES if made.get(name) is not None]
+        if exact or not names or not self.settings.strict:
+            return made
+        texts = self.settings.texts
+        if texts is None:
+            self.tally["quote put aside"] += 1
+            return {(f"{name}_prev" if name in names else name): made[name] for name in made}
+        quote = "".join(texts(doc, *span) for span in spans)
+        self.tally["quote cut anew"] += 1
+        return requoted(made, quote, parts=len(spans))
+
+
+def _doc(value: Row, known: str | None, row: MapRow | None) -> str:
+    for name in DOC_NAMES:
+        if isinstance(value.get(name), str):
+            return str(value[name])
+    if row is not None:
+        return row.old.doc
+    return (doc_of(known) if known is not None else None) or ""
+
+
+def _is_whole(row: MapRow, doc: str, spans: Sequence[Span]) -> bool:
+    """Whether a place is that of the whole block."""
+    given = [(span.start, span.end) for span in spans if span.unit == "byte"]
+    return doc == row.old.doc and given == [row.old.span]
+
+
+def _length(row: MapRow) -> int:
+    return row.old.span[1] - row.old.span[0]
+
+
+def _tail(section: str) -> str:
+    return section.rpartition("#")[2]

@@ -1,0 +1,294 @@
+"""Moving whole files to the next version of a corpus: gold sets and traces, row by row.
+
+Rows that nothing moves are written as they were read, and of the others the fields that nothing
+moves. The new file is whole or not there; with `stop`, one thing without a new place is enough
+for it not to be there.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from ragauge.corpus.diff.map_file import read_map
+from ragauge.corpus.diff.redirects import Redirects
+from ragauge.corpus.manifest import read_corpus
+from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
+from ragauge.files.atomic_write import write_atomically, written
+from ragauge.files.fields import FieldError, Row
+from ragauge.files.open import opened
+from ragauge.files.ranges import Source
+from ragauge.formats.detect import TREC
+from ragauge.formats.gold_files import comments_lost, form_of, read_gold_rows
+from ragauge.formats.gold_files import written as gold_text
+from ragauge.formats.json_rows import decode_row
+from ragauge.formats.load import rows_of
+from ragauge.gold.migrate.evidence import UNMAPPED, OnUnmapped, Rewriter, Settings, Texts
+from ragauge.gold.migrate.gold_rows import rewrite_gold
+from ragauge.gold.migrate.trace_rows import rewrite_trace
+from ragauge.model.dialect import GOLD_SPELLINGS
+from ragauge.model.migration import KINDS, SURE, Header
+
+What = Literal["gold", "traces"]
+_REWRITE: Mapping[str, Callable[[Row, Rewriter], dict[str, Any]]] = {
+    "gold": rewrite_gold,
+    "traces": rewrite_trace,
+}
+_TOLD = {
+    "place kept": "places, same text",
+    "place changed": "places, changed text",
+    "already new": "places already moved",
+    "foreign": "ids of no old block",
+    "hit on several parts": "hits on split blocks",
+    "citation of one block twice": "citations that became one",
+    "grade of several": "grades that became one",
+    "quote cut anew": "quotes cut anew",
+    "quote put aside": "quotes put aside",
+    "negative now relevant": "negatives now relevant",
+    "item without evidence": "items without evidence",
+}
+"""What is counted beside the kinds, and how it is called."""
+
+_DOCUMENTS = (".yaml", ".yml", ".json")
+_NO_LINES = (".yaml", ".yml", ".gz", ".zst", ".parquet", ".csv", ".tsv")
+
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+class Relocated(Struct, frozen=True, kw_only=True):
+    """What came of moving a file: rows, and what was done with what is in them.
+
+    `tally` counts redirects by kind, and what a reader should know of; `problems` are those that
+    were kept or left out as was asked, as many as are listed. `comments` of YAML that stood in
+    what changed are gone.
+    """
+
+    rows: int
+    changed: int
+    tally: dict[str, int]
+    problems: tuple[Problem, ...] = ()
+    unmapped: int = 0
+    comments: int = 0
+
+
+class _Seen(Struct):
+    rows: int = 0
+    changed: int = 0
+    bad: int = 0
+    unmapped: int = 0
+    problems: list[Problem] = []
+    losses: list[Problem] = []
+
+
+def relocate(
+    what: What,
+    name: str | os.PathLike[str],
+    migration: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    least: float = SURE,
+    on_unmapped: OnUnmapped = "stop",
+    corpus: str | os.PathLike[str] | None = None,
+) -> Relocated:
+    """Write a gold set or traces as they are in the new corpus of a migration map.
+
+    `corpus` is that new corpus: quotes whose text changed are cut anew from it. Gold is written in
+    the form that the suffix of `out` says, traces as JSON Lines.
+    """
+    target = os.fspath(out)
+    if what == "gold":
+        form_of(target, "lines")
+    elif target.lower().endswith(_NO_LINES):
+        raise RagaugeError.of(
+            "usage", f"`{target}` would not be read as JSON Lines, which traces are written as",
+            hint="name a file that ends with .jsonl",
+        )  # fmt: skip
+    if os.path.realpath(out) == os.path.realpath(migration):
+        raise RagaugeError.of(
+            "file-exists", f"`{out}` is the map, and is not replaced", hint="name another file"
+        )
+    redirects = Redirects(read_map(migration))
+    texts = None if corpus is None else _texts(corpus, redirects.header)
+    settings = Settings(least=least, on_unmapped=on_unmapped, strict=what == "gold", texts=texts)
+    rewriter = Rewriter(redirects, settings)
+    seen = _Seen()
+    if what == "gold" and target.lower().endswith(_DOCUMENTS):
+        comments = _relocate_document(os.fspath(name), target, rewriter, seen)
+        return _relocated(rewriter, seen, comments)
+    with opened(name) as source, written(out) as file:
+        if source.layout in TREC:
+            raise RagaugeError.of(
+                "usage", f"`{source.name}` is a TREC file, which cannot be moved",
+                hint="write its ids as JSON Lines first",
+            )  # fmt: skip
+        for line in _rewritten(source, _REWRITE[what], rewriter, seen):
+            file.write(line)
+        _stop(source.name, seen, on_unmapped)
+    return _relocated(rewriter, seen, _comments(os.fspath(name), target) if what == "gold" else 0)
+
+
+def _relocated(rewriter: Rewriter, seen: _Seen, comments: int) -> Relocated:
+    return Relocated(
+        rows=seen.rows,
+        changed=seen.changed,
+        tally={name: count for name, count in sorted(rewriter.tally.items()) if count},
+        problems=tuple(seen.losses),
+        unmapped=seen.unmapped,
+        comments=comments,
+    )
+
+
+def _comments(name: str, out: str) -> int:
+    """How many comments of a YAML file have no place in JSON Lines."""
+    if not name.lower().endswith((".yaml", ".yml")):
+        return 0
+    return comments_lost(read_gold_rows(name), {}, out)
+
+
+def _relocate_document(name: str, out: str, rewriter: Rewriter, seen: _Seen) -> int:
+    """Move a gold set to a file of YAML or JSON; what nothing moves keeps its place in it."""
+    gold = read_gold_rows(name)
+    changes: dict[int, dict[str, Any]] = {}
+    for index, raw in enumerate(gold.rows):
+        seen.rows += 1
+        try:
+            changed = _REWRITE["gold"](raw.fields, rewriter)
+            for field, value in changed.items():
+                _value(field, value)
+        except FieldError as error:
+            seen.bad += 1
+            _note(seen.problems, error, raw.fields, gold.name, raw.line)
+            continue
+        if changed:
+            changes[index] = {**raw.fields, **changed}
+        _tell(rewriter, raw.fields, gold.name, raw.line, seen)
+    seen.changed = len(changes)
+    _stop(gold.name, seen, rewriter.settings.on_unmapped)
+    write_atomically(out, gold_text(gold, changes, out))
+    return comments_lost(gold, changes, out)
+
+
+def _tell(rewriter: Rewriter, row: Row, name: str, line: int, seen: _Seen) -> None:
+    """Keep what could not be redirected in a row."""
+    seen.unmapped += len(rewriter.problems)
+    for problem in rewriter.problems:
+        _note(seen.losses, problem, row, name, line)
+    rewriter.problems.clear()
+
+
+def _rewritten(
+    source: Source, rewrite: Callable[[Row, Rewriter], dict[str, Any]], rewriter: Rewriter,
+    seen: _Seen,
+) -> Iterator[bytes]:  # fmt: skip
+    """The lines of the new file; what is wrong with the old ones is kept in `seen`."""
+    for line, data, cut, overlong in rows_of(source):
+        seen.rows += 1
+        row: Row = {}
+        try:
+            row = decode_row(data, cut=cut, overlong=overlong)
+            changes = rewrite(row, rewriter)
+            made = _encoded(data, changes)
+        except FieldError as error:
+            seen.bad += 1
+            _note(seen.problems, error, row, source.name, line)
+            continue
+        seen.changed += bool(changes)
+        _tell(rewriter, row, source.name, line, seen)
+        yield made + b"\n"
+
+
+def _note(listed: list[Problem], error: FieldError, row: Row, name: str, line: int) -> None:
+    if len(listed) < MAX_REPORTED:
+        given = (row.get(each) for each in GOLD_SPELLINGS["qid"])
+        qid = next((str(each) for each in given if isinstance(each, str | int)), None)
+        place = Place(name, line, qid)
+        listed.append(Problem(error.code, error.message, error.hint, place))
+
+
+def _encoded(data: bytes, changes: Mapping[str, Any]) -> bytes:
+    """A row on one line, with some of its fields changed and the others as they stand."""
+    line = data.strip()
+    if changes:
+        fields = dict(_fields(line))
+        for name, value in changes.items():
+            fields[name] = msgspec.Raw(_value(name, value))
+        line = msgspec.json.encode(fields)
+    return msgspec.json.format(line, indent=-1) if b"\n" in line or b"\r" in line else line
+
+
+def _value(name: str, value: Any) -> bytes:
+    try:
+        if not _is_finite(value):
+            raise OverflowError("it is beyond 64 bits")
+        return msgspec.json.encode(value)
+    except OverflowError as error:
+        raise FieldError(
+            "bad-field", f"`{name}` holds a number that cannot be written again: {error}",
+            "use a smaller number",
+        ) from error  # fmt: skip
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, Mapping):
+        return all(map(_is_finite, value.values()))
+    return all(map(_is_finite, value)) if isinstance(value, list) else True
+
+
+def _stop(name: str, seen: _Seen, on_unmapped: OnUnmapped) -> None:
+    """Raise what forbids that the new file is written."""
+    if seen.bad:
+        raise RagaugeError(seen.problems, total=seen.bad)
+    if seen.unmapped and on_unmapped == "stop":
+        raise RagaugeError(seen.losses, total=seen.unmapped)
+    if not seen.rows:
+        raise RagaugeError.of(
+            "nothing-measured", f"`{name}` has no rows", hint="check how it is written"
+        )
+
+
+def _texts(folder: str | os.PathLike[str], header: Header) -> Texts:
+    """The texts of the new corpus, which must be the one that the map leads to."""
+    corpus = read_corpus(folder)
+    if corpus.manifest.revision != header.new.revision:
+        raise RagaugeError.of(
+            UNMAPPED,
+            f"the corpus has revision {corpus.manifest.revision}, the map leads to "
+            f"{header.new.revision}",
+            hint="give the corpus that was the NEW one of `ragauge corpus diff`",
+        )
+    documents = {document.doc: document for document in corpus.documents}
+    known: dict[str, bytes] = {}
+
+    def text(doc: str, start: int, end: int) -> str:
+        if doc not in known:
+            known[doc] = corpus.text(documents[doc])
+        return known[doc][start:end].decode("utf-8", "replace")
+
+    return text
+
+
+def told(done: Relocated, on_unmapped: OnUnmapped) -> list[str]:
+    """What was done, in words: every count that is not 0."""
+    lines = [f"{'rows':24} {done.rows:,}, changed {done.changed:,}"]
+    kinds = [f"{kind} {done.tally[kind]:,}" for kind in KINDS[:-1] if done.tally.get(kind)]
+    total = sum(done.tally.get(kind, 0) for kind in KINDS[:-1])
+    split = f"  ({', '.join(kinds)})" if kinds else ""
+    lines.append(f"{'ids followed':24} {total:,}{split}")
+    lines += [
+        f"{label:24} {done.tally[name]:,}"
+        for name, label in _TOLD.items()
+        if done.tally.get(name)
+    ]  # fmt: skip
+    if done.unmapped:
+        label = f"unmapped, {'kept' if on_unmapped == 'keep' else 'dropped'}"
+        lines.append(f"{label:24} {done.unmapped:,}")
+    if done.comments:
+        lines.append(f"{'comments not kept':24} {done.comments:,}")
+    return lines

@@ -1,0 +1,146 @@
+"""Gold rows through a migration map: which fields hold evidence, and how each is rewritten.
+
+A block that was split stands for all of its parts: each is evidence in `relevant`, with the grade
+that the block had, and any of them will do in a group that the block was in. Blocks that became
+one stand for it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ragauge.files.fields import FieldError, Row, as_id, as_list, as_object
+from ragauge.gold.migrate.evidence import Rewriter
+from ragauge.ids import doc_of
+from ragauge.model.dialect import GOLD_SPELLINGS, HIT_DOCS, HIT_IDS
+from ragauge.spans import unit_in
+
+_LISTS = (*GOLD_SPELLINGS["relevant"], *GOLD_SPELLINGS["places"])
+_SECTIONS = (*GOLD_SPELLINGS["anchor_section"], *GOLD_SPELLINGS["decoy_section"])
+
+
+def rewrite_gold(row: Row, rewriter: Rewriter) -> dict[str, Any]:
+    """The fields of a gold row that change, with their new values.
+
+    An item whose evidence was moved before was moved as a whole: its ids would go a second step.
+    """
+    if all(row.get(name) is None for name in GOLD_SPELLINGS["qid"]):
+        raise FieldError(
+            "missing-field", "the item has no id", 'add a unique "qid" to every gold item'
+        )
+    there = sum(_is_there(each, rewriter) for each in _members(row))
+    if there:
+        rewriter.tally["already new"] += there
+        return {}
+    unit = unit_in(row, "", "byte")
+    changed: dict[str, Any] = {}
+    docs = list(dict.fromkeys(_docs(row)))
+    for name, value in row.items():
+        if value is None:
+            continue
+        if name in _LISTS or name in GOLD_SPELLINGS["negatives"]:
+            changed[name] = _entries(value, name, rewriter, unit)
+        elif name in GOLD_SPELLINGS["groups"]:
+            groups = [
+                _entries(each, f"{name}[{i}]", rewriter, unit)
+                for i, each in enumerate(as_list(value, name))
+            ]
+            changed[name] = [group for group in groups if group]
+        elif name in GOLD_SPELLINGS["grades"]:
+            changed[name] = _grades(as_object(value, name), name, rewriter)
+        elif name in GOLD_SPELLINGS["relevant_docs"]:
+            changed[name] = _documents(value, name, rewriter)
+        elif name in _SECTIONS:
+            changed[name] = rewriter.section(value, docs, name)
+    changed = {name: value for name, value in changed.items() if value != row[name]}
+    _tell(row, changed, rewriter)
+    return changed
+
+
+def _members(row: Row) -> Iterator[Any]:
+    """The entries of an item's evidence, also those in groups."""
+    for name in (*_LISTS, *GOLD_SPELLINGS["groups"]):
+        value = row.get(name)
+        for each in value if isinstance(value, list) else ():
+            yield from each if isinstance(each, list) else (each,)
+
+
+def _is_there(entry: Any, rewriter: Rewriter) -> bool:
+    if not isinstance(entry, Mapping):
+        return False
+    doc = next((entry[name] for name in HIT_DOCS if isinstance(entry.get(name), str)), None)
+    return doc is not None and rewriter.is_there(entry, doc)
+
+
+def _entries(value: Any, path: str, rewriter: Rewriter, unit: str) -> list[Any]:
+    """Rewrite a list; what several entries became stands in it once."""
+    made: list[Any] = []
+    before: dict[str, int] = {}
+    for i, each in enumerate(as_list(value, path)):
+        for new in rewriter.entry(each, f"{path}[{i}]", unit=unit):
+            key = repr(new)
+            if before.setdefault(key, i) == i or new == each:
+                made.append(new)
+    return made
+
+
+def _grades(grades: Mapping[str, Any], path: str, rewriter: Rewriter) -> dict[str, Any]:
+    """Grades follow their ids; where several ids became one, the highest grade counts."""
+    made: dict[str, Any] = {}
+    for old, grade in grades.items():
+        ids = rewriter.ids(old, f"{path}.{old}")
+        for new in rewriter.rejected(old) if ids is None else ids:
+            if new in made and made[new] != grade:
+                rewriter.tally["grade of several"] += 1
+                both = (made[new], grade)
+                made[new] = max(both) if all(isinstance(g, int | float) for g in both) else grade
+            else:
+                made[new] = grade
+    return made
+
+
+def _documents(value: Any, path: str, rewriter: Rewriter) -> Any:
+    if not isinstance(value, list):
+        found = rewriter.documents(value, path)
+        return found if len(found) != 1 else found[0] if found[0] != str(value) else value
+    made: dict[str, None] = {}
+    for i, each in enumerate(value):
+        made.update(dict.fromkeys(rewriter.documents(each, f"{path}[{i}]")))
+    same = [str(each) for each in value] == list(made)
+    return value if same else list(made)
+
+
+def _docs(row: Row) -> Iterable[str]:
+    """The documents that an item speaks of: a bare section is in one of them."""
+    listed = list(_members(row))
+    grades = row.get("grades")
+    listed += grades if isinstance(grades, Mapping) else []
+    for each in listed:
+        if isinstance(each, Mapping):
+            given = [each.get(name) for name in (*HIT_DOCS, *HIT_IDS)]
+            yield from (one for one in given[: len(HIT_DOCS)] if isinstance(one, str))
+            listed += [one for one in given[len(HIT_DOCS) :] if isinstance(one, str)]
+        elif isinstance(each, str) and (doc := doc_of(each)) is not None:
+            yield doc
+    for name in GOLD_SPELLINGS["relevant_docs"]:
+        value = row.get(name)
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, str | int) and not isinstance(one, bool):
+                yield as_id(one, name)
+
+
+def _tell(row: Row, changed: Mapping[str, Any], rewriter: Rewriter) -> None:
+    """Count what an item lost, or says against itself now."""
+    names = (*_LISTS, *GOLD_SPELLINGS["groups"], *GOLD_SPELLINGS["grades"])
+    before = any(row.get(name) for name in names)
+    if before and not any(changed.get(name, row.get(name)) for name in names):
+        rewriter.tally["item without evidence"] += 1
+
+    def both(fields: Mapping[str, Any]) -> set[str]:
+        relevant = [fields.get(name) for name in GOLD_SPELLINGS["relevant"]]
+        ids = {str(each) for listed in relevant if isinstance(listed, list) for each in listed}
+        negatives = fields.get("negatives")
+        return ids & {str(each) for each in negatives if each} if negatives else set()
+
+    rewriter.tally["negative now relevant"] += len(both({**row, **changed}) - both(row))

@@ -1,0 +1,146 @@
+"""Trace rows through a migration map: hits, citations, and ids inside the text of an answer.
+
+A redirected citation keeps its old id as `id_prev`; a hit does, if it is an object. A hit on a
+block that was split becomes hits on all of its parts, at its rank; hits that became one stay two,
+so that ranks stay what they were.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ragauge.files.fields import Row, as_list
+from ragauge.gold.migrate.evidence import Rewriter
+from ragauge.model import greek_names
+from ragauge.model.dialect import TRACE_SPELLINGS
+from ragauge.text import citations_in
+
+_CITATIONS = TRACE_SPELLINGS["citations"]
+_TEXT = re.compile(r"(citations\s*:\s*\[)([^\]]*)(\])", re.IGNORECASE)
+_NOT_IN_TEXT = re.compile(r"[\s,\]]")
+_PART = re.compile(r"[^,\s]+")
+REDIRECTS = "redirects"
+"""The field that notes which ids in the text of an answer were replaced."""
+
+
+def rewrite_trace(row: Row, rewriter: Rewriter) -> dict[str, Any]:
+    """The fields of a trace that change, with their new values."""
+    changed: dict[str, Any] = {}
+    replaced: list[dict[str, str]] = []
+    for name, value in row.items():
+        if value is None:
+            continue
+        if name in TRACE_SPELLINGS["hits"]:
+            changed[name], counts = _hits(value, name, rewriter)
+            _stretch(row, changed, counts)
+        elif name == "retrieval":
+            changed[name] = _retrieval(value, row, changed, rewriter)
+        elif name in _CITATIONS and isinstance(value, list):
+            changed[name] = _citations(value, name, rewriter)
+        elif name in TRACE_SPELLINGS["answer"] and isinstance(value, dict):
+            changed[name] = _answer(value, name, rewriter, replaced)
+        elif name in ("answer", "answer_text") and isinstance(value, str) and not _listed(row):
+            changed[name] = _in_text(value, name, rewriter, replaced)
+    if replaced:
+        changed[REDIRECTS] = replaced
+    return {name: value for name, value in changed.items() if name not in row or value != row[name]}
+
+
+def _listed(row: Row) -> bool:
+    """Whether the citations stand in a list, so that those in the text are not read."""
+    body = [row.get(name) for name in TRACE_SPELLINGS["answer"]]
+    inner = [each.get("citations") for each in body if isinstance(each, Mapping)]
+    return any(isinstance(each, list) for each in [*inner, *map(row.get, _CITATIONS)])
+
+
+def _hits(value: Any, path: str, rewriter: Rewriter) -> tuple[list[Any], list[int]]:
+    """The new hits, and how many of them stand for each old one."""
+    made: list[Any] = []
+    counts = []
+    for i, each in enumerate(as_list(value, path)):
+        new = rewriter.entry(each, f"{path}[{i}]", prev=isinstance(each, dict))
+        made += new
+        counts.append(len(new))
+    rewriter.tally["hit on several parts"] += sum(count > 1 for count in counts)
+    return made, counts
+
+
+def _stretch(row: Row, changed: dict[str, Any], counts: list[int]) -> None:
+    """Repeat the entries of lists that go with the hits, where hits became more or fewer."""
+    if all(count == 1 for count in counts):
+        return
+    for name in greek_names.DELTA_S:
+        listed = row.get(name)
+        if isinstance(listed, list) and len(listed) == len(counts):
+            pairs = zip(listed, counts, strict=True)
+            changed[name] = [each for each, count in pairs for _ in range(count)]
+
+
+def _retrieval(value: Any, row: Row, changed: dict[str, Any], rewriter: Rewriter) -> Any:
+    if isinstance(value, list):
+        made, counts = _hits(value, "retrieval", rewriter)
+        _stretch(row, changed, counts)
+        return made
+    if not isinstance(value, dict):
+        return value
+    inside = {}
+    for name in TRACE_SPELLINGS["hits"]:
+        if isinstance(value.get(name), list):
+            inside[name], counts = _hits(value[name], f"retrieval.{name}", rewriter)
+            _stretch(row, changed, counts)
+    return {**value, **inside}
+
+
+def _citations(value: list[Any], path: str, rewriter: Rewriter) -> list[Any]:
+    """The new citations; one that several became stands once."""
+    made: list[Any] = []
+    seen: dict[str, int] = {}
+    for i, each in enumerate(value):
+        for new in rewriter.entry(each, f"{path}[{i}]", prev=True):
+            name = (
+                new.get("id") if isinstance(new, dict) and set(new) == {"id", "id_prev"} else None
+            )
+            if name is None or seen.setdefault(name, i) == i:
+                made.append(new)
+            else:
+                rewriter.tally["citation of one block twice"] += 1
+    return made
+
+
+def _answer(
+    body: Row, path: str, rewriter: Rewriter, replaced: list[dict[str, str]]
+) -> dict[str, Any]:
+    made = dict(body)
+    if isinstance(body.get("citations"), list):
+        made["citations"] = _citations(body["citations"], f"{path}.citations", rewriter)
+        return made
+    for name in ("text", "answer"):
+        if isinstance(body.get(name), str):
+            made[name] = _in_text(body[name], f"{path}.{name}", rewriter, replaced)
+    return made
+
+
+def _in_text(
+    text: str, path: str, rewriter: Rewriter, replaced: list[dict[str, str]]
+) -> str:  # fmt: skip
+    """Replace ids in the first `citations: [a, b]` of an answer."""
+    if not citations_in(text):
+        return text
+
+    def other(found: re.Match[str]) -> str:
+        old = found[0]
+        ids = rewriter.ids(old, path)
+        if ids is not None and any(_NOT_IN_TEXT.search(each) for each in ids):
+            rewriter.fail(path, f"the new id of `{old}` cannot stand in text: `{ids[0]}`")
+            ids = None
+        new = rewriter.rejected(old) if ids is None else ids
+        replaced.extend({"id": each, "id_prev": old} for each in new if each != old)
+        return ", ".join(new)
+
+    def inside(found: re.Match[str]) -> str:
+        listed = _PART.sub(other, found[2])
+        return f"{found[1]}{listed}{found[3]}"
+
+    return _TEXT.sub(inside, text, count=1)

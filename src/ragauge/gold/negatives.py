@@ -1,0 +1,166 @@
+"""Hard negatives: blocks near the evidence, or worded like the question, that are not evidence.
+
+Two lists are taken in turn, of the blocks in the same document that are near. `section`: by the
+distance of their sections, then by their words. `words`: by BM25 with the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from ragauge.corpus.bm25 import Index, words_of
+from ragauge.corpus.lookup import Lookup, Spot
+from ragauge.ids import distance, split_section
+from ragauge.model.corpus import Block
+from ragauge.model.gold import GoldItem
+from ragauge.quotes import normalised
+
+Reason = Literal["section", "words"]
+FARTHEST = 4
+"""Edges in the title tree to the farthest section that is near; `gold lint` warns beyond it."""
+
+_LOOKED_AT = 64
+"""How many more candidates than are asked for are ordered at first."""
+
+
+class Negative(Struct, frozen=True, kw_only=True):
+    """A suggested negative: which list it is from, and the numbers that put it there.
+
+    `distance` counts the edges between its section and the nearest one of the evidence; None in
+    another document. `score` is BM25 with the question.
+    """
+
+    id: str
+    reason: Reason
+    distance: int | None
+    score: float
+    spot: Spot
+
+
+class Suggester:
+    """Suggests negatives from a corpus; the index over its blocks is made once."""
+
+    def __init__(self, lookup: Lookup) -> None:
+        self.lookup = lookup
+        self.blocks = lookup.corpus.blocks
+        self.index = Index(self._texts())
+        by_doc: dict[str, list[int]] = {}
+        for place, block in enumerate(self.blocks):
+            by_doc.setdefault(block.doc, []).append(place)
+        self.places = {doc: np.array(found, np.int64) for doc, found in by_doc.items()}
+
+    def _texts(self) -> Iterator[str]:
+        for block in self.blocks:
+            start, end = block.span
+            yield self.lookup.text(block.doc)[start:end].decode()
+
+    def suggest(
+        self, item: GoldItem, evidence: Sequence[Spot], count: int, *, anywhere: bool = False
+    ) -> list[Negative]:
+        """Suggest so many negatives for an item whose evidence lies at some places.
+
+        `anywhere`: the list by words is of all blocks of the corpus.
+        """
+        if count <= 0 or not evidence:
+            return []
+        asked = " ".join(filter(None, [item.question, *item.paraphrases]))
+        if not words_of(asked):
+            asked = " ".join(self.lookup.quote(spot) for spot in evidence)
+        scores = self.index.scores(asked)
+        docs = list(dict.fromkeys(spot.doc for spot in evidence))
+        inside = np.concatenate([self.places.get(doc, np.zeros(0, np.int64)) for doc in docs])
+        sections = _sections(item, evidence)
+        far = {int(place): self._distance(int(place), sections) for place in inside}
+        near = [at for at in far if far[at] <= FARTHEST]
+        near.sort(key=lambda at: (far[at], -scores[at], at))
+        alike = np.arange(len(self.blocks)) if anywhere else np.array(sorted(near), np.int64)
+        lists: list[tuple[Reason, Iterator[int]]] = [
+            ("section", iter(near)),
+            ("words", _by_score(alike, scores, count)),
+        ]
+        taken = self._take(lists, _Refused(self.lookup, item, evidence), count)
+        return [
+            Negative(
+                id=self.blocks[at].id,
+                reason=reason,
+                distance=far.get(at),
+                score=float(scores[at]),
+                spot=self.lookup.spot_of(self.blocks[at]),
+            )
+            for at, reason in taken.items()
+        ]
+
+    def _take(
+        self, lists: Sequence[tuple[Reason, Iterator[int]]], refused: _Refused, count: int
+    ) -> dict[int, Reason]:
+        """Take from the lists in turn the next one that is not refused."""
+        taken: dict[int, Reason] = {}
+        waiting = list(lists)
+        while waiting and len(taken) < count:
+            reason, places = waiting.pop(0)
+            for at in places:
+                if (
+                    at not in taken
+                    and self.index.lengths[at]
+                    and not refused.is_refused(self.blocks[at])
+                ):
+                    taken[at] = reason
+                    waiting.append((reason, places))
+                    break
+        return taken
+
+    def _distance(self, place: int, sections: Sequence[tuple[str, str]]) -> int:
+        block = self.blocks[place]
+        return min(distance(block.section, each) for doc, each in sections if doc == block.doc)
+
+
+class _Refused:
+    """What is no negative: the evidence, what says the same, and what is a negative already."""
+
+    def __init__(self, lookup: Lookup, item: GoldItem, evidence: Sequence[Spot]) -> None:
+        self.lookup = lookup
+        self.evidence = evidence
+        self.known = {*item.negatives, *item.relevant}
+        self.known |= {anchor.id for anchor in item.anchors if anchor.id is not None}
+        self.known |= {name for name, grade in item.grades.items() if grade > 0}
+        self.said = [normalised(lookup.quote(spot)) for spot in evidence]
+
+    def is_refused(self, block: Block) -> bool:
+        start, end = block.span
+        if block.id in self.known:
+            return True
+        if any(
+            spot.doc == block.doc and spot.start < end and start < spot.end
+            for spot in self.evidence
+        ):
+            return True
+        text = normalised(self.lookup.text(block.doc)[start:end].decode())
+        return any(said in text for said in self.said)
+
+
+def _by_score(places: NDArray[np.int64], scores: NDArray[np.float64], count: int) -> Iterator[int]:
+    """Places by falling score, then as they stand; those that share no word are left out."""
+    found = places[scores[places] > 0]
+    if len(found) > count + _LOOKED_AT:
+        # Most are never asked for: order the best ones first.
+        kept = -np.partition(-scores[found], count + _LOOKED_AT - 1)[count + _LOOKED_AT - 1]
+        best = found[scores[found] >= kept]
+        yield from (int(at) for at in best[np.lexsort((best, -scores[best]))])
+        found = found[scores[found] < kept]
+    yield from (int(at) for at in found[np.lexsort((found, -scores[found]))])
+
+
+def _sections(item: GoldItem, evidence: Sequence[Spot]) -> list[tuple[str, str]]:
+    """The sections of the evidence, and the anchor section where it lies in the same document."""
+    found = [(spot.doc, spot.section or "S.0") for spot in evidence]
+    if item.anchor_section is not None:
+        doc, section = split_section(item.anchor_section)
+        docs = {spot.doc for spot in evidence}
+        if doc in docs or (doc is None and len(docs) == 1):
+            found.append((doc or next(iter(docs)), section))
+    return list(dict.fromkeys(found))

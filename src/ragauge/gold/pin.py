@@ -1,0 +1,346 @@
+"""Pinning: evidence that names a block, a chunk or a quote gets its place in the corpus.
+
+A pinned entry has the document, the bytes, the text at them and the hash of the document, so that
+any chunking can be scored against it and an edit of the document is noticed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from ragauge.corpus.lookup import Lookup, Spot
+from ragauge.errors import MAX_REPORTED, Problem
+from ragauge.files.fields import FieldError, Row, as_id, as_int, as_text, pick, wrong_type
+from ragauge.formats.gold import Own
+from ragauge.formats.gold_evidence import entries, only_document, refuse_mixed_units, replaced
+from ragauge.formats.gold_files import GoldRows, without_draft
+from ragauge.model.chunk import Chunk
+from ragauge.model.corpus import Extent
+from ragauge.model.dialect import HIT_DOCS, HIT_HASHES, HIT_IDS, HIT_SECTIONS
+from ragauge.quotes import normalised
+from ragauge.spans import Span, spans_in, unit_in
+
+LONGEST_QUOTE = 2000
+"""Characters of the longest quote that is added; of longer text its hash is kept."""
+
+UNRESOLVED = frozenset({"unresolved", "quote-not-found", "quote-ambiguous", "quote-moved"})
+"""What `keep` leaves as it is; any other problem is one of the file."""
+
+_QUOTE_HASH = "quote_hash"
+_SPAN_NAMES = frozenset(
+    {
+        "span", "offsets", "source_spans", "start", "end", "start_byte", "end_byte", "start_char",
+        "end_char", "start_token", "end_token", "start_ms", "end_ms", "line_start", "line_end",
+        "start_line", "end_line", "unit",
+    }
+)  # fmt: skip
+
+
+class Found(NamedTuple):
+    """Where one entry lies, and what came of it: `pinned`, `converted`, `moved` or `checked`."""
+
+    value: Any
+    spots: tuple[Spot, ...]
+    kind: str
+
+
+class PinnedRow(NamedTuple):
+    """A row with its evidence pinned, all places of it, and how many entries became what."""
+
+    fields: dict[str, Any]
+    spots: tuple[Spot, ...]
+    counts: Counter[str]
+
+
+class Pinning(Struct, frozen=True, kw_only=True):
+    """What pinning a file gave: the rows that changed, counts, and what could not be resolved.
+
+    `graded` counts ids that stand in `grades`, which has room for ids alone; `comments` of YAML
+    that stood in what changed are gone.
+    """
+
+    changes: dict[int, dict[str, Any]]
+    counts: dict[str, int]
+    items: int
+    graded: int
+    problems: tuple[Problem, ...]
+    problem_count: int
+    fatal: bool
+    comments: int = 0
+
+
+class Pinner:
+    """Pins entries to a corpus; ids are blocks of it, or chunks of a list.
+
+    `repin`: a quote that stands once, and elsewhere than its offsets say, is followed.
+    """
+
+    def __init__(
+        self, lookup: Lookup, chunks: Mapping[str, Chunk] | None = None, *, repin: bool = False
+    ) -> None:
+        self.lookup = lookup
+        self.chunks = chunks or {}
+        self.repin = repin
+
+    def row(self, row: Row, own: Own) -> PinnedRow:
+        """Pin the evidence of a row; fields, their names and their order stay."""
+        fields = dict(row)
+        unit = unit_in(row, "", "byte")
+        only = only_document(row, own)
+        found: list[Found] = []
+        listed = entries(row, own)
+        refuse_mixed_units(listed, unit)
+        for name, path, value in listed:
+            made = self.entry(value, path, unit=unit, doc=only)
+            found.append(made)
+            if made.value != value:
+                fields[name] = replaced(fields[name], path.removeprefix(name), made.value)
+        if unit != "byte" and found:
+            del fields["unit"]  # every entry has bytes now
+        return PinnedRow(
+            fields,
+            tuple(dict.fromkeys(spot for each in found for spot in each.spots)),
+            Counter(each.kind for each in found),
+        )
+
+    def entry(self, value: Any, path: str, *, unit: str = "byte", doc: str | None = None) -> Found:
+        """Pin one entry: an id, an object with an id, a place or a quote."""
+        if not isinstance(value, Mapping):
+            return self._named({"id": value}, as_id(value, path), path)
+        id_name, given = pick(value, HIT_IDS, inside=f"{path}.")
+        spans = spans_in(value, path, unit=unit)
+        if spans or value.get("quote") is not None:
+            doc_name, named = pick(value, HIT_DOCS, inside=f"{path}.")
+            doc = as_id(named, doc_name) if named is not None else doc
+            if doc is None:
+                raise wrong_type(
+                    path, "a place in a document", value,
+                    'add the document: {"doc": "guide.md", "quote": "..."}',
+                )  # fmt: skip
+            entry = dict(value) if named is not None else {"doc": doc, **value}
+            return (
+                self._placed(entry, doc, spans, path) if spans else self._quoted(entry, doc, path)
+            )
+        if given is None:
+            raise wrong_type(
+                path, "an id, or a place in a document", value,
+                'write "id" or {"doc": "guide.md", "quote": "..."}',
+            )  # fmt: skip
+        return self._named(dict(value), as_id(given, id_name), path)
+
+    def _named(self, entry: dict[str, Any], name: str, path: str) -> Found:
+        """Give an id its place."""
+        chunk = self.chunks.get(name)
+        if chunk is not None:
+            spots = self._chunk_spots(name, chunk)
+            section = chunk.section
+        else:
+            spots = (self.lookup.spot_of(self._block(name)),)
+            section = None
+        said = pick(entry, HIT_DOCS, inside=f"{path}.")[1]
+        if said is not None and said != spots[0].doc:
+            raise FieldError(
+                "unresolved",
+                f"`{path}` names the document `{said}`, and `{name}` lies in `{spots[0].doc}`",
+                "keep the one that is meant",
+            )
+        if said is None:
+            entry["doc"] = spots[0].doc
+        _write_spans(entry, spots)
+        return Found(self._evidenced(entry, spots, section), spots, "pinned")
+
+    def _block(self, name: str) -> Any:
+        try:
+            return self.lookup.block(name)
+        except FieldError as error:
+            if self.chunks:
+                message = f"neither the list of chunks nor the corpus has `{name}`"
+                raise FieldError(error.code, message, error.hint) from error
+            hint = error.hint
+            if not hint.startswith("did you mean"):
+                hint = f"{hint}; ids of another chunker need its list: --chunks"
+            raise FieldError(error.code, error.message, hint) from error
+
+    def _chunk_spots(self, name: str, chunk: Chunk) -> tuple[Spot, ...]:
+        """Where a chunk of the list lies; its text and hash must be those of the corpus."""
+        document = self.lookup.document(chunk.doc)
+        if chunk.doc_hash not in (None, document.hash, document.source_hash):
+            raise FieldError(
+                "unresolved",
+                f"the chunk `{name}` was cut from another version of `{chunk.doc}`",
+                "build the corpus from the files that were chunked, or chunk them again",
+            )
+        spots = self._spots(chunk.doc, chunk.spans)
+        if chunk.text is not None:
+            stands = " ".join(self.lookup.quote(spot) for spot in spots)
+            if normalised(stands) != normalised(chunk.text) and len(spots) == 1:
+                raise FieldError(
+                    "quote-moved",
+                    f"the text of the chunk `{name}` is not the one at its place in the corpus",
+                    "its offsets may count characters: then say `unit: char` in the list",
+                )
+        return spots
+
+    def _spots(self, doc: str, spans: Sequence[Span]) -> tuple[Spot, ...]:
+        return tuple(self.lookup.spot(doc, *self._extent(doc, span)) for span in spans)
+
+    def _extent(self, doc: str, span: Span) -> Extent:
+        """A span in bytes; lines without the line end behind the last one."""
+        self.lookup.document(doc)
+        start, end = self.lookup.in_bytes(doc, span)
+        if span.unit == "line":
+            end = start + len(self.lookup.text(doc)[start:end].rstrip(b"\r\n"))
+        return start, end
+
+    def _quoted(self, entry: dict[str, Any], doc: str, path: str) -> Found:
+        """Find a quote that has no offsets."""
+        quote = as_text(entry["quote"], f"{path}.quote")
+        spot = self.lookup.find_quote(doc, quote, _occurrence(entry, path))
+        _write_spans(entry, (spot,))
+        return Found(self._evidenced(entry, (spot,)), (spot,), "pinned")
+
+    def _placed(self, entry: dict[str, Any], doc: str, spans: Sequence[Span], path: str) -> Found:
+        """Check a place, and give it in bytes."""
+        said = entry.get("quote", entry.get("text"))
+        quote = as_text(said, f"{path}.quote") if said is not None else None
+        kind = "pinned" if quote is None and entry.get(_QUOTE_HASH) is None else "checked"
+        if any(span.unit != "byte" for span in spans):
+            kind = "converted"
+        try:
+            spots = self._spots(doc, spans)
+            if quote is not None and len(spots) == 1:
+                self.lookup.check_quote(spots[0], quote)
+            else:
+                self._check_hashes(entry, spots, path)
+        except FieldError as error:
+            if not self.repin or quote is None or error.code not in UNRESOLVED:
+                raise
+            spots = (self.lookup.find_quote(doc, quote),)
+            kind = "moved"
+        if kind in ("converted", "moved"):
+            _write_spans(entry, spots)
+        if kind == "moved":
+            entry = {name: value for name, value in entry.items() if name not in HIT_SECTIONS}
+            entry = self._renamed(entry, spots[0])
+        return Found(self._evidenced(entry, spots), spots, kind)
+
+    def _renamed(self, entry: dict[str, Any], spot: Spot) -> dict[str, Any]:
+        """An entry that moved: its old id is of another text now, so the block there gives one."""
+        block = self.lookup.blocks.get(spot.block or "")
+        made: dict[str, Any] = {}
+        for name, value in entry.items():
+            if name not in HIT_IDS:
+                made[name] = value
+            elif block is not None and block.span == (spot.start, spot.end):
+                made[name] = block.id
+        return made
+
+    def _check_hashes(self, entry: Row, spots: Sequence[Spot], path: str) -> None:
+        """A place without a quote is believed if nothing speaks against it."""
+        said = entry.get(_QUOTE_HASH)
+        if said is not None:
+            if said != self._hash(spots):
+                raise FieldError(
+                    "quote-moved",
+                    f"the text at {spots[0].start} to {spots[-1].end} of `{spots[0].doc}` is not "
+                    f"the one that `{path}` was pinned to",
+                    "`ragauge corpus diff` and `gold migrate` follow an edit",
+                )
+            return
+        name, known = pick(entry, HIT_HASHES[0], inside=f"{path}.")
+        document = self.lookup.document(spots[0].doc)
+        if known is not None and as_text(known, name) not in (document.hash, document.source_hash):
+            raise FieldError(
+                "unresolved",
+                f"`{document.doc}` was edited since `{path}` was pinned, and there is no quote to "
+                "find the place by",
+                "`ragauge corpus diff` and `gold migrate` follow an edit",
+            )
+
+    def _evidenced(
+        self, entry: dict[str, Any], spots: Sequence[Spot], section: str | None = None
+    ) -> dict[str, Any]:
+        """Add to an entry the text at its place, the hash of its document and its section."""
+        made = dict(entry)
+        text = self.lookup.quote(spots[0])
+        if len(spots) > 1 or (made.get("quote") is None and len(text) > LONGEST_QUOTE):
+            made[_QUOTE_HASH] = self._hash(spots)
+        elif "text" not in made:
+            made["quote"] = text
+        hash_name = next((each for each in HIT_HASHES[0] if made.get(each) is not None), "doc_hash")
+        made[hash_name] = self.lookup.document(spots[0].doc).hash
+        section = section if section is not None else spots[0].section
+        if section is not None and all(made.get(each) is None for each in HIT_SECTIONS):
+            made["section"] = section
+        return made
+
+    def _hash(self, spots: Sequence[Spot]) -> str:
+        text = b"".join(self.lookup.text(each.doc)[each.start : each.end] for each in spots)
+        return sha256(text).hexdigest()
+
+
+def pin(gold: GoldRows, pinner: Pinner) -> Pinning:
+    """Pin every row of a file; a row with a problem stays as it is, and is told."""
+    changes: dict[int, dict[str, Any]] = {}
+    counts: Counter[str] = Counter()
+    problems: list[Problem] = []
+    failed = graded = 0
+    fatal = False
+    for index, raw in enumerate(gold.rows):
+        try:
+            made = pinner.row(raw.fields, gold.reader.own_gold)
+            item = gold.reader.gold(without_draft(made.fields), raw.line)
+        except FieldError as error:
+            failed += 1
+            fatal = fatal or error.code not in UNRESOLVED
+            if len(problems) < MAX_REPORTED:
+                problems.append(gold.problem(error, index))
+            continue
+        counts += made.counts
+        placed = {anchor.id for anchor in item.anchors}
+        graded += sum(name not in placed for name in item.grades)
+        if made.fields != raw.fields:
+            changes[index] = made.fields
+    return Pinning(
+        changes=changes,
+        counts=dict(counts),
+        items=len(gold.rows),
+        graded=graded,
+        problems=tuple(problems),
+        problem_count=failed,
+        fatal=fatal,
+    )
+
+
+def _occurrence(entry: Row, path: str) -> int | None:
+    given = entry.get("occurrence")
+    return None if given is None else as_int(given, f"{path}.occurrence")
+
+
+def _write_spans(entry: dict[str, Any], spots: Sequence[Spot]) -> None:
+    """Give an entry its bytes where its offsets stood, or behind its document."""
+    if len(spots) == 1:
+        extent = [spots[0].start, spots[0].end]
+        # Beside some values of `kind`, a plain start and end would count lines.
+        made: dict[str, Any] = dict(zip(("start", "end"), extent, strict=True))
+        if "kind" in entry:
+            made = {"span": extent}
+    else:
+        made = {"source_spans": [[spot.start, spot.end] for spot in spots]}
+    names = list(entry)
+    first = next((name for name in names if name in _SPAN_NAMES), None)
+    behind = next((name for name in names if name in HIT_DOCS), None)
+    old = dict(entry)
+    entry.clear()
+    for name in names:
+        if name == first:
+            entry.update(made)
+        if name not in _SPAN_NAMES:
+            entry[name] = old[name]
+        if first is None and name == behind:
+            entry.update(made)

@@ -1,0 +1,192 @@
+"""What is in a gold set: counts, evidence, wordings, what of a corpus it reaches, what it shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from msgspec import Struct
+
+from ragauge.corpus.lookup import Lookup
+from ragauge.gold.coverage import COVERAGE, Coverage, Reach, Reacher, covered, evidence_of
+from ragauge.gold.lint.check import sized
+from ragauge.model.chunk import Chunk
+from ragauge.model.gold import Anchor, GoldItem
+from ragauge.stats.sample_size import Size
+
+SCHEMA = "ragauge.gold-stats/1"
+UNLABELLED = "unlabelled"
+EXPECTED = {"answer": "answer", "refuse": "refuse", None: UNLABELLED}
+
+
+class Spread(Struct, frozen=True, kw_only=True):
+    """How a count is spread over the items: how many have any, and how many they have."""
+
+    items: int
+    total: int
+    least: float
+    median: float
+    most: float
+
+
+class GoldStats(Struct, frozen=True, kw_only=True):
+    """What is in a gold set.
+
+    counts   items by expect, type, tag, difficulty and language; an item may have several types
+    spreads  what items have: kinds of evidence, negatives, wordings, lengths of questions
+    grades   how often each grade stands
+    entries  entries of evidence; `evident` items have some, and `pinned` of these have a place
+             in a document beside or instead of every id
+    sizes    what the questions can show: all, those to be answered, those to be refused
+    """
+
+    name: str
+    dialect: str
+    items: int
+    conversations: int
+    turns: int
+    counts: dict[str, dict[str, int]]
+    spreads: dict[str, Spread]
+    grades: dict[str, int]
+    entries: int
+    evident: int
+    pinned: int
+    coverage: Coverage | None
+    sizes: dict[str, Size]
+    notes: tuple[str, ...] = ()
+
+
+def stats_of(
+    items: Sequence[GoldItem],
+    *,
+    name: str,
+    dialect: str,
+    lookup: Lookup | None = None,
+    chunks: Mapping[str, Chunk] | None = None,
+    notes: Sequence[str] = (),
+) -> GoldStats:
+    """Count what is in a gold set."""
+    reacher = Reacher(lookup, chunks or {})
+    reaches = [reacher.reach(item) for item in items]
+    evident = [item for item in items if any(evidence_of(item)) or item.places]
+    expected = Counter(EXPECTED[item.expect] for item in items)
+    answered = [
+        reach for item, reach in zip(items, reaches, strict=True) if item.expect != "refuse"
+    ]
+    return GoldStats(
+        name=name,
+        dialect=dialect,
+        items=len(items),
+        conversations=len({item.qid for item in items if item.turn is not None}),
+        turns=sum(item.turn is not None for item in items),
+        counts=_counts(items, reaches, expected),
+        spreads=_spreads(items, reaches),
+        grades=_tally(f"{grade:g}" for item in items for grade in item.grades.values()),
+        entries=sum(len(list(evidence_of(item))) for item in items),
+        evident=len(evident),
+        pinned=sum(_is_pinned(item) for item in evident),
+        coverage=None if lookup is None else covered(lookup, answered),
+        sizes={
+            "all": Size(len(items)),
+            "to be answered": Size(expected["answer"]),
+            "to be refused": Size(expected["refuse"]),
+        },
+        notes=tuple(notes),
+    )
+
+
+def _counts(
+    items: Sequence[GoldItem], reaches: Sequence[Reach], expected: Mapping[str, int]
+) -> dict[str, dict[str, int]]:
+    found = {
+        "expect": {name: expected[name] for name in EXPECTED.values() if expected[name]},
+        "type": _tally(kind for reach in reaches for kind in dict.fromkeys(reach.types)),
+        "tag": _tally(tag for item in items for tag in dict.fromkeys(item.tags)),
+        "difficulty": _tally(item.difficulty for item in items),
+        "language": _tally(item.lang for item in items),
+        "group": _tally(item.group for item in items),
+    }
+    return {name: counts for name, counts in found.items() if counts}
+
+
+def _is_pinned(item: GoldItem) -> bool:
+    """Whether any chunker can be scored by an item: places are known, and not only ids."""
+    return bool(item.places) or all(isinstance(each, Anchor) for each in evidence_of(item))
+
+
+def _tally(values: Iterable[str | None]) -> dict[str, int]:
+    """How often each value stands, the most frequent first."""
+    counts = Counter(value for value in values if value is not None)
+    return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
+
+
+def _spreads(items: Sequence[GoldItem], reaches: Sequence[Reach]) -> dict[str, Spread]:
+    questions = [item.question for item in items if item.question is not None]
+    anchored = [
+        [each for each in (*evidence_of(item), *item.places) if isinstance(each, Anchor)]
+        for item in items
+    ]
+    found = {
+        "evidence ids": [sum(isinstance(e, str) for e in evidence_of(item)) for item in items],
+        "places": [len(anchors) for anchors in anchored],
+        "quotes": [sum(each.quote is not None for each in anchors) for anchors in anchored],
+        "documents": [len(reach.docs) for reach in reaches],
+        "groups": [len(item.groups) for item in items],
+        "grades": [len(item.grades) for item in items],
+        "negatives": [len(item.negatives) for item in items],
+        "claims": [len(item.claims_any or ()) for item in items],
+        "must contain": [len(item.must_contain) for item in items],
+        "forbidden": [len(item.forbidden) for item in items],
+        "paraphrases": [len(item.paraphrases) for item in items],
+        "characters of a question": [len(text) for text in questions],
+        "words of a question": [len(text.split()) for text in questions],
+    }
+    return {name: _spread(counts) for name, counts in found.items() if any(counts)}
+
+
+def _spread(counts: Sequence[int]) -> Spread:
+    return Spread(
+        items=sum(count > 0 for count in counts),
+        total=sum(counts),
+        least=min(counts),
+        median=median(counts),
+        most=max(counts),
+    )
+
+
+def to_json(stats: GoldStats) -> dict[str, Any]:
+    """The counts as a document."""
+    coverage = stats.coverage
+    return {
+        "schema": SCHEMA,
+        "gold": stats.name,
+        "dialect": stats.dialect,
+        "items": stats.items,
+        "conversations": stats.conversations,
+        "turns": stats.turns,
+        "counts": stats.counts,
+        "spreads": {
+            name: {
+                "items": each.items, "total": each.total, "least": each.least,
+                "median": each.median, "most": each.most,
+            }
+            for name, each in stats.spreads.items()
+        },
+        "grades": stats.grades,
+        "evidence": {
+            "entries": stats.entries,
+            "items": stats.evident,
+            "pinned": stats.pinned,
+            "share_pinned": round(stats.pinned / stats.evident, 4) if stats.evident else None,
+        },
+        "coverage": None if coverage is None else {
+            "sections": coverage.sections, "sections_reached": coverage.sections_reached,
+            "share": None if coverage.share is None else round(coverage.share, 4),
+            "target": COVERAGE,
+            "documents": coverage.docs, "documents_reached": coverage.docs_reached,
+            "blocks": coverage.blocks,
+        },
+        "sizes": {name: sized(size) for name, size in stats.sizes.items()},
+    }  # fmt: skip

@@ -1,0 +1,227 @@
+"""How numbers, gates and verdicts are worded, the same in every report."""
+
+from __future__ import annotations
+
+from ragauge.codes import ExitCode
+from ragauge.metrics.metric import Metric
+from ragauge.model.labels import GOOD, LABELS
+from ragauge.model.scores import MetricResult, QuestionResult, Scores, SliceResult
+from ragauge.model.verdict import GateResult, Verdict
+from ragauge.text import plain
+
+VERDICTS = {
+    "pass": "PASS",
+    "review": "REVIEW",
+    "fail": "FAIL",
+    "not-evaluable": "NOT EVALUABLE",
+}
+
+
+TOGETHER = {
+    "mean": "the mean over questions",
+    "ratio": "one sum over the other, each question with its mean",
+    "share": "one count of the run over another",
+    "median": "the median over questions",
+    "p90": "the 90th percentile over questions",
+    "p95": "the 95th percentile over questions",
+}
+"""How the values of questions become one number."""
+
+
+def null_rule(metric: Metric) -> str:
+    """When a metric is null."""
+    if metric.share is not None:
+        return "null where no trace was read"
+    if metric.ratio is not None:
+        return "null where the population is empty, or nothing was or should be refused"
+    if metric.of_question is not None:
+        return "null where no question is in the population"
+    return "null where no record is in the population"
+
+
+def left_out_reasons(metric: Metric) -> list[str]:
+    """The reasons for which a record (or question) can be left out of a metric."""
+    reasons = [each.reason for each in metric.over.requires]
+    return list(dict.fromkeys([*reasons, *([metric.undefined] if metric.undefined else [])]))
+
+
+def number(value: float | None) -> str:
+    """A value with four decimals, or a dash for 0/0."""
+    return "-" if value is None else f"{value + 0.0:.4f}"
+
+
+def interval(bounds: tuple[float, float] | None) -> str:
+    """A 95 % interval."""
+    return "-" if bounds is None else f"{bounds[0]:.4f} to {bounds[1]:.4f}"
+
+
+def metric_note(result: MetricResult) -> str:
+    """Why a value is undefined, or what was left out of it."""
+    if result.value is None:
+        default = "" if result.default is None else f"; the source prints {result.default:g}"
+        return f"0/0: {result.left_out or result.reason}{default}"
+    return result.left_out
+
+
+def gate_name(result: GateResult) -> str:
+    """The gate's title, or its name."""
+    return result.gate.title or result.gate.name
+
+
+def demand(result: GateResult) -> str:
+    """What the gate demands."""
+    return f"{result.gate.sign} {result.gate.given}"
+
+
+def margin(result: GateResult) -> str:
+    """How far the value is on the good side, with its sign."""
+    return signed(result.margin)
+
+
+def signed(value: float | None) -> str:
+    """A difference with its sign and four decimals; never a zero that is none."""
+    if value is None:
+        return "-"
+    if value and abs(value) < 0.00005:
+        return f"{value:+.0e}"
+    return f"{value + 0.0:+.4f}"
+
+
+def count(n: int, noun: str) -> str:
+    """A number with its noun."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def opening(scores: Scores) -> str:
+    """What was scored, in one line."""
+    return (
+        f"profile {scores.profile}, {count(scores.tally.gold, 'question')}, "
+        f"{count(scores.tally.scored, 'trace')} scored"
+    )
+
+
+def origins(verdict: Verdict) -> list[str]:
+    """Where gates come from that are not the profile's own."""
+    found: dict[str, list[str]] = {}
+    for result in verdict.gates:
+        if not result.gate.origin.startswith("profile "):
+            found.setdefault(result.gate.origin, []).append(result.gate.name)
+    return [f"from {origin}: {', '.join(names)}" for origin, names in found.items()]
+
+
+def gate_note(result: GateResult) -> str:
+    """What else there is to say of a gate."""
+    return result.waived or result.reason or ""
+
+
+def headline(verdict: Verdict) -> str:
+    """The verdict in one line."""
+    if not verdict.gates and not verdict.blocks:
+        return "no gates: nothing was decided"
+    if verdict.exit_code == ExitCode.NOTHING_MEASURED:
+        return f"NOTHING MEASURED: {verdict.blocks[0].message}"
+    open_gates = [each for each in verdict.gates if not each.waived]
+    failed = [gate_name(each) for each in open_gates if each.status == "fail"]
+    if verdict.blocks:
+        reasons = [block.message for block in verdict.blocks]
+        if failed:
+            reasons.append(f"failed: {', '.join(failed)}")
+        return f"{VERDICTS[verdict.status]}: {'; '.join(reasons)}"
+    named = failed or [gate_name(each) for each in open_gates if each.status == "review"]
+    return f"{VERDICTS[verdict.status]}: {', '.join(named)}" if named else VERDICTS[verdict.status]
+
+
+def bad_questions(scores: Scores) -> list[QuestionResult]:
+    """The questions to look at, the worst labels first, each label in gold order.
+
+    Where nothing was answered, that a question has no answer says nothing of it; what its hits
+    lack does.
+    """
+    labels, causes = scores.questions.labels, scores.questions.causes
+    silent = not scores.tally.answered and not scores.tally.refused
+    fine = {*GOOD, "NO_ANSWER", "UNLABELLED"} if silent else {*GOOD}
+    bad = [
+        place
+        for place, label in enumerate(labels)
+        if label not in fine or (silent and label not in GOOD and causes[place] is not None)
+    ]
+    bad.sort(key=lambda place: -LABELS.index(labels[place]))
+    return [scores.questions[place] for place in bad]
+
+
+def question_name(qid: str, turn: int | None) -> str:
+    """A question's id, safe to show, with its turn where it is one of a conversation."""
+    name = plain(qid)
+    return name if turn is None else f"{name} turn {turn}"
+
+
+def shown_metrics(scores: Scores, verdict: Verdict) -> dict[str, MetricResult]:
+    """The metrics that are shown one by one: those with a value, and those with a gate."""
+    gated = {result.gate.metric for result in verdict.gates}
+    return {
+        name: result
+        for name, result in scores.metrics.items()
+        if result.value is not None or result.default is not None or name in gated
+    }
+
+
+def not_measured(scores: Scores, verdict: Verdict) -> list[str]:
+    """The other metrics, by the reason for which they have no value."""
+    shown = shown_metrics(scores, verdict)
+    reasons: dict[str, list[str]] = {}
+    for name, result in scores.metrics.items():
+        if name not in shown:
+            found = reasons.setdefault(result.reason or "", [])
+            base = name.partition("@")[0]
+            if base not in found:
+                found.append(base)
+    return [f"0/0 ({reason}): {', '.join(names)}" for reason, names in sorted(reasons.items())]
+
+
+def counts_behind(scores: Scores) -> list[str]:
+    """The counts behind refusal as a classification, λ and zones of ΔS, where there are any."""
+    lines = []
+    if any(number for case, number in scores.confusion.items() if "to be refused" in case):
+        told = "; ".join(f"{case}: {number}" for case, number in scores.confusion.items())
+        lines.append(f"records {told}")
+    for kind, states in scores.states.items():
+        told = ", ".join(f"{state} {number}" for state, number in states.items())
+        lines.append(f"questions by λ, {kind}: {told}")
+    if scores.semantic is not None and any(scores.semantic.zones.values()):
+        known = scores.semantic
+        told = ", ".join(f"{zone} {number}" for zone, number in known.zones.items())
+        ends = f"stable below {known.bands.stable:.2f}, risk from {known.bands.risk:.2f}"
+        lines.append(f"questions by zone of ΔS: {told} ({ends})")
+    return lines
+
+
+def shown_slices(scores: Scores) -> dict[str, dict[str, SliceResult]]:
+    """The parts that tables show: of sections and documents only dimensions with a value in them.
+
+    Every gold set has documents, mostly of one or two questions; JSON has them all.
+    """
+    least = scores.options.min_n
+    return {
+        dimension: parts
+        for dimension, parts in scores.slices.items()
+        if dimension not in ("section", "document")
+        or any(part.n >= least for part in parts.values())
+    }
+
+
+SLICE_COLUMNS = 4
+"""Metrics that a table of slices shows: the gated ones first."""
+
+
+def slice_metrics(scores: Scores, verdict: Verdict) -> list[str]:
+    """The metrics that tables of slices show; JSON has all of them."""
+    gated = [result.gate.metric for result in verdict.gates]
+    usual = ["answer.precision", "answer.grounded_precision", "answer.coverage",
+             "retrieval.recall@5", "retrieval.precision@5", "retrieval.hit@5"]  # fmt: skip
+    rest = [name for name in scores.metrics if not name.startswith("run.")]
+    valued = [
+        name
+        for name in dict.fromkeys([*gated, *usual, *rest])
+        if name in scores.metrics and scores.metrics[name].value is not None
+    ]
+    return valued[:SLICE_COLUMNS]

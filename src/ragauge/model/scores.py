@@ -1,0 +1,218 @@
+"""Scores: what a run measured, ready to be judged, reported and saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import overload
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from ragauge.metrics.metric import Better, Tally
+from ragauge.model.labels import ABSENT
+from ragauge.model.options import Options
+from ragauge.model.semantic import Semantic
+
+SCHEMA = "ragauge.scores/2"
+
+
+class MetricResult(Struct, frozen=True, kw_only=True):
+    """One reported number with all that is needed to read it.
+
+    `value` is None for 0/0, and `reason` then says why. `default` is what the profile's source
+    prints in that case.
+    """
+
+    value: float | None
+    n: int
+    records: int
+    excluded: dict[str, int]
+    interval: tuple[float, float] | None
+    version: int
+    better: Better
+    reason: str | None = None
+    default: float | None = None
+
+    @property
+    def left_out(self) -> str:
+        """How many records were left out, by reason."""
+        return ", ".join(f"{count} {reason}" for reason, count in self.excluded.items())
+
+    @property
+    def shown(self) -> float | None:
+        """The value, or the source's default for 0/0."""
+        return self.default if self.value is None else self.value
+
+
+class QuestionResult(Struct, frozen=True, kw_only=True):
+    """What came of one question: its worst label, and where to look.
+
+    `cause` refines the label: what most of its slots failed by. `causes` counts them over slots.
+    """
+
+    qid: str
+    label: str
+    gold: str
+    trace: str | None
+    labels: dict[str, int]
+    turn: int | None = None
+    cause: str | None = None
+    causes: dict[str, int] = {}
+
+
+class QuestionList(Sequence[QuestionResult]):
+    """The results of the questions in gold order; each is made when it is asked for.
+
+    `labels` has their labels at once: a run of a hundred thousand questions mostly needs no more;
+    `causes` has what refines them.
+    """
+
+    def __init__(
+        self, labels: Sequence[str], make: Callable[[int], QuestionResult],
+        counts: Callable[[int], Mapping[str, int] | None] | None = None, *,
+        causes: Sequence[str | None] | None = None,
+    ) -> None:  # fmt: skip
+        self.labels = labels
+        self.causes = [None] * len(labels) if causes is None else causes
+        self._make = make
+        self._counts = counts
+
+    def counts(self, place: int) -> Mapping[str, int] | None:
+        """How many slots of a question have which label; None where there is but one slot."""
+        if self._counts is not None:
+            return self._counts(place)
+        found = self._make(place)
+        return None if found.labels == {found.label: 1} else found.labels
+
+    @cached_property
+    def slots(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How many slots of each question have a result, and how many an error."""
+        there, wrong = np.zeros((2, len(self)), np.int64)
+        for place, label in enumerate(self.labels):
+            several = self.counts(place)
+            if several is None:
+                there[place] = label not in ABSENT
+                wrong[place] = label == "ERRORED"
+            else:
+                wrong[place] = several.get("ERRORED", 0)
+                there[place] = sum(n for name, n in several.items() if name not in ABSENT)
+        return there, wrong
+
+    @classmethod
+    def of(cls, questions: Sequence[QuestionResult]) -> QuestionList:
+        """The list of results that are there already."""
+        causes = [each.cause for each in questions]
+        return cls([each.label for each in questions], questions.__getitem__, causes=causes)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @overload
+    def __getitem__(self, place: int) -> QuestionResult: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[QuestionResult]: ...
+
+    def __getitem__(self, place: int | slice) -> QuestionResult | list[QuestionResult]:
+        if isinstance(place, slice):
+            return [self._make(each) for each in range(*place.indices(len(self)))]
+        return self._make(range(len(self))[place])
+
+    def __iter__(self) -> Iterator[QuestionResult]:
+        return map(self._make, range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, QuestionList) and list(self) == list(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.labels))
+
+
+class SliceResult(Struct, frozen=True, kw_only=True):
+    """One part of the questions: how many there are, and each metric over them.
+
+    A metric whose n is below the least that is shown has no value.
+    """
+
+    n: int
+    metrics: dict[str, MetricResult]
+
+    def value(self, metric: str) -> float | None:
+        """The value of a metric over the part, None if it has none there."""
+        return self.metrics[metric].value if metric in self.metrics else None
+
+
+class PerQuestion(Struct, frozen=True, kw_only=True):
+    """The value of each metric for each question, nan where it has none, as (metrics, questions).
+
+    Only of metrics that are made of values of questions. `hashes` are of what the gold items say,
+    where they were asked for: values of an item that was changed are not compared. So are
+    `reciprocals`, the reciprocal ranks of the first evidence without a cut-off: by them a question
+    is compared, whatever was measured; nan where nothing is expected.
+    """
+
+    metrics: tuple[str, ...]
+    qids: Sequence[str]
+    turns: Sequence[int | None]
+    values: NDArray[np.float64]
+    hashes: Sequence[str] = ()
+    reciprocals: NDArray[np.float64] | None = None
+
+    def of(self, metric: str) -> NDArray[np.float64]:
+        """The values of one metric."""
+        values: NDArray[np.float64] = self.values[self.metrics.index(metric)]
+        return values
+
+
+class RowResult(Struct, frozen=True, kw_only=True):
+    """One scored row, for profiles that score every row."""
+
+    qid: str
+    answered: bool
+    hit: bool
+    refused: bool
+    label: str
+
+
+class Scores(Struct, frozen=True, kw_only=True):
+    """The result of scoring one run. Values are not rounded here, only where they are printed.
+
+    confusion     refusal as a classification: the four counts
+    states        how many questions have which λ, computed and recorded
+    embedders     the embedders that the recorded ΔS come from
+    cites         whether any answer cites anything
+    gold_hash     of what the gold set says, where it was asked for
+    semantic      what is known of ΔS beyond its metrics: bands, zones, how it was measured
+    unmatched     how many gold items were left out of a comparison, as nothing that they expect
+                  is recognised in both runs
+    """
+
+    profile: str
+    dialect: str
+    k: tuple[int, ...]
+    gold_name: str
+    trace_name: str
+    tally: Tally
+    metrics: dict[str, MetricResult]
+    refusal_rules: dict[str, int]
+    questions: QuestionList
+    rows: tuple[RowResult, ...] = ()
+    warnings: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+    options: Options = Options()
+    slices: dict[str, dict[str, SliceResult]] = {}
+    confusion: dict[str, int] = {}
+    states: dict[str, dict[str, int]] = {}
+    embedders: tuple[str, ...] = ()
+    cites: bool = False
+    per_question: PerQuestion | None = None
+    gold_hash: str | None = None
+    semantic: Semantic | None = None
+    unmatched: int = 0
+
+    @property
+    def measured(self) -> bool:
+        """Whether any trace met a gold item."""
+        return self.tally.gold > 0 and self.tally.scored > 0

@@ -1,0 +1,364 @@
+"""The scores document: scores and verdict as plain JSON values, and back again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ragauge.errors import Place, RagaugeError
+from ragauge.files.open import PathLike, opened
+from ragauge.metrics.metric import Better, Tally
+from ragauge.model.options import Options
+from ragauge.model.scores import (
+    SCHEMA,
+    MetricResult,
+    PerQuestion,
+    QuestionList,
+    QuestionResult,
+    Scores,
+    SliceResult,
+)
+from ragauge.model.semantic import Semantic
+from ragauge.model.verdict import GateResult, Verdict
+
+DECIMALS = 4
+
+
+def rounded(value: float | None) -> float | None:
+    """Round as every stored and printed value is rounded; -0.0 becomes 0.0."""
+    return None if value is None else round(value, DECIMALS) + 0.0
+
+
+def _pair(interval: tuple[float, float] | None) -> list[float | None] | None:
+    return None if interval is None else [rounded(interval[0]), rounded(interval[1])]
+
+
+def to_document(scores: Scores, verdict: Verdict, *, full: bool) -> dict[str, Any]:
+    """Everything that was measured and judged; `full` adds each question."""
+    tally = scores.tally
+    document: dict[str, Any] = {
+        "schema": SCHEMA,
+        "profile": scores.profile,
+        "dialect": scores.dialect,
+        "k": list(scores.k),
+        "inputs": {"gold": scores.gold_name, "trace": scores.trace_name},
+        "gold_hash": scores.gold_hash,
+        "missing": tally.missing,
+        "duplicates": tally.duplicates,
+        "unknown": tally.unknown,
+        "errored": tally.errored,
+        "skipped": tally.gold_skipped + tally.trace_skipped,
+        "counts": msgspec.to_builtins(tally),
+        "metrics": {name: _metric(result) for name, result in scores.metrics.items()},
+        "slices": _slices(scores),
+        "refusal_rules": scores.refusal_rules,
+        "refusal_table": scores.confusion,
+        "lambda": scores.states,
+        "embedders": list(scores.embedders),
+        "cites": scores.cites,
+        "options": msgspec.to_builtins(scores.options),
+        "verdict": verdict_document(verdict),
+        "warnings": list(scores.warnings),
+        "skipped_lines": list(scores.skipped),
+    }
+    if scores.semantic is not None:
+        document["delta_s"] = _semantic(scores.semantic)
+    if full:
+        document["questions"] = _questions(scores)
+    return document
+
+
+def _semantic(semantic: Semantic) -> dict[str, Any]:
+    """What is known of ΔS, its distances rounded as all values are."""
+    document: dict[str, Any] = msgspec.to_builtins(semantic)
+    for name, keys in (("anchors", ("median", "p90")), ("recheck", ("worst",))):
+        for key in keys if name in document else ():
+            document[name][key] = rounded(document[name][key])
+    return document
+
+
+def _slices(scores: Scores) -> dict[str, Any]:
+    """Each metric over each part: value, n and interval, where it has a value there."""
+    return {
+        dimension: {
+            name: {
+                "n": part.n,
+                "metrics": {
+                    metric: {
+                        "value": rounded(result.value),
+                        "n": result.n,
+                        "interval": _pair(result.interval),
+                        "unrounded": _unrounded(result),
+                    }
+                    for metric, result in part.metrics.items()
+                    if result.value is not None
+                },
+            }
+            for name, part in parts.items()
+        }
+        for dimension, parts in scores.slices.items()
+    }
+
+
+def _unrounded(result: MetricResult) -> list[float]:
+    return [] if result.value is None else [result.value, *(result.interval or ())]
+
+
+def _questions(scores: Scores) -> list[dict[str, Any]]:
+    """Each question with its label and its value of each metric, as measured, not rounded."""
+    entries: list[dict[str, Any]] = msgspec.to_builtins(list(scores.questions))
+    values = scores.per_question
+    if values is not None:
+        columns = values.values.T.tolist()
+        for entry, column in zip(entries, columns, strict=True):
+            entry["values"] = {
+                name: value
+                for name, value in zip(values.metrics, column, strict=True)
+                if not math.isnan(value)  # else the metric has no value here
+            }
+        for entry, gold_hash in zip(entries, values.hashes, strict=False):
+            entry["gold_hash"] = gold_hash
+        if values.reciprocals is not None:
+            for entry, reciprocal in zip(entries, values.reciprocals.tolist(), strict=True):
+                entry["reciprocal"] = None if math.isnan(reciprocal) else reciprocal
+    return entries
+
+
+def _metric(result: MetricResult) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "value": rounded(result.value),
+        "n": result.n,
+        "records": result.records,
+        "excluded": result.excluded,
+        "interval": _pair(result.interval),
+        "version": result.version,
+        "better": result.better,
+    }
+    if result.value is None:
+        entry["reason"] = result.reason
+        entry["default"] = result.default
+    else:
+        entry["unrounded"] = _unrounded(result)
+    return entry
+
+
+def verdict_document(verdict: Verdict) -> dict[str, Any]:
+    """The verdict with each gate's value, threshold, n and margin."""
+    return {
+        "status": verdict.status,
+        "exit_code": int(verdict.exit_code),
+        "gates": [_gate(result) for result in verdict.gates],
+        "blocks": [{"code": block.code, "message": block.message} for block in verdict.blocks],
+    }
+
+
+def _gate(result: GateResult) -> dict[str, Any]:
+    gate = result.gate
+    return {
+        "name": gate.name,
+        "metric": gate.metric,
+        "slice": gate.part,
+        "drop": gate.is_drop,
+        "demand": f"{gate.sign} {gate.given}",
+        "status": result.status,
+        "value": rounded(result.value),
+        "threshold": gate.threshold,
+        "n": result.n,
+        "margin": rounded(result.margin),
+        "interval": _pair(result.interval),
+        "detectable": rounded(result.detectable),
+        "policy": gate.policy,
+        "origin": gate.origin,
+        "reason": result.reason,
+        "waived": result.waived,
+    }
+
+
+class _Inputs(msgspec.Struct):
+    gold: str
+    trace: str
+
+
+class _Metric(msgspec.Struct):
+    value: float | None
+    n: int
+    records: int
+    excluded: dict[str, int]
+    interval: tuple[float, float] | None
+    version: int
+    better: Better
+    reason: str | None = None
+    default: float | None = None
+    unrounded: list[float] = []
+
+    def result(self) -> MetricResult:
+        """The result as it was before it was rounded, so that a gate decides as it did then."""
+        value, interval = self.value, self.interval
+        if self.unrounded:
+            value = self.unrounded[0]
+            if interval is not None and len(self.unrounded) == 3:
+                interval = (self.unrounded[1], self.unrounded[2])
+        return MetricResult(
+            value=value, n=self.n, records=self.records, excluded=self.excluded,
+            interval=interval, version=self.version, better=self.better, reason=self.reason,
+            default=self.default,
+        )  # fmt: skip
+
+
+class _Slice(msgspec.Struct):
+    value: float | None
+    n: int
+    interval: tuple[float, float] | None
+    unrounded: list[float] = []
+
+
+class _Part(msgspec.Struct):
+    n: int
+    metrics: dict[str, _Slice]
+
+    def result(self, metrics: dict[str, _Metric]) -> SliceResult:
+        """The part as it was, with what the metric as a whole says of versions and direction."""
+        found = {}
+        for name, each in self.metrics.items():
+            whole = metrics[name]
+            found[name] = _Metric(
+                value=each.value, n=each.n, records=each.n, excluded={}, interval=each.interval,
+                version=whole.version, better=whole.better,
+                reason=None if each.value is not None else "too-few", unrounded=each.unrounded,
+            ).result()  # fmt: skip
+        return SliceResult(n=self.n, metrics=found)
+
+
+class _Question(QuestionResult, frozen=True, kw_only=True):
+    values: dict[str, float] = msgspec.field(default_factory=dict)
+    gold_hash: str | None = None
+    reciprocal: float | msgspec.UnsetType | None = msgspec.UNSET
+
+
+class _Document(msgspec.Struct):
+    schema: str
+    profile: str
+    dialect: str
+    k: list[int] | int
+    inputs: _Inputs
+    counts: Tally
+    metrics: dict[str, _Metric]
+    refusal_rules: dict[str, int]
+    slices: dict[str, dict[str, _Part]] = {}
+    refusal_table: dict[str, int] = {}
+    lambda_: dict[str, dict[str, int]] = msgspec.field(default_factory=dict, name="lambda")
+    embedders: tuple[str, ...] = ()
+    cites: bool = False
+    options: Options = Options()
+    questions: tuple[_Question, ...] = ()
+    warnings: tuple[str, ...] = ()
+    skipped_lines: tuple[str, ...] = ()
+    gold_hash: str | None = None
+    delta_s: Semantic | None = None
+
+
+LAYOUT = _Document
+"""What a scores document must look like to be read; the JSON schema is made of it."""
+
+
+def from_document(data: bytes, name: str) -> Scores:
+    """Read a scores document back: all but the rows of profiles that score every row."""
+    try:
+        document = msgspec.json.decode(data, type=_Document)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        short = b'"under_refusal"' in data and b'"schema"' not in data
+        raise RagaugeError.of(
+            "bad-scores",
+            f"`{name}` is the short JSON of the profile ship, which has no n"
+            if short
+            else f"`{name}` is not a scores file: {error}",
+            hint="save one with `ragauge score ... --full -o scores.json`",
+            place=Place(name),
+        ) from error
+    if document.schema != SCHEMA:
+        raise RagaugeError.of(
+            "bad-scores",
+            f"`{name}` has the schema `{document.schema}`, this version reads `{SCHEMA}`",
+            hint="score the traces again with this version",
+            place=Place(name),
+        )
+    parts = [part for named in document.slices.values() for part in named.values()]
+    strange = [name for part in parts for name in part.metrics if name not in document.metrics]
+    if strange:
+        raise RagaugeError.of(
+            "bad-scores",
+            f"`{name}` has `{strange[0]}` in a slice and not among its metrics",
+            hint="save it again with `ragauge score ... --full -o scores.json`",
+            place=Place(name),
+        )
+    return Scores(
+        profile=document.profile,
+        dialect=document.dialect,
+        k=(document.k,) if isinstance(document.k, int) else tuple(document.k),
+        gold_name=document.inputs.gold,
+        trace_name=document.inputs.trace,
+        tally=document.counts,
+        metrics={name: each.result() for name, each in document.metrics.items()},
+        refusal_rules=document.refusal_rules,
+        questions=QuestionList.of(document.questions),
+        warnings=document.warnings,
+        skipped=document.skipped_lines,
+        options=document.options,
+        slices={
+            dimension: {name: part.result(document.metrics) for name, part in parts.items()}
+            for dimension, parts in document.slices.items()
+        },
+        confusion=document.refusal_table,
+        states=document.lambda_,
+        embedders=document.embedders,
+        cites=document.cites,
+        per_question=_per_question(document),
+        gold_hash=document.gold_hash,
+        semantic=document.delta_s,
+    )
+
+
+def _per_question(document: _Document) -> PerQuestion | None:
+    if not any(question.values for question in document.questions):
+        return None
+    names = tuple(
+        name
+        for name in document.metrics
+        if any(name in question.values for question in document.questions)
+    )
+    values = [
+        [question.values.get(name, math.nan) for question in document.questions] for name in names
+    ]
+    return PerQuestion(
+        metrics=names,
+        qids=[question.qid for question in document.questions],
+        turns=[question.turn for question in document.questions],
+        values=np.array(values, np.float64),
+        hashes=_hashes(document.questions),
+        reciprocals=_reciprocals(document.questions),
+    )
+
+
+def _reciprocals(questions: Sequence[_Question]) -> NDArray[np.float64] | None:
+    found = [question.reciprocal for question in questions]
+    if any(each is msgspec.UNSET for each in found):
+        return None  # saved before there were any
+    known = [each if isinstance(each, float | int) else math.nan for each in found]
+    return np.array(known, np.float64)
+
+
+def _hashes(questions: Sequence[_Question]) -> list[str]:
+    found = [question.gold_hash for question in questions]
+    return [] if None in found else [each for each in found if each is not None]
+
+
+def load_scores(path: PathLike) -> Scores:
+    """Read a saved scores file."""
+    with opened(path) as source:
+        return from_document(Path(source.path).read_bytes(), source.name)

@@ -1,0 +1,1 @@
+"""What people and machines read: scores, comparisons, pages, terminals and CI."""

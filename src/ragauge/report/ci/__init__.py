@@ -1,0 +1,1 @@
+"""Parts that the formats of CI services share."""

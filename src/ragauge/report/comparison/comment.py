@@ -1,0 +1,71 @@
+"""A comparison as the body of a comment on a pull request: base against head."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ragauge.model.comparison import Comparison, ComparisonReport, ComparisonView
+from ragauge.report import markdown
+from ragauge.report.ci.size_limit import Section, fitted
+from ragauge.report.comparison import markdown_parts, sentences
+from ragauge.report.comparison.sentences import Group
+from ragauge.report.markdown import folded, section, unlinked
+
+MOST_BYTES = 32_000
+"""GitHub takes 65,536 characters, and one comment may hold scores and a comparison."""
+_ROWS = 30
+_SIDES = ("base", "head")
+
+
+def _text(view: ComparisonView) -> str:
+    return "\n".join(fitted(_sections(view), MOST_BYTES)).rstrip() + "\n"
+
+
+def _sections(view: ComparisonView) -> list[Section]:
+    comparison = view.comparison
+    head = comparison.run_b
+    opening = (
+        markdown.marker(head.suite or head.profile), *markdown_parts.opening(view, "###", unlinked),
+    )  # fmt: skip
+    found = sentences.groups(msgspec.structs.replace(view, full=False), _ROWS)
+    notes = markdown_parts.notes(comparison, unlinked)
+    return [
+        Section(title="the headline", head=opening),
+        section("the gates", markdown_parts.gates(comparison, unlinked)),
+        section("the metrics", _deltas(comparison)),
+        *(_folded(group) for group in found),
+        section("the causes", _causes(comparison)),
+        section("the notes", [*notes, ""] if notes else []),
+        Section(title="what was left out", head=(
+            unlinked(markdown_parts.sentence(sentences.left_out_line(comparison))), "",
+        )),
+    ]  # fmt: skip
+
+
+def _deltas(comparison: Comparison) -> list[str]:
+    found = sentences.shown_deltas(comparison.deltas)
+    if not found:
+        return ["No metric has a value in either run.", ""]
+    lost = [f"- {unlinked(line)}" for line in sentences.lost_lines(found)]
+    return [
+        *markdown_parts.delta_table(found, _SIDES, unlinked), markdown_parts.legend(found, _SIDES), "",
+        *([*lost, ""] if lost else []),
+    ]  # fmt: skip
+
+
+def _folded(group: Group) -> Section:
+    """The questions of one kind, regressions first: each table is cut by itself."""
+    title = markdown_parts.group_title(group)
+    return section(title, folded(title, markdown_parts.questions(group, unlinked, _SIDES)))
+
+
+def _causes(comparison: Comparison) -> list[str]:
+    if not comparison.causes:
+        return []
+    title = f"Why it may differ ({len(comparison.causes)})"
+    return folded(title, markdown_parts.causes(comparison, _ROWS, unlinked))
+
+
+REPORT = ComparisonReport(
+    name="comment", title="the body of a comment on a pull request", content=_text
+)

@@ -1,0 +1,18 @@
+"""A comparison as CSV: one line a question, with its kinds, ranks and labels."""
+
+from __future__ import annotations
+
+from ragauge.files.csv_parquet import as_csv
+from ragauge.model.comparison import ComparisonReport, ComparisonView
+from ragauge.model.scores_document import DECIMALS
+from ragauge.report.question_columns import compared_columns
+
+
+def _text(view: ComparisonView) -> str:
+    return as_csv(compared_columns(view.comparison), decimals=DECIMALS)
+
+
+REPORT = ComparisonReport(
+    name="csv", title="the kinds, ranks and labels of each question", content=_text,
+    suffixes=(".csv",),
+)  # fmt: skip

@@ -1,0 +1,53 @@
+"""A comparison for the page of a step of GitHub Actions, cut where GitHub would refuse it."""
+
+from __future__ import annotations
+
+from ragauge.model.comparison import ComparisonReport, ComparisonView
+from ragauge.report.ci.size_limit import Section, fitted
+from ragauge.report.comparison import markdown_parts, sentences
+from ragauge.report.markdown import section, unlinked
+
+MOST_BYTES = 500_000
+"""A step may write 1 MiB, and may hold the scores of a run and a comparison."""
+_ROWS = 50
+
+
+def _text(view: ComparisonView) -> str:
+    return "\n".join(fitted(_sections(view), MOST_BYTES)).rstrip() + "\n"
+
+
+def _sections(view: ComparisonView) -> list[Section]:
+    comparison = view.comparison
+    left_out = markdown_parts.sentence(sentences.left_out_line(comparison))
+    causes = markdown_parts.causes(
+        comparison, len(comparison.causes) if view.full else _ROWS, unlinked
+    )
+    notes = markdown_parts.notes(comparison, unlinked)
+    found = sentences.groups(view, _ROWS)
+    return [
+        Section(title="the headline", head=tuple(markdown_parts.opening(view, "##", unlinked))),
+        section("the gates", markdown_parts.gates(comparison, unlinked)),
+        section("the metrics", ["### Metrics", "", *markdown_parts.deltas(comparison, unlinked)]),
+        section("the counts", ["### Questions", "", *markdown_parts.kind_lines(view)]),
+        *(
+            section(
+                markdown_parts.group_title(group),
+                [f"#### {markdown_parts.group_title(group)}", "",
+                 *markdown_parts.questions(group, unlinked)],
+            )
+            for group in found
+        ),
+        Section(title="the brackets", head=tuple(markdown_parts.brackets(found))),
+        section("the causes", ["### Why it may differ", "", *causes]),
+        section(
+            "the runs",
+            ["### What was compared", "", *markdown_parts.runs(comparison, unlinked),
+             unlinked(left_out), ""],
+        ),
+        section("the notes", ["### Notes", "", *notes, ""] if notes else []),
+    ]  # fmt: skip
+
+
+REPORT = ComparisonReport(
+    name="summary", title="Markdown for $GITHUB_STEP_SUMMARY, within its limit", content=_text
+)

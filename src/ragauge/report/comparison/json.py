@@ -1,0 +1,129 @@
+"""The comparison as JSON, with a versioned schema and every question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from ragauge.model.comparison import (
+    KINDS,
+    RUNGS,
+    SCHEMA,
+    ComparisonReport,
+    ComparisonView,
+    Delta,
+    Kind,
+    QueryComparison,
+)
+from ragauge.model.scores import MetricResult
+from ragauge.model.scores_document import rounded, verdict_document
+
+_SMALLEST = 2.225e-308
+"""Stands for p-values that floating point holds as 0, which no test ever gives."""
+
+
+def _text(view: ComparisonView) -> str:
+    document = _document(view)
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+
+
+def _document(view: ComparisonView) -> dict[str, Any]:
+    comparison = view.comparison
+    verdict = comparison.verdict
+    return {
+        "schema": SCHEMA,
+        "run_a": comparison.run_a.name,
+        "run_b": comparison.run_b.name,
+        "runs": {
+            "a": msgspec.to_builtins(comparison.run_a),
+            "b": msgspec.to_builtins(comparison.run_b),
+        },
+        "aggregate_a": _aggregate(comparison.aggregate_a),
+        "aggregate_b": _aggregate(comparison.aggregate_b),
+        "deltas": {
+            "chunker_version_match": comparison.recognised,
+            "rungs": {rung: comparison.rungs.get(rung, 0) for rung in RUNGS},
+            **{each.metric: _delta(each) for each in comparison.deltas},
+        },
+        "kinds": {
+            "retrieval": _kinds(comparison.kinds),
+            "answer": _kinds(comparison.answer_kinds),
+        },
+        "left_out": dict(sorted(comparison.left_out.items())),
+        "counted": comparison.counted,
+        "causes": msgspec.to_builtins(comparison.causes),
+        "notes": list(comparison.notes),
+        "verdict": None if verdict is None else verdict_document(verdict),
+        "fail_on": {kind: view.fail_on[kind] for kind in KINDS if kind in view.fail_on},
+        "exit_code": int(view.exit_code),
+        "per_query": [_query(each) for each in comparison.per_query],
+    }
+
+
+def _kinds(kinds: Mapping[Kind, int]) -> dict[str, int]:
+    return {kind: kinds.get(kind, 0) for kind in KINDS}
+
+
+def _pair(interval: tuple[float, float] | None) -> list[float | None] | None:
+    return None if interval is None else [rounded(interval[0]), rounded(interval[1])]
+
+
+def _aggregate(metrics: Mapping[str, MetricResult]) -> dict[str, Any]:
+    return {
+        name: {
+            "value": rounded(result.value),
+            "n": result.n,
+            "records": result.records,
+            "interval": _pair(result.interval),
+            "version": result.version,
+            "unrounded": result.value,
+            "reason": result.reason,
+        }
+        for name, result in metrics.items()
+    }
+
+
+def _p(value: float | None) -> float | None:
+    """A p-value with four significant digits; never 0."""
+    return None if value is None else float(f"{max(value, _SMALLEST):.4g}")
+
+
+def _delta(delta: Delta) -> dict[str, Any]:
+    return {
+        "a": rounded(delta.a),
+        "b": rounded(delta.b),
+        "delta": rounded(delta.delta),
+        "n": delta.n,
+        "interval": _pair(delta.interval),
+        "p": _p(delta.p),
+        "p_holm": _p(delta.p_holm),
+        "test": delta.test,
+        "detectable": rounded(delta.detectable),
+        "gated": delta.gated,
+        "better": delta.better,
+        "reason": delta.reason,
+        "unrounded": {
+            "a": delta.a,
+            "b": delta.b,
+            "delta": delta.delta,
+            "interval": delta.interval,
+        },
+    }
+
+
+def _query(query: QueryComparison) -> QueryComparison:
+    """The question as it is written: its fields in their order, with reciprocals rounded."""
+    one, other = rounded(query.a_reciprocal), rounded(query.b_reciprocal)
+    if one == query.a_reciprocal and other == query.b_reciprocal:
+        return query
+    return msgspec.structs.replace(query, a_reciprocal=one, b_reciprocal=other)
+
+
+REPORT = ComparisonReport(
+    name="json",
+    title="the comparison with every question, with a versioned schema",
+    content=_text,
+    suffixes=(".json",),
+)

@@ -1,0 +1,75 @@
+"""JUnit XML of a comparison: one test for each gate on a drop, regression and loss."""
+
+from __future__ import annotations
+
+from ragauge.model import phrases
+from ragauge.model.comparison import ComparisonReport, ComparisonView, Delta, QueryComparison
+from ragauge.report.ci import entries
+from ragauge.report.ci.junit_xml import Case, Suite, junit
+from ragauge.report.comparison import sentences
+from ragauge.report.comparison.sentences import Group
+from ragauge.text import plain
+
+_GATES = "ragauge.compare.gates"
+
+
+def _text(view: ComparisonView) -> str:
+    comparison = view.comparison
+    verdict = comparison.verdict
+    gates = Suite(
+        name="gates",
+        cases=(
+            *(() if verdict is None else entries.cases(verdict, _GATES)),
+            *entries.questions_case(view, _GATES),
+        ),
+        properties=_properties(view),
+    )
+    questions = Suite(
+        name="questions",
+        cases=tuple(
+            _case(group, each)
+            for group in sentences.groups(view, len(comparison.per_query))
+            if group.kind in ("regression", "loss")
+            for each in group.queries
+        ),
+        properties=(("compared", str(comparison.counted)),),
+    )
+    return junit([gates, questions])
+
+
+def _properties(view: ComparisonView) -> tuple[tuple[str, str], ...]:
+    comparison = view.comparison
+    return (
+        ("run_a", plain(comparison.run_a.name)),
+        ("run_b", plain(comparison.run_b.name)),
+        ("verdict", view.status or "none"),
+        ("exit_code", str(int(view.exit_code))),
+        ("headline", sentences.headline(comparison)),
+        ("chunker_version_match", comparison.recognised or "not known"),
+        *((plain(each.metric), _told(each)) for each in sentences.shown_deltas(comparison.deltas)),
+    )
+
+
+def _told(delta: Delta) -> str:
+    told = sentences.delta_line(delta).partition(": ")[2]
+    return f"{told}; {plain(delta.reason)}" if delta.lost and delta.reason else told
+
+
+def _case(group: Group, query: QueryComparison) -> Case:
+    told = sentences.what_happened(query, group.about)
+    body = [f"{group.about} {group.kind}: {told}"]
+    if query.rungs:
+        body.append(f"recognised by: {', '.join(query.rungs)}")
+    if query.note:
+        body.append(f"note: {sentences.note(query)}")
+    return Case(
+        group=f"ragauge.compare.{group.about}",
+        name=phrases.question_name(query.query_id, query.turn), outcome="failure",
+        kind=group.kind, message=f"{group.kind}: {told}", body="\n".join(body),
+    )  # fmt: skip
+
+
+REPORT = ComparisonReport(
+    name="junit", title="JUnit XML: a test for each gate, regression and loss", content=_text,
+    suffixes=(".xml",),
+)  # fmt: skip

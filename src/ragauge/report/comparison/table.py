@@ -1,0 +1,264 @@
+"""The terminal report of a comparison: what changed, and the questions to look at."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ragauge.model import phrases
+from ragauge.model.comparison import (
+    ComparisonReport,
+    ComparisonView,
+    Delta,
+    Kind,
+    QueryComparison,
+)
+from ragauge.report.ci import entries
+from ragauge.report.comparison import sentences
+from ragauge.report.comparison.sentences import Group
+from ragauge.report.terminal.console import COLORS, Screen, plain_table
+from ragauge.text import plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+_ROWS = 8
+_GAP = 2
+_HEADS = ("metric", "a", "b", "Δ", "95 % interval", "p", "n", "detectable")
+_KEPT = 6
+"""So many of the heads are shown at any width."""
+_NAME, _NAME_NARROW = 20, 12
+"""The room that names of metrics need, before intervals are broken and after."""
+_PARTS = re.compile(r"[^._]+[._]?|[._]")
+_LARGE = re.compile(r"\d{3,}\.\d{4}")
+"""Numbers from 100 on, such as milliseconds, of which one decimal is enough on a screen."""
+_KINDS: dict[Kind, str] = {"regression": "red", "loss": "red", "win": "green", "draw": ""}
+
+
+def _text(view: ComparisonView) -> str:
+    from rich.text import Text
+
+    screen = Screen(view.width, color=view.color)
+    console = screen.console
+    comparison = view.comparison
+    console.print(Text(sentences.headline(comparison), style="bold"))
+    console.print(sentences.run_line("a", comparison.run_a))
+    console.print(sentences.run_line("b", comparison.run_b))
+    console.print(sentences.left_out_line(comparison))
+    console.print()
+    _print_deltas(console, view)
+    console.print(sentences.rung_line(comparison))
+    console.print(sentences.retrieval_line(comparison))
+    console.print(sentences.answer_line(comparison))
+    _print_questions(console, view)
+    _print_causes(console, view)
+    if comparison.notes:
+        console.print()
+    for note in comparison.notes:
+        console.print(f"note: {plain(note)}")
+    _print_verdict(console, view)
+    return screen.text()
+
+
+def _table(*columns: str, right: tuple[str, ...] = ()) -> Table:
+    made = plain_table(padding=(0, 1, 0, 0))
+    for column in columns:
+        is_right = column in right
+        made.add_column(
+            column, justify="right" if is_right else "left", overflow="fold", no_wrap=is_right
+        )
+    return made
+
+
+def _print_deltas(console: Console, view: ComparisonView) -> None:
+    shown = sentences.shown_deltas(view.comparison.deltas)
+    rows = [_cells(each) for each in shown]
+    heads = _fitting(rows, view.width)
+    if heads:
+        made = _table(*heads, right=tuple(heads[1:]))
+        for delta, row in zip(shown, rows, strict=True):
+            made.add_row(*row[:3], _colored(row[3], delta), *row[4 : len(heads)])
+        console.print(made)
+    else:
+        for delta in shown:
+            console.print(sentences.delta_line(delta))
+    legend = _legend(shown)
+    if legend:
+        console.print(legend)
+    for line in sentences.reason_lines(view.comparison.deltas):
+        console.print(line)
+    undefined = sentences.undefined_line(view.comparison.deltas)
+    if undefined is not None:
+        console.print(undefined)
+    if view.comparison.deltas:
+        console.print()
+
+
+def _cells(delta: Delta) -> list[str]:
+    cells = [
+        phrases.number(delta.a),
+        phrases.number(delta.b),
+        phrases.signed(delta.delta),
+        sentences.bounds(delta.interval),
+        sentences.chance(sentences.corrected(delta)),
+        str(delta.n),
+        phrases.number(delta.detectable),
+    ]
+    return [sentences.metric_name(delta), *map(_shortened, cells)]
+
+
+def _shortened(cell: str) -> str:
+    return _LARGE.sub(lambda found: f"{float(found[0]):.1f}", cell)
+
+
+def _fitting(rows: list[list[str]], width: int) -> list[str]:
+    """The heads of as many columns as fit; none if not even those that are always kept do.
+
+    Before that, long names are broken in the rows, and then intervals too.
+    """
+    if not rows:
+        return []
+    heads = list(_HEADS)
+    longest = max(len(row[0]) for row in rows)
+    while len(heads) > _KEPT and _width(heads, rows) > width:
+        heads.pop()
+    for is_narrow in (False, True):
+        if is_narrow:
+            heads[4] = "95 %\ninterval"
+            for row in rows:
+                row[4] = row[4].replace(" to ", " to\n")
+        room = width - _width(heads[1:], [row[1:] for row in rows]) - _GAP
+        if room >= min(longest, _NAME_NARROW if is_narrow else _NAME):
+            for row in rows:
+                row[0] = _broken(row[0], room)
+            return heads
+    return []
+
+
+def _broken(name: str, room: int) -> str:
+    """A metric's name in lines that fit, broken behind dots and underscores."""
+    lines = [""]
+    for part in _PARTS.findall(name):
+        if lines[-1].strip() and len(lines[-1] + part.rstrip()) > room:
+            lines.append(" ")
+        lines[-1] += part
+    return "\n".join(lines)
+
+
+def _width(heads: list[str], rows: list[list[str]]) -> int:
+    """How wide a table of these columns is; rows may have more of them."""
+    from rich.cells import cell_len
+
+    cells = [
+        max(cell_len(line) for row in (heads, *rows) for line in row[place].split("\n"))
+        for place in range(len(heads))
+    ]
+    return sum(cells) + _GAP * (len(cells) - 1)
+
+
+def _colored(text: str, delta: Delta) -> Text:
+    """Green for better and red for worse, bold where it is beyond chance."""
+    from rich.text import Text
+
+    color = "red" if delta.worse else "green" if delta.delta else ""
+    return Text(text, style=f"bold {color}" if sentences.is_beyond_chance(delta) else color)
+
+
+def _legend(shown: list[Delta]) -> str:
+    """What the marks in the table mean; only those that are in it."""
+    told = []
+    if any(each.gated for each in shown):
+        corrected = any(each.p_holm is not None for each in shown)
+        told.append(f"* gated{', p corrected (Holm)' if corrected else ''}")
+    if any(each.better == "lower" for each in shown):
+        told.append("↓ less is better")
+    if any(each.lost for each in shown):
+        told.append(f"{sentences.LOST} something has no result: see below")
+    if any(map(sentences.is_beyond_chance, shown)):
+        told.append("by chance one metric in twenty seems to change")
+    return "; ".join(told)
+
+
+def _print_questions(console: Console, view: ComparisonView) -> None:
+    found = sentences.groups(view, _ROWS)
+    for group in found:
+        console.print()
+        console.print(_retrieval(group) if group.about == "retrieval" else _answers(group))
+        if group.more:
+            console.print(f"... and {group.more} more; --full shows all")
+    slots = sentences.slots_line(found)
+    if slots is not None:
+        console.print(slots)
+
+
+def _head(group: Group) -> str:
+    return f"{group.about} {sentences.PLURALS[group.kind]} ({group.total})"
+
+
+def _retrieval(group: Group) -> Table:
+    made = _table(_head(group), "rank a", "rank b", "note", right=("rank a", "rank b"))
+    made.columns[0].header_style = _KINDS[group.kind]
+    for each in group.queries:
+        made.add_row(
+            phrases.question_name(each.query_id, each.turn),
+            sentences.rank(each.a_hit_rank, each.a_reciprocal),
+            sentences.rank(each.b_hit_rank, each.b_reciprocal),
+            sentences.note(each),
+        )
+    return made
+
+
+def _answers(group: Group) -> Table:
+    made = _table(_head(group), "label a", "label b", "flipped")
+    made.columns[0].header_style = _KINDS[group.kind]
+    for each in group.queries:
+        made.add_row(*_answer(each))
+    return made
+
+
+def _answer(query: QueryComparison) -> tuple[str, ...]:
+    assert query.answer is not None
+    return (
+        phrases.question_name(query.query_id, query.turn),
+        plain(sentences.labelled(query.answer.a_label, query.answer.a_cause)),
+        plain(sentences.labelled(query.answer.b_label, query.answer.b_cause)),
+        sentences.flipped(query),
+    )
+
+
+def _print_causes(console: Console, view: ComparisonView) -> None:
+    causes = view.comparison.causes
+    if not causes:
+        return
+    console.print()
+    console.print("why it may differ:")
+    shown = causes if view.full else causes[:_ROWS]
+    for each in shown:
+        console.print(f"  {sentences.cause_line(each)}")
+    if len(causes) > len(shown):
+        console.print(f"... and {len(causes) - len(shown)} more; --full shows all")
+
+
+def _print_verdict(console: Console, view: ComparisonView) -> None:
+    from rich.text import Text
+
+    verdict = view.comparison.verdict
+    decided = entries.decision(view)
+    if decided is None:
+        return
+    console.print()
+    for gate in () if verdict is None else verdict.gates:
+        if gate.status != "pass":
+            told = f"{phrases.number(gate.value)}, demanded {phrases.demand(gate)}"
+            note = phrases.gate_note(gate)
+            line = f"{phrases.gate_name(gate)}: {told}{f' ({note})' if note else ''}"
+            console.print(plain(line))
+    style = f"bold {COLORS[view.status or 'pass']}"
+    console.print(Text(plain(decided), style=style))
+
+
+REPORT = ComparisonReport(
+    name="table", title="tables for the terminal", content=_text, suffixes=(".txt",)
+)

@@ -1,0 +1,216 @@
+"""A diagnosis in words: tables for the terminal, Markdown, and JSON with a versioned schema."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from ragauge.model import phrases
+from ragauge.model.diagnosis import SCHEMA, Diagnosis, Finding, Number, Tallied, Witness
+from ragauge.model.scores_document import rounded
+from ragauge.report import markdown
+from ragauge.report.terminal.console import Screen, plain_table
+from ragauge.text import plain
+
+_NOTHING = "Nothing stands out: no rule found what it looks for."
+
+
+def json_text(diagnosis: Diagnosis) -> str:
+    """The whole diagnosis as JSON."""
+    document = to_document(diagnosis)
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+
+
+def to_document(diagnosis: Diagnosis) -> dict[str, Any]:
+    """The whole diagnosis as plain JSON values, rounded as every printed value is."""
+    plain_values = msgspec.to_builtins(diagnosis)
+    return {
+        "schema": SCHEMA,
+        **plain_values,
+        "findings": [_finding(each) for each in diagnosis.findings],
+        "questions": [_witness(each) for each in diagnosis.questions],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        **msgspec.to_builtins(finding),
+        "share": rounded(finding.share),
+        "numbers": [
+            {**msgspec.to_builtins(each), "value": rounded(each.value)} for each in finding.numbers
+        ],
+        "witnesses": [_witness(each) for each in finding.witnesses],
+    }
+
+
+def _witness(witness: Witness) -> dict[str, Any]:
+    numbers = {name: rounded(value) for name, value in witness.numbers.items()}
+    return {**msgspec.to_builtins(witness), "numbers": numbers}
+
+
+def opening(diagnosis: Diagnosis) -> str:
+    """What was diagnosed, in one line."""
+    questions = phrases.count(diagnosis.counted, "question")
+    return f"{plain(diagnosis.name)}: profile {diagnosis.profile}, {questions}, " + phrases.count(
+        diagnosis.records, "trace"
+    )
+
+
+def headline(finding: Finding, counted: int) -> str:
+    """A finding in one line."""
+    return f"{finding.title}: {finding.affected} of {phrases.count(counted, 'question')}"
+
+
+def number_cells(number: Number) -> tuple[str, str, str, str]:
+    """A number as a row: its name, value, n and reading; a count is a whole number."""
+    value = phrases.number(number.value)
+    if number.whole and number.value is not None:
+        value = str(int(number.value))
+    return plain(number.name), value, str(number.n), number.reading
+
+
+def witness_line(witness: Witness) -> str:
+    """A question as evidence, in one line."""
+    name = phrases.question_name(witness.qid, witness.turn)
+    told = witness.label if witness.cause is None else f"{witness.label}, {witness.cause}"
+    return f"{name} ({told}) {plain(witness.where)}"
+
+
+def _origin(finding: Finding) -> str:
+    """The rule, and the page that it comes from, if it is not our own."""
+    source = "" if finding.source == "own" else f", after {finding.source}"
+    return f"{finding.id}{source}"
+
+
+def _behind(witness: Witness) -> str:
+    return ", ".join(f"{name} {value:.4f}" for name, value in witness.numbers.items())
+
+
+def table_text(diagnosis: Diagnosis, *, width: int = 80, color: bool = False) -> str:
+    """The diagnosis for a terminal."""
+    screen = Screen(width, color=color)
+    console = screen.console
+    console.print(opening(diagnosis))
+    for head, rows in (("label", diagnosis.labels), ("cause", diagnosis.causes)):
+        if rows:
+            console.print()
+            console.print(_tallied(head, rows))
+    console.print()
+    if not diagnosis.findings:
+        console.print(_NOTHING)
+    for place, finding in enumerate(diagnosis.findings, 1):
+        _print_finding(console, place, finding, diagnosis.counted, width)
+    if diagnosis.questions:
+        made = plain_table()
+        for column in (f"look at ({diagnosis.listed_of})", "label", "cause", "where"):
+            made.add_column(column, overflow="fold", no_wrap=column in ("label", "cause"))
+        for each in diagnosis.questions:
+            name = phrases.question_name(each.qid, each.turn)
+            made.add_row(name, each.label, each.cause or "", plain(each.where))
+        console.print(made)
+        _print_more(console, diagnosis)
+    for line in footers(diagnosis):
+        for part in textwrap.wrap(line, width, break_on_hyphens=False):
+            console.print(part)
+    return screen.text()
+
+
+def _tallied(head: str, rows: Sequence[Tallied]) -> Any:
+    made = plain_table()
+    made.add_column(head)
+    made.add_column("questions", justify="right")
+    made.add_column("traces", justify="right")
+    for each in rows:
+        made.add_row(each.name, str(each.questions), str(each.records))
+    return made
+
+
+def _print_finding(console: Any, place: int, finding: Finding, counted: int, width: int) -> None:
+    from rich.text import Text
+
+    head = f"{place}. {headline(finding, counted)}"
+    console.print(Text(head, style="bold"))
+    made = plain_table()
+    for column in ("number", "value", "n", "read as"):
+        made.add_column(
+            column, justify="right" if column in ("value", "n") else "left", overflow="fold"
+        )
+    for each in finding.numbers:
+        made.add_row(*number_cells(each))
+    console.print(made)
+    for line in (
+        *(witness_line(each) for each in finding.witnesses),
+        f"next: {finding.step}",
+        f"rule: {_origin(finding)}",
+    ):
+        for part in textwrap.wrap(line, width - 3, subsequent_indent="  ", break_on_hyphens=False):
+            console.print(f"   {part}")
+    console.print()
+
+
+def _print_more(console: Any, diagnosis: Diagnosis) -> None:
+    more = diagnosis.listed_of - len(diagnosis.questions)
+    if more > 0:
+        console.print(f"... and {more} more; --limit shows more")
+
+
+def footers(diagnosis: Diagnosis) -> list[str]:
+    """What was not looked at, and what else is known of the run."""
+    lines = []
+    if diagnosis.silent:
+        lines.append(f"not looked for, nothing was recorded: {', '.join(diagnosis.silent)}")
+    return [*lines, *(f"note: {plain(each)}" for each in diagnosis.notes)]
+
+
+def markdown_text(diagnosis: Diagnosis) -> str:
+    """The diagnosis as Markdown."""
+    lines = [
+        f"# ragauge: diagnosis of {markdown.escaped(diagnosis.name)}",
+        "",
+        f"{markdown.escaped(opening(diagnosis))}.",
+        "",
+        *_markdown_tallied("label", diagnosis.labels),
+        *_markdown_tallied("cause", diagnosis.causes),
+        "## Likely causes",
+        "",
+        *markdown_findings(diagnosis.findings, diagnosis.counted),
+    ]
+    if diagnosis.questions:
+        rows = [
+            (
+                markdown.escaped(phrases.question_name(each.qid, each.turn)), each.label,
+                each.cause or "", markdown.code(each.where), _behind(each),
+            )
+            for each in diagnosis.questions
+        ]  # fmt: skip
+        shown = f"{len(diagnosis.questions)} of {diagnosis.listed_of}"
+        lines += [f"## Look at ({shown})", ""]
+        lines += markdown.table(["question", "label", "cause", "where", "numbers"], rows)
+    lines += [f"- {markdown.escaped(line)}" for line in footers(diagnosis)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def markdown_findings(findings: Iterable[Finding], counted: int) -> list[str]:
+    """Each finding with its numbers, its questions and the next step."""
+    lines: list[str] = []
+    for place, finding in enumerate(findings, 1):
+        lines += [f"### {place}. {markdown.escaped(headline(finding, counted))}", ""]
+        rows = [
+            (markdown.escaped(name), value, n, markdown.escaped(reading))
+            for name, value, n, reading in map(number_cells, finding.numbers)
+        ]
+        lines += markdown.table(["number", "value", "n", "read as"], rows)
+        lines += [f"- {markdown.escaped(witness_line(each))}" for each in finding.witnesses]
+        lines += ["", f"**Next:** {markdown.escaped(finding.step)}", ""]
+        lines += [f"Rule {markdown.escaped(_origin(finding))}.", ""]
+    return lines or [_NOTHING, ""]
+
+
+def _markdown_tallied(head: str, rows: Sequence[Tallied]) -> list[str]:
+    if not rows:
+        return []
+    cells = [(f"`{each.name}`", str(each.questions), str(each.records)) for each in rows]
+    return markdown.table([head, "questions", "traces"], cells)

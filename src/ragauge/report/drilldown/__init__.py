@@ -1,0 +1,1 @@
+"""Questions one by one: what was expected, retrieved and answered."""

@@ -1,0 +1,108 @@
+"""What a question expects, piece by piece, as a reader wants to see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain, repeat
+from typing import NamedTuple
+
+from ragauge.compare.effective_gold import expected_of
+from ragauge.ids import doc_of
+from ragauge.model.chunk import Chunk
+from ragauge.model.comparison import Rung
+from ragauge.model.drilldown import Expected
+from ragauge.model.evidence import ChunkFacts
+from ragauge.model.gold import Anchor, GoldItem
+from ragauge.spans import Span, in_words, place_name
+
+
+class Sought(NamedTuple):
+    """One piece of evidence: its name, where it lies, and its words where somebody has them.
+
+    `text` is what the list of chunks or a hit says of it; `quote` is the gold item's own.
+    """
+
+    name: str
+    doc: str | None = None
+    spans: tuple[Span, ...] = ()
+    quote: str | None = None
+    text: str | None = None
+    section: str | None = None
+    type: str | None = None
+    doc_hash: str | None = None
+    grade: float | None = None
+
+
+def sought_pieces(
+    item: GoldItem, chunks: Mapping[str, Chunk], seen: Mapping[str, ChunkFacts]
+) -> list[Sought]:
+    """The pieces of an item's evidence; `seen` is what the hits of the run tell of ids.
+
+    Gold itself says best where an id lies, then the list of chunks, then the hits that have it.
+    """
+    known = {place.id: place for place in item.places}
+    return [
+        _anchored(member, item)
+        if isinstance(member, Anchor)
+        else _named(member, item, known.get(member), chunks.get(member), seen.get(member))
+        for member in expected_of(item)
+    ]
+
+
+def _anchored(anchor: Anchor, item: GoldItem) -> Sought:
+    name = anchor.id or (place_name(anchor.doc, anchor.spans) if anchor.spans else anchor.doc)
+    return Sought(
+        name, anchor.doc or None, anchor.spans, anchor.quote, section=anchor.section,
+        grade=item.grades.get(anchor.id or ""),
+    )  # fmt: skip
+
+
+def _named(
+    name: str, item: GoldItem, place: Anchor | None, chunk: Chunk | None, facts: ChunkFacts | None
+) -> Sought:
+    grade = item.grades.get(name)
+    if place is not None:
+        return Sought(
+            name, place.doc, place.spans, place.quote, section=place.section, grade=grade
+        )  # fmt: skip
+    if chunk is not None:
+        return Sought(
+            name, chunk.doc, chunk.spans, None, chunk.text, chunk.section, chunk.type,
+            chunk.doc_hash, grade,
+        )  # fmt: skip
+    if facts is not None:
+        doc = facts.doc or facts.path or doc_of(name)
+        return Sought(name, doc, facts.spans, text=facts.text, grade=grade)
+    return Sought(name, doc_of(name), grade=grade)
+
+
+def expected_pieces(
+    item: GoldItem, pieces: Sequence[Sought], rungs: Sequence[Rung] = ()
+) -> tuple[Expected, ...]:
+    """The pieces of an item's evidence, then its documents and its section.
+
+    `rungs` go with the pieces, or with the documents where there are no pieces.
+    """
+    told = chain(rungs, repeat(None)) if pieces else repeat(None)
+    found = [
+        Expected(
+            name=each.name, doc=each.doc, quote=each.quote, grade=each.grade, rung=rung,
+            where=in_words(each.spans) if each.spans else None,
+        )
+        for each, rung in zip(pieces, told, strict=False)
+    ]  # fmt: skip
+    told = chain(rungs, repeat(None)) if not pieces else repeat(None)
+    docs = dict.fromkeys(item.relevant_docs or ())
+    found += [
+        Expected(name=doc, doc=doc, where="the document", rung=rung)
+        for doc, rung in zip(docs, told, strict=False)
+    ]
+    if item.anchor_section is not None:
+        found.append(Expected(name=item.anchor_section, where="the section"))
+    return tuple(found)
+
+
+def negatives_of(item: GoldItem) -> tuple[str, ...]:
+    """The passages that are known to be wrong, and the section of a decoy."""
+    decoy = () if item.decoy_section is None else (f"section {item.decoy_section}",)
+    return (*item.negatives, *decoy)

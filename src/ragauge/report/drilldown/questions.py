@@ -1,0 +1,370 @@
+"""Drilling down: the questions of stored runs one by one, with all that a reader wants to see.
+
+Details are made while they are walked. What they are made from lies in a temporary file, so that
+memory does not grow with the run, and the store may be closed meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+
+from ragauge.compare.align import Aligned
+from ragauge.compare.common_gold import Stored
+from ragauge.corpus.excerpts import Excerpt, Excerpts
+from ragauge.errors import RagaugeError
+from ragauge.model.chunk import Chunk
+from ragauge.model.comparison import Comparison, Rung
+from ragauge.model.drilldown import Attempt, Drilldown, Passage
+from ragauge.model.evidence import Evidence
+from ragauge.model.gold import Expect, GoldItem
+from ragauge.model.payloads import readable, thaw_chunks, thaw_evidence, thaw_gold
+from ragauge.model.run import RunRecord, Store
+from ragauge.model.scores import Scores
+from ragauge.model.trace import Citation, Hit, Trace
+from ragauge.report.drilldown.corpus_texts import Recital, Reciter
+from ragauge.report.drilldown.expected import Sought, expected_pieces, negatives_of, sought_pieces
+from ragauge.report.drilldown.slot_labels import SlotLabels, slot_labels, slot_labels_aside
+from ragauge.scoring.evidence_places import Place
+from ragauge.scoring.highlights import Highlights
+from ragauge.scoring.identify import Marks, Recogniser, Wanted
+from ragauge.scoring.results import at
+from ragauge.scoring.scoring_run import ScoringPlan
+from ragauge.scoring.trace_details import distance_of_citations
+from ragauge.spans import Span, in_words
+from ragauge.store.snapshot import plan_of, read_snapshot
+from ragauge.store.temporary_run import Aside
+from ragauge.store.traces_by_question import CANNOT, ByQuestion, Found, by_question
+
+Key = tuple[str, int | None]
+
+
+class Details:
+    """The drill-downs of some questions, each made when it is asked for."""
+
+    def __init__(self, count: int, make: Callable[[int], Drilldown]) -> None:
+        self._count = count
+        self._make = make
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Drilldown]:
+        return map(self._make, range(self._count))
+
+
+@contextmanager
+def details_of_run(
+    store: Store, run: RunRecord, scores: Scores, texts: Excerpts | None = None
+) -> Iterator[Details]:
+    """The drill-downs of a stored run, in the order of the questions of its scores.
+
+    `texts` tells what stands at places of which the run has no text.
+    """
+    snapshot = read_snapshot(run.snapshot, run.run_id)
+    items = thaw_gold(store.gold(run.gold_key), run.run_id)
+    with ExitStack() as stack:
+        plan = plan_of(snapshot.scoring, metrics=())
+        yield _details(_side(stack, Stored(store, run), items, plan, scores, texts), scores, texts)
+
+
+def details_of_aside(aside: Aside, scores: Scores, texts: Excerpts | None = None) -> Details:
+    """The drill-downs of a run that was put aside, in the order of the questions of its scores."""
+    labels = slot_labels_aside(aside, scores)
+    name = aside.source.name
+    side = _Side(aside.recogniser, aside.found, labels, name, aside.evidence, texts)
+    return _details(side, scores, texts)
+
+
+def _details(side: _Side, scores: Scores, texts: Excerpts | None) -> Details:
+    listed = side.recogniser.items
+    gold = _Gold((side,), texts)
+    questions = scores.questions
+    values = scores.per_question
+    qids = [each.qid for each in questions] if values is None else list(values.qids)
+    # Judgements have an order of their own, and then no two of them share an id.
+    in_order = [item.qid for item in listed] == qids
+
+    def make(place: int) -> Drilldown:
+        result = questions[place]
+        number = place if in_order else side.recogniser.number(result.qid, result.turn)
+        if number is None:
+            return Drilldown(qid=result.qid, turn=result.turn, gold=result.gold)
+        return gold.drilldown(
+            listed[number], result.gold, (), side.recogniser.expects(number),
+            attempts=side.attempts(number),
+        )  # fmt: skip
+
+    return Details(len(questions), make)
+
+
+@contextmanager
+def details_of_comparison(
+    a: Stored, b: Stored, aligned: Aligned, comparison: Comparison, texts: Excerpts | None = None
+) -> Iterator[Details]:
+    """The drill-downs of two runs that were compared, each marked by the items of its side.
+
+    They stand in the order of the questions of the comparison. `texts` is as for one run.
+    """
+    ground = aligned.ground
+    assert ground is not None, "align keeps it where it is asked to"
+    plan = plan_of(ground.rules, metrics=())
+    with ExitStack() as stack:
+        one = _side(stack, a, ground.items_a, plan, aligned.a, texts, ground.beside_a)
+        other = _side(stack, b, ground.items_b, plan, aligned.b, texts, ground.beside_b)
+        gold = _Gold((one, other), texts)
+        known: Mapping[Key, GoldItem] = {(item.qid, item.turn): item for item in ground.items}
+        by_qid = {item.qid: item for item in ground.items}
+        listed = comparison.per_query
+        gold_name = comparison.run_b.gold_name
+
+        def make(place: int) -> Drilldown:
+            compared = listed[place]
+            key = compared.query_id, compared.turn
+            item = known.get(key) or by_qid[compared.query_id]
+            mine, theirs = (side.recogniser.number(*key) for side in (one, other))
+            expect = item.expect
+            if mine is not None:
+                expect = one.recogniser.expects(mine)
+            elif theirs is not None:
+                expect = other.recogniser.expects(theirs)
+            return gold.drilldown(
+                item, at(gold_name, item.line), compared.rungs, expect,
+                attempts=() if mine is None else one.attempts(mine),
+                other=() if theirs is None else other.attempts(theirs),
+            )  # fmt: skip
+
+        yield Details(len(listed), make)
+
+
+def _side(
+    stack: ExitStack, run: Stored, items: Sequence[GoldItem], plan: ScoringPlan, scores: Scores,
+    texts: Excerpts | None, beside: Sequence[GoldItem] = (),
+) -> _Side:  # fmt: skip
+    record, store = run.record, run.store
+    if not readable(record.schema_version):
+        raise RagaugeError.of(
+            "newer-store", f"the results of `{record.run_id}` were stored by a newer ragauge",
+            hint="upgrade ragauge",
+        )  # fmt: skip
+    inputs = read_snapshot(record.snapshot, record.run_id).inputs
+    chunks: dict[str, Chunk] = {}
+    if record.chunks is not None:
+        chunks = thaw_chunks(store.chunks(record.chunks), record.run_id)
+    recogniser = Recogniser(plan, items, chunks, gold_name=inputs.gold_name, beside=beside)
+    found = stack.enter_context(by_question(store, record.run_id, recogniser))
+    labels = slot_labels(store, record, recogniser, scores)
+    return _Side(recogniser, found, labels, inputs.trace_name, _evidence(run), texts)
+
+
+def _evidence(run: Stored) -> Evidence:
+    """What a run knows of chunks and documents; who has just stored it holds it without that."""
+    record = run.record if run.record.evidence else run.store.run(run.record.run_id)
+    return Evidence() if record is None else thaw_evidence(record.evidence, record.run_id)
+
+
+class _Gold:
+    """Lays out what questions expect, by what one run or both know of it."""
+
+    def __init__(self, sides: tuple[_Side, ...], texts: Excerpts | None) -> None:
+        self.chunks = ChainMap(*(side.chunks for side in sides))
+        self.seen = ChainMap(*(side.evidence.expected for side in sides))
+        self.reciter = None
+        if texts is not None:
+            self.reciter = Reciter(texts, [side.evidence.docs for side in sides])
+
+    def drilldown(
+        self, item: GoldItem, gold: str, rungs: Sequence[Rung], expect: Expect | None, *,
+        attempts: tuple[Attempt, ...], other: tuple[Attempt, ...] = (),
+    ) -> Drilldown:  # fmt: skip
+        """One question with its attempts."""
+        pieces = [self._placed(each) for each in sought_pieces(item, self.chunks, self.seen)]
+        return Drilldown(
+            qid=item.qid, turn=item.turn, question=item.question, paraphrases=item.paraphrases,
+            expect=expect, gold=gold, expected=expected_pieces(item, pieces, rungs),
+            evidence=self._evidence(pieces, (*attempts, *other)),
+            negatives=negatives_of(item), claims=item.claims_any or (),
+            must_contain=item.must_contain, forbidden=item.forbidden, type=item.type,
+            tags=item.tags, attempts=attempts, other=other,
+        )  # fmt: skip
+
+    @staticmethod
+    def _evidence(pieces: Sequence[Sought], attempts: Sequence[Attempt]) -> tuple[Passage, ...]:
+        """The texts of pieces that neither a quote nor a hit shows."""
+        told = [each for each in pieces if each.text is not None and each.quote is None]
+        if not told:
+            return ()
+        shown = {hit.id for one in attempts for hit in one.hits if hit.text is not None}
+        return tuple([
+            Passage(
+                id=each.name, doc=each.doc, section=each.section, type=each.type,
+                where=_where(each.spans, None), text=each.text, marks=("gold",),
+            )
+            for each in told
+            if each.name not in shown
+        ])  # fmt: skip
+
+    def _placed(self, piece: Sought) -> Sought:
+        """A piece with what the corpus has of it, where nobody else says what it says."""
+        if self.reciter is None or piece.text is not None or piece.quote is not None:
+            return piece
+        found = self.reciter.find(piece.name, piece.doc, piece.spans, piece.doc_hash)
+        if found is None:
+            return piece
+        return piece._replace(
+            doc=piece.doc or found.doc, spans=found.spans, section=piece.section or found.section,
+            type=piece.type or found.type, text=self.reciter.recite(found, ()).text,
+        )  # fmt: skip
+
+
+class _Side:
+    """One run: its traces by question, and who knows what they are."""
+
+    def __init__(
+        self, recogniser: Recogniser, found: ByQuestion, labels: SlotLabels, name: str,
+        evidence: Evidence, texts: Excerpts | None,
+    ) -> None:  # fmt: skip
+        self.evidence = evidence
+        self.reciter = None if texts is None else Reciter(texts, (evidence.docs,))
+        self.recogniser = recogniser
+        self.chunks = recogniser.chunks
+        self.found = found
+        self.labels = labels
+        self.name = name
+
+    def attempts(self, question: int) -> tuple[Attempt, ...]:
+        """What the system did for a question, slot by slot."""
+        item, wanted = self.recogniser.items[question], self.recogniser.wanted(question)
+        traces = self.found.of(question)
+        lines = [each.trace.line for each in traces if each.trace is not None]
+        labels = iter(self.labels.of(question, lines))
+        return tuple([
+            self._attempt(item, wanted, each, None if each.trace is None else next(labels))
+            for each in traces
+        ])  # fmt: skip
+
+    def _attempt(self, item: GoldItem, wanted: Wanted, found: Found, label: str | None) -> Attempt:
+        trace = found.trace
+        paraphrase, seed, turn = found.slot
+        turn = None if turn == item.turn else turn
+        seed = None if seed is None else str(seed)
+        if trace is None:
+            return Attempt(paraphrase=paraphrase, seed=seed, turn=turn, error=CANNOT)
+        recogniser, answer = self.recogniser, trace.answer
+        places = recogniser.places(wanted, trace.hits)
+        cited, ranks = recogniser.cited(wanted, trace, places)
+        return Attempt(
+            paraphrase=paraphrase,
+            seed=seed,
+            turn=turn,
+            replaced=found.replaced,
+            asked=_asked(item, paraphrase, trace),
+            trace=at(self.name, trace.line),
+            label=label,
+            error=trace.error,
+            hits=tuple([
+                self._hit(wanted, hit, place, rank in ranks)
+                for rank, (hit, place) in enumerate(zip(trace.hits, places, strict=True))
+            ]),
+            answer=None if answer is None else answer.said,
+            refusal=recogniser.refusal(trace),
+            citations=self._citations(wanted, trace, cited),
+            delta_s=None if answer is None else distance_of_citations(answer, trace.hits),
+            latency_ms=None if trace.timing is None else trace.timing.total,
+            lambda_state=trace.lambda_state,
+        )  # fmt: skip
+
+    def _hit(self, wanted: Wanted, hit: Hit, place: Place | None, cited: bool) -> Passage:
+        marks = self.recogniser.marks(wanted, hit.id, place)
+        chunk = self.chunks.get(hit.id) if self.chunks else None
+        doc, section, text, spans, kind = hit.doc, hit.section, hit.text, hit.spans, hit.type
+        if chunk is not None:
+            doc, section = doc or chunk.doc, section or chunk.section
+            text = chunk.text if text is None else text
+            spans, kind = spans or chunk.spans, kind or chunk.type
+        lit: Highlights = ()
+        if text is not None:
+            lit = () if place is None else self.recogniser.highlights(wanted, place, text)
+        elif self.reciter is not None:
+            hashed = hit.doc_hash or (None if chunk is None else chunk.doc_hash)
+            found = self.reciter.find(hit.id, doc, spans, hashed, hit.path)
+            if found is not None:
+                text, lit = self._recited(wanted, place, found)
+                doc, spans = doc or found.doc, spans or found.spans
+                section, kind = section or found.section, kind or found.type
+        return Passage(
+            id=hit.id, doc=doc, section=section, where=_where(spans, hit.spot), score=hit.score,
+            type=kind, delta_s=hit.delta_s, text=text, highlights=lit,
+            marks=(*marks, "cited") if cited else marks,
+        )  # fmt: skip
+
+    def _recited(self, wanted: Wanted, place: Place | None, found: Excerpt) -> Recital:
+        """A text of the corpus, with what is evidence of the question in it."""
+        assert self.reciter is not None
+        lit: Highlights = ()
+        if place is not None:
+            text = "".join(found.parts)
+            lit = self.recogniser.highlights(wanted, place, text, found.spans)
+        return self.reciter.recite(found, lit)
+
+    def _citations(
+        self, wanted: Wanted, trace: Trace, cited: Sequence[Place]
+    ) -> tuple[Passage, ...]:
+        if not cited or trace.answer is None:
+            return ()
+        places = {place.id: place for place in cited}
+        marks = {name: self.recogniser.marks(wanted, name, each) for name, each in places.items()}
+        needed = bool(self.chunks) or self.reciter is not None
+        found = {hit.id for hit in trace.hits} if needed else set()
+        return tuple([
+            _cited(each, marks[each.id])
+            if not needed or each.id in found
+            else self._cited_elsewhere(wanted, each, places[each.id], marks[each.id])
+            for each in trace.answer.listed
+        ])  # fmt: skip
+
+    def _cited_elsewhere(
+        self, wanted: Wanted, citation: Citation, place: Place, marks: Marks
+    ) -> Passage:
+        """A citation that is not shown among the hits, with what is known of it."""
+        doc, section, spans = citation.doc, citation.section, citation.spans
+        chunk = self.chunks.get(citation.id)
+        text: str | None = None
+        hashed: str | None = None
+        lit: Highlights = ()
+        if chunk is not None:
+            doc, section, spans = doc or chunk.doc, section or chunk.section, spans or chunk.spans
+            text, hashed = chunk.text, chunk.doc_hash
+        if text is None and self.reciter is not None:
+            found = self.reciter.find(citation.id, doc, spans, hashed)
+            if found is not None:
+                text, lit = self._recited(wanted, place, found)
+                doc, spans = doc or found.doc, spans or found.spans
+                section = section or found.section
+        elif text is not None:
+            lit = self.recogniser.highlights(wanted, place, text, spans)
+        return Passage(
+            id=citation.id, doc=doc, section=section, where=_where(spans, None),
+            delta_s=citation.delta_s, marks=marks, text=text, highlights=lit,
+        )  # fmt: skip
+
+
+def _cited(citation: Citation, marks: Marks) -> Passage:
+    """A citation as it says itself."""
+    return Passage(
+        id=citation.id, doc=citation.doc, section=citation.section,
+        where=_where(citation.spans, None), delta_s=citation.delta_s, marks=marks,
+    )  # fmt: skip
+
+
+def _where(spans: Sequence[Span], spot: str | None) -> str | None:
+    return in_words(spans) if spans else spot
+
+
+def _asked(item: GoldItem, paraphrase: int | None, trace: Trace) -> str | None:
+    """The words that were asked, where they are known and are not those of the question."""
+    words = trace.question
+    if words is None and paraphrase is not None and 0 <= paraphrase < len(item.paraphrases):
+        words = item.paraphrases[paraphrase]
+    return None if words == item.question else words

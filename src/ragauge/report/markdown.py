@@ -1,0 +1,178 @@
+"""Markdown tables of gates, metrics and questions, shared by the reports that print Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from ragauge.model import phrases
+from ragauge.model.scores import QuestionResult, Scores
+from ragauge.model.verdict import Verdict
+from ragauge.report.ci.size_limit import Section
+from ragauge.text import plain
+
+Shown = Callable[[str], str]
+"""How text of others is made safe: `escaped`, or `unlinked` where a page is on the web."""
+
+_MARKS = re.compile(r"([\\`*\[\]~$]|(?<![^\W_])_|_(?![^\W_]))")
+_BEGINNINGS = re.compile(r"^(?:(?=[#+=-])|(\d+)(?=[.)](?: |$)))")
+"""Where a line would begin a heading or a list."""
+
+
+def escaped(text: str) -> str:
+    """Text that Markdown shows as it is; pipes are left to the tables, which escape them."""
+    safe = _MARKS.sub(r"\\\1", plain(text).strip())
+    safe = safe.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _BEGINNINGS.sub(r"\1\\", safe)
+
+
+_LINKS = re.compile(
+    r"(?P<at>@)(?!(?<=[A-Za-z0-9_]@)[0-9]+(?![A-Za-z0-9_.]))"
+    r"|(?P<scheme>:)(?=//)|(?P<www>\bwww)(?=\.)|(?P<number>\#)(?=[0-9])|(?P<issue>\bGH-)(?=[0-9])",
+    re.IGNORECASE,
+)
+"""What GitHub makes a link of without any mark: people, addresses, numbers of issues.
+
+`recall@5` is none: a letter stands before it, and only a number behind.
+"""
+_LONGEST = 500
+
+
+def unlinked(text: str) -> str:
+    """Escaped text that links nowhere and calls nobody: an empty character parts what would.
+
+    A backslash would not do: GitHub looks for people in the text that it has rendered.
+    """
+    short = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return _LINKS.sub(r"\g<0>&#8203;", escaped(short))
+
+
+def marker(name: str) -> str:
+    """The hidden line by which a comment is found again."""
+    word = re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-")[:80]
+    return f"<!-- ragauge:{word or 'run'} -->"
+
+
+def folded(title: str, lines: Sequence[str]) -> list[str]:
+    """Lines that a reader unfolds; the title is shown as it is."""
+    return [f"<details><summary>{title}</summary>", "", *lines, "</details>", ""]
+
+
+def section(title: str, lines: Sequence[str]) -> Section:
+    """Lines as a section that may be cut between the rows of its table or its list."""
+    first = next(
+        (n + 1 for n, line in enumerate(lines) if line.startswith("| ---")),
+        next((n for n, line in enumerate(lines) if line.startswith("- ")), len(lines)),
+    )
+    last = first
+    while last < len(lines) and lines[last].startswith(("| ", "- ")):
+        last += 1
+    return Section(
+        title=title, head=tuple(lines[:first]), rows=tuple(lines[first:last]),
+        foot=tuple(lines[last:]),
+    )  # fmt: skip
+
+
+def code(name: str, shown: Shown = escaped) -> str:
+    """An id or a place as code, unless it is none that code can hold."""
+    if "`" in name or plain(name) != name or name != name.strip() or not name:
+        return shown(name)
+    return f"`{name}`"
+
+
+def _row(cells: Iterable[str]) -> str:
+    escaped = (cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
+    return f"| {' | '.join(escaped)} |"
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a table, with a blank line behind it."""
+    return [_row(heads), _row("---" for _ in heads), *(_row(row) for row in rows), ""]
+
+
+def gates(verdict: Verdict, shown: Shown = escaped) -> list[str]:
+    """A table of the gates; nothing if there are none."""
+    if not verdict.gates:
+        return []
+    return table(
+        ["gate", "value", "demand", "margin", "n", "detectable", "verdict", ""],
+        [
+            (
+                shown(phrases.gate_name(each)), phrases.number(each.value), phrases.demand(each),
+                phrases.margin(each), str(each.n), phrases.number(each.detectable),
+                "waived" if each.waived else each.status, shown(phrases.gate_note(each)),
+            )
+            for each in verdict.gates
+        ],
+    )  # fmt: skip
+
+
+def metrics(scores: Scores, verdict: Verdict, shown: Shown = escaped) -> list[str]:
+    """A table of the metrics, and below it those that have no value."""
+    lines = table(
+        ["metric", "value", "n", "95 % interval", "left out"],
+        [
+            (
+                code(name, shown), phrases.number(each.value), str(each.n),
+                phrases.interval(each.interval), shown(phrases.metric_note(each)),
+            )
+            for name, each in phrases.shown_metrics(scores, verdict).items()
+        ],
+    )  # fmt: skip
+    rest = [*phrases.counts_behind(scores), *phrases.not_measured(scores, verdict)]
+    return [*lines, *(f"- {shown(line)}" for line in rest), *([""] if rest else [])]
+
+
+def slices(scores: Scores, verdict: Verdict, most: int, shown: Shown = escaped) -> list[str]:
+    """A table for each dimension; at most so many parts of each."""
+    tables = slice_tables(scores, verdict, most, shown)
+    return [line for lines in tables.values() for line in lines]
+
+
+def slice_tables(
+    scores: Scores, verdict: Verdict, most: int, shown: Shown = escaped
+) -> dict[str, list[str]]:
+    """The heading and the table of each dimension."""
+    columns = phrases.slice_metrics(scores, verdict)
+    tables: dict[str, list[str]] = {}
+    for dimension, parts in phrases.shown_slices(scores).items():
+        rows = [
+            (
+                shown(name), str(part.n),
+                *(phrases.number(part.value(metric)) for metric in columns),
+            )
+            for name, part in list(parts.items())[:most]
+        ]  # fmt: skip
+        lines = [f"## By {shown(dimension)}", ""]
+        lines += table([shown(dimension), "n", *(code(each, shown) for each in columns)], rows)
+        if len(parts) > most:
+            lines += [f"... and {len(parts) - most} more.", ""]
+        tables[dimension] = lines
+    return tables
+
+
+def look_at(scores: Scores, most: int) -> list[str]:
+    """The questions to look at, under a heading; nothing if all is well."""
+    bad = phrases.bad_questions(scores)
+    return ["## Look at", "", *questions(bad[:most])] if bad else []
+
+
+def questions(listed: Sequence[QuestionResult], shown: Shown = escaped) -> list[str]:
+    """A table of questions with their labels, and where to look."""
+    told = any(each.cause is not None for each in listed)
+    rows = [
+        (
+            shown(phrases.question_name(each.qid, each.turn)),
+            shown(each.label),
+            *([shown(each.cause or "")] if told else []),
+            code(each.trace or each.gold, shown),
+        )
+        for each in listed
+    ]
+    heads = ["question", "label", *(["cause"] if told else []), "where"]
+    return table(heads, rows)
+
+
+def warnings(scores: Scores, shown: Shown = escaped) -> list[str]:
+    """The findings about the run, as a list."""
+    return [f"- {shown(each)}" for each in scores.warnings]

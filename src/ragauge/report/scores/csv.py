@@ -1,0 +1,17 @@
+"""The values of each question as CSV: one line a question, one column a metric."""
+
+from __future__ import annotations
+
+from ragauge.files.csv_parquet import as_csv
+from ragauge.model.report import Report, View
+from ragauge.model.scores_document import DECIMALS
+from ragauge.report.question_columns import question_columns
+
+
+def _text(view: View) -> str:
+    return as_csv(question_columns(view.scores), decimals=DECIMALS)
+
+
+REPORT = Report(
+    name="csv", title="the values of each question", content=_text, suffixes=(".csv",), public=True
+)

@@ -1,0 +1,59 @@
+"""The page of a step of GitHub Actions: the Markdown report, cut where GitHub would refuse it."""
+
+from __future__ import annotations
+
+from ragauge.model import phrases
+from ragauge.model.report import Report, View
+from ragauge.report import markdown
+from ragauge.report.ci.size_limit import Section, fitted
+from ragauge.report.markdown import folded, section, unlinked
+
+MOST_BYTES = 500_000
+"""A step may write 1 MiB, and may hold the scores of a run and a comparison."""
+_QUESTIONS = 100
+_UNFOLDED = 20
+_SLICES = 20
+
+
+def _text(view: View) -> str:
+    return "\n".join(fitted(_sections(view), MOST_BYTES)).rstrip() + "\n"
+
+
+def _sections(view: View) -> list[Section]:
+    scores, verdict = view.scores, view.verdict
+    title = f"## ragauge: {unlinked(phrases.headline(verdict))}"
+    opening = unlinked(f"{phrases.opening(scores).capitalize()}.")
+    parts = 10**6 if view.full else _SLICES
+    warnings = markdown.warnings(scores, unlinked)
+    tables = markdown.slice_tables(scores, verdict, parts, unlinked)
+    return [
+        Section(title="the verdict", head=(title, "", opening, "")),
+        section("the gates", markdown.gates(verdict, unlinked)),
+        section("the metrics", markdown.metrics(scores, verdict, unlinked)),
+        *_questions(view),
+        section("the warnings", ["### Warnings", "", *warnings, ""] if warnings else []),
+        *(
+            section(f"the slices by {unlinked(name)}", [f"#{lines[0]}", *lines[1:]])
+            for name, lines in tables.items()
+        ),
+    ]
+
+
+def _questions(view: View) -> list[Section]:
+    """The questions to look at; many of them are folded."""
+    bad = phrases.bad_questions(view.scores)
+    if not bad:
+        return []
+    listed = bad if view.full else bad[:_QUESTIONS]
+    lines = markdown.questions(listed, unlinked)
+    if len(bad) > len(listed):
+        lines += [f"... and {len(bad) - len(listed)} more.", ""]
+    title = f"Look at ({len(bad)})"
+    whole = [f"### {title}", "", *lines] if len(listed) <= _UNFOLDED else folded(title, lines)
+    return [section("the questions to look at", whole)]
+
+
+REPORT = Report(
+    name="summary", title="Markdown for $GITHUB_STEP_SUMMARY, within its limit", content=_text,
+    public=True,
+)  # fmt: skip

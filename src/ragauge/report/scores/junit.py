@@ -1,0 +1,94 @@
+"""JUnit XML: one test for each gate, and one for each question that went wrong."""
+
+from __future__ import annotations
+
+import math
+
+from ragauge.model import phrases
+from ragauge.model.report import Report, View
+from ragauge.model.scores import PerQuestion, QuestionResult, Scores
+from ragauge.report.ci import entries
+from ragauge.report.ci.junit_xml import Case, Suite, junit
+from ragauge.report.ci.paths import spot_of
+from ragauge.text import plain
+
+
+def _text(view: View) -> str:
+    scores = view.scores
+    gates = Suite(
+        name="gates",
+        cases=entries.cases(view.verdict, "ragauge.gates"),
+        properties=(
+            ("verdict", view.verdict.status),
+            ("exit_code", str(int(view.verdict.exit_code))),
+            ("profile", plain(scores.profile)),
+            ("gold", plain(scores.gold_name)),
+            ("trace", plain(scores.trace_name)),
+            *_metrics(scores),
+        ),
+    )
+    places = {} if scores.per_question is None else _places(scores.per_question)
+    questions = Suite(
+        name="questions",
+        cases=tuple(_case(each, scores, places) for each in phrases.bad_questions(scores)),
+        properties=(("asked", str(scores.tally.gold)),),
+    )
+    return junit([gates, questions])
+
+
+def _metrics(scores: Scores) -> list[tuple[str, str]]:
+    """Each metric with its value and n; 0/0 is told with its reason."""
+    return [
+        (
+            plain(name),
+            plain(f"0/0: {each.left_out or each.reason}")
+            if each.value is None
+            else f"{phrases.number(each.value)} (n = {each.n})",
+        )
+        for name, each in scores.metrics.items()
+    ]
+
+
+def _places(values: PerQuestion) -> dict[tuple[str, int | None], int]:
+    pairs = zip(values.qids, values.turns, strict=True)
+    return {pair: place for place, pair in enumerate(pairs)}
+
+
+def _case(
+    question: QuestionResult, scores: Scores, places: dict[tuple[str, int | None], int]
+) -> Case:
+    label, cause = question.label, question.cause
+    told = label if cause is None else f"{label}: {cause}"
+    body = [
+        told,
+        f"gold: {plain(question.gold)}",
+        f"trace: {'none' if question.trace is None else plain(question.trace)}",
+    ]
+    if len(question.labels) > 1:
+        body.append("slots: " + ", ".join(f"{n} {name}" for name, n in question.labels.items()))
+    return Case(
+        group="ragauge.questions", name=phrases.question_name(question.qid, question.turn),
+        outcome="failure", kind=label, message=told, spot=spot_of(question.gold),
+        body="\n".join([*body, *_values(question, scores.per_question, places)]),
+    )  # fmt: skip
+
+
+def _values(
+    question: QuestionResult, values: PerQuestion | None,
+    places: dict[tuple[str, int | None], int],
+) -> list[str]:  # fmt: skip
+    place = places.get((question.qid, question.turn))
+    if values is None or place is None:
+        return []
+    column = values.values[:, place].tolist()
+    return [
+        f"{plain(name)}: {phrases.number(value)}"
+        for name, value in zip(values.metrics, column, strict=True)
+        if not math.isnan(value)
+    ]
+
+
+REPORT = Report(
+    name="junit", title="JUnit XML: a test for each gate and each failing question",
+    content=_text, suffixes=(".xml",), public=True,
+)  # fmt: skip

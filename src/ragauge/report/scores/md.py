@@ -1,0 +1,35 @@
+"""The Markdown report: verdict, gates, metrics and the questions to look at."""
+
+from __future__ import annotations
+
+from ragauge.model import phrases
+from ragauge.model.report import Report, View
+from ragauge.report import markdown
+
+_QUESTIONS = 20
+_SLICES = 20
+
+
+def _text(view: View) -> str:
+    scores = view.scores
+    lines = [
+        f"# ragauge: {phrases.headline(view.verdict)}",
+        "",
+        f"{phrases.opening(scores).capitalize()}.",
+        "",
+        *markdown.gates(view.verdict),
+        *markdown.metrics(scores, view.verdict),
+        *markdown.slices(scores, view.verdict, 10**6 if view.full else _SLICES),
+        *markdown.look_at(scores, len(scores.questions) if view.full else _QUESTIONS),
+        *markdown.warnings(scores),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+REPORT = Report(
+    name="md",
+    title="Markdown for people and pull requests",
+    content=_text,
+    suffixes=(".md",),
+    public=True,
+)

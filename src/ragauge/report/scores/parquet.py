@@ -1,0 +1,17 @@
+"""The values of each question as Parquet: the columns of the CSV, unrounded."""
+
+from __future__ import annotations
+
+from ragauge.files.csv_parquet import as_parquet
+from ragauge.model.report import Report, View
+from ragauge.report.question_columns import question_columns
+
+
+def _bytes(view: View) -> bytes:
+    return as_parquet(question_columns(view.scores))
+
+
+REPORT = Report(
+    name="parquet", title="the values of each question, unrounded", content=_bytes,
+    suffixes=(".parquet",), public=True,
+)  # fmt: skip

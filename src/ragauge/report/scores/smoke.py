@@ -1,0 +1,55 @@
+"""The Markdown of the WFGY example 08, line by line; --full adds tables behind it."""
+
+from __future__ import annotations
+
+from ragauge.model.report import Report, View
+from ragauge.report import markdown
+
+
+def _percent(view: View, metric: str) -> str:
+    value = view.scores.metrics[metric].shown if metric in view.scores.metrics else None
+    return "n/a" if value is None else f"{100 * value:.1f}%"
+
+
+def _yes(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _text(view: View) -> str:
+    lines = [
+        "# RAG Quality Report",
+        "",
+        f"- Questions scored: **{len(view.scores.rows)}**",
+        f"- Answer precision (over answered): **{_percent(view, 'answer.precision')}**",
+        f"- Over-refusal (answerable but refused): **{_percent(view, 'refusal.over')}**",
+        "- Under-refusal / Hallucination (unanswerable but answered): "
+        f"**{_percent(view, 'refusal.under')}**",
+        f"- Citation hit rate (answerable): **{_percent(view, 'citation.hit_rate_answerable')}**",
+        f"- Claim containment (answerable): **{_percent(view, 'answer.claim_containment')}**",
+        "",
+        "## Per-question",
+        "",
+        "| qid | answered | hit | refusal | label |",
+        "|-----|----------|-----|---------|-------|",
+    ]
+    lines += [
+        f"| {row.qid} | {_yes(row.answered)} | {_yes(row.hit)} | {_yes(row.refused)} "
+        f"| **{row.label}** |"
+        for row in view.scores.rows
+    ]
+    if view.full:
+        lines += [
+            "",
+            "## Gates and metrics",
+            "",
+            *markdown.gates(view.verdict),
+            *markdown.metrics(view.scores, view.verdict),
+            *markdown.slices(view.scores, view.verdict, 10**6),
+            *markdown.warnings(view.scores),
+        ]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+REPORT = Report(
+    name="smoke", title="the Markdown of the WFGY example 08, line by line", content=_text
+)

@@ -1,0 +1,322 @@
+"""A shadow verdict in words: tables for the terminal, Markdown for a pull request, and JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ragauge.model import phrases
+from ragauge.model.agreement import SAME_CITATIONS, Agreed, Agreement, Differing
+from ragauge.model.comparison import Delta
+from ragauge.model.scores_document import rounded, verdict_document
+from ragauge.model.shadow import SCHEMA, Failed, Part, Shadowed
+from ragauge.report import markdown
+from ragauge.report.comparison import sentences
+from ragauge.report.diagnosis import headline as finding_headline
+from ragauge.report.diagnosis import markdown_findings, witness_line
+from ragauge.report.terminal.console import COLORS, Screen, plain_table
+from ragauge.text import plain
+
+_DECIDED = {
+    "eligible": "eligible for canary",
+    "review": "eligible for canary after review",
+    "not-eligible": "not eligible for canary",
+    "not-evaluable": "cannot be judged",
+}
+
+
+def headline(report: Shadowed) -> str:
+    """What was decided, and by which gates or blocks."""
+    told = _DECIDED[report.decision]
+    rest = phrases.headline(report.verdict).partition(": ")[2]
+    told = f"{told}: {rest}" if rest else told
+    if report.unjudged:
+        told += f" (index only; not judged: {', '.join(report.unjudged)})"
+    return told
+
+
+def agreement_lines(agreement: Agreement) -> list[str]:
+    """What the two runs have in common, a line for each figure."""
+    by = "chunk id" if agreement.by == "id" else "place, since the chunkings differ"
+    lines = [f"{phrases.count(agreement.slots, 'slot')} compared by {by}"]
+    for side, n in (("live", agreement.only_a), ("shadow", agreement.only_b)):
+        if n:
+            lines.append(f"{phrases.count(n, 'slot')} only in the {side} run: not compared")
+    meets = agreement.meets_target
+    target = "" if meets is None else f"; a cutover asks for {SAME_CITATIONS}: {_met(meets)}"
+    lines.append(f"same citations {_agreed(agreement.citations)}{target}")
+    if agreement.differing:
+        mapped = len(agreement.differing) - agreement.unmapped
+        lines.append(
+            f"of {phrases.count(len(agreement.differing), 'slot')} that cite otherwise, {mapped} "
+            "have a replacement for everything"
+        )
+    lines.append(f"rank-biased overlap {_agreed(agreement.rbo)}")
+    lines.append(f"tau of the first ten {_agreed(agreement.tau)}")
+    return lines
+
+
+def _met(holds: bool) -> str:
+    return "met" if holds else "not met"
+
+
+def _agreed(figure: Agreed) -> str:
+    over = f"{phrases.count(figure.questions, 'question')}, {phrases.count(figure.slots, 'slot')}"
+    return f"{phrases.number(figure.value)} ({over})"
+
+
+def differing_line(each: Differing) -> str:
+    """A slot that cites otherwise, in one line."""
+    slot = [
+        f"{name} {value}"
+        for name, value in (("paraphrase", each.paraphrase), ("seed", each.seed))
+        if value is not None
+    ]
+    told = [f"{plain(old)} → {plain(new)}" for old, new in each.replaced]
+    told += [f"lost {plain(name)}" for name in each.lost]
+    told += [f"new {plain(name)}" for name in each.gained]
+    name = phrases.question_name(each.qid, each.turn)
+    return f"{' '.join([name, *slot])}: {'; '.join(told)}"
+
+
+def json_text(report: Shadowed) -> str:
+    """The whole verdict as JSON."""
+    document: dict[str, Any] = {
+        "schema": SCHEMA,
+        "decision": report.decision,
+        "profile": report.profile,
+        "live": msgspec.to_builtins(report.live),
+        "shadow": msgspec.to_builtins(report.shadow),
+        "verdict": verdict_document(report.verdict),
+        "failed": [_failed(each) for each in report.failed],
+        "chunker_version_match": report.match,
+        "rungs": dict(report.rungs),
+        "deltas": {each.metric: _delta(each) for each in report.deltas},
+        "by_type": {
+            name: {"n": part.n, "deltas": {each.metric: _delta(each) for each in part.deltas}}
+            for name, part in report.types.items()
+        },
+        "agreement": _agreement(report.agreement),
+        "kinds": {"retrieval": dict(report.kinds), "answer": dict(report.answer_kinds)},
+        "findings": [
+            {"id": each.id, "title": each.title, "affected": each.affected, "step": each.step}
+            for each in report.findings
+        ],
+        "counted": report.counted,
+        "left_out": dict(sorted(report.left_out.items())),
+        "notes": list(report.notes),
+        "unjudged": list(report.unjudged),
+    }
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+
+
+def _failed(failed: Failed) -> dict[str, Any]:
+    return {
+        "gate": failed.gate.gate.name,
+        "status": failed.gate.status,
+        "step": failed.step,
+        "worst": [
+            {
+                **msgspec.to_builtins(each),
+                "numbers": {name: rounded(value) for name, value in each.numbers.items()},
+            }
+            for each in failed.worst
+        ],
+    }
+
+
+def _delta(delta: Delta) -> dict[str, Any]:
+    bounds = delta.interval
+    return {
+        "live": rounded(delta.a),
+        "shadow": rounded(delta.b),
+        "delta": rounded(delta.delta),
+        "n": delta.n,
+        "interval": None if bounds is None else [rounded(each) for each in bounds],
+        "p": None if delta.p is None else float(f"{delta.p:.4g}"),
+        "better": delta.better,
+        "reason": delta.reason,
+    }
+
+
+def _agreement(agreement: Agreement) -> dict[str, Any]:
+    figures = {
+        name: {**msgspec.to_builtins(each), "value": rounded(each.value)}
+        for name, each in (
+            ("citations", agreement.citations), ("rbo", agreement.rbo), ("tau", agreement.tau),
+        )
+    }  # fmt: skip
+    return {
+        **msgspec.to_builtins(agreement),
+        **figures,
+        "target": SAME_CITATIONS,
+        "unmapped": agreement.unmapped,
+        "meets_target": agreement.meets_target,
+    }
+
+
+def table_text(
+    report: Shadowed, *, limit: int = 5, width: int = 80, color: bool = False
+) -> str:  # fmt: skip
+    """The verdict for a terminal."""
+    from rich.text import Text
+
+    screen = Screen(width, color=color)
+    console = screen.console
+
+    def say(text: str, indent: str = "") -> None:
+        for line in textwrap.wrap(
+            text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+        ):
+            console.print(line)
+
+    say(f"live {plain(report.live.name)}, shadow {plain(report.shadow.name)}: "
+        f"profile {report.profile}, {phrases.count(report.counted, 'question')}")  # fmt: skip
+    console.print()
+    if report.verdict.gates:
+        console.print(_gates(report))
+        for result in report.verdict.gates:
+            if phrases.gate_note(result):
+                say(f"{phrases.gate_name(result)}: {phrases.gate_note(result)}")
+        console.print()
+    console.print(_deltas(report.deltas))
+    for line in sentences.lost_lines(report.deltas):
+        say(line)
+    for name, part in report.types.items():
+        console.print()
+        say(f"{plain(name)}, {phrases.count(part.n, 'question')}" + _too_few(part))
+        if part.deltas:
+            console.print(_deltas(part.deltas))
+            for line in sentences.lost_lines(part.deltas):
+                say(line)
+    console.print()
+    for line in agreement_lines(report.agreement):
+        say(line)
+    for each in report.agreement.differing[:limit]:
+        say(differing_line(each), "  ")
+    _more(console, len(report.agreement.differing) - limit)
+    console.print()
+    for each_failed in report.failed:
+        say(f"{phrases.gate_name(each_failed.gate)}: {each_failed.gate.status}")
+        for each_worst in each_failed.worst[:limit]:
+            say(witness_line(each_worst), "  ")
+        say(f"next: {each_failed.step}", "  ")
+    for finding in report.findings:
+        say(f"diagnosis: {finding_headline(finding, report.shadow.questions)} ({finding.id})")
+    for note in _notes(report):
+        say(f"note: {note}")
+    if report.failed or report.findings or _notes(report):
+        console.print()
+    style = f"bold {COLORS[report.verdict.status]}"
+    for line in textwrap.wrap(headline(report), width, break_on_hyphens=False):
+        console.print(Text(line, style=style))
+    return screen.text()
+
+
+def _too_few(part: Part) -> str:
+    return "" if part.deltas else ": too few for a value"
+
+
+def _more(console: Any, more: int) -> None:
+    if more > 0:
+        console.print(f"  ... and {more} more; --format json lists all")
+
+
+def _gates(report: Shadowed) -> Any:
+    from rich.text import Text
+
+    made = plain_table()
+    for column in ("gate", "value", "demand", "margin", "n", "verdict"):
+        right = column in ("value", "margin", "n")
+        made.add_column(column, justify="right" if right else "left", no_wrap=right)
+    for result in report.verdict.gates:
+        made.add_row(
+            phrases.gate_name(result), phrases.number(result.value), phrases.demand(result),
+            phrases.margin(result), str(result.n),
+            Text("waived" if result.waived else result.status, style=COLORS[result.status]),
+        )  # fmt: skip
+    return made
+
+
+def _deltas(deltas: Sequence[Delta]) -> Any:
+    made = plain_table(padding=(0, 1, 0, 0))
+    for column in ("metric", "live", "shadow", "Δ", "95 % interval", "n"):
+        right = column in ("live", "shadow", "Δ", "n")
+        made.add_column(column, justify="right" if right else "left", overflow="fold")
+    for cells in map(_cells, deltas):
+        made.add_row(*cells)
+    return made
+
+
+def _cells(delta: Delta) -> tuple[str, ...]:
+    return (
+        f"{plain(delta.metric)}{' ↓' if delta.better == 'lower' else ''}"
+        f"{f' {sentences.LOST}' if delta.lost else ''}",
+        phrases.number(delta.a),
+        phrases.number(delta.b),
+        phrases.signed(delta.delta),
+        sentences.bounds(delta.interval),
+        str(delta.n),
+    )
+
+
+def _notes(report: Shadowed) -> list[str]:
+    left = [f"{n} questions left out: {why}" for why, n in sorted(report.left_out.items())]
+    return [*left, *map(plain, report.notes)]
+
+
+def markdown_text(report: Shadowed, *, limit: int = 5) -> str:
+    """The verdict as the body of a comment on a pull request."""
+    lines = [
+        f"# ragauge: {markdown.escaped(headline(report))}",
+        "",
+        f"Live {markdown.code(report.live.name)}, shadow {markdown.code(report.shadow.name)}, "
+        f"{phrases.count(report.counted, 'question')}.",
+        "",
+        *markdown.gates(report.verdict),
+        *_markdown_failed(report.failed, limit),
+        "## Shadow against live",
+        "",
+        *_markdown_deltas(report.deltas),
+        *_markdown_types(report.types),
+        "## Agreement",
+        "",
+        *(f"- {markdown.escaped(line)}" for line in agreement_lines(report.agreement)),
+        *(f"  - {markdown.escaped(differing_line(each))}"
+          for each in report.agreement.differing[:limit]),
+        "",
+    ]  # fmt: skip
+    if report.findings:
+        lines += ["## Diagnosis of the shadow", ""]
+        lines += markdown_findings(report.findings, report.shadow.questions)
+    lines += [f"- {markdown.escaped(note)}" for note in _notes(report)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _markdown_failed(failed: Sequence[Failed], limit: int) -> list[str]:
+    lines: list[str] = []
+    for each in failed:
+        name = markdown.escaped(phrases.gate_name(each.gate))
+        lines += [f"**{name}**: {markdown.escaped(each.step)}", ""]
+        worst = [f"- {markdown.escaped(witness_line(one))}" for one in each.worst[:limit]]
+        lines += [*worst, ""] if worst else []
+    return lines
+
+
+def _markdown_deltas(deltas: Sequence[Delta]) -> list[str]:
+    heads = ["metric", "live", "shadow", "Δ", "95 % interval", "n"]
+    lost = [f"- {markdown.escaped(line)}" for line in sentences.lost_lines(deltas)]
+    rows = markdown.table(heads, [_cells(each) for each in deltas])
+    return [*rows, *lost, ""] if lost else rows
+
+
+def _markdown_types(types: Mapping[str, Part]) -> list[str]:
+    lines: list[str] = []
+    for name, part in types.items():
+        few = _too_few(part)
+        lines += [f"### {markdown.escaped(name)}, {phrases.count(part.n, 'question')}{few}", ""]
+        lines += _markdown_deltas(part.deltas) if part.deltas else []
+    return lines

@@ -1,0 +1,1 @@
+"""What is shown in a terminal and nowhere else."""

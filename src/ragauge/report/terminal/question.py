@@ -1,0 +1,191 @@
+"""A close-up of one question of a stored run: its gold items, its traces, and what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ragauge.errors import RagaugeError
+from ragauge.model import phrases
+from ragauge.model.chunk import Chunk
+from ragauge.model.gold import Anchor, GoldItem
+from ragauge.model.payloads import UNREADABLE, thaw, trace_of
+from ragauge.model.run import ResultFacts, ResultRow
+from ragauge.model.scores import QuestionResult
+from ragauge.model.trace import Hit, Trace
+from ragauge.report.terminal.stored_runs import labelled
+from ragauge.scoring.identify import Recogniser
+from ragauge.spans import Span
+from ragauge.store.snapshot import Snapshot, plan_of
+from ragauge.text import plain
+
+_NEAR = 3
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """One stored result of the question; `expected` are the ranks of hits that were wanted.
+
+    A trace that cannot be read is None.
+    """
+
+    facts: ResultFacts
+    trace: Trace | None
+    expected: tuple[int, ...] = ()
+
+
+class Closeup(Struct, frozen=True, kw_only=True):
+    """All that is stored of one question; `outcomes` are its labels by turn, where it has any."""
+
+    query_id: str
+    items: tuple[GoldItem, ...]
+    results: tuple[Result, ...]
+    outcomes: Mapping[int | None, QuestionResult] = {}
+
+
+def close_up(
+    query_id: str,
+    snapshot: Snapshot,
+    items: Sequence[GoldItem],
+    chunks: dict[str, Chunk],
+    rows: Iterable[ResultRow],
+    *,
+    outcomes: Iterable[QuestionResult] = (),
+) -> Closeup:
+    """Find a question in the gold set, among the results of a run, and among its outcomes."""
+    found = [row for row in rows if row.facts.query_id == query_id]
+    mine = tuple(item for item in items if item.qid == query_id)
+    if not mine and not found:
+        raise _unknown(query_id, items)
+    recogniser = Recogniser(
+        plan_of(snapshot.scoring, metrics=()), items, chunks, gold_name=snapshot.inputs.gold_name
+    )
+    results = []
+    for row in found:
+        try:
+            trace = trace_of(thaw(row.payload))
+        except UNREADABLE:
+            results.append(Result(facts=row.facts, trace=None))
+            continue
+        found_as = recogniser.find(trace.qid or query_id, trace.question, trace.turn)
+        ranks = () if found_as is None else recogniser.ranks(found_as, trace.hits)
+        results.append(Result(facts=row.facts, trace=trace, expected=ranks))
+    return Closeup(
+        query_id=query_id, items=mine, results=tuple(results),
+        outcomes={each.turn: each for each in outcomes if each.qid == query_id},
+    )  # fmt: skip
+
+
+def _unknown(query_id: str, items: Sequence[GoldItem]) -> RagaugeError:
+    import difflib
+
+    known = dict.fromkeys(item.qid for item in items)
+    near = difflib.get_close_matches(query_id, known, _NEAR) or list(known)[:_NEAR]
+    listed = ", ".join(f"`{plain(each)}`" for each in near)
+    return RagaugeError.of(
+        "usage", f"the run has no question `{plain(query_id)}`",
+        hint=f"there are {listed}" if near else "its gold set is empty",
+    )  # fmt: skip
+
+
+def documents(close: Closeup) -> Iterator[dict[str, Any]]:
+    """The close-up as plain JSON values: the gold items, then the results."""
+    for item in close.items:
+        outcome = close.outcomes.get(item.turn)
+        told = {} if outcome is None else {"label": outcome.label, "cause": outcome.cause}
+        yield {"kind": "gold", "item": msgspec.to_builtins(item), **told}
+    for result in close.results:
+        yield {
+            "kind": "result",
+            **result.facts._asdict(),
+            "expected_ranks": list(result.expected),
+            "trace": None if result.trace is None else msgspec.to_builtins(result.trace),
+        }
+
+
+def lines(close: Closeup, width: int) -> list[str]:
+    """The close-up in words."""
+    told: list[str] = []
+    for item in close.items:
+        told += [*_item_lines(item, width)]
+        outcome = close.outcomes.get(item.turn)
+        if outcome is not None:
+            named = [outcome.label, *([outcome.cause] if outcome.cause is not None else [])]
+            told += labelled("label", [", ".join(named)], width)
+        told.append("")
+    if not close.items:
+        told += [*labelled("question", [f"{close.query_id}: not in the gold set"], width), ""]
+    for result in close.results:
+        told += [*_result_lines(result, width), ""]
+    if not close.results:
+        told += ["no result is stored for it", ""]
+    return told[:-1]
+
+
+def _item_lines(item: GoldItem, width: int) -> list[str]:
+    name = item.qid if item.turn is None else f"{item.qid} turn {item.turn}"
+    expect = {"answer": "an answer", "refuse": "a refusal", None: ""}[item.expect]
+    told = {
+        "question": [name, *([item.question] if item.question else [])],
+        "expects": [expect] if expect else [],
+        "evidence": [
+            *item.relevant,
+            *(_anchor(each) for each in item.anchors),
+            *(f"{name}, grade {grade:g}" for name, grade in item.grades.items()),
+            *(f"document {doc}" for doc in item.relevant_docs or ()),
+        ],
+        "claims": list(item.claims_any or ()),
+        "strings": list(item.must_contain),
+    }
+    return [line for label, texts in told.items() for line in labelled(label, texts, width)]
+
+
+def _anchor(anchor: Anchor) -> str:
+    parts = [anchor.id, anchor.doc, _spans(anchor.spans)]
+    return ", ".join(part for part in parts if part) + (
+        f": “{anchor.quote}”" if anchor.quote else ""
+    )
+
+
+def _spans(spans: Sequence[Span]) -> str:
+    return ", ".join(f"{each.unit} {each.start}-{each.end}" for each in spans)
+
+
+def _result_lines(result: Result, width: int) -> list[str]:
+    facts, trace = result.facts, result.trace
+    slot: Mapping[str, object] = {
+        "paraphrase": facts.paraphrase, "seed": facts.seed, "turn": facts.turn,
+    }  # fmt: skip
+    told = [f"{name} {value}" for name, value in slot.items() if value is not None]
+    line = "" if trace is None or trace.line is None else f", line {trace.line}"
+    rank = "no evidence found" if facts.hit_rank is None else f"first evidence {facts.hit_rank}"
+    head = [f"{facts.ordinal + 1}{line}: {facts.outcome}, {rank}"]
+    head += [", ".join(told)] if told else []
+    lines = labelled("result", head, width)
+    if trace is None:
+        return [*lines, *labelled("", ["the stored trace cannot be read"], width)]
+    lines += labelled("error", [trace.error] if trace.error is not None else [], width)
+    hits = [
+        f"{'*' if rank in result.expected else ' '}{rank} {_hit(hit)}"
+        for rank, hit in enumerate(trace.hits, 1)
+    ]
+    lines += labelled("hits", hits or ["none"], width)
+    if result.expected:
+        lines += labelled("", ["* expected"], width)
+    answer = trace.answer
+    if answer is not None:
+        said = "refused" if answer.refused else answer.said
+        lines += labelled("answer", [said if said is not None else "none"], width)
+        lines += labelled("cites", [each.id for each in answer.listed], width)
+    timing = trace.timing
+    if timing is not None and timing.total is not None:
+        lines += labelled("took", [f"{timing.total:g} ms"], width)
+    return lines
+
+
+def _hit(hit: Hit) -> str:
+    parts = [hit.id, hit.doc or "", _spans(hit.spans)]
+    score = "" if hit.score is None else f"score {phrases.number(hit.score)}"
+    return ", ".join(part for part in [*parts, score] if part)

@@ -1,0 +1,273 @@
+"""Showing: stored runs as tables that fit the screen, as lines of words, and as JSON values."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from ragauge import registry
+from ragauge.codes import ExitCode
+from ragauge.model import phrases
+from ragauge.model.evidence import Evidence
+from ragauge.model.report import View
+from ragauge.model.run import RunRecord, Scoring
+from ragauge.model.scores import Scores
+from ragauge.model.scores_document import rounded, to_document
+from ragauge.model.verdict import Verdict
+from ragauge.store.history import measured_in
+from ragauge.store.snapshot import Snapshot
+from ragauge.text import plain
+
+RUNS = "ragauge.runs/1"
+RUN_INFO = "ragauge.run-info/1"
+SHORT_HASH = 8
+_GAP = "  "
+_LABEL = 11
+_LISTED = 5
+_NOT_JUDGED = Verdict(status="pass", exit_code=ExitCode.PASS, gates=(), blocks=())
+
+
+class Column(NamedTuple):
+    """A column of a table; a small `rank` finds room before a large one, and 0 always does."""
+
+    head: str
+    cells: Sequence[str]
+    rank: int = 0
+    right: bool = False
+
+
+def table(
+    columns: Sequence[Column], width: int, *, above: Mapping[int, Sequence[str]] | None = None
+) -> list[str]:
+    """The lines of a table in a screen's width; `above` has lines to put above some rows.
+
+    What is shown is shown whole: columns that have no room, or nothing in them, are left out.
+    """
+    from rich.cells import cell_len
+
+    known = [
+        column._replace(cells=[plain(cell) for cell in column.cells])
+        for column in columns
+        if any(column.cells) or not column.rank
+    ]
+    sizes = {each.head: max(map(cell_len, [each.head, *each.cells])) for each in known}
+    needed, kept = -len(_GAP), set()
+    for each in sorted(known, key=lambda each: each.rank):
+        wanted = needed + len(_GAP) + sizes[each.head]
+        if wanted <= width or not each.rank:
+            needed = wanted
+            kept.add(each.head)
+    shown = [each for each in known if each.head in kept]
+
+    def line(texts: Sequence[str]) -> str:
+        parts = []
+        for column, text in zip(shown, texts, strict=True):
+            blanks = " " * (sizes[column.head] - cell_len(text))
+            parts.append(blanks + text if column.right else text + blanks)
+        return _GAP.join(parts).rstrip()
+
+    lines = [line([each.head for each in shown]), "─" * min(needed, width)]
+    for place in range(len(shown[0].cells)):
+        lines += (above or {}).get(place, ())
+        lines.append(line([each.cells[place] for each in shown]))
+    return lines
+
+
+def moment(created_at: str) -> str:
+    """A time to the minute, as tables have it."""
+    return created_at[:16].replace("T", " ")
+
+
+class Headline(Struct, frozen=True):
+    """The one value that stands for a run in a list."""
+
+    metric: str
+    value: float
+
+    def __str__(self) -> str:
+        return f"{phrases.number(self.value)} {self.metric}"
+
+
+def headline(run: RunRecord) -> Headline | None:
+    """What the profile calls correct, or else the first metric with a value; None without any."""
+    found = measured_in(run) or {}
+    known = registry.profiles().get(run.profile)
+    names = [name for name in found if not name.startswith("run.")]
+    for name in [*([known.correct] if known is not None else []), *names]:
+        value = found[name].value if name in found else None
+        if value is not None:
+            return Headline(name, value)
+    return None
+
+
+def run_entry(run: RunRecord) -> dict[str, Any]:
+    """What is known of a run without reading its results, as plain JSON values."""
+    head = headline(run)
+    return {
+        "run_id": run.run_id,
+        "created_at": run.created_at,
+        "suite": run.suite,
+        "profile": run.profile,
+        "status": run.status,
+        "results": run.results,
+        "gold_hash": run.gold_hash,
+        "commit_hash": run.commit_hash,
+        "tags": list(run.tags),
+        "headline": None if head is None else {"metric": head.metric, "value": rounded(head.value)},
+    }
+
+
+def run_list(runs: Sequence[RunRecord], width: int) -> list[str]:
+    """The table of runs."""
+    heads = [headline(run) for run in runs]
+    return table(
+        [
+            Column("run", [run.run_id for run in runs]),
+            Column("created", [moment(run.created_at) for run in runs], 2),
+            Column("suite", [run.suite for run in runs], 4),
+            Column("profile", [run.profile for run in runs], 3),
+            Column("status", [run.status for run in runs]),
+            Column("results", [str(run.results) for run in runs], 5, right=True),
+            Column("tags", [", ".join(run.tags) for run in runs], 1),
+            Column("gold", [run.gold_hash[:SHORT_HASH] for run in runs], 6),
+            Column("commit", [(run.commit_hash or "")[:SHORT_HASH] for run in runs], 7),
+            Column("headline", ["" if each is None else str(each) for each in heads], 8),
+        ],
+        width,
+    )
+
+
+class Shown(Struct, frozen=True, kw_only=True):
+    """All that `runs show` tells of a run; a run that is not complete has no scores."""
+
+    run: RunRecord
+    snapshot: Snapshot
+    evidence: Evidence
+    scorings: Sequence[Scoring]
+    scores: Scores | None
+    full: bool = False
+
+
+def info_document(shown: Shown) -> dict[str, Any]:
+    """What is stored of a run, as plain JSON values; the scores are the scores document."""
+    run, snapshot, evidence = shown.run, shown.snapshot, shown.evidence
+    inputs, rules = snapshot.inputs, snapshot.scoring
+    scores = None
+    if shown.scores is not None:
+        scores = to_document(shown.scores, _NOT_JUDGED, full=shown.full)
+        del scores["verdict"]  # nothing was judged
+    return {
+        "schema": RUN_INFO,
+        "run": run_entry(run),
+        "inputs": {
+            "gold": inputs.gold_name,
+            "trace": inputs.trace_name,
+            "chunks": run.chunks,
+            "notes": list(inputs.notes),
+            "gold_bad_lines": inputs.gold_problem_count,
+            "trace_bad_lines": inputs.trace_problem_count,
+            "bad_lines": _bad_lines(snapshot),
+        },
+        "scored_by": {"dialect": rules.dialect, "k": list(rules.k), "metrics": list(rules.metrics)},
+        "system": snapshot.system,
+        "observed": evidence.observed(),
+        "seen": {"expected_chunks": len(evidence.expected), "documents": len(evidence.docs)},
+        "scorings": [
+            {
+                "number": each.number,
+                "created_at": each.created_at,
+                "ragauge_version": each.ragauge_version,
+            }
+            for each in shown.scorings
+        ],
+        "scores": scores,
+    }
+
+
+def info_lines(shown: Shown, width: int) -> list[str]:
+    """What is stored of a run, in words; the scores stand below it."""
+    run, snapshot, evidence = shown.run, shown.snapshot, shown.evidence
+    inputs, rules = snapshot.inputs, snapshot.scoring
+    bad = inputs.gold_problem_count + inputs.trace_problem_count
+    listed = _bad_lines(snapshot)
+    most = len(listed) if shown.full else _LISTED
+    more = [f"... and {bad - most} more"] if bad > most else []
+    cutoffs = ", ".join(map(str, rules.k))
+    seen = [
+        phrases.count(len(evidence.expected), "expected chunk"),
+        phrases.count(len(evidence.docs), "document"),
+    ]
+    told: list[tuple[str, list[str]]] = [
+        ("run", [run.run_id]),
+        ("status", [_status(run)]),
+        ("created", [run.created_at]),
+        ("suite", [run.suite]),
+        ("profile", [f"{run.profile}, dialect {rules.dialect}, k = {cutoffs}"]),
+        ("commit", [run.commit_hash] if run.commit_hash else []),
+        ("tags", [", ".join(run.tags)] if run.tags else []),
+        ("gold", [f"{inputs.gold_name}, hash {run.gold_hash[:SHORT_HASH]}"]),
+        ("traces", [f"{inputs.trace_name}, {phrases.count(run.results, 'result')}"]),
+        ("chunks", [f"a list of chunks, {run.chunks}"] if run.chunks else []),
+        ("notes", list(inputs.notes)),
+        ("bad lines", [*listed[:most], *more]),
+        ("system", _flat(snapshot.system)),
+        ("observed", _flat(evidence.observed())),
+        ("seen", [", ".join(seen)] if evidence.expected or evidence.docs else []),
+        ("scorings", [_scoring(each) for each in shown.scorings]),
+    ]
+    return [line for label, texts in told for line in labelled(label, texts, width)]
+
+
+def labelled(label: str, texts: Sequence[str], width: int) -> list[str]:
+    """Lines with their label before the first of them, wrapped to a screen's width."""
+    lines = []
+    for place, text in enumerate(texts):
+        head = (label if place == 0 else "").ljust(_LABEL)
+        lines += textwrap.wrap(
+            plain(text), max(width, 40), initial_indent=head, subsequent_indent=" " * _LABEL,
+            break_on_hyphens=False, break_long_words=False,
+        ) or [head.rstrip()]  # fmt: skip
+    return lines
+
+
+def _status(run: RunRecord) -> str:
+    if run.status == "complete":
+        return run.status
+    return "incomplete: it was stopped, or is still being stored; it has no scores"
+
+
+def _scoring(scoring: Scoring) -> str:
+    return f"{scoring.number}: {scoring.created_at}, ragauge {scoring.ragauge_version}"
+
+
+def _bad_lines(snapshot: Snapshot) -> list[str]:
+    inputs = snapshot.inputs
+    return [
+        f"{each.place}: {each.message}" if each.place is not None else each.message
+        for each in (*inputs.gold_problems, *inputs.trace_problems)
+    ]
+
+
+def _flat(values: Mapping[str, Any], before: str = "") -> list[str]:
+    """Nested values as lines `chunker.size: 512`."""
+    lines = []
+    for name, value in values.items():
+        if isinstance(value, Mapping) and value:
+            lines += _flat(value, f"{before}{name}.")
+        else:
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            lines.append(f"{before}{name}: {text}")
+    return lines
+
+
+def scores_lines(scores: Scores, *, full: bool, width: int) -> list[str]:
+    """The scores as `score` prints them, without gates and without colour."""
+    profile = registry.profile(scores.profile)
+    view = View(scores=scores, verdict=_NOT_JUDGED, profile=profile, full=full, width=width)
+    text = registry.report("table").text(view)
+    # Ids come from files: what moves a terminal's cursor is shown, not sent.
+    return [plain(line) for line in text.split("\n")[:-3]]

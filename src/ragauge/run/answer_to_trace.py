@@ -1,0 +1,112 @@
+"""Answering: what a target gave for a slot becomes its trace, and what it failed with, an error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from ragauge.files.fields import FieldError
+from ragauge.files.redaction import redacted
+from ragauge.formats.traces import Reader
+from ragauge.model.dialect import TRACE_NAMES, TRACE_SPELLINGS
+from ragauge.model.target import TargetError
+from ragauge.model.trace import Timing, Trace
+from ragauge.run.slots import Slot
+from ragauge.text import plain
+
+LONGEST_REASON = 500
+_ASKED = ("qid", "question", "paraphrase", "seed", "turn")
+_SAID = TRACE_NAMES.difference(*(TRACE_SPELLINGS[field] for field in _ASKED))
+"""The fields that say what a system did, and not what it was asked."""
+
+
+def answered_trace(reader: Reader, slot: Slot, answered: Any, elapsed: float | None) -> Trace:
+    """The trace of a slot: a row of any dialect, a list of hits, or a trace as it is.
+
+    The slot says what was asked, whatever the row says; a row for another question is an error.
+    `elapsed` are the milliseconds that were measured, where the target gives none of its own.
+    """
+    given = answered if isinstance(answered, Trace) else _read(reader, answered)
+    question = slot.question
+    if given.qid is not None and given.qid != question.qid:
+        raise TargetError(f"the answer is for `{given.qid}`, and `{question.qid}` was asked")
+    timing = given.timing
+    if elapsed is not None and (timing is None or timing.total is None):
+        timing = replace(timing or Timing(), total=elapsed)
+    return replace(
+        given, qid=question.qid, question=question.text, paraphrase=question.paraphrase,
+        seed=question.seed, turn=question.turn, timing=timing, line=slot.number + 1,
+    )  # fmt: skip
+
+
+def _read(reader: Reader, answered: Any) -> Trace:
+    try:
+        _refuse_unstorable(answered)
+        row = msgspec.json.decode(_encode(answered))  # what else cannot be stored shows here
+        if isinstance(row, list):
+            row = {"hits": [_hit(each) for each in row]}
+        if not isinstance(row, Mapping):
+            raise TargetError(f"an answer is an object or a list of hits, got {_kind(answered)}")
+        if _SAID.isdisjoint(row):
+            names = ", ".join(list(row)[:5]) or "nothing"
+            raise TargetError(f"the answer has no hits and no answer in it, but {names}")
+        return reader.trace(row)
+    except FieldError as error:
+        raise TargetError(f"the answer cannot be read: {error.message} ({error.code})") from error
+    except (msgspec.MsgspecError, RecursionError, TypeError, ValueError, OverflowError) as error:
+        raise TargetError(f"the answer cannot be read: {error}") from error
+
+
+def _plainer(value: Any) -> Any:
+    """A number of numpy as a number, an array as a list, a model as an object."""
+    for name in ("tolist", "model_dump"):
+        make = getattr(value, name, None)
+        if callable(make):
+            return make()
+    raise TypeError(f"a {type(value).__name__} has no place in an answer")
+
+
+_encode = msgspec.json.Encoder(enc_hook=_plainer).encode
+
+
+def _refuse_unstorable(answered: Any) -> None:
+    """Raise for what would be stored as something else: a set has no order, bytes are no text."""
+    todo = [answered]
+    seen: set[int] = set()
+    while todo:
+        each = todo.pop()
+        if isinstance(each, set | frozenset | bytes | bytearray):
+            raise TypeError(f"a {type(each).__name__} has no place in an answer")
+        if isinstance(each, float) and not isfinite(each):
+            raise ValueError(f"{each} is no number")
+        if isinstance(each, dict | list | tuple) and id(each) not in seen:
+            seen.add(id(each))
+            todo += each.values() if isinstance(each, dict) else each
+
+
+def _hit(value: Any) -> Any:
+    """An entry of a list of hits; a pair is an id with its score."""
+    if isinstance(value, list) and len(value) == 2:
+        return {"id": value[0], "score": value[1]}
+    return value
+
+
+def _kind(value: object) -> str:
+    return "nothing" if value is None else type(value).__name__
+
+
+def errored_trace(slot: Slot, reason: str, elapsed: float | None) -> Trace:
+    """The trace of a slot that could not be answered."""
+    question = slot.question
+    words = plain(str(redacted(reason))) or "it failed without a word"
+    if len(words) > LONGEST_REASON:
+        words = f"{words[: LONGEST_REASON - 3]}..."
+    return Trace(
+        qid=question.qid, question=question.text, paraphrase=question.paraphrase,
+        seed=question.seed, turn=question.turn, error=words, line=slot.number + 1,
+        timing=None if elapsed is None else Timing(total=elapsed),
+    )  # fmt: skip

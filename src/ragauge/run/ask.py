@@ -1,0 +1,389 @@
+"""The runner: asks a target slot by slot, many at a time, and hands on what arrives.
+
+Threads ask; one more thread takes what has arrived and keeps it; the calling thread watches. A
+call that does not come back in time is left to itself, with its thread, and another takes over.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ragauge.formats.traces import Reader
+from ragauge.model.target import Doubting, Exchange, Question, Target, TargetError
+from ragauge.model.trace import Trace
+from ragauge.run.answer_to_trace import answered_trace, errored_trace
+from ragauge.run.rate_limit import Pace, backoff
+from ragauge.run.slots import Slot, Strand
+
+GRACE = 5.0
+"""Seconds that questions which were asked have left when a run is interrupted."""
+
+MOST_LOST = 1000
+"""Calls that hang at the same time; more would eat up the memory."""
+
+_TICK = 0.05
+_MOMENT = 0.002
+_BATCH = 512
+_LONG_WAIT = 5.0  # seconds that a reader should know of
+_WAITING = 256  # results that may wait to be kept, before asking pauses
+_LONGEST_WAIT = 300.0
+
+Stopped = Literal["interrupted", "errors", "hanging"]
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """How hard a target is asked.
+
+    timeout     seconds for one question
+    retries     how often a question is asked again after an error that may pass
+    rate        questions a second, at most
+    max_errors  more errors than these end the run; it can be resumed
+    timing      whether the time that an answer took is kept
+    """
+
+    concurrency: int = 8
+    timeout: float = 60.0
+    retries: int = 2
+    rate: float | None = None
+    max_errors: int | None = None
+    timing: bool = True
+
+
+class Progress(Struct):
+    """What has come of a run so far; `hits` of `labelled` questions found their evidence."""
+
+    total: int
+    done: int = 0
+    errors: int = 0
+    hits: int = 0
+    labelled: int = 0
+    seconds: float = 0.0
+    stopped: Stopped | None = None
+
+
+class Kept(Struct, frozen=True):
+    """What the keeper tells of a batch: how many results, errors, and hits of labelled ones."""
+
+    results: int
+    errors: int
+    hits: int
+    labelled: int
+
+
+class Task:
+    """A strand that is being asked: where it stands, and what was answered before."""
+
+    def __init__(self, strand: Strand, wanted: Callable[[int], bool]) -> None:
+        self.strand = strand
+        self.wanted = wanted
+        self.place = 0
+        self.attempt = 0
+        self.delay = 0.0
+        self.said: dict[int, dict[int | None, Exchange]] = {}
+
+    def current(self, known: Mapping[int, str | None]) -> Slot | None:
+        """The slot to ask next; those that are known already only add to the history."""
+        while self.place < len(self.strand.slots):
+            slot = self.strand.slots[self.place]
+            if self.wanted(slot.number):
+                return slot
+            self.advance(slot, known.get(slot.number))
+        return None
+
+    def question(self, slot: Slot) -> Question:
+        """What is asked, with the turns before: of the same paraphrase where they have it."""
+        question = slot.question
+        if not self.said or question.turn is None:
+            return question
+        history = tuple(
+            said[question.paraphrase] if question.paraphrase in said else next(iter(said.values()))
+            for turn, said in self.said.items()
+            if turn < question.turn
+        )
+        return replace(question, history=history)
+
+    def advance(self, slot: Slot, answer: str | None) -> None:
+        """Go on to the next slot."""
+        question = slot.question
+        if question.turn is not None:
+            said = self.said.setdefault(question.turn, {})
+            said[question.paraphrase] = Exchange(question.text, answer)
+        self.place += 1
+        self.attempt = 0
+
+
+class _Worker(threading.Thread):
+    """A thread that asks; `deadline` is when the question that it has asked is overdue."""
+
+    def __init__(self, runner: Runner, task: Task | None) -> None:
+        super().__init__(daemon=True, name="ragauge-asking")
+        self.runner = runner
+        self.task = task
+        self.slot: Slot | None = None
+        self.deadline = math.inf
+        self.lost = False
+
+    def run(self) -> None:
+        """Ask until there is nothing left to ask."""
+        self.runner.work(self)
+
+
+class Runner:
+    """One run over a target. `keep` is called by one thread, with traces in order of arrival."""
+
+    def __init__(
+        self, target: Target, reader: Reader, limits: Limits,
+        keep: Callable[[Sequence[Trace]], Kept], *, total: int,
+        told: Callable[[Progress], None] = lambda _: None,
+        noted: Callable[[str], None] = lambda _: None,
+    ) -> None:  # fmt: skip
+        self.target = target
+        self.reader = reader
+        self.limits = limits
+        self.keep = keep
+        self.told = told
+        self.noted = noted
+        self.held = 0.0  # until when the target has asked for patience
+        self.failed = 0
+        self.progress = Progress(total)
+        self.pace = Pace(limits.rate)
+        self.arrived: SimpleQueue[Trace | None] = SimpleQueue()
+        self.lock = threading.Lock()
+        self.stop = threading.Event()
+        self.over = threading.Event()
+        self.workers: set[_Worker] = set()
+        self.lost: list[_Worker] = []
+        self.failure: BaseException | None = None
+        self.strands: Iterator[Strand] = iter(())
+        self.wanted: Callable[[int], bool] = lambda _: True
+        self.known: Mapping[int, str | None] = {}
+        self.overdue = limits.timeout + min(1.0, 0.2 + limits.timeout / 10)
+
+    def run(
+        self, strands: Iterable[Strand], wanted: Callable[[int], bool],
+        known: Mapping[int, str | None],
+    ) -> Progress:  # fmt: skip
+        """Ask all slots that are wanted; `known` are answers of turns that were asked before."""
+        self.strands, self.wanted, self.known = iter(strands), wanted, known
+        begun = time.monotonic()
+        writer = threading.Thread(target=self._write, daemon=True, name="ragauge-keeping")
+        writer.start()
+        with self._interruptible():
+            for _ in range(min(self.limits.concurrency, self.progress.total)):
+                self._start(None)
+            grace = math.inf
+            while self.workers and time.monotonic() < grace:
+                self.over.wait(_TICK)
+                self._watch()
+                self.progress.seconds = time.monotonic() - begun
+                self.told(self.progress)
+                if self.stop.is_set() and grace == math.inf:
+                    grace = time.monotonic() + GRACE
+            with self.lock:
+                for worker in self.workers:
+                    worker.lost = True
+            self.arrived.put(None)
+            writer.join()
+        if self.failure is not None:
+            raise self.failure
+        return self.progress
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Take the first interrupt for a wish to end; the second ends at once."""
+        import signal
+
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def interrupt(_number: int, _frame: Any) -> None:
+            if self.stop.is_set():
+                raise KeyboardInterrupt
+            self._end("interrupted")
+
+        # A job that is cancelled is terminated: what runs below is ended in the same way.
+        before = {each: signal.signal(each, interrupt) for each in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
+    def _end(self, why: Stopped) -> None:
+        self.progress.stopped = self.progress.stopped or why
+        self.stop.set()
+
+    def _start(self, task: Task | None) -> None:
+        worker = _Worker(self, task)
+        with self.lock:
+            self.over.clear()
+            self.workers.add(worker)
+        worker.start()
+
+    def _watch(self) -> None:
+        """Leave calls that are overdue to themselves, and let others go on with their tasks."""
+        now = time.monotonic()
+        with self.lock:
+            overdue = [each for each in self.workers if each.deadline < now]
+        for worker in overdue:
+            with self.lock:
+                if worker.deadline >= now:
+                    continue  # it came back at the last moment
+                worker.lost = True
+                self.workers.discard(worker)
+            assert worker.task is not None and worker.slot is not None
+            slow = TargetError(f"no answer within {self.limits.timeout:g} s", transient=True)
+            self._failed(worker.task, worker.slot, slow, self.limits.timeout * 1000)
+            self.lost = [each for each in self.lost if each.is_alive()]
+            self.lost.append(worker)
+            if len(self.lost) > MOST_LOST:
+                self._end("hanging")
+            self._start(worker.task)
+        most = self.limits.max_errors
+        doubts = self.target.doubts if isinstance(self.target, Doubting) else 0
+        if most is not None and self.failed + doubts > most:
+            self._end("errors")
+
+    def work(self, worker: _Worker) -> None:
+        """What a worker does, until nothing is left or it was given up."""
+        try:
+            while self._task(worker):
+                pass
+        except BaseException as error:  # ours: what a target raises never comes this far
+            self.failure = self.failure or error
+            self.stop.set()
+        with self.lock:
+            self.workers.discard(worker)
+            if not self.workers:
+                self.over.set()
+
+    def _task(self, worker: _Worker) -> bool:
+        """Ask one strand to its end; False if there is none, or the run ends."""
+        task = worker.task
+        if task is None:
+            with self.lock:
+                strand = next(self.strands, None)
+            if strand is None:
+                return False
+            task = worker.task = Task(strand, self.wanted)
+        while (slot := task.current(self.known)) is not None:
+            if not self._ask(worker, task, slot):
+                return False
+        worker.task = None
+        return True
+
+    def _ask(self, worker: _Worker, task: Task, slot: Slot) -> bool:
+        """Ask one question once; False if the run ends or the worker was given up."""
+        delay, task.delay = max(task.delay, self.pace.wait()), 0.0
+        if delay:
+            self.stop.wait(delay)
+        while self.arrived.qsize() > _WAITING and not self.stop.is_set():
+            time.sleep(_MOMENT)
+        if self.stop.is_set():
+            return False
+        error: TargetError | None = None
+        trace: Trace | None = None
+        begun = time.perf_counter()
+        worker.slot = slot
+        worker.deadline = time.monotonic() + self.overdue
+        try:
+            answered = self.target.ask(task.question(slot))
+            elapsed = _milliseconds(begun)
+            trace = answered_trace(self.reader, slot, answered, self._kept(elapsed))
+        except TargetError as failed:
+            error, elapsed = failed, _milliseconds(begun)
+        except BaseException as failed:
+            error, elapsed = TargetError(described(failed)), _milliseconds(begun)
+        with self.lock:
+            worker.deadline = math.inf
+            if worker.lost:
+                return False
+        if error is not None:
+            self._failed(task, slot, error, elapsed)
+        elif trace is not None:
+            self.arrived.put(trace)
+            task.advance(slot, trace.answer.said if trace.answer is not None else None)
+        return True
+
+    def _failed(self, task: Task, slot: Slot, error: TargetError, elapsed: float) -> None:
+        """Try again later, or record the error."""
+        if error.transient and task.attempt < self.limits.retries:
+            task.delay = backoff(slot.number, task.attempt)
+            if error.wait is not None:
+                task.delay = max(task.delay, min(error.wait, _LONGEST_WAIT))
+                self.pace.hold(task.delay)
+                self._note_wait(task.delay, error.reason)
+            task.attempt += 1
+            return
+        self.arrived.put(errored_trace(slot, error.reason, self._kept(elapsed)))
+        task.advance(slot, None)
+        with self.lock:
+            self.failed += 1
+            most = self.limits.max_errors
+            if most is not None and self.failed > most:
+                self._end("errors")
+
+    def _note_wait(self, seconds: float, reason: str) -> None:
+        """Say once that nothing will be asked for a while."""
+        now = time.monotonic()
+        with self.lock:
+            known, self.held = self.held, max(self.held, now + seconds)
+        if seconds >= _LONG_WAIT and known <= now:
+            self.noted(f"waiting for {seconds:.0f} s, as the target asks: {reason}")
+
+    def _kept(self, elapsed: float) -> float | None:
+        return elapsed if self.limits.timing else None
+
+    def _write(self) -> None:
+        """Keep what has arrived, again and again; the writer's own thread."""
+        more = True
+        while more:
+            batch, more = self._arrivals()
+            if batch and self.failure is None:
+                try:
+                    kept = self.keep(batch)
+                except BaseException as error:
+                    self.failure = error
+                    self.stop.set()
+                    continue
+                self._count(kept)
+
+    def _arrivals(self) -> tuple[list[Trace], bool]:
+        batch: list[Trace] = []
+        found = self.arrived.get()
+        while found is not None:
+            batch.append(found)
+            if len(batch) >= _BATCH:
+                return batch, True
+            try:
+                found = self.arrived.get_nowait()
+            except Empty:
+                return batch, True
+        return batch, False
+
+    def _count(self, kept: Kept) -> None:
+        progress = self.progress
+        progress.done += kept.results
+        progress.errors += kept.errors
+        progress.hits += kept.hits
+        progress.labelled += kept.labelled
+
+
+def described(error: BaseException) -> str:
+    """An exception in one line."""
+    words = str(error)
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+
+
+def _milliseconds(begun: float) -> float:
+    return round((time.perf_counter() - begun) * 1000, 3)

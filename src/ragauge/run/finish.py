@@ -1,0 +1,145 @@
+"""Completing: results go into a run one batch after another, and at its end it is scored."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
+from functools import lru_cache
+
+from msgspec.structs import replace
+
+import ragauge
+from ragauge.ids import doc_of
+from ragauge.model.chunk import Chunk
+from ragauge.model.comparison import RANKS
+from ragauge.model.evidence import Carries
+from ragauge.model.gold import GoldItem
+from ragauge.model.payloads import UNREADABLE, freeze_evidence, thaw, trace_of
+from ragauge.model.run import ResultRow, RunRecord, Store
+from ragauge.model.scores import Scores
+from ragauge.model.semantic import Bands
+from ragauge.model.trace import Trace
+from ragauge.run.ask import Kept
+from ragauge.scoring.chunk_facts import Gatherer, expected_ids, has_text, negative_ids
+from ragauge.scoring.remeasure import semantic_of
+from ragauge.scoring.results import unlisted
+from ragauge.scoring.tasks.job import Job
+from ragauge.scoring.tasks.pack import Packed, RangePacker
+from ragauge.store.runs import rescored
+from ragauge.store.stored_scores import freeze_scores, value_texts
+
+_AT_ONCE = 2048
+_NOBODY = -1
+_REMEMBERED = 1 << 16
+
+
+class _Carried(Gatherer):
+    """Looks only at what hits carry. Ids come again and again, so the last ones are remembered."""
+
+    def __init__(self, wanted: Set[str], chunks: Mapping[str, Chunk]) -> None:
+        super().__init__(wanted, chunks)
+        self.doc_of = lru_cache(_REMEMBERED)(doc_of)
+
+    def add(self, trace: Trace) -> int:
+        """What all hits of a trace carry, as the bits of `Carries`."""
+        spanned = named = quotable = True
+        for hit in trace.hits:
+            chunk = self.chunks.get(hit.id)
+            spanned = spanned and bool(hit.spans or (chunk is not None and chunk.spans))
+            named = named and bool(hit.doc or chunk is not None or self.doc_of(hit.id) is not None)
+            quotable = quotable and has_text(hit, chunk)
+        return spanned * Carries.SPANS | named * Carries.DOCS | quotable * Carries.TEXTS
+
+
+class Keeper:
+    """Stores traces under the numbers of their slots, which are their lines counted from 0.
+
+    Nothing is remembered of them: what they tell of chunks is gathered when all are there.
+    """
+
+    def __init__(self, store: Store, run: RunRecord, job: Job, *, replacing: bool) -> None:
+        self.packer = RangePacker(job)
+        self.packer.gatherer = _Carried(self.packer.gatherer.wanted, job.chunks)
+        self.run_id = run.run_id
+        self.put = store.replace_results if replacing else store.add_results
+        self.labelled = [
+            bool(ids) or code in job.keys.rich for code, ids in enumerate(self.packer.relevant)
+        ]
+
+    def keep(self, batch: Sequence[Trace]) -> Kept:
+        """Store a batch, and tell what is in it."""
+        try:
+            rows = self.packer.pack_traces(batch, 1).rows
+        except Exception:  # something in a trace cannot be stored, and the others can
+            rows = [row for trace in batch for row in self._one(trace).rows]
+        self.put(self.run_id, [
+            ResultRow(facts._replace(ordinal=_number(trace)), payload)
+            for trace, (facts, payload, _) in zip(batch, rows, strict=True)
+        ])  # fmt: skip
+        found = [
+            facts.hit_rank is not None
+            for facts, _, code in rows
+            if code is not None and self.labelled[code]
+        ]
+        errors = sum(facts.outcome == "errored" for facts, _, _ in rows)
+        return Kept(len(rows), errors, sum(found), len(found))
+
+    def _one(self, trace: Trace) -> Packed:
+        try:
+            return self.packer.pack_traces([trace], 1)
+        except Exception as error:
+            words = f"the answer cannot be stored: {type(error).__name__}: {error}"
+            words = words.encode(errors="backslashreplace").decode()
+            return self.packer.pack_traces([replace(
+                trace, hits=(), answer=None, lambda_state=None, index={}, extra={}, error=words,
+            )], 1)  # fmt: skip
+
+
+def _number(trace: Trace) -> int:
+    return (trace.line or 1) - 1
+
+
+def finish_run(
+    store: Store, run: RunRecord, job: Job, items: Sequence[GoldItem],
+    bands: Mapping[str, Bands] | None = None,
+) -> Scores:  # fmt: skip
+    """Score a run from all its results, whenever they came, and mark it complete.
+
+    Where `bands` has those of its embedder, the zones of its ΔS are counted too.
+    """
+    gatherer = Gatherer(expected_ids(items), job.chunks, negatives=negative_ids(items))
+    gatherer.add_chunks()
+    gathered = gatherer.take()
+    packer = RangePacker(job)
+    ordinals, questions = array("q"), array("q")
+    for count, (ordinal, payload) in enumerate(store.payloads(run.run_id), 1):
+        ordinals.append(ordinal)
+        questions.append(_NOBODY)
+        with suppress(*UNREADABLE):  # it is counted where the run is scored
+            trace = trace_of(thaw(payload))
+            packer.gatherer.add(trace)
+            code = packer.reducer.find(trace.qid, trace.question, trace.turn)
+            questions[-1] = _NOBODY if code is None else code
+        if count % _AT_ONCE == 0:
+            gathered.merge(packer.gatherer.take())
+    gathered.merge(packer.gatherer.take())
+    scores = rescored(store, replace(run, results=len(ordinals)))
+    scores = replace(scores, semantic=semantic_of(scores, bands or {}, None) or scores.semantic)
+    measured = value_texts(scores)
+    for start in range(0, len(ordinals), _AT_ONCE):
+        pairs = zip(
+            ordinals[start : start + _AT_ONCE], questions[start : start + _AT_ONCE], strict=True
+        )
+        store.set_values(run.run_id, [
+            (ordinal, None if question == _NOBODY else measured(question))
+            for ordinal, question in pairs
+        ])  # fmt: skip
+    scoring, values = freeze_scores(
+        scores, number=1, created_at=run.created_at, ragauge_version=ragauge.__version__
+    )
+    store.finish(
+        run.run_id, results=len(ordinals), evidence=freeze_evidence(gathered.evidence()),
+        scoring=scoring, values=values,
+    )  # fmt: skip
+    return unlisted(scores, RANKS, values=True)

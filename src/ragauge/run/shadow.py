@@ -1,0 +1,387 @@
+"""Shadowing: a second index beside the live one, judged by the gates of a profile in one step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from datetime import date
+from typing import Any, NamedTuple
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ragauge import registry
+from ragauge.compare import align, common_gold, compare, metric_deltas
+from ragauge.diagnose.diagnose import Measured, measured_run, types_of
+from ragauge.diagnose.rank_findings import diagnose, witness
+from ragauge.diagnose.rules import Symptoms
+from ragauge.errors import RagaugeError
+from ragauge.gates.drops import GAPS
+from ragauge.gates.judge import Tolerance, judge
+from ragauge.metrics.columns import Ints
+from ragauge.metrics.metric import Tally
+from ragauge.model.agreement import Agreement, By
+from ragauge.model.chunk import Chunk
+from ragauge.model.diagnosis import Finding
+from ragauge.model.embedder import Embedding
+from ragauge.model.payloads import UNREADABLE, thaw, thaw_chunks, trace_of
+from ragauge.model.phrases import count
+from ragauge.model.run import RunRecord, Store
+from ragauge.model.scores import Scores
+from ragauge.model.semantic import Bands
+from ragauge.model.shadow import Failed, Part, Shadowed
+from ragauge.model.verdict import Gate, GateResult, Waiver
+from ragauge.run import run as running
+from ragauge.run.ask import Limits, Progress
+from ragauge.run.shadow_agreement import Shown, SlotName, agree, shown
+from ragauge.scoring.inputs import Kept
+from ragauge.scoring.score import score
+from ragauge.store.runs import Wanted, find_run, store_run
+
+PROFILE = "canary"
+
+STEPS = {
+    "answer.coverage": "Look at the sections that these answers cite: where evidence and citation "
+    "lie in neighbouring sections, the boundaries of the new chunks are in the wrong place.",
+    "citation.accuracy": "Compare the text that the new offsets were taken from with that of the "
+    "gold set: another normaliser moves them. Make the offsets again, then judge again.",
+    "semantic.delta_s_cited": "Read the cited snippets: chunks that are too long are far from any "
+    "question. A new embedder needs bands of its own.",
+    "semantic.delta_s_hits": "Check that index and queries are embedded alike, then look at the "
+    "length of the chunks.",
+    "retrieval.recall": "Look at what the live index finds for these questions and the shadow does "
+    "not: text that was cut off, or was not ingested.",
+    "stability.convergent": "Ask these questions again, each wording by itself: where the hits "
+    "differ mend retrieval, where they do not mend the prompt.",
+}
+"""The step to take for a gate, by the metric that it is on."""
+
+OF_ANSWERS = ("answer.", "citation.", "refusal.")
+"""Families of metrics that an index without answers has no value for."""
+
+_AGAIN = (
+    "Ask the live index again until nothing is missing (`ragauge run --resume RUN --retry-errors` "
+    "goes on with a stored run), then judge again."
+)
+_OTHERWISE = "Look at these questions in both runs: `ragauge compare LIVE SHADOW` lists them."
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """How a shadow is judged; `gates` makes them for some cut-offs.
+
+    `index_only`: the indexes are judged without answers, by the gates that need none. `bands` are
+    those of ΔS by embedder.
+    """
+
+    gates: Callable[[Sequence[int]], Sequence[Gate]]
+    profile: str = PROFILE
+    tolerance: Tolerance = Tolerance()
+    waivers: Sequence[Waiver] = ()
+    today: date | None = None
+    limit: int = 5
+    min_n: int | None = None
+    workers: int | None = None
+    index_only: bool = False
+    bands: Mapping[str, Bands] = {}
+
+
+class Asking(NamedTuple):
+    """How a side that is a target is asked."""
+
+    asked: running.Asked
+    measuring: running.Measuring
+    limits: Limits
+    wanted: Wanted
+
+
+class Answered(NamedTuple):
+    """A target that was asked everything: its run, and how many of the results are errors."""
+
+    run: RunRecord
+    errors: int
+
+
+class Interrupted(KeyboardInterrupt):
+    """A target was not asked to the end. Its run is stored as far as it came, and can go on.
+
+    `progress` is None where asking was ended at once, by a second interrupt.
+    """
+
+    def __init__(self, run_id: str, progress: Progress | None = None) -> None:
+        super().__init__(run_id)
+        self.run_id = run_id
+        self.progress = progress
+
+
+def asked_run(
+    store: Store, gold: str, asking: Asking, *, told: Callable[[Progress], None] = lambda _: None,
+    embed: Embedding | None = None, noted: Callable[[str], None] = lambda _: None,
+) -> Answered:  # fmt: skip
+    """Ask a target every slot of the gold set, and store the run; `Interrupted` tells its name."""
+    given = running.material(gold, asking.asked, asking.measuring)
+    options = asking.asked.target_options(asking.limits.timeout)
+    with ExitStack() as stack:
+        with closing(running.open_target(asking.asked.address, options)) as target:
+            run = running.start_run(store, asking.asked, given, target.about, asking.wanted)
+            stack.enter_context(_named(run))
+            stack.enter_context(store.hold(run.run_id))
+            progress = running.ask_all(
+                store, run, asking.asked, given, target, asking.limits, told=told, embed=embed,
+                noted=noted,
+            )  # fmt: skip
+        if progress.stopped == "interrupted":
+            raise Interrupted(run.run_id, progress)
+        if progress.stopped is not None:
+            raise RagaugeError.of(
+                "too-many-errors",
+                f"the run `{run.run_id}` was stopped: {progress.done} of {progress.total} slots "
+                "were asked",
+                hint=f"go on with `ragauge run --resume {run.run_id} --store {store.name}`, then "
+                "name it here",
+            )
+        scores = running.complete(store, run, given)
+    return Answered(find_run(store, run.run_id), scores.tally.errored)
+
+
+@contextmanager
+def _named(run: RunRecord) -> Iterator[None]:
+    """Let an interrupt at any moment tell the run that was begun."""
+    try:
+        yield
+    except Interrupted:
+        raise
+    except KeyboardInterrupt as at_once:
+        raise Interrupted(run.run_id) from at_once
+
+
+def scored_run(store: Store, gold: str, trace: str, name: str, **options: Any) -> RunRecord:
+    """Score a trace file and store the run under a name."""
+    stored: list[RunRecord] = []
+
+    def keep(kept: Kept) -> None:
+        if kept.scores.measured:
+            stored.append(store_run(store, kept, Wanted(run_id=name, created_at="")))
+
+    score(gold, trace, keep=keep, **options)
+    if not stored:
+        raise RagaugeError.of(
+            "nothing-measured", f"no trace of `{trace}` belongs to a gold item",
+            hint="compare one id of each file: a changed prefix is the usual cause",
+        )  # fmt: skip
+    return find_run(store, name)
+
+
+def judge_shadow(live: common_gold.Stored, shadow: common_gold.Stored, rules: Rules) -> Shadowed:
+    """Judge a shadow run by the gates of a profile, and against the live run for drops.
+
+    Where the chunkings differ, both runs are judged on common ground: each expected item as it is
+    recognised on both sides.
+    """
+    aligned = align.align(live, shadow, profile=rules.profile, workers=rules.workers)
+    gates, unjudged = _split(rules.gates(aligned.b.k), rules, aligned.b)
+    measured = measured_run(
+        shadow.store, shadow.record, profile=rules.profile, workers=rules.workers, intervals=True,
+        slices=any(gate.part is not None for gate in gates), bands=rules.bands,
+    )  # fmt: skip
+    exact = aligned.match in ("exact", "none")
+    scores = measured.scores if exact else aligned.b
+    profile = registry.profile(rules.profile)
+    verdict = judge(
+        scores, gates, source_rules=profile.follows_source,
+        whole_grid=profile.join.grid == "complete", tolerance=rules.tolerance,
+        waivers=rules.waivers, today=rules.today, baseline=aligned.a, beside=aligned.b,
+    )  # fmt: skip
+    (one, before), (other, after) = compare.told_of(live), compare.told_of(shadow)
+    names = list(dict.fromkeys(_judged_by(gate, scores) for gate in gates))
+    only = replace(aligned, a=_only(aligned.a, names), b=_only(aligned.b, names))
+    comparison = compare.compare(only, one, other, gated=names, config=(before, after))
+    types = types_of(measured.items, measured.plan, dict(measured.chunks), aligned.b)
+    notes = [*aligned.notes, *_lacking("live", aligned.a.tally)]
+    notes += _lacking("shadow", scores.tally)
+    if not exact:
+        notes.append("the chunkings differ: both runs are judged on common ground")
+    by: By = "id" if exact else "place"
+    return Shadowed(
+        profile=rules.profile,
+        live=comparison.run_a,
+        shadow=comparison.run_b,
+        verdict=verdict,
+        match=comparison.match,
+        rungs=comparison.rungs,
+        deltas=comparison.deltas,
+        types=_by_type(aligned, names, types, rules.min_n),
+        agreement=_agreement(live, shadow, by),
+        failed=_failed(verdict.gates, scores, aligned, rules.limit),
+        kinds=comparison.kinds,
+        answer_kinds=comparison.answer_kinds,
+        findings=_findings(measured, scores, exact=exact, limit=rules.limit),
+        counted=comparison.counted,
+        left_out=comparison.left_out,
+        notes=tuple(notes),
+        unjudged=unjudged,
+    )
+
+
+def _split(
+    gates: Sequence[Gate], rules: Rules, shadow: Scores
+) -> tuple[list[Gate], tuple[str, ...]]:
+    """The gates that are judged, and the names of those on answers where there shall be none."""
+    if not rules.index_only:
+        return list(gates), ()
+    if shadow.tally.answered or shadow.tally.refused:
+        raise RagaugeError.of(
+            "usage", "--index-only: the shadow run has answers, which would go unjudged",
+            hint="leave --index-only out",
+        )  # fmt: skip
+    kept = [gate for gate in gates if not _judged_by(gate, shadow).startswith(OF_ANSWERS)]
+    names = tuple(gate.title or gate.name for gate in gates if gate not in kept)
+    return kept, names
+
+
+def _lacking(side: str, tally: Tally) -> list[str]:
+    """What one side has no result for."""
+    found = []
+    if tally.missing:
+        found.append(f"{tally.missing} of {count(tally.gold, 'question')} without a trace")
+    if tally.missing_slots:
+        found.append(f"{count(tally.missing_slots, 'slot')} (paraphrase × seed) without a trace")
+    if tally.errored:
+        found.append(f"{tally.errored} of {count(tally.scored, 'trace')} with an error")
+    return [f"{side}: {each}" for each in found]
+
+
+def _only(scores: Scores, names: Sequence[str]) -> Scores:
+    """Scores with some metrics only; the values of questions stay."""
+    kept = {name: scores.metrics[name] for name in names if name in scores.metrics}
+    return replace(scores, metrics=kept)
+
+
+def _judged_by(gate: Gate, scores: Scores) -> str:
+    """The metric that a gate judges; where nothing is cited, the one in its place."""
+    return gate.instead if gate.instead is not None and not scores.cites else gate.metric
+
+
+def _findings(
+    measured: Measured, scores: Scores, *, exact: bool, limit: int
+) -> tuple[Finding, ...]:
+    """What the diagnosis of the shadow says; across chunkings its ids prove nothing."""
+    if not exact or not scores.measured:
+        return ()
+    return diagnose(scores, types=measured.types(), limit=limit).findings[:3]
+
+
+def _by_type(
+    aligned: align.Aligned, names: Sequence[str], types: Mapping[str, Ints], min_n: int | None
+) -> dict[str, Part]:
+    """The gated metrics by type of evidence, over the questions that both runs have."""
+    pairs = metric_deltas.pair(aligned.a, aligned.b)
+    least = aligned.b.options.min_n if min_n is None else min_n
+    parts = {}
+    for name, places in sorted(types.items()):
+        mine = np.isin(pairs.theirs, places)
+        n = int(np.count_nonzero(mine))
+        if n < least:
+            parts[name] = Part(n=n)
+            continue
+        part = pairs.only(mine)
+        found = metric_deltas.deltas(
+            _with_values(aligned.a, names, part.mine), _with_values(aligned.b, names, part.theirs),
+            part, frozenset(),
+        )  # fmt: skip
+        parts[name] = Part(n=n, deltas=tuple(each for each in found if each.n >= least))
+    return parts
+
+
+def _with_values(scores: Scores, names: Sequence[str], places: Ints) -> Scores:
+    """Scores with those metrics only that have a value for one of the questions."""
+    values = scores.per_question
+    known = [
+        name
+        for name in names
+        if values is not None and name in values.metrics and name in scores.metrics
+        and not np.isnan(values.of(name)[places]).all()
+    ]  # fmt: skip
+    return _only(scores, known)
+
+
+def _failed(
+    results: Sequence[GateResult], scores: Scores, aligned: align.Aligned, limit: int
+) -> tuple[Failed, ...]:
+    """The gates that do not hold, each with its worst questions."""
+    found = []
+    run = Symptoms(scores)
+    for each in results:
+        if each.status in ("pass", "review") or each.waived:
+            continue
+        if each.code in GAPS:
+            found.append(Failed(gate=each, step=_AGAIN, worst=()))
+            continue
+        name = _judged_by(each.gate, scores)
+        places = _fallen(aligned, scores, name) if each.gate.is_drop else _worst(run, each, name)
+        base = name.partition("@")[0].removesuffix("_p90")
+        found.append(Failed(
+            gate=each, step=STEPS.get(base, _OTHERWISE),
+            worst=tuple(witness(run, place) for place in places[:limit]),
+        ))  # fmt: skip
+    return tuple(found)
+
+
+def _worst(run: Symptoms, result: GateResult, name: str) -> list[int]:
+    """The questions on the wrong side of a gate's threshold, the furthest first."""
+    limit = result.gate.threshold
+    if result.gate.better == "higher":
+        return [int(place) for place in run.where(name, lambda v: v < limit)]
+    return [int(place) for place in run.where(name, lambda v: v > limit, worst="high")]
+
+
+def _fallen(aligned: align.Aligned, scores: Scores, name: str) -> list[int]:
+    """The questions that lost most against the live run, as places among those of the scores."""
+    one, other, mine = aligned.a.per_question, aligned.b.per_question, scores.per_question
+    if one is None or other is None or mine is None:
+        return []
+    if name not in one.metrics or name not in other.metrics:
+        return []
+    pairs = metric_deltas.pair(aligned.a, aligned.b)
+    better = registry.metrics()[name.partition("@")[0]].better
+    lost = one.of(name)[pairs.mine] - other.of(name)[pairs.theirs]
+    lost = np.nan_to_num(lost if better == "higher" else -lost)
+    places = {key: i for i, key in enumerate(zip(mine.qids, mine.turns, strict=True))}
+    order = np.argsort(-lost, kind="stable")
+    keys = [
+        (other.qids[place], other.turns[place])
+        for place in pairs.theirs[order[lost[order] > 0]].tolist()
+    ]
+    return [places[key] for key in keys if key in places]
+
+
+def _agreement(live: common_gold.Stored, shadow: common_gold.Stored, by: By) -> Agreement:
+    return agree(shown_slots(live), shown_slots(shadow), by)
+
+
+def shown_slots(run: common_gold.Stored) -> dict[SlotName, Shown]:
+    """What each slot of a stored run retrieved and cited; of a slot told twice, the last.
+
+    Errors and questions outside the gold set are left out; so is what cannot be read, which the
+    scores count.
+    """
+    record, store = run.record, run.store
+    chunks: dict[str, Chunk] = {}
+    if record.chunks is not None:
+        chunks = thaw_chunks(store.chunks(record.chunks), record.run_id)
+    found: dict[SlotName, Shown] = {}
+    with ExitStack() as stack:
+        rows = store.results(record.run_id)
+        if hasattr(rows, "close"):
+            stack.callback(rows.close)
+        for row in rows:
+            facts = row.facts
+            name = (facts.query_id, facts.paraphrase, facts.seed, facts.turn)
+            found.pop(name, None)
+            if facts.outcome != "ok":
+                continue
+            try:
+                found[name] = shown(trace_of(thaw(row.payload)), chunks)
+            except UNREADABLE:
+                continue
+    return found

@@ -1,0 +1,1 @@
+"""Gold and traces become scores."""

@@ -1,0 +1,252 @@
+"""Pieces of evidence: what of a gold item has a rank, what counts as relevant, and its gain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ragauge.errors import Place, RagaugeError
+from ragauge.ids import doc_of, split_section
+from ragauge.model.chunk import Chunks
+from ragauge.model.gold import Anchor, GoldItem
+from ragauge.model.options import Options
+from ragauge.quotes import normalised
+from ragauge.spans import merged, size
+from ragauge.text import fold
+
+STAND_IN = "\0expected#"
+"""What the name of a stand-in begins with; a chunk id does not begin with a NUL.
+
+A stand-in is a place of an item that is evidence wherever the item names it: among the relevant
+ids, in grades and in groups. The rest of the name is an id, so that its grammar still tells section
+and type.
+"""
+
+
+NEGATIVE = "\0negative#"
+"""The same for a hard negative: a place of an item that is a known wrong passage, and no evidence.
+"""
+
+
+class Pieces(Struct, frozen=True, kw_only=True):
+    """The pieces of one item: first those known by id alone, then those with a place.
+
+    `relevant` and `gains` go with the pieces; a group lists places of its members among them.
+    """
+
+    ids: tuple[str, ...]
+    anchors: tuple[Anchor, ...]
+    relevant: tuple[bool, ...]
+    gains: tuple[float, ...]
+    groups: tuple[tuple[int, ...], ...]
+
+
+class Rich(Struct, frozen=True, kw_only=True):
+    """What must be known of an item whose evidence is more than ids.
+
+    `doc` is the only document that the item names; `scope` are the documents in which the anchor
+    section is meant, none for any. `places` have spans; `wrong` are the negatives that are known
+    by a place or a quote. `quoted` says that some anchor has a quote and no spans; it is normalised
+    here.
+    """
+
+    ids: tuple[str, ...] = ()
+    anchors: tuple[Anchor, ...] = ()
+    counted: tuple[bool, ...] = ()
+    places: tuple[Anchor, ...] = ()
+    docs: tuple[str, ...] = ()
+    doc: str | None = None
+    section: str | None = None
+    scope: tuple[str, ...] = ()
+    negatives: tuple[str, ...] = ()
+    wrong: tuple[Anchor, ...] = ()
+    decoy: str | None = None
+    must_contain: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
+    quoted: bool = False
+
+
+def pieces_of(item: GoldItem, chunks: Chunks, options: Options) -> Pieces:
+    """Find the pieces of an item; ids that a chunker's list places become anchors."""
+    known = _stand_ins(item) if item.places else {}
+    if not (chunks or item.anchors or item.grades or item.groups or known):
+        ids = tuple(dict.fromkeys(item.relevant))
+        count = len(ids)
+        return Pieces(
+            ids=ids, anchors=(), relevant=(True,) * count, gains=(1.0,) * count, groups=()
+        )
+    if not (item.anchors or item.grades or item.groups):
+        return _named(item.relevant, chunks, known)
+    # An id that gold itself places lies there, whatever a list of chunks says of it.
+    known |= {anchor.id: anchor for anchor in item.anchors if anchor.id is not None}
+    stated: list[str | Anchor] = [*item.relevant, *item.anchors]
+    level = options.relevance_level
+    graded = [name for name, grade in item.grades.items() if grade > 0 or grade >= level]
+    if stated:
+        counted = stated
+    elif item.grades:
+        counted = [name for name in graded if item.grades[name] >= level]
+    else:
+        counted = [member for group in item.groups for member in group]
+    order: dict[str | Anchor, bool] = {}
+    for member in counted:
+        order[_placed(member, chunks, known)] = True
+    for member in [*graded, *(each for group in item.groups for each in group)]:
+        order.setdefault(_placed(member, chunks, known), False)
+    anchored = {piece.id for piece in order if isinstance(piece, Anchor) and piece.id is not None}
+    plain = [piece for piece in order if isinstance(piece, str) and piece not in anchored]
+    anchors = [piece for piece in order if isinstance(piece, Anchor)]
+    lost = {piece for piece in order if isinstance(piece, str) and piece in anchored}
+    by_id = {anchor.id: anchor for anchor in anchors if anchor.id is not None}
+    pieces: list[str | Anchor] = [*plain, *anchors]
+    relevant = [
+        order[piece] or (isinstance(piece, Anchor) and piece.id in lost and order[piece.id or ""])
+        for piece in pieces
+    ]
+    place = {piece: i for i, piece in enumerate(pieces)}
+
+    def where(member: str | Anchor) -> int:
+        found = _placed(member, chunks, known)
+        return place[by_id[found] if isinstance(found, str) and found in lost else found]
+
+    gains = [_gain(piece, item, hit) for piece, hit in zip(pieces, relevant, strict=True)]
+    groups = tuple(tuple(where(member) for member in group) for group in item.groups)
+    return Pieces(
+        ids=tuple(plain), anchors=tuple(anchors), relevant=tuple(relevant), gains=tuple(gains),
+        groups=groups,
+    )  # fmt: skip
+
+
+def _named(names: Sequence[str], chunks: Chunks, known: Mapping[str, Anchor]) -> Pieces:
+    """The pieces of an item that names chunks and nothing else: all count, and all alike."""
+    ids: list[str] = []
+    anchors: list[Anchor] = []
+    for name in dict.fromkeys(names):
+        found = _placed(name, chunks, known)
+        if isinstance(found, str):
+            ids.append(found)
+        else:
+            anchors.append(found)
+    count = len(ids) + len(anchors)
+    return Pieces(
+        ids=tuple(ids), anchors=tuple(anchors), relevant=(True,) * count, gains=(1.0,) * count,
+        groups=(),
+    )  # fmt: skip
+
+
+def _stand_ins(item: GoldItem) -> dict[str, Anchor]:
+    return {place.id: place for place in item.places if place.id and is_stand_in(place)}
+
+
+def is_stand_in(place: Anchor, head: str = STAND_IN) -> bool:
+    """Whether a place of an item stands for something that the item names elsewhere."""
+    return place.id is not None and place.id.startswith(head)
+
+
+def _placed(member: str | Anchor, chunks: Chunks, known: Mapping[str, Anchor]) -> str | Anchor:
+    if not isinstance(member, str):
+        return member
+    if member in known:
+        return known[member]
+    if member in chunks and chunks[member].spans:
+        chunk = chunks[member]
+        return Anchor(doc=chunk.doc, spans=chunk.spans, id=member, section=chunk.section)
+    return member
+
+
+def _gain(piece: str | Anchor, item: GoldItem, relevant: bool) -> float:
+    name = piece if isinstance(piece, str) else piece.id
+    if name is not None and name in item.grades:
+        return max(0.0, item.grades[name])
+    return 1.0 if relevant else 0.0
+
+
+def rich_of(
+    item: GoldItem, pieces: Pieces, chunks: Chunks, options: Options, gold_name: str
+) -> Rich | None:
+    """What must be known of an item beyond the ids of its evidence; None where that is nothing."""
+    negatives, decoy = item.negatives, item.decoy_section
+    counted = pieces.relevant[len(pieces.ids) :]
+    places = tuple(a for a, each in zip(pieces.anchors, counted, strict=True) if each and a.spans)
+    wrong: tuple[Anchor, ...] = ()
+    if item.places:
+        for each in item.places:
+            if is_stand_in(each, NEGATIVE):
+                wrong += (_comparable(each),)
+            elif each.spans and not is_stand_in(each):
+                places += (each,)
+    anchors = tuple(map(_comparable, pieces.anchors))
+    units = {span.unit for anchor in (*places, *pieces.anchors) for span in anchor.spans}
+    if len(units) > 1:
+        raise RagaugeError.of(
+            "mixed-units",
+            f"the places of the evidence mix {' and '.join(sorted(units))} offsets",
+            hint="use one unit in the gold set and in the list of chunks: bytes",
+            place=Place(gold_name, item.line, item.qid),
+        )
+    section_doc, section = (
+        split_section(item.anchor_section) if item.anchor_section is not None else (None, None)
+    )
+    docs = tuple(dict.fromkeys(item.relevant_docs or ()))
+    named = documents_of(item, pieces, chunks)
+    if not (pieces.anchors or places or docs or section or negatives or decoy
+            or item.must_contain or item.forbidden):  # fmt: skip
+        return None
+    return Rich(
+        ids=tuple(name for name, each in zip(pieces.ids, pieces.relevant, strict=False) if each)
+        if pieces.ids
+        else (),
+        anchors=anchors,
+        counted=counted,
+        places=places,
+        docs=docs,
+        doc=named[0] if len(named) == 1 else None,
+        section=section,
+        scope=(section_doc,) if section_doc is not None else named,
+        negatives=negatives,
+        wrong=wrong,
+        decoy=decoy,
+        must_contain=_folded(item.must_contain, options),
+        forbidden=_folded(item.forbidden, options),
+        quoted=any(not anchor.spans and anchor.quote is not None for anchor in (*anchors, *wrong)),
+    )
+
+
+def _folded(texts: Sequence[str], options: Options) -> tuple[str, ...]:
+    return tuple(fold(each, ignore_case=options.ignore_case) for each in texts) if texts else ()
+
+
+def _comparable(anchor: Anchor) -> Anchor:
+    """An anchor that is a quote with the quote normalised; any other as it is."""
+    if anchor.spans or anchor.quote is None:
+        return anchor
+    return replace(anchor, quote=normalised(anchor.quote))
+
+
+def documents_of(item: GoldItem, pieces: Pieces, chunks: Chunks) -> tuple[str, ...]:
+    """The documents that an item names: outright, by places, or by the grammar of its ids."""
+    found: dict[str, None] = dict.fromkeys(item.relevant_docs or ())
+    for anchor in (*pieces.anchors, *item.places):
+        if anchor.doc and not is_stand_in(anchor, NEGATIVE):
+            found[anchor.doc] = None
+    for name in pieces.ids:
+        doc = chunks[name].doc if name in chunks else doc_of(name)
+        if doc is not None:
+            found[doc] = None
+    if item.anchor_section is not None:
+        doc = split_section(item.anchor_section)[0]
+        if doc is not None:
+            found[doc] = None
+    return tuple(found)
+
+
+def gold_bytes(places: Sequence[Anchor]) -> int:
+    """How much the places cover, each document by itself."""
+    if len(places) == 1 and len(places[0].spans) == 1:
+        return places[0].spans[0].length
+    by_doc: dict[str, list[tuple[int, int]]] = {}
+    for anchor in places:
+        by_doc.setdefault(anchor.doc, []).extend((span.start, span.end) for span in anchor.spans)
+    return sum(size(merged(spans)) for spans in by_doc.values())

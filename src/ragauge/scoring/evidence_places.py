@@ -1,0 +1,171 @@
+"""Places: where hits and citations lie, and how they meet the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from ragauge.files.fields import FieldError
+from ragauge.ids import lies_in
+from ragauge.model.gold import Anchor
+from ragauge.model.options import CitationMode
+from ragauge.quotes import byte_length, bytes_of, covered, shares_half
+from ragauge.scoring.evidence_pieces import Rich
+from ragauge.spans import Merged, Span, merged, of_unit, overlap, share_half, size
+
+
+class Place(NamedTuple):
+    """A hit or citation with all that is known of where it lies.
+
+    `docs` may be a guess, the only document that the item names; `stated` are not. `own` are the
+    spans that a citation gives itself, not those of the hit with its id. `text` is normalised, and
+    there only for items whose evidence is a quote.
+    """
+
+    id: str
+    docs: tuple[str, ...]
+    section: str | None
+    spans: tuple[Span, ...]
+    stated: tuple[str, ...] = ()
+    own: tuple[Span, ...] = ()
+    text: str = ""
+
+    def in_doc(self, doc: str) -> bool:
+        """Whether it lies in a document."""
+        return doc in self.docs
+
+    def may_quote(self, doc: str) -> bool:
+        """Whether it has a text that may be of a document: of that one, or of an unknown one."""
+        return bool(self.text) and (not doc or not self.docs or doc in self.docs)
+
+
+Ranked = tuple[int, Place]
+"""A hit at its rank; hits that cannot matter may be left out of a list of them."""
+
+
+def found_at(
+    anchor: Anchor, hits: Sequence[Ranked], first: Mapping[str, int], *, single: bool = False
+) -> int | None:
+    """The rank at which an anchor is found: by its id, or once half of it is covered.
+
+    `first` has the first rank of each id.
+    `single`: by one hit alone. An anchor without spans is a quote, or else a whole document.
+    """
+    best = first.get(anchor.id) if anchor.id is not None else None
+    if anchor.spans:
+        found = _covered_at(anchor, hits, best, single=single)
+    elif anchor.quote is not None:
+        found = _quoted_at(anchor, anchor.quote, hits, first, single=single)
+    else:
+        found = next((rank for rank, hit in hits if anchor.doc in hit.stated), None)
+    return best if found is None or (best is not None and best < found) else found
+
+
+def _covered_at(
+    anchor: Anchor, hits: Sequence[Ranked], best: int | None, *, single: bool
+) -> int | None:
+    unit = anchor.spans[0].unit
+    gold = of_unit(anchor.spans, unit)
+    needed = size(gold)
+    union: Merged = []
+    for rank, hit in hits:
+        if best is not None and rank >= best:
+            break
+        if not hit.spans or anchor.doc not in hit.docs:
+            continue
+        refuse_mixed(hit, unit)
+        mine = of_unit(hit.spans, unit)
+        union = mine if single or not union else merged([*union, *mine])
+        if 2 * overlap(union, gold) >= needed:
+            return rank
+    return None
+
+
+def _quoted_at(
+    anchor: Anchor, quote: str, hits: Sequence[Ranked], first: Mapping[str, int], *, single: bool
+) -> int | None:
+    union: Merged = []
+    for rank, hit in hits:
+        # A chunk that stands twice among the hits is the same words, not their next occurrence.
+        if first.get(hit.id, rank) != rank or not hit.may_quote(anchor.doc):
+            continue
+        mine = covered(quote, hit.text, None if single else union)
+        union = mine if single else merged([*union, *mine])
+        if union and 2 * bytes_of(quote, union) >= byte_length(quote):
+            return rank
+    return None
+
+
+def is_relevant(place: Place, anchor: Anchor) -> bool:
+    """Whether a hit or citation is the anchor's block, or shares half of the shorter with it."""
+    if anchor.id is not None and place.id == anchor.id:
+        return True
+    if not anchor.spans:
+        if anchor.quote is None:
+            return anchor.doc in place.stated
+        return place.may_quote(anchor.doc) and shares_half(anchor.quote, place.text)
+    if not place.spans or not place.in_doc(anchor.doc):
+        return False
+    refuse_mixed(place, anchor.spans[0].unit)
+    return share_half(anchor.spans, place.spans)
+
+
+def is_negative(place: Place, rich: Rich) -> bool:
+    """Whether a hit or citation is a known wrong passage, or lies in the section of a decoy."""
+    if place.id in rich.negatives or any(is_relevant(place, each) for each in rich.wrong):
+        return True
+    decoy, section = rich.decoy, place.section
+    return decoy is not None and section is not None and lies_in(section, decoy)
+
+
+def refuse_mixed(place: Place, unit: str) -> None:
+    """Bytes and characters look alike and differ: comparing them would be a quiet mistake."""
+    if len(place.spans) == 1 and place.spans[0].unit == unit:
+        return
+    units = {span.unit for span in place.spans}
+    if units != {unit} and units | {unit} <= {"byte", "char"}:
+        raise FieldError(
+            "mixed-units",
+            f"`{place.id}` has {'/'.join(sorted(units))} offsets, and the gold has {unit} offsets",
+            "use one unit in gold and traces: bytes in the document's UTF-8 text; with a corpus, "
+            "gold in characters is read as bytes",
+        )
+
+
+def _in_scope(place: Place, rich: Rich) -> bool:
+    return not rich.scope or any(doc in rich.scope for doc in place.docs)
+
+
+def in_section(place: Place, rich: Rich) -> bool:
+    """Whether it lies in the section that holds the answer, or below it."""
+    return (
+        place.section is not None
+        and rich.section is not None
+        and _in_scope(place, rich)
+        and lies_in(place.section, rich.section)
+    )
+
+
+def shares(one: Place, other: Place) -> bool:
+    """Whether two places of one document overlap by half of the shorter."""
+    return bool(set(one.docs) & set(other.docs)) and share_half(one.spans, other.spans)
+
+
+def _within(one: Span, gold: Span, window: int) -> bool:
+    inside = one.start >= gold.start - window and one.end <= gold.end + window
+    return inside and one.start < gold.end and gold.start < one.end
+
+
+def _endpoints(one: Span, gold: Span, window: int) -> bool:
+    return abs(one.start - gold.start) <= window and abs(one.end - gold.end) <= window
+
+
+def _overlap(one: Span, gold: Span, window: int) -> bool:
+    return one.start < gold.end + window and gold.start - window < one.end
+
+
+AGREE: Mapping[CitationMode, Callable[[Span, Span, int], bool]] = {
+    "within": _within,
+    "endpoints": _endpoints,
+    "overlap": _overlap,
+}

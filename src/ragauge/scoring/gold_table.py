@@ -1,0 +1,251 @@
+"""The gold set of a run as tables: who is asked about, what is known, and how it can be sliced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
+from ragauge.ids import section_of, type_of
+from ragauge.metrics.columns import GoldColumns, Ints
+from ragauge.model.chunk import Chunk
+from ragauge.model.gold import GoldItem
+from ragauge.model.options import Options
+from ragauge.model.profile import JoinRules, Profile
+from ragauge.scoring.evidence_pieces import Pieces, documents_of, pieces_of, rich_of
+from ragauge.scoring.join import gold_columns
+from ragauge.scoring.trace_columns import GoldKeys, gold_keys
+
+SLICES = ("type", "tag", "section", "document", "language", "difficulty")
+"""What questions can be told apart by."""
+
+
+class GoldTable(Struct, frozen=True, kw_only=True):
+    """The questions of a run in file order; `slices` holds for each dimension who is in which part.
+
+    `identity` orders questions by what they are, so that the order of the file never shows. The
+    last ones, `beside` of them, are not measured: they are there for the traces that are theirs.
+    """
+
+    read: int
+    qids: Sequence[str]
+    turns: Sequence[int | None]
+    lines: Sequence[int | None]
+    identity: Ints
+    columns: GoldColumns
+    keys: GoldKeys
+    by_qid: dict[str, int]
+    by_turn: dict[str, dict[int, int]]
+    by_question: dict[str, int]
+    paraphrases: dict[int, dict[str, int]]
+    cluster: Ints | None
+    slices: Mapping[str, Mapping[str, Ints]]
+    chunks: dict[str, Chunk] = {}
+    beside: int = 0
+
+    @property
+    def measured(self) -> int:
+        """How many questions are measured; they come first."""
+        return len(self.qids) - self.beside
+
+    def only_measured(self) -> GoldTable:
+        """The table without the questions beside it, for what is told of a run."""
+        if not self.beside:
+            return self
+        end = self.measured
+        return replace(
+            self, qids=self.qids[:end], turns=self.turns[:end], lines=self.lines[:end],
+            identity=self.identity[self.identity < end], columns=self.columns.first(end),
+            cluster=None if self.cluster is None else self.cluster[:end], beside=0,
+        )  # fmt: skip
+
+    def name(self, question: int) -> str:
+        """How a question is called in messages."""
+        turn = self.turns[question]
+        return self.qids[question] if turn is None else f"{self.qids[question]} turn {turn}"
+
+
+def gold_table(
+    items: Sequence[GoldItem],
+    profile: Profile,
+    options: Options,
+    *,
+    name: str,
+    chunks: dict[str, Chunk] | None = None,
+    slices: bool = True,
+    beside: Sequence[GoldItem] = (),
+) -> GoldTable:
+    """Make the table of a gold set under a profile, with its slices unless they are not wanted.
+
+    `beside` are items of the same gold set that are not measured: their traces are set aside, which
+    is not to be unknown, and are still the context of later turns.
+    """
+    chunks = chunks or {}
+    rules = profile.join
+    unique = unique_items(items, profile, name)
+    measured = len(unique)
+    unique += _others(beside, unique, rules)
+    pieces = [pieces_of(item, chunks, options) for item in unique]
+    rich = {
+        question: found
+        for question, item in enumerate(unique)
+        if (found := rich_of(item, pieces[question], chunks, options, name)) is not None
+    }
+    by_turn: dict[str, dict[int, int]] = {}
+    for question, item in enumerate(unique):
+        if item.turn is not None:
+            by_turn.setdefault(item.qid, {})[item.turn] = question
+    order = sorted(range(len(unique)), key=lambda question: _identity(unique[question]))
+    return GoldTable(
+        read=len(items),
+        qids=[item.qid for item in unique],
+        turns=[item.turn for item in unique],
+        lines=[item.line for item in unique],
+        identity=np.array(order, np.int64),
+        columns=gold_columns(unique, pieces, rich, rules),
+        keys=gold_keys(unique, pieces, rich),
+        by_qid={item.qid: code for code, item in enumerate(unique) if item.turn is None},
+        by_turn=by_turn,
+        by_question=_by_question(unique, rules),
+        paraphrases=_paraphrases(unique) if rules.keep == "slot" else {},
+        cluster=_clusters(unique) if by_turn else None,
+        slices=_slices(unique, pieces, chunks, [each for each in order if each < measured])
+        if slices
+        else {},
+        chunks=chunks,
+        beside=len(unique) - measured,
+    )
+
+
+def _identity(item: GoldItem) -> tuple[str, int, str]:
+    return item.qid, -1 if item.turn is None else item.turn, item.question or ""
+
+
+def unique_items(items: Sequence[GoldItem], profile: Profile, gold_name: str) -> list[GoldItem]:
+    """One item an id and turn (or a question): the last if the profile says so, else an error."""
+    unique: dict[object, GoldItem] = {}
+    problems: list[Problem] = []
+    for item in items:
+        key = _joined_by(item, profile.join)
+        place = Place(gold_name, item.line, item.qid)
+        if key is None:
+            problems.append(Problem(
+                "missing-field", "the item has no question to join traces by",
+                'add the question as "q"', place,
+            ))  # fmt: skip
+            continue
+        if key in unique and profile.join.duplicate_gold == "error":
+            first = unique[key].line
+            turn = "" if item.turn is None else f" with turn {item.turn}"
+            problems.append(Problem(
+                "duplicate-qid", f"the id `{item.qid}`{turn} stands twice, first on line {first}",
+                "give every gold item its own id (or turn)", place,
+            ))  # fmt: skip
+        unique[key] = item
+    if problems:
+        raise RagaugeError(problems[:MAX_REPORTED], total=len(problems))
+    return [_as_joined(item, profile.join) for item in unique.values()]
+
+
+def _joined_by(item: GoldItem, rules: JoinRules) -> object:
+    """What tells an item from others; None where it lacks it."""
+    if rules.by == "question":
+        return item.question
+    return item.qid if rules.keep != "slot" or item.turn is None else (item.qid, item.turn)
+
+
+def _as_joined(item: GoldItem, rules: JoinRules) -> GoldItem:
+    ignores_turns = rules.keep != "slot"
+    return replace(item, turn=None) if ignores_turns and item.turn is not None else item
+
+
+def _others(
+    items: Sequence[GoldItem], kept: Sequence[GoldItem], rules: JoinRules
+) -> list[GoldItem]:
+    """Items that are none of those kept, the last of each."""
+    taken = {_joined_by(item, rules) for item in kept}
+    found = {
+        key: _as_joined(item, rules)
+        for item in items
+        if (key := _joined_by(item, rules)) is not None and key not in taken
+    }
+    return list(found.values())
+
+
+def _by_question(items: Sequence[GoldItem], rules: JoinRules) -> dict[str, int]:
+    """The items by their exact question; a question that two items share names neither."""
+    codes: dict[str, int] = {}
+    shared: set[str] = set()
+    for code, item in enumerate(items):
+        texts = {item.question, *(item.paraphrases if rules.by == "either" else ())} - {None}
+        for text in texts:
+            assert text is not None
+            if text in codes:
+                shared.add(text)
+            codes[text] = code
+    return {text: code for text, code in codes.items() if text not in shared}
+
+
+def _paraphrases(items: Sequence[GoldItem]) -> dict[int, dict[str, int]]:
+    """The number of each paraphrase by its text, for the items that have any."""
+    return {
+        code: {text: number for number, text in reversed(list(enumerate(item.paraphrases)))}
+        for code, item in enumerate(items)
+        if item.paraphrases
+    }
+
+
+def _clusters(items: Sequence[GoldItem]) -> Ints:
+    """The conversation of each item: turns of one id belong together, numbered by their ids."""
+    numbers = {qid: number for number, qid in enumerate(sorted({item.qid for item in items}))}
+    return np.array([numbers[item.qid] for item in items], np.int64)
+
+
+def _slices(
+    items: Sequence[GoldItem],
+    pieces: Sequence[Pieces],
+    chunks: Mapping[str, Chunk],
+    order: Sequence[int],
+) -> dict[str, dict[str, Ints]]:
+    """Who is in which part of each dimension; a dimension that nobody speaks of is left out.
+
+    The questions of a part stand in the order given, which their resamples are tied to.
+    """
+    found: dict[str, dict[str, list[int]]] = {dimension: {} for dimension in SLICES}
+    for question in order:
+        item = items[question]
+        for dimension, names in _parts(item, pieces[question], chunks):
+            for name in dict.fromkeys(names):
+                found[dimension].setdefault(name, []).append(question)
+    return {
+        dimension: {name: np.array(parts[name], np.int64) for name in sorted(parts)}
+        for dimension, parts in found.items()
+        if parts
+    }
+
+
+def _parts(
+    item: GoldItem, pieces: Pieces, chunks: Mapping[str, Chunk]
+) -> Iterable[tuple[str, Sequence[str]]]:
+    names = [*pieces.ids, *(anchor.id for anchor in pieces.anchors if anchor.id is not None)]
+    types = [
+        found
+        for name in names
+        if (found := (chunks[name].type if name in chunks else None) or type_of(name)) is not None
+    ]
+    yield "type", [item.type] if item.type is not None else types
+    yield "tag", item.tags
+    sections = [item.anchor_section] if item.anchor_section is not None else []
+    if not sections:
+        stated = [anchor.section for anchor in pieces.anchors]
+        by_name = [
+            (chunks[name].section if name in chunks else None) or section_of(name) for name in names
+        ]
+        sections = [found for found in (*stated, *by_name) if found is not None]
+    yield "section", sections
+    yield "document", documents_of(item, pieces, chunks)
+    yield "language", [item.lang] if item.lang is not None else []
+    yield "difficulty", [item.difficulty] if item.difficulty is not None else []

@@ -1,0 +1,215 @@
+"""Recognising: what the hits and citations of a stored trace are, by the rules of its run.
+
+All is asked of the code that scored the run; nothing is decided here in another way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from typing import NamedTuple
+
+from ragauge.files.fields import FieldError
+from ragauge.files.ranges import Source
+from ragauge.ids import doc_of
+from ragauge.model.chunk import Chunk
+from ragauge.model.drilldown import Mark
+from ragauge.model.gold import Anchor, Expect, GoldItem
+from ragauge.model.trace import Answer, Hit, Trace
+from ragauge.scoring.evidence_pieces import Rich
+from ragauge.scoring.evidence_places import Place, is_negative, is_relevant, shares
+from ragauge.scoring.gold_table import GoldTable, gold_table, unique_items
+from ragauge.scoring.highlights import Highlights, highlights
+from ragauge.scoring.scoring_run import Run, ScoringPlan
+from ragauge.scoring.sums import RULES
+from ragauge.scoring.tasks.reduce import RangeReducer
+from ragauge.spans import Span
+
+Marks = tuple[Mark, ...]
+_PLAIN = Rich()
+_GOLD: Marks = ("gold",)
+_NEGATIVE: Marks = ("negative",)
+_DOCUMENT: Marks = ("document",)
+
+
+class Wanted(NamedTuple):
+    """What a question asks for: ids, documents, places, and more where there is more to know.
+
+    `near`: a hit of another document than these can be evidence or a decoy by its id alone.
+    """
+
+    ids: Set[str]
+    docs: Set[str]
+    rich: Rich | None
+    anchors: tuple[Anchor, ...]
+    shown: tuple[Anchor, ...]
+    near: bool
+
+
+class Recogniser:
+    """Knows the questions of a run, and which hits and citations of its traces are evidence."""
+
+    def __init__(
+        self, plan: ScoringPlan, items: Sequence[GoldItem], chunks: dict[str, Chunk], *,
+        gold_name: str, table: GoldTable | None = None, beside: Sequence[GoldItem] = (),
+    ) -> None:  # fmt: skip
+        if table is None:
+            table = gold_table(
+                items, plan.profile, plan.options, name=gold_name, chunks=chunks, slices=False,
+                beside=beside,
+            )  # fmt: skip
+        run = Run(plan, table, gold_name=gold_name, trace_name="")
+        job = run.job(Source("", "", 0, 0, "lines", ()))
+        reducer = RangeReducer(job)
+        self.items = unique_items(items, plan.profile, gold_name)
+        self.chunks = chunks
+        self.plan = plan
+        self.table = table
+        self.rules = plan.profile.join
+        self.keys = job.keys
+        self.find = reducer.find
+        self.paraphrase = reducer.paraphrase
+        self._reducer = reducer.reducer
+        self._detail = reducer.reducer.detail
+        self._numbers = {(item.qid, item.turn): place for place, item in enumerate(self.items)}
+
+    def number(self, qid: str, turn: int | None) -> int | None:
+        """The number of a question by its id and turn."""
+        found = self._numbers.get((qid, turn))
+        return self._numbers.get((qid, None)) if found is None else found
+
+    def wanted(self, question: int) -> Wanted:
+        """What a question asks for."""
+        keys = self.keys
+        ids = frozenset(keys.counted.get(question, keys.evidence[question]))
+        docs = {self.chunks[name].doc if name in self.chunks else doc_of(name) for name in ids}
+        rich = keys.rich.get(question)
+        anchors: tuple[Anchor, ...] = ()
+        shown = anchors
+        near = True
+        if rich is not None:
+            counted = zip(rich.anchors, rich.counted, strict=True)
+            anchors = tuple(anchor for anchor, counts in counted if counts)
+            shown = (*anchors, *(place for place in rich.places if place not in anchors))
+            docs |= {*rich.docs, *(anchor.doc for anchor in shown)}
+            ids |= {anchor.id for anchor in anchors if anchor.id is not None}
+            near = not (rich.decoy or rich.wrong or any(not anchor.doc for anchor in anchors))
+        return Wanted(ids, {doc for doc in docs if doc}, rich, anchors, shown, near)
+
+    def places(self, wanted: Wanted, hits: Sequence[Hit]) -> list[Place | None]:
+        """Where hits lie; None for those of which only the id can matter."""
+        rich = wanted.rich or _PLAIN
+        docs, place_of = wanted.docs, self._detail.place_of_hit
+        if not wanted.near:
+            return [place_of(hit, rich) for hit in hits]
+        plain = wanted.rich is None and not self.chunks
+        heads = tuple(docs) if plain else ("",)
+        return [
+            None
+            if (
+                hit.doc not in docs
+                if hit.doc is not None
+                else not hit.id.startswith(heads)  # what an id names, it begins with
+            )
+            and hit.path not in docs
+            else place_of(hit, rich)
+            for hit in hits
+        ]
+
+    def ranks(self, question: int, hits: Sequence[Hit]) -> tuple[int, ...]:
+        """The ranks, from 1, of the hits that are evidence of a question."""
+        wanted = self.wanted(question)
+        return tuple(
+            rank
+            for rank, (hit, place) in enumerate(
+                zip(hits, self.places(wanted, hits), strict=True), 1
+            )
+            if hit.id in wanted.ids or (place is not None and is_evidence(wanted, place))
+        )
+
+    def marks(self, wanted: Wanted, name: str, place: Place | None) -> Marks:
+        """What a hit or citation is, apart from being cited."""
+        rich = wanted.rich
+        if place is None and name not in wanted.ids:
+            return _NEGATIVE if rich is not None and name in rich.negatives else ()
+        negative = rich is not None and (
+            name in rich.negatives if place is None else is_negative(place, rich)
+        )
+        if name in wanted.ids or (place is not None and is_evidence(wanted, place)):
+            return ("gold", "negative") if negative else _GOLD
+        if place is not None and wanted.docs and not wanted.docs.isdisjoint(place.stated):
+            return ("document", "negative") if negative else _DOCUMENT
+        return _NEGATIVE if negative else ()
+
+    def cited(
+        self, wanted: Wanted, trace: Trace, places: Sequence[Place | None]
+    ) -> tuple[list[Place], Set[int]]:
+        """Where the different citations lie, and the ranks, from 0, of the hits that are cited."""
+        answer = trace.answer
+        if answer is None or not (answer.cited or answer.citations):
+            return [], frozenset()
+        hits = trace.hits
+        first: dict[str, int] = {}
+        for rank, hit in enumerate(hits):
+            first.setdefault(hit.id, rank)
+        known = {rank: place for rank, place in enumerate(places) if place is not None}
+        rich = wanted.rich or _PLAIN
+        cited = self._detail.citations(answer, hits, known, first, rich)
+        names = {each.id for each in cited}
+        ranks = {rank for rank, hit in enumerate(hits) if hit.id in names}
+        bare = {each.id for each in answer.cited if each.placed and each.id not in first}
+        for place in cited:
+            if place.id in bare:
+                for rank, hit in enumerate(hits):
+                    where = places[rank] or self._detail.place_of_hit(hit, rich)
+                    if shares(place, where):
+                        ranks.add(rank)
+        return cited, ranks
+
+    def highlights(
+        self, wanted: Wanted, place: Place, text: str, spans: Sequence[Span] | None = None
+    ) -> Highlights:
+        """The characters of a text that are evidence; it lies at `spans`, or as its place says."""
+        anchors = [
+            anchor
+            for anchor in wanted.shown
+            if not anchor.doc or anchor.doc in place.docs or not place.docs
+        ]
+        # Offsets mean nothing in a document that nobody names; a quote may still be found there.
+        if not anchors:
+            return ()
+        spans = place.spans if spans is None else spans
+        return highlights(text, spans if place.docs else (), anchors)
+
+    def expects(self, question: int) -> Expect | None:
+        """What a question was scored to expect, also where gold leaves that to the profile."""
+        columns = self.table.columns
+        if columns.answerable[question]:
+            return "answer"
+        return "refuse" if columns.refusable[question] else None
+
+    def refusal(self, trace: Trace) -> str | None:
+        """The rule that found a refusal, as scores name it; None where there is none."""
+        answer: Answer | None = trace.answer
+        if answer is None or (trace.error is not None and self.rules.absent != "empty-answer"):
+            return None
+        facts = self._reducer.refusal(answer)
+        if not facts:
+            return None
+        return ", ".join(name for name, rule in RULES.items() if facts & rule)
+
+
+def is_evidence(wanted: Wanted, place: Place) -> bool:
+    """Whether something lies at the evidence, or in a document where nothing else is expected."""
+    if any(_lies_at(place, anchor) for anchor in wanted.anchors):
+        return True
+    rich = wanted.rich
+    if rich is None or wanted.ids or rich.anchors:
+        return False
+    return any(doc in place.stated for doc in rich.docs)
+
+
+def _lies_at(place: Place, anchor: Anchor) -> bool:
+    try:
+        return is_relevant(place, anchor)
+    except FieldError:
+        return False  # offsets of another unit: nothing can be said

@@ -1,0 +1,227 @@
+"""Results: the totals of a run as what is reported of metrics, questions and rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from ragauge.metrics.facts import LAMBDA_STATES
+from ragauge.metrics.metric import Selected, Tally
+from ragauge.metrics.questions import Questions
+from ragauge.model.comparison import RANKS
+from ragauge.model.gold import GoldItem
+from ragauge.model.labels import CAUSES, LABELS
+from ragauge.model.payloads import gold_hash, item_hash
+from ragauge.model.profile import Profile
+from ragauge.model.scores import (
+    MetricResult,
+    PerQuestion,
+    QuestionList,
+    QuestionResult,
+    RowResult,
+    Scores,
+)
+from ragauge.scoring.gold_table import GoldTable, unique_items
+from ragauge.scoring.summary import Interval, Measured
+from ragauge.scoring.sums import Totals, why_empty
+
+
+def metric_results(
+    selected: Sequence[Selected],
+    measured: Measured,
+    table: GoldTable,
+    *,
+    excluded: Sequence[dict[str, int]],
+    tally: Tally,
+    defaults: Mapping[str, float],
+    intervals: bool,
+) -> dict[str, MetricResult]:
+    """One result a metric, in the order that they were asked for."""
+    ranges: list[Interval] = [None] * len(measured.selected)
+    if intervals:
+        # Resamples are tied to an order of the questions: by what they are, not by the file.
+        ranges = measured.only(table.identity).intervals()
+    results: dict[str, MetricResult] = {}
+    for i, each in enumerate(measured.selected):
+        n = int(np.count_nonzero(measured.inside[i]))
+        value = measured.value(i)
+        results[each.id] = MetricResult(
+            value=value,
+            n=n,
+            records=measured.record_count(i),
+            excluded=excluded[i],
+            interval=ranges[i] if value is not None else None,
+            version=each.metric.version,
+            better=each.metric.better,
+            reason=None if value is not None else _reason(n, excluded[i]),
+            default=defaults.get(each.metric.id),
+        )
+    for each in selected:
+        if each.metric.share is not None:
+            top, bottom = each.metric.share(tally)
+            results[each.id] = MetricResult(
+                value=top / bottom if bottom else None, n=bottom, records=bottom, excluded={},
+                interval=None, version=each.metric.version, better=each.metric.better,
+                reason=None if bottom else "no-traces", default=defaults.get(each.metric.id),
+            )  # fmt: skip
+    return {each.id: results[each.id] for each in selected}
+
+
+def _reason(n: int, excluded: dict[str, int]) -> str:
+    return "zero-denominator" if n else why_empty(excluded)
+
+
+def per_question(measured: Measured, table: GoldTable) -> PerQuestion:
+    """The value of each metric for each question; a ratio of sums has none."""
+    places = [i for i, each in enumerate(measured.selected) if each.metric.aggregate != "ratio"]
+    inside = measured.inside[places] & (measured.bottoms[places] > 0)
+    values = np.full(inside.shape, np.nan)
+    np.divide(measured.tops[places], measured.bottoms[places], out=values, where=inside)
+    return PerQuestion(
+        metrics=tuple(measured.selected[i].id for i in places),
+        qids=table.qids,
+        turns=table.turns,
+        values=values,
+    )
+
+
+def question_results(
+    totals: Totals, table: GoldTable, *, gold: str, trace: str, first: Mapping[int, int]
+) -> QuestionList:
+    """The worst label of each question, and where to look; `first` has each range's first line."""
+    labels, places = totals.worst_labels()
+    several = (totals.labels.sum(axis=0) > 1).tolist()
+    found = totals.cause_counts()
+    names = [None, *CAUSES]
+    # The cause of most slots; of equally many the one that comes first when an answer is made.
+    most = np.where(found.any(axis=0), found.argmax(axis=0) + 1, 0)
+    causes = [names[place] for place in most.tolist()]
+
+    def counts(code: int) -> dict[str, int] | None:
+        if not several[code]:
+            return None
+        return {LABELS[i]: n for i, n in enumerate(totals.labels[:, code].tolist()) if n}
+
+    def make(code: int) -> QuestionResult:
+        label, position = labels[code], int(places[code])
+        line = first.get(position >> 32, 0) + (position & 0xFFFFFFFF)
+        return QuestionResult(
+            qid=table.qids[code],
+            label=label,
+            gold=at(gold, table.lines[code]),
+            trace=None if label == "MISSING" else at(trace, line),
+            labels=counts(code) or {label: 1},
+            turn=table.turns[code],
+            cause=causes[code],
+            causes={name: n for name, n in zip(CAUSES, found[:, code].tolist(), strict=True) if n}
+            if causes[code] is not None
+            else {},
+        )
+
+    return QuestionList(labels, make, counts, causes=causes)
+
+
+def row_results(totals: Totals, table: GoldTable) -> tuple[RowResult, ...]:
+    """The scored rows in file order, for profiles that score every row."""
+    if not totals.keep_rows or not totals.rows:
+        return ()
+    position = np.concatenate([each[0] for each in totals.rows])
+    # Records came last to first; rows of a JSON array may share a line.
+    order = (len(position) - 1 - np.argsort(position[::-1], kind="stable")).tolist()
+    batches = [batch for _, batch, _ in totals.rows]
+    question = np.concatenate([batch.question for batch in batches]).tolist()
+    answered = np.concatenate([batch.answered for batch in batches]).tolist()
+    hit = np.concatenate([batch.hit for batch in batches]).tolist()
+    refused = np.concatenate([batch.refused for batch in batches]).tolist()
+    labels = np.concatenate([labels for _, _, labels in totals.rows]).tolist()
+    return tuple(
+        RowResult(
+            qid=table.qids[question[i]], answered=answered[i], hit=hit[i], refused=refused[i],
+            label=LABELS[labels[i]],
+        )
+        for i in order
+    )  # fmt: skip
+
+
+def state_counts(questions: Questions) -> dict[str, dict[str, int]]:
+    """How many questions have which λ, as computed and as recorded."""
+    found = {}
+    for name, codes in (("computed", questions.state), ("recorded", questions.recorded)):
+        counts = Counter(codes[codes >= 0].tolist())
+        if counts:
+            found[name] = {state: counts[i] for i, state in enumerate(LAMBDA_STATES)}
+    return found
+
+
+def at(name: str, line: int | None) -> str:
+    """A place in a file."""
+    return name if line is None else f"{name}:{line}"
+
+
+def with_hashes(scores: Scores, items: Sequence[GoldItem], profile: Profile) -> Scores:
+    """Scores with hashes of what the gold set and each of its items says."""
+    values = scores.per_question
+    assert values is not None
+    unique = unique_items(items, profile, scores.gold_name)
+    found = [item_hash(item) for item in unique]
+    if [item.qid for item in unique] != list(values.qids):  # judgements have an order of their own
+        by_qid = {item.qid: each for item, each in zip(unique, found, strict=True)}
+        found = [by_qid[qid] for qid in values.qids]
+    whole = gold_hash(zip(values.qids, values.turns, found, strict=True))
+    return replace(scores, gold_hash=whole, per_question=replace(values, hashes=found))
+
+
+def with_reciprocals(scores: Scores) -> Scores:
+    """Scores with the reciprocal rank of each question, if the metrics of `RANKS` were measured."""
+    values = scores.per_question
+    assert values is not None
+    return replace(scores, per_question=replace(values, reciprocals=reciprocals(values)))
+
+
+def reciprocals(values: PerQuestion) -> NDArray[np.float64]:
+    """The reciprocal rank of each question: by evidence, or else by document; nan for neither."""
+    found = np.full(len(values.qids), np.nan)
+    if values.reciprocals is not None:
+        found = values.reciprocals
+    for name in (*RANKS, *_cut_ranks(values.metrics)):
+        if name in values.metrics:
+            found = np.where(np.isnan(found), values.of(name), found)
+    return found
+
+
+def has_ranks(values: PerQuestion) -> bool:
+    """Whether reciprocal ranks are known, of any kind."""
+    known = {*RANKS, *_cut_ranks(values.metrics)}
+    return values.reciprocals is not None or not known.isdisjoint(values.metrics)
+
+
+def _cut_ranks(metrics: Sequence[str]) -> list[str]:
+    """What scores that were saved before have instead: reciprocal ranks with a cut-off."""
+    cut = [name for name in metrics if name.startswith(("retrieval.mrr@", "retrieval.mrr_doc@"))]
+    return sorted(cut, key=lambda name: (name.partition("@")[0], -int(name.partition("@")[2])))
+
+
+def unlisted(scores: Scores, names: Sequence[str], *, values: bool = False) -> Scores:
+    """Scores that do not speak of some metrics; with `values`, not for single questions either."""
+    kept = {name: each for name, each in scores.metrics.items() if name not in names}
+    slices = {
+        dimension: {
+            name: replace(
+                part, metrics={key: each for key, each in part.metrics.items() if key in kept}
+            )
+            for name, part in parts.items()
+        }
+        for dimension, parts in scores.slices.items()
+    }
+    given = scores.per_question
+    if values and given is not None:
+        places = [place for place, name in enumerate(given.metrics) if name in kept]
+        given = replace(
+            given, metrics=tuple(given.metrics[each] for each in places),
+            values=given.values[places],
+        )  # fmt: skip
+    return replace(scores, metrics=kept, slices=slices, per_question=given)

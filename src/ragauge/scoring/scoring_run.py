@@ -1,0 +1,394 @@
+"""One run of scoring: a gold table in, partials in, scores out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from ragauge import registry
+from ragauge.errors import MAX_REPORTED, Place, Problem
+from ragauge.files.ranges import Range, Source
+from ragauge.formats.loaded import Loaded
+from ragauge.formats.trec.ranks import Matched
+from ragauge.metrics.columns import Bools
+from ragauge.metrics.metric import Selected, Tally
+from ragauge.model.dialect import Dialect
+from ragauge.model.labels import LABELS
+from ragauge.model.options import Options
+from ragauge.model.profile import Profile
+from ragauge.model.scores import Scores
+from ragauge.model.trace import Trace
+from ragauge.scoring.gold_table import GoldTable
+from ragauge.scoring.join import Records, absent_records, batch_of, records_of
+from ragauge.scoring.looking import Looker, pages_of_file, pages_of_traces
+from ragauge.scoring.results import (
+    at,
+    metric_results,
+    per_question,
+    question_results,
+    row_results,
+    state_counts,
+)
+from ragauge.scoring.second_pass import Retrieved, Settler
+from ragauge.scoring.slicing import slice_results
+from ragauge.scoring.slot_ledger import Ledger
+from ragauge.scoring.sums import Totals
+from ragauge.scoring.tasks.job import Job, Partial
+from ragauge.scoring.tasks.reduce import RangeReducer, hits_of
+from ragauge.scoring.warnings import findings
+
+BATCH_RECORDS = 32_768
+BY_BYTES = {f"retrieval.{name}" for name in ("span_recall", "span_precision", "span_iou")}
+"""Metrics that count bytes of text."""
+
+
+class ScoringPlan(Struct, frozen=True, kw_only=True):
+    """What is to be measured, and by which rules."""
+
+    profile: Profile
+    dialect: Dialect
+    own: bool
+    k: tuple[int, ...]
+    selected: list[Selected]
+    options: Options = Options()
+    absent_counts: bool = True
+    patterns: tuple[str, ...] = ()
+    intervals: bool = True
+    count_repeats: bool = True
+    slices: bool = True
+    batch_records: int = BATCH_RECORDS
+
+
+class Inputs(Struct, frozen=True, kw_only=True):
+    """What is known of the files of a run when they are gone: names, notes, and bad lines."""
+
+    gold_name: str
+    trace_name: str
+    notes: tuple[str, ...] = ()
+    gold_problems: tuple[Problem, ...] = ()
+    gold_problem_count: int = 0
+    trace_problems: tuple[Problem, ...] = ()
+    trace_problem_count: int = 0
+
+
+class Run:
+    """Takes in gold items and partials, and gives the scores at the end."""
+
+    def __init__(
+        self, plan: ScoringPlan, table: GoldTable, *, gold_name: str, trace_name: str
+    ) -> None:
+        self.plan = plan
+        self.rules = plan.profile.join
+        self.joined = table
+        self.table = table.only_measured()
+        self.gold = table.columns
+        self.gold_name = gold_name
+        self.trace_name = trace_name
+        self.ledger = Ledger(len(table.qids))
+        self.totals = Totals(
+            self.table.columns,
+            plan.selected,
+            registry.metrics()[plan.profile.correct],
+            keep_rows=self.rules.keep == "every",
+        )
+        self.settler = Settler(
+            table, self.ledger, plan.selected,
+            by_slot=self.rules.keep == "slot", absent_counts=plan.absent_counts,
+        )  # fmt: skip
+        self.looker: Looker | None = None
+        self.retrieved: Retrieved = lambda wanted: set()  # noqa: ARG005
+        self.waiting: list[Partial] = []
+        self.waiting_records = 0
+        self.traces = self.unknown = self.beside = self.scored = 0
+        self.disordered = self.repeated = 0
+        self.unknown_first: list[tuple[int, int, str]] = []
+        self.newlines: dict[int, int] = {}
+        self.ranges: Sequence[Range] = ()
+        self.problems: list[tuple[int, int, Problem]] = []
+        self.problem_count = 0
+        self.gold_problems: list[Problem] = []
+        self.gold_problem_count = 0
+        self.embedders: set[str] = set()
+        self.warnings: list[str] = []
+        self.crlf = False
+
+    def job(self, source: Source) -> Job:
+        """What a worker needs to reduce ranges of the trace file."""
+        table = self.joined
+        return Job(
+            source=source,
+            dialect=self.plan.dialect,
+            own=self.plan.own,
+            rules=self.rules,
+            keys=table.keys,
+            by_qid=table.by_qid,
+            by_question=table.by_question,
+            paraphrases=table.paraphrases,
+            by_turn=table.by_turn,
+            patterns=self.plan.patterns,
+            count_repeats=self.plan.count_repeats,
+            note_open=self.settler.notes_open,
+            bytes_too=any(each.metric.id in BY_BYTES for each in self.plan.selected),
+            chunks=table.chunks,
+            options=self.plan.options,
+            measured=table.measured if table.beside else None,
+        )
+
+    def note_gold(self, problems: list[Problem], count: int, source: Source | None) -> None:
+        """Take note of gold rows that could not be read, and of oddities of the file."""
+        self.gold_problems, self.gold_problem_count = problems, count
+        if source is not None:
+            self.warnings += [f"{source.name}: {note}" for note in source.notes]
+
+    def inputs(self) -> Inputs:
+        """What is known of the files, before the run is closed."""
+        return Inputs(
+            gold_name=self.gold_name,
+            trace_name=self.trace_name,
+            notes=tuple(self._notes()),
+            gold_problems=tuple(self.gold_problems),
+            gold_problem_count=self.gold_problem_count,
+            trace_problems=tuple(self._located()),
+            trace_problem_count=self.problem_count,
+        )
+
+    def take_inputs(self, given: Inputs) -> None:
+        """Take over what was known of the files when the run was stored."""
+        self.warnings = list(given.notes)
+        self.gold_problems = list(given.gold_problems)
+        self.gold_problem_count = given.gold_problem_count
+        self.problem_count = given.trace_problem_count
+        self.problems = [
+            (0, (each.place.line or 0) if each.place is not None else 0, each)
+            for each in given.trace_problems
+        ]
+
+    def note_stored(self, source: Source, ranges: Sequence[Range]) -> Job:
+        """Take note of a file of stored traces, which know the lines that they came from."""
+        self.ranges = ranges or [Range(0, 0, 0, 0)]
+        job = msgspec.structs.replace(self.job(source), stored=True)
+        self.looker = Looker(job, pages_of_file(job, ranges))
+        return job
+
+    def note_source(self, source: Source, ranges: Sequence[Range]) -> None:
+        """Take note of the trace file and its ranges."""
+        self.ranges = ranges
+        self.warnings += [f"{source.name}: {note}" for note in source.notes]
+        job = self.job(source)
+        self.looker = Looker(job, pages_of_file(job, ranges))
+
+    def add_traces(self, traces: Sequence[Trace]) -> None:
+        """Add traces that are in memory."""
+        job = self.job(Source(self.trace_name, "", 0, 0, "lines", ()))
+        self.ranges = [Range(0, 0, 0, 0)]
+        self.looker = Looker(job, pages_of_traces(traces))
+        self.add_partials([RangeReducer(job).reduce_traces(traces)])
+        self.retrieved = lambda wanted: {
+            each for trace in traces for each in hits_of(trace) if each in wanted
+        }
+
+    def add_matched(
+        self, matched: Matched, records: Records, source: Source, *, duplicates: int
+    ) -> None:
+        """Add a TREC run that was matched with its judgements."""
+        self.ranges = [Range(0, 0, 0, 0)]
+        self.traces = int(np.count_nonzero(matched.seen)) + matched.unknown_count
+        self.unknown = matched.unknown_count
+        self.unknown_first = [(0, each.line, each.qid) for each in matched.unknown]
+        self.disordered, self.repeated = matched.disordered, matched.repeated
+        self.note_problems(
+            Loaded([], [each.at(source.name) for each in matched.problems], matched.problem_count),
+            source,
+        )
+        if duplicates:
+            self.warnings.append(f"{duplicates} judgements stand twice; the last counts")
+        self.add_records(records)
+
+    def note_problems(self, loaded: Loaded, source: Source) -> None:
+        """Take note of lines that could not be read, their lines counted from the file's start."""
+        self.problem_count = loaded.problem_count
+        self.problems = [
+            (0, (each.place.line or 0) if each.place is not None else 0, each)
+            for each in loaded.problems
+        ]
+        notes = [f"{source.name}: {note}" for note in source.notes]
+        self.warnings += [note for note in notes if note not in self.warnings]
+
+    def add_partials(self, partials: Iterable[Partial]) -> None:
+        """Add partials, which come from the last range to the first."""
+        for partial in partials:
+            index = partial.range_index
+            self.traces += partial.traces
+            self.unknown += partial.unknown
+            self.beside += partial.beside
+            self.newlines[index] = partial.newlines
+            self.crlf = self.crlf or partial.crlf
+            self.embedders.update(partial.embedders)
+            self.unknown_first += [(index, line, name) for line, name in partial.unknown_first]
+            self.unknown_first = sorted(self.unknown_first)[:MAX_REPORTED]
+            self.problem_count += partial.problem_count
+            found = [(index, each.line, each.problem) for each in partial.problems]
+            self.problems = sorted(self.problems + found, key=_place)[:MAX_REPORTED]
+            self.waiting.append(partial)
+            self.waiting_records += len(partial.columns.numbers["question"]) // 4
+            if self.waiting_records >= self.plan.batch_records:
+                self._flush()
+        self._flush()
+
+    def _flush(self) -> None:
+        if self.waiting_records:
+            self.add_records(records_of(self.waiting, self.gold, self.ledger, self.rules))
+        self.waiting, self.waiting_records = [], 0
+
+    def add_records(self, records: Records) -> None:
+        """Add records; those that other rows must settle are set aside until all are in."""
+        self.scored += int(np.count_nonzero(records.question < self.joined.measured))
+        self._total(self.settler.settled(records))
+
+    def _total(self, records: Records) -> None:
+        batch = batch_of(self.gold, self.rules, records, absent_counts=self.plan.absent_counts)
+        self.totals.add(batch, records.position)
+
+    def stop_on_problems(self) -> None:
+        """Raise what was wrong with the traces, if anything was."""
+        self.problems_found().stop_on_problems()
+
+    def problems_found(self) -> Loaded:
+        """What was wrong with the traces, with its lines."""
+        return Loaded([], self._located(), self.problem_count)
+
+    def together(self) -> list[str]:
+        """What gold and traces say of each other, once all traces are in."""
+        tally = msgspec.structs.replace(self.finish().tally, gold_skipped=0, trace_skipped=0)
+        return self._findings(tally, self.first_lines())
+
+    def _located(self) -> list[Problem]:
+        first = self.first_lines()
+        located = []
+        for index, line, problem in self.problems:
+            place = problem.place or Place(self.trace_name)
+            place = msgspec.structs.replace(place, line=first[index] + line)
+            located.append(msgspec.structs.replace(problem, place=place))
+        return located
+
+    def first_lines(self) -> dict[int, int]:
+        """The first line of every range, now that the lines of all ranges are counted."""
+        first: dict[int, int] = {}
+        line = 1
+        for part in self.ranges:
+            first[part.index] = line if part.first_line is None else part.first_line
+            line += self.newlines.get(part.index, 0)
+        return first
+
+    def finish(self) -> Scores:
+        """Close the run: settle what was set aside, add what is missing, and aggregate."""
+        for records in self.settler.settle(self.looker, self.retrieved):
+            self._total(records)
+        seen = self.totals.seen.copy()
+        if not seen.all() and self.rules.keep != "every":
+            self._total(absent_records(np.flatnonzero(~seen), self.gold))
+        tally = self._tally(seen)
+        compared, note = self.settler.compare(self.looker)
+        compared = {name: values[: len(seen)] for name, values in compared.items()}
+        if note is not None:
+            self.warnings.append(note)
+        questions = self.totals.questions(compared, by_slot=self.rules.keep == "slot")
+        measured, excluded = self.totals.measured(
+            questions, by_row=self.rules.unit == "row", cluster=self.table.cluster
+        )
+        first = self.first_lines()
+        return Scores(
+            profile=self.plan.profile.name,
+            dialect=self.plan.dialect.name,
+            k=self.plan.k,
+            gold_name=self.gold_name,
+            trace_name=self.trace_name,
+            tally=tally,
+            metrics=metric_results(
+                self.plan.selected, measured, self.table, excluded=excluded, tally=tally,
+                defaults=self.plan.profile.empty, intervals=self.plan.intervals,
+            ),
+            refusal_rules=dict(sorted(self.totals.refusals.items())),
+            questions=question_results(
+                self.totals, self.table, gold=self.gold_name, trace=self.trace_name, first=first
+            ),
+            rows=row_results(self.totals, self.table),
+            warnings=(*self._notes(), *self._findings(tally, first)),
+            skipped=tuple(
+                f"{each.place}: {each.message}" for each in [*self.gold_problems, *self._located()]
+            ),
+            options=self.plan.options,
+            slices=slice_results(
+                measured, self.table.slices if self.plan.slices else {},
+                min_n=self.plan.options.min_n, intervals=self.plan.intervals,
+            ),
+            confusion=dict(self.totals.confusion),
+            states=state_counts(questions),
+            embedders=tuple(sorted(self.embedders)),
+            cites=self.totals.cited > 0,
+            per_question=per_question(measured, self.table),
+        )  # fmt: skip
+
+    def _tally(self, seen: Bools) -> Tally:
+        totals = self.totals
+        traces = self.traces - self.beside
+        matched = traces - self.unknown
+        return Tally(
+            gold=len(self.table.qids),
+            gold_duplicates=self.table.read - len(self.table.qids),
+            gold_skipped=self.gold_problem_count,
+            traces=traces,
+            trace_skipped=self.problem_count,
+            unknown=self.unknown,
+            duplicates=matched - self.scored if self.rules.keep != "every" else _again(totals),
+            missing=int(np.count_nonzero(~seen)),
+            missing_slots=self._missing_slots(seen),
+            errored=totals.errored,
+            repeated_ids=totals.repeated + self.repeated,
+            disordered=totals.disordered + self.disordered,
+            scored=self.scored,
+            answered=totals.answered,
+            refused=totals.refused,
+            answerable=totals.answerable,
+            unanswerable=totals.unanswerable,
+        )
+
+    def _missing_slots(self, seen: Bools) -> int:
+        if self.rules.keep != "slot":
+            return 0
+        counts = np.zeros(len(self.joined.qids), np.int32)
+        for question, texts in self.joined.paraphrases.items():
+            counts[question] = len(texts)
+        asked = np.concatenate([seen, np.zeros(self.joined.beside, np.bool_)])
+        return self.ledger.missing_slots(asked, counts)
+
+    def _notes(self) -> list[str]:
+        crlf = f"{self.trace_name}: CRLF line ends"
+        return [*self.warnings, *([crlf] if self.crlf and crlf not in self.warnings else [])]
+
+    def _findings(self, tally: Tally, first: dict[int, int]) -> list[str]:
+        counts = self.totals.labels
+        gone = (counts[LABELS.index("MISSING")] > 0) | (counts.sum(axis=0) == 0)
+        missing = [
+            self.table.name(question) for question in self.table.identity.tolist() if gone[question]
+        ]
+        stray = None
+        if self.unknown_first:
+            index, line, name = self.unknown_first[0]
+            stray = f"{name} at {at(self.trace_name, first.get(index, 0) + line)}"
+        return findings(
+            tally, self.rules, missing=missing, stray=stray, embedders=sorted(self.embedders)
+        )
+
+
+def _again(totals: Totals) -> int:
+    """How many rows are on a question that an earlier row was on too."""
+    counts = totals.labels.sum(axis=0)
+    return int((counts[counts > 0] - 1).sum())
+
+
+def _place(entry: tuple[int, int, Problem]) -> tuple[int, int]:
+    return entry[0], entry[1]

@@ -1,0 +1,282 @@
+"""Aggregation: batches in any order and size become sums per question, always the same bits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragauge.metrics.batch import Batch
+from ragauge.metrics.columns import Bools, Floats, GoldColumns, Ints
+from ragauge.metrics.facts import Fact
+from ragauge.metrics.metric import Metric, Population, Selected
+from ragauge.metrics.questions import Questions
+from ragauge.model.labels import CAUSES, LABELS, SEARCH_CAUSES
+from ragauge.scoring.labels import label_records
+from ragauge.scoring.refining import refine_records
+from ragauge.scoring.summary import Measured
+from ragauge.stats import exact_sums
+
+RULES = {"token": Fact.BY_TOKEN, "refused flag": Fact.BY_FLAG, "grounded flag": Fact.BY_GROUNDED,
+         "pattern": Fact.BY_PATTERN}  # fmt: skip
+"""Which rule decided that an answer is a refusal."""
+
+INDEX_ONLY_K = 5
+"""The hits that decide λ where no trace of the run has an answer."""
+
+_COUNTERS = ("slots", "hitting", "silent", "refused", "spoken", "found", "empty")
+_NO_RECORD = 99
+
+Membership = tuple[Population, str]
+"""A population, and the metric that leaves out more than it; empty for none."""
+
+
+class Totals:
+    """Running sums per question: whole numbers, so neither order nor batch size can matter."""
+
+    def __init__(
+        self, gold: GoldColumns, selected: Sequence[Selected], correct: Metric, *, keep_rows: bool
+    ) -> None:
+        questions = len(gold.answerable)
+        self.gold = gold
+        self.selected = [each for each in selected if each.metric.share is None]
+        self.of_records = [
+            (i, each) for i, each in enumerate(self.selected) if each.metric.of_question is None
+        ]
+        self.correct = correct
+        self.sums = np.zeros((len(self.selected), questions), np.int64)
+        self.bottoms = {
+            i: np.zeros(questions, np.int64)
+            for i, each in self.of_records
+            if each.metric.ratio is not None
+        }
+        keys = dict.fromkeys(_membership(each) for _, each in self.of_records)
+        self.sizes = {key: np.zeros(questions, np.int64) for key in keys}
+        self.excluded: dict[Membership, Counter[str]] = {key: Counter() for key in keys}
+        self.labels = np.zeros((len(LABELS), questions), np.int64)
+        self.causes = np.zeros((len(CAUSES), questions), np.int64)
+        self.searched = False
+        # The worst label's rank and the earliest position with it, in one number to maximise.
+        self.worst = np.full(questions, -1, np.int64)
+        self.refusals: Counter[str] = Counter()
+        self.confusion: Counter[str] = Counter()
+        self.answered = self.refused = self.answerable = self.unanswerable = 0
+        self.errored = self.repeated = self.disordered = self.cited = 0
+        self.counters = {name: np.zeros(questions, np.int64) for name in _COUNTERS}
+        self.least_recorded = np.full(questions, _NO_RECORD, np.int8)
+        self.most_recorded = np.full(questions, -1, np.int8)
+        self.keep_rows = keep_rows
+        self.rows: list[tuple[Ints, Batch, NDArray[np.uint8]]] = []
+
+    def add(self, batch: Batch, position: Ints) -> None:
+        """Add the records of a batch."""
+        self._measure(batch)
+        labels = self._label(batch, position)
+        self._count(batch)
+        if self.keep_rows:
+            self.rows.append((position, batch, labels))
+
+    def _measure(self, batch: Batch) -> None:
+        questions = len(self.worst)
+        members: dict[Population, tuple[Bools, dict[str, int]]] = {}
+        counted: set[Membership] = set()
+        for i, each in self.of_records:
+            metric, key = each.metric, _membership(each)
+            if metric.over not in members:
+                members[metric.over] = metric.over.members(batch)
+            inside, excluded = members[metric.over]
+            if not inside.any():
+                if key not in counted:
+                    counted.add(key)
+                    self.excluded[key].update(excluded)
+                continue
+            values, bottoms = _values(each, batch)
+            if metric.undefined is not None:
+                defined = ~np.isnan(np.asarray(values, np.float64))
+                lost = int(np.count_nonzero(inside & ~defined))
+                inside = inside & defined
+                excluded = {**excluded, metric.undefined: lost} if lost else excluded
+            if key not in counted:
+                counted.add(key)
+                self.excluded[key].update(excluded)
+                self.sizes[key] += np.bincount(batch.question[inside], minlength=questions)
+            if metric.binary:
+                ones = batch.question[inside & np.asarray(values, np.bool_)]
+                self.sums[i] += np.bincount(ones, minlength=questions)
+            else:
+                self._sum(self.sums[i], batch, inside, values, metric.unit)
+                if bottoms is not None:
+                    self._sum(self.bottoms[i], batch, inside, bottoms, metric.unit)
+
+    @staticmethod
+    def _sum(sums: Ints, batch: Batch, inside: Bools, values: object, unit: int) -> None:
+        units = exact_sums.to_units(np.asarray(values, np.float64)[inside], unit)
+        np.add.at(sums, batch.question[inside], units)
+
+    def _label(self, batch: Batch, position: Ints) -> NDArray[np.uint8]:
+        questions = len(self.worst)
+        assert self.correct.value is not None
+        correct = np.asarray(self.correct.value(batch, 0), np.bool_)
+        grounded = self.correct.id == "answer.grounded_precision"
+        labels = label_records(batch, correct, grounded=grounded)
+        cells = labels.astype(np.int64) * questions + batch.question
+        self.labels += np.bincount(cells, minlength=self.labels.size).reshape(self.labels.shape)
+        # Positions are below 2**56; the earliest of the worst wins.
+        score = (labels.astype(np.int64) << 56) | ((1 << 56) - 1 - position)
+        np.maximum.at(self.worst, batch.question, score)
+        causes = refine_records(batch, labels)
+        known = np.flatnonzero(causes)
+        cells = (causes[known].astype(np.int64) - 1) * questions + batch.question[known]
+        self.causes += np.bincount(cells, minlength=self.causes.size).reshape(self.causes.shape)
+        self.searched = self.searched or bool(batch.hit_count.any())
+        return labels
+
+    def cause_counts(self) -> Ints:
+        """How many records of each question have which cause, as (causes, questions).
+
+        Where no trace of the run has a hit, nothing was recorded that could be missing.
+        """
+        if self.searched:
+            return self.causes
+        about_hits = np.array([cause in SEARCH_CAUSES for cause in CAUSES], np.bool_)
+        return np.where(about_hits[:, None], 0, self.causes)
+
+    def _count(self, batch: Batch) -> None:
+        answered, refused = batch.answered, batch.refused
+        self.answered += int(np.count_nonzero(answered))
+        self.refused += int(np.count_nonzero(refused))
+        self.answerable += int(np.count_nonzero(batch.answerable))
+        self.unanswerable += int(np.count_nonzero(batch.unanswerable))
+        self.errored += int(np.count_nonzero(batch.with_error))
+        self.repeated += int(np.count_nonzero(batch.has(Fact.REPEATED)))
+        self.disordered += int(np.count_nonzero(batch.has(Fact.DISORDERED)))
+        self.cited += int(np.count_nonzero(batch.cited))
+        for name, fact in RULES.items():
+            decided = int(np.count_nonzero(refused & batch.has(fact)))
+            if decided:
+                self.refusals[name] += decided
+        spoken = batch.has_answer & ~batch.errored
+        for name, holds in {
+            "refused, to be refused": refused & batch.unanswerable,
+            "refused, answerable": refused & batch.answerable,
+            "answered, to be refused": answered & batch.unanswerable,
+            "answered, answerable": answered & batch.answerable,
+        }.items():
+            self.confusion[name] += int(np.count_nonzero(spoken & holds))
+        near = batch.first_relevant < INDEX_ONLY_K
+        present = ~batch.traceless & (batch.absent_counts | ~batch.errored)
+        for name, holds in {
+            "slots": present,
+            "hitting": answered & batch.hit,
+            "silent": refused | ~batch.cited,
+            "refused": refused,
+            "spoken": spoken,
+            "found": near,
+            "empty": batch.hit_count == 0,
+        }.items():
+            counted = batch.question[holds & present]
+            self.counters[name] += np.bincount(counted, minlength=len(self.worst))
+        states = batch.detail("lambda")
+        of = batch.question[states.record]
+        np.minimum.at(self.least_recorded, of, states.value.astype(np.int8))
+        np.maximum.at(self.most_recorded, of, states.value.astype(np.int8))
+
+    @property
+    def seen(self) -> Bools:
+        """Which questions have a record."""
+        return self.worst >= 0
+
+    def worst_labels(self) -> tuple[list[str], Ints]:
+        """The worst label of each question and the position of the record that has it."""
+        seen = self.seen
+        places = np.where(seen, (1 << 56) - 1 - (self.worst & ((1 << 56) - 1)), 0)
+        codes = np.where(seen, self.worst >> 56, LABELS.index("MISSING"))
+        return [LABELS[code] for code in codes.tolist()], places
+
+    def questions(self, compared: dict[str, Floats], *, by_slot: bool) -> Questions:
+        """What came of each question over its slots; `compared` holds what comparing them gave.
+
+        Where slots are not told apart, no question has any.
+        """
+        counters = self.counters
+        index_only = not counters["spoken"].any()
+        least, most = self.least_recorded, self.most_recorded
+        recorded = np.where(most < 0, -1, np.where(least == most, most, 2)).astype(np.int8)
+        nothing = np.full(len(self.worst), np.nan)
+        return Questions(
+            gold=self.gold,
+            slots=counters["slots"] * by_slot,
+            traced=counters["slots"] > 0,
+            hitting=counters["found" if index_only else "hitting"],
+            silent=counters["empty" if index_only else "silent"],
+            refused=counters["refused"],
+            spoken=counters["spoken"],
+            recorded=recorded,
+            index_only=index_only,
+            compared=compared.get("compared", np.ones(len(self.worst))) > 0,
+            **{name: compared.get(name, nothing) for name in COMPARED},
+        )
+
+    def measured(
+        self, questions: Questions, *, by_row: bool, cluster: Ints | None
+    ) -> tuple[Measured, list[dict[str, int]]]:
+        """The numbers of each question, and for each metric what was left out."""
+        shape = self.sums.shape
+        tops, bottoms = np.zeros(shape), np.zeros(shape)
+        inside = np.zeros(shape, np.bool_)
+        excluded: list[dict[str, int]] = []
+        records: list[Ints] = []
+        for i, each in enumerate(self.selected):
+            metric = each.metric
+            if metric.of_question is not None:
+                members, reasons = metric.over.members(questions)
+                inside[i], excluded_here = members, reasons
+                values = np.asarray(metric.of_question(questions), np.float64)
+                tops[i], bottoms[i] = np.where(members, values, 0.0), members
+                excluded.append(dict(sorted(excluded_here.items())))
+                records.append(questions.slots)
+                continue
+            key = _membership(each)
+            counts = self.sizes[key]
+            inside[i] = counts > 0
+            scale = 1 if metric.binary else metric.unit
+            if by_row:  # one division in the end, of whole numbers
+                tops[i] = self.sums[i]
+                bottoms[i] = self.bottoms[i] if metric.ratio is not None else counts * scale
+            else:
+                each_record = scale * np.maximum(1, counts)
+                tops[i] = self.sums[i] / each_record
+                bottoms[i] = (
+                    self.bottoms[i] / each_record if metric.ratio is not None else inside[i]
+                )
+            excluded.append(dict(sorted(self.excluded[key].items())))
+            records.append(counts)
+        measured = Measured(
+            selected=tuple(self.selected), tops=tops, bottoms=bottoms, inside=inside,
+            records=tuple(records), by_row=by_row, cluster=cluster,
+        )  # fmt: skip
+        return measured, excluded
+
+
+COMPARED = ("citation_jaccard", "claim_distance", "rank_tau")
+"""What comparing the slots of a question gives."""
+
+
+def _membership(each: Selected) -> Membership:
+    return each.metric.over, each.id if each.metric.undefined is not None else ""
+
+
+def _values(each: Selected, batch: Batch) -> tuple[object, object | None]:
+    if each.metric.ratio is not None:
+        return each.metric.ratio(batch, each.k or 0)
+    assert each.metric.value is not None
+    return each.metric.value(batch, each.k or 0), None
+
+
+def why_empty(excluded: dict[str, int]) -> str:
+    """The reason that left out most."""
+    if not excluded:
+        return "no-records"
+    return min(excluded, key=lambda reason: (-excluded[reason], reason))

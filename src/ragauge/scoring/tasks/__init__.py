@@ -1,0 +1,1 @@
+"""What a worker does with a range of rows; nothing here imports numpy."""

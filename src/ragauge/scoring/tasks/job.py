@@ -1,0 +1,68 @@
+"""What goes to a worker and what comes back: a job for one trace file, a partial for each range."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from ragauge.errors import Problem
+from ragauge.files.ranges import Source
+from ragauge.model.chunk import Chunk
+from ragauge.model.dialect import Dialect
+from ragauge.model.options import Options
+from ragauge.model.profile import JoinRules
+from ragauge.scoring.trace_columns import Columns, GoldKeys
+
+
+class Job(Struct, frozen=True, kw_only=True):
+    """All that a worker needs to reduce the ranges of one trace file.
+
+    `stored`: its rows are traces as they are stored. `qids` are only there for packing.
+    `bytes_too`: how much text was retrieved is wanted too, and how much of the evidence is in it.
+    `measured`: questions from this number on are not measured, and their traces counted apart.
+    """
+
+    source: Source
+    dialect: Dialect
+    own: bool
+    rules: JoinRules
+    keys: GoldKeys
+    by_qid: dict[str, int]
+    by_question: dict[str, int]
+    paraphrases: dict[int, dict[str, int]]
+    by_turn: dict[str, dict[int, int]] = {}
+    patterns: tuple[str, ...] = ()
+    count_repeats: bool = False
+    note_open: bool = False
+    chunks: dict[str, Chunk] = {}
+    options: Options = Options()
+    stored: bool = False
+    bytes_too: bool = True
+    qids: tuple[str, ...] = ()
+    measured: int | None = None
+
+
+class Misplaced(Struct, frozen=True, array_like=True):
+    """A problem whose line is still counted from the start of its range."""
+
+    line: int
+    problem: Problem
+
+
+class Partial(Struct, frozen=True, kw_only=True):
+    """The records of one range as columns, and what was counted on the way.
+
+    `beside` are traces of questions that are not measured.
+    """
+
+    range_index: int
+    columns: Columns
+    slots: list[tuple[int | None, int | str | None, int | None]]
+    newlines: int
+    crlf: bool
+    traces: int
+    unknown: int
+    unknown_first: tuple[tuple[int, str], ...]
+    problems: tuple[Misplaced, ...]
+    problem_count: int
+    embedders: tuple[str, ...] = ()
+    beside: int = 0

@@ -1,0 +1,112 @@
+"""Packing: the traces of a run as rows to store, with what their hits tell of chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence, Set
+
+from msgspec import Struct
+
+from ragauge.files.ranges import Range
+from ragauge.model.payloads import freeze_trace
+from ragauge.model.run import ResultFacts, ResultRow
+from ragauge.model.trace import Hit, Trace
+from ragauge.scoring.chunk_facts import Gathered, Gatherer, unwanted_ids, wanted_ids
+from ragauge.scoring.evidence_places import found_at
+from ragauge.scoring.tasks.full_traces import FullReader, numbered
+from ragauge.scoring.tasks.job import Job
+from ragauge.scoring.tasks.reduce import RangeReducer
+
+PackedRow = tuple[ResultFacts, bytes, int | None]
+"""Facts and payload of a row, and the place of its question in the gold table."""
+
+
+class Packed(Struct, frozen=True):
+    """The rows of a range, numbered by their lines, and what their hits tell."""
+
+    rows: list[PackedRow]
+    gathered: Gathered
+
+    def result_rows(self, first: int, measured: Callable[[int], str]) -> list[ResultRow]:
+        """The rows to store, numbered from `first`, each with what was measured of its question."""
+        return [
+            ResultRow(
+                facts._replace(ordinal=first + place), payload,
+                None if question is None else measured(question),
+            )
+            for place, (facts, payload, question) in enumerate(self.rows)
+        ]  # fmt: skip
+
+
+class RangePacker:
+    """Packs ranges of a trace file, or traces that are in memory."""
+
+    def __init__(self, job: Job, *, reducer: RangeReducer | None = None) -> None:
+        self.job = job
+        self.reader = FullReader(job, reducer)
+        self.reducer = self.reader.reducer
+        self.detail = self.reducer.reducer.detail
+        self.relevant = [
+            frozenset(job.keys.counted.get(question, ids))
+            for question, ids in enumerate(job.keys.evidence)
+        ]
+        keys = job.keys
+        self.gatherer = Gatherer(wanted_ids(keys), job.chunks, negatives=unwanted_ids(keys))
+
+    def pack(self, part: Range) -> Packed:
+        """Pack one range, whose first line is known; lines that cannot be read are left out."""
+        return self._packed(self.reader.traces(part))
+
+    def pack_traces(self, traces: Iterable[Trace], first: int) -> Packed:
+        """Pack traces that are in memory; those without a line are numbered from `first`."""
+        return self._packed(numbered(traces, first))
+
+    def _packed(self, traces: Iterable[Trace]) -> Packed:
+        return Packed([self._row(trace) for trace in traces], self.gatherer.take())
+
+    def _row(self, trace: Trace) -> PackedRow:
+        code = self.reducer.find(trace.qid, trace.question, trace.turn)
+        paraphrase = trace.paraphrase
+        outcome, rank = "unknown", None
+        if code is not None:
+            paraphrase = self.reducer.paraphrase(code, paraphrase, trace.question)
+            outcome = "ok" if trace.error is None else "errored"
+            if trace.error is None:
+                rank = self._first_rank(code, trace.hits)
+        timing, answer = trace.timing, trace.answer
+        facts = ResultFacts(
+            ordinal=0,
+            query_id=trace.qid or (self._qid(code) if code is not None else "") or "",
+            paraphrase=paraphrase,
+            seed=None if trace.seed is None else str(trace.seed),
+            turn=trace.turn,
+            hit_rank=None if rank is None else rank + 1,
+            carries=self.gatherer.add(trace),
+            outcome=outcome,
+            delta_s=None if answer is None else answer.delta_s,
+            latency_ms=None if timing is None else timing.total,
+        )
+        return facts, freeze_trace(trace), code
+
+    def _qid(self, code: int) -> str:
+        return self.job.qids[code] if self.job.qids else ""
+
+    def _first_rank(self, code: int, hits: Sequence[Hit]) -> int | None:
+        """The rank of the first evidence, or of the first expected document where there is none."""
+        wanted: Set[str] = self.relevant[code]
+        best = next((rank for rank, hit in enumerate(hits) if hit.id in wanted), None)
+        rich = self.job.keys.rich.get(code)
+        if rich is None:
+            return best
+        ranked = [(rank, self.detail.place_of_hit(hit, rich)) for rank, hit in enumerate(hits)]
+        first: dict[str, int] = {}
+        for rank, hit in enumerate(hits):
+            first.setdefault(hit.id, rank)
+        found = [best] if best is not None else []
+        for anchor, counts in zip(rich.anchors, rich.counted, strict=True):
+            rank_ = found_at(anchor, ranked, first) if counts else None
+            found += [] if rank_ is None else [rank_]
+        if not wanted and not rich.anchors:
+            found += [
+                rank for rank, place in ranked if any(doc in place.stated for doc in rich.docs)
+            ]
+        return min(found, default=None)

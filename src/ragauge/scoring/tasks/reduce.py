@@ -1,0 +1,394 @@
+"""Trace rows on the fast path: typed decoding of the usual shapes, many rows at a time.
+
+A row of any other shape, or one that does not decode, is read again on the exact path, which alone
+decides what is an error. The two paths give the same columns; a test compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from itertools import chain
+from typing import NamedTuple, cast
+
+import msgspec
+
+from ragauge.errors import MAX_REPORTED, Place
+from ragauge.files.fields import FieldError, Row
+from ragauge.files.ranges import Range, Rows, read_rows
+from ragauge.formats.fast_rows import FastRow, Joined, JoinedRow, StrictAnswer, StrictRow
+from ragauge.formats.json_rows import decode_row
+from ragauge.formats.placedrows import ODD_NAME, placed_trace
+from ragauge.formats.traces import Reader
+from ragauge.model.payloads import trace_of, unreadable
+from ragauge.model.trace import Trace
+from ragauge.scoring.tasks.job import Job, Misplaced, Partial
+from ragauge.scoring.trace_columns import Reducer, SlotName, slot_name
+from ragauge.spans import place_name
+from ragauge.text import citations_in
+
+_CHUNK = 512
+
+
+class Usual(NamedTuple):
+    """What a row of a usual shape says."""
+
+    question: str | None
+    hits: Sequence[str]
+    said: str | None
+    citations: Sequence[str] | None
+
+
+class RangeReducer:
+    """Reduces ranges of a trace file, one after another, from the last range to the first.
+
+    Records come out in descending order too, so that the first of a slot is the one to keep.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.reader = Reader(job.dialect, own=job.own)
+        self.reducer = Reducer(
+            job.keys, job.rules, patterns=job.patterns, count_repeats=job.count_repeats,
+            note_open=job.note_open, chunks=job.chunks, options=job.options,
+            bytes_too=job.bytes_too,
+        )  # fmt: skip
+        self.decode = msgspec.json.Decoder(FastRow).decode
+        self.pend = self.reducer.pending.append
+        self.by_qid = job.by_qid.get
+        self.by_question = job.by_question.get
+        self.by_question_only = job.rules.by == "question"
+        self.keep_last = job.rules.keep == "last"
+        self.strip_citations = self.reader.strip_citations
+        # Patterns, places and lists of chunks are looked up for each trace by itself.
+        self.exact_only = bool(job.patterns or job.keys.rich or job.chunks or job.stored)
+        self.decode_joined = msgspec.json.Decoder(JoinedRow).decode
+        self.decode_strict = msgspec.json.Decoder(StrictRow).decode
+        self.strict = True
+        self.by_columns = not (
+            self.by_question_only or self.strip_citations or self.exact_only or job.paraphrases
+            or job.by_turn or job.measured is not None
+        )  # fmt: skip
+        # Under `keep = last` a question that was met further down needs no second look.
+        self.met: set[int] = set()
+        self._begin()
+
+    def _begin(self) -> None:
+        self.traces = self.unknown = self.beside = self.problem_count = 0
+        self.crlf = False
+        self.unknown_first: list[tuple[int, str]] = []
+        self.problems: list[Misplaced] = []
+
+    def reduce(self, part: Range) -> Partial:
+        """Reduce one range. Ranges must come in descending order."""
+        rows = read_rows(self.job.source, part)
+        is_end = part.end >= self.job.source.size
+        for start in reversed(range(0, len(rows.data), _CHUNK)):
+            self._chunk(rows, start, is_end=is_end)
+        return self._finish(part.index, rows.newlines)
+
+    def reduce_traces(self, traces: Sequence[Trace]) -> Partial:
+        """Reduce traces that are in memory, as one range; their lines are absolute."""
+        for index in reversed(range(len(traces))):
+            line = traces[index].line
+            self._add(traces[index], index + 1 if line is None else line)
+        return self._finish(0, 0)
+
+    def scan(self, part: Range, wanted: Set[str]) -> set[str]:
+        """Which of some ids are among the hits of a range's rows."""
+        rows = read_rows(self.job.source, part)
+        found: set[str] = set()
+        for start in range(0, len(rows.data), _CHUNK):
+            data = rows.data[start : start + _CHUNK]
+            joined = self._try_decode_all(data) if self.by_columns else None
+            if joined is not None:
+                hits = chain.from_iterable(row.retrieved_ids or () for row in joined)
+            else:
+                hits = chain.from_iterable(self._hits_of(each) for each in data)
+            found.update(each for each in hits if each in wanted)
+        return found
+
+    def _hits_of(self, data: bytes) -> Sequence[str]:
+        fast = None if self.exact_only else self.try_decode(data)
+        found = None if fast is None else self.usual(fast)
+        if found is not None:
+            return found.hits
+        if not data.strip():
+            return ()
+        trace = self.read(data)
+        return () if trace is None else hits_of(trace)
+
+    def read(self, data: bytes) -> Trace | None:
+        """Read a row on the exact path once more; None for a bad line, which was counted before."""
+        try:
+            if self.job.stored:
+                return trace_of(data)
+            quick = None if self.strip_citations else placed_trace(data, None)
+            return quick or self.reader.trace(decode_row(data, cut=False, overlong=False))
+        except (FieldError, msgspec.DecodeError):
+            return None
+
+    def _finish(self, range_index: int, newlines: int) -> Partial:
+        columns, slots = self.reducer.take()
+        partial = Partial(
+            range_index=range_index,
+            columns=columns,
+            slots=slots,
+            newlines=newlines,
+            crlf=self.crlf,
+            traces=self.traces,
+            unknown=self.unknown,
+            unknown_first=tuple(sorted(self.unknown_first)[:MAX_REPORTED]),
+            problems=tuple(sorted(self.problems, key=_line)[:MAX_REPORTED]),
+            problem_count=self.problem_count,
+            embedders=tuple(sorted(self.reducer.detail.embedders)),
+            beside=self.beside,
+        )
+        self._begin()
+        return partial
+
+    def _chunk(self, rows: Rows, start: int, *, is_end: bool) -> None:
+        data = rows.data[start : start + _CHUNK]
+        # A look at both ends: files of two writers have their line ends in stretches.
+        self.crlf = self.crlf or data[0].endswith(b"\r") or data[-1].endswith(b"\r")
+        if self.by_columns and rows.lines is None:
+            joined = self._try_decode_all(data)
+            if joined is not None and self._columns(joined, start):
+                return
+        index = start + len(data)
+        for each in reversed(data):
+            index -= 1
+            fast = None if self.exact_only else self.try_decode(each)
+            if fast is None or not self._fast(fast, rows.line(index)):
+                cut = is_end and not rows.ended and index == len(rows.data) - 1
+                self._exact(rows, index, cut=cut)
+        self.reducer.flush()
+
+    def _try_decode_all(self, data: list[bytes]) -> Joined | None:
+        if self.strict:
+            try:
+                return list(map(self.decode_strict, data))
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                self.strict = False  # what one row has, others will have too
+        # Fields that are passed over are not decoded, so their bytes are checked here.
+        other = [each for each in data if not each.isascii() or b"\\u" in each]
+        try:
+            if other:
+                joined = b"\n".join(other)
+                joined.decode()
+                if ODD_NAME.search(joined):
+                    return None
+            return list(map(self.decode_joined, data))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+
+    def _columns(self, rows: Joined, start: int) -> bool:
+        """Reduce rows of the one shape, all steps on all rows; False if one has another shape."""
+        rows.reverse()
+        qids = [row.qid for row in rows]
+        answers = cast("list[StrictAnswer]", [row.answer_json for row in rows])
+        if not all(qids) or None in answers:
+            return False
+        lines: Sequence[int] = range(start + len(rows) - 1, start - 1, -1)
+        if not self.strict and any(row.timed for row in cast("list[JoinedRow]", rows)):
+            return False
+        codes = list(map(self.by_qid, cast("list[str]", qids)))
+        self.traces += len(rows)
+        if None in codes or self.keep_last:
+            kept = []
+            for place, code in enumerate(codes):
+                if code is None:
+                    self._unknown(lines[place], rows[place].qid)
+                elif not self.keep_last:
+                    kept.append(place)
+                elif code not in self.met:
+                    self.met.add(code)
+                    kept.append(place)
+            rows = cast("Joined", [rows[place] for place in kept])
+            answers = [answers[place] for place in kept]
+            codes = [codes[place] for place in kept]
+            lines = [lines[place] for place in kept]
+        self.reducer.reduce(
+            cast("list[int]", codes),
+            _slots(rows),
+            lines,
+            [row.retrieved_ids or () for row in rows],
+            [answer.claim for answer in answers],
+            [answer.citations for answer in answers],
+            [0] * len(rows),
+        )
+        return True
+
+    def try_decode(self, data: bytes) -> FastRow | None:
+        """Decode a row of the usual shape; None if it has another."""
+        try:
+            data.decode()
+            if (not data.isascii() or b"\\u" in data) and ODD_NAME.search(data):
+                return None
+            return self.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+
+    def usual(self, row: FastRow) -> Usual | None:
+        """What a row of a usual shape says; None if it needs the exact path."""
+        question = row.q
+        if question is None:
+            question = row.question
+        elif row.question is not None:
+            return None
+        hits: Sequence[str] = row.retrieved_ids or ()
+        if row.chunks is not None:
+            if row.retrieved_ids is not None:
+                return None
+            hits = [hit.id for hit in row.chunks]
+        answer = row.answer_json
+        if answer is not None:
+            if row.answer is not None or row.citations is not None:
+                return None
+            said, citations = answer.claim, answer.citations
+        else:
+            said, citations = row.answer, row.citations
+            if said is not None and citations is None:
+                citations = citations_in(said)
+        if citations is not None and self.strip_citations:
+            citations = [each.strip() for each in citations]
+        return Usual(question, hits, said, citations)
+
+    def _fast(self, row: FastRow, line: int) -> bool:
+        """Reduce a row of the usual shape; return False if it needs the exact path."""
+        found = self.usual(row)
+        if found is None:
+            return False
+        question, hits, said, citations = found
+        code = self._admit(row.qid, question, row.turn, line)
+        if code is not None:
+            if row.timed:
+                self._times(row)
+            paraphrase = self.paraphrase(code, row.paraphrase, question)
+            slot = slot_name(paraphrase, row.seed, row.turn)
+            self.pend((code, slot, line, hits, said, citations, 0))
+        return True
+
+    def _times(self, row: FastRow) -> None:
+        """Note the times that a row of the usual shape records."""
+        perf = row.perf
+        retrieve = None if perf is None else perf.t_retrieve_ms
+        reason = None if perf is None else perf.t_reason_ms
+        total = row.latency_ms if row.latency_ms is not None else row.elapsed_ms
+        if total is None and retrieve is not None and reason is not None:
+            total = retrieve + reason
+        self.reducer.note_times(retrieve, reason, total)
+
+    def paraphrase(self, code: int, given: int | None, question: str | None) -> int | None:
+        """The number of the paraphrase: as given, or found by its text."""
+        if given is not None or code not in self.job.paraphrases:
+            return given
+        return self.job.paraphrases[code].get(question or "")
+
+    def _admit(
+        self, qid: str | None, question: str | None, turn: int | None, line: int
+    ) -> int | None:
+        """Count a trace; return its question, or None if it is not to be reduced."""
+        self.traces += 1
+        code = self.find(qid, question, turn)
+        if code is None:
+            self._unknown(line, qid or question)
+            return None
+        self.beside += self._is_beside(code)
+        if self.keep_last:
+            if code in self.met:
+                return None
+            self.met.add(code)
+        return code
+
+    def _is_beside(self, code: int) -> bool:
+        """Whether a question is not measured."""
+        return self.job.measured is not None and code >= self.job.measured
+
+    def find(self, qid: str | None, question: str | None, turn: int | None) -> int | None:
+        """The gold item that a trace belongs to."""
+        if self.by_question_only:
+            return self.by_question(question or "")
+        if qid:
+            turns = self.job.by_turn.get(qid)
+            if turns is not None and turn in turns:
+                return turns[turn]
+            return self.by_qid(qid)
+        return self.by_question(question or "") if self.job.rules.by == "either" else None
+
+    def _unknown(self, line: int, name: str | None) -> None:
+        self.unknown += 1
+        self.unknown_first.append((line, name or "(no id)"))
+        if len(self.unknown_first) > 4 * MAX_REPORTED:
+            self.unknown_first = sorted(self.unknown_first)[:MAX_REPORTED]
+
+    def _exact(self, rows: Rows, index: int, *, cut: bool) -> None:
+        data = rows.data[index]
+        if self.job.stored:
+            self._stored(data)
+            return
+        overlong = index in rows.overlong
+        line = rows.line(index)
+        if not overlong and not data.strip():
+            return
+        row: Row | None = None
+        try:
+            trace = None if overlong or self.strip_citations else placed_trace(data, None)
+            if trace is None:
+                row = decode_row(data, cut=cut, overlong=overlong)
+                trace = self.reader.trace(row)
+            self._add(trace, line)
+        except FieldError as error:
+            self.problem_count += 1
+            problem = self.reader.problem(error, row, Place(self.job.source.name))
+            self.problems.append(Misplaced(line, problem))
+            if len(self.problems) > 4 * MAX_REPORTED:
+                self.problems = sorted(self.problems, key=_line)[:MAX_REPORTED]
+
+    def _stored(self, data: bytes) -> None:
+        trace = self.read(data)
+        if trace is not None:
+            self._add(trace, trace.line or 0)
+            return
+        self.problem_count += 1
+        problem = unreadable(self.job.source.name)
+        self.problems.append(Misplaced(0, problem))
+
+    def _add(self, trace: Trace, line: int) -> None:
+        code = self._admit(trace.qid, trace.question, trace.turn, line)
+        if code is not None:
+            paraphrase = self.paraphrase(code, trace.paraphrase, trace.question)
+            slot = slot_name(paraphrase, trace.seed, trace.turn)
+            detail = self.reducer.detail
+            embedders = detail.embedders
+            if self._is_beside(code):  # no ΔS that is measured comes from its embedder
+                detail.embedders = set()
+            self.reducer.add_trace(code, slot, trace, line)
+            detail.embedders = embedders
+
+
+def _slots(rows: Joined) -> list[SlotName]:
+    if not rows or isinstance(rows[0], StrictRow):
+        return [row.seed for row in rows]
+    paraphrases = [row.paraphrase for row in rows]
+    turns = [row.turn for row in rows]
+    if paraphrases.count(None) == turns.count(None) == len(rows):
+        return [row.seed for row in rows]
+    return [slot_name(row.paraphrase, row.seed, row.turn) for row in rows]
+
+
+def hits_of(trace: Trace) -> list[str]:
+    """The ids that a trace retrieved, and the names of their places; none if it has an error."""
+    if trace.error is not None:
+        return []
+    found = [hit.id for hit in trace.hits]
+    for hit in trace.hits:
+        if hit.spans:
+            docs = (hit.doc, hit.path)
+            found += [place_name(doc, hit.spans) for doc in docs if doc is not None]
+        elif hit.spot is not None:
+            found.append(hit.spot)
+    return found
+
+
+def _line(entry: Misplaced) -> int:
+    return entry.line

@@ -1,0 +1,70 @@
+"""Unpacking: the stored traces of a run as a file of JSON lines, as the scoring reads them."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import IO
+
+from msgspec import Struct
+
+from ragauge import registry
+from ragauge.errors import MAX_REPORTED, Problem, RagaugeError
+from ragauge.model.payloads import UNREADABLE, thaw, unreadable
+from ragauge.model.run import Store
+
+_AT_ONCE = 1 << 16
+
+
+class Unpacking(Struct, frozen=True):
+    """A run to unpack: the URL of its store, its id, and the file to write."""
+
+    url: str
+    run_id: str
+    path: str
+
+
+class Unpacked(Struct, frozen=True, kw_only=True):
+    """What came of it: the first rows that cannot be read, and how many there are in all.
+
+    `failure` says why nothing could be read: another process cannot raise it here.
+    """
+
+    problems: tuple[Problem, ...] = ()
+    problem_count: int = 0
+    failure: tuple[Problem, ...] = ()
+
+
+def unpack(store: Store, run_id: str, stream: IO[bytes]) -> Unpacked:
+    """Write the traces of a run to a stream, a line each; those that cannot be read are named."""
+    problems: list[Problem] = []
+    count = waiting = 0
+    lines: list[bytes] = []
+    for ordinal, payload in store.payloads(run_id):
+        try:
+            data = thaw(payload)
+            if b"\n" in data:
+                raise ValueError("it is not one row")
+        except (*UNREADABLE, ValueError) as error:
+            count += 1
+            if len(problems) < MAX_REPORTED:
+                problems.append(unreadable(run_id, error, ordinal=ordinal))
+            continue
+        lines.append(data)
+        waiting += len(data)
+        if waiting > _AT_ONCE:
+            stream.write(b"\n".join(lines) + b"\n")
+            lines, waiting = [], 0
+    if lines:
+        stream.write(b"\n".join(lines) + b"\n")
+    stream.flush()
+    return Unpacked(problems=tuple(problems), problem_count=count)
+
+
+def unpack_elsewhere(task: Unpacking) -> Unpacked:
+    """Unpack a run with a connection of one's own, in a process that shares nothing."""
+    try:
+        kind = registry.stores()[task.url.partition("://")[0]]
+        with closing(kind.open(task.url, create=False)) as store, open(task.path, "wb") as file:
+            return unpack(store, task.run_id, file)
+    except RagaugeError as error:
+        return Unpacked(failure=error.problems)

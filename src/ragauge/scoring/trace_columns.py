@@ -1,0 +1,314 @@
+"""Early reduction: a trace and its gold item become a handful of integers.
+
+Every set and rank metric derives from these columns, so no metric loops over traces. The columns
+are plain arrays: a worker needs neither numpy nor the metrics.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
+from operator import contains
+from struct import pack
+
+from msgspec import Struct
+
+from ragauge.metrics.facts import Fact
+from ragauge.model.chunk import Chunk
+from ragauge.model.gold import GoldItem
+from ragauge.model.options import Options
+from ragauge.model.profile import JoinRules
+from ragauge.model.trace import Answer, SlotKey, Trace
+from ragauge.scoring.entries import TableBytes
+from ragauge.scoring.evidence_pieces import Pieces, Rich
+from ragauge.scoring.trace_details import Detailer
+from ragauge.text import REFUSAL_TOKEN, normalise, phrase_needles, substring_needles
+
+
+class GoldKeys(Struct, frozen=True, kw_only=True):
+    """What reduction needs to know of the gold items, one list a field.
+
+    `evidence` are the pieces known by id alone; `counted` says for items in which not all of them
+    are relevant which are. `needle` is the first needle of an item, or empty; `more` holds the
+    other needles of items that have several. Lists side by side, because the inner steps map over
+    them. `rich` holds what there is to know of items with more than ids.
+    """
+
+    evidence: list[tuple[str, ...]]
+    needle: list[str]
+    more: dict[int, tuple[str, ...]]
+    constraints: list[frozenset[str]]
+    counted: dict[int, tuple[str, ...]] = {}
+    rich: dict[int, Rich] = {}
+
+
+_NEVER = "\ud800"
+"""No file holds a lone surrogate: it cannot be decoded from UTF-8."""
+
+_NONE: frozenset[str] = frozenset()
+_SHORT = 32
+# Plain integers: operations on flags take ten times as long.
+_REFUSED = int(Fact.REFUSED)
+_BY_TRACE = int(Fact.BY_FLAG | Fact.BY_GROUNDED)
+_BY_TOKEN = int(Fact.BY_TOKEN | Fact.REFUSED)
+"""Up to this length a list is searched faster than a set is built from it."""
+
+
+def gold_keys(
+    items: Iterable[GoldItem], pieces: Sequence[Pieces], rich: Mapping[int, Rich]
+) -> GoldKeys:
+    """Prepare gold items for reduction."""
+    keys = GoldKeys(evidence=[], needle=[], more={}, constraints=[], counted={}, rich=dict(rich))
+    for question, item in enumerate(items):
+        needles: tuple[str, ...] = ()
+        if item.claims_any:
+            by_phrase = item.claim_rule == "phrase"
+            needles = (phrase_needles if by_phrase else substring_needles)(item.claims_any)
+        mine = pieces[question]
+        keys.evidence.append(mine.ids)
+        if mine.ids and not all(mine.relevant[: len(mine.ids)]):
+            keys.counted[question] = tuple(
+                name for name, counts in zip(mine.ids, mine.relevant, strict=False) if counts
+            )
+        keys.needle.append(needles[0] if needles else "")
+        if len(needles) > 1:
+            keys.more[question] = needles[1:]
+        keys.constraints.append(
+            frozenset(each.strip() for each in item.constraints) if item.constraints else _NONE
+        )
+    return keys
+
+
+class Columns(Struct, frozen=True, kw_only=True):
+    """The columns of some records as bytes: 32-bit integers in `numbers`, 0 or 1 in `flags`.
+
+    `ranks` has one entry for each piece of evidence of each record that is known by id alone, in
+    the gold item's order: the 0-based rank of its first occurrence among the hits, or -1.
+    `details` are sparse tables; their records count from the first of these columns, as in `open`:
+    what those records cite that have a citation outside their hits.
+    """
+
+    numbers: dict[str, bytes]
+    flags: dict[str, bytes]
+    ranks: bytes
+    details: dict[str, TableBytes] = {}
+    open: dict[int, tuple[str, ...]] = {}
+
+
+SlotName = SlotKey | int | str | None
+"""A slot; where only the seed is known the seed alone, which costs less to look up."""
+
+Pending = tuple[int, SlotName, int, Sequence[str], str | None, Sequence[str] | None, int]
+"""A record before reduction: question, slot, line, hit ids, what was said, citations, facts."""
+
+
+class Reducer:
+    """Turns traces into columns for one gold set under one profile's rules.
+
+    Records are gathered and reduced many at a time: each step is one pass of a built-in over all
+    of them, which is much cheaper than a loop that takes all steps for one record.
+    """
+
+    def __init__(
+        self,
+        keys: GoldKeys,
+        rules: JoinRules,
+        *,
+        patterns: Iterable[str] = (),
+        count_repeats: bool = False,
+        note_open: bool = False,
+        chunks: Mapping[str, Chunk] | None = None,
+        options: Options = Options(),  # noqa: B008  (frozen)
+        bytes_too: bool = True,
+    ) -> None:
+        self.keys = keys
+        self.detail = Detailer(
+            keys.rich, chunks or {}, options, errors_count=rules.absent == "empty-answer",
+            bytes_too=bytes_too,
+        )  # fmt: skip
+        self.count_repeats = count_repeats
+        self.note_open = note_open
+        self.needle = [each or _NEVER for each in keys.needle]
+        self.declared = rules.refusal == "declared"
+        self.patterns = [re.compile(pattern, re.IGNORECASE) for pattern in patterns]
+        self.pending: list[Pending] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        self.count = 0
+        self.slots: dict[SlotName, int] = {}
+        self.numbers: dict[str, list[bytes]] = {name: [] for name in NUMBERS}
+        self.flags: dict[str, list[bytes]] = {name: [] for name in FLAGS}
+        self.ranks: list[bytes] = []
+        self.open: dict[int, tuple[str, ...]] = {}
+
+    def take(self) -> tuple[Columns, list[SlotKey]]:
+        """Hand over the columns gathered so far, and begin anew."""
+        self.flush()
+        columns = Columns(
+            numbers={name: b"".join(parts) for name, parts in self.numbers.items()},
+            flags={name: b"".join(parts) for name, parts in self.flags.items()},
+            ranks=b"".join(self.ranks),
+            details=self.detail.tables.take(),
+            open=self.open,
+        )
+        slots = [slot if isinstance(slot, tuple) else (None, slot, None) for slot in self.slots]
+        self._begin()
+        return columns, slots
+
+    def add_trace(self, question: int, slot: SlotName, trace: Trace, line: int) -> None:
+        """Reduce a trace of the model."""
+        answer = trace.answer
+        said: str | None = None
+        citations: Sequence[str] | None = None
+        facts = int(Fact.ERRORED) if trace.error is not None else 0
+        if answer is not None:
+            said, citations = answer.said, answer.citations
+            facts |= self._declared(answer.refused, answer.grounded, said)
+            if answer.odd_citations:
+                facts |= Fact.ODD_CITATIONS
+            if answer.constraints_echo is not None:
+                facts |= Fact.ECHO
+                echoed = {each.strip() for each in answer.constraints_echo}
+                if self.keys.constraints[question] <= echoed:
+                    facts |= Fact.ECHOED
+        hits = [hit.id for hit in trace.hits]
+        facts |= self.detail.add(self.count + len(self.pending), question, trace, hits)
+        self.pending.append((question, slot, line, hits, said, citations, facts))
+
+    def note_times(self, retrieve: float | None, reason: float | None, total: float | None) -> None:
+        """Note the times of the record that is pended next."""
+        record, add = self.count + len(self.pending), self.detail.tables.add
+        for name, value in (("retrieve", retrieve), ("reason", reason), ("total", total)):
+            if value is not None:
+                add(f"{name}_ms", record, 0, value)
+
+    def _declared(self, refused: bool | None, grounded: bool | None, said: str | None) -> int:
+        facts = 0
+        if refused is not None or grounded is not None:
+            facts |= Fact.ANSWER
+        if grounded is not None:
+            facts |= Fact.GROUNDED_KNOWN | (Fact.GROUNDED if grounded else 0)
+        if not self.declared:
+            return int(facts)
+        if refused is not None:
+            # BY_FLAG alone, without REFUSED: the trace says that this is no refusal.
+            facts |= Fact.BY_FLAG | (Fact.REFUSED if refused else 0)
+        elif grounded is False:
+            facts |= Fact.BY_GROUNDED | Fact.REFUSED
+        elif normalise(said) != REFUSAL_TOKEN and self._matches(said or ""):
+            facts |= Fact.BY_PATTERN | Fact.REFUSED
+        return int(facts)
+
+    def refusal(self, answer: Answer) -> int:
+        """Which rules find that an answer is a refusal, as bits of `Fact`; 0 where it is none."""
+        said = answer.said
+        facts = self._declared(answer.refused, answer.grounded, said)
+        if not facts & _BY_TRACE and normalise(said) == REFUSAL_TOKEN:
+            facts |= _BY_TOKEN
+        return facts if facts & _REFUSED else 0
+
+    def _matches(self, said: str) -> bool:
+        return any(pattern.search(said) for pattern in self.patterns)
+
+    def flush(self) -> None:
+        """Reduce the records that are pending."""
+        if self.pending:
+            columns = zip(*self.pending, strict=True)
+            self.pending.clear()
+            self.reduce(*columns)
+
+    def reduce(
+        self,
+        questions: Sequence[int],
+        slots: Sequence[SlotName],
+        lines: Sequence[int],
+        hits: Sequence[Sequence[str]],
+        said: Sequence[str | None],
+        citations: Sequence[Sequence[str] | None],
+        facts: Sequence[int],
+    ) -> None:
+        """Reduce records that are given as columns."""
+        every, needle, known = self.keys.evidence, self.needle, self.slots
+        self.count += len(questions)
+        evidence = [every[question] for question in questions]
+        relevant = evidence
+        if self.keys.counted:
+            counted = self.keys.counted
+            relevant = [counted.get(question, every[question]) for question in questions]
+        texts = ["" if each is None else each.strip().lower() for each in said]
+        contained = bytearray(map(contains, texts, [needle[question] for question in questions]))
+        if self.keys.more and not self.keys.more.keys().isdisjoint(questions):
+            self._more_needles(questions, texts, contained)
+        cites = [each or () for each in citations]
+        first = [each[0] if each else None for each in cites]
+        cited = list(map(len, cites))
+        sizes = list(map(len, hits))
+        longest = max(sizes, default=0)
+        pools: Sequence[Container[str]] = hits if longest <= _SHORT else list(map(set, hits))
+        in_context = bytearray(map(contains, pools, first))
+        cited_relevant: list[int] = list(map(contains, relevant, first))
+        for place in [place for place, count in enumerate(cited) if count > 1]:
+            listed, pool, wanted = cites[place], pools[place], relevant[place]
+            different = set(listed) if len(listed) != 2 or listed[0] == listed[1] else listed
+            inside = hitting = 0
+            for each in different:
+                inside += each in pool
+                hitting += each in wanted
+            cited[place] = len(different)
+            in_context[place], cited_relevant[place] = inside == len(different), hitting
+        if self.note_open:
+            first_record = self.count - len(questions)
+            for place, count in enumerate(cited):
+                if count and not in_context[place]:
+                    self.open[first_record + place] = tuple(cites[place])
+        try:
+            codes = [known[slot] for slot in slots]
+        except KeyError:
+            codes = [known.setdefault(slot, len(known)) for slot in slots]
+        ranks = [
+            ordered.index(each) if each in pool else -1
+            for ids, pool, ordered in zip(evidence, pools, hits)  # noqa: B905 (the inner loop)
+            for each in ids
+        ]
+        self.ranks.append(pack(f"{len(ranks)}i", *ranks))
+        layout = f"{len(questions)}i"
+        for name, column in zip(
+            NUMBERS, (questions, codes, lines, facts, sizes, cited, cited_relevant), strict=True
+        ):
+            self.numbers[name].append(pack(layout, *column))
+        tokens = bytes(map(REFUSAL_TOKEN.__eq__, texts))
+        repeated = b""
+        if self.count_repeats:
+            repeated = bytes([len(set(each)) != len(each) for each in hits])
+        silent, unlisted = _nones(said), _nones(citations)
+        for name, flag in zip(
+            FLAGS,
+            (contained, tokens, silent, unlisted, in_context, repeated),
+            strict=True,
+        ):
+            self.flags[name].append(bytes(flag))
+
+    def _more_needles(
+        self, questions: Sequence[int], texts: Sequence[str], contained: bytearray
+    ) -> None:
+        more = self.keys.more
+        for place, question in enumerate(questions):
+            if question in more and not contained[place]:
+                contained[place] = any(each in texts[place] for each in more[question])
+
+
+NUMBERS = ("question", "slot", "line", "facts", "hits", "cited", "cited_relevant")
+FLAGS = ("contained", "token", "silent", "unlisted", "in_context", "repeated")
+
+
+def _nones(column: Sequence[object]) -> bytes:
+    """1 where there is nothing; mostly there is something everywhere."""
+    if None not in column:
+        return bytes(len(column))
+    return bytes([each is None for each in column])
+
+
+def slot_name(paraphrase: int | None, seed: int | str | None, turn: int | None) -> SlotName:
+    """Name a slot."""
+    return seed if paraphrase is None and turn is None else (paraphrase, seed, turn)

@@ -1,0 +1,136 @@
+"""Validating: files are read to the end, and what is wrong with them is told, not raised."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from msgspec import Struct
+
+from ragauge.corpus.chunk_list import read_chunks
+from ragauge.corpus.lookup import Lookup
+from ragauge.corpus.manifest import read_corpus
+from ragauge.corpus.resolve import Found, Resolver
+from ragauge.errors import MAX_REPORTED, Problem, RagaugeError
+from ragauge.files.open import PathLike, opened
+from ragauge.files.ranges import Source
+from ragauge.formats.detect import Choice, choose
+from ragauge.formats.load import as_trec, name_of, open_source, read_traces
+from ragauge.formats.loaded import Loaded
+from ragauge.gold.findings import gold_findings
+from ragauge.gold.locate import locator
+from ragauge.model.gold import GoldItem
+from ragauge.model.options import Options
+from ragauge.scoring.gold_table import GoldTable
+from ragauge.scoring.inputs import GoldInput, TraceInput
+from ragauge.scoring.scoring_run import Run, ScoringPlan
+from ragauge.scoring.tasks.reduce import RangeReducer
+from ragauge.scoring.validate_corpus import resolve_gold, resolve_traces
+
+
+class FileCheck(Struct, frozen=True, kw_only=True):
+    """What is in one file, and what is wrong with it; a list of chunks has no dialect."""
+
+    name: str
+    kind: str
+    rows: int
+    dialect: str | None
+    notes: tuple[str, ...]
+    problems: tuple[Problem, ...]
+    problem_count: int
+
+
+class Checks(Struct, frozen=True, kw_only=True):
+    """The checks of the files, and how they fit together."""
+
+    files: tuple[FileCheck, ...]
+    findings: tuple[str, ...] = ()
+
+
+def validate(
+    gold: PathLike | None,
+    trace: PathLike | None,
+    *,
+    profile: str | None = None,
+    dialect: str = "auto",
+    corpus: PathLike | None = None,
+    chunks: PathLike | None = None,
+) -> Checks:
+    """Read gold and traces to the end and say what is wrong; problems are not raised.
+
+    With a corpus, all ids and places must be in it, or in the list of the index's chunks.
+    """
+    with ExitStack() as stack:
+        gold_source = open_source(stack, gold)
+        trace_source = open_source(stack, trace)
+        gold_source = as_trec(gold_source, trace_source)
+        choice = choose(dialect, profile, gold=gold_source, trace=trace_source)
+        checks: list[FileCheck] = []
+        findings = [choice.note] if choice.note else []
+        resolver = None if corpus is None else Resolver(Lookup(read_corpus(corpus)), None)
+        if resolver is not None and chunks is not None:
+            source = stack.enter_context(opened(chunks))
+            listed = read_chunks(source, check=resolver.chunk)
+            resolver = Resolver(resolver.lookup, listed.chunks)
+            checks.append(FileCheck(
+                name=source.name, kind="chunk", rows=len(listed.chunks), dialect=None,
+                notes=source.notes, problems=tuple(listed.problems),
+                problem_count=listed.problem_count,
+            ))  # fmt: skip
+        # Characters are looked up as they are, so that what is wrong is told as it is written.
+        locate = None if resolver is None else locator(resolver.lookup, convert=False)
+        given = gold if gold is not None else ()
+        known = GoldInput(given, gold_source, None, choice, locate=locate)
+        items: list[GoldItem] = known.loaded.items
+        named = name_of(gold, gold_source, "<gold>")
+        table, clashes = _table(known, named)
+        if gold_source is not None:
+            loaded = _with(known.loaded, clashes)
+            if resolver is not None:
+                found = resolve_gold(gold_source, items, resolver)
+                loaded = _with(loaded, found)
+                findings.append(f"{gold_source.name} in the corpus: {found.told()}")
+            checks.append(_check(gold_source, "gold item", len(items), choice, loaded))
+        if trace_source is not None and table is None:
+            read = read_traces(trace_source, choice)  # line by line: there is nothing to join with
+            checks.append(_check(trace_source, "trace", len(read.items), choice, read))
+        elif trace_source is not None and table is not None:
+            plan_ = ScoringPlan(
+                profile=choice.profile, dialect=choice.dialect, own=choice.own,
+                k=choice.profile.k, selected=[], intervals=False,
+            )  # fmt: skip
+            run = Run(plan_, table, gold_name=named, trace_name=trace_source.name)
+            TraceInput(stack, trace, trace_source, choice, None).feed(run, known)
+            loaded = run.problems_found()
+            if resolver is not None:
+                reducer = RangeReducer(run.job(trace_source))
+                found = resolve_traces(trace_source, reducer, resolver)
+                loaded = _with(loaded, found)
+                findings.append(f"{trace_source.name} in the corpus: {found.told()}")
+            checks.append(_check(trace_source, "trace", run.traces, choice, loaded))
+            if items:
+                findings += run.together()
+        findings += gold_findings(items)
+        return Checks(files=tuple(checks), findings=tuple(findings))
+
+
+def _table(known: GoldInput, name: str) -> tuple[GoldTable | None, Loaded]:
+    """The table of a gold set, or what keeps its items from being one."""
+    try:
+        return known.table(Options(), name, {}), Loaded([], [], 0)
+    except RagaugeError as error:
+        return None, Loaded([], list(error.problems), error.total)
+
+
+def _with(loaded: Loaded, found: Found | Loaded) -> Loaded:
+    """What was wrong with the lines of a file, and what they name that is not there."""
+    problems = [*loaded.problems, *found.problems]
+    problems.sort(key=lambda problem: (problem.place.line or 0) if problem.place is not None else 0)
+    count = loaded.problem_count + found.problem_count
+    return Loaded(loaded.items, problems[:MAX_REPORTED], count)
+
+
+def _check(source: Source, kind: str, rows: int, choice: Choice, loaded: Loaded) -> FileCheck:
+    return FileCheck(
+        name=source.name, kind=kind, rows=rows, dialect=choice.dialect.name, notes=source.notes,
+        problems=tuple(loaded.problems), problem_count=loaded.problem_count,
+    )  # fmt: skip

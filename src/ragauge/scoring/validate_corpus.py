@@ -1,0 +1,161 @@
+"""Walking through files: every gold item and trace is looked up in a corpus, line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ragauge.corpus.resolve import Found, Resolver
+from ragauge.errors import MAX_REPORTED, Place
+from ragauge.files.fields import FieldError, Row
+from ragauge.files.ranges import Source
+from ragauge.formats.detect import TREC
+from ragauge.formats.fast_rows import StrictRow
+from ragauge.formats.json_rows import decode_row
+from ragauge.formats.load import rows_of
+from ragauge.model.dialect import HIT_DOCS, HIT_HASHES
+from ragauge.model.gold import GoldItem
+from ragauge.pausing import uncollected
+from ragauge.scoring.tasks.reduce import RangeReducer
+
+_RUN_FIELDS = 6
+
+
+def resolve_gold(source: Source, items: Sequence[GoldItem], resolver: Resolver) -> Found:
+    """Look up all that gold items name."""
+    found = Found(problems=[])
+    for item in items:
+        place = Place(source.name, item.line, item.qid)
+        for error in resolver.item(item, found):
+            found.note(error, place)
+    if source.layout in TREC:
+        return found
+    # Hashes are no part of an item, so they are read from the rows themselves.
+    hashed = Found(problems=[])
+    for line, row in _hashed_rows(source):
+        for error in _wrong_hashes(resolver, row):
+            hashed.note(error, Place(source.name, line))
+    found.problem_count += hashed.problem_count
+    both = [*found.problems, *hashed.problems]
+    both.sort(key=lambda problem: (problem.place.line or 0) if problem.place is not None else 0)
+    found.problems = both[:MAX_REPORTED]
+    return found
+
+
+def _hashed_rows(source: Source) -> Iterator[tuple[int, Row]]:
+    """The rows that may hold the hash of a document; bad ones are told elsewhere."""
+    for line, data, cut, overlong in rows_of(source):
+        if not any(name.encode() in data for name in HIT_HASHES[0]):
+            continue
+        try:
+            yield line, decode_row(data, cut=cut, overlong=overlong)
+        except FieldError:
+            continue
+
+
+def _hashes_in(value: Any, path: str = "") -> Iterator[tuple[str, str, str]]:
+    """Each document with a hash of it that stands in a row, and the path to it."""
+    if isinstance(value, Mapping):
+        docs = [value[name] for name in HIT_DOCS if isinstance(value.get(name), str)]
+        hashes = [value[name] for name in HIT_HASHES[0] if isinstance(value.get(name), str)]
+        if docs and hashes:
+            yield path, docs[0], hashes[0]
+        for name, each in value.items():
+            yield from _hashes_in(each, f"{path}.{name}" if path else str(name))
+    elif isinstance(value, list):
+        for place, each in enumerate(value):
+            yield from _hashes_in(each, f"{path}[{place}]")
+
+
+def _wrong_hashes(resolver: Resolver, row: Row) -> Iterator[FieldError]:
+    """The hashes in a gold row that are not those of the corpus."""
+    for path, doc, given in _hashes_in(row):
+        if doc not in resolver.lookup.documents:
+            continue  # the place itself is told
+        try:
+            resolver.check_hash(doc, given)
+        except FieldError as error:
+            yield FieldError(error.code, f"`{path}`: {error.message}", error.hint)
+
+
+def resolve_traces(source: Source, reducer: RangeReducer, resolver: Resolver) -> Found:
+    """Look up all that traces name, row by row; bad lines are told elsewhere."""
+    found = Found(problems=[])
+    with uncollected():
+        if source.layout == "run":
+            _run_lines(source, resolver, found)
+        else:
+            _rows(source, reducer, resolver, found)
+    return found
+
+
+def _rows(source: Source, reducer: RangeReducer, resolver: Resolver, found: Found) -> None:
+    known, dialect = resolver.known, reducer.reader.dialect.name
+    ids_of = _Ids(reducer).of
+    for line, data, _, overlong in rows_of(source):
+        if overlong:
+            continue
+        ids = ids_of(data)
+        if ids is not None and _all_known(*ids, known, found):
+            continue
+        trace = reducer.read(data)
+        if trace is None:
+            continue
+        place = Place(source.name, line, trace.qid, dialect)
+        for error in resolver.trace(trace, found):
+            found.note(error, place)
+
+
+class _Ids:
+    """Reads rows that name nothing but ids; None for any other."""
+
+    def __init__(self, reducer: RangeReducer) -> None:
+        self.reducer = reducer
+        self.strict = not reducer.strip_citations
+        self.decode = msgspec.json.Decoder(StrictRow).decode
+
+    def of(self, data: bytes) -> tuple[Sequence[str], Sequence[str]] | None:
+        """The ids of hits and citations."""
+        if self.strict:
+            try:
+                row = self.decode(data)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                self.strict = False  # what one row has, others will have too
+            else:
+                answer = row.answer_json
+                return row.retrieved_ids or (), (answer and answer.citations) or ()
+        fast = self.reducer.try_decode(data)
+        # Hits that are objects may say more of a document than the fast path reads.
+        if fast is None or fast.chunks is not None:
+            return None
+        usual = self.reducer.usual(fast)
+        return None if usual is None else (usual.hits, usual.citations or ())
+
+
+def _all_known(
+    hits: Sequence[str], cited: Sequence[str], known: frozenset[str], found: Found
+) -> bool:
+    """Count the ids of a row; False if it has a problem that is to be told."""
+    if not (known.issuperset(hits) and known.issuperset(cited)):
+        if not found.dull:
+            return False
+        found.problem_count += sum(each not in known for each in hits)
+        found.problem_count += sum(each not in known and each not in hits for each in cited)
+    found.ids += len(hits) + len(cited)
+    return True
+
+
+def _run_lines(source: Source, resolver: Resolver, found: Found) -> None:
+    """The lines of a TREC run: question, Q0, what was retrieved, rank, score and tag."""
+    with open(source.path, "rb") as file:
+        file.seek(source.start)
+        for line, data in enumerate(file, 1):
+            fields = data.split()
+            if len(fields) != _RUN_FIELDS:
+                continue
+            name = fields[2].decode(errors="replace")
+            for error in resolver.names((name,), found):
+                qid = fields[0].decode(errors="replace")
+                found.note(error, Place(source.name, line, qid, "trec"))

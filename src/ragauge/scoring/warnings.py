@@ -1,0 +1,45 @@
+"""Findings: what a run's counts say that a reader should know before trusting a number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ragauge.metrics.metric import Tally
+from ragauge.model.profile import JoinRules
+from ragauge.text import some
+
+
+def findings(
+    tally: Tally,
+    rules: JoinRules,
+    *,
+    missing: Sequence[str],
+    stray: str | None,
+    embedders: Sequence[str] = (),
+) -> list[str]:
+    """Sentences about what is missing, stands twice, belongs to nothing, or went wrong.
+
+    `missing` are the ids without a trace, `stray` the first trace that belongs to no gold item.
+    """
+    key = "question" if rules.by == "question" else "id"
+    again = (
+        "on a question that another trace is on too"
+        if rules.keep == "every"
+        else f"replaced by a later one of the same {'question' if rules.keep == 'last' else 'slot'}"
+    )
+    skipped = tally.gold_skipped + tally.trace_skipped
+    said = [
+        (tally.gold_duplicates, "gold item", f"replaced by a later one with the same {key}"),
+        (tally.missing, "gold item", f"without a trace: {some(missing)}"),
+        (tally.missing_slots, "slot", "(paraphrase × seed) without a trace"),
+        (tally.duplicates, "trace", again),
+        (tally.unknown, "trace", f"of no gold item, the first: {stray}"),
+        (tally.errored, "trace", "with an error"),
+        (tally.repeated_ids, "trace", "with an id twice among the hits"),
+        (tally.disordered, "trace", "whose ranks or scores disagree with the order that counts"),
+        (skipped, "bad line", "skipped"),
+    ]
+    found = [f"{n} {noun if n == 1 else noun + 's'} {what}" for n, noun, what in said if n]
+    if len(embedders) > 1:
+        found.append(f"ΔS of different embedders: {some(embedders)}")
+    return found

@@ -1,0 +1,1 @@
+"""Runs in a store: put, find, rescore, export, history."""

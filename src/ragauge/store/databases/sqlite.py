@@ -1,0 +1,382 @@
+"""A store in one SQLite file: opening and migrating it, and every method of a store on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ragauge.errors import RagaugeError
+from ragauge.files import redaction
+from ragauge.files.lock import HeldError, held
+from ragauge.model.run import (
+    GoldRow,
+    ResultRow,
+    RunRecord,
+    Scoring,
+    Store,
+    StoreKind,
+    ValueColumn,
+)
+from ragauge.store.databases import schema_versions
+from ragauge.store.databases.queries import FACTS, RUN, Asking
+
+PATIENCE = 60.0
+"""Seconds to wait for another process that writes."""
+
+OLDEST = (3, 37, 0)  # the first SQLite with STRICT tables
+PAGE = 8192  # a tenth faster than 4096 with results of 600 bytes
+FORM = "write sqlite:///FILE for a path relative to the current folder, sqlite:////FILE for others"
+
+LATER = "other processes have been writing for too long; try again when they are done"
+RIGHTS = "check the path, and who may write to the file and to its folder"
+HINTS = {
+    sqlite3.SQLITE_FULL: "make room on the disk; a run that was being stored is incomplete",
+    sqlite3.SQLITE_IOERR: "make room, or check the disk; a run that was being stored is incomplete",
+    **dict.fromkeys((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL), LATER),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN), RIGHTS
+    ),
+    sqlite3.SQLITE_NOMEM: "there is not enough memory",
+    sqlite3.SQLITE_TOOBIG: "one trace or list of chunks is larger than SQLite takes",
+}
+"""What may help, by the code of the database; any other code means that the file is damaged."""
+
+
+@contextmanager
+def _translated(name: str) -> Iterator[None]:
+    """Turn what the database and the disk say into errors that a user can mend."""
+    try:
+        yield
+    except sqlite3.IntegrityError as error:
+        raise schema_versions.clash(name, str(error)) from error
+    except (sqlite3.InterfaceError, sqlite3.ProgrammingError):
+        raise  # ours, not the user's
+    except sqlite3.DatabaseError as error:
+        hint = HINTS.get(getattr(error, "sqlite_errorcode", -1) & 0xFF)
+        if hint is None:
+            raise schema_versions.not_ours(name, str(error)) from error
+        raise schema_versions.unavailable(name, str(error), hint) from error
+
+
+def _path(url: str) -> Path:
+    """The file that a URL names, as written: nothing in it is decoded."""
+    scheme, _, path = url.partition(":///")
+    if scheme != "sqlite" or not path or "?" in path or "\0" in path:
+        shown = redaction.without_password(url)
+        raise RagaugeError.of("bad-store-url", f"`{shown}` names no file", hint=FORM)
+    if path.startswith(":memory:"):
+        gone = f"`{url}` would be gone when the command ends"
+        raise RagaugeError.of("bad-store-url", gone, hint=FORM)
+    return Path(path)
+
+
+def _connect(path: Path, *, mode: str = "rw") -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=PATIENCE,
+        isolation_level=None, check_same_thread=False,
+    )  # fmt: skip
+    connection.execute("PRAGMA foreign_keys = ON")
+    return connection
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection, *, sync: str = "NORMAL") -> Iterator[None]:
+    """One transaction that writes, from its beginning: no reader's lock has to be raised later.
+
+    With NORMAL a batch outlives the process; with FULL it and all before it outlive a power cut.
+    """
+    connection.execute(f"PRAGMA synchronous = {sync}")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # a full disk ends it by itself
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _version(connection: sqlite3.Connection, name: str) -> int:
+    """The version of the tables; 0 for a new file. What is newer or not ours is refused."""
+    # One statement: another process may make the tables between two.
+    names = "(SELECT json_group_array(name) FROM sqlite_master)"
+    asked = connection.execute(f"SELECT user_version, {names} FROM pragma_user_version")
+    version, tables = asked.fetchone()
+    if version == 0 and tables == "[]":
+        return 0
+    if version <= 0 or "eval_runs" not in json.loads(tables):
+        raise schema_versions.not_ours(name, "its tables are not those of ragauge")
+    known = schema_versions.newest("sqlite")
+    if version > known:
+        raise schema_versions.newer_store(name, version, known)
+    return int(version)
+
+
+def _migrate(connection: sqlite3.Connection, path: Path, name: str, goal: int) -> None:
+    """Lead the tables to a version, in one transaction; a copy of the old file stays beside it."""
+    with _transaction(connection, sync="FULL"):
+        version = _version(connection, name)  # another process may have been quicker
+        if version not in (0, goal):
+            _keep_copy(path, name, version)
+        for statement in schema_versions.steps("sqlite", version, goal):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {goal}")
+
+
+def _keep_copy(path: Path, name: str, version: int) -> None:
+    """Copy the store as it was last written; the caller holds the lock that writers need."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    try:
+        with closing(_connect(path)) as source, closing(_connect(Path(temporary))) as target:
+            source.backup(target)
+        os.chmod(temporary, path.stat().st_mode & 0o777)
+        number = 1
+        while (kept := Path(f"{path}.v{version}{f'.{number}' * (number > 1)}.bak")).exists():
+            number += 1
+        os.replace(temporary, kept)
+    except OSError as error:
+        words = f"the old form cannot be kept beside it: {error.strerror or error}"
+        raise schema_versions.unavailable(name, words, HINTS[sqlite3.SQLITE_FULL]) from error
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Let readers and a writer work side by side, where the file system can do it."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            # This one lock is not waited for by SQLite itself.
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+
+
+def _opened(url: str, *, create: bool, goal: int) -> tuple[sqlite3.Connection, Path]:
+    """A connection to a store that stands at a version."""
+    path = _path(url)
+    with _translated(url):
+        if sqlite3.sqlite_version_info < OLDEST:
+            has = f"this Python has SQLite {sqlite3.sqlite_version}"
+            raise schema_versions.unavailable(url, has, "SQLite 3.37 or newer is needed")
+        if not create and not path.exists():
+            raise schema_versions.nothing_stored(url)
+        if not path.parent.is_dir():
+            missing = f"there is no folder `{path.parent}`"
+            raise schema_versions.unavailable(
+                url, missing, "make the folder first, or check the path"
+            )
+        connection = _connect(path, mode="rwc" if create else "rw")
+        try:
+            version = _version(connection, url)
+            if version == 0 and not create:
+                raise schema_versions.nothing_stored(url)
+            if version == 0:
+                connection.execute(f"PRAGMA page_size = {PAGE}")
+            if version != goal:
+                _migrate(connection, path, url, goal)
+            _write_ahead(connection)
+        except BaseException:
+            connection.close()
+            raise
+    return connection, path
+
+
+def migrate_to(url: str, version: int) -> None:
+    """Lead a store to a version, also back to an older one; a copy of it stays beside it."""
+    schema_versions.check_goal("sqlite", version)
+    connection, _ = _opened(url, create=False, goal=version)
+    connection.close()
+
+
+def open_store(url: str, *, create: bool = True) -> Store:
+    """Open the store in a file, which is made or migrated if need be."""
+    connection, path = _opened(url, create=create, goal=schema_versions.newest("sqlite"))
+    return SqliteStore(url, path, connection)
+
+
+class SqliteStore(Asking):
+    """A store in one file. It may be handed to another thread, but not used by two at once.
+
+    What streams has a connection of its own: it reads one state of the store to its end, and
+    stands in nobody's way.
+    """
+
+    def __init__(self, name: str, path: Path, connection: sqlite3.Connection) -> None:
+        self.name = name
+        self._path = path.absolute()  # the current folder may change
+        self.url = f"sqlite:///{self._path}"
+        self._connection = connection
+        self._execute = connection.execute
+        self._execute_many = connection.executemany
+
+    @contextmanager
+    def _writing(self, run_id: str | None = None, *, sync: str = "NORMAL") -> Iterator[None]:
+        """One transaction, for a run that must be there if one is named."""
+        with _translated(self.name), _transaction(self._connection, sync=sync):
+            if run_id is not None and not self._there("eval_runs", "run_id", run_id):
+                raise schema_versions.unknown_run(self.name, run_id)
+            yield
+
+    def _there(self, table: str, column: str, key: str) -> bool:
+        sql = f"SELECT 1 FROM {table} WHERE {column} = ? LIMIT 1"
+        return self._execute(sql, (key,)).fetchone() is not None
+
+    def _read(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
+        with _translated(self.name):
+            return self._execute(sql, parameters).fetchall()
+
+    def _stream(self, sql: str, key: str) -> Iterator[Any]:
+        with _translated(self.name), closing(_connect(self._path)) as own:
+            yield from own.execute(sql, (key,))
+
+    def begin(self, run: RunRecord) -> None:
+        """Add a run as incomplete; `run-exists` if its id is taken."""
+        with self._writing():
+            row = schema_versions.run_row(run)
+            added = self._execute(
+                f"INSERT INTO eval_runs ({RUN}, evidence) VALUES ({', '.join('?' * len(row))})"
+                " ON CONFLICT (run_id) DO NOTHING",
+                row,
+            )
+            if not added.rowcount:
+                raise schema_versions.run_exists(self.name, run.run_id)
+
+    @contextmanager
+    def hold(self, run_id: str) -> Iterator[None]:
+        """Hold a run while it is asked for and scored; `run-held` if another process holds it.
+
+        SQLite has locks on whole files and for moments, so a lock file beside the store says it.
+        """
+        file = self._path.resolve()
+        name = f".{file.name}.{sha256(run_id.encode()).hexdigest()[:16]}.lock"
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(held(file.parent / name))
+            except HeldError as error:
+                raise schema_versions.run_held(run_id) from error
+            yield
+
+    def add_gold(self, gold_key: str, rows: Iterable[GoldRow]) -> None:
+        """Add a gold set under its key, all of it or nothing; one that is there stays as it is."""
+        with self._writing():
+            if not self._there("eval_gold_items", "gold_key", gold_key):
+                self._execute_many(
+                    "INSERT INTO eval_gold_items VALUES (?, ?, ?, ?, ?, ?)",
+                    ((gold_key, *row) for row in rows),
+                )
+
+    def add_chunks(self, digest: str, blocks: Iterable[bytes]) -> None:
+        """Add a list of chunks under its digest, likewise."""
+        with self._writing():
+            if not self._there("eval_chunks", "digest", digest):
+                self._execute_many(
+                    "INSERT INTO eval_chunks VALUES (?, ?, ?)",
+                    ((digest, ordinal, block) for ordinal, block in enumerate(blocks)),
+                )
+
+    def add_results(self, run_id: str, rows: Sequence[ResultRow]) -> None:
+        """Add a batch of results; when it returns, the end of the process cannot undo it."""
+        self._put_results("INSERT", run_id, rows)
+
+    def replace_results(self, run_id: str, rows: Sequence[ResultRow]) -> None:
+        """Put results in the place of those that have the same ordinals, all or none."""
+        self._put_results("INSERT OR REPLACE", run_id, rows)
+
+    def _put_results(self, verb: str, run_id: str, rows: Sequence[ResultRow]) -> None:
+        with self._writing(run_id):
+            self._execute_many(
+                f"{verb} INTO eval_query_results (run_id, {FACTS}, result_json, metric_values)"
+                f" VALUES ({', '.join('?' * 13)})",
+                ((run_id, *facts, payload, values) for facts, payload, values in rows),
+            )
+
+    def set_values(self, run_id: str, values: Sequence[tuple[int, str | None]]) -> None:
+        """Set what was measured of some results, each named by its ordinal."""
+        with self._writing(run_id):
+            self._execute_many(
+                "UPDATE eval_query_results SET metric_values = ? WHERE run_id = ? AND ordinal = ?",
+                ((text, run_id, ordinal) for ordinal, text in values),
+            )
+
+    def reopen(self, run_id: str, *, dropping: Sequence[int] = ()) -> None:
+        """Make a run incomplete again: its scorings go, its results stay but for `dropping`."""
+        with self._writing(run_id, sync="FULL"):
+            self._execute_many(
+                "DELETE FROM eval_query_results WHERE run_id = ? AND ordinal = ?",
+                ((run_id, ordinal) for ordinal in dropping),
+            )
+            self._execute("DELETE FROM eval_scorings WHERE run_id = ?", (run_id,))
+            sql = f"UPDATE eval_runs SET {schema_versions.REOPENED}? WHERE run_id = ?"
+            self._execute(sql, (b"", run_id))
+
+    def finish(
+        self, run_id: str, *, results: int, evidence: bytes, scoring: Scoring,
+        values: Iterable[ValueColumn],
+    ) -> None:  # fmt: skip
+        """Add the first scoring, fill in the rest of the run, and mark it complete."""
+        with self._writing(run_id, sync="FULL"):
+            sql = "UPDATE eval_runs SET status = 'complete', results = ?, evidence = ?"
+            self._execute(f"{sql} WHERE run_id = ?", (results, evidence, run_id))
+            self._score(run_id, scoring, values)
+
+    def add_scoring(self, run_id: str, scoring: Scoring, values: Iterable[ValueColumn]) -> None:
+        """Add a further scoring, and make its aggregate that of the run."""
+        with self._writing(run_id, sync="FULL"):
+            self._score(run_id, scoring, values)
+
+    def _score(self, run_id: str, scoring: Scoring, values: Iterable[ValueColumn]) -> None:
+        self._execute(
+            "INSERT INTO eval_scorings VALUES (?, ?, ?, ?, ?, ?)",
+            (run_id, scoring.number, scoring.created_at, scoring.ragauge_version,
+             scoring.aggregate, scoring.questions),
+        )  # fmt: skip
+        self._execute_many(
+            "INSERT INTO eval_metric_values VALUES (?, ?, ?, ?, ?, ?)",
+            ((run_id, scoring.number, place, *value) for place, value in enumerate(values)),
+        )
+        sql = "UPDATE eval_runs SET aggregate_json = ? WHERE run_id = ?"
+        self._execute(sql, (scoring.aggregate, run_id))
+
+    def tag(self, tag: str, run_id: str) -> None:
+        """Let a tag name a run; it leaves the run that it named before."""
+        with self._writing(run_id, sync="FULL"):
+            self._execute("INSERT OR REPLACE INTO eval_tags VALUES (?, ?)", (tag, run_id))
+
+    def untag(self, tag: str) -> None:
+        """Remove a tag, if it is there."""
+        with self._writing(sync="FULL"):
+            self._execute("DELETE FROM eval_tags WHERE tag = ?", (tag,))
+
+    def delete(self, run_id: str) -> None:
+        """Remove a run with all that belongs to it, and gold sets and lists that no run needs."""
+        with self._writing(run_id, sync="FULL"):
+            sql = "DELETE FROM eval_runs WHERE run_id = ? RETURNING gold_key, chunks"
+            ((gold_key, chunks),) = self._execute(sql, (run_id,)).fetchall()
+            for table, key, column, name in (
+                ("eval_gold_items", "gold_key", "gold_key", gold_key),
+                ("eval_chunks", "digest", "chunks", chunks),
+            ):
+                self._execute(
+                    f"DELETE FROM {table} WHERE {key} = ?1"
+                    f" AND NOT EXISTS (SELECT 1 FROM eval_runs WHERE {column} = ?1)", (name,),
+                )  # fmt: skip
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._connection.close()
+
+
+STORE = StoreKind(name="sqlite", title="one SQLite file", schemes=("sqlite",), open=open_store)

@@ -1,0 +1,178 @@
+"""The timeline of a metric: its value in every stored run, and where values cannot be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ragauge import registry
+from ragauge.errors import RagaugeError
+from ragauge.metrics.metric import Better
+from ragauge.model.run import RunRecord
+
+SCHEMA = "ragauge.history/1"
+
+
+class Measured(Struct, frozen=True, kw_only=True):
+    """One metric as the stored scores of a run have it, rounded as everywhere."""
+
+    value: float | None
+    n: int
+    version: int
+    better: Better
+    interval: tuple[float, float] | None = None
+    reason: str | None = None
+
+
+class _Aggregate(Struct, frozen=True, kw_only=True):
+    metrics: dict[str, Measured] = {}
+
+
+_decode = msgspec.json.Decoder(_Aggregate).decode
+
+
+class Point(Struct, frozen=True, kw_only=True):
+    """The metric in one run; `changes` says what is not as in the run before, in words."""
+
+    run: RunRecord
+    metric: str
+    measured: Measured
+    changes: tuple[str, ...] = ()
+
+
+class Timeline(Struct, frozen=True, kw_only=True):
+    """The points from the oldest run to the newest, and the ids of runs that give none."""
+
+    asked: str
+    points: tuple[Point, ...]
+    without: tuple[str, ...] = ()
+    incomplete: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+
+    def last(self, count: int | None) -> Timeline:
+        """The same with the newest points only; what changed before them is still said."""
+        points = self.points if count is None else self.points[-count:]
+        return msgspec.structs.replace(self, points=points)
+
+    def document(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "schema": SCHEMA,
+            "metric": self.asked,
+            "points": [_entry(point) for point in self.points],
+            "without": list(self.without),
+            "incomplete": list(self.incomplete),
+            "unreadable": list(self.unreadable),
+        }
+
+
+def _entry(point: Point) -> dict[str, Any]:
+    run, measured = point.run, point.measured
+    bounds = measured.interval
+    return {
+        "run_id": run.run_id,
+        "created_at": run.created_at,
+        "suite": run.suite,
+        "profile": run.profile,
+        "metric": point.metric,
+        "value": measured.value,
+        "interval": None if bounds is None else list(bounds),
+        "n": measured.n,
+        "version": measured.version,
+        "better": measured.better,
+        "reason": measured.reason,
+        "gold_hash": run.gold_hash,
+        "commit_hash": run.commit_hash,
+        "tags": list(run.tags),
+        "changes": list(point.changes),
+    }
+
+
+def measured_in(run: RunRecord) -> dict[str, Measured] | None:
+    """The metrics of a run by name, from its stored scores; None if these cannot be read."""
+    try:
+        return _decode(run.aggregate).metrics
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+
+
+def timeline(runs: Iterable[RunRecord], metric: str) -> Timeline:
+    """Follow a metric, by its id or a short name of the runs' profiles, from run to run."""
+    points: list[Point] = []
+    without: list[str] = []
+    incomplete: list[str] = []
+    unreadable: list[str] = []
+    seen: list[RunRecord] = []
+    named = False
+    for run in runs:
+        if run.status != "complete":
+            incomplete.append(run.run_id)
+            continue
+        seen.append(run)
+        found = measured_in(run)
+        if found is None:
+            unreadable.append(run.run_id)
+            continue
+        name = _name_in(found, _meant(metric, run.profile), metric)
+        if name is None:
+            without.append(run.run_id)
+            continue
+        named = True
+        point = Point(run=run, metric=name, measured=found[name])
+        changes = _changes(points[-1], point) if points else ()
+        points.append(msgspec.structs.replace(point, changes=changes))
+    if not named:
+        _refuse_unknown(metric, [run.profile for run in seen])
+    return Timeline(
+        asked=metric, points=tuple(points), without=tuple(without),
+        incomplete=tuple(incomplete), unreadable=tuple(unreadable),
+    )  # fmt: skip
+
+
+def _meant(metric: str, profile: str) -> str:
+    """What a name means under a profile; a profile that is gone has no short names."""
+    known = registry.profiles().get(profile)
+    return metric if known is None else known.meant(metric)
+
+
+def _name_in(found: Mapping[str, Measured], meant: str, asked: str) -> str | None:
+    """The name of the metric among those of a run; without a cut-off, its only one is meant."""
+    if meant in found:
+        return meant
+    if "@" in meant:
+        return None
+    cuts = [name for name in found if name.partition("@")[0] == meant]
+    if len(cuts) > 1:
+        raise RagaugeError.of(
+            "unknown-metric", f"`{asked}` was measured at several cut-offs",
+            hint=f"say which one: {', '.join(cuts)}",
+        )  # fmt: skip
+    return cuts[0] if cuts else None
+
+
+def _refuse_unknown(metric: str, profiles: Sequence[str]) -> None:
+    """Raise if no profile of the runs, or of all where there are no runs, knows the name."""
+    asked = dict.fromkeys(profiles) or registry.profiles()
+    meant = {_meant(metric, profile) for profile in asked}
+    known = registry.metrics()
+    if not any(name.partition("@")[0] in known for name in meant):
+        raise registry.unknown_name("metric", metric, known)
+
+
+def _changes(before: Point, point: Point) -> tuple[str, ...]:
+    """Why the values of two runs cannot be compared, in words."""
+    changes = []
+    if before.metric != point.metric:
+        changes.append(f"another metric: {before.metric} → {point.metric}")
+    elif before.measured.version != point.measured.version:
+        versions = f"version {before.measured.version} → {point.measured.version}"
+        changes.append(f"the formula changed: {versions}")
+    if before.run.profile != point.run.profile:
+        changes.append(f"another profile: {before.run.profile} → {point.run.profile}")
+    if before.run.gold_hash != point.run.gold_hash:
+        old, new = (each.run.gold_hash[:8] or "unknown" for each in (before, point))
+        changes.append(f"the gold set changed: {old} → {new}")
+    return tuple(changes)

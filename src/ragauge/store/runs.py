@@ -1,0 +1,381 @@
+"""The archive: runs go into a store, are found there, and are scored again from it."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+import ragauge
+from ragauge import registry
+from ragauge.codes import CODES
+from ragauge.corpus.chunk_list import digest
+from ragauge.errors import MAX_REPORTED, RagaugeError
+from ragauge.files.ranges import Source
+from ragauge.model.payloads import (
+    freeze_chunks,
+    freeze_evidence,
+    freeze_gold,
+    gold_key,
+    readable,
+    thaw_chunks,
+    thaw_gold,
+)
+from ragauge.model.run import RunRecord, Store
+from ragauge.model.scores import MetricResult, Scores
+from ragauge.model.scores_document import from_document
+from ragauge.model.semantic import Semantic
+from ragauge.scoring.chunk_facts import Gathered, Gatherer, expected_ids, negative_ids
+from ragauge.scoring.gold_table import gold_table
+from ragauge.scoring.inputs import Engine, Gold, Kept, Traces, stored_engine
+from ragauge.scoring.results import with_hashes
+from ragauge.scoring.score import score, score_stored
+from ragauge.scoring.scoring_run import Inputs
+from ragauge.scoring.tasks.unpack import Unpacking
+from ragauge.store.snapshot import plan_of, read_snapshot, snapshot_of
+from ragauge.store.stored_scores import freeze_scores, thaw_scores, value_texts
+
+DEFAULT_URL = "sqlite:///ragauge.db"
+LATEST = "latest"
+BASELINE = "baseline"
+_SHORTEST = 4
+
+
+def open_store(url: str, *, create: bool = False) -> Store:
+    """Open the store behind a URL."""
+    scheme = url.partition("://")[0]
+    kinds = registry.stores()
+    if "://" not in url or scheme not in kinds:
+        raise RagaugeError.of(
+            "bad-store-url", f"`{url.partition('@')[2] or url}` is not a store",
+            hint=f"known: {', '.join(sorted(kinds))}; for example {DEFAULT_URL}",
+        )  # fmt: skip
+    return kinds[scheme].open(url, create=create)
+
+
+@contextmanager
+def opened_store(url: str, *, create: bool = False) -> Iterator[Store]:
+    """The store behind a URL, closed at the end."""
+    store = open_store(url, create=create)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    """How a run is to be stored: its name and what is said of the system it measured."""
+
+    run_id: str | None = None
+    suite: str = "default"
+    tags: tuple[str, ...] = ()
+    commit_hash: str | None = None
+    system: Mapping[str, Any] = {}
+    created_at: str | None = None
+
+
+def store_run(
+    store: Store, kept: Kept, wanted: Wanted, *, told: Callable[[int], None] = lambda _: None
+) -> RunRecord:
+    """Store a run that was scored; it is marked complete when its last row and scores are in.
+
+    What is returned is the run as it lies in the store, with its evidence: two runs are compared
+    by that.
+    """
+    for tag in wanted.tags:
+        refuse_tag(tag)
+    created_at = now() if wanted.created_at is None else wanted.created_at
+    rows = freeze_gold(kept.items)
+    key = gold_key(rows)
+    plan = kept.plan
+    gathered = told_by_chunks(kept)
+    run = RunRecord(
+        run_id=wanted.run_id or _run_id(kept.scores, created_at),
+        suite=wanted.suite,
+        profile=plan.profile.name,
+        created_at=created_at,
+        commit_hash=wanted.commit_hash,
+        gold_hash=kept.scores.gold_hash or "",
+        gold_key=key,
+        chunks=digest(kept.chunks) if kept.chunks else None,
+        snapshot=snapshot_of(
+            plan, kept.inputs, system=wanted.system, ragauge_version=ragauge.__version__
+        ).encoded(),
+    )
+    run = begin_run(store, run, chosen=wanted.run_id is not None)
+    store.add_gold(key, rows)
+    if run.chunks is not None:
+        store.add_chunks(run.chunks, freeze_chunks(kept.chunks))
+    count = 0
+    measured = value_texts(kept.scores)
+    for packed in kept.rows:
+        results = packed.result_rows(count, measured)
+        if results:
+            store.add_results(run.run_id, results)
+        count += len(results)
+        gathered.merge(packed.gathered)
+        told(count)
+    scoring, values = freeze_scores(
+        kept.scores, number=1, created_at=created_at, ragauge_version=ragauge.__version__
+    )
+    store.finish(
+        run.run_id, results=count, evidence=freeze_evidence(gathered.evidence()),
+        scoring=scoring, values=values,
+    )  # fmt: skip
+    for tag in wanted.tags:
+        store.tag(tag, run.run_id)
+    stored = store.run(run.run_id)
+    assert stored is not None, "it was stored a moment ago"
+    return stored
+
+
+def keep_run(
+    store: Store, gold: Gold, traces: Traces, *, run_id: str | None = None,
+    suite: str = "default", tags: tuple[str, ...] = (), system: Mapping[str, Any] | None = None,
+    commit_hash: str | None = None, **options: Any,
+) -> Scores:  # fmt: skip
+    """Score traces against gold, as `pipeline.score` does with its options, and store the run.
+
+    `system` says how the system under test is configured; secrets in it are left out.
+    """
+    wanted = Wanted(
+        run_id=run_id, suite=suite, tags=tags, system=system or {}, commit_hash=commit_hash
+    )
+    return score(gold, traces, keep=lambda kept: _keep(store, kept, wanted), **options)
+
+
+def _keep(store: Store, kept: Kept, wanted: Wanted) -> None:
+    if not kept.scores.measured:
+        raise RagaugeError.of(
+            "nothing-measured", CODES["nothing-measured"].title,
+            hint="nothing was stored; compare one id of each file",
+        )  # fmt: skip
+    store_run(store, kept, wanted)
+
+
+def begin_run(store: Store, run: RunRecord, *, chosen: bool) -> RunRecord:
+    """Add the run; an id that nobody chose gives way to one that is there already."""
+    if run.run_id in (LATEST, BASELINE):
+        raise RagaugeError.of(
+            "usage", f"`{run.run_id}` cannot be the id of a run",
+            hint=f"`{LATEST}` and `{BASELINE}` have a meaning of their own",
+        )  # fmt: skip
+    for attempt in range(2, 100):
+        try:
+            store.begin(run)
+        except RagaugeError as error:
+            if chosen or error.code != "run-exists":
+                raise
+            run = replace(run, run_id=f"{run.run_id.partition('.')[0]}.{attempt}")
+        else:
+            return run
+    raise RagaugeError.of("run-exists", f"`{run.run_id}` is taken", hint="choose a --run-id")
+
+
+def told_by_chunks(kept: Kept) -> Gathered:
+    """What the list of chunks tells, before any hit does."""
+    items = kept.items
+    gatherer = Gatherer(expected_ids(items), kept.chunks, negatives=negative_ids(items))
+    gatherer.add_chunks()
+    return gatherer.take()
+
+
+def _run_id(scores: Scores, created_at: str) -> str:
+    """A name that sorts by time and says a little of what was measured."""
+    values = [result.value for result in scores.metrics.values()]
+    said = f"{scores.gold_hash}{scores.tally}{values}{scores.trace_name}"
+    stamp = created_at.replace("-", "").replace(":", "")
+    return f"{stamp}-{sha256(said.encode()).hexdigest()[:6]}"
+
+
+def now() -> str:
+    """The time in UTC, to the second; SOURCE_DATE_EPOCH stands in for the clock where it is set."""
+    fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
+    moment = datetime.fromtimestamp(int(fixed), UTC) if fixed.isdecimal() else datetime.now(UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def refuse_tag(tag: str) -> None:
+    """Raise if a tag could be mistaken for something else."""
+    odd = not tag.isprintable() or tag.strip() != tag or "/" in tag or tag.startswith("-")
+    if not tag or tag == LATEST or odd:
+        raise RagaugeError.of(
+            "usage", f"`{tag}` cannot be a tag",
+            hint=f"a tag is a short word without slashes or blanks at its ends, and not `{LATEST}`",
+        )  # fmt: skip
+
+
+def baseline_tag(suite: str) -> str:
+    """The tag that names the baseline of a suite."""
+    return BASELINE if suite == "default" else f"{BASELINE}:{suite}"
+
+
+def find_run(
+    store: Store, name: str, *, suite: str | None = None, complete: bool = True
+) -> RunRecord:
+    """The run of an id, the beginning of an id, a tag, `baseline` of a suite, or `latest`."""
+    runs = store.runs()
+    if name == BASELINE and suite is not None:
+        name = baseline_tag(suite)
+    found = [run for run in runs if run.run_id == name] or [run for run in runs if name in run.tags]
+    if not found and name == LATEST:
+        found = [
+            run for run in runs if run.status == "complete" and suite in (None, run.suite)
+        ][-1:]  # fmt: skip
+    if not found and len(name) >= _SHORTEST:
+        found = [run for run in runs if run.run_id.startswith(name)]
+    run = store.run(found[0].run_id) if len(found) == 1 else None
+    if run is None:
+        raise _unknown(store, name, found, runs)
+    if complete and run.status != "complete":
+        raise RagaugeError.of(
+            "incomplete-run", f"the run `{run.run_id}` is not complete",
+            hint="it was stopped, or is still being stored; see `ragauge runs list`",
+        )  # fmt: skip
+    return run
+
+
+def _unknown(
+    store: Store, name: str, found: list[RunRecord], runs: list[RunRecord]
+) -> RagaugeError:
+    if len(found) > 1:
+        listed = ", ".join(run.run_id for run in found[:5])
+        return RagaugeError.of(
+            "unknown-run", f"`{name}` is the beginning of {len(found)} runs",
+            hint=f"write more of it: {listed}",
+        )  # fmt: skip
+    near = [run.run_id for run in runs][-3:]
+    hint = f"the last ones are {', '.join(near)}" if near else "nothing was stored there yet"
+    return RagaugeError.of("unknown-run", f"there is no run `{name}` in {store.name}", hint=hint)
+
+
+def run_scores(store: Store, run: RunRecord) -> Scores:
+    """The scores of a run as they were stored last."""
+    scorings = store.scorings(run.run_id)
+    if not scorings:
+        return rescored(store, run)
+    last = scorings[-1]
+    return thaw_scores(last, store.values(run.run_id, last.number), run.run_id)
+
+
+class StoredTraces(NamedTuple):
+    """The traces of a stored run as a file of rows, and what is known of where they came from."""
+
+    source: Source
+    inputs: Inputs
+
+
+def begin_loading(
+    stack: ExitStack, store: Store, run: RunRecord, engine: Engine
+) -> Callable[[], StoredTraces]:
+    """Begin to read the traces of a run back; what is returned waits for the last of them.
+
+    Rows go to a temporary file, which is gone when the stack is closed; those that cannot be read
+    are named.
+    """
+    if not readable(run.schema_version):
+        raise RagaugeError.of(
+            "newer-store", f"the results of `{run.run_id}` were stored by a newer ragauge",
+            hint="upgrade ragauge",
+        )  # fmt: skip
+    inputs = read_snapshot(run.snapshot, run.run_id).inputs
+    file = stack.enter_context(  # kept open: it is gone when it is closed
+        tempfile.NamedTemporaryFile(prefix="ragauge-", suffix=".jsonl")  # noqa: SIM115
+    )
+    wait = engine.unpack(Unpacking(store.url, run.run_id, file.name))
+
+    def loaded() -> StoredTraces:
+        found = wait()
+        if found.failure:
+            raise RagaugeError(found.failure)
+        given = inputs
+        if found.problem_count:
+            given = replace(
+                inputs,
+                trace_problems=(*inputs.trace_problems, *found.problems)[:MAX_REPORTED],
+                trace_problem_count=inputs.trace_problem_count + found.problem_count,
+            )
+        size = os.path.getsize(file.name)
+        source = Source(inputs.trace_name, file.name, 0, size, "lines", ())
+        return StoredTraces(source, given)
+
+    return loaded
+
+
+def rescored(store: Store, run: RunRecord, *, workers: int | None = None) -> Scores:
+    """The scores of a stored run under the formulas of this version; nothing is written."""
+    with ExitStack() as stack:
+        engine = stored_engine(stack, run.results, workers)
+        loading = begin_loading(stack, store, run, engine)
+        plan = plan_of(read_snapshot(run.snapshot, run.run_id).scoring)
+        items = thaw_gold(store.gold(run.gold_key), run.run_id)
+        chunks = {}
+        if run.chunks is not None:
+            chunks = thaw_chunks(store.chunks(run.chunks), run.run_id)
+        loaded = loading()
+        table = gold_table(
+            items, plan.profile, plan.options, name=loaded.inputs.gold_name, chunks=chunks
+        )
+        scores = score_stored(table, loaded.source, plan, given=loaded.inputs, engine=engine)
+        scores = replace(scores, semantic=stored_semantic(store, run))
+        return with_hashes(scores, items, plan.profile)
+
+
+def stored_semantic(store: Store, run: RunRecord) -> Semantic | None:
+    """What was known of ΔS when a run was stored: its texts are not measured again."""
+    with suppress(RagaugeError):
+        for scoring in store.scorings(run.run_id)[:1]:
+            return from_document(scoring.aggregate.encode(), run.run_id).semantic
+    return None
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """One metric before and after a run was scored again."""
+
+    metric: str
+    old: MetricResult | None
+    new: MetricResult | None
+
+
+class Rescored(Struct, frozen=True, kw_only=True):
+    """What scoring a run again changed; `number` is None where nothing did."""
+
+    run_id: str
+    number: int | None
+    changes: tuple[Change, ...]
+
+
+def rescore(store: Store, run: RunRecord, *, workers: int | None = None) -> Rescored:
+    """Score a run again, and store the result beside the old one where it differs."""
+    scorings = store.scorings(run.run_id)
+    fresh = rescored(store, run, workers=workers)
+    number = scorings[-1].number + 1 if scorings else 1
+    scoring, values = freeze_scores(
+        fresh, number=number, created_at=now(), ragauge_version=ragauge.__version__
+    )
+    old: dict[str, MetricResult] = {}
+    if scorings:
+        last = scorings[-1]
+        before = store.values(run.run_id, last.number)
+        known = None
+        with suppress(RagaugeError):  # old scores that cannot be read: new ones stand beside them
+            old = thaw_scores(last, before, run.run_id).metrics
+            known = json.loads(last.aggregate)
+        if known == json.loads(scoring.aggregate) and before == values:
+            return Rescored(run_id=run.run_id, number=None, changes=())
+    store.add_scoring(run.run_id, scoring, values)
+    new = thaw_scores(scoring, values, run.run_id).metrics
+    changes = tuple(
+        Change(metric=name, old=old.get(name), new=new.get(name))
+        for name in dict.fromkeys([*new, *old])
+        if old.get(name) != new.get(name)
+    )
+    return Rescored(run_id=run.run_id, number=number, changes=changes)

@@ -1,0 +1,157 @@
+"""Snapshots: how a run was configured and scored, as the JSON that is stored with it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ragauge import registry
+from ragauge.errors import Place, RagaugeError
+from ragauge.files.redaction import redacted
+from ragauge.model.evidence import Evidence
+from ragauge.model.options import Options
+from ragauge.scoring.scoring_run import Inputs, ScoringPlan
+
+
+class ScoringRules(Struct, frozen=True, kw_only=True):
+    """What a run was scored by, all in words, so that it can be scored again."""
+
+    profile: str
+    dialect: str
+    own: bool
+    k: tuple[int, ...]
+    metrics: tuple[str, ...]
+    options: Options = Options()
+    count_repeats: bool = False
+    intervals: bool = True
+
+
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """The stored form.
+
+    `system` is what the user says of the system under test, without secrets.
+    """
+
+    scoring: ScoringRules
+    inputs: Inputs
+    system: dict[str, Any] = {}
+    ragauge_version: str = ""
+
+    def encoded(self) -> str:
+        """As JSON."""
+        return msgspec.json.encode(self, order="deterministic").decode()
+
+    def compared(self, evidence: Evidence) -> dict[str, Any]:
+        """What may explain a difference between two runs."""
+        rules = self.scoring
+        options = msgspec.to_builtins(rules.options)
+        del options["chunks"]  # a digest: what it stands for is told by the chunkers
+        return {
+            **evidence.observed(),
+            **self.system,
+            "k": list(rules.k),
+            "profile": rules.profile,
+            "options": options,
+        }
+
+
+def snapshot_of(
+    plan: ScoringPlan, inputs: Inputs, *, system: Mapping[str, Any], ragauge_version: str
+) -> Snapshot:
+    """The snapshot of a run that was scored by a plan."""
+    return Snapshot(
+        scoring=ScoringRules(
+            profile=plan.profile.name,
+            dialect=plan.dialect.name,
+            own=plan.own,
+            k=plan.k,
+            metrics=tuple(each.id for each in plan.selected),
+            options=plan.options,
+            count_repeats=plan.count_repeats,
+            intervals=plan.intervals,
+        ),
+        inputs=inputs,
+        system=redacted(dict(system)),
+        ragauge_version=ragauge_version,
+    )
+
+
+def read_snapshot(text: str, name: str) -> Snapshot:
+    """The snapshot of a stored run."""
+    try:
+        return msgspec.json.decode(text, type=Snapshot)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RagaugeError.of(
+            "bad-store", f"how {name} was scored cannot be read: {error}",
+            hint="import the run again from an export",
+        ) from error  # fmt: skip
+
+
+def rules_under(rules: ScoringRules, profile: str | None) -> ScoringRules:
+    """The rules of a run, or what they become under another profile, with its metrics and k."""
+    if profile is None or profile == rules.profile:
+        return rules
+    other = registry.profile(profile)
+    names = tuple(each.id for each in registry.select(other.metrics, other.k))
+    return msgspec.structs.replace(rules, profile=profile, k=other.k, metrics=names)
+
+
+def plan_of(rules: ScoringRules, *, metrics: tuple[str, ...] | None = None) -> ScoringPlan:
+    """The plan by which a run is scored again; metrics that are gone are left out."""
+    names = rules.metrics if metrics is None else metrics
+    known = registry.metrics()
+    return ScoringPlan(
+        profile=registry.profile(rules.profile),
+        dialect=registry.dialect(rules.dialect),
+        own=rules.own,
+        k=rules.k,
+        selected=registry.select([n for n in names if n.partition("@")[0] in known], rules.k),
+        options=rules.options,
+        absent_counts=rules.options.missing != "exclude",
+        patterns=rules.options.refusal_patterns,
+        intervals=rules.intervals,
+        count_repeats=rules.count_repeats,
+    )
+
+
+def load_system(path: Path) -> dict[str, Any]:
+    """Read how a system is configured from a JSON, TOML or YAML file."""
+    name = str(path)
+    readers: dict[str, Callable[[bytes], Any]] = {
+        ".json": msgspec.json.decode,
+        ".toml": lambda data: tomllib.loads(data.decode()),
+        ".yaml": _yaml,
+        ".yml": _yaml,
+    }
+    read = readers.get(path.suffix.lower())
+    try:
+        if read is None:
+            raise ValueError(f"the suffix says the format: {', '.join(readers)}")
+        table = read(path.read_bytes())
+        if not isinstance(table, dict):
+            raise ValueError("it must be a table of settings")
+    except FileNotFoundError as error:
+        raise RagaugeError.of(
+            "file-not-found", f"there is no file `{name}`", hint="check the path"
+        ) from error
+    except (ValueError, OSError, RecursionError) as error:  # what the readers raise is of these
+        raise RagaugeError.of(
+            "bad-config", f"`{name}` cannot be read as a snapshot: {error}",
+            hint='write settings such as {"chunker": {"version": "md-v2"}}', place=Place(name),
+        ) from error  # fmt: skip
+    return {str(key): value for key, value in msgspec.to_builtins(table).items()}
+
+
+def _yaml(data: bytes) -> Any:
+    try:
+        return msgspec.yaml.decode(data)
+    except ImportError as error:
+        raise RagaugeError.of(
+            "missing-extra", "YAML needs a package that is not installed",
+            hint="pip install 'ragauge[yaml]'",
+        ) from error  # fmt: skip

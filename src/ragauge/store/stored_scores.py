@@ -1,0 +1,166 @@
+"""Keeping: scores as what is stored of a scoring, and scores again from it."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ragauge import registry
+from ragauge.codes import ExitCode
+from ragauge.errors import RagaugeError
+from ragauge.metrics.columns import Floats
+from ragauge.model.labels import LABELS
+from ragauge.model.payloads import UNREADABLE
+from ragauge.model.run import Scoring, ValueColumn
+from ragauge.model.scores import PerQuestion, QuestionList, QuestionResult, Scores
+from ragauge.model.scores_document import from_document, to_document
+from ragauge.model.verdict import Verdict
+
+_LEVEL = 1
+_REMEMBERED = 4096
+_NO_VERDICT = Verdict(status="pass", exit_code=ExitCode.PASS, gates=(), blocks=())
+
+
+class _Questions(Struct, kw_only=True):
+    """The questions of a run as columns; `counts` only of those with other than one label.
+
+    `causes` only of those that have one, as counts in which the first of the most is meant; runs
+    of an older store have none.
+    """
+
+    qids: list[str]
+    turns: list[int | None]
+    hashes: list[str]
+    labels: list[int]
+    gold: list[str]
+    trace: list[str | None]
+    counts: dict[int, dict[str, int]]
+    causes: dict[int, dict[str, int]] = {}
+
+
+def freeze_scores(
+    scores: Scores, *, number: int, created_at: str, ragauge_version: str
+) -> tuple[Scoring, list[ValueColumn]]:
+    """What is stored of scores: the aggregate, the questions, and a column for each metric."""
+    document = aggregate_document(scores)
+    listed = list(scores.questions)
+    values = scores.per_question
+    questions = _Questions(
+        qids=[each.qid for each in listed],
+        turns=[each.turn for each in listed],
+        hashes=list(values.hashes) if values is not None else [],
+        labels=[LABELS.index(each.label) for each in listed],
+        gold=[each.gold for each in listed],
+        trace=[each.trace for each in listed],
+        counts={
+            place: each.labels
+            for place, each in enumerate(listed)
+            if each.labels != {each.label: 1}
+        },
+        causes={place: each.causes for place, each in enumerate(listed) if each.causes},
+    )
+    scoring = Scoring(
+        number=number,
+        created_at=created_at,
+        ragauge_version=ragauge_version,
+        aggregate=msgspec.json.encode(document).decode(),
+        questions=zlib.compress(msgspec.json.encode(questions), _LEVEL),
+    )
+    columns = []
+    if values is not None:
+        columns = [
+            ValueColumn(name, _version(scores, name), freeze_values(column))
+            for name, column in zip(values.metrics, values.values, strict=True)
+        ]
+    return scoring, columns
+
+
+def value_texts(scores: Scores) -> Callable[[int], str]:
+    """What was measured of a question, as a JSON list in the order of the columns.
+
+    It is made when it is asked for: the lists of all questions would take more than the run.
+    """
+    values = scores.per_question
+    encode = msgspec.json.Encoder().encode
+    rows = np.empty((0, 0)) if values is None else np.ascontiguousarray(values.values.T)
+
+    @lru_cache(_REMEMBERED)  # the results of a question often stand together
+    def text(question: int) -> str:
+        return encode(rows[question].tolist()).decode()  # what is not a number becomes null
+
+    return text
+
+
+def _version(scores: Scores, name: str) -> int:
+    if name in scores.metrics:
+        return scores.metrics[name].version
+    return registry.metrics()[name.partition("@")[0]].version
+
+
+def aggregate_document(scores: Scores) -> dict[str, Any]:
+    """The scores document without questions and without a verdict: those are of another day."""
+    document = to_document(scores, _NO_VERDICT, full=False)
+    del document["verdict"]
+    return document
+
+
+def thaw_scores(scoring: Scoring, columns: Sequence[ValueColumn], name: str) -> Scores:
+    """Scores as they were stored: all but the rows of profiles that score every row."""
+    scores = from_document(scoring.aggregate.encode(), name)
+    try:
+        data = zlib.decompress(scoring.questions)
+        questions = msgspec.json.decode(data, type=_Questions)
+        values = np.array([thaw_values(column.payload) for column in columns], np.float64)
+    except (*UNREADABLE, ValueError) as error:
+        raise RagaugeError.of(
+            "bad-store", f"the scores of {name} cannot be read: {error}",
+            hint=f"compute them again: ragauge rescore {name}",
+        ) from error  # fmt: skip
+
+    causes: list[str | None] = [None] * len(questions.labels)
+    for place, counted in questions.causes.items():
+        causes[place] = max(counted, key=counted.__getitem__)  # the first of the most
+
+    def make(place: int) -> QuestionResult:
+        label = LABELS[questions.labels[place]]
+        return QuestionResult(
+            qid=questions.qids[place],
+            label=label,
+            gold=questions.gold[place],
+            trace=questions.trace[place],
+            labels=questions.counts.get(place, {label: 1}),
+            turn=questions.turns[place],
+            cause=causes[place],
+            causes=questions.causes.get(place, {}),
+        )
+
+    per_question = PerQuestion(
+        metrics=tuple(column.metric for column in columns),
+        qids=questions.qids,
+        turns=questions.turns,
+        values=values.reshape(len(columns), len(questions.qids)),
+        hashes=questions.hashes,
+    )
+    labels = [LABELS[code] for code in questions.labels]
+    return replace(
+        scores,
+        questions=QuestionList(labels, make, questions.counts.get, causes=causes),
+        per_question=per_question,
+    )
+
+
+def freeze_values(values: Floats) -> bytes:
+    """A column of values, packed."""
+    return zlib.compress(np.ascontiguousarray(values, "<f8").tobytes(), _LEVEL)
+
+
+def thaw_values(payload: bytes) -> Floats:
+    """The column of values that a payload holds."""
+    return np.frombuffer(zlib.decompress(payload), "<f8").astype(np.float64)

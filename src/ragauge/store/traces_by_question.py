@@ -1,0 +1,205 @@
+"""The traces of a run by question: which of them were scored, and where they are kept."""
+
+from __future__ import annotations
+
+import tempfile
+from array import array
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from typing import IO, NamedTuple
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from ragauge.metrics.columns import Ints
+from ragauge.model.payloads import UNREADABLE, thaw, trace_of
+from ragauge.model.run import Store
+from ragauge.model.trace import SlotKey, Trace
+from ragauge.scoring.chunk_facts import Gathered
+from ragauge.scoring.identify import Recogniser
+from ragauge.scoring.slot_stability import slot_order
+from ragauge.scoring.tasks.lines import Laid
+from ragauge.sidework import beside
+
+CANNOT = "the stored trace cannot be read"
+
+
+class _Head(Struct):
+    """What of a stored trace says where it belongs."""
+
+    qid: str | None = None
+    question: str | None = None
+    paraphrase: int | None = None
+    seed: int | str | None = None
+    turn: int | None = None
+
+
+class Found(NamedTuple):
+    """One trace of a question with its slot; None for the trace if it cannot be read.
+
+    `replaced` is how many earlier traces of the slot there are.
+    """
+
+    slot: SlotKey
+    trace: Trace | None
+    replaced: int = 0
+
+
+class ByQuestion:
+    """The scored traces of a run, question by question; a temporary file holds them meanwhile.
+
+    In memory there are a few numbers for each of them.
+    """
+
+    def __init__(self, file: IO[bytes], noted: Noted) -> None:
+        self._file = file
+        self._slots = list(noted.codes)
+        self._lost = noted.lost
+        question, self._slot, self._begin, self._size, self._replaced = noted.scored()
+        count = int(question[-1]) + 1 if len(question) else 0
+        self._first = np.searchsorted(question, np.arange(count + 1))
+
+    def of(self, question: int) -> list[Found]:
+        """The traces of a question: by paraphrase, seed and turn."""
+        found = []
+        if question < len(self._first) - 1:
+            first, last = self._first[question : question + 2].tolist()
+            found = [self._read(place) for place in range(first, last)]
+        lost = self._lost.get(question)
+        return found if lost is None else [*found, *lost]
+
+    def _read(self, place: int) -> Found:
+        slot = self._slots[self._slot[place]]
+        self._file.seek(int(self._begin[place]))
+        data = self._file.read(int(self._size[place]))
+        try:
+            return Found(slot, trace_of(data), int(self._replaced[place]))
+        except UNREADABLE:
+            return Found(slot, None)
+
+
+class Noted:
+    """What is noted of traces while they are copied into a file, one behind the other.
+
+    `keep` is the rule by which a run was joined: which of several traces counts.
+    """
+
+    def __init__(self, keep: str) -> None:
+        self.keep = keep
+        self.codes: dict[SlotKey, int] = {}
+        self.question, self.slot = array("q"), array("q")
+        self.begin, self.size = array("q"), array("q")
+        self.lost: dict[int, list[Found]] = {}
+        self.end = 0
+
+    def note(self, question: int | None, slot: SlotKey, size: int) -> None:
+        """Note the next trace; one of no question only takes its room."""
+        if question is not None:
+            self.question.append(question)
+            self.slot.append(self.codes.setdefault(slot, len(self.codes)))
+            self.begin.append(self.end)
+            self.size.append(size)
+        self.end += size
+
+    def scored(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+        """The traces that were scored, by question and slot: the last one of each, or every one.
+
+        Their question, slot, place in the file and size, and how many each of them replaced.
+        """
+        question, slot, begin, size = (
+            np.array(each, np.int64) for each in (self.question, self.slot, self.begin, self.size)
+        )
+        slots = list(self.codes)
+        order = sorted(range(len(slots)), key=lambda code: slot_order(slots[code]))
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        # By the place in the file at last: the one that counts is the last of its equals.
+        by = np.lexsort((np.arange(len(slot)), rank[slot] if len(slot) else slot, question))
+        if self.keep == "last":
+            by = np.argsort(question, kind="stable")
+        question, slot, begin, size = question[by], slot[by], begin[by], size[by]
+        if self.keep == "every":
+            return question, slot, begin, size, np.zeros(len(slot), np.int64)
+        ends = np.ones(len(question), np.bool_)
+        same = question[1:] == question[:-1]
+        ends[:-1] = ~(same if self.keep == "last" else same & (slot[1:] == slot[:-1]))
+        places = np.flatnonzero(ends)
+        replaced = np.diff(places, prepend=-1) - 1
+        return question[places], slot[places], begin[places], size[places], replaced
+
+
+@contextmanager
+def by_question(store: Store, run_id: str, recogniser: Recogniser) -> Iterator[ByQuestion]:
+    """The traces of a stored run by question; the store may be closed before they are."""
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY, prefix="ragauge-") as file:
+        yield ByQuestion(file, _copied(store, run_id, recogniser, file))
+
+
+def written(lines: Iterable[Laid], file: IO[bytes], keep: str, gathered: Gathered) -> Noted:
+    """Write traces that are laid aside into a file; note where they stand and what they tell."""
+    noted = Noted(keep)
+    for laid in lines:
+        file.write(laid.lines)
+        for question, slot, size in zip(laid.questions, laid.slots, laid.sizes, strict=True):
+            noted.note(question, slot, size)
+        gathered.merge(laid.gathered)
+    file.flush()
+    return noted
+
+
+_IN_MEMORY = 1 << 20
+_AT_ONCE = 1 << 17
+_decode_head = msgspec.json.Decoder(_Head).decode
+
+
+def _some_payloads(rows: Iterable[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
+    """Payloads, as many at a time as are worth the way to another thread."""
+    some: list[tuple[int, bytes]] = []
+    size = 0
+    for row in rows:
+        some.append(row)
+        size += len(row[1])
+        if size > _AT_ONCE:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
+
+
+def _thawed(rows: list[tuple[int, bytes]]) -> list[tuple[int, bytes | None]]:
+    """The JSON of payloads; None for what cannot be read."""
+    found: list[tuple[int, bytes | None]] = []
+    for ordinal, payload in rows:
+        try:
+            found.append((ordinal, thaw(payload)))
+        except UNREADABLE:
+            found.append((ordinal, None))
+    return found
+
+
+def _copied(store: Store, run_id: str, recogniser: Recogniser, file: IO[bytes]) -> Noted:
+    noted = Noted(recogniser.rules.keep)
+    unreadable: set[int] = set()
+    thawed = beside(_thawed, _some_payloads(store.payloads(run_id)))
+    for ordinal, data in chain.from_iterable(thawed):
+        try:
+            head = None if data is None else _decode_head(data)
+        except UNREADABLE:
+            head = None
+        if data is None or head is None:
+            unreadable.add(ordinal)
+            continue
+        file.write(data)
+        question, number = recogniser.find(head.qid, head.question, head.turn), head.paraphrase
+        if question is not None:
+            number = recogniser.paraphrase(question, number, head.question)
+        noted.note(question, (number, head.seed, head.turn), len(data))
+    for facts in store.facts(run_id) if unreadable else ():
+        if facts.ordinal in unreadable:
+            asked = recogniser.number(facts.query_id, facts.turn)
+            if asked is not None:
+                slot = (facts.paraphrase, facts.seed, facts.turn)
+                noted.lost.setdefault(asked, []).append(Found(slot, None))
+    return noted

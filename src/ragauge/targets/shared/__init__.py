@@ -1,0 +1,1 @@
+"""What several targets need: addresses, indexes, and hits of other libraries."""

@@ -1,0 +1,191 @@
+"""Passages: the chunks of a corpus as something to search, with their texts and places.
+
+Texts are not kept: they are read from the corpus when they are asked for, the last ones from
+memory.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, Protocol
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from ragauge.corpus.chunk_list import load_chunks
+from ragauge.corpus.chunking import CHUNKER, Policy
+from ragauge.corpus.lookup import Lookup
+from ragauge.corpus.manifest import read_corpus
+from ragauge.corpus.resolve import Resolver, block_chunks
+from ragauge.files.open import opened
+from ragauge.model.chunk import Chunk
+from ragauge.model.target import Question, TargetOptions
+from ragauge.spans import Span
+from ragauge.targets.shared.address import Settings, refused
+from ragauge.targets.shared.top_k import Ranked
+
+CORPUS_NAMES = ("chunks",)
+"""What every target over a corpus may be told."""
+
+
+class Passages:
+    """The chunks of a corpus: its blocks, or those of a list; known by their number.
+
+    They are numbered by document, place and id, so that the order of a list does not show. `order`
+    is the place of each one among the sorted ids, by which ties are broken.
+    """
+
+    def __init__(self, folder: str, chunks: str | None = None) -> None:
+        lookup = Lookup(read_corpus(folder))
+        self.revision = lookup.corpus.manifest.revision
+        listed = _blocks(lookup) if chunks is None else _listed(lookup, chunks)
+        ordered = sorted(listed.items(), key=lambda each: (each[1].doc, each[1].spans[0], each[0]))
+        self.ids = [name for name, _ in ordered]
+        self.chunks = [chunk for _, chunk in ordered]
+        self.hashes = {document.doc: document.hash for document in lookup.corpus.documents}
+        # Blocks and sections are known of every chunk by now; what is left reads texts.
+        self._lookup = Lookup(replace(lookup.corpus, blocks=(), sections=()))
+        self._lock = threading.Lock()
+        by_id = sorted(range(len(self.ids)), key=self.ids.__getitem__)
+        self.order: NDArray[np.int64] = np.empty(len(by_id), np.int64)
+        self.order[by_id] = np.arange(len(by_id))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def text(self, number: int) -> str:
+        """The text of a passage: what the list says of it, else what stands at its place."""
+        chunk = self.chunks[number]
+        if chunk.text is not None:
+            return chunk.text
+        with self._lock:
+            whole = self._lookup.text(chunk.doc)
+        return "\n".join(whole[span.start : span.end].decode() for span in chunk.spans)
+
+    def texts(self) -> Iterator[str]:
+        """All texts, in the order of their numbers."""
+        return (self.text(number) for number in range(len(self)))
+
+    @property
+    def digest(self) -> str:
+        """A name for what is searched: the corpus, and how it is cut into passages."""
+        said = sha256(self.revision.encode())
+        for name, chunk in zip(self.ids, self.chunks, strict=True):
+            said.update(msgspec.json.encode([name, chunk.doc, chunk.spans, chunk.text_hash]))
+        return said.hexdigest()
+
+    def hit(self, number: int, score: float) -> dict[str, Any]:
+        """A passage as the hit of a trace row."""
+        chunk = self.chunks[number]
+        row: dict[str, Any] = {
+            "id": self.ids[number],
+            "doc": chunk.doc,
+            "section": chunk.section,
+            "type": chunk.type,
+            "score": score,
+            "text": self.text(number),
+            "doc_hash": self.hashes[chunk.doc],
+            "chunker_version": chunk.chunker_version,
+            "policy_hash": chunk.policy_hash,
+        }
+        spans = [[span.start, span.end] for span in chunk.spans]
+        row |= {"offsets": spans[0]} if len(spans) == 1 else {"source_spans": spans}
+        return {name: value for name, value in row.items() if value is not None}
+
+
+def _blocks(lookup: Lookup) -> dict[str, Chunk]:
+    """The blocks that hold text, which are what `corpus chunk --by block` writes."""
+    policy = Policy(by="block").hash
+    return {
+        name: replace(chunk, chunker_version=CHUNKER, policy_hash=policy)
+        for name, chunk in block_chunks(lookup).items()
+        if chunk.spans[0].length
+    }
+
+
+def _listed(lookup: Lookup, chunks: str) -> dict[str, Chunk]:
+    """The chunks of a list, each at its place in bytes."""
+    resolver = Resolver(lookup, None)
+
+    def placed(name: str, chunk: Chunk) -> Chunk:
+        found = resolver.chunk(name, chunk)
+        spans = tuple(Span(*lookup.in_bytes(found.doc, span)) for span in found.spans)
+        return found if spans == found.spans else replace(found, spans=spans)
+
+    with opened(chunks) as source:
+        return load_chunks(source, check=placed)
+
+
+def open_passages(place: str, settings: Settings, options: TargetOptions) -> Passages:
+    """The passages that an address means: a folder, or the corpus that the options name."""
+    folder = place or options.corpus
+    if not folder:
+        raise refused("the target names no corpus", "write bm25:DIR, or give --corpus DIR")
+    passages = Passages(folder, settings.text("chunks", options.chunks))
+    if not len(passages):
+        raise refused(f"there is nothing to search in `{folder}`", "build a corpus with text in it")
+    return passages
+
+
+class Index(Protocol):
+    """A way to search passages."""
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """How it searches: all that its results depend on, besides the passages."""
+        ...
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """What a trace row says of it, by the names of the fields."""
+        ...
+
+    def search(self, text: str, k: int) -> Sequence[Ranked]:
+        """The best passages for a question, the best first; ties by id."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files."""
+        ...
+
+
+class CorpusTarget:
+    """Answers with the passages that an index finds. The index is complete and only read."""
+
+    def __init__(self, passages: Passages, index: Index, k: int) -> None:
+        self.passages = passages
+        self.index = index
+        self.k = k
+        said = msgspec.json.encode(
+            [passages.digest, dict(index.facts)], order="deterministic"
+        )  # fmt: skip
+        self.hash = sha256(said).hexdigest()[:32]
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """The corpus and the settings of the index."""
+        return {
+            "index_hash": self.hash,
+            "corpus_revision": self.passages.revision,
+            "passages": len(self.passages),
+            "k": self.k,
+            **self.index.facts,
+        }
+
+    def ask(self, question: Question) -> Mapping[str, Any]:
+        """Search for one question."""
+        found = self.index.search(question.text, self.k)
+        return {
+            "hits": [self.passages.hit(each.number, each.score) for each in found],
+            "index_hash": self.hash,
+            "k": self.k,
+            **self.index.names,
+        }
+
+    def close(self) -> None:
+        """Let go of what the index has open."""
+        self.index.close()

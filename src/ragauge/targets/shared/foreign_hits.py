@@ -1,0 +1,215 @@
+"""Adapting: what other libraries retrieve becomes hits, and their objects are found by name.
+
+A document of another library has a text, perhaps an id and a score, and metadata. What a hit needs
+is looked for in the metadata under the names that are in use, or under those that options give.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from ragauge.corpus.lookup import Lookup
+from ragauge.corpus.manifest import read_corpus
+from ragauge.files.fields import FieldError
+from ragauge.model.target import TargetError, TargetOptions
+from ragauge.spans import UNITS, Span, spans_in
+from ragauge.targets.shared.address import Settings, refused
+
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "id": ("chunk_id", "id", "snippet_id", "block_id", "_id"),
+    "doc": (
+        "doc", "doc_id", "doc_path", "source", "path", "file_path", "file_name", "filename",
+        "document_id",
+    ),
+    "section": ("section", "section_id"),
+    "type": ("type",),
+    "text": ("text", "page_content", "content", "document", "chunk"),
+    "score": ("score", "relevance_score"),
+    "start": ("start", "start_byte"),
+    "end": ("end", "end_byte"),
+}  # fmt: skip
+"""The names under which the fields of a hit are looked for, the first that is there wins."""
+
+FIELD_NAMES = (*FIELDS, "unit", "strip")
+"""What every adapter may be told: names of fields, the unit of offsets, a beginning of paths."""
+
+_KEPT = ("doc_hash", "text_hash", "chunker_version", "policy_hash")
+_CHARACTERS = (("start_char", "end_char"), ("start_char_idx", "end_char_idx"))
+_BEGUN = "start_index"
+_PLACES = ("offsets", "span", "source_spans", "unit", "line_start", "line_end")
+
+
+class HitMaker:
+    """Makes hits of documents, with the places of a corpus where one is named."""
+
+    def __init__(self, settings: Settings, options: TargetOptions) -> None:
+        self.names = {
+            field: (own,) if (own := settings.text(field)) is not None else names
+            for field, names in FIELDS.items()
+        }
+        self.chosen = {field for field in FIELDS if settings.text(field) is not None}
+        self.unit = settings.one_of("unit", UNITS) or "byte"
+        self.strip = settings.text("strip", "") or ""
+        self.lookup = None if options.corpus is None else Lookup(read_corpus(options.corpus))
+        self.lock = threading.Lock()
+
+    def wanted(self, told: Collection[str] = ()) -> tuple[str, ...]:
+        """The names of what hits are made of, for a database that can leave the rest where it is.
+
+        What is `told` beside the metadata is wanted from there only where an option names it.
+        """
+        named = [
+            name
+            for field, names in self.names.items()
+            if field in self.chosen or field not in told
+            for name in names
+        ]
+        pairs = [name for pair in _CHARACTERS for name in pair]
+        return tuple(dict.fromkeys((*named, *_KEPT, *pairs, _BEGUN, *_PLACES)))
+
+    def hit(
+        self, metadata: Mapping[str, Any], *, text: str | None = None, name: object = None,
+        score: float | None = None, doc: object = None, span: Span | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Make a hit of a document: what is given beside the metadata is what the library says.
+
+        A name that an option gives must be there; it comes before what the library says.
+        """
+        text = text if text is not None else _text(self._find(metadata, "text"))
+        found: dict[str, Any] = {
+            "id": self._chosen(metadata, "id", name),
+            "doc": self._chosen(metadata, "doc", doc),
+            "section": self._find(metadata, "section"),
+            "type": _text(self._find(metadata, "type")),
+            "score": score if score is not None else _number(self._find(metadata, "score")),
+            "text": text,
+        }
+        found |= {each: metadata[each] for each in _KEPT if metadata.get(each) is not None}
+        if isinstance(found["doc"], str):
+            found["doc"] = found["doc"].removeprefix(self.strip)
+        spans = self._spans(metadata, text) or (() if span is None else (span,))
+        self._place(found, spans)
+        if found["id"] is None and (found["doc"] is None or not spans):
+            listed = ", ".join(sorted(metadata)) or "none"
+            raise TargetError(
+                "a document has neither an id nor a place; its fields are "
+                f"{listed}: name one with --option id=FIELD"
+            )
+        return {field: value for field, value in found.items() if value is not None}
+
+    def _chosen(self, metadata: Mapping[str, Any], field: str, given: object) -> Any:
+        """What an option names, else what the library says, else what is found."""
+        if field in self.chosen or given is None:
+            return _id(self._find(metadata, field))
+        return _id(given)
+
+    def _find(self, metadata: Mapping[str, Any], field: str) -> Any:
+        for name in self.names[field]:
+            value = _at(metadata, name)
+            if value is not None:
+                return value
+        if field in self.chosen:
+            listed = ", ".join(sorted(metadata)) or "none"
+            raise TargetError(
+                f"a document has no field `{self.names[field][0]}`; its fields are {listed}"
+            )
+        return None
+
+    def _spans(self, metadata: Mapping[str, Any], text: str | None) -> tuple[Span, ...]:
+        """Where a document lies, under any of the spellings of an offset."""
+        start, end = self._find(metadata, "start"), self._find(metadata, "end")
+        try:
+            if start is not None and end is not None:
+                unit = str(metadata.get("unit") or self.unit)
+                return spans_in({"start": start, "end": end, "unit": unit}, "metadata")
+            for first, last in _CHARACTERS:
+                if metadata.get(first) is not None and metadata.get(last) is not None:
+                    return (Span(int(metadata[first]), int(metadata[last]), "char"),)
+            begun = metadata.get(_BEGUN)
+            if begun is not None and text:  # what LangChain's splitters say, in characters
+                return (Span(int(begun), int(begun) + len(text), "char"),)
+            plain = {name: value for name, value in metadata.items() if name in _PLACES}
+            return spans_in(plain, "metadata", unit=self.unit)
+        except (FieldError, TypeError, ValueError) as error:
+            raise TargetError(f"the place of a document cannot be read: {error}") from error
+
+    def _place(self, found: dict[str, Any], spans: Sequence[Span]) -> None:
+        """Write down where a hit lies; in bytes, with section and type, where a corpus is known."""
+        doc = found["doc"]
+        if self.lookup is not None and doc in self.lookup.documents:
+            with self.lock:
+                spans = self._in_corpus(self.lookup, found, spans)
+        if spans:
+            pairs = [[span.start, span.end] for span in spans]
+            found["unit"] = None if spans[0].unit == "byte" else spans[0].unit
+            found |= {"offsets": pairs[0]} if len(pairs) == 1 else {"source_spans": pairs}
+
+    def _in_corpus(
+        self, lookup: Lookup, found: dict[str, Any], spans: Sequence[Span]
+    ) -> Sequence[Span]:
+        doc = found["doc"]
+        try:
+            placed = [lookup.spot(doc, *lookup.in_bytes(doc, span)) for span in spans]
+        except FieldError as error:
+            raise TargetError(
+                f"`{found['id'] or doc}` does not lie where it says: {error.message}"
+            ) from error
+        found.setdefault("doc_hash", lookup.documents[doc].hash)
+        if placed:
+            first = placed[0]
+            found["section"] = found["section"] or first.section
+            found["type"] = found["type"] or lookup.type_at(doc, first.start, first.end)
+        return [Span(spot.start, spot.end) for spot in placed]
+
+
+def flat(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """A payload whose metadata stand one level deeper, on one level; what is outside wins."""
+    inner = payload.get("metadata")
+    return {**inner, **payload} if isinstance(inner, Mapping) else dict(payload)
+
+
+def by_score(hits: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Hits by falling score, then by id: a database may order ties as it likes."""
+    return sorted(hits, key=lambda hit: (-hit["score"], str(hit.get("id", ""))))
+
+
+def failure(error: BaseException) -> TargetError:
+    """What a library raised, as the error of one question."""
+    words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return TargetError(words, transient=isinstance(error, OSError))
+
+
+def made_by(maker: Any, address: str) -> Any:
+    """What a function or class makes that is called with nothing."""
+    try:
+        return maker()
+    except (Exception, SystemExit) as error:
+        raise refused(
+            f"`{address}` cannot be made: {type(error).__name__}: {error}",
+            "name an object, or a function that makes one without arguments",
+        ) from error
+
+
+def _at(metadata: Mapping[str, Any], name: str) -> Any:
+    """A value by its name, or by the names on the way to it."""
+    value = metadata.get(name)
+    if value is not None or "." not in name:
+        return value
+    for part in name.split("."):
+        value = metadata.get(part) if isinstance(metadata, Mapping) else None
+        metadata = value if isinstance(value, Mapping) else {}
+    return value
+
+
+def _id(value: Any) -> Any:
+    return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) else None

@@ -1,0 +1,53 @@
+"""Importing what a user names: `module:name` or `path/to/file.py:name`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ragauge.targets.shared.address import refused
+
+
+def object_at(address: str, scheme: str, what: str = "object") -> Any:
+    """The object that an address means; `what` is how messages call it."""
+    place, colon, name = address.rpartition(":")
+    if not colon or not place or not name:
+        word = what.upper()
+        form = f"write {scheme}:MODULE:{word} or {scheme}:path/to/file.py:{word}"
+        raise refused(f"`{scheme}:{address}` names no {what}", form)
+    found: Any = _module(place)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+        if found is None:
+            raise refused(f"there is no `{name}` in `{place}`", f"check the name of the {what}")
+    return found
+
+
+def _module(place: str) -> ModuleType:
+    """Import a module by its name or its file; what stands beside it can be imported too."""
+    is_file = place.endswith(".py") or os.sep in place
+    path = Path(place)
+    if is_file and not path.is_file():
+        raise refused(f"there is no file `{place}`", "check the path")
+    folder = str(path.resolve().parent if is_file else Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        if not is_file:
+            return importlib.import_module(place)
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[path.stem] = module  # so that what it defines can be pickled and found again
+        spec.loader.exec_module(module)
+        return module
+    except (Exception, SystemExit) as error:
+        raise refused(
+            f"`{place}` cannot be imported: {type(error).__name__}: {error}",
+            "import it with python first; the current folder is on the path",
+        ) from error

@@ -1,0 +1,128 @@
+"""Vectors of passages and questions, and which passages are nearest.
+
+The search is exact. A matrix product finds the candidates; their scores are then taken again in
+double precision, row by row, and rounded: neither threads nor the linear algebra library show.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragauge.embed.cache import IN_MEMORY, Cached, VectorCache, default_path, key_of
+from ragauge.embed.measure import NO_CACHE, open_embedder
+from ragauge.model.embedder import Role, Vectors
+from ragauge.model.target import TargetOptions
+from ragauge.targets.shared.address import OF_EMBEDDER, Settings
+from ragauge.targets.shared.corpus_index import Passages
+from ragauge.targets.shared.top_k import Ranked, best
+
+DEFAULT = "minilm"
+DECIMALS = 6
+NAMES = ("embedder", OF_EMBEDDER, "cache")
+"""What may be told of an embedder: its name, its settings, and the file of its cache."""
+
+_AT_ONCE = 256
+_ROWS = 4096
+_SLACK = 1e-3  # far more than a product in single precision can be off
+
+
+class Vectoriser:
+    """Makes vectors, each text once: what is in the cache is taken from there.
+
+    An embedder need not know of threads: one text is embedded after another.
+    """
+
+    def __init__(self, settings: Settings, options: TargetOptions) -> None:
+        name = settings.text("embedder", options.embedder) or DEFAULT
+        kind = name.partition(":")[0]
+        self.embedder = open_embedder(name, {kind: settings.below(OF_EMBEDDER)})
+        path = settings.text("cache", str(default_path()))
+        self.cache = VectorCache(IN_MEMORY if path in (None, NO_CACHE) else path)
+        self.lock = threading.Lock()
+        self.truncated = 0
+
+    def vectors(self, texts: Sequence[str], role: Role) -> Vectors:
+        """The vectors of some texts, a row each; a text without a word has a row of zeros."""
+        keys = [key_of(self.embedder.id, role, text) for text in texts]
+        with self.lock:
+            known = self.cache.find(list(dict.fromkeys(keys)))
+            wanted = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+            if wanted:
+                embedded = self.embedder.embed(list(wanted.values()), role)
+                made = {
+                    key: Cached(embedded.vectors[row], bool(embedded.truncated[row]))
+                    for row, key in enumerate(wanted)
+                }
+                self.cache.add(made)
+                known |= made
+            self.truncated += sum(known[key].truncated for key in keys)
+        found = np.zeros((len(keys), self.embedder.dimensions), np.float32)
+        for row, key in enumerate(keys):
+            found[row] = known[key].vector
+        return found
+
+    def close(self) -> None:
+        """Close the cache."""
+        with self.lock:
+            self.cache.connection.close()
+
+
+class VectorIndex:
+    """The vectors of all passages as one matrix of unit rows; only read when it is searched."""
+
+    def __init__(self, passages: Passages, vectoriser: Vectoriser) -> None:
+        self.order = passages.order
+        self.vectoriser = vectoriser
+        count = len(passages)
+        self.matrix = np.zeros((count, vectoriser.embedder.dimensions), np.float32)
+        for start in range(0, count, _AT_ONCE):
+            numbers = range(start, min(start + _AT_ONCE, count))
+            texts = [passages.text(number) for number in numbers]
+            self.matrix[start : numbers.stop] = vectoriser.vectors(texts, "document")
+        self.truncated = vectoriser.truncated
+        self.directed = self.matrix.any(axis=1)
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """The embedder, and how vectors are compared."""
+        return {
+            "embed_model": self.vectoriser.embedder.id,
+            "metric": "cosine",
+            "truncated_passages": self.truncated,
+        }
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """What a trace row says of it."""
+        return {"embed_model": self.vectoriser.embedder.id, "metric": "cosine"}
+
+    def search(self, text: str, k: int) -> list[Ranked]:
+        """The passages nearest to the question; none where it has no direction."""
+        vector = self.vectoriser.vectors([text], "query")[0]
+        if not vector.any():
+            return []
+        rough = self.matrix @ vector
+        rough[~self.directed] = -np.inf  # a text without words is near nothing
+        numbers = np.flatnonzero(self.directed)
+        if len(numbers) > k:
+            least = np.partition(rough, len(rough) - k)[len(rough) - k]
+            numbers = np.flatnonzero(rough >= least - _SLACK)
+        return best(self._exact(numbers, vector), numbers, self.order, k)
+
+    def _exact(self, numbers: NDArray[np.int64], vector: Vectors) -> NDArray[np.float64]:
+        """The cosines of some passages, rounded."""
+        asked = vector.astype(np.float64)
+        found = np.empty(len(numbers), np.float64)
+        for start in range(0, len(numbers), _ROWS):
+            part = self.matrix[numbers[start : start + _ROWS]].astype(np.float64)
+            found[start : start + _ROWS] = (part * asked).sum(axis=1)
+        return np.round(found, DECIMALS) + 0.0  # no minus before a zero
+
+    def close(self) -> None:
+        """Close the cache of the vectors."""
+        self.vectoriser.close()

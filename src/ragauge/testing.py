@@ -1,0 +1,363 @@
+"""Runs inside tests: what a test says is scored once, and asked for gates, invariants and signals.
+
+It knows nothing of any test framework: `ragauge.pytest_plugin` is the face for pytest.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+from typing import NoReturn, TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ragauge import registry
+from ragauge.config import FILE_NAME, Config, load_config
+from ragauge.errors import RagaugeError
+from ragauge.formats import load
+from ragauge.gates import judge as gating
+from ragauge.gates import parse
+from ragauge.gates import parse as demands_module
+from ragauge.model import phrases, scores_document
+from ragauge.model.embedder import Embedding
+from ragauge.model.labels import GOOD, MEANINGS
+from ragauge.model.profile import Profile
+from ragauge.model.scores import QuestionResult, Scores
+from ragauge.model.scores_document import rounded
+from ragauge.model.verdict import Gate, Verdict, Waiver
+from ragauge.runsettings import NO_CONFIG, Settings, texts
+from ragauge.scoring import score
+from ragauge.text import plain
+
+T = TypeVar("T")
+
+_QUESTIONS = 8
+
+
+class Scored(Struct, frozen=True, kw_only=True):
+    """Settings with the configuration and the scores that they lead to."""
+
+    settings: Settings
+    config: Config
+    profile: Profile
+    scores: Scores
+    baseline: Scores | None = None
+
+    @property
+    def gates(self) -> list[Gate]:
+        """All that is demanded: by the profile, the configuration and the test."""
+        return _demanded(self.settings, self.config, self.profile, self.scores.k)
+
+    def judged(self, demanded: Sequence[Gate], waivers: Sequence[Waiver] = ()) -> Verdict:
+        """The verdict by some gates."""
+        return gating.judge(
+            self.scores,
+            demanded,
+            source_rules=self.profile.follows_source,
+            whole_grid=self.profile.join.grid == "complete",
+            tolerance=self.settings.tolerance,
+            waivers=waivers,
+            today=date.today() if waivers else None,
+            baseline=self.baseline,
+        )
+
+
+class Scorer:
+    """Scores every set of settings once, and remembers it; what went wrong is remembered too."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._known: dict[bytes, Scored | RagaugeError] = {}
+
+    def scored(self, settings: Settings, also: Sequence[str] = ()) -> Scored:
+        """The scores of settings, with some metrics that they do not name."""
+        measured = replace(settings, invariants=(), signals=())
+        also = [*also, *(name for name in texts(settings.signals) if "." in name)]
+        key = msgspec.json.encode([measured, texts(settings.invariants), sorted(set(also))])
+        if key not in self._known:
+            try:
+                self._known[key] = self._score(settings, also)
+            except RagaugeError as error:
+                self._known[key] = error
+        found = self._known[key]
+        if isinstance(found, RagaugeError):
+            raise RagaugeError(found.problems, total=found.total)
+        return found
+
+    def _score(self, settings: Settings, also: Sequence[str]) -> Scored:
+        config = self._config(settings)
+        files = {"gold": settings.gold or config.gold, "trace": settings.trace or config.trace}
+        for name, path in files.items():
+            if path is None:
+                raise RagaugeError.of(
+                    "usage", f"the test names no {name} file",
+                    hint=f'write @pytest.mark.ragauge({name}="FILE"), give --ragauge-{name} FILE, '
+                    f"or set `{name}` in {FILE_NAME}",
+                )  # fmt: skip
+        baseline = settings.baseline
+        if baseline is None and config.baseline is not None and Path(config.baseline).is_file():
+            baseline = config.baseline
+        chosen = {
+            name: value
+            for name in ("citation_mode", "relevance_level", "ignore_case", "min_n")
+            if (value := getattr(settings, name)) is not None
+        }
+
+        def every_gate(profile: Profile, ks: Sequence[int]) -> list[Gate]:
+            demanded = _demanded(settings, config, profile, ks)
+            return [*demanded, *_invariants(texts(settings.invariants), profile, ks)]
+
+        embed = None
+        if config.embed is not None:
+            embed = Embedding(
+                name=config.embed, settings=config.embedders, cache=config.embed_cache
+            )
+        scores = score.score(
+            str(files["gold"]),
+            str(files["trace"]),
+            profile=settings.profile or config.profile,
+            dialect=settings.dialect or config.dialect or "auto",
+            k=settings.k or config.k or None,
+            metrics=settings.metrics or config.metrics,
+            also=also,
+            gates=every_gate,
+            missing=settings.missing,
+            on_bad_line=settings.on_bad_line,
+            refusal_patterns=config.refusal.patterns,
+            intervals=settings.intervals,
+            count_repeats=False,
+            chunks=settings.chunks or config.chunks,
+            corpus=settings.corpus or config.corpus,
+            options=replace(config.options, **chosen),
+            hashes=baseline is not None,
+            embed=embed,
+            bands=config.bands,
+        )
+        return Scored(
+            settings=settings,
+            config=config,
+            profile=registry.profile(scores.profile),
+            scores=scores,
+            baseline=None if baseline is None else scores_document.load_scores(baseline),
+        )
+
+    def _config(self, settings: Settings) -> Config:
+        if settings.config == NO_CONFIG:
+            return Config()
+        if settings.config is not None:
+            return load_config(Path(settings.config))
+        here = self.root / FILE_NAME
+        return load_config(here) if here.exists() else Config()
+
+    def shortened(self, text: str) -> str:
+        """A text in which files of the project are named from its root."""
+        return text.replace(f"{self.root}{os.sep}", "")
+
+
+def _demanded(
+    settings: Settings, config: Config, profile: Profile, ks: Sequence[int]
+) -> list[Gate]:
+    layers = [
+        demands_module.profile_gates(profile, ks),
+        parse.parse_table(config.gates, profile, ks, origin=config.origin),
+    ]
+    if isinstance(settings.gates, str):
+        layers.append(parse.parse_items(settings.gates, profile, ks))
+    elif settings.gates is not None:
+        layers.append(parse.parse_table(settings.gates, profile, ks, origin="gates"))
+    return parse.merge(*layers)
+
+
+def _invariants(given: Sequence[str], profile: Profile, ks: Sequence[int]) -> list[Gate]:
+    found = [gate for text in given for gate in parse.parse_items(text, profile, ks)]
+    return [replace(gate, origin="invariants") for gate in found]
+
+
+class Question:
+    """One question of a run, in a test of its own."""
+
+    def __init__(self, result: QuestionResult, run: JudgedRun) -> None:
+        self._result = result
+        self._run = run
+        self.qid = result.qid
+        self.turn = result.turn
+        self.label = result.label
+        self.labels = result.labels
+        self.cause = result.cause
+        self.gold = run.shortened(result.gold)
+        self.trace = None if result.trace is None else run.shortened(result.trace)
+
+    def __repr__(self) -> str:
+        return f"<Question {phrases.question_name(self.qid, self.turn)}: {self.label}>"
+
+    @property
+    def good(self) -> bool:
+        """Whether the label is a good one."""
+        return self.label in GOOD
+
+    @property
+    def text(self) -> str | None:
+        """The question itself, where the gold set has it."""
+        return self._run.asked(self.qid, self.turn)
+
+    def assert_good(self) -> None:
+        """Fail the test unless the label is a good one."""
+        __tracebackhide__ = True
+        if not self.good:
+            raise AssertionError(self.told)
+
+    @property
+    def told(self) -> str:
+        """What came of the question, and where to look."""
+        name = phrases.question_name(self.qid, self.turn)
+        lines = [f"{name}: {self.label}: {MEANINGS[self.label]}"]
+        if self.text is not None:
+            lines.append(f"  question: {plain(self.text)}")
+        if self.cause is not None:
+            lines.append(f"  cause:    {self.cause}")
+        lines.append(f"  gold:     {plain(self.gold)}")
+        lines.append(f"  trace:    {plain(self.trace) if self.trace is not None else 'none'}")
+        return "\n".join(lines)
+
+
+class JudgedRun:
+    """A scored run as one test sees it.
+
+    scores, verdict   as `ragauge.score` and `ragauge.gate` give them
+    questions         every question with its label, in gold order
+
+    `record` takes the name and the value of a signal; `stop` ends the test for what its author
+    can mend.
+    """
+
+    def __init__(
+        self, scorer: Scorer, settings: Settings, *,
+        record: Callable[[str, object], None], stop: Callable[[str], NoReturn],
+    ) -> None:  # fmt: skip
+        self._scorer = scorer
+        self._record = record
+        self._stop = stop
+        self._scored = scorer.scored(settings)
+        self.settings = settings
+
+    def __repr__(self) -> str:
+        return f"<JudgedRun: {phrases.opening(self.scores)}>"
+
+    @property
+    def scores(self) -> Scores:
+        """What was measured."""
+        return self._scored.scores
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The verdict by all gates: of the profile, of `ragauge.toml` and of the test."""
+        return self._scored.judged(self._scored.gates, self._scored.config.waivers)
+
+    @cached_property
+    def questions(self) -> list[Question]:
+        """Every question with its label, in gold order."""
+        return [Question(each, self) for each in self.scores.questions]
+
+    def assert_gates(self) -> None:
+        """Fail the test unless every gate holds; a run that cannot be judged fails too."""
+        __tracebackhide__ = True
+        if not self.verdict.gates:
+            headline = phrases.headline(self.verdict)
+            hint = 'write gates="METRIC>=NUMBER", or gates in ragauge.toml'
+            raise AssertionError(f"{headline}\n  hint: {hint}")
+        if self.verdict.exit_code:
+            raise AssertionError(self._told(self.verdict, "gate"))
+
+    def invariants(self, *given: str) -> None:
+        """Fail the test unless these demands hold, as `coverage >= 0.9`; they stand alone."""
+        __tracebackhide__ = True
+
+        def ask() -> list[Gate]:
+            wanted = _invariants(given, self._scored.profile, self.scores.k)
+            self._measure([gate.metric for gate in wanted])
+            return wanted
+
+        wanted = self._mendable(ask)
+        verdict = self._scored.judged(wanted)
+        if wanted and verdict.exit_code:
+            raise AssertionError(self._told(verdict, "invariant"))
+
+    def signals(self, *names: str) -> dict[str, float | None]:
+        """Record the values of metrics; they never fail the test, whatever they are."""
+        __tracebackhide__ = True
+
+        def ask() -> list[str]:
+            meant = map(self._scored.profile.meant, names)
+            wanted = [each.id for each in registry.select(meant, self.scores.k)]
+            self._measure(wanted)
+            return wanted
+
+        wanted = self._mendable(ask)
+        found = {name: self.scores.metrics[name] for name in wanted}
+        for name, result in found.items():
+            value = rounded(result.value)
+            self._record(name, "0/0" if value is None else value)
+            self._record(f"{name}.n", result.n)
+        return {name: result.value for name, result in found.items()}
+
+    def _mendable(self, ask: Callable[[], T]) -> T:
+        """What was asked for; an error that the test's author can mend ends the test."""
+        __tracebackhide__ = True
+        try:
+            return ask()
+        except RagaugeError as error:
+            told = self.shortened(str(error))
+        return self._stop(told)  # not inside `except`: one failure and not a chain of two
+
+    def _measure(self, metrics: Sequence[str]) -> None:
+        """Score again where metrics are wanted that the profile and the test do not name."""
+        lacking = [name for name in metrics if name not in self.scores.metrics]
+        if lacking:
+            also = [*self.scores.metrics, *lacking]
+            self._scored = self._scorer.scored(self.settings, also)
+
+    def asked(self, qid: str, turn: int | None) -> str | None:
+        """The text of a question; None where the gold set cannot be read by itself."""
+        return self._texts.get((qid, turn))
+
+    @cached_property
+    def _texts(self) -> dict[tuple[str, int | None], str | None]:
+        try:
+            items = load.load_gold(self.scores.gold_name, dialect=self.scores.dialect).items
+        except RagaugeError:
+            return {}
+        return {(item.qid, item.turn): item.question for item in items}
+
+    def shortened(self, text: str) -> str:
+        """A text in which files of the project are named from its root."""
+        return self._scorer.shortened(text)
+
+    def _told(self, verdict: Verdict, noun: str) -> str:
+        """The headline, what does not hold, and the worst questions."""
+        lines = [phrases.headline(verdict)]
+        for result in verdict.gates:
+            if result.status in ("pass", "review") or result.waived:
+                continue
+            note = phrases.gate_note(result)
+            lines.append(
+                f"  {noun} `{phrases.gate_name(result)}`: {phrases.number(result.value)} "
+                f"{phrases.demand(result)} (n = {result.n}): {result.status}"
+                + (f" - {note}" if note else "")
+            )
+        lines += [f"  warning: {plain(warning)}" for warning in self.scores.warnings]
+        bad = phrases.bad_questions(self.scores)
+        if bad:
+            lines.append(f"  {phrases.count(len(bad), 'question')} to look at:")
+        for each in bad[:_QUESTIONS]:
+            name = phrases.question_name(each.qid, each.turn)
+            cause = f" ({each.cause})" if each.cause is not None else ""
+            where = plain(each.trace or each.gold)
+            lines.append(f"    {name}  {each.label}{cause}  {where}")
+        if len(bad) > _QUESTIONS:
+            lines.append(f"    ... and {len(bad) - _QUESTIONS} more")
+        return self.shortened("\n".join(lines))
