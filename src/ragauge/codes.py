@@ -6,8 +6,6 @@ from enum import IntEnum
 
 from msgspec import Struct
 
-from ragauge import embeddingcodes, targetcodes
-
 
 class ExitCode(IntEnum):
     """The exit codes of every command; 0 is never returned for an empty run."""
@@ -37,8 +35,40 @@ def _codes(exit_code: ExitCode, *entries: tuple[str, str, str]) -> dict[str, Cod
 CODES: dict[str, Code] = {
     **_codes(
         ExitCode.USAGE,
-        *embeddingcodes.USAGE,
-        *targetcodes.USAGE,
+        (
+            "bad-model",
+            "the model of an embedder is not the one that is expected",
+            "A file of weights or a vocabulary is missing, damaged, or another one. Its hash is "
+            "checked, because ΔS of other weights cannot be compared. Install the package again, "
+            "or in [embedders.NAME] of ragauge.toml say which file is meant, and its sha256.",
+        ),
+        (
+            "embedder-failed",
+            "an embedder could not make its vectors",
+            "The server did not answer, refused, or answered something else than vectors. What was "
+            "made before is in the cache, so the same command goes on from there.",
+        ),
+        (
+            "bad-target",
+            "a target cannot be asked at all",
+            "A target is python:module:function, http://..., command:PROGRAM, or what a plugin "
+            "brings. The function, program or option that is named must be there; what goes wrong "
+            "with single questions later is recorded with them.",
+        ),
+        (
+            "cannot-resume",
+            "a stored run cannot be gone on with",
+            "Only a run that `ragauge run` began has questions left to ask, and only with the gold "
+            "set, the target, the seeds and the k that it began with: half a run of one system and "
+            "half of another would be a run of neither.",
+        ),
+        (
+            "run-held",
+            "another process is writing the run",
+            "One process at a time asks for a run and stores its results. Wait until it ends, or "
+            "end it; then `ragauge run --resume RUN` goes on with what is left. A process that is "
+            "gone, however it ended, holds nothing.",
+        ),
         (
             "usage",
             "the command line does not fit the command",
@@ -303,8 +333,20 @@ CODES: dict[str, Code] = {
     ),
     **_codes(
         ExitCode.NOT_EVALUABLE,
-        *embeddingcodes.NOT_EVALUABLE,
-        *targetcodes.NOT_EVALUABLE,
+        (
+            "lexical-embedder",
+            "the ΔS of this run is lexical, and feeds no gate",
+            "It comes from hashed n-grams: it compares words, not meanings, and no threshold of "
+            "ΔS was made for it. Measure with a model (`--embed minilm`), or leave out the gates "
+            "on ΔS.",
+        ),
+        (
+            "too-many-errors",
+            "the target failed too often, and the run was stopped",
+            "There were more errors than --max-errors allows, or very many calls that never came "
+            "back. What was answered is stored: mend the target, then go on with --resume and "
+            "--retry-errors.",
+        ),
         (
             "missing-traces",
             "gold items have no trace",

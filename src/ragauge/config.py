@@ -156,9 +156,11 @@ def load_gates(path: Path) -> dict[str, Any]:
     if "gates" in table and len(table) > 1:
         beside = ", ".join(f"`{key}`" for key in table if key != "gates")
         raise RagaugeError.of(
-            "bad-config", f"beside the table of gates there is {beside}",
-            hint="put every gate into [gates], or leave the heading out", place=Place(name),
-        )  # fmt: skip
+            "bad-config",
+            f"beside the table of gates there is {beside}",
+            hint="put every gate into [gates], or leave the heading out",
+            place=Place(name),
+        )
     if not isinstance(gates, dict) or not gates:
         raise RagaugeError.of(
             "bad-config",

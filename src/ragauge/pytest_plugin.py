@@ -32,9 +32,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("ragauge", "scores of retrieval-augmented systems")
     for name, what in (("gold", "gold set"), ("trace", "traces")):
         group.addoption(
-            f"--ragauge-{name}", metavar="FILE", default=None,
+            f"--ragauge-{name}",
+            metavar="FILE",
+            default=None,
             help=f"The {what} of ragauge tests that name none.",
-        )  # fmt: skip
+        )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -239,8 +241,7 @@ def _given(node: pytest.Item) -> dict[str, Any]:
 def _made(node: pytest.Item, record: Any) -> JudgedRun:
     """Score what the markers of a test say."""
     from ragauge.errors import RagaugeError
-    from ragauge.runsettings import read_settings
-    from ragauge.testing import JudgedRun, Scorer
+    from ragauge.testing import JudgedRun, Scorer, read_settings
 
     config = node.config
     here = Path(config.invocation_params.dir)
@@ -269,7 +270,7 @@ def _stop(text: str) -> NoReturn:
 
 def _demanded(run: JudgedRun) -> None:
     """Record the signals of the marker, then judge its invariants."""
-    from ragauge.runsettings import texts
+    from ragauge.testing import texts
 
     run.signals(*texts(run.settings.signals))
     _judged(lambda: run.invariants(*texts(run.settings.invariants)))

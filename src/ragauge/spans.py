@@ -118,9 +118,11 @@ def _made(start: Any, end: Any, unit: str, path: str) -> Span:
     first, last = as_int(start, f"{path} start"), as_int(end, f"{path} end")
     if first < 0 or last < first:
         raise wrong_type(
-            path, "offsets from 0 with start before end", [first, last],
+            path,
+            "offsets from 0 with start before end",
+            [first, last],
             "spans are half-open: [start, end)",
-        )  # fmt: skip
+        )
     return Span(first, last, unit)
 
 

@@ -43,7 +43,7 @@ def test_an_import_against_the_order_is_told_in_a_sentence() -> None:
         "from ..scoring.score import score",
         "def late():\n    from ragauge.scoring import score",
         "class A:\n    def late(self):\n        import ragauge.scoring.score",
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ragauge.scoring import score",
+        "import typing\nif typing.TYPE_CHECKING:\n    from ragauge.scoring import score",
         "try:\n    import ragauge.scoring.score\nexcept ImportError:\n    pass",
     ],
 )

@@ -70,7 +70,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
         return found.questions[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ragauge.scoring.batch_of", keep_batch)
+        patch.setattr("ragauge.scoring.scoring_run.batch_of", keep_batch)
         patch.setattr("ragauge.aggregate.Questions", keep_questions)
         for seed in range(RANDOM_RUNS):
             for profile in PROFILES:

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from ragauge.model.gold import Anchor
 from ragauge.model.options import Options
 from ragauge.model.trace import Hit, Trace
-from ragauge.scoring.entries import TableBytes
 from ragauge.scoring.evidence_pieces import Rich
-from ragauge.scoring.oneplace import only_place, ranks_of
-from ragauge.scoring.trace_details import Detailer
+from ragauge.scoring.evidence_places import only_place, ranks_of
+from ragauge.scoring.trace_details import Detailer, TableBytes
 from ragauge.spans import Span
 
 _IDS = st.sampled_from(["a", "b", "c", "d#1", "gold"])

@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragauge.corpus.build import build
-from ragauge.corpus.lookup import Lookup
+from ragauge.corpus.lookup import Lookup, open_corpus
 from ragauge.files.fields import FieldError
-from ragauge.gold.authoring import open_corpus, pin_file
-from ragauge.gold.pin import Pinner
+from ragauge.gold.pin import Pinner, pin_file
 
 WORDS = st.sampled_from(["port", "Größe", "🙂", "naïve", "日本語", "the", "e\u0301", "x"])
 LINES = st.lists(WORDS, min_size=1, max_size=6).map(" ".join)

@@ -24,7 +24,7 @@ from ragauge.formats import load
 from ragauge.model.scores import Scores
 from ragauge.model.scores_document import to_document
 from ragauge.model.trace import Trace
-from ragauge.scoring import inputs, looking
+from ragauge.scoring import inputs, second_pass
 from ragauge.scoring import score as pipeline
 from ragauge.scoring.engines.local import Local
 from ragauge.scoring.scoring_run import ScoringPlan
@@ -446,9 +446,9 @@ def test_large_runs_do_look_again(
 ) -> None:
     """Else the tests above would say nothing about it."""
     looks: list[int] = []
-    visit, retrieved = looking.Looker.visit, Local.retrieved
+    visit, retrieved = second_pass.Looker.visit, Local.retrieved
 
-    def visited(self: looking.Looker, wanted: Any, take: Any) -> None:
+    def visited(self: second_pass.Looker, wanted: Any, take: Any) -> None:
         looks.append(sum(len(lines) for lines in wanted.values()))
         visit(self, wanted, take)
 
@@ -456,7 +456,7 @@ def test_large_runs_do_look_again(
         looks.append(len(wanted))
         return retrieved(self, wanted)
 
-    monkeypatch.setattr(looking.Looker, "visit", visited)
+    monkeypatch.setattr(second_pass.Looker, "visit", visited)
     monkeypatch.setattr(Local, "retrieved", sought)
     gold, trace = _large(number)
     found = _scored(*_write(tmp_path, gold, trace))

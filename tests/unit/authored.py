@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ragauge.corpus.build import build
-from ragauge.corpus.lookup import Lookup
-from ragauge.gold.authoring import open_corpus
+from ragauge.corpus.lookup import Lookup, open_corpus
 from tests.unit.command import Folder
 
 # ö, ß and ä take two bytes each, 🙂 takes four.

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ragauge.cli.store_options import passing_store
+from ragauge.concurrency import beside
 from ragauge.files import ranges
 from ragauge.model.drilldown import Drilldown
 from ragauge.model.trace import Answer, Hit, Trace
@@ -17,7 +18,6 @@ from ragauge.report.drilldown.questions import details_of_aside, details_of_run
 from ragauge.scoring import inputs, score
 from ragauge.scoring.engines import pool
 from ragauge.scoring.inputs import Kept
-from ragauge.sidework import beside
 from ragauge.store import runs as run_store
 from ragauge.store.temporary_run import Aside, put_aside
 

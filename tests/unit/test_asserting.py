@@ -9,9 +9,8 @@ import pytest
 
 from ragauge.errors import RagaugeError
 from ragauge.model.scores import Scores
-from ragauge.runsettings import Settings, located, read_settings
 from ragauge.scoring import score as pipeline
-from ragauge.testing import JudgedRun, Scorer
+from ragauge.testing import JudgedRun, Scorer, Settings, located, read_settings
 
 from .command import GOLD, TRACES, Folder
 from .stored import WRONG

@@ -17,8 +17,7 @@ import pytest
 
 from ragauge import registry
 from ragauge.corpus.build import build
-from ragauge.corpus.manifest import read_corpus, read_manifest, safe_name
-from ragauge.corpus.workplace import Workplace
+from ragauge.corpus.manifest import Workplace, read_corpus, read_manifest, safe_name
 from ragauge.errors import RagaugeError
 from ragauge.model.corpus import Parsed, Parser, Piece
 from tests.unit.command import Folder

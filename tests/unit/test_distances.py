@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge.embed.distances import Direction, delta_s, direction
+from ragauge.embed.measure import Direction, delta_s, direction
 
 
 def vector(*values: float) -> Direction:

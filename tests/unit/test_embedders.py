@@ -24,9 +24,8 @@ from hypothesis import strategies as st
 
 from ragauge import registry
 from ragauge.embed.cache import IN_MEMORY, VectorCache
-from ragauge.embed.distances import delta_s, direction
 from ragauge.embed.embedders import hashing, minilm, openai
-from ragauge.embed.measure import Measurer, is_same_model, open_embedder
+from ragauge.embed.measure import Measurer, delta_s, direction, is_same_model, open_embedder
 from ragauge.errors import RagaugeError
 from ragauge.files.http_client import Response, WebError
 from ragauge.model.embedder import Embedder

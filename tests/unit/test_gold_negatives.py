@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from ragauge.gold import negatives
-from ragauge.gold.authoring import suggest_negatives
 from ragauge.gold.lint import item_rules as linting
-from ragauge.gold.negatives import _by_score
+from ragauge.gold.negatives import _by_score, suggest_negatives
 from tests.unit.authored import BLOCK, CODE, HOST, PORT, make_corpus
 from tests.unit.command import Folder, Row
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragauge.corpus.diff.stretches import stretches
+from ragauge.corpus.diff.migration_map import stretches
 from ragauge.model.migration import Run
 
 OLD = b"one\n\ntwo\n\nthree\n"

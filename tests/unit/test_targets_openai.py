@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ragauge.model.target import Exchange, TargetError
-from ragauge.targets.shared.citefirst import RULES, answer_of, messages
+from ragauge.targets.openai import RULES, answer_of, messages
 from ragauge.text import REFUSAL_TOKEN
 from tests.unit.asked import RED, asked, names, opened, refusal
 from tests.unit.corpora import FIRST, LAST, made

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from ragauge.compare import align, common_gold, reloading
+from ragauge.compare import align, common_gold
+from ragauge.compare import align as align_module
 from ragauge.errors import RagaugeError
 from ragauge.model.run import Store
 from ragauge.scoring import inputs
@@ -110,8 +111,8 @@ def test_a_failure_on_one_side_does_not_leave_the_other_waiting(
             raise KeyboardInterrupt
         return scored(self, place, *rest)
 
-    scored = reloading.Reloading.score
-    monkeypatch.setattr(reloading.Reloading, "score", begun)
+    scored = align_module.Reloading.score
+    monkeypatch.setattr(align_module.Reloading, "score", begun)
     with pytest.raises(KeyboardInterrupt):
         align.align(*runs, overlap="single")
     assert len(calls) == failing

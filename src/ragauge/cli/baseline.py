@@ -32,9 +32,7 @@ def COMMAND() -> None:  # noqa: N802
 @click.argument("name", metavar="RUN")
 @click.option("--suite", metavar="S", help="The baseline of this suite (default: the run's own).")
 @options([STORE_OPTION, CONFIG_OPTION])
-def _set(
-    name: str, suite: str | None, store_url: str | None, config_path: str | None
-) -> int:  # fmt: skip
+def _set(name: str, suite: str | None, store_url: str | None, config_path: str | None) -> int:
     """Make RUN the baseline of its suite. A run that is not complete is refused (exit code 4)."""
     from ragauge.store.runs import baseline_tag, find_run
     from ragauge.text import plain
@@ -58,7 +56,7 @@ def _set(
 @options([ANY_FORMAT, STORE_OPTION, CONFIG_OPTION])
 def _show(
     suite: str | None, format_name: str, store_url: str | None, config_path: str | None
-) -> int:  # fmt: skip
+) -> int:
     """Show the baseline of each suite, or of one. Exit code 4 if there is none."""
     from ragauge.errors import RagaugeError
     from ragauge.report.terminal import stored_runs
@@ -72,9 +70,10 @@ def _show(
     if not found:
         of = "" if suite is None else f" of the suite `{suite}`"
         raise RagaugeError.of(
-            "no-baseline", f"there is no baseline{of} in {store_name}",
+            "no-baseline",
+            f"there is no baseline{of} in {store_name}",
             hint="make a run the baseline: ragauge baseline set RUN",
-        )  # fmt: skip
+        )
     if format_name == "json":
         entries = [
             {"suite": name, "tag": baseline_tag(name), "run": stored_runs.run_entry(run)}

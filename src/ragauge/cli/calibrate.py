@@ -25,17 +25,26 @@ _KINDS = {
 @click.command("calibrate", short_help="Fit the bands of ΔS to an embedder.")
 @click.argument("gold", metavar="GOLD")
 @click.option(
-    "--traces", metavar="FILE", help="Traces whose hits have texts.",
-)  # fmt: skip
+    "--traces",
+    metavar="FILE",
+    help="Traces whose hits have texts.",
+)
 @click.option("--corpus", metavar="DIR", help="A corpus, whose blocks are texts.")
 @click.option("--chunks", metavar="FILE", help="A list of chunks, with texts or places.")
 @options(EMBED_OPTIONS)
 @options([ANY_FORMAT, CONFIG_OPTION])
 @click.option("-o", "out", metavar="FILE", help="Write the bands as TOML, for ragauge.toml.")
 def COMMAND(  # noqa: N802
-    gold: str, traces: str | None, corpus: str | None, chunks: str | None, embed: str | None,
-    embed_cache: str | None, format_name: str, config_path: str | None, out: str | None,
-) -> int:  # fmt: skip
+    gold: str,
+    traces: str | None,
+    corpus: str | None,
+    chunks: str | None,
+    embed: str | None,
+    embed_cache: str | None,
+    format_name: str,
+    config_path: str | None,
+    out: str | None,
+) -> int:
     """Measure ΔS of questions with their evidence, their hard negatives and random texts.
 
     Texts come from traces, a corpus or a list of chunks. Shown are percentiles, how the zones in
@@ -53,23 +62,30 @@ def COMMAND(  # noqa: N802
     chunks, corpus = chunks or config.chunks, corpus or config.corpus
     cache = embed_cache or config.embed_cache
     spare_inputs(
-        [] if out is None else [out], config, config_path,
+        [] if out is None else [out],
+        config,
+        config_path,
         others={
-            "gold set": gold, "trace file": traces, "list of chunks": chunks, "corpus": corpus,
+            "gold set": gold,
+            "trace file": traces,
+            "list of chunks": chunks,
+            "corpus": corpus,
             "cache of vectors": cache,
         },
-    )  # fmt: skip
+    )
     found = _measure(gold, traces, corpus, chunks, embed or config.embed, cache, config)
     if not found.groups["positive"].n:
         raise RagaugeError.of(
-            "nothing-measured", "no evidence of the gold set has a text",
+            "nothing-measured",
+            "no evidence of the gold set has a text",
             hint="give the texts with --traces, --corpus or --chunks",
-        )  # fmt: skip
+        )
     if out is not None and found.proposed is None:
         raise RagaugeError.of(
-            "too-few", f"no bands are proposed: {found.reason}",
+            "too-few",
+            f"no bands are proposed: {found.reason}",
             hint="nothing was written; without -o the measurements are shown",
-        )  # fmt: skip
+        )
     for note in found.notes:
         click.echo(f"warning: {note}", err=True)
     if format_name == "json":
@@ -82,9 +98,14 @@ def COMMAND(  # noqa: N802
 
 
 def _measure(
-    gold: str, traces: str | None, corpus: str | None, chunks: str | None, embed: str | None,
-    cache: str | None, config: Config,
-) -> Calibration:  # fmt: skip
+    gold: str,
+    traces: str | None,
+    corpus: str | None,
+    chunks: str | None,
+    embed: str | None,
+    cache: str | None,
+    config: Config,
+) -> Calibration:
     from contextlib import ExitStack
 
     from ragauge.diagnose.calibrate import calibrate

@@ -33,8 +33,6 @@ from ragauge.cli.store_options import (
     passing_store,
     the_store,
 )
-from ragauge.compare import common_gold, compare
-from ragauge.model import scores_document
 
 if TYPE_CHECKING:
     from ragauge.compare.common_gold import Stored
@@ -64,45 +62,73 @@ class Files(NamedTuple):
 @click.option("--chunks-a", metavar="FILE", help="Where the chunks of trace file A lie.")
 @click.option("--chunks-b", metavar="FILE", help="Where the chunks of trace file B lie.")
 @click.option(
-    "--strict-chunker-version", "strict", is_flag=True,
+    "--strict-chunker-version",
+    "strict",
+    is_flag=True,
     help="Refuse (exit 4) unless every expected item is recognised by its chunk id in both runs.",
-)  # fmt: skip
+)
 @click.option(
-    "--overlap", type=click.Choice(["cumulative", "single"]), default="cumulative",
+    "--overlap",
+    type=click.Choice(["cumulative", "single"]),
+    default="cumulative",
     show_default=True,
     help="Half of an expected span must be covered by the hits up to a rank together, or by one.",
-)  # fmt: skip
+)
 @click.option(
-    "--map", "migration", metavar="FILE",
+    "--map",
+    "migration",
+    metavar="FILE",
     help="From `corpus diff`, where A and B retrieved from two versions of a corpus: places and "
     "gold that moved are followed.",
-)  # fmt: skip
+)
 @TEXTS_OPTION
 @click.option(
-    "--fail-on", type=click.Choice(["regression", "loss"]), multiple=True,
+    "--fail-on",
+    type=click.Choice(["regression", "loss"]),
+    multiple=True,
     help="Exit 1 if any question is a regression (or a loss), in retrieval or answer. Repeats.",
-)  # fmt: skip
+)
 @options([*GATE_OPTIONS, STORE_OPTION])
 @COMPARISON_FORMAT_OPTION
 @OUTPUT_OPTION
 @click.option(
-    "--write-report", is_flag=True,
+    "--write-report",
+    is_flag=True,
     help="Also write RUNS_DIR/B/report.md.",
-)  # fmt: skip
+)
 @click.option("--runs-dir", metavar="DIR", help="For --write-report (default: runs).")
 @click.option("--full", is_flag=True, help="List every question, draws too.")
 @options(ALLOW_OPTIONS[:4])
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes (default: by size).")
 def COMMAND(  # noqa: N802
-    a: str, b: str, gold: str | None, profile: str | None, dialect: str | None, k: str | None,
-    chunks_a: str | None, chunks_b: str | None, strict: bool,
-    overlap: Literal["cumulative", "single"], migration: str | None, corpora: tuple[str, ...],
-    fail_on: tuple[str, ...], gates: str | None,
-    config_path: str | None, as_of: str | None, store_url: str | None, format_name: str,
-    outputs: tuple[str, ...], write_report: bool, runs_dir: str | None, full: bool,
-    allow_missing: bool, allow_errored: bool, allow_skipped: bool, allow_empty: bool,
+    a: str,
+    b: str,
+    gold: str | None,
+    profile: str | None,
+    dialect: str | None,
+    k: str | None,
+    chunks_a: str | None,
+    chunks_b: str | None,
+    strict: bool,
+    overlap: Literal["cumulative", "single"],
+    migration: str | None,
+    corpora: tuple[str, ...],
+    fail_on: tuple[str, ...],
+    gates: str | None,
+    config_path: str | None,
+    as_of: str | None,
+    store_url: str | None,
+    format_name: str,
+    outputs: tuple[str, ...],
+    write_report: bool,
+    runs_dir: str | None,
+    full: bool,
+    allow_missing: bool,
+    allow_errored: bool,
+    allow_skipped: bool,
+    allow_empty: bool,
     workers: int | None,
-) -> int:  # fmt: skip
+) -> int:
     """Compare run B with run A, question by question.
 
     A and B are stored runs (id, tag, `baseline`, `latest`), files of scores, or trace files with
@@ -113,7 +139,7 @@ def COMMAND(  # noqa: N802
 
     Gates on a drop (max_drop) are judged here, gates on one run by `gate` and `score`.
     """
-    from ragauge.compare import align
+    from ragauge.compare import align, common_gold, compare
     from ragauge.gates.judge import Tolerance
     from ragauge.model.comparison import ComparisonView
 
@@ -121,12 +147,20 @@ def COMMAND(  # noqa: N802
     report = _report(format_name)
     written = [_report_for(output) for output in outputs]
     spare_inputs(
-        [path for _, path in written], config, config_path, gates=gates, store_url=store_url,
+        [path for _, path in written],
+        config,
+        config_path,
+        gates=gates,
+        store_url=store_url,
         others={
-            "first run": a, "second run": b, "gold set": gold or config.gold,
-            "first list of chunks": chunks_a, "second list of chunks": chunks_b, "map": migration,
+            "first run": a,
+            "second run": b,
+            "gold set": gold or config.gold,
+            "first list of chunks": chunks_a,
+            "second list of chunks": chunks_b,
+            "map": migration,
         },
-    )  # fmt: skip
+    )
     files = Files(gold, profile, dialect, k, (chunks_a, chunks_b))
     allowed = Tolerance(
         missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty
@@ -160,9 +194,13 @@ def COMMAND(  # noqa: N802
             told = compare.told_of(one, a), compare.told_of(other, b)
         demanded, verdict = judged_drops(aligned, config, gates, allowed, as_of)
         comparison = compare.compare(
-            aligned, told[0][0], told[1][0], gated=[gate.metric for gate in demanded],
-            config=(told[0][1], told[1][1]), verdict=verdict,
-        )  # fmt: skip
+            aligned,
+            told[0][0],
+            told[1][0],
+            gated=[gate.metric for gate in demanded],
+            config=(told[0][1], told[1][1]),
+            verdict=verdict,
+        )
         if write_report:
             folder = Path(runs_dir or config.runs_dir or "runs") / _safe(comparison.run_b.name)
             written.append((_report("md"), str(folder / "report.md")))
@@ -178,10 +216,12 @@ def COMMAND(  # noqa: N802
                 details_of_comparison(one, other, aligned, comparison, texts)
             )
         view = ComparisonView(
-            comparison=comparison, full=full, details=details,
+            comparison=comparison,
+            full=full,
+            details=details,
             fail_on=_counted(comparison, fail_on),
             undecided=_undecided(comparison) if fail_on and not allow_missing else None,
-        )  # fmt: skip
+        )
         _emit(view, report, written)
     return int(view.exit_code)
 
@@ -191,9 +231,10 @@ def _rankless() -> RagaugeError:
     from ragauge.errors import RagaugeError
 
     return RagaugeError.of(
-        "incomparable", "--fail-on cannot be judged: a file of scores has no ranks",
+        "incomparable",
+        "--fail-on cannot be judged: a file of scores has no ranks",
         hint="save both again with `ragauge score --full -o FILE.json`, or compare stored runs",
-    )  # fmt: skip
+    )
 
 
 @contextmanager
@@ -222,6 +263,7 @@ def _file(stack: ExitStack, name: str, place: int, files: Files, config: Config)
     """A file of scores as it is; a trace file as a run in a store of its own, gone at the end."""
     from ragauge.compare.common_gold import Stored
     from ragauge.errors import RagaugeError
+    from ragauge.model import scores_document
     from ragauge.scoring import score
     from ragauge.store import runs as run_store
 
@@ -231,7 +273,8 @@ def _file(stack: ExitStack, name: str, place: int, files: Files, config: Config)
     kept: list[Any] = []
     wanted = run_store.Wanted(run_id=name, created_at="")
     scores = score.score(
-        files.gold or config.gold or "", name,
+        files.gold or config.gold or "",
+        name,
         profile=files.profile or config.profile,
         dialect=files.dialect or config.dialect or "auto",
         k=[int(part) for part in files.k.split(",")] if files.k else config.k or None,
@@ -240,12 +283,13 @@ def _file(stack: ExitStack, name: str, place: int, files: Files, config: Config)
         options=config.options,
         intervals=False,
         keep=lambda each: kept.append(run_store.store_run(store, each, wanted)),
-    )  # fmt: skip
+    )
     if not scores.measured:
         raise RagaugeError.of(
-            "nothing-measured", f"no trace of `{name}` belongs to a gold item",
+            "nothing-measured",
+            f"no trace of `{name}` belongs to a gold item",
             hint="compare one id of each file: a changed prefix is the usual cause",
-        )  # fmt: skip
+        )
     return Stored(store, run_store.find_run(store, name))
 
 
@@ -280,9 +324,10 @@ def _safe(name: str) -> str:
 
 
 def _emit(
-    view: ComparisonView, printed: ComparisonReport,
+    view: ComparisonView,
+    printed: ComparisonReport,
     written: Sequence[tuple[ComparisonReport, str]],
-) -> None:  # fmt: skip
+) -> None:
     from msgspec.structs import replace
 
     for report, path in written:

@@ -10,7 +10,6 @@ import click
 
 from ragauge.cli.options import screen, write_new
 from ragauge.cli.output import choose_report
-from ragauge.gates import judge
 
 if TYPE_CHECKING:
     from ragauge.model.scores import Scores
@@ -26,6 +25,8 @@ def COMMAND(write: str | None, force: bool) -> int:  # noqa: N802
 
     One gate fails, and that is the point: the exit code is 0 all the same.
     """
+    from ragauge.gates import judge
+
     if write is not None:
         bundle = files("ragauge.cli.demo_data")
         texts = {Path(write) / name: (bundle / name).read_text("utf-8") for name in _NAMES}
@@ -89,10 +90,12 @@ def _relative(scores: Scores, folder: str) -> Scores:
     def short(place: str | None) -> str:
         return str(place).replace(folder, "demo", 1).replace("\\", "/")
 
-    questions = QuestionList.of([
-        msgspec.structs.replace(each, gold=short(each.gold), trace=short(each.trace))
-        for each in scores.questions
-    ])  # fmt: skip
+    questions = QuestionList.of(
+        [
+            msgspec.structs.replace(each, gold=short(each.gold), trace=short(each.trace))
+            for each in scores.questions
+        ]
+    )
     return msgspec.structs.replace(
         scores, questions=questions, gold_name="demo/gold.jsonl", trace_name="demo/trace.jsonl"
     )

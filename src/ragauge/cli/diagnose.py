@@ -24,19 +24,34 @@ if TYPE_CHECKING:
 @click.option("--corpus", metavar="DIR", help="For files: a built corpus.")
 @options([STORE_OPTION, CONFIG_OPTION])
 @click.option(
-    "--format", "format_name", type=click.Choice(["table", "json", "md"]), default="table",
-    show_default=True, help="What is printed.",
-)  # fmt: skip
+    "--format",
+    "format_name",
+    type=click.Choice(["table", "json", "md"]),
+    default="table",
+    show_default=True,
+    help="What is printed.",
+)
 @click.option(
-    "--limit", type=click.IntRange(0), default=10, show_default=True,
+    "--limit",
+    type=click.IntRange(0),
+    default=10,
+    show_default=True,
     help="Questions that are listed.",
-)  # fmt: skip
+)
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes (default: by size).")
 def COMMAND(  # noqa: N802
-    run: str, trace: str | None, profile: str | None, dialect: str | None, chunks: str | None,
-    corpus: str | None, store_url: str | None, config_path: str | None, format_name: str,
-    limit: int, workers: int | None,
-) -> int:  # fmt: skip
+    run: str,
+    trace: str | None,
+    profile: str | None,
+    dialect: str | None,
+    chunks: str | None,
+    corpus: str | None,
+    store_url: str | None,
+    config_path: str | None,
+    format_name: str,
+    limit: int,
+    workers: int | None,
+) -> int:
     """Say what is likely to be wrong with a run, with the numbers that say so.
 
     RUN is a stored run (id, tag, `baseline`, `latest`); with GOLD and TRACE two files are read.
@@ -62,9 +77,13 @@ def COMMAND(  # noqa: N802
 
 
 def _stored(
-    name: str, profile: str | None, store_url: str | None, config: Config, workers: int | None,
+    name: str,
+    profile: str | None,
+    store_url: str | None,
+    config: Config,
+    workers: int | None,
     given: dict[str, str | None],
-) -> Measured:  # fmt: skip
+) -> Measured:
     from ragauge.diagnose.diagnose import measured_run
     from ragauge.store import runs as run_store
 
@@ -80,13 +99,19 @@ def _stored(
 
 
 def _files(
-    gold: str, trace: str, profile: str | None, dialect: str | None,
-    places: tuple[str | None, str | None], config: Config, workers: int | None,
-) -> Measured:  # fmt: skip
+    gold: str,
+    trace: str,
+    profile: str | None,
+    dialect: str | None,
+    places: tuple[str | None, str | None],
+    config: Config,
+    workers: int | None,
+) -> Measured:
     from ragauge.diagnose.diagnose import measured_files
 
     return measured_files(
-        gold, trace,
+        gold,
+        trace,
         profile=profile or config.profile,
         dialect=dialect or config.dialect or "auto",
         k=config.k or None,
@@ -96,4 +121,4 @@ def _files(
         options=config.options,
         workers=workers,
         bands=config.bands,
-    )  # fmt: skip
+    )

@@ -28,7 +28,6 @@ from ragauge.cli.store_options import (
     is_file,
     the_store,
 )
-from ragauge.model import scores_document
 
 if TYPE_CHECKING:
     from ragauge.gates.judge import Tolerance
@@ -43,28 +42,45 @@ if TYPE_CHECKING:
 @options([BASELINE_OPTION, STORE_OPTION, FORMAT_OPTION])
 @OUTPUT_OPTION
 @click.option(
-    "--self-test", is_flag=True,
+    "--self-test",
+    is_flag=True,
     help="Do not judge: show how often each gate would flip on identical systems (A/A).",
-)  # fmt: skip
+)
 @options(ALLOW_OPTIONS)
 def COMMAND(  # noqa: N802
-    name: str, gates: str | None, config_path: str | None, as_of: str | None,
-    format_name: str, outputs: tuple[str, ...], allow_missing: bool, allow_errored: bool,
-    allow_skipped: bool, allow_empty: bool, allow_no_baseline: bool,
-    baseline: str | None, store_url: str | None, self_test: bool,
-) -> int:  # fmt: skip
+    name: str,
+    gates: str | None,
+    config_path: str | None,
+    as_of: str | None,
+    format_name: str,
+    outputs: tuple[str, ...],
+    allow_missing: bool,
+    allow_errored: bool,
+    allow_skipped: bool,
+    allow_empty: bool,
+    allow_no_baseline: bool,
+    baseline: str | None,
+    store_url: str | None,
+    self_test: bool,
+) -> int:
     """Judge a stored RUN, or SCORES from `ragauge score --full -o FILE.json`, without scoring."""
     import msgspec
 
     from ragauge import registry
     from ragauge.gates.judge import Tolerance
+    from ragauge.model import scores_document
     from ragauge.store import runs as run_store
 
     config = read_config(config_path)
     spare_inputs(
-        output_files(outputs), config, config_path, gates=gates, baseline=baseline,
-        store_url=store_url, others={"scores": name},
-    )  # fmt: skip
+        output_files(outputs),
+        config,
+        config_path,
+        gates=gates,
+        baseline=baseline,
+        store_url=store_url,
+        others={"scores": name},
+    )
     with ExitStack() as stack:
         store = run = None
         if is_file(name):
@@ -82,27 +98,49 @@ def COMMAND(  # noqa: N802
         needed = any(gate.is_drop for gate in judged_by)
         live = against(baseline, config, store, run) if needed or baseline else Against()
         allowed = Tolerance(
-            missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty,
+            missing=allow_missing,
+            errored=allow_errored,
+            skipped=allow_skipped,
+            empty=allow_empty,
             no_baseline=allow_no_baseline,
-        )  # fmt: skip
+        )
         if self_test:
             whole = profile.join.grid == "complete"
             return _self_test(
-                live.beside or scores, judged_by, live.baseline, format_name, outputs,
-                whole_grid=whole, allowed=allowed,
-            )  # fmt: skip
+                live.beside or scores,
+                judged_by,
+                live.baseline,
+                format_name,
+                outputs,
+                whole_grid=whole,
+                allowed=allowed,
+            )
         return conclude(
-            scores, plain, judged_by, config,
-            allowed=allowed, as_of=as_of, format_name=format_name, outputs=outputs, full=False,
-            baseline=live.baseline, beside=live.beside,
+            scores,
+            plain,
+            judged_by,
+            config,
+            allowed=allowed,
+            as_of=as_of,
+            format_name=format_name,
+            outputs=outputs,
+            full=False,
+            baseline=live.baseline,
+            beside=live.beside,
             details=details_in(stack, reports, store, run, scores, Texts.of(None, config)),
-        )  # fmt: skip
+        )
 
 
 def _self_test(
-    scores: Scores, gates: Sequence[Gate], baseline: Scores | None, format_name: str,
-    outputs: Sequence[str], *, whole_grid: bool, allowed: Tolerance,
-) -> int:  # fmt: skip
+    scores: Scores,
+    gates: Sequence[Gate],
+    baseline: Scores | None,
+    format_name: str,
+    outputs: Sequence[str],
+    *,
+    whole_grid: bool,
+    allowed: Tolerance,
+) -> int:
     """Print how often each gate would flip, and say so in the exit code where it cannot be told."""
     from ragauge.codes import ExitCode
     from ragauge.gates.self_test import self_test
@@ -111,9 +149,7 @@ def _self_test(
         raise click.UsageError("--self-test prints a table or JSON: --format table or json, no -o")
     if not scores.measured:
         return int(ExitCode.NOTHING_MEASURED)
-    found = self_test(
-        scores, gates, baseline=baseline, whole_grid=whole_grid, tolerance=allowed
-    )  # fmt: skip
+    found = self_test(scores, gates, baseline=baseline, whole_grid=whole_grid, tolerance=allowed)
     click.echo(_as_json(found) if format_name == "json" else _as_text(found))
     known = any(each.flips is not None for each in found)
     return int(ExitCode.PASS if known else ExitCode.NOT_EVALUABLE)
@@ -155,8 +191,12 @@ def _as_text(found: Sequence[SelfTest]) -> str:
         lines.append(fill(told, width, initial_indent=indent, subsequent_indent=indent))
     noisy = [each for each in found if each.flips is not None and each.flips > 0.05]
     if noisy:
-        lines += ["", fill(
-            "A gate that flips in more than 5 % of trials decides by chance: ask more questions, "
-            'leave a margin, or use policy = "interval".', width,
-        )]  # fmt: skip
+        lines += [
+            "",
+            fill(
+                "A gate that flips in more than 5 % of trials decides by chance: ask more "
+                'questions, leave a margin, or use policy = "interval".',
+                width,
+            ),
+        ]
     return "\n".join(lines)

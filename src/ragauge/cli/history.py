@@ -26,9 +26,14 @@ _NAMED = 5
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the newest N values.")
 @options([ANY_FORMAT, STORE_OPTION, CONFIG_OPTION])
 def COMMAND(  # noqa: N802
-    metric: str, suite: str | None, profile: str | None, limit: int | None, format_name: str,
-    store_url: str | None, config_path: str | None,
-) -> int:  # fmt: skip
+    metric: str,
+    suite: str | None,
+    profile: str | None,
+    limit: int | None,
+    format_name: str,
+    store_url: str | None,
+    config_path: str | None,
+) -> int:
     """Show METRIC in every complete run, the oldest first.
 
     METRIC is an id with its cut-off (retrieval.hit@5), or a short name of the runs' profiles
@@ -126,9 +131,12 @@ def _mark(change: str, width: int) -> list[str]:
     import textwrap
 
     return textwrap.wrap(
-        f"── {change}: not comparable", max(width, 40), subsequent_indent="   ",
-        break_on_hyphens=False, break_long_words=False,
-    )  # fmt: skip
+        f"── {change}: not comparable",
+        max(width, 40),
+        subsequent_indent="   ",
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
 
 
 def _interval(bounds: tuple[float, float] | None) -> str:

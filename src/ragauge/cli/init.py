@@ -142,9 +142,12 @@ _NEXT = {
 @click.command("init", short_help="Write ragauge.toml, sample gold and a CI workflow.")
 @click.argument("folder", default=".", metavar="[FOLDER]")
 @click.option(
-    "--profile", type=click.Choice(list(_FILES)), default="ship", show_default=True,
+    "--profile",
+    type=click.Choice(list(_FILES)),
+    default="ship",
+    show_default=True,
     help="What the project is for: gates on answers, or a golden set in YAML.",
-)  # fmt: skip
+)
 @click.option("--force", is_flag=True, help="Replace files that are already there.")
 def COMMAND(folder: str, profile: str, force: bool) -> int:  # noqa: N802
     """Write ragauge.toml, a sample gold set and a CI workflow into FOLDER."""

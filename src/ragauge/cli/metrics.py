@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 @click.command("metrics", short_help="List the metrics, or explain one.")
 @click.argument("name", required=False, metavar="[ID]")
 @click.option(
-    "--format", "format_name", type=click.Choice(["table", "json"]), default="table",
-    show_default=True, help="What is printed.",
-)  # fmt: skip
+    "--format",
+    "format_name",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="What is printed.",
+)
 def COMMAND(name: str | None, format_name: str) -> int:  # noqa: N802
     """List all metrics, or explain one with its formula and a worked example."""
     from ragauge import registry
@@ -68,10 +72,12 @@ def _entry(metric: Metric) -> dict[str, object]:
         "source": metric.source,
         "elsewhere": metric.elsewhere,
         "example": {
-            "gold": metric.example.gold, "trace": metric.example.trace,
-            "value": metric.example.value, "arithmetic": metric.example.arithmetic,
+            "gold": metric.example.gold,
+            "trace": metric.example.trace,
+            "value": metric.example.value,
+            "arithmetic": metric.example.arithmetic,
         },
-    }  # fmt: skip
+    }
 
 
 def _json(metrics: list[Metric]) -> str:
@@ -106,9 +112,13 @@ def explain(metric: Metric) -> str:
 
     def block(label: str, text: str) -> str:
         return textwrap.fill(
-            text, 80, initial_indent=f"{label:<10}", subsequent_indent=" " * 10,
-            break_on_hyphens=False, break_long_words=False,
-        )  # fmt: skip
+            text,
+            80,
+            initial_indent=f"{label:<10}",
+            subsequent_indent=" " * 10,
+            break_on_hyphens=False,
+            break_long_words=False,
+        )
 
     shown = f"{metric.id}@k" if metric.at_k else metric.id
     reasons = ", ".join(phrases.left_out_reasons(metric)) or "none"

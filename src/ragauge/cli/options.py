@@ -83,9 +83,13 @@ FORMAT_OPTION = click.option(
     "--format", "format_name", cls=FormatOption, default="table", metavar="NAME", show_default=True
 )
 COMPARISON_FORMAT_OPTION = click.option(
-    "--format", "format_name", cls=ComparisonFormatOption, default="table", metavar="NAME",
+    "--format",
+    "format_name",
+    cls=ComparisonFormatOption,
+    default="table",
+    metavar="NAME",
     show_default=True,
-)  # fmt: skip
+)
 BASELINE_OPTION = click.option(
     "--baseline",
     metavar="RUN",
@@ -108,30 +112,38 @@ GATE_OPTIONS = [
 ]
 EMBED_OPTIONS = [
     click.option(
-        "--embed", metavar="NAME[:MODEL]",
+        "--embed",
+        metavar="NAME[:MODEL]",
         help="Take ΔS from texts with this embedder: minilm, hashing (lexical), openai, "
         "sentence_transformers.",
     ),
     click.option(
-        "--embed-cache", metavar="FILE",
+        "--embed-cache",
+        metavar="FILE",
         help="Where vectors are kept; `none` keeps nothing (default: the user's folder for "
         "caches).",
     ),
-]  # fmt: skip
+]
 
 
 MOVE_OPTIONS = [
     click.option("--map", "migration", required=True, metavar="MAP", help="From `corpus diff`."),
     click.option("-o", "out", required=True, metavar="FILE", help="The new file, as JSON Lines."),
     click.option(
-        "--min-confidence", type=click.FloatRange(0, 1), default=0.85, show_default=True,
+        "--min-confidence",
+        type=click.FloatRange(0, 1),
+        default=0.85,
+        show_default=True,
         help="Take what has less for unmapped.",
     ),
     click.option(
-        "--on-unmapped", type=click.Choice(["stop", "keep", "drop"]), default="stop",
-        show_default=True, help="What to do with an id or a place that has no new one.",
+        "--on-unmapped",
+        type=click.Choice(["stop", "keep", "drop"]),
+        default="stop",
+        show_default=True,
+        help="What to do with an id or a place that has no new one.",
     ),
-]  # fmt: skip
+]
 
 
 def finite(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
@@ -174,9 +186,11 @@ def embedding(
             raise click.UsageError("--verify-delta-s and --embed-cache need --embed NAME")
         return None
     return Embedding(
-        name=name, settings=config.embedders, cache=cache or config.embed_cache,
+        name=name,
+        settings=config.embedders,
+        cache=cache or config.embed_cache,
         tolerance=tolerance,
-    )  # fmt: skip
+    )
 
 
 def gates_from(profile: Profile, k: Sequence[int], config: Config, given: str | None) -> list[Gate]:
@@ -236,9 +250,15 @@ def write_new(files: Mapping[Path, str], *, force: bool) -> None:
 
 
 def move(
-    what: What, name: str, migration: str, out: str, *, least: float, on_unmapped: OnUnmapped,
+    what: What,
+    name: str,
+    migration: str,
+    out: str,
+    *,
+    least: float,
+    on_unmapped: OnUnmapped,
     corpus: str | None = None,
-) -> int:  # fmt: skip
+) -> int:
     """Move a file to the next version of its corpus, and tell what was done."""
     from ragauge.gold.migrate.files import relocate, told
     from ragauge.text import plain

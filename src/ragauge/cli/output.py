@@ -23,9 +23,12 @@ if TYPE_CHECKING:
 
 
 OUTPUT_OPTION = click.option(
-    "-o", "outputs", multiple=True, metavar="FILE",
+    "-o",
+    "outputs",
+    multiple=True,
+    metavar="FILE",
     help="Also write FILE; its suffix says the format, or NAME:FILE does. Repeats.",
-)  # fmt: skip
+)
 
 
 class _Format(Protocol):
@@ -67,10 +70,15 @@ def output_files(outputs: Iterable[str]) -> list[str]:
 
 
 def spare_inputs(
-    files: Sequence[str], config: Config, config_path: str | None, *,
-    gates: str | None = None, baseline: str | None = None, store_url: str | None = None,
+    files: Sequence[str],
+    config: Config,
+    config_path: str | None,
+    *,
+    gates: str | None = None,
+    baseline: str | None = None,
+    store_url: str | None = None,
     others: Mapping[str, str | None],
-) -> None:  # fmt: skip
+) -> None:
     """Refuse to write files over what is read; `others` goes from what an input is to its name."""
     if not files:
         return
@@ -78,9 +86,12 @@ def spare_inputs(
     from ragauge.config import FILE_NAME
 
     inputs = {
-        **others, "configuration": config_path or FILE_NAME, "gates file": gates,
-        "baseline": baseline or config.baseline, "store": url_of(store_url, config),
-    }  # fmt: skip
+        **others,
+        "configuration": config_path or FILE_NAME,
+        "gates file": gates,
+        "baseline": baseline or config.baseline,
+        "store": url_of(store_url, config),
+    }
     for file in files:
         spare(file, inputs)
 
@@ -166,10 +177,16 @@ def asked_reports(format_name: str, outputs: Sequence[str], profile: Profile) ->
 
 
 def judged(
-    scores: Scores, profile: Profile, gates: Sequence[Gate], config: Config, *,
-    allowed: Tolerance, as_of: str | None, baseline: Scores | None = None,
+    scores: Scores,
+    profile: Profile,
+    gates: Sequence[Gate],
+    config: Config,
+    *,
+    allowed: Tolerance,
+    as_of: str | None,
+    baseline: Scores | None = None,
     beside: Scores | None = None,
-) -> Verdict:  # fmt: skip
+) -> Verdict:
     """Judge scores by gates, with the waivers of the configuration."""
     from ragauge.gates.judge import judge
 
@@ -219,9 +236,14 @@ def judged_drops(
     mine = {name for gate in drops for name in (gate.name, gate.metric)}
     waivers = tuple(waiver for waiver in config.waivers if waiver.gate in mine)
     return drops, judged(
-        scores, profile, drops, replace(config, waivers=waivers), allowed=allowed, as_of=as_of,
+        scores,
+        profile,
+        drops,
+        replace(config, waivers=waivers),
+        allowed=allowed,
+        as_of=as_of,
         baseline=aligned.a,
-    )  # fmt: skip
+    )
 
 
 def conclude(
@@ -243,9 +265,15 @@ def conclude(
     from ragauge.model.report import View
 
     verdict = judged(
-        scores, profile, gates, config, allowed=allowed, as_of=as_of, baseline=baseline,
+        scores,
+        profile,
+        gates,
+        config,
+        allowed=allowed,
+        as_of=as_of,
+        baseline=baseline,
         beside=beside,
-    )  # fmt: skip
+    )
     view = View(scores=scores, verdict=verdict, profile=profile, full=full, details=details)
     emit(view, format_name, outputs)
     talk(view, format_name)

@@ -25,10 +25,11 @@ _TEXT_OPTIONS = [
     click.option("--chunks", metavar="FILE", help="A list of chunks, with texts or places."),
 ]
 _GOLD_OPTION = click.option(
-    "--gold", metavar="FILE",
+    "--gold",
+    metavar="FILE",
     help="The gold set: traces of no item are left out, and questions are taken from there where "
     "traces have none (default: that of a stored run).",
-)  # fmt: skip
+)
 _SHARED = [*EMBED_OPTIONS, *_TEXT_OPTIONS, ANY_FORMAT, STORE_OPTION, CONFIG_OPTION]
 
 
@@ -49,10 +50,17 @@ def COMMAND() -> None:  # noqa: N802
 @click.option("--k", "ks", default="5,10,20", show_default=True, metavar="K,K[,K...]")
 @options(_SHARED)
 def _k_sweep(
-    traces: str, gold: str | None, ks: str, embed: str | None, embed_cache: str | None,
-    corpus: str | None, chunks: str | None, format_name: str, store_url: str | None,
+    traces: str,
+    gold: str | None,
+    ks: str,
+    embed: str | None,
+    embed_cache: str | None,
+    corpus: str | None,
+    chunks: str | None,
+    format_name: str,
+    store_url: str | None,
     config_path: str | None,
-) -> int:  # fmt: skip
+) -> int:
     """Look at ΔS of the first k hits: flat and high, or falling with k?"""
     from ragauge.diagnose import probes
 
@@ -73,9 +81,16 @@ def _k_sweep(
 @click.argument("traces", metavar="TRACES")
 @options(_SHARED)
 def _triangulate(
-    gold: str, traces: str, embed: str | None, embed_cache: str | None, corpus: str | None,
-    chunks: str | None, format_name: str, store_url: str | None, config_path: str | None,
-) -> int:  # fmt: skip
+    gold: str,
+    traces: str,
+    embed: str | None,
+    embed_cache: str | None,
+    corpus: str | None,
+    chunks: str | None,
+    format_name: str,
+    store_url: str | None,
+    config_path: str | None,
+) -> int:
     """Compare ΔS of the first hit to the anchor of GOLD with ΔS to a decoy, its first negative."""
     from ragauge.diagnose import probes
     from ragauge.scoring.known_texts import Pool
@@ -99,10 +114,19 @@ def _triangulate(
 @_GOLD_OPTION
 @options(_SHARED)
 def _hybrid(
-    sparse: str, dense: str, both: str, k: int, gold: str | None, embed: str | None,
-    embed_cache: str | None, corpus: str | None, chunks: str | None, format_name: str,
-    store_url: str | None, config_path: str | None,
-) -> int:  # fmt: skip
+    sparse: str,
+    dense: str,
+    both: str,
+    k: int,
+    gold: str | None,
+    embed: str | None,
+    embed_cache: str | None,
+    corpus: str | None,
+    chunks: str | None,
+    format_name: str,
+    store_url: str | None,
+    config_path: str | None,
+) -> int:
     """See whether two retrievers are good by themselves, and worse together."""
     from ragauge.diagnose import probes
 
@@ -119,9 +143,14 @@ class _Bench:
     """What a probe works with: traces, texts, an embedder, and the bands of its ΔS."""
 
     def __init__(
-        self, config_path: str | None, store_url: str | None, embed: str | None,
-        embed_cache: str | None, chunks: str | None, corpus: str | None,
-    ) -> None:  # fmt: skip
+        self,
+        config_path: str | None,
+        store_url: str | None,
+        embed: str | None,
+        embed_cache: str | None,
+        chunks: str | None,
+        corpus: str | None,
+    ) -> None:
         self.config: Config = read_config(config_path)
         self.store_url = store_url
         self.embed = embed or self.config.embed
@@ -183,9 +212,10 @@ class _Bench:
         names = sorted(each for each in known if each is not None)
         if len(names) > 1:
             raise RagaugeError.of(
-                "mixed-embedders", f"the ΔS of these traces come from {', '.join(names[:3])}",
+                "mixed-embedders",
+                f"the ΔS of these traces come from {', '.join(names[:3])}",
                 hint="measure all of them with one: --embed NAME",
-            )  # fmt: skip
+            )
         name = names[0] if names else None
         return name, self.config.bands.get(name or "", Bands())
 

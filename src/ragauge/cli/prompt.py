@@ -34,13 +34,21 @@ class Files(NamedTuple):
 @click.option("--dialect", metavar="NAME", help="For files, as in `score`.")
 @options([STORE_OPTION, CONFIG_OPTION])
 @click.option(
-    "--limit", type=click.IntRange(0), default=10, show_default=True,
+    "--limit",
+    type=click.IntRange(0),
+    default=10,
+    show_default=True,
     help="Questions that are shown, the worst first.",
-)  # fmt: skip
+)
 def COMMAND(  # noqa: N802
-    run: str, trace: str | None, profile: str | None, dialect: str | None, store_url: str | None,
-    config_path: str | None, limit: int,
-) -> int:  # fmt: skip
+    run: str,
+    trace: str | None,
+    profile: str | None,
+    dialect: str | None,
+    store_url: str | None,
+    config_path: str | None,
+    limit: int,
+) -> int:
     """Print a prompt with the rules, the numbers and the worst questions of a run.
 
     RUN is a stored run (id, tag, `baseline`, `latest`); with GOLD and TRACE two files are read.
@@ -69,9 +77,13 @@ def COMMAND(  # noqa: N802
     chosen = registry.profile(measured.scores.profile)
     compact = report.text(View(scores=measured.scores, verdict=verdict, profile=chosen))
     text = prompt.prompt(
-        diagnosis, compact, questions, verdict=verdict, bands=bands_of(measured.scores),
+        diagnosis,
+        compact,
+        questions,
+        verdict=verdict,
+        bands=bands_of(measured.scores),
         doubt=unread(measured.scores),
-    )  # fmt: skip
+    )
     click.echo(text, nl=False)
     return 0
 
@@ -100,14 +112,17 @@ def _scored(stack: ExitStack, files: Files, config: Config) -> tuple[Store, RunR
     url = f"sqlite:///{Path(folder) / 'run.db'}"
     store = stack.enter_context(run_store.opened_store(url, create=True))
     run = scored_run(
-        store, files.gold, files.trace, files.trace,
+        store,
+        files.gold,
+        files.trace,
+        files.trace,
         profile=files.profile or config.profile,
         dialect=files.dialect or config.dialect or "auto",
         k=config.k or None,
         refusal_patterns=config.refusal.patterns,
         options=config.options,
         intervals=False,
-    )  # fmt: skip
+    )
     return store, run
 
 
@@ -118,10 +133,10 @@ def _verdict(measured: Measured, config: Config) -> Verdict:
 
     scores = measured.scores
     profile = registry.profile(scores.profile)
-    gates = [
-        gate for gate in gates_from(profile, scores.k, config, None) if not gate.is_drop
-    ]  # fmt: skip
+    gates = [gate for gate in gates_from(profile, scores.k, config, None) if not gate.is_drop]
     return judge(
-        scores, gates, source_rules=profile.follows_source,
+        scores,
+        gates,
+        source_rules=profile.follows_source,
         whole_grid=profile.join.grid == "complete",
-    )  # fmt: skip
+    )

@@ -24,9 +24,13 @@ _SCHEMA = "ragauge.rescored/1"
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes (default: by run size).")
 @options([ANY_FORMAT, STORE_OPTION, CONFIG_OPTION])
 def COMMAND(  # noqa: N802
-    names: tuple[str, ...], every: bool, workers: int | None, format_name: str,
-    store_url: str | None, config_path: str | None,
-) -> int:  # fmt: skip
+    names: tuple[str, ...],
+    every: bool,
+    workers: int | None,
+    format_name: str,
+    store_url: str | None,
+    config_path: str | None,
+) -> int:
     """Score runs again from what is stored of them; no gold or trace file is needed.
 
     Where scores differ they are stored beside the old ones, which stay with their versions. A run

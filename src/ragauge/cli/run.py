@@ -109,42 +109,63 @@ def progress_line(progress: Progress) -> str:
 @click.command("run", short_help="Ask a system every question, store the run, and decide.")
 @click.option("--gold", metavar="FILE", help="The gold set whose questions are asked.")
 @click.option(
-    "--target", metavar="ADDRESS",
+    "--target",
+    metavar="ADDRESS",
     help="The system: python:module:function, http://..., command:PROGRAM, or of a plugin.",
-)  # fmt: skip
+)
 @click.option(
-    "--option", "pairs", multiple=True, metavar="NAME=VALUE",
+    "--option",
+    "pairs",
+    multiple=True,
+    metavar="NAME=VALUE",
     help="What the target is told beside; ${NAME} in headers and URLs is taken from the "
     "environment. Repeats.",
-)  # fmt: skip
+)
 @click.option("--k", type=click.IntRange(1), help=f"How many hits are wanted (default: {_K}).")
 @click.option("--seeds", metavar="N[,N...]", help="Ask everything once with each seed.")
 @click.option(
-    "--filter", "filters", multiple=True, metavar="FILTER",
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="FILTER",
     help="Only items with type=..., tag=..., lang=..., group=..., difficulty=... or qid=...; ~ "
     "instead of = takes a regular expression. Repeats: all must hold.",
-)  # fmt: skip
+)
 @click.option(
     "--limit", type=click.IntRange(1), metavar="N", help="Only the first N items of those."
 )
 @click.option(
-    "--concurrency", type=click.IntRange(1, 1024), default=8, show_default=True, metavar="N",
+    "--concurrency",
+    type=click.IntRange(1, 1024),
+    default=8,
+    show_default=True,
+    metavar="N",
     help="Questions that are asked at the same time.",
-)  # fmt: skip
+)
 @click.option(
-    "--timeout", type=click.FloatRange(0.001, 86_400), default=60.0, show_default=True,
+    "--timeout",
+    type=click.FloatRange(0.001, 86_400),
+    default=60.0,
+    show_default=True,
     callback=finite,
-    metavar="SECONDS", help="How long one question may take.",
-)  # fmt: skip
+    metavar="SECONDS",
+    help="How long one question may take.",
+)
 @click.option(
-    "--retries", type=click.IntRange(0, 100), default=2, show_default=True, metavar="N",
+    "--retries",
+    type=click.IntRange(0, 100),
+    default=2,
+    show_default=True,
+    metavar="N",
     help="How often a question is asked again after an error that may pass.",
-)  # fmt: skip
+)
 @click.option("--rate", metavar="N/s", help="Questions a second (/s), minute (/m) or hour (/h).")
 @click.option(
-    "--max-errors", type=click.IntRange(0), metavar="N",
+    "--max-errors",
+    type=click.IntRange(0),
+    metavar="N",
     help="Stop after more errors than these; the run can be resumed.",
-)  # fmt: skip
+)
 @click.option("--resume", metavar="RUN", help="Go on with a run that was stopped.")
 @click.option(
     "--retry-errors", is_flag=True, help="With --resume: ask what ended in an error again."
@@ -164,26 +185,56 @@ def progress_line(progress: Progress) -> str:
 @click.option("--suite", metavar="NAME", help="The suite that the run belongs to.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Tag the run. Repeats.")
 @click.option(
-    "--snapshot", metavar="FILE",
+    "--snapshot",
+    metavar="FILE",
     help="How the system is configured (JSON, TOML, YAML), to be stored and compared.",
-)  # fmt: skip
+)
 @click.option("--commit", metavar="HASH", help="The commit (default: from CI or .git).")
 @OUTPUT_OPTION
 @click.option("--full", is_flag=True, help="Add n, what was left out, intervals, every question.")
 @options(ALLOW_OPTIONS)
 def COMMAND(  # noqa: N802
-    gold: str | None, target: str | None, pairs: tuple[str, ...], k: int | None,
-    seeds: str | None, filters: tuple[str, ...], limit: int | None, concurrency: int,
-    timeout: float, retries: int, rate: str | None, max_errors: int | None, resume: str | None,
-    retry_errors: bool, no_timing: bool, profile: str | None, cutoffs: str | None,
-    corpus: str | None, chunks: str | None, embedder: str | None, embed: str | None,
-    embed_cache: str | None, gates: str | None,
-    config_path: str | None, as_of: str | None, baseline: str | None, format_name: str,
-    store_url: str | None, run_id: str | None, suite: str | None, tags: tuple[str, ...],
-    snapshot: str | None, commit: str | None, outputs: tuple[str, ...], full: bool,
-    allow_missing: bool, allow_errored: bool, allow_skipped: bool, allow_empty: bool,
+    gold: str | None,
+    target: str | None,
+    pairs: tuple[str, ...],
+    k: int | None,
+    seeds: str | None,
+    filters: tuple[str, ...],
+    limit: int | None,
+    concurrency: int,
+    timeout: float,
+    retries: int,
+    rate: str | None,
+    max_errors: int | None,
+    resume: str | None,
+    retry_errors: bool,
+    no_timing: bool,
+    profile: str | None,
+    cutoffs: str | None,
+    corpus: str | None,
+    chunks: str | None,
+    embedder: str | None,
+    embed: str | None,
+    embed_cache: str | None,
+    gates: str | None,
+    config_path: str | None,
+    as_of: str | None,
+    baseline: str | None,
+    format_name: str,
+    store_url: str | None,
+    run_id: str | None,
+    suite: str | None,
+    tags: tuple[str, ...],
+    snapshot: str | None,
+    commit: str | None,
+    outputs: tuple[str, ...],
+    full: bool,
+    allow_missing: bool,
+    allow_errored: bool,
+    allow_skipped: bool,
+    allow_empty: bool,
     allow_no_baseline: bool,
-) -> int:  # fmt: skip
+) -> int:
     """Ask a system every question of a gold set, store the run, and decide as `score` does.
 
     Every answer is stored when it arrives. A run that was stopped goes on with --resume RUN; what
@@ -199,18 +250,27 @@ def COMMAND(  # noqa: N802
 
     config = read_config(config_path)
     spare_inputs(
-        output_files(outputs), config, config_path, gates=gates, baseline=baseline,
+        output_files(outputs),
+        config,
+        config_path,
+        gates=gates,
+        baseline=baseline,
         store_url=store_url,
         others={
-            "gold set": gold or config.gold, "list of chunks": chunks or config.chunks,
-            "corpus": corpus or config.corpus, "snapshot": snapshot,
+            "gold set": gold or config.gold,
+            "list of chunks": chunks or config.chunks,
+            "corpus": corpus or config.corpus,
+            "snapshot": snapshot,
             "cache of vectors": embed_cache or config.embed_cache,
         },
-    )  # fmt: skip
+    )
     limits = Limits(
-        concurrency=concurrency, timeout=timeout, retries=retries, rate=_rate(rate),
+        concurrency=concurrency,
+        timeout=timeout,
+        retries=retries,
+        rate=_rate(rate),
         max_errors=max_errors,
-    )  # fmt: skip
+    )
     settings = _settings(pairs)
     reports = asked_reports(format_name, outputs, registry.profile("all"))
 
@@ -220,27 +280,49 @@ def COMMAND(  # noqa: N802
     screen = _Screen()
     ask = partial(running.ask_all, told=screen.told, noted=_noted)
     if resume is not None:
-        _refuse({
-            "--filter": filters, "--limit": limit, "--profile": profile, "--cutoffs": cutoffs,
-            "--run-id": run_id, "--suite": suite, "--snapshot": snapshot, "--commit": commit,
-            "--no-timing": no_timing,
-        })  # fmt: skip
+        _refuse(
+            {
+                "--filter": filters,
+                "--limit": limit,
+                "--profile": profile,
+                "--cutoffs": cutoffs,
+                "--run-id": run_id,
+                "--suite": suite,
+                "--snapshot": snapshot,
+                "--commit": commit,
+                "--no-timing": no_timing,
+            }
+        )
     elif retry_errors:
         raise click.UsageError("--retry-errors goes with --resume RUN")
     with ExitStack() as stack:
         store = stack.enter_context(the_store(store_url, config, create=resume is None))
         if resume is not None:
             again = running.resumed(
-                store, _held(stack, store, resume), gold=gold, address=target, k=k,
-                options=settings or None, seeds=None if seeds is None else read_seeds(seeds),
-                corpus=corpus, chunks=chunks, embedder=embedder, embed=embed,
-            )  # fmt: skip
+                store,
+                _held(stack, store, resume),
+                gold=gold,
+                address=target,
+                k=k,
+                options=settings or None,
+                seeds=None if seeds is None else read_seeds(seeds),
+                corpus=corpus,
+                chunks=chunks,
+                embedder=embedder,
+                embed=embed,
+            )
             run, asked, given = again.run, again.asked, again.material
             with _opened(asked, limits) as opened:
                 progress = ask(
-                    store, run, asked, given, opened, limits, retry_errors=retry_errors,
+                    store,
+                    run,
+                    asked,
+                    given,
+                    opened,
+                    limits,
+                    retry_errors=retry_errors,
                     embed=_measuring(asked, embed_cache, config),
-                )  # fmt: skip
+                )
         else:
             gold = gold or config.gold
             if gold is None or target is None:
@@ -248,28 +330,52 @@ def COMMAND(  # noqa: N802
                 raise click.UsageError(f"nothing to ask: give {missing}")
             ks = _cutoffs(cutoffs) or config.k or None
             asked = running.Asked(
-                address=target, k=k or max((_K, *(ks or ()))), options=settings,
-                corpus=corpus or config.corpus, chunks=chunks or config.chunks, embedder=embedder,
+                address=target,
+                k=k or max((_K, *(ks or ()))),
+                options=settings,
+                corpus=corpus or config.corpus,
+                chunks=chunks or config.chunks,
+                embedder=embedder,
                 embed=embed or config.embed,
-                seeds=read_seeds(seeds), filters=filters, limit=limit, timing=not no_timing,
-            )  # fmt: skip
-            given = running.material(gold, asked, running.Measuring(
-                profile=profile or config.profile, dialect=config.dialect or "auto", cutoffs=ks,
-                metrics=config.metrics, also=[name for each in reports for name in each.needs],
-                gates=demanded, refusal_patterns=config.refusal.patterns, options=config.options,
-                count_repeats=full,
-            ))  # fmt: skip
+                seeds=read_seeds(seeds),
+                filters=filters,
+                limit=limit,
+                timing=not no_timing,
+            )
+            given = running.material(
+                gold,
+                asked,
+                running.Measuring(
+                    profile=profile or config.profile,
+                    dialect=config.dialect or "auto",
+                    cutoffs=ks,
+                    metrics=config.metrics,
+                    also=[name for each in reports for name in each.needs],
+                    gates=demanded,
+                    refusal_patterns=config.refusal.patterns,
+                    options=config.options,
+                    count_repeats=full,
+                ),
+            )
             wanted = run_store.Wanted(
-                run_id=run_id, suite=suite or config.suite or "default", tags=tags,
-                commit_hash=commit or _commit(), system=_system(snapshot, config),
-            )  # fmt: skip
+                run_id=run_id,
+                suite=suite or config.suite or "default",
+                tags=tags,
+                commit_hash=commit or _commit(),
+                system=_system(snapshot, config),
+            )
             with _opened(asked, limits) as opened:
                 begun = running.start_run(store, asked, given, opened.about, wanted)
                 run = _held(stack, store, begun.run_id)
                 progress = ask(
-                    store, run, asked, given, opened, limits,
+                    store,
+                    run,
+                    asked,
+                    given,
+                    opened,
+                    limits,
                     embed=_measuring(asked, embed_cache, config),
-                )  # fmt: skip
+                )
         screen.clear()
         if progress.stopped is not None:
             return _stopped(store, run, progress, limits)
@@ -283,17 +389,28 @@ def COMMAND(  # noqa: N802
         live = against(baseline, config, store, finished)
         chosen = registry.profile(scores.profile)
         allowed = Tolerance(
-            missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty,
+            missing=allow_missing,
+            errored=allow_errored,
+            skipped=allow_skipped,
+            empty=allow_empty,
             no_baseline=allow_no_baseline,
-        )  # fmt: skip
+        )
         code = conclude(
-            scores, chosen, demanded(chosen, scores.k), config, allowed=allowed, as_of=as_of,
-            format_name=format_name, outputs=outputs, full=full, baseline=live.baseline,
+            scores,
+            chosen,
+            demanded(chosen, scores.k),
+            config,
+            allowed=allowed,
+            as_of=as_of,
+            format_name=format_name,
+            outputs=outputs,
+            full=full,
+            baseline=live.baseline,
             beside=live.beside,
             details=details_in(
                 stack, reports, store, finished, scores, Texts.of(asked.corpus, config)
             ),
-        )  # fmt: skip
+        )
     return _unless_all_failed(code, scores, run) if not allow_errored else code
 
 
@@ -368,6 +485,7 @@ def _stopped(store: Store, run: RunRecord, progress: Progress, limits: Limits) -
     if progress.stopped == "hanging":
         words = "too many calls that never came back"
     raise RagaugeError.of(
-        "too-many-errors", f"{words}: {progress.done} results were stored, {left} are left",
+        "too-many-errors",
+        f"{words}: {progress.done} results were stored, {left} are left",
         hint=f"mend the target, then `{how} --retry-errors`",
-    )  # fmt: skip
+    )

@@ -51,9 +51,12 @@ def _print_json(document: Any) -> None:
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the newest N.")
 @options([ANY_FORMAT, *_WHERE])
 def _list(
-    suite: str | None, limit: int | None, format_name: str, store_url: str | None,
+    suite: str | None,
+    limit: int | None,
+    format_name: str,
+    store_url: str | None,
     config_path: str | None,
-) -> int:  # fmt: skip
+) -> int:
     """List the runs of a store, the newest last.
 
     Columns that the screen has no room for are left out; JSON has them all. Exit code 5 if
@@ -92,9 +95,13 @@ def _say_nothing_there(store: Store, suite: str | None) -> None:
 @click.option("--full", is_flag=True, help="All bad lines, slices and questions.")
 @options([ANY_FORMAT, *_WHERE])
 def _show(
-    name: str, question: str | None, full: bool, format_name: str, store_url: str | None,
+    name: str,
+    question: str | None,
+    full: bool,
+    format_name: str,
+    store_url: str | None,
     config_path: str | None,
-) -> int:  # fmt: skip
+) -> int:
     """Show what is stored of RUN, and its scores as `score` prints them.
 
     With --question, JSON has a line for each gold item and each stored trace of the question; in
@@ -160,9 +167,7 @@ def _show_question(store: Store, run: RunRecord, question: str, format_name: str
 @click.argument("tag")
 @click.option("--remove", is_flag=True, help="Remove the tag from the run.")
 @options(_WHERE)
-def _tag(
-    name: str, tag: str, remove: bool, store_url: str | None, config_path: str | None
-) -> int:  # fmt: skip
+def _tag(name: str, tag: str, remove: bool, store_url: str | None, config_path: str | None) -> int:
     """Let TAG name RUN; a tag names one run, and leaves the one that it named before.
 
     The tags `baseline` and `baseline:SUITE` name baselines, which must be complete runs.
@@ -203,9 +208,13 @@ def _safe(text: str) -> str:
 @click.option("--force", is_flag=True, help="Also delete a run that is a baseline.")
 @options(_WHERE)
 def _delete(
-    names: tuple[str, ...], incomplete: bool, yes: bool, force: bool, store_url: str | None,
+    names: tuple[str, ...],
+    incomplete: bool,
+    yes: bool,
+    force: bool,
+    store_url: str | None,
     config_path: str | None,
-) -> int:  # fmt: skip
+) -> int:
     """Delete runs with their results, scores and tags; all of them, or none if one is refused.
 
     On a terminal it asks first; elsewhere --yes is needed. A run that is being stored right now is
@@ -246,9 +255,10 @@ def _refuse_baselines(runs: Sequence[RunRecord]) -> None:
         tags = [tag for tag in run.tags if tag.partition(":")[0] == BASELINE]
         if tags:
             raise RagaugeError.of(
-                "usage", _safe(f"the run {run.run_id} is a baseline: {', '.join(tags)}"),
+                "usage",
+                _safe(f"the run {run.run_id} is a baseline: {', '.join(tags)}"),
                 hint="make another run the baseline first, or say --force; nothing was deleted",
-            )  # fmt: skip
+            )
 
 
 def _agreed(runs: Sequence[RunRecord]) -> bool:
@@ -264,9 +274,12 @@ def _agreed(runs: Sequence[RunRecord]) -> bool:
 @COMMAND.command("export", short_help="Write a run to a file of JSON Lines.")
 @click.argument("name", metavar="RUN")
 @click.option(
-    "-o", "output", required=True, metavar="FILE",
+    "-o",
+    "output",
+    required=True,
+    metavar="FILE",
     help="Where to: FILE.jsonl, FILE.jsonl.gz, or - for standard output.",
-)  # fmt: skip
+)
 @options(_WHERE)
 def _export(name: str, output: str, store_url: str | None, config_path: str | None) -> int:
     """Write all that is stored of RUN to a file; the same run gives the same bytes.
@@ -304,9 +317,7 @@ def _export(name: str, output: str, store_url: str | None, config_path: str | No
     "--run-id", callback=new_id, metavar="NEW", help="Store it under this id (default: its own)."
 )
 @options(_WHERE)
-def _import(
-    file: str, run_id: str | None, store_url: str | None, config_path: str | None
-) -> int:  # fmt: skip
+def _import(file: str, run_id: str | None, store_url: str | None, config_path: str | None) -> int:
     """Bring a run that `runs export` wrote into a store, which is made if need be.
 
     A file that was cut off or changed is refused, and nothing is imported. - is standard input.

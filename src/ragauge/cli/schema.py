@@ -7,9 +7,10 @@ import click
 
 @click.command("schema", short_help="Print the JSON Schema of gold, traces, scores or compares.")
 @click.argument(
-    "name", type=click.Choice(["gold", "trace", "scores", "compare"]),
+    "name",
+    type=click.Choice(["gold", "trace", "scores", "compare"]),
     metavar="gold|trace|scores|compare",
-)  # fmt: skip
+)
 def COMMAND(name: str) -> int:  # noqa: N802
     """Print the JSON Schema (2020-12) of one kind of file, for editors and other checks.
 

@@ -77,26 +77,39 @@ def _one(
     "--metrics", "names", metavar="ID[,ID...]", help="Only these; `family.*` is a family."
 )
 @click.option(
-    "--chunks", metavar="FILE",
+    "--chunks",
+    metavar="FILE",
     help="Where the chunks of the index lie: JSON Lines with id, doc, start, end.",
-)  # fmt: skip
+)
 @click.option(
-    "--corpus", metavar="DIR",
+    "--corpus",
+    metavar="DIR",
     help="A corpus whose blocks are chunks too; it tells section and type of chunks.",
-)  # fmt: skip
+)
 @options(EMBED_OPTIONS)
 @click.option(
-    "--verify-delta-s", "tolerance", is_flag=False, flag_value=0.01, default=None,
-    type=click.FloatRange(0, 2), metavar="[TOLERANCE]", callback=finite,
+    "--verify-delta-s",
+    "tolerance",
+    is_flag=False,
+    flag_value=0.01,
+    default=None,
+    type=click.FloatRange(0, 2),
+    metavar="[TOLERANCE]",
+    callback=finite,
     help="With --embed: tell where recorded ΔS differ from measured ones (by more than 0.01).",
-)  # fmt: skip
+)
 @options(GATE_OPTIONS)
 @options([BASELINE_OPTION, FORMAT_OPTION])
 @click.option(
-    "--store", "store_url", is_flag=False, flag_value="", default=None, metavar="[URL]",
+    "--store",
+    "store_url",
+    is_flag=False,
+    flag_value="",
+    default=None,
+    metavar="[URL]",
     help="Store the run: sqlite:///FILE or postgresql://... (without a URL: the store of "
     "ragauge.toml, else sqlite:///ragauge.db).",
-)  # fmt: skip
+)
 @click.option(
     "--run-id",
     metavar="ID",
@@ -106,9 +119,10 @@ def _one(
 @click.option("--suite", metavar="NAME", help="The suite that a stored run belongs to.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Tag the stored run. Repeats.")
 @click.option(
-    "--snapshot", metavar="FILE",
+    "--snapshot",
+    metavar="FILE",
     help="How the system is configured (JSON, TOML, YAML), to be stored and compared.",
-)  # fmt: skip
+)
 @click.option("--commit", metavar="HASH", help="The commit (default: from CI or .git).")
 @OUTPUT_OPTION
 @click.option(
@@ -117,44 +131,87 @@ def _one(
     help="Add n, what was left out, intervals, every question, and repeated ids.",
 )
 @click.option(
-    "--missing", type=click.Choice(["count", "exclude"]), default="count", show_default=True,
+    "--missing",
+    type=click.Choice(["count", "exclude"]),
+    default="count",
+    show_default=True,
     help="Missing and errored traces in retrieval metrics: as no hits, or left out.",
-)  # fmt: skip
+)
 @click.option(
-    "--on-bad-line", type=click.Choice(["stop", "skip"]), default="stop", show_default=True,
+    "--on-bad-line",
+    type=click.Choice(["stop", "skip"]),
+    default="stop",
+    show_default=True,
     help="Stop at bad lines, or count, list and skip them.",
-)  # fmt: skip
+)
 @options(ALLOW_OPTIONS)
 @click.option(
-    "--citation-mode", type=click.Choice(CITATION_MODES), default=None,
+    "--citation-mode",
+    type=click.Choice(CITATION_MODES),
+    default=None,
     help="When a cited span agrees with a gold span (default: within).",
-)  # fmt: skip
+)
 @click.option(
-    "--relevance-level", type=float, default=None, metavar="L",
+    "--relevance-level",
+    type=float,
+    default=None,
+    metavar="L",
     help="The lowest grade that counts as relevant (default: 1).",
-)  # fmt: skip
+)
 @click.option("--ignore-case", is_flag=True, help="For must_contain and forbidden.")
 @click.option(
-    "--min-n", type=click.IntRange(1), default=None, metavar="N",
+    "--min-n",
+    type=click.IntRange(1),
+    default=None,
+    metavar="N",
     help="A slice of fewer questions shows no value (default: 5).",
-)  # fmt: skip
+)
 @click.option(
-    "--intervals/--no-intervals", default=True,
+    "--intervals/--no-intervals",
+    default=True,
     help="Resample for 95 % intervals, or leave them out to save time.",
-)  # fmt: skip
+)
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes (default: by file size).")
 def COMMAND(  # noqa: N802
-    files: tuple[str, ...], gold: str | None, trace: str | None, profile: str | None,
-    dialect: str | None, ks: str | None, names: str | None, gates: str | None,
-    config_path: str | None, as_of: str | None, format_name: str, outputs: tuple[str, ...],
-    full: bool, missing: Literal["count", "exclude"], on_bad_line: Literal["stop", "skip"],
-    allow_missing: bool, allow_errored: bool, allow_skipped: bool, allow_empty: bool,
-    allow_no_baseline: bool, workers: int | None, chunks: str | None, baseline: str | None,
-    citation_mode: CitationMode | None, relevance_level: float | None, ignore_case: bool,
-    min_n: int | None, intervals: bool, store_url: str | None, run_id: str | None,
-    suite: str | None, tags: tuple[str, ...], snapshot: str | None, commit: str | None,
-    corpus: str | None, embed: str | None, embed_cache: str | None, tolerance: float | None,
-) -> int:  # fmt: skip
+    files: tuple[str, ...],
+    gold: str | None,
+    trace: str | None,
+    profile: str | None,
+    dialect: str | None,
+    ks: str | None,
+    names: str | None,
+    gates: str | None,
+    config_path: str | None,
+    as_of: str | None,
+    format_name: str,
+    outputs: tuple[str, ...],
+    full: bool,
+    missing: Literal["count", "exclude"],
+    on_bad_line: Literal["stop", "skip"],
+    allow_missing: bool,
+    allow_errored: bool,
+    allow_skipped: bool,
+    allow_empty: bool,
+    allow_no_baseline: bool,
+    workers: int | None,
+    chunks: str | None,
+    baseline: str | None,
+    citation_mode: CitationMode | None,
+    relevance_level: float | None,
+    ignore_case: bool,
+    min_n: int | None,
+    intervals: bool,
+    store_url: str | None,
+    run_id: str | None,
+    suite: str | None,
+    tags: tuple[str, ...],
+    snapshot: str | None,
+    commit: str | None,
+    corpus: str | None,
+    embed: str | None,
+    embed_cache: str | None,
+    tolerance: float | None,
+) -> int:
     """Score traces against a gold set, and decide by the gates of the profile.
 
     GOLD and TRACE may be given by position or by option, or come from ragauge.toml.
@@ -172,26 +229,35 @@ def COMMAND(  # noqa: N802
     gold = _one("gold", "--gold", gold, files[0] if files else None, config.gold)
     trace = _one("trace", "--trace", trace, files[1] if len(files) > 1 else None, config.trace)
     spare_inputs(
-        output_files(outputs), config, config_path, gates=gates, baseline=baseline,
+        output_files(outputs),
+        config,
+        config_path,
+        gates=gates,
+        baseline=baseline,
         store_url=store_url,
         others={
-            "gold set": gold, "trace file": trace, "list of chunks": chunks or config.chunks,
+            "gold set": gold,
+            "trace file": trace,
+            "list of chunks": chunks or config.chunks,
             "snapshot": snapshot,
         },
-    )  # fmt: skip
+    )
     if trace == config.trace and not Path(trace).exists():
         raise RagaugeError.of(
-            "file-not-found", f"there is no file `{trace}`, which ragauge.toml names",
+            "file-not-found",
+            f"there is no file `{trace}`, which ragauge.toml names",
             hint="your pipeline writes it: one line a question of the gold set",
-        )  # fmt: skip
+        )
     if gold == trace == "-":
         raise click.UsageError("only one of gold and trace can be standard input")
     anyone = registry.profile("all")
     reports = asked_reports(format_name, outputs, anyone)
     given = {
-        "citation_mode": citation_mode, "relevance_level": relevance_level,
-        "ignore_case": ignore_case or None, "min_n": min_n,
-    }  # fmt: skip
+        "citation_mode": citation_mode,
+        "relevance_level": relevance_level,
+        "ignore_case": ignore_case or None,
+        "min_n": min_n,
+    }
     chosen_options = replace(
         config.options, **{name: value for name, value in given.items() if value is not None}
     )
@@ -232,12 +298,23 @@ def COMMAND(  # noqa: N802
         live = shelf.baseline()
         chosen = registry.profile(scores.profile)
         allowed = Tolerance(
-            missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty,
+            missing=allow_missing,
+            errored=allow_errored,
+            skipped=allow_skipped,
+            empty=allow_empty,
             no_baseline=allow_no_baseline,
-        )  # fmt: skip
+        )
         return conclude(
-            scores, chosen, demanded(chosen, scores.k), config,
-            allowed=allowed, as_of=as_of, format_name=format_name, outputs=outputs, full=full,
-            baseline=live.baseline, beside=live.beside,
+            scores,
+            chosen,
+            demanded(chosen, scores.k),
+            config,
+            allowed=allowed,
+            as_of=as_of,
+            format_name=format_name,
+            outputs=outputs,
+            full=full,
+            baseline=live.baseline,
+            beside=live.beside,
             details=shelf.details(scores, Texts.of(corpus, config)),
-        )  # fmt: skip
+        )

@@ -74,30 +74,45 @@ def _sided(name: str, metavar: str, words: str) -> list[object]:
 @click.option("--shadow", required=True, metavar="RUN|TRACE|TARGET", help="The index to judge.")
 @click.option("--gold", metavar="FILE", help="The gold set, for trace files and targets.")
 @click.option(
-    "--profile", default="canary", show_default=True, metavar="NAME",
+    "--profile",
+    default="canary",
+    show_default=True,
+    metavar="NAME",
     help="Whose gates decide; both runs are scored by it.",
-)  # fmt: skip
+)
 @options(_sided("chunks", "FILE", "Where the chunks lie"))  # type: ignore[arg-type]
 @options(_sided("corpus", "DIR", "The built corpus"))  # type: ignore[arg-type]
 @options(_sided("embedder", "NAME", "For targets: the embedder"))  # type: ignore[arg-type]
 @click.option(
-    "--k", type=click.IntRange(1), default=10, show_default=True,
+    "--k",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
     help="For targets: how many hits are wanted.",
-)  # fmt: skip
+)
 @click.option("--seeds", metavar="N[,N...]", help="For targets: ask everything once with each.")
 @click.option(
-    "--timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
     callback=finite,
     help="For targets: seconds for one question.",
-)  # fmt: skip
+)
 @click.option(
-    "--concurrency", type=click.IntRange(1, 1024), default=8, show_default=True,
+    "--concurrency",
+    type=click.IntRange(1, 1024),
+    default=8,
+    show_default=True,
     help="For targets: questions that are asked at a time.",
-)  # fmt: skip
+)
 @click.option(
-    "--retries", type=click.IntRange(0, 100), default=2, show_default=True,
+    "--retries",
+    type=click.IntRange(0, 100),
+    default=2,
+    show_default=True,
     help="For targets: how often a question is asked again after an error that may pass.",
-)  # fmt: skip
+)
 @options(EMBED_OPTIONS)
 @click.option(
     "--index-only",
@@ -106,33 +121,68 @@ def _sided(name: str, metavar: str, words: str) -> list[object]:
 )
 @options([*GATE_OPTIONS, STORE_OPTION])
 @click.option(
-    "--format", "format_name", type=click.Choice(["table", "json", "md"]), default="table",
-    show_default=True, help="What is printed.",
-)  # fmt: skip
+    "--format",
+    "format_name",
+    type=click.Choice(["table", "json", "md"]),
+    default="table",
+    show_default=True,
+    help="What is printed.",
+)
 @click.option(
-    "-o", "outputs", multiple=True, metavar="FILE",
+    "-o",
+    "outputs",
+    multiple=True,
+    metavar="FILE",
     help="Also write FILE; its suffix says the format. Repeats.",
-)  # fmt: skip
+)
 @click.option(
-    "--limit", type=click.IntRange(0), default=5, show_default=True,
+    "--limit",
+    type=click.IntRange(0),
+    default=5,
+    show_default=True,
     help="Questions that are listed for each gate.",
-)  # fmt: skip
+)
 @click.option(
-    "--min-n", type=click.IntRange(1), metavar="N",
+    "--min-n",
+    type=click.IntRange(1),
+    metavar="N",
     help="A type of evidence with fewer questions shows its n alone (default: as scored, 5).",
-)  # fmt: skip
+)
 @options(ALLOW_OPTIONS[:4])
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes (default: by size).")
 def COMMAND(  # noqa: N802
-    live: str, shadow: str, gold: str | None, profile: str, live_chunks: str | None,
-    shadow_chunks: str | None, live_corpus: str | None, shadow_corpus: str | None,
-    live_embedder: str | None, shadow_embedder: str | None, k: int, seeds: str | None,
-    timeout: float, concurrency: int, retries: int, embed: str | None, embed_cache: str | None,
-    index_only: bool, gates: str | None, config_path: str | None,
-    as_of: str | None, store_url: str | None, format_name: str, outputs: tuple[str, ...],
-    limit: int, min_n: int | None, allow_missing: bool, allow_errored: bool, allow_skipped: bool,
-    allow_empty: bool, workers: int | None,
-) -> int:  # fmt: skip
+    live: str,
+    shadow: str,
+    gold: str | None,
+    profile: str,
+    live_chunks: str | None,
+    shadow_chunks: str | None,
+    live_corpus: str | None,
+    shadow_corpus: str | None,
+    live_embedder: str | None,
+    shadow_embedder: str | None,
+    k: int,
+    seeds: str | None,
+    timeout: float,
+    concurrency: int,
+    retries: int,
+    embed: str | None,
+    embed_cache: str | None,
+    index_only: bool,
+    gates: str | None,
+    config_path: str | None,
+    as_of: str | None,
+    store_url: str | None,
+    format_name: str,
+    outputs: tuple[str, ...],
+    limit: int,
+    min_n: int | None,
+    allow_missing: bool,
+    allow_errored: bool,
+    allow_skipped: bool,
+    allow_empty: bool,
+    workers: int | None,
+) -> int:
     """Judge whether a shadow index is eligible for canary, against the live one.
 
     Each side is a stored run (id, tag, `baseline`, `latest`), a trace file with --gold, or a
@@ -146,18 +196,32 @@ def COMMAND(  # noqa: N802
     registry.profile(profile)
     files = [(name, _format_of(name)) for name in outputs]
     spare_inputs(
-        outputs, config, config_path, gates=gates, store_url=store_url,
+        outputs,
+        config,
+        config_path,
+        gates=gates,
+        store_url=store_url,
         others={
-            "live run": live, "shadow run": shadow, "gold set": gold or config.gold,
-            "live list of chunks": live_chunks, "shadow list of chunks": shadow_chunks,
-            "live corpus": live_corpus, "shadow corpus": shadow_corpus,
+            "live run": live,
+            "shadow run": shadow,
+            "gold set": gold or config.gold,
+            "live list of chunks": live_chunks,
+            "shadow list of chunks": shadow_chunks,
+            "live corpus": live_corpus,
+            "shadow corpus": shadow_corpus,
             "cache of vectors": embed_cache or config.embed_cache,
         },
-    )  # fmt: skip
+    )
     how = How(
-        gold or config.gold, profile, k, seeds, timeout, concurrency, retries,
+        gold or config.gold,
+        profile,
+        k,
+        seeds,
+        timeout,
+        concurrency,
+        retries,
         embedding(embed, embed_cache, None, config),
-    )  # fmt: skip
+    )
     sides = (
         Side("live", live, live_chunks, live_corpus, live_embedder),
         Side("shadow", shadow, shadow_chunks, shadow_corpus, shadow_embedder),
@@ -167,13 +231,19 @@ def COMMAND(  # noqa: N802
         return gates_from(registry.profile(profile), ks, config, gates)
 
     rules = Rules(
-        gates=demanded, profile=profile,
+        gates=demanded,
+        profile=profile,
         tolerance=Tolerance(
             missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty
         ),
-        waivers=config.waivers, today=day(as_of, needed=bool(config.waivers)), limit=limit,
-        min_n=min_n, workers=workers, index_only=index_only, bands=config.bands,
-    )  # fmt: skip
+        waivers=config.waivers,
+        today=day(as_of, needed=bool(config.waivers)),
+        limit=limit,
+        min_n=min_n,
+        workers=workers,
+        index_only=index_only,
+        bands=config.bands,
+    )
     with _both(sides, how, config, store_url) as (one, other):
         report = judge_shadow(one, other, rules)
     _emit(report, format_name, files, limit)
@@ -238,9 +308,12 @@ def _stored(
     try:
         with redirect_stdout(sys.stderr):  # what a target prints is not the report
             run, errors = asked_run(
-                store, how.gold or "", _asking(side, how, config), embed=how.embed,
+                store,
+                how.gold or "",
+                _asking(side, how, config),
+                embed=how.embed,
                 noted=lambda note: click.echo(f"warning: {side.role}: {note}", err=True),
-            )  # fmt: skip
+            )
     except Interrupted as stopped:
         click.echo(_left(side, store, stopped), err=True)
         raise click.exceptions.Exit(130) from stopped
@@ -272,11 +345,20 @@ def _file(stack: ExitStack, side: Side, how: How, config: Config) -> Stored:
     url = f"sqlite:///{Path(folder) / 'run.db'}"
     store = stack.enter_context(run_store.opened_store(url, create=True))
     run = scored_run(
-        store, how.gold or "", side.name, side.name, profile=how.profile,
-        dialect=config.dialect or "auto", k=config.k or None, chunks=side.chunks,
-        corpus=side.corpus, refusal_patterns=config.refusal.patterns, options=config.options,
-        intervals=False, embed=how.embed,
-    )  # fmt: skip
+        store,
+        how.gold or "",
+        side.name,
+        side.name,
+        profile=how.profile,
+        dialect=config.dialect or "auto",
+        k=config.k or None,
+        chunks=side.chunks,
+        corpus=side.corpus,
+        refusal_patterns=config.refusal.patterns,
+        options=config.options,
+        intervals=False,
+        embed=how.embed,
+    )
     return Stored(store, run)
 
 
@@ -290,20 +372,28 @@ def _asking(side: Side, how: How, config: Config) -> Asking:
 
     return Asking(
         asked=running.Asked(
-            address=side.name, k=how.k, corpus=side.corpus, chunks=side.chunks,
-            embedder=side.embedder, seeds=read_seeds(how.seeds),
+            address=side.name,
+            k=how.k,
+            corpus=side.corpus,
+            chunks=side.chunks,
+            embedder=side.embedder,
+            seeds=read_seeds(how.seeds),
             embed=None if how.embed is None else how.embed.name,
         ),
         measuring=running.Measuring(
-            profile=how.profile, dialect=config.dialect or "auto", cutoffs=config.k or None,
-            refusal_patterns=config.refusal.patterns, options=config.options,
+            profile=how.profile,
+            dialect=config.dialect or "auto",
+            cutoffs=config.k or None,
+            refusal_patterns=config.refusal.patterns,
+            options=config.options,
         ),
         limits=Limits(concurrency=how.concurrency, timeout=how.timeout, retries=how.retries),
         wanted=Wanted(
-            suite=config.suite or "default", commit_hash=commit_hash(Path.cwd(), os.environ),
+            suite=config.suite or "default",
+            commit_hash=commit_hash(Path.cwd(), os.environ),
             system=config.system,
         ),
-    )  # fmt: skip
+    )
 
 
 def _format_of(name: str) -> str:
@@ -314,9 +404,7 @@ def _format_of(name: str) -> str:
     return _SUFFIXES[suffix]
 
 
-def _emit(
-    report: Shadowed, format_name: str, files: Sequence[tuple[str, str]], limit: int
-) -> None:  # fmt: skip
+def _emit(report: Shadowed, format_name: str, files: Sequence[tuple[str, str]], limit: int) -> None:
     from ragauge.files.atomic_write import write_atomically
     from ragauge.report import shadow as shadowtexts
 

@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ragauge.compare import common_gold
-from ragauge.model import scores_document
-
 if TYPE_CHECKING:
     from ragauge.compare.common_gold import Stored
     from ragauge.config import Config
@@ -84,9 +81,13 @@ def passing_store() -> Iterator[Store]:
 
 
 def details_in(
-    stack: ExitStack, reports: Sequence[Report], store: Store | None, run: RunRecord | None,
-    scores: Scores, texts: Texts | None = None,
-) -> Drilldowns | None:  # fmt: skip
+    stack: ExitStack,
+    reports: Sequence[Report],
+    store: Store | None,
+    run: RunRecord | None,
+    scores: Scores,
+    texts: Texts | None = None,
+) -> Drilldowns | None:
     """The questions of a stored run one by one, where any of the reports shows them."""
     if store is None or run is None or not any(each.detailed for each in reports):
         return None
@@ -152,9 +153,7 @@ def is_file(name: str) -> bool:
     return name == "-" or looks or path.exists()
 
 
-def new_id(
-    _context: click.Context, _option: click.Parameter, run_id: str | None
-) -> str | None:  # fmt: skip
+def new_id(_context: click.Context, _option: click.Parameter, run_id: str | None) -> str | None:
     """Refuse an id of a run that could not be told from the name of a file later."""
     if run_id is None:
         return None
@@ -174,14 +173,19 @@ class Against(NamedTuple):
 
 
 def against(
-    name: str | None, config: Config, store: Store | None, run: RunRecord | None,
-    *, suite: str | None = None,
-) -> Against:  # fmt: skip
+    name: str | None,
+    config: Config,
+    store: Store | None,
+    run: RunRecord | None,
+    *,
+    suite: str | None = None,
+) -> Against:
     """The baseline of that name: a file of scores, or a stored run.
 
     Two stored runs are brought on common ground, so that a change of chunks is no drop.
     """
-    from ragauge.compare import align
+    from ragauge.compare import align, common_gold
+    from ragauge.model import scores_document
     from ragauge.store import runs as run_store
 
     name = name or config.baseline
@@ -214,9 +218,13 @@ class Shelf:
     """Where `score` puts its run: in a store, aside for those who look at questions, or nowhere."""
 
     def __init__(
-        self, wanted: Storing, config: Config, store: Store | None, stack: ExitStack,
+        self,
+        wanted: Storing,
+        config: Config,
+        store: Store | None,
+        stack: ExitStack,
         reports: Sequence[Report],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.wanted = wanted
         self.config = config
         self.store = store
@@ -293,11 +301,17 @@ class Shelf:
             if self.detailed:
                 self._put_aside(kept)
             return
-        self.stored = store_run(self.store, kept, Wanted(
-            run_id=self.wanted.run_id, suite=self.suite, tags=self.wanted.tags,
-            commit_hash=self.wanted.commit or commit_hash(Path.cwd(), os.environ),
-            system=self.system,
-        ))  # fmt: skip
+        self.stored = store_run(
+            self.store,
+            kept,
+            Wanted(
+                run_id=self.wanted.run_id,
+                suite=self.suite,
+                tags=self.wanted.tags,
+                commit_hash=self.wanted.commit or commit_hash(Path.cwd(), os.environ),
+                system=self.system,
+            ),
+        )
         told = f"{self.stored.results} results"
         click.echo(f"stored {told} as {self.stored.run_id} in {self.store.name}", err=True)
 
@@ -360,7 +374,8 @@ def storing(wanted: Storing, config: Config, reports: Sequence[Report]) -> Itera
             from ragauge.errors import RagaugeError
 
             raise RagaugeError.of(
-                "run-exists", f"the run `{wanted.run_id}` is already in {store.name}",
+                "run-exists",
+                f"the run `{wanted.run_id}` is already in {store.name}",
                 hint="choose another --run-id, or delete the old run",
-            )  # fmt: skip
+            )
         yield Shelf(wanted, config, store, stack, reports)

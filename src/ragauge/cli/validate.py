@@ -13,20 +13,25 @@ from ragauge.cli.options import read_config
 @click.option("--trace", metavar="FILE", help="The traces.")
 @click.option("--profile", metavar="NAME", help="Read as under this profile.")
 @click.option("--dialect", metavar="NAME", help="Force the field names of a dialect.")
+@click.option("--corpus", metavar="DIR", help="Look up every id and place in this corpus.")
 @click.option(
-    "--corpus", metavar="DIR", help="Look up every id and place in this corpus."
-)  # fmt: skip
-@click.option(
-    "--chunks", metavar="FILE",
+    "--chunks",
+    metavar="FILE",
     help="With a corpus: where the chunks of the index lie, JSON Lines with id, doc, start, end.",
-)  # fmt: skip
+)
 @click.option(
     "--config", "config_path", metavar="FILE", help="Read this instead of ./ragauge.toml."
 )
 def COMMAND(  # noqa: N802
-    files: tuple[str, ...], gold: str | None, trace: str | None, profile: str | None,
-    dialect: str | None, corpus: str | None, chunks: str | None, config_path: str | None,
-) -> int:  # fmt: skip
+    files: tuple[str, ...],
+    gold: str | None,
+    trace: str | None,
+    profile: str | None,
+    dialect: str | None,
+    corpus: str | None,
+    chunks: str | None,
+    config_path: str | None,
+) -> int:
     """Check that gold and traces can be read and belong together; nothing is scored.
 
     With a corpus, every document, block, section, place and quote that they name must be in it.
@@ -47,9 +52,13 @@ def COMMAND(  # noqa: N802
     if chunks is not None and corpus is None:
         raise click.UsageError("--chunks is looked up in a corpus: name it with --corpus DIR")
     checks = validate(
-        gold, trace, profile=profile or config.profile,
-        dialect=dialect or config.dialect or "auto", corpus=corpus, chunks=chunks or config.chunks,
-    )  # fmt: skip
+        gold,
+        trace,
+        profile=profile or config.profile,
+        dialect=dialect or config.dialect or "auto",
+        corpus=corpus,
+        chunks=chunks or config.chunks,
+    )
     for check in checks.files:
         click.echo(
             f"{check.name}: {phrases.count(check.rows, check.kind)}"
@@ -66,8 +75,9 @@ def COMMAND(  # noqa: N802
     if any(check.problem_count for check in checks.files):
         return int(ExitCode.BAD_INPUT)
     if any(check.rows == 0 for check in checks.files):
-        click.echo("error[nothing-measured]: a file has no rows\n  hint: check how it is written",
-                   err=True)  # fmt: skip
+        click.echo(
+            "error[nothing-measured]: a file has no rows\n  hint: check how it is written", err=True
+        )
         return int(ExitCode.NOTHING_MEASURED)
     click.echo("ok")
     return 0

@@ -30,8 +30,6 @@ from ragauge.cli.store_options import (
     is_file,
     the_store,
 )
-from ragauge.compare import common_gold, compare
-from ragauge.model import scores_document
 
 if TYPE_CHECKING:
     from ragauge.compare.common_gold import Stored
@@ -71,23 +69,39 @@ class _Page(NamedTuple):
     "--against", "other", metavar="RUN", help="Compare it with this run; the page shows both."
 )
 @click.option(
-    "--map", "migration", metavar="FILE",
+    "--map",
+    "migration",
+    metavar="FILE",
     help="With --against, as in `compare`: the map between the corpora of the two runs.",
-)  # fmt: skip
+)
 @TEXTS_OPTION
 @options([*GATE_OPTIONS, BASELINE_OPTION, STORE_OPTION])
 @click.option(
-    "-o", "output", metavar="FILE",
+    "-o",
+    "output",
+    metavar="FILE",
     help="Write the page to FILE (default: into the user's folder for caches).",
-)  # fmt: skip
+)
 @click.option("--no-open", is_flag=True, help="Only write the page, and print where it is.")
 @options(ALLOW_OPTIONS)
 def COMMAND(  # noqa: N802
-    name: str, other: str | None, migration: str | None, corpora: tuple[str, ...],
-    gates: str | None, config_path: str | None, as_of: str | None, baseline: str | None,
-    store_url: str | None, output: str | None, no_open: bool, allow_missing: bool,
-    allow_errored: bool, allow_skipped: bool, allow_empty: bool, allow_no_baseline: bool,
-) -> int:  # fmt: skip
+    name: str,
+    other: str | None,
+    migration: str | None,
+    corpora: tuple[str, ...],
+    gates: str | None,
+    config_path: str | None,
+    as_of: str | None,
+    baseline: str | None,
+    store_url: str | None,
+    output: str | None,
+    no_open: bool,
+    allow_missing: bool,
+    allow_errored: bool,
+    allow_skipped: bool,
+    allow_empty: bool,
+    allow_no_baseline: bool,
+) -> int:
     """Write a page that shows a run question by question, and open it in the browser.
 
     RUN is a stored run (id, tag, `baseline`, `latest`). FILE is a file of scores, whose page has no
@@ -102,13 +116,16 @@ def COMMAND(  # noqa: N802
     from ragauge.gates.judge import Tolerance
 
     allowed = Tolerance(
-        missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty,
+        missing=allow_missing,
+        errored=allow_errored,
+        skipped=allow_skipped,
+        empty=allow_empty,
         no_baseline=allow_no_baseline,
-    )  # fmt: skip
+    )
     config = read_config(config_path)
     asked = _Asked(
         config, store_url, gates, as_of, migration, baseline, allowed, Texts.of(corpora, config)
-    )  # fmt: skip
+    )
     if Path(name).suffix.lower() in _PAGES:
         if output is not None or other is not None or gates is not None or corpora:
             raise click.UsageError(f"{name} is a page: it is opened as it is, without options")
@@ -117,9 +134,13 @@ def COMMAND(  # noqa: N802
         if output is not None and Path(output).suffix.lower() not in _PAGES:
             raise click.UsageError(f"-o {output}: a page is a file that ends in .html")
         spare_inputs(
-            [] if output is None else [output], asked.config, config_path, gates=gates,
-            store_url=store_url, others={"scores": name, "other scores": other, "map": migration},
-        )  # fmt: skip
+            [] if output is None else [output],
+            asked.config,
+            config_path,
+            gates=gates,
+            store_url=store_url,
+            others={"scores": name, "other scores": other, "map": migration},
+        )
         page = _run_page(name, asked) if other is None else _pair_page(name, other, asked)
         path = Path(output) if output is not None else _kept_page(page)
         write_output(str(path), page.content)
@@ -182,13 +203,22 @@ def _run_page(name: str, asked: _Asked) -> _Page:
         drops = any(gate.is_drop for gate in gates)
         live = against(asked.baseline, asked.config, store, run) if drops else Against()
         verdict = judged(
-            scores, profile, gates, asked.config, allowed=asked.allowed, as_of=asked.as_of,
-            baseline=live.baseline, beside=live.beside,
-        )  # fmt: skip
+            scores,
+            profile,
+            gates,
+            asked.config,
+            allowed=asked.allowed,
+            as_of=asked.as_of,
+            baseline=live.baseline,
+            beside=live.beside,
+        )
         view = View(
-            scores=scores, verdict=verdict, profile=profile, full=True,
+            scores=scores,
+            verdict=verdict,
+            profile=profile,
+            full=True,
             details=details_in(stack, [report], store, run, scores, asked.texts),
-        )  # fmt: skip
+        )
         called = run.run_id if run is not None else Path(name).stem
         return _Page(called, (_source(found, name),), report.content(view))
 
@@ -196,7 +226,7 @@ def _run_page(name: str, asked: _Asked) -> _Page:
 def _pair_page(name: str, other: str, asked: _Asked) -> _Page:
     """The page of a comparison: what the other run was, and what this one is."""
     from ragauge import registry
-    from ragauge.compare import align
+    from ragauge.compare import align, common_gold, compare
     from ragauge.model.comparison import ComparisonView
     from ragauge.report.drilldown.questions import details_of_comparison
 
@@ -213,12 +243,16 @@ def _pair_page(name: str, other: str, asked: _Asked) -> _Page:
             aligned = compare.as_scored(a, b)
         gates, verdict = judged_drops(
             aligned, asked.config, asked.gates, asked.allowed, asked.as_of
-        )  # fmt: skip
+        )
         (one, before), (two, after) = compare.told_of(a, other), compare.told_of(b, name)
         comparison = compare.compare(
-            aligned, one, two, gated=[gate.metric for gate in gates], config=(before, after),
+            aligned,
+            one,
+            two,
+            gated=[gate.metric for gate in gates],
+            config=(before, after),
             verdict=verdict,
-        )  # fmt: skip
+        )
         details = None
         if (
             isinstance(a, common_gold.Stored)
@@ -263,6 +297,7 @@ class _Stores:
     def find(self, name: str) -> Stored | Scores:
         """The stored run of that name, or the scores in the file."""
         from ragauge.compare.common_gold import Stored
+        from ragauge.model import scores_document
         from ragauge.store import runs as run_store
 
         config = self.asked.config
@@ -284,10 +319,12 @@ def _refuse_comparison(name: str) -> None:
         head = file.read(200)
     if b'"ragauge.compare/' in head:
         raise RagaugeError.of(
-            "bad-scores", f"`{name}` is a comparison, which does not hold the runs themselves",
+            "bad-scores",
+            f"`{name}` is a comparison, which does not hold the runs themselves",
             hint="compare the runs again: `ragauge view B --against A`, or `ragauge compare A B "
-            "-o report.html`", place=Place(name),
-        )  # fmt: skip
+            "-o report.html`",
+            place=Place(name),
+        )
 
 
 def _kept_page(page: _Page) -> Path:

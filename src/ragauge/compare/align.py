@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Literal
 
@@ -24,7 +25,7 @@ from ragauge.compare.common_gold import (
 )
 from ragauge.compare.follow_map import Follower
 from ragauge.compare.match_levels import Climber, Ladder
-from ragauge.compare.reloading import Reloading
+from ragauge.concurrency import uncollected
 from ragauge.corpus.diff.map_file import read_map
 from ragauge.corpus.diff.redirects import Redirects
 from ragauge.errors import RagaugeError
@@ -33,11 +34,13 @@ from ragauge.model.comparison import RANKS, RUNGS, Match, Rung
 from ragauge.model.evidence import Evidence
 from ragauge.model.gold import GoldItem
 from ragauge.model.phrases import count, question_name
+from ragauge.model.run import RunRecord, Store
 from ragauge.model.scores import Scores
-from ragauge.pausing import uncollected
 from ragauge.scoring.gold_table import GoldTable, gold_table
+from ragauge.scoring.inputs import Engine, side_engines
+from ragauge.scoring.score import score_stored
 from ragauge.scoring.scoring_run import ScoringPlan
-from ragauge.store.runs import run_scores
+from ragauge.store.runs import StoredTraces, begin_loading, run_scores
 from ragauge.store.snapshot import ScoringRules, plan_of, rules_under
 from ragauge.text import some
 
@@ -82,10 +85,16 @@ class Aligned(Struct, frozen=True, kw_only=True):
 
 @uncollected()
 def align(
-    a: Stored, b: Stored, *, overlap: Overlap = "cumulative", strict: bool = False,
-    workers: int | None = None, profile: str | None = None, detailed: bool = False,
+    a: Stored,
+    b: Stored,
+    *,
+    overlap: Overlap = "cumulative",
+    strict: bool = False,
+    workers: int | None = None,
+    profile: str | None = None,
+    detailed: bool = False,
     migration: str | os.PathLike[str] | None = None,
-) -> Aligned:  # fmt: skip
+) -> Aligned:
     """Score two stored runs on what they share, each expected item matched by one rung on both.
 
     With a `profile`, both are scored by it, whatever they were scored by before. `detailed` keeps
@@ -140,10 +149,8 @@ def align(
             second = loading.score(1, table, plan)
             one, other = (
                 replace(_unplaced(found()), unmatched=len(unmatched)) for found in (first, second)
-            )  # fmt: skip
-    rungs = {
-        (item.qid, item.turn): found for item, found in zip(items, ladder.rungs, strict=True)
-    }  # fmt: skip
+            )
+    rungs = {(item.qid, item.turn): found for item, found in zip(items, ladder.rungs, strict=True)}
     skipped = [
         f"{count(scores.tally.trace_skipped, 'result')} of run {side} could not be read"
         for side, scores in (("a", one), ("b", other))
@@ -152,14 +159,23 @@ def align(
     ground = None
     if detailed:
         ground = Ground(
-            items=items, items_a=ladder.items_a, items_b=ladder.items_b, rules=rules,
-            beside_a=set_aside(known_a, keys), beside_b=set_aside(known_b, keys),
-        )  # fmt: skip
+            items=items,
+            items_a=ladder.items_a,
+            items_b=ladder.items_b,
+            rules=rules,
+            beside_a=set_aside(known_a, keys),
+            beside_b=set_aside(known_b, keys),
+        )
     return Aligned(
-        a=one, b=other, rungs=rungs, counts={rung: ladder.counts.get(rung, 0) for rung in RUNGS},
-        match=ladder.match, left_out=left_out, notes=(*notes, *ladder.notes, *skipped),
+        a=one,
+        b=other,
+        rungs=rungs,
+        counts={rung: ladder.counts.get(rung, 0) for rung in RUNGS},
+        match=ladder.match,
+        left_out=left_out,
+        notes=(*notes, *ladder.notes, *skipped),
         ground=ground,
-    )  # fmt: skip
+    )
 
 
 def _unmatched(ladder: Ladder, items: Sequence[GoldItem], a: Stored, b: Stored) -> frozenset[int]:
@@ -202,7 +218,7 @@ def _without(
     )
     return [items[place] for place in kept], replace(
         ladder, rungs=rungs, items_a=one, items_b=other
-    )  # fmt: skip
+    )
 
 
 def _recut(a: Evidence, b: Evidence) -> bool:
@@ -242,11 +258,51 @@ def _as_stored(run: Stored) -> Scores | None:
 def _table(side: _Items, plan: ScoringPlan, known: Known) -> GoldTable:
     chunks, beside, items = side
     return gold_table(
-        items, plan.profile, plan.options, name=known.snapshot.inputs.gold_name,
-        chunks=chunks, slices=False, beside=beside,
-    )  # fmt: skip
+        items,
+        plan.profile,
+        plan.options,
+        name=known.snapshot.inputs.gold_name,
+        chunks=chunks,
+        slices=False,
+        beside=beside,
+    )
 
 
 def _unplaced(scores: Scores) -> Scores:
     """Scores whose list of chunks does not matter: the two runs may have one each."""
     return replace(scores, options=replace(scores.options, chunks=None))
+
+
+class Reloading:
+    """Runs that may have to be scored again; nothing is read before it has begun."""
+
+    def __init__(
+        self, stack: ExitStack, runs: Sequence[tuple[Store, RunRecord]], workers: int | None
+    ) -> None:
+        self.stack = stack
+        self.runs = runs
+        self.workers = workers
+        self.engines: Sequence[Engine] = ()
+        self.waiting: list[Callable[[], StoredTraces]] = []
+
+    def begin(self) -> None:
+        """Begin to read all runs, if that was not done yet; the caller may go on meanwhile."""
+        if self.engines:
+            return
+        # Threads that wait for workers end when these do: so they are entered first, and left last.
+        self.threads = self.stack.enter_context(ThreadPoolExecutor(len(self.runs)))
+        results = [run.results for _, run in self.runs]
+        self.engines = side_engines(self.stack, results, self.workers)
+        self.waiting = [
+            begin_loading(self.stack, store, run, engine)
+            for (store, run), engine in zip(self.runs, self.engines, strict=True)
+        ]
+
+    def score(self, place: int, table: GoldTable, plan: ScoringPlan) -> Callable[[], Scores]:
+        """Begin to score one of the runs again; what is returned waits for it."""
+        self.begin()
+        return self.threads.submit(self._score, place, table, plan).result
+
+    def _score(self, place: int, table: GoldTable, plan: ScoringPlan) -> Scores:
+        source, given = self.waiting[place]()
+        return score_stored(table, source, plan, given=given, engine=self.engines[place])

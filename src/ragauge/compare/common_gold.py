@@ -67,11 +67,7 @@ def known_of(run: Stored, shared: Known | None) -> Known:
 
 def rules_of(a: ScoringRules, b: ScoringRules) -> tuple[ScoringRules, list[str]]:
     """The rules that both runs are scored by: those of run b, and a note where they differ."""
-    differing = [
-        name
-        for name in ("profile", "k", "options")
-        if _plain(a, name) != _plain(b, name)
-    ]  # fmt: skip
+    differing = [name for name in ("profile", "k", "options") if _plain(a, name) != _plain(b, name)]
     told = [
         f"the runs were scored by different {' and '.join(differing)}: both were scored again by "
         "those of run b"
@@ -154,6 +150,8 @@ def side_of(run: Stored, known: Known, keys: Set[Key]) -> Side:
             key = (qid, None)
         carries[key] = carries.get(key, -1) & carried
     return Side(
-        evidence=known.evidence, carries=carries, chunks=known.chunks,
+        evidence=known.evidence,
+        carries=carries,
+        chunks=known.chunks,
         texts=full_texts(known.chunks),
-    )  # fmt: skip
+    )

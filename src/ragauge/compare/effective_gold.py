@@ -95,4 +95,4 @@ def rewritten(
         groups=tuple(new for old, new in grouped if new or not old),
         grades={name: grade for name, grade in graded if name is not None},
         relevant_docs=docs,
-    )  # fmt: skip
+    )

@@ -181,8 +181,16 @@ class Library:
     def is_blank(self) -> bool:
         """Whether the run has not shown a single chunk: it can contradict nothing."""
         known, side = self.side.evidence, self.side
-        return not (self.named or known.docs or known.chunkers or known.policies
-                    or known.units or known.sketch or side.chunks or side.texts)  # fmt: skip
+        return not (
+            self.named
+            or known.docs
+            or known.chunkers
+            or known.policies
+            or known.units
+            or known.sketch
+            or side.chunks
+            or side.texts
+        )
 
     @cached_property
     def shown(self) -> frozenset[int]:
@@ -226,10 +234,12 @@ class Library:
             return found
         found = found or ChunkFacts()
         return ChunkFacts(
-            doc=found.doc or chunk.doc, path=found.path, spans=found.spans or chunk.spans,
+            doc=found.doc or chunk.doc,
+            path=found.path,
+            spans=found.spans or chunk.spans,
             text=chunk.text if found.text is None else found.text,
             text_hash=found.text_hash or chunk.text_hash,
-        )  # fmt: skip
+        )
 
 
 def _union(parts: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

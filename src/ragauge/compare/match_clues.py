@@ -43,9 +43,13 @@ def together(leads: Sequence[Lead]) -> Lead:
     first = leads[0]
     for lead in leads[1:]:
         first = Lead(
-            first.doc or lead.doc, first.spans or lead.spans, first.quote or lead.quote,
-            first.section or lead.section, first.later, first.text_hash or lead.text_hash,
-        )  # fmt: skip
+            first.doc or lead.doc,
+            first.spans or lead.spans,
+            first.quote or lead.quote,
+            first.section or lead.section,
+            first.later,
+            first.text_hash or lead.text_hash,
+        )
     return first
 
 
@@ -57,9 +61,14 @@ class Fallen(NamedTuple):
 
 
 def fallen_to(
-    rung: Rung, docs: tuple[str, str], name: str, lead: Lead, *, spans: tuple[Span, ...] = (),
+    rung: Rung,
+    docs: tuple[str, str],
+    name: str,
+    lead: Lead,
+    *,
+    spans: tuple[Span, ...] = (),
     quote: str | None = None,
-) -> Fallen:  # fmt: skip
+) -> Fallen:
     """The piece as both sides call it: a place, a quote, or a whole document."""
     here, there = docs
     one = Anchor(doc=here, spans=spans, id=name, section=lead.section, quote=quote)

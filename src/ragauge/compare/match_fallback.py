@@ -88,9 +88,12 @@ class Faller:
     # --- places ---
 
     def unit(
-        self, item: GoldItem, members: Sequence[Member], leads: Mapping[Member, Sequence[Lead]],
+        self,
+        item: GoldItem,
+        members: Sequence[Member],
+        leads: Mapping[Member, Sequence[Lead]],
         bits: int,
-    ) -> str | None:  # fmt: skip
+    ) -> str | None:
         """The one unit that places of an item may have: that of gold, or else the first to work."""
         own = {
             span.unit
@@ -166,9 +169,15 @@ class Faller:
     # --- the best rung ---
 
     def fall(
-        self, member: Member, name: str, leads: Sequence[Lead], bits: int, unit: str | None, *,
+        self,
+        member: Member,
+        name: str,
+        leads: Sequence[Lead],
+        bits: int,
+        unit: str | None,
+        *,
         coarse: bool = True,
-    ) -> Fallen:  # fmt: skip
+    ) -> Fallen:
         """The best rung below exact that works on both sides for any of the leads.
 
         Without `coarse` only those that find the very passage: a document is too much.

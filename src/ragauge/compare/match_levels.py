@@ -65,9 +65,13 @@ class Climber:
     """
 
     def __init__(
-        self, a: Side, b: Side, *, follower: Follower | None = None,
+        self,
+        a: Side,
+        b: Side,
+        *,
+        follower: Follower | None = None,
         earlier: Mapping[tuple[str, int | None], GoldItem] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.a, self.b = a, b
         self.same = Sameness(a, b)
         self.follower = follower
@@ -102,9 +106,13 @@ class Climber:
             for rung in each:
                 counts[rung] += 1
         return Ladder(
-            rungs=tuple(rungs), items_a=tuple(items_a), items_b=tuple(items_b), counts=counts,
-            match=match_of(counts), notes=self.notes(counts["none"]),
-        )  # fmt: skip
+            rungs=tuple(rungs),
+            items_a=tuple(items_a),
+            items_b=tuple(items_b),
+            counts=counts,
+            match=match_of(counts),
+            notes=self.notes(counts["none"]),
+        )
 
     def notes(self, left_out: int) -> tuple[str, ...]:
         """What a reader should be told of the comparison."""
@@ -186,9 +194,11 @@ class Climber:
             return tuple(rungs), effective, effective
         renamed = {one.id: other.id or "" for one, other in zip(*places, strict=True)}
         relevant = tuple([renamed.get(name, name) for name in names])
-        return tuple(rungs), effective, replace(
-            effective, relevant=relevant, places=tuple(places[1])
-        )  # fmt: skip
+        return (
+            tuple(rungs),
+            effective,
+            replace(effective, relevant=relevant, places=tuple(places[1])),
+        )
 
     def _settled(
         self, item: GoldItem, members: tuple[Member, ...], both: tuple[int, int]
@@ -221,9 +231,12 @@ class Climber:
         return leads, unit
 
     def _unit(
-        self, item: GoldItem, members: tuple[Member, ...], leads: dict[Member, list[Lead]],
+        self,
+        item: GoldItem,
+        members: tuple[Member, ...],
+        leads: dict[Member, list[Lead]],
         bits: int,
-    ) -> str | None:  # fmt: skip
+    ) -> str | None:
         """The unit of the places of an item; of one id that one side knows in fewer steps."""
         if len(members) == len(leads) == 1 and not self.listed and is_plain(item):
             (only,) = leads.values()

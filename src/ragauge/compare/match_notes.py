@@ -90,7 +90,9 @@ def match_of(counts: Mapping[Rung, int]) -> Match:
     if len(used) > 1:
         return "mixed"
     matches: dict[Rung, Match] = {
-        "exact": "exact", "doc_span": "fallback_doc_span", "quote": "fallback_quote",
+        "exact": "exact",
+        "doc_span": "fallback_doc_span",
+        "quote": "fallback_quote",
         "doc": "fallback_doc",
-    }  # fmt: skip
+    }
     return matches[used[0]]

@@ -101,9 +101,7 @@ def deltas(a: Scores, b: Scores, pairs: Pairs, gated: Set[str]) -> tuple[Delta, 
     found.update(zip([each.name for each in means], _mean_deltas(means, pairs), strict=True))
     marked = [replace(found[name], gated=name in gated) for name in names]
     corrected = iter(holm([each.p for each in marked if each.gated]))
-    return tuple(
-        replace(each, p_holm=next(corrected)) if each.gated else each for each in marked
-    )  # fmt: skip
+    return tuple(replace(each, p_holm=next(corrected)) if each.gated else each for each in marked)
 
 
 def _valued(scores: Scores, name: str) -> bool:
@@ -138,11 +136,14 @@ def _without(name: str, a: Scores, b: Scores, trouble: str | None, column: _Colu
     elif known:
         reason = "not made of values of questions: no interval"
     return Delta(
-        metric=name, better=given.better, a=first, b=second,
+        metric=name,
+        better=given.better,
+        a=first,
+        b=second,
         delta=second - first if known and second is not None and first is not None else None,
         n=min(one.n if one is not None else 0, other.n if other is not None else 0),
         reason=reason,
-    )  # fmt: skip
+    )
 
 
 def _value(result: MetricResult | None) -> float | None:
@@ -184,10 +185,16 @@ def _mean_deltas(columns: Sequence[_Column], pairs: Pairs) -> list[Delta]:
         interval = None
         if np.count_nonzero(inside[:, place]) > 1:
             interval = intervals.get(place, (0.0, 0.0))
-        made.append(_delta(
-            each, exact_sums.mean(each.a[each.inside]), exact_sums.mean(each.b[each.inside]), interval,
-            ps.get(place, 1.0), "mcnemar" if binary[place] else "permutation",
-        ))  # fmt: skip
+        made.append(
+            _delta(
+                each,
+                exact_sums.mean(each.a[each.inside]),
+                exact_sums.mean(each.b[each.inside]),
+                interval,
+                ps.get(place, 1.0),
+                "mcnemar" if binary[place] else "permutation",
+            )
+        )
     return made
 
 
@@ -209,14 +216,25 @@ def _quantile_delta(column: _Column, pairs: Pairs) -> Delta:
 
 
 def _delta(
-    column: _Column, first: float | None, second: float | None,
-    interval: tuple[float, float] | None, p: float | None,
+    column: _Column,
+    first: float | None,
+    second: float | None,
+    interval: tuple[float, float] | None,
+    p: float | None,
     test: Literal["mcnemar", "permutation"],
-) -> Delta:  # fmt: skip
+) -> Delta:
     assert first is not None and second is not None
     return Delta(
-        metric=column.name, better=column.metric.better, a=first, b=second,
-        delta=second - first + 0.0, n=int(np.count_nonzero(column.inside)), interval=interval,
-        p=p, test=test if p is not None else None, detectable=detectable(interval),
-        reason=column.filled.told, lost=column.filled != Filling(),
-    )  # fmt: skip
+        metric=column.name,
+        better=column.metric.better,
+        a=first,
+        b=second,
+        delta=second - first + 0.0,
+        n=int(np.count_nonzero(column.inside)),
+        interval=interval,
+        p=p,
+        test=test if p is not None else None,
+        detectable=detectable(interval),
+        reason=column.filled.told,
+        lost=column.filled != Filling(),
+    )

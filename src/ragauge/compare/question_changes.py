@@ -47,9 +47,13 @@ class _Sides(NamedTuple):
 
 
 def questions(
-    a: Scores, b: Scores, pairs: Pairs, *, rungs: Mapping[tuple[str, int | None], tuple[Rung, ...]],
+    a: Scores,
+    b: Scores,
+    pairs: Pairs,
+    *,
+    rungs: Mapping[tuple[str, int | None], tuple[Rung, ...]],
     why: str | None,
-) -> tuple[QueryComparison, ...]:  # fmt: skip
+) -> tuple[QueryComparison, ...]:
     """What came of each common question, for retrieval and for the answer, by id."""
     assert a.per_question is not None and b.per_question is not None
     first = reciprocals(a.per_question)[pairs.mine]
@@ -82,11 +86,20 @@ def questions(
             sides = _Sides(one, other, gone, ranks, expected[place], cited, rung, lost)
             said = _worded(sides, why)
             worded[key] = said
-        found.append(QueryComparison(
-            query_id=qid, kind=said.kind, a_hit_rank=said.a_hit_rank, b_hit_rank=said.b_hit_rank,
-            note=said.note, turn=turn, a_reciprocal=said.a_reciprocal,
-            b_reciprocal=said.b_reciprocal, rungs=rung, answer=said.answer,
-        ))  # fmt: skip
+        found.append(
+            QueryComparison(
+                query_id=qid,
+                kind=said.kind,
+                a_hit_rank=said.a_hit_rank,
+                b_hit_rank=said.b_hit_rank,
+                note=said.note,
+                turn=turn,
+                a_reciprocal=said.a_reciprocal,
+                b_reciprocal=said.b_reciprocal,
+                rungs=rung,
+                answer=said.answer,
+            )
+        )
     return tuple(found)
 
 
@@ -162,7 +175,7 @@ def _rank(reciprocal: float, slots: _Slots) -> int | None:
 
 def _note(
     kind: Kind | None, ranks: tuple[int | None, int | None], sides: _Sides, why: str | None
-) -> str | None:  # fmt: skip
+) -> str | None:
     told = []
     gone = sides.gone
     if all(gone):
@@ -219,9 +232,14 @@ def _answer(sides: _Sides) -> AnswerChange | None:
     elif cited[0] == 0 and cited[1] > 0:
         citations = "miss → hit"
     return AnswerChange(
-        kind=kind, a_label=one.label, b_label=other.label, refusal=refusal, citations=citations,
-        a_cause=one.cause, b_cause=other.cause,
-    )  # fmt: skip
+        kind=kind,
+        a_label=one.label,
+        b_label=other.label,
+        refusal=refusal,
+        citations=citations,
+        a_cause=one.cause,
+        b_cause=other.cause,
+    )
 
 
 def _share(slots: _Slots, labels: Sequence[str]) -> float:

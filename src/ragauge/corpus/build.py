@@ -24,12 +24,12 @@ import msgspec
 from msgspec import Struct
 
 from ragauge import registry
+from ragauge.concurrency import read_message, started, write_message
 from ragauge.corpus.blocks import blocks
 from ragauge.corpus.manifest import MANIFEST, Counts, Manifest, Writer, is_corpus
 from ragauge.corpus.title_tree import check, outline
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.files.fields import FieldError
-from ragauge.framing import read_message, started, write_message
 from ragauge.model.corpus import Block, Document, Section
 
 Told = Callable[[int, int], None]

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.files.fields import FieldError, Row, as_id, as_text, pick, wrong_type
+from ragauge.files.open import PathLike, opened
 from ragauge.files.ranges import Source
 from ragauge.formats import hits
 from ragauge.formats.json_rows import decode_row
@@ -120,9 +121,11 @@ def _chunk(row: Row) -> tuple[str, Chunk]:
     doc_name, doc = pick(row, HIT_DOCS)
     if doc is None or not spans:
         raise wrong_type(
-            name, "the id of a chunk with doc, start and end", found,
+            name,
+            "the id of a chunk with doc, start and end",
+            found,
             'write {"id": "c1", "doc": "guide.md", "start": 0, "end": 400}',
-        )  # fmt: skip
+        )
     section = pick(row, HIT_SECTIONS)
     text = row.get("text")
     hashes = hits.hashes(row, "")
@@ -141,3 +144,11 @@ def _chunk(row: Row) -> tuple[str, Chunk]:
 
 def _text(value: Any, name: str) -> str | None:
     return None if value is None else as_id(value, name)
+
+
+def read_chunk_list(path: PathLike | None) -> dict[str, Chunk]:
+    """Read a list of chunks, if there is one."""
+    if path is None:
+        return {}
+    with opened(path) as source:
+        return load_chunks(source)

@@ -15,7 +15,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from ragauge.corpus.canonical_text import line_starts
-from ragauge.corpus.manifest import Corpus
+from ragauge.corpus.manifest import Corpus, read_corpus
 from ragauge.corpus.quote_search import places_in
 from ragauge.corpus.title_tree import section_at
 from ragauge.files.fields import FieldError
@@ -319,3 +319,8 @@ def _suggest(close: Sequence[str]) -> str:
 def _short(quote: str) -> str:
     said = normalised(quote)
     return f"`{said}`" if len(said) <= 60 else f"`{said[:57]}...`"
+
+
+def open_corpus(folder: str) -> Lookup:
+    """Read a corpus so that it can be asked."""
+    return Lookup(read_corpus(folder))

@@ -112,7 +112,7 @@ class Resolver:
         found = (
             self.lookup.blocks.get(name) or chunks.get(name) or documents.get(name)
             for name in names
-        )  # fmt: skip
+        )
         return tuple(each.doc for each in found if each is not None)
 
     def trace(self, trace: Trace, found: Found) -> Iterator[FieldError]:
@@ -146,9 +146,14 @@ class Resolver:
                 yield from errors
 
     def _shown(
-        self, each: Hit | Citation, docs: tuple[str, ...], dull: bool, *,
-        hashed: str | None = None, placed: bool = False,
-    ) -> tuple[_Known, list[FieldError]]:  # fmt: skip
+        self,
+        each: Hit | Citation,
+        docs: tuple[str, ...],
+        dull: bool,
+        *,
+        hashed: str | None = None,
+        placed: bool = False,
+    ) -> tuple[_Known, list[FieldError]]:
         """Look up a hit or citation by its id, its place, or both, which must fit together."""
         # An index may name its chunks as it likes, if it says where they lie.
         by_place = placed or (self.chunks is None and bool(docs) and bool(each.spans))
@@ -203,9 +208,13 @@ class Resolver:
         return [self.lookup.spot(doc, *self.lookup.in_bytes(doc, span)) for span in spans]
 
     def _fits(
-        self, each: Hit | Citation, docs: tuple[str, ...], hashed: str | None, dull: bool,
+        self,
+        each: Hit | Citation,
+        docs: tuple[str, ...],
+        hashed: str | None,
+        dull: bool,
         known: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """A place must be there, in the block that is named beside it and in its section.
 
         `known`: nothing is wrong with the id, so it may be held against the place.

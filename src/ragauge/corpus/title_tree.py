@@ -105,9 +105,7 @@ def _paths(headings: Sequence[Heading]) -> list[tuple[int, ...]]:
     return paths
 
 
-def _subtree_ends(
-    paths: Sequence[tuple[int, ...]], starts: Sequence[int], size: int
-) -> list[int]:  # fmt: skip
+def _subtree_ends(paths: Sequence[tuple[int, ...]], starts: Sequence[int], size: int) -> list[int]:
     """Where the next heading of the same or a smaller depth begins, for each heading."""
     ends = [size] * len(paths)
     waiting: list[int] = []

@@ -83,19 +83,31 @@ def _refused(run: Symptoms) -> Found | None:
 
 RULES = (
     Rule(
-        id="claims-miss", title="Answers cite the evidence, and say something else", find=_claims,
-        source="WFGY eval page (precision low, CHR high)", needs=(_PRECISION, _CITED),
+        id="claims-miss",
+        title="Answers cite the evidence, and say something else",
+        find=_claims,
+        source="WFGY eval page (precision low, CHR high)",
+        needs=(_PRECISION, _CITED),
     ),
     Rule(
-        id="grounding-broken", title="Answers do not rest on the evidence", find=_ungrounded,
-        source="WFGY eval page (precision low, CHR low)", needs=(_PRECISION, _CITED),
+        id="grounding-broken",
+        title="Answers do not rest on the evidence",
+        find=_ungrounded,
+        source="WFGY eval page (precision low, CHR low)",
+        needs=(_PRECISION, _CITED),
     ),
     Rule(
-        id="under-refusal", title="Questions without an answer are answered", find=_hallucinated,
-        source="WFGY eval page (under-refusal high)", needs=("refusal.under",),
+        id="under-refusal",
+        title="Questions without an answer are answered",
+        find=_hallucinated,
+        source="WFGY eval page (under-refusal high)",
+        needs=("refusal.under",),
     ),
     Rule(
-        id="over-refusal", title="Questions with an answer are refused", find=_refused,
-        source="WFGY eval page and example 08 (over-refusal high)", needs=("refusal.over",),
+        id="over-refusal",
+        title="Questions with an answer are refused",
+        find=_refused,
+        source="WFGY eval page and example 08 (over-refusal high)",
+        needs=("refusal.over",),
     ),
-)  # fmt: skip
+)

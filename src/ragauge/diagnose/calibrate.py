@@ -121,8 +121,11 @@ class Own:
 def pairs_of(items: Sequence[GoldItem], pool: Pool) -> tuple[Pairs, dict[str, int]]:
     """The pairs of a gold set, and how many had to be left out for want of a text."""
     found = Pairs([], [], [])
-    left = {"items without a question": 0, "evidence without a text": 0,
-            "negatives without a text": 0}  # fmt: skip
+    left = {
+        "items without a question": 0,
+        "evidence without a text": 0,
+        "negatives without a text": 0,
+    }
     names = pool.names()
     for item in sorted(items, key=lambda each: (each.qid, each.turn or 0)):
         question = item.question or (item.paraphrases[0] if item.paraphrases else None)
@@ -164,9 +167,12 @@ def _others(item: GoldItem, names: Sequence[str], own: Own, pool: Pool) -> list[
 
 
 def calibrate(
-    items: Sequence[GoldItem], pool: Pool, measurer: Measurer, *,
+    items: Sequence[GoldItem],
+    pool: Pool,
+    measurer: Measurer,
+    *,
     bands: Mapping[str, Bands] | None = None,
-) -> Calibration:  # fmt: skip
+) -> Calibration:
     """Measure the pairs of a gold set, and propose bands for the embedder."""
     pairs, left = pairs_of(items, pool)
     values = {

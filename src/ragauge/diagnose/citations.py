@@ -80,22 +80,31 @@ def _unretrieved(run: Symptoms) -> Found | None:
 
 RULES = (
     Rule(
-        id="no-citations", title="Answers cite nothing", find=_none,
-        source="WFGY chunking eval page (eval without cite-first)", needs=("answer.compliance",),
+        id="no-citations",
+        title="Answers cite nothing",
+        find=_none,
+        source="WFGY chunking eval page (eval without cite-first)",
+        needs=("answer.compliance",),
     ),
     Rule(
-        id="evidence-ignored", title="The evidence is retrieved, and not cited", find=_ignored,
+        id="evidence-ignored",
+        title="The evidence is retrieved, and not cited",
+        find=_ignored,
         source="WFGY ops playbook (CHR drop, retrieval fine)",
         needs=("retrieval.hit@5", "citation.hit_rate_answerable"),
     ),
     Rule(
-        id="offsets-drift", title="The right place is cited by wrong offsets", find=_offsets,
+        id="offsets-drift",
+        title="The right place is cited by wrong offsets",
+        find=_offsets,
         source="WFGY chunking eval page (right section, wrong offsets)",
         needs=("citation.accuracy", "answer.coverage"),
     ),
     Rule(
-        id="unretrieved-citations", title="Something is cited that was not retrieved",
-        find=_unretrieved, source="WFGY eval page (citations within hits); reindex page",
+        id="unretrieved-citations",
+        title="Something is cited that was not retrieved",
+        find=_unretrieved,
+        source="WFGY eval page (citations within hits); reindex page",
         needs=("citation.in_context", "citation.resolved"),
     ),
-)  # fmt: skip
+)

@@ -43,15 +43,27 @@ def _embedders(run: Symptoms) -> Found | None:
 
 RULES = (
     Rule(
-        id="missing-traces", title="Questions have no trace", find=_missing, source="own",
-        needs=("run.missing",), blocking=True,
+        id="missing-traces",
+        title="Questions have no trace",
+        find=_missing,
+        source="own",
+        needs=("run.missing",),
+        blocking=True,
     ),
     Rule(
-        id="errored-traces", title="Traces carry errors", find=_errored, source="own",
-        needs=("run.errored",), blocking=True,
+        id="errored-traces",
+        title="Traces carry errors",
+        find=_errored,
+        source="own",
+        needs=("run.errored",),
+        blocking=True,
     ),
     Rule(
-        id="mixed-embedders", title="ΔS comes from several embedders", find=_embedders,
-        source="own", needs=("semantic.delta_s_hits",), blocking=True,
+        id="mixed-embedders",
+        title="ΔS comes from several embedders",
+        find=_embedders,
+        source="own",
+        needs=("semantic.delta_s_hits",),
+        blocking=True,
     ),
-)  # fmt: skip
+)

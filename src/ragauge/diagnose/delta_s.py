@@ -99,15 +99,24 @@ def _far(run: Symptoms) -> Found | None:
 
 RULES = (
     Rule(
-        id="metric-mismatch", title="Hits are far away at any depth", find=_flat,
-        source="WFGY ΔS probes (k sweep flat and high)", needs=(_FIRST, _DEEP),
+        id="metric-mismatch",
+        title="Hits are far away at any depth",
+        find=_flat,
+        source="WFGY ΔS probes (k sweep flat and high)",
+        needs=(_FIRST, _DEEP),
     ),
     Rule(
-        id="filter-too-strict", title="Closer text stands further down", find=_falling,
-        source="WFGY ΔS probes (k sweep falling)", needs=(_FIRST, _DEEP),
+        id="filter-too-strict",
+        title="Closer text stands further down",
+        find=_falling,
+        source="WFGY ΔS probes (k sweep falling)",
+        needs=(_FIRST, _DEEP),
     ),
     Rule(
-        id="far-citations", title="Cited snippets are far from the question", find=_far,
-        source="WFGY ΔS thresholds (risk zone)", needs=(_CITED, f"{_CITED}_p90"),
+        id="far-citations",
+        title="Cited snippets are far from the question",
+        find=_far,
+        source="WFGY ΔS thresholds (risk zone)",
+        needs=(_CITED, f"{_CITED}_p90"),
     ),
-)  # fmt: skip
+)

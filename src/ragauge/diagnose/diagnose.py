@@ -48,22 +48,31 @@ class Measured(Struct, frozen=True, kw_only=True):
 
 def measured_files(
     gold: Gold, traces: Traces, *, name: str = "", also: Sequence[str] = NEEDS, **options: Any
-) -> Measured:  # fmt: skip
+) -> Measured:
     """Score traces against gold, as `pipeline.score` does, with what `also` names."""
     kept: list[Kept] = []
     score(gold, traces, also=also, intervals=False, keep=kept.append, **options)
     found = kept[0]
     return Measured(
-        name=name or found.scores.trace_name, scores=found.scores, items=found.items,
-        plan=found.plan, chunks=found.chunks,
-    )  # fmt: skip
+        name=name or found.scores.trace_name,
+        scores=found.scores,
+        items=found.items,
+        plan=found.plan,
+        chunks=found.chunks,
+    )
 
 
 def measured_run(
-    store: Store, run: RunRecord, *, profile: str | None = None, also: Sequence[str] = NEEDS,
-    workers: int | None = None, intervals: bool = False, slices: bool = True,
+    store: Store,
+    run: RunRecord,
+    *,
+    profile: str | None = None,
+    also: Sequence[str] = NEEDS,
+    workers: int | None = None,
+    intervals: bool = False,
+    slices: bool = True,
     bands: Mapping[str, Bands] | None = None,
-) -> Measured:  # fmt: skip
+) -> Measured:
     """Score a stored run again, under its own profile or another one; nothing is written.
 
     `bands` are those of embedders by their ids; for an embedder that has none of them, those hold
@@ -109,9 +118,10 @@ def diagnosis_of(measured: Measured, *, limit: int = 10) -> Diagnosis:
     """Say what is likely to be wrong with a run that was measured for it."""
     if not measured.scores.measured:
         raise RagaugeError.of(
-            "nothing-measured", f"no trace of `{measured.name}` belongs to a gold item",
+            "nothing-measured",
+            f"no trace of `{measured.name}` belongs to a gold item",
             hint="compare one id of each file: a changed prefix is the usual cause",
-        )  # fmt: skip
+        )
     return diagnose(measured.scores, types=measured.types(), name=measured.name, limit=limit)
 
 

@@ -72,9 +72,12 @@ def probed_run(store: Store, run: RunRecord, gold: PathLike | None) -> Probed:
 
 def _recogniser(choice: Choice, items: Sequence[GoldItem], name: str) -> Recogniser:
     plan = ScoringPlan(
-        profile=choice.profile, dialect=choice.dialect, own=choice.own, k=choice.profile.k,
+        profile=choice.profile,
+        dialect=choice.dialect,
+        own=choice.own,
+        k=choice.profile.k,
         selected=[],
-    )  # fmt: skip
+    )
     return Recogniser(plan, items, {}, gold_name=name)
 
 
@@ -83,13 +86,15 @@ def _probed(
 ) -> Probed:
     if not traces:
         raise RagaugeError.of(
-            "nothing-measured", f"there is no trace in `{name}`",
+            "nothing-measured",
+            f"there is no trace in `{name}`",
             hint="a probe needs traces whose hits have texts or ΔS",
-        )  # fmt: skip
+        )
     scored = scored_traces(traces, rules, known=known)
     if scored.left_out.get(UNKNOWN, 0) == len(traces):
         raise RagaugeError.of(
-            "nothing-measured", f"no trace of `{name}` belongs to a gold item",
+            "nothing-measured",
+            f"no trace of `{name}` belongs to a gold item",
             hint="compare one id of each file: a changed prefix is the usual cause",
-        )  # fmt: skip
+        )
     return Probed(scored=scored, items=() if known is None else known.items)

@@ -30,9 +30,13 @@ SPLIT = 0.20
 LEAST = 5
 
 Finding = Literal[
-    "ok", "index-or-metric-mismatch", "filter-too-strict", "anchor-and-decoy-close",
-    "hybrid-split", "not-evaluable",
-]  # fmt: skip
+    "ok",
+    "index-or-metric-mismatch",
+    "filter-too-strict",
+    "anchor-and-decoy-close",
+    "hybrid-split",
+    "not-evaluable",
+]
 
 
 class Probe(Struct, frozen=True, kw_only=True):
@@ -112,11 +116,13 @@ def k_sweep(found: ScoredTraces, ks: Sequence[int], bands: Bands) -> Probe:
             continue
         cut += len(group) - len(whole)
         by_k = [[_distances(each, k) or [] for each in whole] for k in ks]
-        curves.append(_Curve(
-            question,
-            [_mean([_median(each) or 0.0 for each in listed]) for listed in by_k],
-            [_mean([min(each) for each in listed]) for listed in by_k],
-        ))  # fmt: skip
+        curves.append(
+            _Curve(
+                question,
+                [_mean([_median(each) or 0.0 for each in listed]) for listed in by_k],
+                [_mean([min(each) for each in listed]) for listed in by_k],
+            )
+        )
     if short:
         left[f"questions without {ks[-1]} hits that have ΔS"] = short
     if cut:
@@ -143,15 +149,21 @@ def k_sweep(found: ScoredTraces, ks: Sequence[int], bands: Bands) -> Probe:
         return listed[0] - listed[-1] if falling else listed[-1]
 
     return Probe(
-        probe="k-sweep", finding=finding, rule=rule, n=n, left_out=left, unknown=found.unknown,
+        probe="k-sweep",
+        finding=finding,
+        rule=rule,
+        n=n,
+        left_out=left,
+        unknown=found.unknown,
         reason=f"medians move by {spread:.4f}; the nearest hit comes nearer by {fall:.4f}",
         numbers={
             "median": dict(zip(map(str, ks), curve, strict=True)),
             "nearest": dict(zip(map(str, ks), near, strict=True)),
-            "spread": spread, "fall": fall,
+            "spread": spread,
+            "fall": fall,
         },
         worst=_worst([(shows(each), each.question, each.row(ks, what)) for each in curves]),
-    )  # fmt: skip
+    )
 
 
 def _named(question: Question) -> dict[str, Any]:
@@ -173,10 +185,15 @@ def _too_few(
     probe: str, rule: str, n: int, left: Mapping[str, int], unknown: tuple[str, ...]
 ) -> Probe:
     return Probe(
-        probe=probe, finding="not-evaluable", rule=rule, n=n, numbers={}, left_out=dict(left),
+        probe=probe,
+        finding="not-evaluable",
+        rule=rule,
+        n=n,
+        numbers={},
+        left_out=dict(left),
         unknown=unknown,
         reason=f"{n} questions are too few: the least is {LEAST}",
-    )  # fmt: skip
+    )
 
 
 class Reference(Struct, frozen=True):
@@ -235,16 +252,21 @@ def triangulate(
     return Probe(
         probe="triangulate",
         finding="anchor-and-decoy-close" if close > CLOSE_SHARE * n else "ok",
-        rule=rule, n=n, left_out=left, unknown=found.unknown,
+        rule=rule,
+        n=n,
+        left_out=left,
+        unknown=found.unknown,
         reason=f"{close} of {n} questions are close, {decoys} of them nearer to the decoy",
         numbers={
             "anchor": _median(row["anchor"] for _, _, row in rows),
             "decoy": _median(row["decoy"] for _, _, row in rows),
             "margin": _median(row["margin"] for _, _, row in rows),
-            "close": close, "nearer_to_decoy": decoys, "close_share": close / n,
+            "close": close,
+            "nearer_to_decoy": decoys,
+            "close_share": close / n,
         },
         worst=_worst(rows),
-    )  # fmt: skip
+    )
 
 
 def references_of(items: Iterable[GoldItem], pool: Pool) -> dict[Question, Reference]:
@@ -305,14 +327,18 @@ def hybrid(runs: Mapping[str, ScoredTraces], k: int) -> Probe:
     is_split = good and medians["hybrid"] > best + WORSE
     shown = "apart" if overlap < SPLIT else "together"
     return Probe(
-        probe="hybrid", finding="hybrid-split" if is_split else "ok", rule=rule, n=len(common),
-        left_out=left, unknown=unknown,
+        probe="hybrid",
+        finding="hybrid-split" if is_split else "ok",
+        rule=rule,
+        n=len(common),
+        left_out=left,
+        unknown=unknown,
         reason=f"the hybrid is {medians['hybrid'] - best:+.4f} from the better single; worse on "
         f"{worse} of {len(common)} questions; sparse and dense share {overlap:.2f} of their hits "
         f"({shown}: a split shows below {SPLIT:.2f})",
         numbers={"median": medians, "worse": worse, "overlap": overlap, "k": k},
         worst=_worst([each for each in rows if each[0] > WORSE]),
-    )  # fmt: skip
+    )
 
 
 def _first(trace: Trace, k: int) -> list[float]:

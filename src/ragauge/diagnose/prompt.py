@@ -81,23 +81,26 @@ def prompt(
 
     `bands` are those of the embedder; `doubt` says why nothing may be concluded from its ΔS.
     """
-    labels = [
-        f"- {name}: {MEANINGS[name]}" for name in (each.name for each in diagnosis.labels)
-    ]  # fmt: skip
+    labels = [f"- {name}: {MEANINGS[name]}" for name in (each.name for each in diagnosis.labels)]
     causes = [f"- {each.name}: {CAUSES[each.name]}" for each in diagnosis.causes]
     parts = [
-        "# Second opinion on a RAG evaluation", _TASK,
-        "## Rules", _rules(bands, doubt),
-        "## Labels of questions", "\n".join(labels),
-    ]  # fmt: skip
+        "# Second opinion on a RAG evaluation",
+        _TASK,
+        "## Rules",
+        _rules(bands, doubt),
+        "## Labels of questions",
+        "\n".join(labels),
+    ]
     if causes:
         parts += ["## Causes of labels", "\n".join(causes)]
     if verdict is not None and verdict.gates:
         parts += ["## Gates", _gates(verdict)]
     parts += [
-        "## Numbers", _fenced(json.loads(compact)),
-        "## Counts and findings", _fenced(_counts(diagnosis)),
-    ]  # fmt: skip
+        "## Numbers",
+        _fenced(json.loads(compact)),
+        "## Counts and findings",
+        _fenced(_counts(diagnosis)),
+    ]
     listed = [_question(each) for each in questions]
     head = f"## The worst questions ({len(listed)} of {diagnosis.listed_of})"
     parts += [head, _fenced(listed), "## Your answer", _ANSWER]

@@ -32,19 +32,27 @@ BEHIND: Mapping[str, tuple[str, ...]] = {
 }
 """The metrics of a question that a cause is about, beside the rank of its evidence."""
 
-NEEDS = tuple(dict.fromkeys(
-    (*(name for rule in RULES for name in rule.needs),
-     *(name for names in BEHIND.values() for name in names))
-))  # fmt: skip
+NEEDS = tuple(
+    dict.fromkeys(
+        (
+            *(name for rule in RULES for name in rule.needs),
+            *(name for names in BEHIND.values() for name in names),
+        )
+    )
+)
 """What must be measured for a diagnosis, beside the ranks that every stored run keeps."""
 
 WITNESSES = 5
 
 
 def diagnose(
-    scores: Scores, *, types: Mapping[str, Ints] | None = None, name: str = "",
-    limit: int = 10, notes: Sequence[str] = (),
-) -> Diagnosis:  # fmt: skip
+    scores: Scores,
+    *,
+    types: Mapping[str, Ints] | None = None,
+    name: str = "",
+    limit: int = 10,
+    notes: Sequence[str] = (),
+) -> Diagnosis:
     """Say what is likely to be wrong with a run; `limit` questions are listed."""
     run = Symptoms(scores, types)
     found: list[tuple[tuple[bool, int, int], Finding]] = []
@@ -103,9 +111,13 @@ def witness(run: Symptoms, place: int) -> Witness:
         if not np.isnan(value):
             numbers[name] = value
     return Witness(
-        qid=question.qid, turn=question.turn, label=question.label, cause=question.cause,
-        where=question.trace or question.gold, numbers=numbers,
-    )  # fmt: skip
+        qid=question.qid,
+        turn=question.turn,
+        label=question.label,
+        cause=question.cause,
+        where=question.trace or question.gold,
+        numbers=numbers,
+    )
 
 
 def bad_places(scores: Scores) -> list[int]:
@@ -122,10 +134,11 @@ def bad_places(scores: Scores) -> list[int]:
     return sorted(
         bad,
         key=lambda i: (
-            -LABELS.index(labels[i]), len(order) if (cause := causes[i]) is None
-            else order.index(cause), i,
+            -LABELS.index(labels[i]),
+            len(order) if (cause := causes[i]) is None else order.index(cause),
+            i,
         ),
-    )  # fmt: skip
+    )
 
 
 def _labels(scores: Scores) -> tuple[Tallied, ...]:

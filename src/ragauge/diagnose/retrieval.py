@@ -26,9 +26,10 @@ def _empty(run: Symptoms) -> Found | None:
     if run.value("retrieval.empty") == 1.0:
         step = "No trace has a hit. Log what was retrieved, or nothing can be said of retrieval."
     return Found(
-        places=places, step=step,
+        places=places,
+        step=step,
         numbers=(run.number("retrieval.empty", "the sources accept none"),),
-    )  # fmt: skip
+    )
 
 
 def _missed(run: Symptoms) -> Found | None:
@@ -128,30 +129,45 @@ def _untyped(run: Symptoms) -> Found | None:
 
 RULES = (
     Rule(
-        id="retrieval-empty", title="Nothing is retrieved", find=_empty,
-        source="WFGY ops playbook (retrieval empty)", needs=("retrieval.empty",),
+        id="retrieval-empty",
+        title="Nothing is retrieved",
+        find=_empty,
+        source="WFGY ops playbook (retrieval empty)",
+        needs=("retrieval.empty",),
     ),
     Rule(
-        id="evidence-not-retrieved", title="The evidence is never retrieved", find=_missed,
+        id="evidence-not-retrieved",
+        title="The evidence is never retrieved",
+        find=_missed,
         source="WFGY eval page (recall@k low); fragmentation page",
         needs=(_RECALL, f"{_HIT}50"),
     ),
     Rule(
-        id="boundaries-bleed", title="Near negatives come before the evidence", find=_beaten,
+        id="boundaries-bleed",
+        title="Near negatives come before the evidence",
+        find=_beaten,
         source="WFGY chunking eval page (boundary leaks)",
         needs=("retrieval.negative@5", "retrieval.negative_above"),
     ),
     Rule(
-        id="adjacent-block", title="The hits lie beside the evidence", find=_beside,
+        id="adjacent-block",
+        title="The hits lie beside the evidence",
+        find=_beside,
         source="WFGY chunk id page (adjacent section)",
         needs=("retrieval.anchor_hit@5", _RECALL, "citation.anchor_distance"),
     ),
     Rule(
-        id="ordering", title="The evidence is retrieved, and ranked too low", find=_low,
-        source="WFGY rerankers page", needs=(f"{_HIT}3", f"{_HIT}20", f"{_HIT}50"),
+        id="ordering",
+        title="The evidence is retrieved, and ranked too low",
+        find=_low,
+        source="WFGY rerankers page",
+        needs=(f"{_HIT}3", f"{_HIT}20", f"{_HIT}50"),
     ),
     Rule(
-        id="typing-lost", title="Evidence of one type is found less than prose", find=_untyped,
-        source="WFGY chunking eval page (tables and code)", needs=(_RECALL,),
+        id="typing-lost",
+        title="Evidence of one type is found less than prose",
+        find=_untyped,
+        source="WFGY chunking eval page (tables and code)",
+        needs=(_RECALL,),
     ),
-)  # fmt: skip
+)

@@ -53,9 +53,11 @@ class Symptoms:
         """The metric as a number behind a finding."""
         result = self.scores.metrics.get(metric)
         return Number(
-            name=metric, value=self.value(metric), n=0 if result is None else result.n,
+            name=metric,
+            value=self.value(metric),
+            n=0 if result is None else result.n,
             reading=reading,
-        )  # fmt: skip
+        )
 
     def count(self, name: str, places: Ints, reading: str = "") -> Number:
         """A number of questions, of all."""
@@ -72,10 +74,12 @@ class Symptoms:
     def caused(self, cause: str, *, unless: str = "") -> Ints:
         """The questions with this cause, those with most slots of it first."""
         causes = self.scores.questions.causes
-        mine = _places([
-            each == cause and label != unless
-            for each, label in zip(causes, self._labels, strict=True)
-        ])  # fmt: skip
+        mine = _places(
+            [
+                each == cause and label != unless
+                for each, label in zip(causes, self._labels, strict=True)
+            ]
+        )
         return _by(mine, [-self._share(place, cause) for place in mine.tolist()])
 
     def _share(self, place: int, cause: str) -> float:

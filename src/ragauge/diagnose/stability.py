@@ -76,20 +76,31 @@ def _saying(run: Symptoms) -> Found | None:
 
 RULES = (
     Rule(
-        id="order-flips", title="Hits change places between slots", find=_orders,
-        source="WFGY chunking eval page (order flips); reranker checklist", needs=(_TAU,),
+        id="order-flips",
+        title="Hits change places between slots",
+        find=_orders,
+        source="WFGY chunking eval page (order flips); reranker checklist",
+        needs=(_TAU,),
     ),
     Rule(
-        id="outcome-flips", title="The outcome depends on wording or seed", find=_flips,
-        source="WFGY ΔS probes (λ flips)", needs=(_MIXED, _CONVERGENT, _TAU),
+        id="outcome-flips",
+        title="The outcome depends on wording or seed",
+        find=_flips,
+        source="WFGY ΔS probes (λ flips)",
+        needs=(_MIXED, _CONVERGENT, _TAU),
     ),
     Rule(
-        id="citations-vary", title="Slots of a question cite different text", find=_citing,
-        source="WFGY semantic stability page (CSS)", needs=(_JACCARD,),
+        id="citations-vary",
+        title="Slots of a question cite different text",
+        find=_citing,
+        source="WFGY semantic stability page (CSS)",
+        needs=(_JACCARD,),
     ),
     Rule(
-        id="claims-vary", title="Slots of a question say different things", find=_saying,
+        id="claims-vary",
+        title="Slots of a question say different things",
+        find=_saying,
         source="WFGY semantic stability page (NED50, RCR)",
         needs=(_EDITS, "stability.refusal_consistency"),
     ),
-)  # fmt: skip
+)

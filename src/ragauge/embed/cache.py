@@ -150,9 +150,10 @@ def _prepared(name: str) -> sqlite3.Connection:
         tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
         if tables and known != APPLICATION:
             raise RagaugeError.of(
-                "usage", f"`{name}` is a database of something else, not a cache of vectors",
+                "usage",
+                f"`{name}` is a database of something else, not a cache of vectors",
                 hint="name a new file with --embed-cache",
-            )  # fmt: skip
+            )
         if name != IN_MEMORY:
             # Where another process is changing the mode at this moment, it changes it for all.
             with suppress(sqlite3.OperationalError):

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from math import sqrt
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ragauge import registry
 from ragauge.embed.cache import IN_MEMORY, Cached, VectorCache, default_path, key_of
-from ragauge.embed.distances import Direction, delta_s, direction
 from ragauge.errors import RagaugeError
 from ragauge.model.embedder import Embedder, Role
 from ragauge.model.semantic import is_lexical
@@ -34,9 +37,10 @@ def open_embedder(name: str, settings: Mapping[str, Mapping[str, Any]] | None = 
     embedder = known[kind].open(given)
     if embedder.lexical != is_lexical(embedder.id):
         raise RagaugeError.of(
-            "bad-plugin", f"the embedder `{kind}` has the id `{embedder.id}`",
+            "bad-plugin",
+            f"the embedder `{kind}` has the id `{embedder.id}`",
             hint="an id begins with `lexical` if, and only if, the embedder compares words",
-        )  # fmt: skip
+        )
     return embedder
 
 
@@ -155,11 +159,42 @@ class Measurer:
 
 @contextmanager
 def measuring(
-    name: str, *, settings: Mapping[str, Mapping[str, Any]] | None = None,
+    name: str,
+    *,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
     cache: str | os.PathLike[str] | None = None,
-) -> Iterator[Measurer]:  # fmt: skip
+) -> Iterator[Measurer]:
     """Open an embedder with its cache: a file, the user's own where none is named, or `none`."""
     embedder = open_embedder(name, settings)
     path = default_path() if cache is None else cache
     with VectorCache(IN_MEMORY if str(path) == NO_CACHE else path) as opened:
         yield Measurer(embedder, opened)
+
+
+class Direction:
+    """A vector that distances are taken from; `square` is the square of its length."""
+
+    __slots__ = ("square", "values")
+
+    def __init__(self, vector: NDArray[np.float32]) -> None:
+        # Products of two single-precision numbers are exact in double precision.
+        self.values = vector.astype(np.float64)
+        self.square = _dot(self.values, self.values)
+
+
+def delta_s(one: Direction | None, other: Direction | None) -> float | None:
+    """1 - cos of two vectors, from 0 to 2; None where one of them has no direction."""
+    if one is None or other is None or not one.square or not other.square:
+        return None
+    dot = _dot(one.values, other.values)
+    return min(2.0, max(0.0, 1.0 - dot / sqrt(one.square * other.square)))
+
+
+def direction(vector: NDArray[np.float32]) -> Direction | None:
+    """The direction of a vector; None for one of zeros, which a text without words has."""
+    return Direction(vector) if vector.any() else None
+
+
+def _dot(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """Add the products up in numpy's fixed order: a linear algebra library has one of its own."""
+    return float((one * other).sum())

@@ -97,9 +97,15 @@ def as_parquet(columns: Sequence[Column]) -> bytes:
     table = pyarrow.Table.from_arrays(arrays, names=[column.name for column in columns])
     buffer = io.BytesIO()
     parquet.write_table(
-        table, buffer, compression="zstd", compression_level=3, version="2.6",
-        use_dictionary=True, row_group_size=_ROWS_A_GROUP, store_schema=False,
-    )  # fmt: skip
+        table,
+        buffer,
+        compression="zstd",
+        compression_level=3,
+        version="2.6",
+        use_dictionary=True,
+        row_group_size=_ROWS_A_GROUP,
+        store_schema=False,
+    )
     return buffer.getvalue()
 
 

@@ -63,9 +63,14 @@ class _Place(Struct, frozen=True):
 
 
 def request(
-    method: str, url: str, body: bytes | None = None, headers: Mapping[str, str] | None = None,
-    timeout: float = 60.0, *, most_bytes: int = MOST_BYTES,
-) -> Response:  # fmt: skip
+    method: str,
+    url: str,
+    body: bytes | None = None,
+    headers: Mapping[str, str] | None = None,
+    timeout: float = 60.0,
+    *,
+    most_bytes: int = MOST_BYTES,
+) -> Response:
     """Send a request and read the whole answer, within `timeout` seconds in all.
 
     Redirects are answers like any other. An open connection that the server has closed meanwhile

@@ -221,9 +221,14 @@ def _converter(kind: Any) -> Callable[[Any], Any] | None:
 
 def _plain_kinds(types: Any) -> list[Callable[[Any], bool]]:
     return [
-        types.is_string, types.is_large_string, types.is_integer, types.is_boolean, types.is_null,
-        types.is_decimal, types.is_temporal,
-    ]  # fmt: skip
+        types.is_string,
+        types.is_large_string,
+        types.is_integer,
+        types.is_boolean,
+        types.is_null,
+        types.is_decimal,
+        types.is_temporal,
+    ]
 
 
 def _each(values: list[Any], convert: Callable[[Any], Any] | None) -> list[Any]:

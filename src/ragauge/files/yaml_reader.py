@@ -190,9 +190,10 @@ class _Document:
             if key == UNIT and said is not None:
                 if found:  # the items were read already, and as bytes
                     raise self._bad(
-                        event, f"`{UNIT}` stands below the list of items that it is the unit of",
+                        event,
+                        f"`{UNIT}` stands below the list of items that it is the unit of",
                         f"write it above `{found[0]}`, or in each item",
-                    )  # fmt: skip
+                    )
                 unit = said
         if not found:
             raise self._bad_top(top)

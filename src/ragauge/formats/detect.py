@@ -66,9 +66,10 @@ def _refuse_other_trec(gold: Source | None, trace: Source | None) -> None:
     ):
         if source is not None and source.layout == layout:
             raise RagaugeError.of(
-                "usage", f"`{source.name}` looks like {belongs}",
+                "usage",
+                f"`{source.name}` looks like {belongs}",
                 hint="give the judgements (qrels), then the run",
-            )  # fmt: skip
+            )
 
 
 def cutoffs(k: Sequence[int] | int | None, profile: Profile) -> tuple[int, ...]:
@@ -80,9 +81,10 @@ def cutoffs(k: Sequence[int] | int | None, profile: Profile) -> tuple[int, ...]:
         )
     if len(profile.k) == 1 and len(ks) != 1:
         raise RagaugeError.of(
-            "usage", f"the profile {profile.name} takes one k, got {len(ks)}",
+            "usage",
+            f"the profile {profile.name} takes one k, got {len(ks)}",
             hint="give one, or use --profile all",
-        )  # fmt: skip
+        )
     return tuple(dict.fromkeys(ks))
 
 

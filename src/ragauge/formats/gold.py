@@ -138,9 +138,11 @@ def _member(value: Any, path: str, unit: str) -> str | Anchor:
     doc_name, doc = pick(value, HIT_DOCS, inside=f"{path}.")
     if doc is None or not spans or any(span.length == 0 for span in spans):
         raise wrong_type(
-            path, "an id, or a place in a document", value,
+            path,
+            "an id, or a place in a document",
+            value,
             'write "id" or {"doc": "guide.md", "start": 120, "end": 180}',
-        )  # fmt: skip
+        )
     section_name, section = pick(value, HIT_SECTIONS, inside=f"{path}.")
     quote = value.get("quote", value.get("text"))
     return Anchor(

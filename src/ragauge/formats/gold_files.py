@@ -273,3 +273,15 @@ def comments_lost(gold: GoldRows, changes: Changes, name: str) -> int:
 def without_draft(row: Row) -> dict[str, Any]:
     """A row without the mark of a draft, so that it can be read although nobody confirmed it."""
     return {name: value for name, value in row.items() if name != DRAFT}
+
+
+def read_items(path: str, dialect: str = "auto") -> GoldRows:
+    """Read the raw rows of a gold file that is not empty."""
+    gold = read_gold_rows(path, dialect)
+    if not gold.rows:
+        raise RagaugeError.of(
+            "nothing-measured",
+            f"`{gold.name}` has no gold item",
+            hint="write one item on each line; `ragauge gold new` drafts some from a corpus",
+        )
+    return gold

@@ -90,9 +90,13 @@ def citation(value: Any, path: str) -> Citation:
         return Citation(_spot(place, doc), doc, _section(place, path), placed=True)
     known, placed = _identity(place, path, doc, spans)
     return Citation(
-        id=known, doc=doc, section=_section(place, path), spans=spans,
-        delta_s=_delta(value, path), placed=placed,
-    )  # fmt: skip
+        id=known,
+        doc=doc,
+        section=_section(place, path),
+        spans=spans,
+        delta_s=_delta(value, path),
+        placed=placed,
+    )
 
 
 def _identity(value: Row, path: str, doc: str | None, spans: Sequence[Span]) -> tuple[str, bool]:
@@ -109,8 +113,11 @@ def _identity(value: Row, path: str, doc: str | None, spans: Sequence[Span]) -> 
 
 def _spot(place: Row, doc: str) -> str:
     """A name for a place that has no span: a region of a picture, a caption."""
-    told = [f"{name}={place[name]}" for name in ("kind", "page", "x", "y", "w", "h")
-            if isinstance(place.get(name), str | int | float)]  # fmt: skip
+    told = [
+        f"{name}={place[name]}"
+        for name in ("kind", "page", "x", "y", "w", "h")
+        if isinstance(place.get(name), str | int | float)
+    ]
     return f"{doc}#{','.join(told)}"
 
 
@@ -197,9 +204,11 @@ def state(row: Row) -> str | None:
             return found
         if name in _STATES:
             raise wrong_type(
-                name, "a state of λ", last,
+                name,
+                "a state of λ",
+                last,
                 "write one of → ← <> ×, or convergent, divergent, recursive, chaotic",
-            )  # fmt: skip
+            )
     return None
 
 

@@ -157,9 +157,11 @@ def load_gold(path: PathLike, *, dialect: str = "auto") -> GoldSet:
         loaded = read_gold(path, source, choice)
         loaded.stop_on_problems()
         return GoldSet(
-            items=tuple(loaded.items), name=source.name, dialect=choice.dialect.name,
+            items=tuple(loaded.items),
+            name=source.name,
+            dialect=choice.dialect.name,
             notes=source.notes,
-        )  # fmt: skip
+        )
 
 
 def load_traces(path: PathLike, *, dialect: str = "auto") -> TraceSet:
@@ -169,6 +171,8 @@ def load_traces(path: PathLike, *, dialect: str = "auto") -> TraceSet:
         loaded = read_traces(source, choice)
         loaded.stop_on_problems()
         return TraceSet(
-            traces=tuple(loaded.items), name=source.name, dialect=choice.dialect.name,
+            traces=tuple(loaded.items),
+            name=source.name,
+            dialect=choice.dialect.name,
             notes=source.notes,
-        )  # fmt: skip
+        )

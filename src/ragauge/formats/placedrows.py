@@ -62,10 +62,21 @@ class PlacedHit(OtherNames, gc=False, kw_only=True):
         if pair is not None and pair[1] < pair[0]:
             return None
         return Hit(
-            self.id, self.doc, self.section, self.score, self.type, self.text,
-            () if pair is None else (Span(pair[0], pair[1]),), None, self.chunker_version,
-            None, None, self.doc_hash, self.text_hash, self.policy_hash,
-        )  # fmt: skip
+            self.id,
+            self.doc,
+            self.section,
+            self.score,
+            self.type,
+            self.text,
+            () if pair is None else (Span(pair[0], pair[1]),),
+            None,
+            self.chunker_version,
+            None,
+            None,
+            self.doc_hash,
+            self.text_hash,
+            self.policy_hash,
+        )
 
 
 class PlacedAnswer(NoState, gc=False, kw_only=True):

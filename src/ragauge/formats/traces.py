@@ -265,9 +265,11 @@ def _with_distances(
     if listed is not None:
         if len(listed) != len(hits):
             raise wrong_type(
-                "ΔS", f"a list of one number for each of the {len(hits)} hits", listed,
+                "ΔS",
+                f"a list of one number for each of the {len(hits)} hits",
+                listed,
                 "write null for a hit without ΔS",
-            )  # fmt: skip
+            )
         hits = tuple(
             replace(hit, delta_s=each) if each is not None else hit
             for hit, each in zip(hits, listed, strict=True)

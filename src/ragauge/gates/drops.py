@@ -61,9 +61,14 @@ class Paired(Struct, frozen=True, kw_only=True):
 
 
 def drop_of(
-    metric: str, better: Better, scores: Scores, baseline: Scores | None, *,
-    whole_grid: bool = False, tolerated: Collection[str] = (),
-) -> Drop:  # fmt: skip
+    metric: str,
+    better: Better,
+    scores: Scores,
+    baseline: Scores | None,
+    *,
+    whole_grid: bool = False,
+    tolerated: Collection[str] = (),
+) -> Drop:
     """Compare one metric of a run with the same metric of a baseline, pairwise.
 
     A baseline with gaps makes every drop look small: there is none to tell, unless the codes of the
@@ -132,9 +137,7 @@ def paired(metric: str, scores: Scores, baseline: Scores) -> Paired:
     out, while those of the run itself count as the worst.
     """
     assert scores.per_question is not None and baseline.per_question is not None
-    return _paired(
-        metric, scores, baseline, *common(scores.per_question, baseline.per_question)
-    )  # fmt: skip
+    return _paired(metric, scores, baseline, *common(scores.per_question, baseline.per_question))
 
 
 def _paired(
@@ -149,10 +152,15 @@ def _paired(
     lacking = both & _lacking(baseline)[theirs]
     kept = both & ~lacking
     return Paired(
-        mine=mine[kept], theirs=theirs[kept], now=now[kept], before=before[kept], filled=filled,
-        newly=int(np.count_nonzero(both & ~valued)), changed=changed,
+        mine=mine[kept],
+        theirs=theirs[kept],
+        now=now[kept],
+        before=before[kept],
+        filled=filled,
+        newly=int(np.count_nonzero(both & ~valued)),
+        changed=changed,
         lacking=int(np.count_nonzero(lacking)),
-    )  # fmt: skip
+    )
 
 
 def _lacking(baseline: Scores) -> Bools:

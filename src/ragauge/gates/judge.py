@@ -96,8 +96,12 @@ def judge(
     )
     if blocks:
         worst = "not-evaluable"
-    codes = {"pass": ExitCode.PASS, "review": ExitCode.PASS, "fail": ExitCode.GATE_FAILED,
-             "not-evaluable": ExitCode.NOT_EVALUABLE}  # fmt: skip
+    codes = {
+        "pass": ExitCode.PASS,
+        "review": ExitCode.PASS,
+        "fail": ExitCode.GATE_FAILED,
+        "not-evaluable": ExitCode.NOT_EVALUABLE,
+    }
     exit_code = codes[worst] if scores.measured else ExitCode.NOTHING_MEASURED
     return Verdict(status=worst, exit_code=exit_code, gates=tuple(results), blocks=tuple(blocks))
 
@@ -200,9 +204,15 @@ def _judged(
         status = "review"
         reason = f"in the review band {gate.review[0]:g} to {gate.review[1]:g}"
     return GateResult(
-        gate=gate, status=status, value=value, n=n, margin=margin, interval=interval,
-        detectable=detectable(interval), reason=reason,
-    )  # fmt: skip
+        gate=gate,
+        status=status,
+        value=value,
+        n=n,
+        margin=margin,
+        interval=interval,
+        detectable=detectable(interval),
+        reason=reason,
+    )
 
 
 def _holds(value: float, threshold: float, better: Better) -> bool:
@@ -212,9 +222,16 @@ def _holds(value: float, threshold: float, better: Better) -> bool:
 
 def _undefined(gate: Gate, n: int, code: str, reason: str) -> GateResult:
     return GateResult(
-        gate=gate, status="not-evaluable", value=None, n=n, margin=None, interval=None,
-        detectable=None, reason=reason, code=code,
-    )  # fmt: skip
+        gate=gate,
+        status="not-evaluable",
+        value=None,
+        n=n,
+        margin=None,
+        interval=None,
+        detectable=None,
+        reason=reason,
+        code=code,
+    )
 
 
 def _refuse_stray(waivers: Sequence[Waiver], gates: Sequence[Gate]) -> None:

@@ -44,9 +44,13 @@ class Lost(Struct, frozen=True):
     def only(self, chosen: Bools) -> Lost:
         """The same of some of the questions."""
         return Lost(
-            self.absent[chosen], self.there[chosen], self.errored[chosen], self.missing[chosen],
-            self.counted, self.errored_is_empty,
-        )  # fmt: skip
+            self.absent[chosen],
+            self.there[chosen],
+            self.errored[chosen],
+            self.missing[chosen],
+            self.counted,
+            self.errored_is_empty,
+        )
 
 
 class Filling(Struct, frozen=True):
@@ -60,9 +64,11 @@ class Filling(Struct, frozen=True):
     def __add__(self, other: Filling) -> Filling:
         """Both together."""
         return Filling(
-            self.questions + other.questions, self.slots + other.slots,
-            self.left_out + other.left_out, self.left_slots + other.left_slots,
-        )  # fmt: skip
+            self.questions + other.questions,
+            self.slots + other.slots,
+            self.left_out + other.left_out,
+            self.left_slots + other.left_slots,
+        )
 
     @property
     def told(self) -> str | None:
@@ -93,9 +99,13 @@ def lost(scores: Scores, places: Ints, *, beside: Scores, there: Ints) -> Lost:
     gone = some == 0
     fewer[gone] = 0
     return Lost(
-        gone, some, wrong, fewer, scores.options.missing != "exclude",
+        gone,
+        some,
+        wrong,
+        fewer,
+        scores.options.missing != "exclude",
         _rules(scores).errored_hits == "empty",
-    )  # fmt: skip
+    )
 
 
 def _has_slots(scores: Scores) -> bool:

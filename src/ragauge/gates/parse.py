@@ -152,9 +152,15 @@ def _placed(error: RagaugeError, origin: str) -> RagaugeError:
 
 
 def _read_gate(
-    name: str, on: str, demand: str, profile: Profile, k: Sequence[int], origin: str, *,
+    name: str,
+    on: str,
+    demand: str,
+    profile: Profile,
+    k: Sequence[int],
+    origin: str,
+    *,
     is_drop: bool,
-) -> Gate:  # fmt: skip
+) -> Gate:
     meant = profile.meant(on)
     base, at, cut = meant.rpartition("@") if "@" in meant else (meant, "", "")
     if base not in registry.metrics():

@@ -88,9 +88,13 @@ def self_test(
     if resamples < 1:
         raise ValueError(f"at least one resample is needed, got {resamples}")
     verdict = judge(
-        scores, gates, source_rules=False, whole_grid=whole_grid, tolerance=tolerance,
+        scores,
+        gates,
+        source_rules=False,
+        whole_grid=whole_grid,
+        tolerance=tolerance,
         baseline=baseline,
-    )  # fmt: skip
+    )
     return tuple(_one(scores, judged, baseline, resamples) for judged in verdict.gates)
 
 
@@ -295,9 +299,13 @@ def _quantiles(weights: Draws, order: Ints, values: Floats, share: float) -> Flo
 
 
 def _exchanged(
-    gate: Gate, judged: GateResult, now: _Sample, before: _Sample, share: float | None,
+    gate: Gate,
+    judged: GateResult,
+    now: _Sample,
+    before: _Sample,
+    share: float | None,
     resamples: int,
-) -> tuple[float, str]:  # fmt: skip
+) -> tuple[float, str]:
     """Exchange the two values of questions at random, as if either run had been the other."""
     sign = 1.0 if gate.better == "lower" else -1.0
     differing = np.unique(now.talks[now.values != before.values])

@@ -6,6 +6,7 @@ the mark `draft`, with which it is neither scored nor accepted.
 
 from __future__ import annotations
 
+import json
 from collections import Counter, deque
 from collections.abc import Sequence
 from hashlib import sha256
@@ -14,8 +15,12 @@ from typing import Any
 from msgspec import Struct
 
 from ragauge.corpus.bm25 import words_of
-from ragauge.corpus.lookup import Lookup
+from ragauge.corpus.lookup import Lookup, open_corpus
+from ragauge.errors import RagaugeError
+from ragauge.files import yaml_writer
+from ragauge.files.fields import FieldError
 from ragauge.formats.gold import DRAFT
+from ragauge.formats.gold_files import form_of
 from ragauge.gold.negatives import Suggester
 from ragauge.gold.pin import Pinner
 from ragauge.ids import lies_in
@@ -153,3 +158,59 @@ def _comment(text: str) -> str:
     """A text as one line that YAML takes as a comment."""
     line = " ".join(plain(" ".join(text.split())).split())
     return line if len(line) <= _LONGEST_COMMENT else f"{line[: _LONGEST_COMMENT - 3]}..."
+
+
+class Drafts(Struct, frozen=True, kw_only=True):
+    """The text of a file of drafts, and how much of the corpus it covers."""
+
+    text: str
+    drafts: int
+    types: dict[str, int]
+    documents: int
+    all_documents: int
+    sections: int
+    all_sections: int
+
+
+def draft_text(
+    corpus: str,
+    out: str,
+    *,
+    count: int = 20,
+    sections: Sequence[str] = (),
+    per_section: int = 1,
+    negatives: int = 5,
+) -> Drafts:
+    """Draft items from a corpus, in the form that the name of the file says."""
+    form = form_of(out, "array")
+    lookup = open_corpus(corpus)
+    try:
+        drafts = draft(
+            lookup, count, sections=sections, per_section=per_section, negatives=negatives
+        )
+    except FieldError as error:
+        raise RagaugeError.of(error.code, error.message, hint=error.hint) from error
+    if not drafts:
+        raise RagaugeError.of(
+            "nothing-measured",
+            "the corpus has no block to draft from",
+            hint="a block needs three words; name other sections, or build the corpus again",
+        )
+    rows = [each.row for each in drafts]
+    if form == "yaml":
+        text = yaml_writer.list_text(rows, [each.comments for each in drafts])
+    else:
+        lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+        text = "".join(f"{line}\n" for line in lines)
+        if form == "array":
+            text = "[\n" + ",\n".join(lines) + "\n]\n"
+    types = Counter(row["type"] for row in rows)
+    return Drafts(
+        text=text,
+        drafts=len(rows),
+        types=dict(sorted(types.items(), key=lambda each: (-each[1], each[0]))),
+        documents=len({row["relevant"][0]["doc"] for row in rows}),
+        all_documents=len(lookup.documents),
+        sections=len({row["anchor_section"] for row in rows}),
+        all_sections=len({(block.doc, block.section) for block in lookup.corpus.blocks}),
+    )

@@ -43,6 +43,10 @@ def has_evidence(item: GoldItem) -> bool:
 def names_evidence(item: GoldItem) -> bool:
     """Whether an item names evidence; a section alone also says where an answer is missed."""
     return bool(
-        item.relevant or item.anchors or item.places or item.groups or item.grades
+        item.relevant
+        or item.anchors
+        or item.places
+        or item.groups
+        or item.grades
         or item.relevant_docs
-    )  # fmt: skip
+    )

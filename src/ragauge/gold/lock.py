@@ -17,6 +17,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
+from ragauge.files.atomic_write import write_atomically
+from ragauge.files.open import PathLike
+from ragauge.gold.gold_file import gold_file
 from ragauge.model.gold import GoldItem
 from ragauge.model.payloads import gold_hash, item_hash
 
@@ -93,9 +96,10 @@ def lock_path(gold: str | os.PathLike[str]) -> Path:
     """
     if os.fspath(gold) == "-":
         raise RagaugeError.of(
-            "usage", "a gold set from standard input has no lock beside it",
+            "usage",
+            "a gold set from standard input has no lock beside it",
             hint="name the file of the lock",
-        )  # fmt: skip
+        )
     path = Path(gold)
     if path.suffix in _PACKED and path.with_suffix("").suffix:
         path = path.with_suffix("")
@@ -112,11 +116,14 @@ def frozen(items: Sequence[GoldItem], dialect: str, name: str) -> Lock:
         key = (item.qid, item.turn)
         if key in known:
             told = "" if item.turn is None else f" with turn {item.turn}"
-            problems.append(Problem(
-                "duplicate-qid",
-                f"the id `{item.qid}`{told} stands twice, first on line {known[key].line}",
-                "give every gold item its own id (or turn)", Place(name, item.line, item.qid),
-            ))  # fmt: skip
+            problems.append(
+                Problem(
+                    "duplicate-qid",
+                    f"the id `{item.qid}`{told} stands twice, first on line {known[key].line}",
+                    "give every gold item its own id (or turn)",
+                    Place(name, item.line, item.qid),
+                )
+            )
         known.setdefault(key, item)
     if problems:
         raise RagaugeError(problems[:MAX_REPORTED], total=len(problems))
@@ -144,14 +151,16 @@ def read_lock(path: str | os.PathLike[str]) -> Lock:
         data = Path(path).read_bytes()
     except FileNotFoundError as error:
         raise RagaugeError.of(
-            "file-not-found", f"there is no lock `{name}`",
+            "file-not-found",
+            f"there is no lock `{name}`",
             hint="`ragauge gold freeze` writes one; --lock names another",
-        ) from error  # fmt: skip
+        ) from error
     except OSError as error:
         raise RagaugeError.of(
-            "file-unreadable", f"`{name}` cannot be read: {error.strerror or error}",
+            "file-unreadable",
+            f"`{name}` cannot be read: {error.strerror or error}",
             hint="check its permissions",
-        ) from error  # fmt: skip
+        ) from error
     lines = data.split(b"\n")
     head = _head(lines[0], name)
     items: dict[Key, GoldItem] = {}
@@ -182,9 +191,11 @@ def _head(line: bytes, name: str) -> _Head:
         schema = said.get("schema") if isinstance(said, dict) else None
         if isinstance(schema, str) and schema.startswith(_FAMILY) and schema != SCHEMA:
             raise RagaugeError.of(
-                "bad-lock", f"the lock is of schema `{schema}`, and this version reads `{SCHEMA}`",
-                hint="upgrade ragauge, or freeze the set again", place=Place(name, 1),
-            )  # fmt: skip
+                "bad-lock",
+                f"the lock is of schema `{schema}`, and this version reads `{SCHEMA}`",
+                hint="upgrade ragauge, or freeze the set again",
+                place=Place(name, 1),
+            )
         head = msgspec.json.decode(line, type=_Head)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         _refuse(name, 1, f"the line cannot be read: {error}")
@@ -195,10 +206,11 @@ def _head(line: bytes, name: str) -> _Head:
 
 def _refuse(name: str, line: int, why: str) -> NoReturn:
     raise RagaugeError.of(
-        "bad-lock", f"the lock cannot be used: {why}",
+        "bad-lock",
+        f"the lock cannot be used: {why}",
         hint="take it from version control again; locks are not edited by hand",
         place=Place(name, line),
-    )  # fmt: skip
+    )
 
 
 def compare(lock: Lock, items: Sequence[GoldItem], name: str) -> Difference:
@@ -260,3 +272,66 @@ def _hash_of(items: dict[Key, GoldItem]) -> str:
 def _by_key(key: Key) -> tuple[str, int, int]:
     qid, turn = key
     return qid, turn is not None, turn or 0
+
+
+class Frozen(Struct, frozen=True):
+    """A lock that was written, or that stood there already."""
+
+    path: Path
+    lock: Lock
+    fresh: bool
+
+
+class Verified(Struct, frozen=True):
+    """A lock, the set as it would be frozen now, and what is different between them."""
+
+    path: Path
+    lock: Lock
+    now: Lock
+    difference: Difference
+
+
+def freeze(
+    gold: PathLike,
+    out: PathLike | None = None,
+    *,
+    profile: str | None = None,
+    dialect: str = "auto",
+    force: bool = False,
+) -> Frozen:
+    """Write the lock of a gold set; one that holds another set is only replaced by `force`."""
+    path = Path(out) if out is not None else lock_path(gold)
+    if path.exists() and os.path.samefile(path, gold):
+        raise RagaugeError.of(
+            "file-exists", f"`{path}` is the gold set itself", hint="name another file for its lock"
+        )
+    with gold_file(gold, profile=profile, dialect=dialect) as file:
+        lock = frozen(file.items, file.choice.dialect.name, file.source.name)
+    text = written(lock)
+    if path.exists():
+        if path.is_file() and path.read_bytes() == text.encode():
+            return Frozen(path, lock, False)
+        if not force:
+            raise RagaugeError.of(
+                "file-exists",
+                f"`{path}` is already there, and holds something else",
+                hint="`ragauge gold verify` shows what changed, and --update writes it anew; "
+                "--force replaces it unseen",
+            )
+    write_atomically(path, text)
+    return Frozen(path, lock, True)
+
+
+def verify(gold: PathLike, lock: PathLike | None = None) -> Verified:
+    """Compare a gold set with its lock, read in the dialect that the lock names."""
+    path = Path(lock) if lock is not None else lock_path(gold)
+    known = read_lock(path)
+    with gold_file(gold, dialect=known.dialect) as file:
+        items, name = file.items, file.source.name
+    now = frozen(items, known.dialect, name)
+    return Verified(path, known, now, compare(known, items, name))
+
+
+def update(verified: Verified) -> None:
+    """Write the lock anew, as the set was when it was verified."""
+    write_atomically(verified.path, written(verified.now))

@@ -7,14 +7,20 @@ distance of their sections, then by their words. `words`: by BM25 with the quest
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from ragauge.corpus.bm25 import Index, words_of
-from ragauge.corpus.lookup import Lookup, Spot
+from ragauge.corpus.chunk_list import read_chunk_list
+from ragauge.corpus.lookup import Lookup, Spot, open_corpus
+from ragauge.errors import MAX_REPORTED, Problem, RagaugeError
+from ragauge.files.atomic_write import write_atomically
+from ragauge.files.fields import FieldError
+from ragauge.formats.gold_files import comments_lost, form_of, read_items, without_draft, written
+from ragauge.gold.pin import Pinner
 from ragauge.ids import distance, split_section
 from ragauge.model.corpus import Block
 from ragauge.model.gold import GoldItem
@@ -164,3 +170,70 @@ def _sections(item: GoldItem, evidence: Sequence[Spot]) -> list[tuple[str, str]]
         if doc in docs or (doc is None and len(docs) == 1):
             found.append((doc or next(iter(docs)), section))
     return list(dict.fromkeys(found))
+
+
+class Suggested(Struct, frozen=True, kw_only=True):
+    """The negatives that were found for one item; none if it has enough, or no evidence."""
+
+    qid: str
+    line: int
+    negatives: tuple[Negative, ...]
+
+
+class Suggestions(Struct, frozen=True, kw_only=True):
+    """The negatives of a file; `unplaced` items have no evidence, so nothing is near them.
+
+    `comments` of YAML that stood in what changed are gone.
+    """
+
+    items: tuple[Suggested, ...]
+    unplaced: int
+    short: int
+    comments: int = 0
+
+
+def suggest_negatives(
+    gold: str,
+    corpus: str,
+    out: str | None = None,
+    *,
+    count: int = 5,
+    chunks: str | None = None,
+    anywhere: bool = False,
+    dialect: str = "auto",
+) -> Suggestions:
+    """Find hard negatives so that every item has `count` of them; with `out` they are written."""
+    rows = read_items(gold, dialect)
+    if out is not None:
+        form_of(out, rows.form)
+    lookup = open_corpus(corpus)
+    pinner = Pinner(lookup, read_chunk_list(chunks))
+    suggester = Suggester(lookup)
+    found: list[Suggested] = []
+    changes: dict[int, dict[str, Any]] = {}
+    problems: list[Problem] = []
+    failed = unplaced = short = 0
+    for index, raw in enumerate(rows.rows):
+        try:
+            pinned = pinner.row(raw.fields, rows.reader.own_gold)
+            item = rows.reader.gold(without_draft(pinned.fields), raw.line)
+        except FieldError as error:
+            failed += 1
+            if len(problems) < MAX_REPORTED:
+                problems.append(rows.problem(error, index))
+            continue
+        wanted = count - len(item.negatives)
+        new = suggester.suggest(item, pinned.spots, wanted, anywhere=anywhere)
+        unplaced += not pinned.spots
+        short += bool(pinned.spots) and len(new) < wanted
+        found.append(Suggested(qid=item.qid, line=raw.line, negatives=tuple(new)))
+        if new:
+            kept = list(raw.fields.get("negatives") or ())
+            changes[index] = {**raw.fields, "negatives": [*kept, *(each.id for each in new)]}
+    if failed:
+        raise RagaugeError(problems, total=failed)
+    lost = 0
+    if out is not None:
+        write_atomically(out, written(rows, changes, out))
+        lost = comments_lost(rows, changes, out)
+    return Suggestions(items=tuple(found), unplaced=unplaced, short=short, comments=lost)

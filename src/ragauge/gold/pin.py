@@ -12,13 +12,23 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ragauge.corpus.lookup import Lookup, Spot
-from ragauge.errors import MAX_REPORTED, Problem
+from ragauge.corpus.chunk_list import read_chunk_list
+from ragauge.corpus.lookup import Lookup, Spot, open_corpus
+from ragauge.errors import MAX_REPORTED, Problem, RagaugeError
+from ragauge.files.atomic_write import write_atomically
 from ragauge.files.fields import FieldError, Row, as_id, as_int, as_text, pick, wrong_type
 from ragauge.formats.gold import Own
 from ragauge.formats.gold_evidence import entries, only_document, refuse_mixed_units, replaced
-from ragauge.formats.gold_files import GoldRows, without_draft
+from ragauge.formats.gold_files import (
+    GoldRows,
+    comments_lost,
+    form_of,
+    read_items,
+    without_draft,
+    written,
+)
 from ragauge.model.chunk import Chunk
 from ragauge.model.corpus import Extent
 from ragauge.model.dialect import HIT_DOCS, HIT_HASHES, HIT_IDS, HIT_SECTIONS
@@ -119,18 +129,22 @@ class Pinner:
             doc = as_id(named, doc_name) if named is not None else doc
             if doc is None:
                 raise wrong_type(
-                    path, "a place in a document", value,
+                    path,
+                    "a place in a document",
+                    value,
                     'add the document: {"doc": "guide.md", "quote": "..."}',
-                )  # fmt: skip
+                )
             entry = dict(value) if named is not None else {"doc": doc, **value}
             return (
                 self._placed(entry, doc, spans, path) if spans else self._quoted(entry, doc, path)
             )
         if given is None:
             raise wrong_type(
-                path, "an id, or a place in a document", value,
+                path,
+                "an id, or a place in a document",
+                value,
                 'write "id" or {"doc": "guide.md", "quote": "..."}',
-            )  # fmt: skip
+            )
         return self._named(dict(value), as_id(given, id_name), path)
 
     def _named(self, entry: dict[str, Any], name: str, path: str) -> Found:
@@ -344,3 +358,26 @@ def _write_spans(entry: dict[str, Any], spots: Sequence[Spot]) -> None:
             entry[name] = old[name]
         if first is None and name == behind:
             entry.update(made)
+
+
+def pin_file(
+    gold: str,
+    corpus: str,
+    out: str,
+    *,
+    chunks: str | None = None,
+    repin: bool = False,
+    keep: bool = False,
+    dialect: str = "auto",
+) -> Pinning:
+    """Pin the evidence of a gold file and write it; nothing is written if it cannot be pinned.
+
+    `keep`: items that cannot be resolved are written as they are.
+    """
+    rows = read_items(gold, dialect)
+    form_of(out, rows.form)
+    pinned = pin(rows, Pinner(open_corpus(corpus), read_chunk_list(chunks), repin=repin))
+    if pinned.problem_count and (pinned.fatal or not keep):
+        raise RagaugeError(pinned.problems, total=pinned.problem_count)
+    write_atomically(out, written(rows, pinned.changes, out))
+    return replace(pinned, comments=comments_lost(rows, pinned.changes, out))

@@ -9,8 +9,11 @@ from typing import Any
 
 from msgspec import Struct
 
+from ragauge.corpus.chunk_list import read_chunk_list
 from ragauge.corpus.lookup import Lookup
+from ragauge.files.open import PathLike
 from ragauge.gold.coverage import COVERAGE, Coverage, Reach, Reacher, covered, evidence_of
+from ragauge.gold.gold_file import gold_file, lookup_of
 from ragauge.gold.lint.check import sized
 from ragauge.model.chunk import Chunk
 from ragauge.model.gold import Anchor, GoldItem
@@ -169,8 +172,11 @@ def to_json(stats: GoldStats) -> dict[str, Any]:
         "counts": stats.counts,
         "spreads": {
             name: {
-                "items": each.items, "total": each.total, "least": each.least,
-                "median": each.median, "most": each.most,
+                "items": each.items,
+                "total": each.total,
+                "least": each.least,
+                "median": each.median,
+                "most": each.most,
             }
             for name, each in stats.spreads.items()
         },
@@ -181,12 +187,37 @@ def to_json(stats: GoldStats) -> dict[str, Any]:
             "pinned": stats.pinned,
             "share_pinned": round(stats.pinned / stats.evident, 4) if stats.evident else None,
         },
-        "coverage": None if coverage is None else {
-            "sections": coverage.sections, "sections_reached": coverage.sections_reached,
+        "coverage": None
+        if coverage is None
+        else {
+            "sections": coverage.sections,
+            "sections_reached": coverage.sections_reached,
             "share": None if coverage.share is None else round(coverage.share, 4),
             "target": COVERAGE,
-            "documents": coverage.docs, "documents_reached": coverage.docs_reached,
+            "documents": coverage.docs,
+            "documents_reached": coverage.docs_reached,
             "blocks": coverage.blocks,
         },
         "sizes": {name: sized(size) for name, size in stats.sizes.items()},
-    }  # fmt: skip
+    }
+
+
+def stats(
+    gold: PathLike,
+    *,
+    corpus: PathLike | None = None,
+    chunks: PathLike | None = None,
+    profile: str | None = None,
+    dialect: str = "auto",
+) -> GoldStats:
+    """Count what is in a gold set."""
+    lookup = lookup_of(corpus)
+    with gold_file(gold, profile=profile, dialect=dialect, lookup=lookup) as file:
+        return stats_of(
+            file.items,
+            name=file.source.name,
+            dialect=file.choice.dialect.name,
+            lookup=lookup,
+            chunks=read_chunk_list(chunks),
+            notes=file.notes,
+        )

@@ -35,8 +35,11 @@ METRICS = (
         "says.",
         example=Example(
             gold=_GOLD,
-            trace={"qid": "A1", "retrieved_ids": ["p1#1"],
-                   "answer_json": {"claim": "No.", "citations": ["p1#2", "p7#7"]}},
+            trace={
+                "qid": "A1",
+                "retrieved_ids": ["p1#1"],
+                "answer_json": {"claim": "No.", "citations": ["p1#2", "p7#7"]},
+            },
             value=1.0,
             arithmetic="answered, answerable, C ∩ G = {p1#2}: 1, although p1#2 was not retrieved "
             "and the claim is not contained.",
@@ -55,8 +58,11 @@ METRICS = (
         "in it, ignoring case; an empty list of substrings is contained, an absent one is not.",
         example=Example(
             gold=_GOLD,
-            trace={"qid": "A1", "retrieved_ids": ["p1#1", "p1#2"],
-                   "answer_json": {"claim": "X rejects null keys.", "citations": ["p1#2"]}},
+            trace={
+                "qid": "A1",
+                "retrieved_ids": ["p1#1", "p1#2"],
+                "answer_json": {"claim": "X rejects null keys.", "citations": ["p1#2"]},
+            },
             value=1.0,
             arithmetic="contains `rejects null keys`, C = {p1#2} is among the hits and in G: 1.",
         ),
@@ -72,10 +78,17 @@ METRICS = (
         elsewhere="`gold_claim` is cut into phrases of at least 5 letters, digits, hyphens and "
         "blanks, any of which is enough; `gold_claim_substr` is taken whole.",
         example=Example(
-            gold={"qid": "A1", "question": "What is X?", "answerable": True,
-                  "gold_claim": "X is a constrained mapping (see 4.2)."},
-            trace={"qid": "A1", "question": "What is X?",
-                   "answer": "In short, x is a constrained mapping - nothing more."},
+            gold={
+                "qid": "A1",
+                "question": "What is X?",
+                "answerable": True,
+                "gold_claim": "X is a constrained mapping (see 4.2).",
+            },
+            trace={
+                "qid": "A1",
+                "question": "What is X?",
+                "answer": "In short, x is a constrained mapping - nothing more.",
+            },
             value=1.0,
             arithmetic="the phrase `x is a constrained mapping` of the gold claim appears: 1.",
         ),
@@ -105,9 +118,14 @@ METRICS = (
         value=lambda b, k: b.echoed,
         example=Example(
             gold={**_GOLD, "constraints": ["X rejects null keys.", "Keys are strings."]},
-            trace={"qid": "A1", "answer_json": {
-                "claim": "X rejects null keys.", "citations": ["p1#2"],
-                "constraints_echo": ["X rejects null keys. "]}},
+            trace={
+                "qid": "A1",
+                "answer_json": {
+                    "claim": "X rejects null keys.",
+                    "citations": ["p1#2"],
+                    "constraints_echo": ["X rejects null keys. "],
+                },
+            },
             value=0.0,
             arithmetic="one of two constraints is echoed; `Keys are strings.` is not: 0.",
         ),
@@ -123,10 +141,18 @@ METRICS = (
         elsewhere="A refusal that cites nothing counts 0. The page's pseudocode looks at the first "
         "citation only; its text, and this metric, at any.",
         example=Example(
-            gold={"qid": "A1", "question": "What is SCU?", "answerable": True,
-                  "relevant": ["S.4.2.p.Bk011a"], "anchor_section": "S.4.2"},
-            trace={"qid": "A1", "topk": ["S.4.2.p.Bk012"], "answer_citations": [
-                {"id": "S.4.2.p.Bk012", "offsets": [204000, 204200]}]},
+            gold={
+                "qid": "A1",
+                "question": "What is SCU?",
+                "answerable": True,
+                "relevant": ["S.4.2.p.Bk011a"],
+                "anchor_section": "S.4.2",
+            },
+            trace={
+                "qid": "A1",
+                "topk": ["S.4.2.p.Bk012"],
+                "answer_citations": [{"id": "S.4.2.p.Bk012", "offsets": [204000, 204200]}],
+            },
             value=1.0,
             arithmetic="S.4.2.p.Bk012 is no evidence, but lies in S.4.2: 1.",
         ),
@@ -144,10 +170,12 @@ METRICS = (
         "context supports the answer; this looks for known strings.",
         example=Example(
             gold={**_GOLD, "must_contain": ["null keys"], "forbidden": ["accepts"]},
-            trace={"qid": "A1", "answer_json": {"claim": "X rejects null keys.",
-                                                "citations": ["p1#2"]}},
+            trace={
+                "qid": "A1",
+                "answer_json": {"claim": "X rejects null keys.", "citations": ["p1#2"]},
+            },
             value=1.0,
             arithmetic="`null keys` is there, `accepts` is not: 1.",
         ),
     ),
-)  # fmt: skip
+)

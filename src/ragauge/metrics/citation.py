@@ -37,10 +37,17 @@ METRICS = (
         elsewhere="WFGY example 08 means by CHR a hit among the answerable questions, whether or "
         "not the cited id was retrieved: that is citation.hit_rate_answerable.",
         example=Example(
-            gold={"qid": "A1", "question": "What domain?", "answerable": True,
-                  "gold_citations": ["pB#1"]},
-            trace={"qid": "A1", "retrieved_ids": ["p1#2"],
-                   "answer_json": {"claim": "example.com", "citations": ["pB#1"]}},
+            gold={
+                "qid": "A1",
+                "question": "What domain?",
+                "answerable": True,
+                "gold_citations": ["pB#1"],
+            },
+            trace={
+                "qid": "A1",
+                "retrieved_ids": ["p1#2"],
+                "answer_json": {"claim": "example.com", "citations": ["pB#1"]},
+            },
             value=0.0,
             arithmetic="C = {pB#1} is in G, but it was not retrieved: out of scope, 0.",
         ),
@@ -57,8 +64,11 @@ METRICS = (
         "citation.hit_rate.",
         example=Example(
             gold={"qid": "q1", "q": "What is X?", "answerable": True, "gold_ids": ["p1#1"]},
-            trace={"q": "What is X?", "chunks": [{"id": "p3#1"}],
-                   "answer": "A mapping. Citations: [p3#1 p1#1]"},
+            trace={
+                "q": "What is X?",
+                "chunks": [{"id": "p3#1"}],
+                "answer": "A mapping. Citations: [p3#1 p1#1]",
+            },
             value=1.0,
             arithmetic="the text cites p3#1 and p1#1; C ∩ G = {p1#1}: 1.",
         ),
@@ -72,10 +82,17 @@ METRICS = (
         source="WFGY eval page (scoped grounding)",
         value=lambda b, k: b.in_context,
         example=Example(
-            gold={"qid": "A1", "question": "What domain?", "answerable": True,
-                  "gold_citations": ["pB#1"]},
-            trace={"qid": "A1", "retrieved_ids": ["p1#2", "pB#1"],
-                   "answer_json": {"claim": "example.com", "citations": ["pB#1", "p8#3"]}},
+            gold={
+                "qid": "A1",
+                "question": "What domain?",
+                "answerable": True,
+                "gold_citations": ["pB#1"],
+            },
+            trace={
+                "qid": "A1",
+                "retrieved_ids": ["p1#2", "pB#1"],
+                "answer_json": {"claim": "example.com", "citations": ["pB#1", "p8#3"]},
+            },
             value=0.0,
             arithmetic="p8#3 is cited and was not retrieved: 0.",
         ),
@@ -95,8 +112,12 @@ METRICS = (
         "spans touch after widening; the report records the mode.",
         example=Example(
             gold=_SPANS,
-            trace={"qid": "A1", "answer_citations": [
-                {"id": "S.4.2.p.Bk011a", "doc": "guide.md", "offsets": [980, 1150]}]},
+            trace={
+                "qid": "A1",
+                "answer_citations": [
+                    {"id": "S.4.2.p.Bk011a", "doc": "guide.md", "offsets": [980, 1150]}
+                ],
+            },
             value=1.0,
             arithmetic="980–1150 lies inside 970–1230 and overlaps 1000–1200: 1.",
         ),
@@ -112,8 +133,10 @@ METRICS = (
         value=lambda b, k: b.cited_relevant / np.maximum(1, b.cited_count),
         example=Example(
             gold={"qid": "A1", "question": "What domain?", "relevant": ["pB#1", "pB#2"]},
-            trace={"qid": "A1", "answer_json": {"claim": "example.com",
-                                                "citations": ["pB#1", "p8#3", "pB#1"]}},
+            trace={
+                "qid": "A1",
+                "answer_json": {"claim": "example.com", "citations": ["pB#1", "p8#3", "pB#1"]},
+            },
             value=0.5,
             arithmetic="C = {pB#1, p8#3}, of which pB#1 is evidence: 1 / 2.",
         ),
@@ -129,8 +152,10 @@ METRICS = (
         value=lambda b, k: b.cited_pieces / np.maximum(1, b.relevant_count),
         example=Example(
             gold={"qid": "A1", "question": "What domain?", "relevant": ["pB#1", "pB#2", "pB#3"]},
-            trace={"qid": "A1", "answer_json": {"claim": "example.com",
-                                                "citations": ["pB#1", "p8#3"]}},
+            trace={
+                "qid": "A1",
+                "answer_json": {"claim": "example.com", "citations": ["pB#1", "p8#3"]},
+            },
             value=1 / 3,
             arithmetic="of three pieces of evidence pB#1 is cited: 1 / 3.",
         ),
@@ -148,8 +173,11 @@ METRICS = (
         "only a place in a document is looked for by that place.",
         example=Example(
             gold={"qid": "A1", "question": "What domain?", "relevant": ["pB#1"]},
-            trace={"qid": "A1", "topk": ["p1#2"],
-                   "answer_json": {"claim": "example.com", "citations": ["p1#2", "made-up"]}},
+            trace={
+                "qid": "A1",
+                "topk": ["p1#2"],
+                "answer_json": {"claim": "example.com", "citations": ["p1#2", "made-up"]},
+            },
             value=0.0,
             arithmetic="no trace of the run has retrieved `made-up`: 0.",
         ),
@@ -174,4 +202,4 @@ METRICS = (
             arithmetic="0 edges to S.4.2, 2 to its sibling S.4.10: (0 + 2) / 2.",
         ),
     ),
-)  # fmt: skip
+)

@@ -97,10 +97,12 @@ class GoldColumns(Struct, frozen=True, kw_only=True, dict=True):
     def first(self, count: int) -> GoldColumns:
         """The same of the first items; what stands behind their pieces is never asked for."""
         whole = ("piece_relevant", "piece_gain", "member_group", "member_piece")
-        return GoldColumns(**{
-            name: getattr(self, name) if name in whole else getattr(self, name)[:count]
-            for name in self.__struct_fields__
-        })  # fmt: skip
+        return GoldColumns(
+            **{
+                name: getattr(self, name) if name in whole else getattr(self, name)[:count]
+                for name in self.__struct_fields__
+            }
+        )
 
     @cached_property
     def all_relevant(self) -> bool:

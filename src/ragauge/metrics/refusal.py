@@ -27,10 +27,17 @@ METRICS = (
         source="WFGY example 08 and eval page (over-refusal)",
         value=lambda b, k: b.refused,
         example=Example(
-            gold={"qid": "A1", "question": "What domain?", "answerable": True,
-                  "gold_citations": ["pB#1"]},
-            trace={"qid": "A1", "retrieved_ids": ["pB#1"],
-                   "answer_json": {"claim": " Not in context ", "citations": []}},
+            gold={
+                "qid": "A1",
+                "question": "What domain?",
+                "answerable": True,
+                "gold_citations": ["pB#1"],
+            },
+            trace={
+                "qid": "A1",
+                "retrieved_ids": ["pB#1"],
+                "answer_json": {"claim": " Not in context ", "citations": []},
+            },
             value=1.0,
             arithmetic="the claim is the refusal token after strip and lower, and the question "
             "has an answer: 1.",
@@ -47,10 +54,12 @@ METRICS = (
         elsewhere="Often called the hallucination rate; here it is only about questions that "
         "the gold set marks as unanswerable.",
         example=Example(
-            gold={"qid": "A2", "question": "Explain Z.", "answerable": False,
-                  "gold_citations": []},
-            trace={"qid": "A2", "retrieved_ids": ["p1#1"],
-                   "answer_json": {"claim": "Z is a city.", "citations": ["p1#1"]}},
+            gold={"qid": "A2", "question": "Explain Z.", "answerable": False, "gold_citations": []},
+            trace={
+                "qid": "A2",
+                "retrieved_ids": ["p1#1"],
+                "answer_json": {"claim": "Z is a city.", "citations": ["p1#1"]},
+            },
             value=1.0,
             arithmetic="any answer to an unanswerable question counts: 1.",
         ),
@@ -66,8 +75,11 @@ METRICS = (
         elsewhere="The kb evaluation marks such questions with an empty expected_doc_ids.",
         example=Example(
             gold={"qid": "A2", "question": "Explain Z.", "answerable": False},
-            trace={"qid": "A2", "hits_top_k": [],
-                   "answer": {"answer": "I found nothing.", "grounded": False}},
+            trace={
+                "qid": "A2",
+                "hits_top_k": [],
+                "answer": {"answer": "I found nothing.", "grounded": False},
+            },
             value=1.0,
             arithmetic="the question is to be refused, and the answer is not grounded: 1.",
         ),
@@ -91,4 +103,4 @@ METRICS = (
             arithmetic="TP = 1, FP = FN = 0: 2 / 2.",
         ),
     ),
-)  # fmt: skip
+)

@@ -129,8 +129,12 @@ METRICS = (
         "(trec_eval, ranx, ragas), or whether any of it did (hit rate). This is "
         "all-or-nothing: an upper bound on what can be answered from the top k.",
         example=Example(
-            gold={"qid": "A1", "question": "Which keys are refused?", "answerable": True,
-                  "gold_citations": ["p1#2", "p4#1"]},
+            gold={
+                "qid": "A1",
+                "question": "Which keys are refused?",
+                "answerable": True,
+                "gold_citations": ["p1#2", "p4#1"],
+            },
             trace={"qid": "A1", "retrieved_ids": ["p1#2", "p9#9", "p4#1"]},
             value=1.0,
             arithmetic="G = {p1#2, p4#1}; both are among the first 5 hits (ranks 1 and 3): 1. "
@@ -185,8 +189,11 @@ METRICS = (
         elsewhere="trec_eval takes the grade itself as the gain; others take 2^grade - 1, which "
         "gives other numbers for grades above 1.",
         example=Example(
-            gold={"qid": "A1", "question": "Which keys are refused?",
-                  "grades": {"p1#2": 3, "p4#1": 1}},
+            gold={
+                "qid": "A1",
+                "question": "Which keys are refused?",
+                "grades": {"p1#2": 3, "p4#1": 1},
+            },
             trace={"qid": "A1", "topk": ["p4#1", "p1#2"]},
             value=(1 + 3 / np.log2(3)) / (3 + 1 / np.log2(3)),
             arithmetic="gains 1 at rank 1 and 3 at rank 2: (1 + 3/1.585) / (3 + 1/1.585) = "
@@ -222,7 +229,9 @@ METRICS = (
         source="trec_eval (Rprec)",
         value=lambda b, k: _per_evidence(b.relevant_hits_in_own_top.astype(np.float64), b),
         example=Example(
-            gold=_GOLD, trace=_TRACE, value=0.5,
+            gold=_GOLD,
+            trace=_TRACE,
+            value=0.5,
             arithmetic="|G| = 2, and one of the first 2 hits is evidence: 1 / 2.",
         ),
     ),
@@ -238,10 +247,15 @@ METRICS = (
         value=lambda b, k: b.docs_in_top(k) / np.maximum(1, b.doc_count),
         elsewhere="k counts hits, not documents: many hits of one document use up k.",
         example=Example(
-            gold={"qid": "A1", "question": "Which keys are refused?",
-                  "expected_doc_ids": ["guide.md", "api.md"]},
-            trace={"qid": "A1", "topk": [{"id": "c1", "doc": "guide.md"},
-                                         {"id": "c2", "doc": "guide.md"}]},
+            gold={
+                "qid": "A1",
+                "question": "Which keys are refused?",
+                "expected_doc_ids": ["guide.md", "api.md"],
+            },
+            trace={
+                "qid": "A1",
+                "topk": [{"id": "c1", "doc": "guide.md"}, {"id": "c2", "doc": "guide.md"}],
+            },
             value=0.5,
             arithmetic="guide.md came back, api.md did not: 1 / 2.",
         ),
@@ -259,11 +273,19 @@ METRICS = (
         elsewhere="For items that name documents and no evidence, which have no retrieval.mrr. The "
         "rank is that of a hit: further hits of a wrong document push the right one down.",
         example=Example(
-            gold={"qid": "A1", "question": "Which keys are refused?",
-                  "expected_doc_ids": ["guide.md", "api.md"]},
-            trace={"qid": "A1", "topk": [{"id": "c1", "doc": "faq.md"},
-                                         {"id": "c2", "doc": "faq.md"},
-                                         {"id": "c3", "doc": "api.md"}]},
+            gold={
+                "qid": "A1",
+                "question": "Which keys are refused?",
+                "expected_doc_ids": ["guide.md", "api.md"],
+            },
+            trace={
+                "qid": "A1",
+                "topk": [
+                    {"id": "c1", "doc": "faq.md"},
+                    {"id": "c2", "doc": "faq.md"},
+                    {"id": "c3", "doc": "api.md"},
+                ],
+            },
             value=1 / 3,
             arithmetic="the first hit of guide.md or api.md is the third: 1 / 3.",
         ),
@@ -281,8 +303,7 @@ METRICS = (
         elsewhere="For questions that need several facts, each of which stands in several places: "
         "recall would ask for every place.",
         example=Example(
-            gold={"qid": "A1", "question": "Who and when?",
-                  "groups": [["p1#1", "p1#2"], ["p5#1"]]},
+            gold={"qid": "A1", "question": "Who and when?", "groups": [["p1#1", "p1#2"], ["p5#1"]]},
             trace={"qid": "A1", "topk": ["p1#2", "p9#9"]},
             value=0.5,
             arithmetic="p1#2 satisfies the first group, nothing the second: 1 / 2.",
@@ -298,8 +319,12 @@ METRICS = (
         source="WFGY chunking eval page (anchor hit)",
         value=lambda b, k: b.section_in_top(k),
         example=Example(
-            gold={"qid": "A1", "question": "What is SCU?", "relevant": ["S.4.2.p.Bk011a"],
-                  "anchor_section": "S.4.2"},
+            gold={
+                "qid": "A1",
+                "question": "What is SCU?",
+                "relevant": ["S.4.2.p.Bk011a"],
+                "anchor_section": "S.4.2",
+            },
             trace={"qid": "A1", "topk": ["S.4.1.p.Bk010", "S.4.2.p.Bk012"]},
             value=1.0,
             arithmetic="S.4.2.p.Bk012 is not evidence, but lies in S.4.2: 1.",
@@ -316,8 +341,12 @@ METRICS = (
         source="own",
         value=_negatives,
         example=Example(
-            gold={"qid": "A1", "question": "What is SCU?", "relevant": ["S.4.2.p.Bk011a"],
-                  "negatives": ["S.4.1.p.Bk010", "S.4.3.p.Bk014"]},
+            gold={
+                "qid": "A1",
+                "question": "What is SCU?",
+                "relevant": ["S.4.2.p.Bk011a"],
+                "negatives": ["S.4.1.p.Bk010", "S.4.3.p.Bk014"],
+            },
             trace={"qid": "A1", "topk": ["S.4.2.p.Bk011a", "S.4.1.p.Bk010"]},
             value=0.5,
             arithmetic="one of 2 hits is a negative: 1 / 2.",
@@ -333,8 +362,12 @@ METRICS = (
         source="own",
         value=_negative_above,
         example=Example(
-            gold={"qid": "A1", "question": "What is SCU?", "relevant": ["S.4.2.p.Bk011a"],
-                  "negatives": ["S.4.1.p.Bk010"]},
+            gold={
+                "qid": "A1",
+                "question": "What is SCU?",
+                "relevant": ["S.4.2.p.Bk011a"],
+                "negatives": ["S.4.1.p.Bk010"],
+            },
             trace={"qid": "A1", "topk": ["S.4.1.p.Bk010", "S.4.2.p.Bk011a"]},
             value=1.0,
             arithmetic="the negative is at rank 1, the evidence at rank 2: 1.",
@@ -351,8 +384,10 @@ METRICS = (
         elsewhere="Traces that are missing or carry an error are counted under run.*, not here. "
         "Only the profile kb takes an error for no hits, as its source does.",
         example=Example(
-            gold=_GOLD, trace={"qid": "A1", "topk": []}, value=1.0,
+            gold=_GOLD,
+            trace={"qid": "A1", "topk": []},
+            value=1.0,
             arithmetic="the list of hits is empty: 1.",
         ),
     ),
-)  # fmt: skip
+)

@@ -63,7 +63,9 @@ METRICS = (
         elsewhere="Chroma's recall is the same in characters. Overlapping chunks count once, so "
         "the value never exceeds 1.",
         example=Example(
-            gold=_GOLD, trace=_TRACE, value=0.7,
+            gold=_GOLD,
+            trace=_TRACE,
+            value=0.7,
             arithmetic="hits cover bytes 50–170 of guide.md, so 100–170 of 100–200: 70 / 100.",
         ),
     ),
@@ -82,7 +84,9 @@ METRICS = (
         elsewhere="Chroma's plain precision counts overlapping chunks twice; its precision-omega "
         "is retrieval.span_iou, taken over all chunks that touch the gold.",
         example=Example(
-            gold=_GOLD, trace=_TRACE, value=0.35,
+            gold=_GOLD,
+            trace=_TRACE,
+            value=0.35,
             arithmetic="the union is 120 bytes of guide.md and 80 of api.md: 70 / 200.",
         ),
     ),
@@ -100,8 +104,10 @@ METRICS = (
         elsewhere="Chroma's precision-omega is this over all chunks that touch the gold: it also "
         "divides by gold that no chunk covers.",
         example=Example(
-            gold=_GOLD, trace=_TRACE, value=70 / 230,
+            gold=_GOLD,
+            trace=_TRACE,
+            value=70 / 230,
             arithmetic="70 bytes in both; 100 + 200 - 70 = 230 in either: 70 / 230.",
         ),
     ),
-)  # fmt: skip
+)

@@ -44,7 +44,9 @@ METRICS = (
         value=lambda b, k: b.single("delta_s_cited"),
         elsewhere=_BANDS,
         example=Example(
-            gold=_GOLD, trace=_TRACE, value=0.59,
+            gold=_GOLD,
+            trace=_TRACE,
+            value=0.59,
             arithmetic="the first citation is the second hit, whose ΔS is 0.59.",
         ),
     ),
@@ -60,7 +62,9 @@ METRICS = (
         source="WFGY chunking eval page (ΔS of the cited snippet)",
         value=lambda b, k: b.single("delta_s_cited"),
         example=Example(
-            gold=_GOLD, trace=_TRACE, value=0.59,
+            gold=_GOLD,
+            trace=_TRACE,
+            value=0.59,
             arithmetic="one question: its value, 0.59, is every percentile.",
         ),
     ),
@@ -80,7 +84,9 @@ METRICS = (
         value=lambda b, k: _hits(0.5, b, k),
         elsewhere=_BANDS,
         example=Example(
-            gold=_GOLD, trace=_TRACE, value=0.59,
+            gold=_GOLD,
+            trace=_TRACE,
+            value=0.59,
             arithmetic="the median of 0.31, 0.59 and 0.62 is 0.59.",
         ),
     ),
@@ -99,8 +105,10 @@ METRICS = (
         source="WFGY chunking eval page (pseudocode)",
         value=lambda b, k: _hits(0.9, b, k),
         example=Example(
-            gold=_GOLD, trace=_TRACE, value=0.614,
+            gold=_GOLD,
+            trace=_TRACE,
+            value=0.614,
             arithmetic="at 0.9 · 2 = 1.8 between 0.59 and 0.62: 0.59 + 0.8 · 0.03.",
         ),
     ),
-)  # fmt: skip
+)

@@ -58,10 +58,12 @@ def _state_metric(state: str) -> Metric:
         source="own, after the WFGY λ pages",
         of_question=lambda q: _is(state, q),
         example=Example(
-            gold=_GOLD, trace=_SLOTS, value=1.0 if state == "→" else 0.0,
+            gold=_GOLD,
+            trace=_SLOTS,
+            value=1.0 if state == "→" else 0.0,
             arithmetic="both slots are answered and cite p1#2: λ is →.",
         ),
-    )  # fmt: skip
+    )
 
 
 METRICS = (
@@ -76,7 +78,9 @@ METRICS = (
         elsewhere=f"{_RECIPE}. The sources record λ as a label of unknown origin: that is kept "
         "beside it, see stability.lambda_disagreement.",
         example=Example(
-            gold=_GOLD, trace=_SLOTS, value=1.0,
+            gold=_GOLD,
+            trace=_SLOTS,
+            value=1.0,
             arithmetic="both slots are answered and cite p1#2: λ is →, 1.",
         ),
     ),
@@ -89,9 +93,7 @@ METRICS = (
         better="lower",
         source="WFGY live monitoring page (flip rate)",
         of_question=lambda q: ~_is("→", q),
-        example=Example(
-            gold=_GOLD, trace=_SLOTS, value=0.0, arithmetic="λ is →: 0."
-        ),
+        example=Example(gold=_GOLD, trace=_SLOTS, value=0.0, arithmetic="λ is →: 0."),
     ),
     Metric(
         id="stability.lambda_disagreement",
@@ -103,7 +105,9 @@ METRICS = (
         source="own",
         of_question=lambda q: q.recorded != q.state,
         example=Example(
-            gold=_GOLD, trace=[{**row, "λ_state": "<>"} for row in _SLOTS], value=1.0,
+            gold=_GOLD,
+            trace=[{**row, "λ_state": "<>"} for row in _SLOTS],
+            value=1.0,
             arithmetic="recorded <>, computed →: 1.",
         ),
     ),
@@ -118,7 +122,9 @@ METRICS = (
         of_question=lambda q: q.citation_jaccard,
         elsewhere="The page counts 1 where nobody cites; here that is undefined.",
         example=Example(
-            gold=_GOLD, trace=_SLOTS, value=0.5,
+            gold=_GOLD,
+            trace=_SLOTS,
+            value=0.5,
             arithmetic="{p1#2} in both, {p1#2, p3#1} in either: 1 / 2.",
         ),
     ),
@@ -132,9 +138,7 @@ METRICS = (
         source="WFGY semantic stability page (RCR)",
         of_question=_consistency,
         elsewhere="It speaks of agreement, not of being right: all slots may be wrong together.",
-        example=Example(
-            gold=_GOLD, trace=_SLOTS, value=1.0, arithmetic="no slot refuses: 2 / 2."
-        ),
+        example=Example(gold=_GOLD, trace=_SLOTS, value=1.0, arithmetic="no slot refuses: 2 / 2."),
     ),
     Metric(
         id="stability.claim_distance",
@@ -146,7 +150,9 @@ METRICS = (
         source="WFGY semantic stability page (NED50)",
         of_question=lambda q: q.claim_distance,
         example=Example(
-            gold=_GOLD, trace=_SLOTS, value=0.1,
+            gold=_GOLD,
+            trace=_SLOTS,
+            value=0.1,
             arithmetic="`A unlock.` and `An unlock.` differ by one of 10 characters: 1 / 10.",
         ),
     ),
@@ -162,8 +168,10 @@ METRICS = (
         source="WFGY live monitoring page (Kendall tau)",
         of_question=lambda q: q.rank_tau,
         example=Example(
-            gold=_GOLD, trace=_SLOTS, value=-1.0,
+            gold=_GOLD,
+            trace=_SLOTS,
+            value=-1.0,
             arithmetic="p1#2 and p3#1 stand in opposite order: -1.",
         ),
     ),
-)  # fmt: skip
+)

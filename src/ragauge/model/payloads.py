@@ -13,13 +13,13 @@ from itertools import islice
 import msgspec
 from msgspec.structs import replace
 
+from ragauge.concurrency import uncollected
 from ragauge.errors import Place, Problem, RagaugeError
 from ragauge.model.chunk import Chunk
 from ragauge.model.evidence import Evidence
 from ragauge.model.gold import GoldItem
 from ragauge.model.run import PAYLOAD_SCHEMA, GoldRow
 from ragauge.model.trace import Trace
-from ragauge.pausing import uncollected
 
 _LEVEL = 1  # higher levels save 2 % and cost as much time again
 _BLOCK = 1024  # chunks of a list to a block
@@ -66,9 +66,10 @@ def thaw_gold(rows: Iterable[GoldRow], name: str) -> list[GoldItem]:
         return [_decode_item(zlib.decompress(row.payload)) for row in rows]
     except UNREADABLE as error:
         raise RagaugeError.of(
-            "bad-store", f"a gold item of {name} cannot be read: {error}",
+            "bad-store",
+            f"a gold item of {name} cannot be read: {error}",
             hint="without its gold set a run cannot be scored: import it again from an export",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def item_hash(item: GoldItem) -> str:
@@ -109,9 +110,10 @@ def thaw_chunks(blocks: Iterable[bytes], name: str) -> dict[str, Chunk]:
         }
     except UNREADABLE as error:
         raise RagaugeError.of(
-            "bad-store", f"the list of chunks of {name} cannot be read: {error}",
+            "bad-store",
+            f"the list of chunks of {name} cannot be read: {error}",
             hint="import the run again from an export",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def freeze_evidence(evidence: Evidence) -> bytes:
@@ -127,19 +129,21 @@ def thaw_evidence(payload: bytes, name: str) -> Evidence:
         return msgspec.msgpack.decode(zlib.decompress(payload), type=Evidence)
     except UNREADABLE as error:
         raise RagaugeError.of(
-            "bad-store", f"what {name} knows of its chunks cannot be read: {error}",
+            "bad-store",
+            f"what {name} knows of its chunks cannot be read: {error}",
             hint="import the run again from an export",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def unreadable(name: str, error: Exception | None = None, *, ordinal: int | None = None) -> Problem:
     """A stored result that cannot be read: one problem, not the end of the run."""
     told = "" if error is None else f": {error}"
     return Problem(
-        "bad-store", f"a stored result cannot be read{told}",
+        "bad-store",
+        f"a stored result cannot be read{told}",
         "it is counted and left out; import the run again from an export if there is one",
         Place(name, ordinal),
-    )  # fmt: skip
+    )
 
 
 def number_of(text: str) -> int:

@@ -216,8 +216,14 @@ SLICE_COLUMNS = 4
 def slice_metrics(scores: Scores, verdict: Verdict) -> list[str]:
     """The metrics that tables of slices show; JSON has all of them."""
     gated = [result.gate.metric for result in verdict.gates]
-    usual = ["answer.precision", "answer.grounded_precision", "answer.coverage",
-             "retrieval.recall@5", "retrieval.precision@5", "retrieval.hit@5"]  # fmt: skip
+    usual = [
+        "answer.precision",
+        "answer.grounded_precision",
+        "answer.coverage",
+        "retrieval.recall@5",
+        "retrieval.precision@5",
+        "retrieval.hit@5",
+    ]
     rest = [name for name in scores.metrics if not name.startswith("run.")]
     valued = [
         name

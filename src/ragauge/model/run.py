@@ -156,9 +156,14 @@ class Store(Protocol):
         ...
 
     def finish(
-        self, run_id: str, *, results: int, evidence: bytes, scoring: Scoring,
+        self,
+        run_id: str,
+        *,
+        results: int,
+        evidence: bytes,
+        scoring: Scoring,
         values: Iterable[ValueColumn],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Add the first scoring, fill in the rest of the run, and mark it complete."""
         ...
 

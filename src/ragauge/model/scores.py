@@ -70,10 +70,13 @@ class QuestionList(Sequence[QuestionResult]):
     """
 
     def __init__(
-        self, labels: Sequence[str], make: Callable[[int], QuestionResult],
-        counts: Callable[[int], Mapping[str, int] | None] | None = None, *,
+        self,
+        labels: Sequence[str],
+        make: Callable[[int], QuestionResult],
+        counts: Callable[[int], Mapping[str, int] | None] | None = None,
+        *,
         causes: Sequence[str | None] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.labels = labels
         self.causes = [None] * len(labels) if causes is None else causes
         self._make = make

@@ -205,10 +205,16 @@ class _Metric(msgspec.Struct):
             if interval is not None and len(self.unrounded) == 3:
                 interval = (self.unrounded[1], self.unrounded[2])
         return MetricResult(
-            value=value, n=self.n, records=self.records, excluded=self.excluded,
-            interval=interval, version=self.version, better=self.better, reason=self.reason,
+            value=value,
+            n=self.n,
+            records=self.records,
+            excluded=self.excluded,
+            interval=interval,
+            version=self.version,
+            better=self.better,
+            reason=self.reason,
             default=self.default,
-        )  # fmt: skip
+        )
 
 
 class _Slice(msgspec.Struct):
@@ -228,10 +234,16 @@ class _Part(msgspec.Struct):
         for name, each in self.metrics.items():
             whole = metrics[name]
             found[name] = _Metric(
-                value=each.value, n=each.n, records=each.n, excluded={}, interval=each.interval,
-                version=whole.version, better=whole.better,
-                reason=None if each.value is not None else "too-few", unrounded=each.unrounded,
-            ).result()  # fmt: skip
+                value=each.value,
+                n=each.n,
+                records=each.n,
+                excluded={},
+                interval=each.interval,
+                version=whole.version,
+                better=whole.better,
+                reason=None if each.value is not None else "too-few",
+                unrounded=each.unrounded,
+            ).result()
         return SliceResult(n=self.n, metrics=found)
 
 

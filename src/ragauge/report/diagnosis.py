@@ -181,11 +181,14 @@ def markdown_text(diagnosis: Diagnosis) -> str:
     if diagnosis.questions:
         rows = [
             (
-                markdown.escaped(phrases.question_name(each.qid, each.turn)), each.label,
-                each.cause or "", markdown.code(each.where), _behind(each),
+                markdown.escaped(phrases.question_name(each.qid, each.turn)),
+                each.label,
+                each.cause or "",
+                markdown.code(each.where),
+                _behind(each),
             )
             for each in diagnosis.questions
-        ]  # fmt: skip
+        ]
         shown = f"{len(diagnosis.questions)} of {diagnosis.listed_of}"
         lines += [f"## Look at ({shown})", ""]
         lines += markdown.table(["question", "label", "cause", "where", "numbers"], rows)

@@ -68,9 +68,11 @@ def section(title: str, lines: Sequence[str]) -> Section:
     while last < len(lines) and lines[last].startswith(("| ", "- ")):
         last += 1
     return Section(
-        title=title, head=tuple(lines[:first]), rows=tuple(lines[first:last]),
+        title=title,
+        head=tuple(lines[:first]),
+        rows=tuple(lines[first:last]),
         foot=tuple(lines[last:]),
-    )  # fmt: skip
+    )
 
 
 def code(name: str, shown: Shown = escaped) -> str:
@@ -98,13 +100,18 @@ def gates(verdict: Verdict, shown: Shown = escaped) -> list[str]:
         ["gate", "value", "demand", "margin", "n", "detectable", "verdict", ""],
         [
             (
-                shown(phrases.gate_name(each)), phrases.number(each.value), phrases.demand(each),
-                phrases.margin(each), str(each.n), phrases.number(each.detectable),
-                "waived" if each.waived else each.status, shown(phrases.gate_note(each)),
+                shown(phrases.gate_name(each)),
+                phrases.number(each.value),
+                phrases.demand(each),
+                phrases.margin(each),
+                str(each.n),
+                phrases.number(each.detectable),
+                "waived" if each.waived else each.status,
+                shown(phrases.gate_note(each)),
             )
             for each in verdict.gates
         ],
-    )  # fmt: skip
+    )
 
 
 def metrics(scores: Scores, verdict: Verdict, shown: Shown = escaped) -> list[str]:
@@ -113,12 +120,15 @@ def metrics(scores: Scores, verdict: Verdict, shown: Shown = escaped) -> list[st
         ["metric", "value", "n", "95 % interval", "left out"],
         [
             (
-                code(name, shown), phrases.number(each.value), str(each.n),
-                phrases.interval(each.interval), shown(phrases.metric_note(each)),
+                code(name, shown),
+                phrases.number(each.value),
+                str(each.n),
+                phrases.interval(each.interval),
+                shown(phrases.metric_note(each)),
             )
             for name, each in phrases.shown_metrics(scores, verdict).items()
         ],
-    )  # fmt: skip
+    )
     rest = [*phrases.counts_behind(scores), *phrases.not_measured(scores, verdict)]
     return [*lines, *(f"- {shown(line)}" for line in rest), *([""] if rest else [])]
 
@@ -138,11 +148,12 @@ def slice_tables(
     for dimension, parts in phrases.shown_slices(scores).items():
         rows = [
             (
-                shown(name), str(part.n),
+                shown(name),
+                str(part.n),
                 *(phrases.number(part.value(metric)) for metric in columns),
             )
             for name, part in list(parts.items())[:most]
-        ]  # fmt: skip
+        ]
         lines = [f"## By {shown(dimension)}", ""]
         lines += table([shown(dimension), "n", *(code(each, shown) for each in columns)], rows)
         if len(parts) > most:

@@ -146,9 +146,11 @@ def _agreement(agreement: Agreement) -> dict[str, Any]:
     figures = {
         name: {**msgspec.to_builtins(each), "value": rounded(each.value)}
         for name, each in (
-            ("citations", agreement.citations), ("rbo", agreement.rbo), ("tau", agreement.tau),
+            ("citations", agreement.citations),
+            ("rbo", agreement.rbo),
+            ("tau", agreement.tau),
         )
-    }  # fmt: skip
+    }
     return {
         **msgspec.to_builtins(agreement),
         **figures,
@@ -158,9 +160,7 @@ def _agreement(agreement: Agreement) -> dict[str, Any]:
     }
 
 
-def table_text(
-    report: Shadowed, *, limit: int = 5, width: int = 80, color: bool = False
-) -> str:  # fmt: skip
+def table_text(report: Shadowed, *, limit: int = 5, width: int = 80, color: bool = False) -> str:
     """The verdict for a terminal."""
     from rich.text import Text
 
@@ -173,8 +173,10 @@ def table_text(
         ):
             console.print(line)
 
-    say(f"live {plain(report.live.name)}, shadow {plain(report.shadow.name)}: "
-        f"profile {report.profile}, {phrases.count(report.counted, 'question')}")  # fmt: skip
+    say(
+        f"live {plain(report.live.name)}, shadow {plain(report.shadow.name)}: "
+        f"profile {report.profile}, {phrases.count(report.counted, 'question')}"
+    )
     console.print()
     if report.verdict.gates:
         console.print(_gates(report))
@@ -234,10 +236,13 @@ def _gates(report: Shadowed) -> Any:
         made.add_column(column, justify="right" if right else "left", no_wrap=right)
     for result in report.verdict.gates:
         made.add_row(
-            phrases.gate_name(result), phrases.number(result.value), phrases.demand(result),
-            phrases.margin(result), str(result.n),
+            phrases.gate_name(result),
+            phrases.number(result.value),
+            phrases.demand(result),
+            phrases.margin(result),
+            str(result.n),
             Text("waived" if result.waived else result.status, style=COLORS[result.status]),
-        )  # fmt: skip
+        )
     return made
 
 
@@ -285,10 +290,12 @@ def markdown_text(report: Shadowed, *, limit: int = 5) -> str:
         "## Agreement",
         "",
         *(f"- {markdown.escaped(line)}" for line in agreement_lines(report.agreement)),
-        *(f"  - {markdown.escaped(differing_line(each))}"
-          for each in report.agreement.differing[:limit]),
+        *(
+            f"  - {markdown.escaped(differing_line(each))}"
+            for each in report.agreement.differing[:limit]
+        ),
         "",
-    ]  # fmt: skip
+    ]
     if report.findings:
         lines += ["## Diagnosis of the shadow", ""]
         lines += markdown_findings(report.findings, report.shadow.questions)

@@ -38,9 +38,15 @@ def answered_trace(reader: Reader, slot: Slot, answered: Any, elapsed: float | N
     if elapsed is not None and (timing is None or timing.total is None):
         timing = replace(timing or Timing(), total=elapsed)
     return replace(
-        given, qid=question.qid, question=question.text, paraphrase=question.paraphrase,
-        seed=question.seed, turn=question.turn, timing=timing, line=slot.number + 1,
-    )  # fmt: skip
+        given,
+        qid=question.qid,
+        question=question.text,
+        paraphrase=question.paraphrase,
+        seed=question.seed,
+        turn=question.turn,
+        timing=timing,
+        line=slot.number + 1,
+    )
 
 
 def _read(reader: Reader, answered: Any) -> Trace:
@@ -106,7 +112,12 @@ def errored_trace(slot: Slot, reason: str, elapsed: float | None) -> Trace:
     if len(words) > LONGEST_REASON:
         words = f"{words[: LONGEST_REASON - 3]}..."
     return Trace(
-        qid=question.qid, question=question.text, paraphrase=question.paraphrase,
-        seed=question.seed, turn=question.turn, error=words, line=slot.number + 1,
+        qid=question.qid,
+        question=question.text,
+        paraphrase=question.paraphrase,
+        seed=question.seed,
+        turn=question.turn,
+        error=words,
+        line=slot.number + 1,
         timing=None if elapsed is None else Timing(total=elapsed),
-    )  # fmt: skip
+    )

@@ -141,11 +141,16 @@ class Runner:
     """One run over a target. `keep` is called by one thread, with traces in order of arrival."""
 
     def __init__(
-        self, target: Target, reader: Reader, limits: Limits,
-        keep: Callable[[Sequence[Trace]], Kept], *, total: int,
+        self,
+        target: Target,
+        reader: Reader,
+        limits: Limits,
+        keep: Callable[[Sequence[Trace]], Kept],
+        *,
+        total: int,
         told: Callable[[Progress], None] = lambda _: None,
         noted: Callable[[str], None] = lambda _: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.target = target
         self.reader = reader
         self.limits = limits
@@ -169,9 +174,11 @@ class Runner:
         self.overdue = limits.timeout + min(1.0, 0.2 + limits.timeout / 10)
 
     def run(
-        self, strands: Iterable[Strand], wanted: Callable[[int], bool],
+        self,
+        strands: Iterable[Strand],
+        wanted: Callable[[int], bool],
         known: Mapping[int, str | None],
-    ) -> Progress:  # fmt: skip
+    ) -> Progress:
         """Ask all slots that are wanted; `known` are answers of turns that were asked before."""
         self.strands, self.wanted, self.known = iter(strands), wanted, known
         begun = time.monotonic()

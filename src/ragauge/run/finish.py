@@ -73,10 +73,13 @@ class Keeper:
             rows = self.packer.pack_traces(batch, 1).rows
         except Exception:  # something in a trace cannot be stored, and the others can
             rows = [row for trace in batch for row in self._one(trace).rows]
-        self.put(self.run_id, [
-            ResultRow(facts._replace(ordinal=_number(trace)), payload)
-            for trace, (facts, payload, _) in zip(batch, rows, strict=True)
-        ])  # fmt: skip
+        self.put(
+            self.run_id,
+            [
+                ResultRow(facts._replace(ordinal=_number(trace)), payload)
+                for trace, (facts, payload, _) in zip(batch, rows, strict=True)
+            ],
+        )
         found = [
             facts.hit_rank is not None
             for facts, _, code in rows
@@ -91,9 +94,20 @@ class Keeper:
         except Exception as error:
             words = f"the answer cannot be stored: {type(error).__name__}: {error}"
             words = words.encode(errors="backslashreplace").decode()
-            return self.packer.pack_traces([replace(
-                trace, hits=(), answer=None, lambda_state=None, index={}, extra={}, error=words,
-            )], 1)  # fmt: skip
+            return self.packer.pack_traces(
+                [
+                    replace(
+                        trace,
+                        hits=(),
+                        answer=None,
+                        lambda_state=None,
+                        index={},
+                        extra={},
+                        error=words,
+                    )
+                ],
+                1,
+            )
 
 
 def _number(trace: Trace) -> int:
@@ -101,9 +115,12 @@ def _number(trace: Trace) -> int:
 
 
 def finish_run(
-    store: Store, run: RunRecord, job: Job, items: Sequence[GoldItem],
+    store: Store,
+    run: RunRecord,
+    job: Job,
+    items: Sequence[GoldItem],
     bands: Mapping[str, Bands] | None = None,
-) -> Scores:  # fmt: skip
+) -> Scores:
     """Score a run from all its results, whenever they came, and mark it complete.
 
     Where `bands` has those of its embedder, the zones of its ΔS are counted too.
@@ -131,15 +148,21 @@ def finish_run(
         pairs = zip(
             ordinals[start : start + _AT_ONCE], questions[start : start + _AT_ONCE], strict=True
         )
-        store.set_values(run.run_id, [
-            (ordinal, None if question == _NOBODY else measured(question))
-            for ordinal, question in pairs
-        ])  # fmt: skip
+        store.set_values(
+            run.run_id,
+            [
+                (ordinal, None if question == _NOBODY else measured(question))
+                for ordinal, question in pairs
+            ],
+        )
     scoring, values = freeze_scores(
         scores, number=1, created_at=run.created_at, ragauge_version=ragauge.__version__
     )
     store.finish(
-        run.run_id, results=len(ordinals), evidence=freeze_evidence(gathered.evidence()),
-        scoring=scoring, values=values,
-    )  # fmt: skip
+        run.run_id,
+        results=len(ordinals),
+        evidence=freeze_evidence(gathered.evidence()),
+        scoring=scoring,
+        values=values,
+    )
     return unlisted(scores, RANKS, values=True)

@@ -78,7 +78,7 @@ def rest_of(store: Store, run: RunRecord, slots: Slots, *, retry_errors: bool) -
 
 def take_back(
     store: Store, run: RunRecord, slots: Slots, doubts: Mapping[int, str], keeper: Keeper
-) -> int:  # fmt: skip
+) -> int:
     """Put errors in the place of answers that do not stand, and of the turns after them."""
     if not doubts:
         return 0

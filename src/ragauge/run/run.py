@@ -80,9 +80,13 @@ class Asked(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def target_options(self, timeout: float) -> TargetOptions:
         """What the target is opened with."""
         return TargetOptions(
-            k=self.k, timeout=timeout, corpus=self.corpus, chunks=self.chunks,
-            embedder=self.embedder, settings=self.options,
-        )  # fmt: skip
+            k=self.k,
+            timeout=timeout,
+            corpus=self.corpus,
+            chunks=self.chunks,
+            embedder=self.embedder,
+            settings=self.options,
+        )
 
 
 class Measuring(Struct, frozen=True, kw_only=True):
@@ -125,9 +129,12 @@ class Material(Struct, frozen=True, kw_only=True):
     def job(self) -> Job:
         """What packs traces; it fails where the gold set is at odds with itself."""
         table = gold_table(
-            self.items, self.plan.profile, self.plan.options, name=self.inputs.gold_name,
+            self.items,
+            self.plan.profile,
+            self.plan.options,
+            name=self.inputs.gold_name,
             chunks=self.chunks,
-        )  # fmt: skip
+        )
         run = Run(
             self.plan, table, gold_name=self.inputs.gold_name, trace_name=self.inputs.trace_name
         )
@@ -152,10 +159,11 @@ def open_target(address: str, options: TargetOptions) -> Target:
     scheme, colon, rest = address.partition(":")
     if not colon or scheme not in kinds:
         raise RagaugeError.of(
-            "bad-target", f"`{shown_address(address)}` is no target",
+            "bad-target",
+            f"`{shown_address(address)}` is no target",
             hint=f"known: {', '.join(f'{each}:' for each in sorted(kinds))}; for example "
             "python:module:function",
-        )  # fmt: skip
+        )
     return kinds[scheme].open(rest, replace(options, scheme=scheme))
 
 
@@ -173,9 +181,10 @@ def material(gold: PathLike, asked: Asked, measuring: Measuring) -> Material:
         items = with_turns_before(loaded.items, wanted)
         if not items:
             raise RagaugeError.of(
-                "nothing-measured", f"there is nothing to ask in {name}",
+                "nothing-measured",
+                f"there is nothing to ask in {name}",
                 hint="no item passes all filters" if asked.filters else "the gold set is empty",
-            )  # fmt: skip
+            )
         refuse_unasked(items, name)
         chunks = score.known_chunks(stack, asked.chunks, lookup, gold=(lambda: items, name))
         notes = [f"{name}: {note}" for note in source.notes] if source is not None else []
@@ -187,11 +196,13 @@ def material(gold: PathLike, asked: Asked, measuring: Measuring) -> Material:
             whose = "a conversation was" if earlier == 1 else "conversations were"
             notes.append(f"{count(earlier, 'earlier turn')} of {whose} asked too")
         return Material(
-            items=items, chunks=chunks, plan=_plan(choice, measuring, chunks),
+            items=items,
+            chunks=chunks,
+            plan=_plan(choice, measuring, chunks),
             inputs=Inputs(
                 gold_name=name, trace_name=shown_address(asked.address), notes=tuple(notes)
             ),
-        )  # fmt: skip
+        )
 
 
 def _plan(choice: Choice, measuring: Measuring, chunks: dict[str, Chunk]) -> ScoringPlan:
@@ -208,13 +219,14 @@ def _plan(choice: Choice, measuring: Measuring, chunks: dict[str, Chunk]) -> Sco
         k=ks,
         selected=registry.select([*wanted, *measuring.also], ks),
         options=replace(
-            measuring.options, refusal_patterns=measuring.refusal_patterns,
+            measuring.options,
+            refusal_patterns=measuring.refusal_patterns,
             chunks=digest(chunks) if chunks else None,
         ),
         patterns=measuring.refusal_patterns,
         intervals=measuring.intervals,
         count_repeats=measuring.count_repeats,
-    )  # fmt: skip
+    )
 
 
 def start_run(
@@ -260,9 +272,7 @@ class Resumed(Struct, frozen=True):
     material: Material
 
 
-def resumed(
-    store: Store, run: RunRecord, *, gold: PathLike | None = None, **same: Any
-) -> Resumed:  # fmt: skip
+def resumed(store: Store, run: RunRecord, *, gold: PathLike | None = None, **same: Any) -> Resumed:
     """What is known of a run that was stopped; `same` is what is said again, and must agree."""
     snapshot = read_snapshot(run.snapshot, run.run_id)
     try:
@@ -282,9 +292,10 @@ def resumed(
         shown = shown_address(value) if name == "address" else redacted(value)
         if msgspec.to_builtins(shown) != msgspec.to_builtins(known):
             raise _refused(
-                run, f"has {_told(name, known)}, and {_told(name, shown)} was given",
+                run,
+                f"has {_told(name, known)}, and {_told(name, shown)} was given",
                 "leave it out, or begin a new run",
-            )  # fmt: skip
+            )
     asked = replace(asked, **{name: value for name, value in same.items() if value is not None})
     given = Material(
         items=thaw_gold(store.gold(run.gold_key), run.run_id),
@@ -297,9 +308,10 @@ def resumed(
         again = material(gold, asked, Measuring(profile=rules.profile, dialect=rules.dialect))
         if again.gold_hash != run.gold_hash:
             raise _refused(
-                run, f"was begun with another gold set than {again.inputs.gold_name}",
+                run,
+                f"was begun with another gold set than {again.inputs.gold_name}",
                 "leave --gold out to ask what the run began with, or begin a new run",
-            )  # fmt: skip
+            )
     return Resumed(run, asked, given)
 
 
@@ -312,10 +324,18 @@ def _refused(run: RunRecord, words: str, hint: str) -> RagaugeError:
 
 
 def ask_all(
-    store: Store, run: RunRecord, asked: Asked, given: Material, target: Target, limits: Limits,
-    *, retry_errors: bool = False, told: Callable[[Progress], None] = lambda _: None,
-    embed: Embedding | None = None, noted: Callable[[str], None] = lambda _: None,
-) -> Progress:  # fmt: skip
+    store: Store,
+    run: RunRecord,
+    asked: Asked,
+    given: Material,
+    target: Target,
+    limits: Limits,
+    *,
+    retry_errors: bool = False,
+    told: Callable[[Progress], None] = lambda _: None,
+    embed: Embedding | None = None,
+    noted: Callable[[str], None] = lambda _: None,
+) -> Progress:
     """Ask every slot that has no result yet, and store each answer when it arrives.
 
     With `retry_errors`, slots that have an error are asked again, and the turns that follow them.

@@ -115,9 +115,14 @@ class Interrupted(KeyboardInterrupt):
 
 
 def asked_run(
-    store: Store, gold: str, asking: Asking, *, told: Callable[[Progress], None] = lambda _: None,
-    embed: Embedding | None = None, noted: Callable[[str], None] = lambda _: None,
-) -> Answered:  # fmt: skip
+    store: Store,
+    gold: str,
+    asking: Asking,
+    *,
+    told: Callable[[Progress], None] = lambda _: None,
+    embed: Embedding | None = None,
+    noted: Callable[[str], None] = lambda _: None,
+) -> Answered:
     """Ask a target every slot of the gold set, and store the run; `Interrupted` tells its name."""
     given = running.material(gold, asking.asked, asking.measuring)
     options = asking.asked.target_options(asking.limits.timeout)
@@ -127,9 +132,16 @@ def asked_run(
             stack.enter_context(_named(run))
             stack.enter_context(store.hold(run.run_id))
             progress = running.ask_all(
-                store, run, asking.asked, given, target, asking.limits, told=told, embed=embed,
+                store,
+                run,
+                asking.asked,
+                given,
+                target,
+                asking.limits,
+                told=told,
+                embed=embed,
                 noted=noted,
-            )  # fmt: skip
+            )
         if progress.stopped == "interrupted":
             raise Interrupted(run.run_id, progress)
         if progress.stopped is not None:
@@ -166,9 +178,10 @@ def scored_run(store: Store, gold: str, trace: str, name: str, **options: Any) -
     score(gold, trace, keep=keep, **options)
     if not stored:
         raise RagaugeError.of(
-            "nothing-measured", f"no trace of `{trace}` belongs to a gold item",
+            "nothing-measured",
+            f"no trace of `{trace}` belongs to a gold item",
             hint="compare one id of each file: a changed prefix is the usual cause",
-        )  # fmt: skip
+        )
     return find_run(store, name)
 
 
@@ -181,17 +194,28 @@ def judge_shadow(live: common_gold.Stored, shadow: common_gold.Stored, rules: Ru
     aligned = align.align(live, shadow, profile=rules.profile, workers=rules.workers)
     gates, unjudged = _split(rules.gates(aligned.b.k), rules, aligned.b)
     measured = measured_run(
-        shadow.store, shadow.record, profile=rules.profile, workers=rules.workers, intervals=True,
-        slices=any(gate.part is not None for gate in gates), bands=rules.bands,
-    )  # fmt: skip
+        shadow.store,
+        shadow.record,
+        profile=rules.profile,
+        workers=rules.workers,
+        intervals=True,
+        slices=any(gate.part is not None for gate in gates),
+        bands=rules.bands,
+    )
     exact = aligned.match in ("exact", "none")
     scores = measured.scores if exact else aligned.b
     profile = registry.profile(rules.profile)
     verdict = judge(
-        scores, gates, source_rules=profile.follows_source,
-        whole_grid=profile.join.grid == "complete", tolerance=rules.tolerance,
-        waivers=rules.waivers, today=rules.today, baseline=aligned.a, beside=aligned.b,
-    )  # fmt: skip
+        scores,
+        gates,
+        source_rules=profile.follows_source,
+        whole_grid=profile.join.grid == "complete",
+        tolerance=rules.tolerance,
+        waivers=rules.waivers,
+        today=rules.today,
+        baseline=aligned.a,
+        beside=aligned.b,
+    )
     (one, before), (other, after) = compare.told_of(live), compare.told_of(shadow)
     names = list(dict.fromkeys(_judged_by(gate, scores) for gate in gates))
     only = replace(aligned, a=_only(aligned.a, names), b=_only(aligned.b, names))
@@ -231,9 +255,10 @@ def _split(
         return list(gates), ()
     if shadow.tally.answered or shadow.tally.refused:
         raise RagaugeError.of(
-            "usage", "--index-only: the shadow run has answers, which would go unjudged",
+            "usage",
+            "--index-only: the shadow run has answers, which would go unjudged",
             hint="leave --index-only out",
-        )  # fmt: skip
+        )
     kept = [gate for gate in gates if not _judged_by(gate, shadow).startswith(OF_ANSWERS)]
     names = tuple(gate.title or gate.name for gate in gates if gate not in kept)
     return kept, names
@@ -286,9 +311,11 @@ def _by_type(
             continue
         part = pairs.only(mine)
         found = metric_deltas.deltas(
-            _with_values(aligned.a, names, part.mine), _with_values(aligned.b, names, part.theirs),
-            part, frozenset(),
-        )  # fmt: skip
+            _with_values(aligned.a, names, part.mine),
+            _with_values(aligned.b, names, part.theirs),
+            part,
+            frozenset(),
+        )
         parts[name] = Part(n=n, deltas=tuple(each for each in found if each.n >= least))
     return parts
 
@@ -299,9 +326,11 @@ def _with_values(scores: Scores, names: Sequence[str], places: Ints) -> Scores:
     known = [
         name
         for name in names
-        if values is not None and name in values.metrics and name in scores.metrics
+        if values is not None
+        and name in values.metrics
+        and name in scores.metrics
         and not np.isnan(values.of(name)[places]).all()
-    ]  # fmt: skip
+    ]
     return _only(scores, known)
 
 
@@ -320,10 +349,13 @@ def _failed(
         name = _judged_by(each.gate, scores)
         places = _fallen(aligned, scores, name) if each.gate.is_drop else _worst(run, each, name)
         base = name.partition("@")[0].removesuffix("_p90")
-        found.append(Failed(
-            gate=each, step=STEPS.get(base, _OTHERWISE),
-            worst=tuple(witness(run, place) for place in places[:limit]),
-        ))  # fmt: skip
+        found.append(
+            Failed(
+                gate=each,
+                step=STEPS.get(base, _OTHERWISE),
+                worst=tuple(witness(run, place) for place in places[:limit]),
+            )
+        )
     return tuple(found)
 
 

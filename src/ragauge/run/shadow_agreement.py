@@ -96,10 +96,15 @@ def agree(a: Mapping[SlotName, Shown], b: Mapping[SlotName, Shown], by: By) -> A
             _add(citing, question, 0.0 if found is not None else 1.0)
             differing += [] if found is None else [found]
     return Agreement(
-        by=by, slots=len(both), only_a=len(a.keys() - b.keys()), only_b=len(b.keys() - a.keys()),
-        citations=_agreed(citing), rbo=_agreed(overlaps), tau=_agreed(taus),
+        by=by,
+        slots=len(both),
+        only_a=len(a.keys() - b.keys()),
+        only_b=len(b.keys() - a.keys()),
+        citations=_agreed(citing),
+        rbo=_agreed(overlaps),
+        tau=_agreed(taus),
         differing=tuple(differing),
-    )  # fmt: skip
+    )
 
 
 def renamed(one: Sequence[Spot], other: Sequence[Spot], by: By) -> list[str]:
@@ -175,7 +180,10 @@ def _differing(
     ]
     left, right = {i for i, _ in pairs}, {j for _, j in pairs}
     return Differing(
-        qid=name[0], paraphrase=name[1], seed=name[2], turn=name[3],
+        qid=name[0],
+        paraphrase=name[1],
+        seed=name[2],
+        turn=name[3],
         replaced=tuple(
             (rest_one[i].id, rest_other[j].id)
             for i, j in pairs
@@ -183,7 +191,7 @@ def _differing(
         ),
         lost=tuple(each.id for i, each in enumerate(rest_one) if i not in left),
         gained=tuple(each.id for j, each in enumerate(rest_other) if j not in right),
-    )  # fmt: skip
+    )
 
 
 def _add(values: dict[Question, list[float]], name: Question, value: float | None) -> None:
@@ -195,13 +203,12 @@ def _agreed(values: Mapping[Question, Sequence[float]]) -> Agreed:
     means: Iterable[float | None] = (exact_sums.mean(np.array(each)) for each in values.values())
     known = np.array([each for each in means if each is not None], np.float64)
     return Agreed(
-        value=exact_sums.mean(known), questions=len(known),
+        value=exact_sums.mean(known),
+        questions=len(known),
         slots=sum(len(each) for each in values.values()),
-    )  # fmt: skip
+    )
 
 
 def _order(name: SlotName) -> tuple[str, int, int, str]:
     qid, paraphrase, seed, turn = name
-    return (
-        qid, -1 if turn is None else turn, -1 if paraphrase is None else paraphrase, seed or ""
-    )  # fmt: skip
+    return (qid, -1 if turn is None else turn, -1 if paraphrase is None else paraphrase, seed or "")

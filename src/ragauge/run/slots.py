@@ -79,10 +79,17 @@ class Slots:
         numbered: list[tuple[int | None, str]] = list(enumerate(item.paraphrases))
         for paraphrase, text in numbered or [(None, item.question or "")]:
             for seed in self.seeds:
-                yield Slot(number, Question(
-                    qid=item.qid, text=text, paraphrase=paraphrase, seed=seed, turn=item.turn,
-                    number=number,
-                ))  # fmt: skip
+                yield Slot(
+                    number,
+                    Question(
+                        qid=item.qid,
+                        text=text,
+                        paraphrase=paraphrase,
+                        seed=seed,
+                        turn=item.turn,
+                        number=number,
+                    ),
+                )
                 number += 1
 
     def _conversation(self, places: Sequence[int]) -> Iterator[Strand]:
@@ -104,12 +111,14 @@ def refuse_unasked(items: Sequence[GoldItem], name: str) -> None:
     """Raise if there are items without any text to ask."""
     problems = [
         Problem(
-            "missing-field", "the item has no question to ask", 'add the question as "question"',
+            "missing-field",
+            "the item has no question to ask",
+            'add the question as "question"',
             Place(name, item.line, item.qid),
         )
         for item in items
         if not all(text.strip() for text in item.paraphrases or (item.question or "",))
-    ]  # fmt: skip
+    ]
     if problems:
         raise RagaugeError(problems[:MAX_REPORTED], total=len(problems))
 
@@ -146,9 +155,10 @@ def _test(text: str) -> Callable[[GoldItem], bool]:
     match = _FILTER.fullmatch(text)
     if match is None or match[1] not in FIELDS:
         raise RagaugeError.of(
-            "usage", f"`{text}` is no filter",
+            "usage",
+            f"`{text}` is no filter",
             hint=f"write FIELD=VALUE or FIELD~REGEX; fields: {', '.join(FIELDS)}",
-        )  # fmt: skip
+        )
     field, value = FIELDS[match[1]], match[3]
     if match[2] == "=":
         return lambda item: value in field(item)

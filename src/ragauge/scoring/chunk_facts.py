@@ -118,10 +118,14 @@ class Gatherer:
             if key not in self.seen:
                 self.seen.add(key)
                 facts = ChunkFacts(
-                    doc=doc, path=hit.path, spans=spans, text=hit.text,
-                    text_hash=_text_hash(hit), chunker_version=hit.chunker_version or version,
+                    doc=doc,
+                    path=hit.path,
+                    spans=spans,
+                    text=hit.text,
+                    text_hash=_text_hash(hit),
+                    chunker_version=hit.chunker_version or version,
                     policy_hash=hit.policy_hash or policy,
-                )  # fmt: skip
+                )
                 self._note(hit.id, facts, hit.doc_hash)
         return spanned * _SPANS | named * _DOCS | quotable * _TEXTS
 
@@ -130,18 +134,23 @@ class Gatherer:
         for name in sorted((self.wanted | self.negatives) & self.chunks.keys()):
             chunk = self.chunks[name]
             facts = ChunkFacts(
-                doc=chunk.doc, spans=chunk.spans, text=chunk.text, text_hash=chunk.text_hash,
-                chunker_version=chunk.chunker_version, policy_hash=chunk.policy_hash,
-            )  # fmt: skip
+                doc=chunk.doc,
+                spans=chunk.spans,
+                text=chunk.text,
+                text_hash=chunk.text_hash,
+                chunker_version=chunk.chunker_version,
+                policy_hash=chunk.policy_hash,
+            )
             self._note(name, facts, chunk.doc_hash)
         for chunk in self.chunks.values():
             key = (chunk.doc, chunk.doc_hash, chunk.chunker_version, chunk.policy_hash)
             if key not in self.seen:
                 self.seen.add(key)
                 found = ChunkFacts(
-                    doc=chunk.doc, chunker_version=chunk.chunker_version,
+                    doc=chunk.doc,
+                    chunker_version=chunk.chunker_version,
                     policy_hash=chunk.policy_hash,
-                )  # fmt: skip
+                )
                 self._document(found, chunk.doc_hash)
 
     def _note(self, name: str, facts: ChunkFacts, doc_hash: str | None) -> None:
@@ -172,9 +181,11 @@ class Gatherer:
         name = facts.doc or facts.path
         if name is not None:
             doc = DocFacts(
-                path=facts.path, hashes=_one(doc_hash), chunkers=_one(version),
+                path=facts.path,
+                hashes=_one(doc_hash),
+                chunkers=_one(version),
                 policies=_one(policy),
-            )  # fmt: skip
+            )
             known = found.docs.get(name)
             found.docs[name] = doc if known is None else _same_doc(known, doc)
 
@@ -204,11 +215,14 @@ def _both(one: ChunkFacts, other: ChunkFacts) -> ChunkFacts:
     if one == other:
         return one
     return ChunkFacts(
-        doc=one.doc or other.doc, path=one.path or other.path, spans=one.spans or other.spans,
-        text=one.text or other.text, text_hash=one.text_hash or other.text_hash,
+        doc=one.doc or other.doc,
+        path=one.path or other.path,
+        spans=one.spans or other.spans,
+        text=one.text or other.text,
+        text_hash=one.text_hash or other.text_hash,
         chunker_version=one.chunker_version or other.chunker_version,
         policy_hash=one.policy_hash or other.policy_hash,
-    )  # fmt: skip
+    )
 
 
 def _same_doc(one: DocFacts, other: DocFacts) -> DocFacts:

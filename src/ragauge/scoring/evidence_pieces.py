@@ -114,9 +114,12 @@ def pieces_of(item: GoldItem, chunks: Chunks, options: Options) -> Pieces:
     gains = [_gain(piece, item, hit) for piece, hit in zip(pieces, relevant, strict=True)]
     groups = tuple(tuple(where(member) for member in group) for group in item.groups)
     return Pieces(
-        ids=tuple(plain), anchors=tuple(anchors), relevant=tuple(relevant), gains=tuple(gains),
+        ids=tuple(plain),
+        anchors=tuple(anchors),
+        relevant=tuple(relevant),
+        gains=tuple(gains),
         groups=groups,
-    )  # fmt: skip
+    )
 
 
 def _named(names: Sequence[str], chunks: Chunks, known: Mapping[str, Anchor]) -> Pieces:
@@ -131,9 +134,12 @@ def _named(names: Sequence[str], chunks: Chunks, known: Mapping[str, Anchor]) ->
             anchors.append(found)
     count = len(ids) + len(anchors)
     return Pieces(
-        ids=tuple(ids), anchors=tuple(anchors), relevant=(True,) * count, gains=(1.0,) * count,
+        ids=tuple(ids),
+        anchors=tuple(anchors),
+        relevant=(True,) * count,
+        gains=(1.0,) * count,
         groups=(),
-    )  # fmt: skip
+    )
 
 
 def _stand_ins(item: GoldItem) -> dict[str, Anchor]:
@@ -191,8 +197,16 @@ def rich_of(
     )
     docs = tuple(dict.fromkeys(item.relevant_docs or ()))
     named = documents_of(item, pieces, chunks)
-    if not (pieces.anchors or places or docs or section or negatives or decoy
-            or item.must_contain or item.forbidden):  # fmt: skip
+    if not (
+        pieces.anchors
+        or places
+        or docs
+        or section
+        or negatives
+        or decoy
+        or item.must_contain
+        or item.forbidden
+    ):
         return None
     return Rich(
         ids=tuple(name for name, each in zip(pieces.ids, pieces.relevant, strict=False) if each)

@@ -57,10 +57,15 @@ class GoldTable(Struct, frozen=True, kw_only=True):
             return self
         end = self.measured
         return replace(
-            self, qids=self.qids[:end], turns=self.turns[:end], lines=self.lines[:end],
-            identity=self.identity[self.identity < end], columns=self.columns.first(end),
-            cluster=None if self.cluster is None else self.cluster[:end], beside=0,
-        )  # fmt: skip
+            self,
+            qids=self.qids[:end],
+            turns=self.turns[:end],
+            lines=self.lines[:end],
+            identity=self.identity[self.identity < end],
+            columns=self.columns.first(end),
+            cluster=None if self.cluster is None else self.cluster[:end],
+            beside=0,
+        )
 
     def name(self, question: int) -> str:
         """How a question is called in messages."""
@@ -132,18 +137,26 @@ def unique_items(items: Sequence[GoldItem], profile: Profile, gold_name: str) ->
         key = _joined_by(item, profile.join)
         place = Place(gold_name, item.line, item.qid)
         if key is None:
-            problems.append(Problem(
-                "missing-field", "the item has no question to join traces by",
-                'add the question as "q"', place,
-            ))  # fmt: skip
+            problems.append(
+                Problem(
+                    "missing-field",
+                    "the item has no question to join traces by",
+                    'add the question as "q"',
+                    place,
+                )
+            )
             continue
         if key in unique and profile.join.duplicate_gold == "error":
             first = unique[key].line
             turn = "" if item.turn is None else f" with turn {item.turn}"
-            problems.append(Problem(
-                "duplicate-qid", f"the id `{item.qid}`{turn} stands twice, first on line {first}",
-                "give every gold item its own id (or turn)", place,
-            ))  # fmt: skip
+            problems.append(
+                Problem(
+                    "duplicate-qid",
+                    f"the id `{item.qid}`{turn} stands twice, first on line {first}",
+                    "give every gold item its own id (or turn)",
+                    place,
+                )
+            )
         unique[key] = item
     if problems:
         raise RagaugeError(problems[:MAX_REPORTED], total=len(problems))

@@ -49,14 +49,25 @@ class Recogniser:
     """Knows the questions of a run, and which hits and citations of its traces are evidence."""
 
     def __init__(
-        self, plan: ScoringPlan, items: Sequence[GoldItem], chunks: dict[str, Chunk], *,
-        gold_name: str, table: GoldTable | None = None, beside: Sequence[GoldItem] = (),
-    ) -> None:  # fmt: skip
+        self,
+        plan: ScoringPlan,
+        items: Sequence[GoldItem],
+        chunks: dict[str, Chunk],
+        *,
+        gold_name: str,
+        table: GoldTable | None = None,
+        beside: Sequence[GoldItem] = (),
+    ) -> None:
         if table is None:
             table = gold_table(
-                items, plan.profile, plan.options, name=gold_name, chunks=chunks, slices=False,
+                items,
+                plan.profile,
+                plan.options,
+                name=gold_name,
+                chunks=chunks,
+                slices=False,
                 beside=beside,
-            )  # fmt: skip
+            )
         run = Run(plan, table, gold_name=gold_name, trace_name="")
         job = run.job(Source("", "", 0, 0, "lines", ()))
         reducer = RangeReducer(job)

@@ -68,9 +68,14 @@ class GoldInput:
     """The gold of a run, as a table. Judgements for a TREC run never become items."""
 
     def __init__(
-        self, given: object, source: Source | None, trace: Source | None, choice: Choice, *,
+        self,
+        given: object,
+        source: Source | None,
+        trace: Source | None,
+        choice: Choice,
+        *,
         locate: Locate | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.source = source
         self.given = given
         self.qrels: Qrels | None = None
@@ -101,9 +106,13 @@ class TraceInput:
     """The traces of a run. A pool of workers starts at once, so that it warms up meanwhile."""
 
     def __init__(
-        self, stack: ExitStack, given: object, source: Source | None, choice: Choice,
+        self,
+        stack: ExitStack,
+        given: object,
+        source: Source | None,
+        choice: Choice,
         workers: int | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.given = given
         self.source = source
         self.choice = choice
@@ -187,9 +196,13 @@ class TraceInput:
         if table is run.table:
             return job
         return replace(
-            job, keys=table.keys, by_qid=table.by_qid, by_turn=table.by_turn,
-            by_question=table.by_question, paraphrases=table.paraphrases,
-        )  # fmt: skip
+            job,
+            keys=table.keys,
+            by_qid=table.by_qid,
+            by_turn=table.by_turn,
+            by_question=table.by_question,
+            paraphrases=table.paraphrases,
+        )
 
     def _ranges(self, run: Run) -> list[Range]:
         first = run.first_lines()

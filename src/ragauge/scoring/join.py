@@ -115,13 +115,17 @@ class Records(Struct, frozen=True, kw_only=True):
         if kept.all():
             return self
         return Records(
-            question=self.question[kept], slot=self.slot[kept], position=self.position[kept],
-            facts=self.facts[kept], hits=self.hits[kept], cited=self.cited[kept],
+            question=self.question[kept],
+            slot=self.slot[kept],
+            position=self.position[kept],
+            facts=self.facts[kept],
+            hits=self.hits[kept],
+            cited=self.cited[kept],
             cited_relevant=self.cited_relevant[kept],
             ranks=self.ranks[np.repeat(kept, gold.piece_count[self.question])],
             details={name: table.take(kept) for name, table in self.details.items()},
             open=_renumbered(self.open, kept),
-        )  # fmt: skip
+        )
 
 
 def _renumbered(entries: Mapping[int, tuple[str, ...]], kept: Bools) -> dict[int, tuple[str, ...]]:
@@ -181,11 +185,16 @@ def absent_records(questions: Ints, gold: GoldColumns) -> Records:
     """Records of gold items that have no trace."""
     none = np.zeros(len(questions), np.int32)
     return Records(
-        question=questions, slot=none.astype(np.int64), position=none.astype(np.int64),
-        facts=np.full(len(questions), int(Fact.MISSING | Fact.IN_CONTEXT), np.int32), hits=none,
-        cited=none, cited_relevant=none,
-        ranks=np.full(int(gold.piece_count[questions].sum()), -1, np.int32), details={},
-    )  # fmt: skip
+        question=questions,
+        slot=none.astype(np.int64),
+        position=none.astype(np.int64),
+        facts=np.full(len(questions), int(Fact.MISSING | Fact.IN_CONTEXT), np.int32),
+        hits=none,
+        cited=none,
+        cited_relevant=none,
+        ranks=np.full(int(gold.piece_count[questions].sum()), -1, np.int32),
+        details={},
+    )
 
 
 def _details(columns: Sequence[Columns], sizes: Sequence[int]) -> dict[str, Sparse]:
@@ -197,13 +206,16 @@ def _details(columns: Sequence[Columns], sizes: Sequence[int]) -> dict[str, Spar
         parts = [(i, each.details[name]) for i, each in enumerate(columns) if name in each.details]
         tables[name] = Sparse(
             np.concatenate(
-                [np.frombuffer(table[0], np.int32).astype(np.int64) + first[i]
-                 for i, table in parts]
+                [
+                    np.frombuffer(table[0], np.int32).astype(np.int64) + first[i]
+                    for i, table in parts
+                ]
             ),
-            np.concatenate([np.frombuffer(table[1], np.int32).astype(np.int64)
-                            for _, table in parts]),
+            np.concatenate(
+                [np.frombuffer(table[1], np.int32).astype(np.int64) for _, table in parts]
+            ),
             np.concatenate([np.frombuffer(table[2], np.float64) for _, table in parts]),
-        )  # fmt: skip
+        )
     return tables
 
 

@@ -37,10 +37,17 @@ from ragauge.scoring.tasks.pack import Packed
 
 
 def measured_input(
-    stack: ExitStack, given: object, source: Source | None, choice: Choice, embed: Embedding, *,
-    workers: int | None, items: Iterable[GoldItem], chunks: Mapping[str, Chunk],
+    stack: ExitStack,
+    given: object,
+    source: Source | None,
+    choice: Choice,
+    embed: Embedding,
+    *,
+    workers: int | None,
+    items: Iterable[GoldItem],
+    chunks: Mapping[str, Chunk],
     corpus: PathLike | None,
-) -> MeasuredInput:  # fmt: skip
+) -> MeasuredInput:
     """Open the embedder and its cache, to measure the traces of a run."""
     name = name_of(given, source, "<traces>")
     remeasurer = opened_remeasurer(stack, embed, items, chunks, corpus, name)
@@ -51,14 +58,20 @@ class MeasuredInput(TraceInput):
     """The traces of a run with ΔS by an embedder, in place of what they recorded."""
 
     def __init__(
-        self, stack: ExitStack, given: object, source: Source | None, choice: Choice,
-        workers: int | None, remeasurer: Remeasurer,
-    ) -> None:  # fmt: skip
+        self,
+        stack: ExitStack,
+        given: object,
+        source: Source | None,
+        choice: Choice,
+        workers: int | None,
+        remeasurer: Remeasurer,
+    ) -> None:
         if source is not None and source.layout == "run":
             raise RagaugeError.of(
-                "usage", f"`{source.name}` is a TREC run, which has no texts to measure",
+                "usage",
+                f"`{source.name}` is a TREC run, which has no texts to measure",
                 hint="leave out --embed, or give traces with the text of their hits",
-            )  # fmt: skip
+            )
         super().__init__(stack, given, None, choice, workers)
         self.original = source
         self.stack = stack
@@ -80,9 +93,7 @@ class MeasuredInput(TraceInput):
         name = run.trace_name
         self.frozen = Source(name, path, 0, size, "lines" if size else "empty", ())
         if self.original is not None:
-            run.note_problems(
-                Loaded([], self.problems, self.problem_count), self.original
-            )  # fmt: skip
+            run.note_problems(Loaded([], self.problems, self.problem_count), self.original)
         self.engine = stored_engine(self.stack, -(-size // 1024), self.workers)
         feed_stored(run, self.frozen, self.engine)
         run.warnings += self.remeasurer.notes()

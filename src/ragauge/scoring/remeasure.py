@@ -39,9 +39,14 @@ class Remeasurer:
     """Takes ΔS of traces anew, and notes what a reader should know of it."""
 
     def __init__(
-        self, measurer: Measurer, items: Iterable[GoldItem], texts: Texts,
-        *, tolerance: float | None = None, trace_name: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        measurer: Measurer,
+        items: Iterable[GoldItem],
+        texts: Texts,
+        *,
+        tolerance: float | None = None,
+        trace_name: str = "",
+    ) -> None:
         self.measurer = measurer
         self.texts = texts
         self.tolerance = tolerance
@@ -159,10 +164,13 @@ class Remeasurer:
         if self.tolerance is None:
             return None
         return Recheck(
-            compared=self.compared, differing=self.differing, worst=self.worst,
-            tolerance=self.tolerance, listed=tuple(self.listed),
+            compared=self.compared,
+            differing=self.differing,
+            worst=self.worst,
+            tolerance=self.tolerance,
+            listed=tuple(self.listed),
             recorded_by=tuple(sorted(self.recorded_by)),
-        )  # fmt: skip
+        )
 
     def anchored(self) -> Anchored | None:
         """ΔS of questions and their own evidence, where its text is known; None if it never is."""
@@ -222,9 +230,13 @@ def _names(item: GoldItem) -> list[str]:
 
 
 def opened_remeasurer(
-    stack: ExitStack, embed: Embedding, items: Iterable[GoldItem], chunks: Mapping[str, Chunk],
-    corpus: str | os.PathLike[str] | None, trace_name: str = "",
-) -> Remeasurer:  # fmt: skip
+    stack: ExitStack,
+    embed: Embedding,
+    items: Iterable[GoldItem],
+    chunks: Mapping[str, Chunk],
+    corpus: str | os.PathLike[str] | None,
+    trace_name: str = "",
+) -> Remeasurer:
     """Open an embedder with its cache, to take ΔS of traces."""
     measurer = stack.enter_context(
         measuring(embed.name, settings=embed.settings, cache=embed.cache)
@@ -261,7 +273,10 @@ def semantic_of(
         if found:
             break
     return Semantic(
-        embedder=embedder, bands=mine, zones=zones, measured=remeasurer is not None,
+        embedder=embedder,
+        bands=mine,
+        zones=zones,
+        measured=remeasurer is not None,
         anchors=None if remeasurer is None else remeasurer.anchored(),
         recheck=None if remeasurer is None else remeasurer.recheck(),
-    )  # fmt: skip
+    )

@@ -64,10 +64,16 @@ def metric_results(
         if each.metric.share is not None:
             top, bottom = each.metric.share(tally)
             results[each.id] = MetricResult(
-                value=top / bottom if bottom else None, n=bottom, records=bottom, excluded={},
-                interval=None, version=each.metric.version, better=each.metric.better,
-                reason=None if bottom else "no-traces", default=defaults.get(each.metric.id),
-            )  # fmt: skip
+                value=top / bottom if bottom else None,
+                n=bottom,
+                records=bottom,
+                excluded={},
+                interval=None,
+                version=each.metric.version,
+                better=each.metric.better,
+                reason=None if bottom else "no-traces",
+                default=defaults.get(each.metric.id),
+            )
     return {each.id: results[each.id] for each in selected}
 
 
@@ -140,11 +146,14 @@ def row_results(totals: Totals, table: GoldTable) -> tuple[RowResult, ...]:
     labels = np.concatenate([labels for _, _, labels in totals.rows]).tolist()
     return tuple(
         RowResult(
-            qid=table.qids[question[i]], answered=answered[i], hit=hit[i], refused=refused[i],
+            qid=table.qids[question[i]],
+            answered=answered[i],
+            hit=hit[i],
+            refused=refused[i],
             label=LABELS[labels[i]],
         )
         for i in order
-    )  # fmt: skip
+    )
 
 
 def state_counts(questions: Questions) -> dict[str, dict[str, int]]:
@@ -221,7 +230,8 @@ def unlisted(scores: Scores, names: Sequence[str], *, values: bool = False) -> S
     if values and given is not None:
         places = [place for place, name in enumerate(given.metrics) if name in kept]
         given = replace(
-            given, metrics=tuple(given.metrics[each] for each in places),
+            given,
+            metrics=tuple(given.metrics[each] for each in places),
             values=given.values[places],
-        )  # fmt: skip
+        )
     return replace(scores, metrics=kept, slices=slices, per_question=given)

@@ -112,13 +112,22 @@ def score(
             from ragauge.scoring.measured_input import measured_input
 
             feeding = measured_input(
-                stack, traces, trace_source, choice, embed, workers=workers,
-                items=known.items(), chunks=listed, corpus=corpus,
-            )  # fmt: skip
+                stack,
+                traces,
+                trace_source,
+                choice,
+                embed,
+                workers=workers,
+                items=known.items(),
+                chunks=listed,
+                corpus=corpus,
+            )
         options = replace(
-            options, missing=missing, refusal_patterns=tuple(refusal_patterns),
+            options,
+            missing=missing,
+            refusal_patterns=tuple(refusal_patterns),
             chunks=digest(listed) if listed else None,
-        )  # fmt: skip
+        )
         table = known.table(options, name, listed)
         run = Run(
             ScoringPlan(
@@ -149,10 +158,15 @@ def score(
             scores = with_reciprocals(with_hashes(scores, known.items(), choice.profile))
         if keep is not None or look is not None:
             kept = Kept(
-                scores=unlisted(scores, RANKS), plan=unranked(run.plan), items=known.items(),
-                chunks=listed, inputs=given, rows=feeding.packed(run, known),
-                lines=feeding.laid(run, known), table=None if known.qrels is not None else table,
-            )  # fmt: skip
+                scores=unlisted(scores, RANKS),
+                plan=unranked(run.plan),
+                items=known.items(),
+                chunks=listed,
+                inputs=given,
+                rows=feeding.packed(run, known),
+                lines=feeding.laid(run, known),
+                table=None if known.qrels is not None else table,
+            )
             for give in (keep, look):
                 if give is not None:
                     give(kept)
@@ -161,7 +175,7 @@ def score(
 
 def score_stored(
     table: GoldTable, traces: Source, plan: ScoringPlan, *, given: Inputs, engine: Engine
-) -> Scores:  # fmt: skip
+) -> Scores:
     """Score stored traces: `traces` holds their JSON, a line each, as it was frozen.
 
     The values of questions have the ranks of `RANKS` among them.
@@ -180,9 +194,12 @@ def unranked(plan: ScoringPlan) -> ScoringPlan:
 
 
 def known_chunks(
-    stack: ExitStack, given: PathLike | None, lookup: Lookup | None, *,
+    stack: ExitStack,
+    given: PathLike | None,
+    lookup: Lookup | None,
+    *,
     gold: tuple[Callable[[], Sequence[GoldItem]], str],
-) -> dict[str, Chunk]:  # fmt: skip
+) -> dict[str, Chunk]:
     """The chunks that are known: blocks of the corpus, and those of the list, which come first.
 
     Gold that quotes another version of the corpus is refused.
@@ -200,6 +217,7 @@ def known_chunks(
 def _one_of(name: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise RagaugeError.of(
-            "usage", f"{name} must be one of {', '.join(known)}, got {value!r}",
+            "usage",
+            f"{name} must be one of {', '.join(known)}, got {value!r}",
             hint="check the spelling",
-        )  # fmt: skip
+        )

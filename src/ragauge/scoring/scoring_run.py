@@ -23,7 +23,6 @@ from ragauge.model.scores import Scores
 from ragauge.model.trace import Trace
 from ragauge.scoring.gold_table import GoldTable
 from ragauge.scoring.join import Records, absent_records, batch_of, records_of
-from ragauge.scoring.looking import Looker, pages_of_file, pages_of_traces
 from ragauge.scoring.results import (
     at,
     metric_results,
@@ -32,9 +31,9 @@ from ragauge.scoring.results import (
     row_results,
     state_counts,
 )
-from ragauge.scoring.second_pass import Retrieved, Settler
-from ragauge.scoring.slicing import slice_results
+from ragauge.scoring.second_pass import Looker, Retrieved, Settler, pages_of_file, pages_of_traces
 from ragauge.scoring.slot_ledger import Ledger
+from ragauge.scoring.summary import slice_results
 from ragauge.scoring.sums import Totals
 from ragauge.scoring.tasks.job import Job, Partial
 from ragauge.scoring.tasks.reduce import RangeReducer, hits_of
@@ -95,9 +94,12 @@ class Run:
             keep_rows=self.rules.keep == "every",
         )
         self.settler = Settler(
-            table, self.ledger, plan.selected,
-            by_slot=self.rules.keep == "slot", absent_counts=plan.absent_counts,
-        )  # fmt: skip
+            table,
+            self.ledger,
+            plan.selected,
+            by_slot=self.rules.keep == "slot",
+            absent_counts=plan.absent_counts,
+        )
         self.looker: Looker | None = None
         self.retrieved: Retrieved = lambda wanted: set()  # noqa: ARG005
         self.waiting: list[Partial] = []
@@ -308,8 +310,13 @@ class Run:
             trace_name=self.trace_name,
             tally=tally,
             metrics=metric_results(
-                self.plan.selected, measured, self.table, excluded=excluded, tally=tally,
-                defaults=self.plan.profile.empty, intervals=self.plan.intervals,
+                self.plan.selected,
+                measured,
+                self.table,
+                excluded=excluded,
+                tally=tally,
+                defaults=self.plan.profile.empty,
+                intervals=self.plan.intervals,
             ),
             refusal_rules=dict(sorted(self.totals.refusals.items())),
             questions=question_results(
@@ -322,15 +329,17 @@ class Run:
             ),
             options=self.plan.options,
             slices=slice_results(
-                measured, self.table.slices if self.plan.slices else {},
-                min_n=self.plan.options.min_n, intervals=self.plan.intervals,
+                measured,
+                self.table.slices if self.plan.slices else {},
+                min_n=self.plan.options.min_n,
+                intervals=self.plan.intervals,
             ),
             confusion=dict(self.totals.confusion),
             states=state_counts(questions),
             embedders=tuple(sorted(self.embedders)),
             cites=self.totals.cited > 0,
             per_question=per_question(measured, self.table),
-        )  # fmt: skip
+        )
 
     def _tally(self, seen: Bools) -> Tally:
         totals = self.totals

@@ -6,20 +6,22 @@ are compared with each other. Records that wait for such an answer are set aside
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
+from ragauge.files.ranges import Range, Rows, read_rows
 from ragauge.metrics.columns import Bools, Column, Floats, Ints, starts_of
 from ragauge.metrics.facts import Fact
 from ragauge.metrics.metric import Selected
-from ragauge.model.trace import Citation, SlotKey
+from ragauge.model.payloads import trace_of
+from ragauge.model.trace import Citation, Hit, SlotKey, Trace
 from ragauge.scoring.evidence_places import Place, shares
 from ragauge.scoring.gold_table import GoldTable
 from ragauge.scoring.join import Records
-from ragauge.scoring.looking import Key, Looker, Seen
 from ragauge.scoring.slot_ledger import Ledger
 from ragauge.scoring.slot_stability import (
     MOST_SLOTS,
@@ -30,6 +32,9 @@ from ragauge.scoring.slot_stability import (
     to_compare,
 )
 from ragauge.scoring.sums import COMPARED
+from ragauge.scoring.tasks.job import Job
+from ragauge.scoring.tasks.reduce import RangeReducer
+from ragauge.scoring.trace_details import Detailer
 
 Retrieved = Callable[[frozenset[str]], set[str]]
 """Which of some ids were retrieved by any row of the run."""
@@ -42,9 +47,14 @@ class Settler:
     """Remembers where the scored records stand, and sets aside those that others must settle."""
 
     def __init__(
-        self, table: GoldTable, ledger: Ledger, selected: Sequence[Selected], *,
-        by_slot: bool, absent_counts: bool,
-    ) -> None:  # fmt: skip
+        self,
+        table: GoldTable,
+        ledger: Ledger,
+        selected: Sequence[Selected],
+        *,
+        by_slot: bool,
+        absent_counts: bool,
+    ) -> None:
         names = {each.metric.id for each in selected}
         self.table = table
         self.ledger = ledger
@@ -100,10 +110,14 @@ class Settler:
             fits = to_compare(self.counts, self.order) | (self.counts <= 1)
             wanted = wanted | (fits[records.question] & measured)
         if wanted.any():
-            self.kept.append((
-                records.question[wanted].astype(np.int32), records.slot[wanted].astype(np.int32),
-                records.position[wanted], records.facts[wanted],
-            ))  # fmt: skip
+            self.kept.append(
+                (
+                    records.question[wanted].astype(np.int32),
+                    records.slot[wanted].astype(np.int32),
+                    records.position[wanted],
+                    records.facts[wanted],
+                )
+            )
 
     def _turned(self) -> Bools:
         """Which slots have a turn, by their code; slots only ever come to the end."""
@@ -152,12 +166,18 @@ class Settler:
         self.aside = []
 
     def _outside_conversation(
-        self, looker: Looker, keys: Sequence[Key], positions: Sequence[int],
+        self,
+        looker: Looker,
+        keys: Sequence[Key],
+        positions: Sequence[int],
         slots: Sequence[SlotKey],
-    ) -> dict[Key, frozenset[str]]:  # fmt: skip
+    ) -> dict[Key, frozenset[str]]:
         """What slots with a turn cite that neither they nor earlier turns retrieved."""
-        turned = [(key, position) for key, position in zip(keys, positions, strict=True)
-                  if key[1][2] is not None]  # fmt: skip
+        turned = [
+            (key, position)
+            for key, position in zip(keys, positions, strict=True)
+            if key[1][2] is not None
+        ]
         if not turned:
             return {}
         earlier = self._earlier_hits(looker, [key for key, _ in turned], slots)
@@ -232,8 +252,11 @@ class Settler:
         rank[ranked] = np.arange(len(slots))
         order = np.lexsort((rank[slot], question))
         question, slot, position, facts = (
-            question[order], slot[order], position[order], facts[order]
-        )  # fmt: skip
+            question[order],
+            slot[order],
+            position[order],
+            facts[order],
+        )
         size = len(self.table.qids)
         first = starts_of(np.bincount(question, minlength=size))
         chosen = np.arange(len(question)) - first[question] < MOST_SLOTS
@@ -315,3 +338,120 @@ def _wanted(positions: Iterable[int], keys: Iterable[Key]) -> dict[int, dict[int
         lines = wanted.setdefault(position >> 32, {})
         lines.setdefault(position & 0xFFFFFFFF, set()).add(key)
     return wanted
+
+
+Key = tuple[int, SlotKey]
+"""A question and a slot of it."""
+
+
+Wanted = Mapping[int, Mapping[int, Set[Key]]]
+"""The slots wanted, by range and by line in the range."""
+
+
+Pages = Callable[[int], Iterable[tuple[int, Trace | bytes]]]
+"""For the index of a range its rows from the last to the first, each with its line."""
+
+
+class Seen(NamedTuple):
+    """What a second look needs of a row."""
+
+    said: str | None
+    citations: Sequence[str]
+    ids: Sequence[str]
+    hits: Sequence[Hit] = ()
+    cited: Sequence[Citation] = ()
+    errored: bool = False
+
+    def places(self, detail: Detailer) -> list[Place]:
+        """Where the hits lie, as far as it is known."""
+        if not self.hits:
+            return [detail.place_of_hit(Hit(each)) for each in self.ids]
+        return [detail.place_of_hit(hit) for hit in self.hits]
+
+
+class Looker:
+    """Reads rows again; where a slot stands several times on a line, the last one is it."""
+
+    def __init__(self, job: Job, pages: Pages) -> None:
+        self.reducer = RangeReducer(job)
+        self.detail = self.reducer.reducer.detail
+        self.pages = pages
+
+    def visit(self, wanted: Wanted, take: Callable[[Key, Seen], None]) -> None:
+        """Hand over what the slots wanted say, one by one."""
+        found: set[Key] = set()
+        for index in wanted:
+            lines = wanted[index]
+            for line, row in self.pages(index):
+                if line not in lines:
+                    continue
+                key, seen = self._look(row)
+                if key is None or seen is None or key not in lines[line] or key in found:
+                    continue
+                found.add(key)
+                take(key, seen)
+
+    def _look(self, row: Trace | bytes) -> tuple[Key | None, Seen | None]:
+        """The slot that a row fills, and what it says."""
+        if not isinstance(row, Trace):
+            fast = None if self.reducer.exact_only else self.reducer.try_decode(row)
+            usual = None if fast is None else self.reducer.usual(fast)
+            if fast is not None and usual is not None:
+                key = self._key(fast.qid, usual.question, fast.paraphrase, fast.seed, fast.turn)
+                return key, Seen(usual.said, usual.citations or (), usual.hits)
+        trace = self._trace(row)
+        if trace is None:
+            return None, None
+        key = self._key(trace.qid, trace.question, trace.paraphrase, trace.seed, trace.turn)
+        given = trace.answer
+        return key, Seen(
+            given.said if given is not None else None,
+            given.citations or () if given is not None else (),
+            [hit.id for hit in trace.hits],
+            trace.hits,
+            given.cited if given is not None else (),
+            errored=trace.error is not None,
+        )
+
+    def _trace(self, row: Trace | bytes) -> Trace | None:
+        return row if isinstance(row, Trace) else self.reducer.read(row)
+
+    def _key(
+        self,
+        qid: str | None,
+        question: str | None,
+        paraphrase: int | None,
+        seed: int | str | None,
+        turn: int | None,
+    ) -> Key | None:
+        code = self.reducer.find(qid, question, turn)
+        if code is None:
+            return None
+        return code, (self.reducer.paraphrase(code, paraphrase, question), seed, turn)
+
+
+def pages_of_file(job: Job, ranges: Sequence[Range]) -> Pages:
+    """The rows of a trace file; stored traces know the line that they came from."""
+    by_index = {part.index: part for part in ranges}
+
+    def pages(index: int) -> Iterator[tuple[int, Trace | bytes]]:
+        rows: Rows = read_rows(job.source, by_index[index])
+        for place in reversed(range(len(rows.data))):
+            if job.stored:
+                trace = trace_of(rows.data[place])
+                yield trace.line or 0, trace
+            elif place not in rows.overlong and rows.data[place].strip():
+                yield rows.line(place), rows.data[place]
+
+    return pages
+
+
+def pages_of_traces(traces: Sequence[Trace]) -> Pages:
+    """Traces that are in memory, as one range."""
+
+    def pages(_: int) -> Iterator[tuple[int, Trace]]:
+        for place in reversed(range(len(traces))):
+            line = traces[place].line
+            yield place + 1 if line is None else line, traces[place]
+
+    return pages

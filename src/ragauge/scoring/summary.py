@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
 
 from ragauge.metrics.columns import Bools, Floats, Ints
 from ragauge.metrics.metric import SHARES, Metric, Selected
+from ragauge.model.scores import MetricResult, SliceResult
 from ragauge.stats import exact_sums
 from ragauge.stats.intervals import (
     WILSON_BELOW,
@@ -44,11 +45,14 @@ class Measured(Struct, frozen=True, kw_only=True):
     def only(self, questions: Bools | Ints) -> Measured:
         """The same of some questions."""
         return Measured(
-            selected=self.selected, tops=self.tops[:, questions],
-            bottoms=self.bottoms[:, questions], inside=self.inside[:, questions],
-            records=tuple(each[questions] for each in self.records), by_row=self.by_row,
+            selected=self.selected,
+            tops=self.tops[:, questions],
+            bottoms=self.bottoms[:, questions],
+            inside=self.inside[:, questions],
+            records=tuple(each[questions] for each in self.records),
+            by_row=self.by_row,
             cluster=None if self.cluster is None else self.cluster[questions],
-        )  # fmt: skip
+        )
 
     def record_count(self, place: int) -> int:
         """How many records are in the population of a metric."""
@@ -132,3 +136,53 @@ def _snapped(interval: Interval, value: float | None) -> Interval:
         return interval
     low, high = (value if abs(bound - value) < _STEP else bound for bound in interval)
     return low, high
+
+
+MOST_INTERVALS = 50
+"""A dimension with more parts than this gets no intervals: nobody reads them."""
+
+
+def slice_results(
+    measured: Measured,
+    parts: Mapping[str, Mapping[str, Ints]],
+    *,
+    min_n: int,
+    intervals: bool,
+) -> dict[str, dict[str, SliceResult]]:
+    """Each metric over each part of each dimension."""
+    return {
+        dimension: {
+            name: _part(
+                measured.only(questions) if len(questions) >= min_n else measured,
+                len(questions),
+                min_n,
+                intervals=intervals and len(names) <= MOST_INTERVALS,
+            )
+            for name, questions in names.items()
+        }
+        for dimension, names in parts.items()
+    }
+
+
+def _part(part: Measured, n: int, min_n: int, *, intervals: bool) -> SliceResult:
+    if n < min_n:
+        return SliceResult(n=n, metrics={})
+    counts = part.inside.sum(axis=1).tolist()
+    found: list[Interval] = [None] * len(counts)
+    if intervals and any(count >= min_n for count in counts):
+        found = part.intervals()
+    metrics = {}
+    for place, each in enumerate(part.selected):
+        shown = counts[place] >= min_n and counts[place] > 0
+        value = part.value(place) if shown else None
+        metrics[each.id] = MetricResult(
+            value=value,
+            n=counts[place],
+            records=part.record_count(place),
+            excluded={},
+            interval=found[place] if value is not None else None,
+            version=each.metric.version,
+            better=each.metric.better,
+            reason=None if value is not None else "too-few" if counts[place] else "no-records",
+        )
+    return SliceResult(n=n, metrics=metrics)

@@ -14,8 +14,7 @@ from ragauge.metrics.facts import Fact
 from ragauge.metrics.metric import Metric, Population, Selected
 from ragauge.metrics.questions import Questions
 from ragauge.model.labels import CAUSES, LABELS, SEARCH_CAUSES
-from ragauge.scoring.labels import label_records
-from ragauge.scoring.refining import refine_records
+from ragauge.scoring.labels import label_records, refine_records
 from ragauge.scoring.summary import Measured
 from ragauge.stats import exact_sums
 
@@ -254,9 +253,14 @@ class Totals:
             excluded.append(dict(sorted(self.excluded[key].items())))
             records.append(counts)
         measured = Measured(
-            selected=tuple(self.selected), tops=tops, bottoms=bottoms, inside=inside,
-            records=tuple(records), by_row=by_row, cluster=cluster,
-        )  # fmt: skip
+            selected=tuple(self.selected),
+            tops=tops,
+            bottoms=bottoms,
+            inside=inside,
+            records=tuple(records),
+            by_row=by_row,
+            cluster=cluster,
+        )
         return measured, excluded
 
 

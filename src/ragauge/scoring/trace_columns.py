@@ -19,9 +19,8 @@ from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
 from ragauge.model.profile import JoinRules
 from ragauge.model.trace import Answer, SlotKey, Trace
-from ragauge.scoring.entries import TableBytes
 from ragauge.scoring.evidence_pieces import Pieces, Rich
-from ragauge.scoring.trace_details import Detailer
+from ragauge.scoring.trace_details import Detailer, TableBytes
 from ragauge.text import REFUSAL_TOKEN, normalise, phrase_needles, substring_needles
 
 
@@ -123,9 +122,12 @@ class Reducer:
     ) -> None:
         self.keys = keys
         self.detail = Detailer(
-            keys.rich, chunks or {}, options, errors_count=rules.absent == "empty-answer",
+            keys.rich,
+            chunks or {},
+            options,
+            errors_count=rules.absent == "empty-answer",
             bytes_too=bytes_too,
-        )  # fmt: skip
+        )
         self.count_repeats = count_repeats
         self.note_open = note_open
         self.needle = [each or _NEVER for each in keys.needle]

@@ -5,7 +5,9 @@ They come out as sparse tables of (record, key, value), so that records without 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from ragauge.ids import distance, parts_of, section_of, section_path
 from ragauge.metrics.facts import LAMBDA_STATES, Fact
@@ -14,20 +16,21 @@ from ragauge.model.gold import Anchor
 from ragauge.model.options import Options
 from ragauge.model.trace import Answer, Citation, Hit, Trace
 from ragauge.quotes import normalised
-from ragauge.scoring.entries import Tables
 from ragauge.scoring.evidence_pieces import Rich
 from ragauge.scoring.evidence_places import (
     AGREE,
+    OnePlace,
     Place,
     Ranked,
     found_at,
     in_section,
     is_negative,
     is_relevant,
+    only_place,
+    ranks_of,
     refuse_mixed,
     shares,
 )
-from ragauge.scoring.oneplace import OnePlace, only_place, ranks_of
 from ragauge.spans import Merged, merged, of_unit, overlap, size
 from ragauge.text import fold
 
@@ -41,9 +44,14 @@ class Detailer:
     """
 
     def __init__(
-        self, rich: Mapping[int, Rich], chunks: Chunks, options: Options, *, errors_count: bool,
+        self,
+        rich: Mapping[int, Rich],
+        chunks: Chunks,
+        options: Options,
+        *,
+        errors_count: bool,
         bytes_too: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.bytes_too = bytes_too
         self.rich = rich
         self.chunks = chunks
@@ -179,9 +187,13 @@ class Detailer:
         )
 
     def citations(
-        self, answer: Answer, hits: Sequence[Hit], placed: Mapping[int, Place],
-        first: Mapping[str, int], rich: Rich,
-    ) -> list[Place]:  # fmt: skip
+        self,
+        answer: Answer,
+        hits: Sequence[Hit],
+        placed: Mapping[int, Place],
+        first: Mapping[str, int],
+        rich: Rich,
+    ) -> list[Place]:
         """The distinct citations, each with what it says itself or the hit of the same id says.
 
         Of a hit that is not placed, its document is all that matters.
@@ -378,3 +390,37 @@ def _context(cited: Sequence[Place], hits: Sequence[Place], answer: Answer) -> i
         if each.id not in named or not any(shares(each, hit) for hit in hits):
             return int(Fact.CONTEXT_DECIDED)
     return int(Fact.CONTEXT_DECIDED | Fact.IN_CONTEXT)
+
+
+TableBytes = tuple[bytes, bytes, bytes]
+
+
+class _Table(NamedTuple):
+    record: array[int]
+    key: array[int]
+    value: array[float]
+
+
+class Tables:
+    """Sparse tables as they grow; every entry is a record, a key and a value."""
+
+    def __init__(self) -> None:
+        self.tables: dict[str, _Table] = {}
+
+    def add(self, table: str, record: int, key: int, value: float) -> None:
+        """Add one entry."""
+        found = self.tables.get(table)
+        if found is None:
+            found = self.tables[table] = _Table(array("i"), array("i"), array("d"))
+        found.record.append(record)
+        found.key.append(key)
+        found.value.append(value)
+
+    def take(self) -> dict[str, TableBytes]:
+        """Hand over the entries gathered so far, and begin anew."""
+        packed = {
+            name: (table.record.tobytes(), table.key.tobytes(), table.value.tobytes())
+            for name, table in self.tables.items()
+        }
+        self.tables = {}
+        return packed

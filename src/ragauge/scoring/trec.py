@@ -27,24 +27,44 @@ def table_of(qrels: Qrels, options: Options) -> GoldTable:
     piece = _pieces(qrels, options)
     none, nobody = np.zeros(size, np.int32), np.zeros(size, np.bool_)
     columns = GoldColumns(
-        answerable=nobody, unanswerable=nobody, creditable=nobody, refusable=nobody,
+        answerable=nobody,
+        unanswerable=nobody,
+        creditable=nobody,
+        refusable=nobody,
         relevant_count=np.bincount(query[relevant], minlength=size).astype(np.int32),
         piece_count=np.bincount(query[piece], minlength=size).astype(np.int32),
         id_count=np.bincount(query[piece], minlength=size).astype(np.int32),
         piece_relevant=relevant[piece],
         piece_gain=np.maximum(0, grade[piece]).astype(np.float64),
-        has_claims=nobody, has_constraints=nobody, vacuous=nobody, group_count=none,
-        member_count=none, member_group=none[:0], member_piece=none[:0], doc_count=none,
-        has_section=nobody, has_negatives=nobody, has_strings=nobody,
+        has_claims=nobody,
+        has_constraints=nobody,
+        vacuous=nobody,
+        group_count=none,
+        member_count=none,
+        member_group=none[:0],
+        member_piece=none[:0],
+        doc_count=none,
+        has_section=nobody,
+        has_negatives=nobody,
+        has_strings=nobody,
         span_bytes=np.zeros(size, np.int64),
-    )  # fmt: skip
+    )
     order = sorted(range(size), key=qrels.qids.__getitem__)
     return GoldTable(
-        read=size, qids=qrels.qids, turns=[None] * size, lines=qrels.first_line.tolist(),
-        identity=np.array(order, np.int64), columns=columns,
+        read=size,
+        qids=qrels.qids,
+        turns=[None] * size,
+        lines=qrels.first_line.tolist(),
+        identity=np.array(order, np.int64),
+        columns=columns,
         keys=GoldKeys(evidence=[], needle=[], more={}, constraints=[]),
-        by_qid={}, by_turn={}, by_question={}, paraphrases={}, cluster=None, slices={},
-    )  # fmt: skip
+        by_qid={},
+        by_turn={},
+        by_question={},
+        paraphrases={},
+        cluster=None,
+        slices={},
+    )
 
 
 def _pieces(qrels: Qrels, options: Options) -> np.typing.NDArray[np.bool_]:

@@ -71,11 +71,17 @@ def validate(
             source = stack.enter_context(opened(chunks))
             listed = read_chunks(source, check=resolver.chunk)
             resolver = Resolver(resolver.lookup, listed.chunks)
-            checks.append(FileCheck(
-                name=source.name, kind="chunk", rows=len(listed.chunks), dialect=None,
-                notes=source.notes, problems=tuple(listed.problems),
-                problem_count=listed.problem_count,
-            ))  # fmt: skip
+            checks.append(
+                FileCheck(
+                    name=source.name,
+                    kind="chunk",
+                    rows=len(listed.chunks),
+                    dialect=None,
+                    notes=source.notes,
+                    problems=tuple(listed.problems),
+                    problem_count=listed.problem_count,
+                )
+            )
         # Characters are looked up as they are, so that what is wrong is told as it is written.
         locate = None if resolver is None else locator(resolver.lookup, convert=False)
         given = gold if gold is not None else ()
@@ -95,9 +101,13 @@ def validate(
             checks.append(_check(trace_source, "trace", len(read.items), choice, read))
         elif trace_source is not None and table is not None:
             plan_ = ScoringPlan(
-                profile=choice.profile, dialect=choice.dialect, own=choice.own,
-                k=choice.profile.k, selected=[], intervals=False,
-            )  # fmt: skip
+                profile=choice.profile,
+                dialect=choice.dialect,
+                own=choice.own,
+                k=choice.profile.k,
+                selected=[],
+                intervals=False,
+            )
             run = Run(plan_, table, gold_name=named, trace_name=trace_source.name)
             TraceInput(stack, trace, trace_source, choice, None).feed(run, known)
             loaded = run.problems_found()
@@ -131,6 +141,11 @@ def _with(loaded: Loaded, found: Found | Loaded) -> Loaded:
 
 def _check(source: Source, kind: str, rows: int, choice: Choice, loaded: Loaded) -> FileCheck:
     return FileCheck(
-        name=source.name, kind=kind, rows=rows, dialect=choice.dialect.name, notes=source.notes,
-        problems=tuple(loaded.problems), problem_count=loaded.problem_count,
-    )  # fmt: skip
+        name=source.name,
+        kind=kind,
+        rows=rows,
+        dialect=choice.dialect.name,
+        notes=source.notes,
+        problems=tuple(loaded.problems),
+        problem_count=loaded.problem_count,
+    )

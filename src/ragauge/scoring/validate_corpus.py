@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from ragauge.concurrency import uncollected
 from ragauge.corpus.resolve import Found, Resolver
 from ragauge.errors import MAX_REPORTED, Place
 from ragauge.files.fields import FieldError, Row
@@ -17,7 +18,6 @@ from ragauge.formats.json_rows import decode_row
 from ragauge.formats.load import rows_of
 from ragauge.model.dialect import HIT_DOCS, HIT_HASHES
 from ragauge.model.gold import GoldItem
-from ragauge.pausing import uncollected
 from ragauge.scoring.tasks.reduce import RangeReducer
 
 _RUN_FIELDS = 6

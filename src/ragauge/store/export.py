@@ -133,9 +133,11 @@ def import_run(store: Store, name: str, *, run_id: str | None = None) -> Importe
 
 def _bad(name: str, why: str, *, line: int | None = None) -> RagaugeError:
     return RagaugeError.of(
-        "bad-export", why, place=Place(name, line),
+        "bad-export",
+        why,
+        place=Place(name, line),
         hint="export the run again from its store; nothing was imported",
-    )  # fmt: skip
+    )
 
 
 def _checked(path: str, name: str) -> Counts:

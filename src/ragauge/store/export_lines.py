@@ -136,21 +136,35 @@ decode = msgspec.json.Decoder(Any).decode
 def run_line(run: RunRecord) -> RunLine:
     """The line of a complete run."""
     return RunLine(
-        schema="ragauge.run/1", run_id=run.run_id, suite=run.suite, profile=run.profile,
-        created_at=run.created_at, commit_hash=run.commit_hash, gold_hash=run.gold_hash,
-        gold_key=run.gold_key, chunks=run.chunks, schema_version=run.schema_version,
-        results=run.results, snapshot=_as_raw(run.snapshot),
-    )  # fmt: skip
+        schema="ragauge.run/1",
+        run_id=run.run_id,
+        suite=run.suite,
+        profile=run.profile,
+        created_at=run.created_at,
+        commit_hash=run.commit_hash,
+        gold_hash=run.gold_hash,
+        gold_key=run.gold_key,
+        chunks=run.chunks,
+        schema_version=run.schema_version,
+        results=run.results,
+        snapshot=_as_raw(run.snapshot),
+    )
 
 
 def run_of(line: RunLine, run_id: str | None) -> RunRecord:
     """The run behind its line, under another id if one is given."""
     return RunRecord(
-        run_id=run_id or line.run_id, suite=line.suite, profile=line.profile,
-        created_at=line.created_at, commit_hash=line.commit_hash, gold_hash=line.gold_hash,
-        gold_key=line.gold_key, chunks=line.chunks, schema_version=line.schema_version,
+        run_id=run_id or line.run_id,
+        suite=line.suite,
+        profile=line.profile,
+        created_at=line.created_at,
+        commit_hash=line.commit_hash,
+        gold_hash=line.gold_hash,
+        gold_key=line.gold_key,
+        chunks=line.chunks,
+        schema_version=line.schema_version,
         snapshot=_as_text(line.snapshot),
-    )  # fmt: skip
+    )
 
 
 def evidence_line(run: RunRecord) -> EvidenceLine:

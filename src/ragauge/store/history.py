@@ -127,9 +127,12 @@ def timeline(runs: Iterable[RunRecord], metric: str) -> Timeline:
     if not named:
         _refuse_unknown(metric, [run.profile for run in seen])
     return Timeline(
-        asked=metric, points=tuple(points), without=tuple(without),
-        incomplete=tuple(incomplete), unreadable=tuple(unreadable),
-    )  # fmt: skip
+        asked=metric,
+        points=tuple(points),
+        without=tuple(without),
+        incomplete=tuple(incomplete),
+        unreadable=tuple(unreadable),
+    )
 
 
 def _meant(metric: str, profile: str) -> str:
@@ -147,9 +150,10 @@ def _name_in(found: Mapping[str, Measured], meant: str, asked: str) -> str | Non
     cuts = [name for name in found if name.partition("@")[0] == meant]
     if len(cuts) > 1:
         raise RagaugeError.of(
-            "unknown-metric", f"`{asked}` was measured at several cut-offs",
+            "unknown-metric",
+            f"`{asked}` was measured at several cut-offs",
             hint=f"say which one: {', '.join(cuts)}",
-        )  # fmt: skip
+        )
     return cuts[0] if cuts else None
 
 

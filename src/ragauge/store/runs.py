@@ -55,9 +55,10 @@ def open_store(url: str, *, create: bool = False) -> Store:
     kinds = registry.stores()
     if "://" not in url or scheme not in kinds:
         raise RagaugeError.of(
-            "bad-store-url", f"`{url.partition('@')[2] or url}` is not a store",
+            "bad-store-url",
+            f"`{url.partition('@')[2] or url}` is not a store",
             hint=f"known: {', '.join(sorted(kinds))}; for example {DEFAULT_URL}",
-        )  # fmt: skip
+        )
     return kinds[scheme].open(url, create=create)
 
 
@@ -127,9 +128,12 @@ def store_run(
         kept.scores, number=1, created_at=created_at, ragauge_version=ragauge.__version__
     )
     store.finish(
-        run.run_id, results=count, evidence=freeze_evidence(gathered.evidence()),
-        scoring=scoring, values=values,
-    )  # fmt: skip
+        run.run_id,
+        results=count,
+        evidence=freeze_evidence(gathered.evidence()),
+        scoring=scoring,
+        values=values,
+    )
     for tag in wanted.tags:
         store.tag(tag, run.run_id)
     stored = store.run(run.run_id)
@@ -138,10 +142,17 @@ def store_run(
 
 
 def keep_run(
-    store: Store, gold: Gold, traces: Traces, *, run_id: str | None = None,
-    suite: str = "default", tags: tuple[str, ...] = (), system: Mapping[str, Any] | None = None,
-    commit_hash: str | None = None, **options: Any,
-) -> Scores:  # fmt: skip
+    store: Store,
+    gold: Gold,
+    traces: Traces,
+    *,
+    run_id: str | None = None,
+    suite: str = "default",
+    tags: tuple[str, ...] = (),
+    system: Mapping[str, Any] | None = None,
+    commit_hash: str | None = None,
+    **options: Any,
+) -> Scores:
     """Score traces against gold, as `pipeline.score` does with its options, and store the run.
 
     `system` says how the system under test is configured; secrets in it are left out.
@@ -155,9 +166,10 @@ def keep_run(
 def _keep(store: Store, kept: Kept, wanted: Wanted) -> None:
     if not kept.scores.measured:
         raise RagaugeError.of(
-            "nothing-measured", CODES["nothing-measured"].title,
+            "nothing-measured",
+            CODES["nothing-measured"].title,
             hint="nothing was stored; compare one id of each file",
-        )  # fmt: skip
+        )
     store_run(store, kept, wanted)
 
 
@@ -165,9 +177,10 @@ def begin_run(store: Store, run: RunRecord, *, chosen: bool) -> RunRecord:
     """Add the run; an id that nobody chose gives way to one that is there already."""
     if run.run_id in (LATEST, BASELINE):
         raise RagaugeError.of(
-            "usage", f"`{run.run_id}` cannot be the id of a run",
+            "usage",
+            f"`{run.run_id}` cannot be the id of a run",
             hint=f"`{LATEST}` and `{BASELINE}` have a meaning of their own",
-        )  # fmt: skip
+        )
     for attempt in range(2, 100):
         try:
             store.begin(run)
@@ -208,9 +221,10 @@ def refuse_tag(tag: str) -> None:
     odd = not tag.isprintable() or tag.strip() != tag or "/" in tag or tag.startswith("-")
     if not tag or tag == LATEST or odd:
         raise RagaugeError.of(
-            "usage", f"`{tag}` cannot be a tag",
+            "usage",
+            f"`{tag}` cannot be a tag",
             hint=f"a tag is a short word without slashes or blanks at its ends, and not `{LATEST}`",
-        )  # fmt: skip
+        )
 
 
 def baseline_tag(suite: str) -> str:
@@ -227,9 +241,9 @@ def find_run(
         name = baseline_tag(suite)
     found = [run for run in runs if run.run_id == name] or [run for run in runs if name in run.tags]
     if not found and name == LATEST:
-        found = [
-            run for run in runs if run.status == "complete" and suite in (None, run.suite)
-        ][-1:]  # fmt: skip
+        found = [run for run in runs if run.status == "complete" and suite in (None, run.suite)][
+            -1:
+        ]
     if not found and len(name) >= _SHORTEST:
         found = [run for run in runs if run.run_id.startswith(name)]
     run = store.run(found[0].run_id) if len(found) == 1 else None
@@ -237,9 +251,10 @@ def find_run(
         raise _unknown(store, name, found, runs)
     if complete and run.status != "complete":
         raise RagaugeError.of(
-            "incomplete-run", f"the run `{run.run_id}` is not complete",
+            "incomplete-run",
+            f"the run `{run.run_id}` is not complete",
             hint="it was stopped, or is still being stored; see `ragauge runs list`",
-        )  # fmt: skip
+        )
     return run
 
 
@@ -249,9 +264,10 @@ def _unknown(
     if len(found) > 1:
         listed = ", ".join(run.run_id for run in found[:5])
         return RagaugeError.of(
-            "unknown-run", f"`{name}` is the beginning of {len(found)} runs",
+            "unknown-run",
+            f"`{name}` is the beginning of {len(found)} runs",
             hint=f"write more of it: {listed}",
-        )  # fmt: skip
+        )
     near = [run.run_id for run in runs][-3:]
     hint = f"the last ones are {', '.join(near)}" if near else "nothing was stored there yet"
     return RagaugeError.of("unknown-run", f"there is no run `{name}` in {store.name}", hint=hint)
@@ -283,9 +299,10 @@ def begin_loading(
     """
     if not readable(run.schema_version):
         raise RagaugeError.of(
-            "newer-store", f"the results of `{run.run_id}` were stored by a newer ragauge",
+            "newer-store",
+            f"the results of `{run.run_id}` were stored by a newer ragauge",
             hint="upgrade ragauge",
-        )  # fmt: skip
+        )
     inputs = read_snapshot(run.snapshot, run.run_id).inputs
     file = stack.enter_context(  # kept open: it is gone when it is closed
         tempfile.NamedTemporaryFile(prefix="ragauge-", suffix=".jsonl")  # noqa: SIM115

@@ -87,9 +87,10 @@ def read_snapshot(text: str, name: str) -> Snapshot:
         return msgspec.json.decode(text, type=Snapshot)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RagaugeError.of(
-            "bad-store", f"how {name} was scored cannot be read: {error}",
+            "bad-store",
+            f"how {name} was scored cannot be read: {error}",
             hint="import the run again from an export",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def rules_under(rules: ScoringRules, profile: str | None) -> ScoringRules:
@@ -141,9 +142,11 @@ def load_system(path: Path) -> dict[str, Any]:
         ) from error
     except (ValueError, OSError, RecursionError) as error:  # what the readers raise is of these
         raise RagaugeError.of(
-            "bad-config", f"`{name}` cannot be read as a snapshot: {error}",
-            hint='write settings such as {"chunker": {"version": "md-v2"}}', place=Place(name),
-        ) from error  # fmt: skip
+            "bad-config",
+            f"`{name}` cannot be read as a snapshot: {error}",
+            hint='write settings such as {"chunker": {"version": "md-v2"}}',
+            place=Place(name),
+        ) from error
     return {str(key): value for key, value in msgspec.to_builtins(table).items()}
 
 
@@ -152,6 +155,7 @@ def _yaml(data: bytes) -> Any:
         return msgspec.yaml.decode(data)
     except ImportError as error:
         raise RagaugeError.of(
-            "missing-extra", "YAML needs a package that is not installed",
+            "missing-extra",
+            "YAML needs a package that is not installed",
             hint="pip install 'ragauge[yaml]'",
-        ) from error  # fmt: skip
+        ) from error

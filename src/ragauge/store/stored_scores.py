@@ -120,9 +120,10 @@ def thaw_scores(scoring: Scoring, columns: Sequence[ValueColumn], name: str) -> 
         values = np.array([thaw_values(column.payload) for column in columns], np.float64)
     except (*UNREADABLE, ValueError) as error:
         raise RagaugeError.of(
-            "bad-store", f"the scores of {name} cannot be read: {error}",
+            "bad-store",
+            f"the scores of {name} cannot be read: {error}",
             hint=f"compute them again: ragauge rescore {name}",
-        ) from error  # fmt: skip
+        ) from error
 
     causes: list[str | None] = [None] * len(questions.labels)
     for place, counted in questions.causes.items():

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
+from ragauge.concurrency import beside
 from ragauge.metrics.columns import Ints
 from ragauge.model.payloads import UNREADABLE, thaw, trace_of
 from ragauge.model.run import Store
@@ -21,7 +22,6 @@ from ragauge.scoring.chunk_facts import Gathered
 from ragauge.scoring.identify import Recogniser
 from ragauge.scoring.slot_stability import slot_order
 from ragauge.scoring.tasks.lines import Laid
-from ragauge.sidework import beside
 
 CANNOT = "the stored trace cannot be read"
 

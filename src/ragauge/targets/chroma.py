@@ -47,11 +47,13 @@ class ChromaTarget:
             tls = url.scheme == "https"
             return _tried(
                 lambda: self.chromadb.HttpClient(
-                    host=url.hostname, port=url.port or (443 if tls else 8000), ssl=tls,
+                    host=url.hostname,
+                    port=url.port or (443 if tls else 8000),
+                    ssl=tls,
                     settings=self.quiet,
                 ),
                 f"Chroma at {url.hostname} cannot be asked",
-            )  # fmt: skip
+            )
         if not (Path(place) / _FILE).is_file():  # Chroma would make an empty one
             raise refused(
                 f"there is no database of Chroma in `{place}`", f"name the folder with {_FILE}"
@@ -71,9 +73,10 @@ class ChromaTarget:
         vector = self.vectoriser.vectors([question.text], "query")[0]
         try:
             found = self.collection.query(
-                query_embeddings=[vector.tolist()], n_results=self.k,
+                query_embeddings=[vector.tolist()],
+                n_results=self.k,
                 include=["documents", "metadatas", "distances"],
-            )  # fmt: skip
+            )
         except Exception as error:  # the library has no base class of its own
             raise failure(error) from error
         columns = (found[name][0] for name in ("ids", "documents", "metadatas", "distances"))

@@ -48,9 +48,12 @@ class _Process:
     def __init__(self, command: Sequence[str]) -> None:
         try:
             self.process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
                 start_new_session=_POSIX,  # an interrupt is for ragauge; these have time to answer
-            )  # fmt: skip
+            )
         except OSError as error:
             words = (error.strerror or str(error)).lower()
             raise TargetError(f"`{command[0]}` cannot be started: {words}") from error
@@ -253,16 +256,18 @@ class CommandTarget:
 
     def ask(self, question: Question) -> Any:
         """Ask a process that is idle and has said nothing more, or a new one."""
-        line = msgspec.json.encode({
-            "qid": question.qid,
-            "question": question.text,
-            "paraphrase": question.paraphrase,
-            "seed": question.seed,
-            "turn": question.turn,
-            "history": question.history,
-            "k": self.k,
-            _SLOT: question.number,
-        })  # fmt: skip
+        line = msgspec.json.encode(
+            {
+                "qid": question.qid,
+                "question": question.text,
+                "paraphrase": question.paraphrase,
+                "seed": question.seed,
+                "turn": question.turn,
+                "history": question.history,
+                "k": self.k,
+                _SLOT: question.number,
+            }
+        )
         while True:
             process = self._take()
             try:

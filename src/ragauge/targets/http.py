@@ -192,9 +192,10 @@ def _picker(settings: Mapping[str, str]) -> Callable[[Any], Any] | None:
         import jmespath
     except ImportError as error:
         raise RagaugeError.of(
-            "missing-extra", "picking by JMESPath needs the package `jmespath`",
+            "missing-extra",
+            "picking by JMESPath needs the package `jmespath`",
             hint="pip install 'ragauge[http]'",
-        ) from error  # fmt: skip
+        ) from error
     compiled = {}
     for name, text in paths.items():
         try:

@@ -60,9 +60,12 @@ class LlamaIndexTarget:
         span = None if start is None or end is None else Span(start, end, "char")
         # The document's own id is a random one unless it was given; metadata name it better.
         return self.hits.hit(
-            {"document_id": node.ref_doc_id, **metadata}, text=node.get_content(),
-            name=node.node_id, score=scored.score, span=span,
-        )  # fmt: skip
+            {"document_id": node.ref_doc_id, **metadata},
+            text=node.get_content(),
+            name=node.node_id,
+            score=scored.score,
+            span=span,
+        )
 
     def close(self) -> None:
         """The object is the user's own."""

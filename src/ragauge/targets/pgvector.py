@@ -61,9 +61,11 @@ class PgvectorTarget:
         found = getattr(self.local, "connection", None)
         if found is None or found.closed:
             found = self.psycopg.connect(
-                self.url, autocommit=True, connect_timeout=max(2, int(self.timeout)),
+                self.url,
+                autocommit=True,
+                connect_timeout=max(2, int(self.timeout)),
                 application_name="ragauge",
-            )  # fmt: skip
+            )
             self.local.connection = found
             with self.lock:
                 self.open.append(found)

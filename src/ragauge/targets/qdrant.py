@@ -84,9 +84,12 @@ class QdrantTarget:
         try:
             with self.lock:
                 found = self.client.query_points(
-                    self.name, query=vector.tolist(), limit=self.k, with_payload=True,
+                    self.name,
+                    query=vector.tolist(),
+                    limit=self.k,
+                    with_payload=True,
                     using=self.vector,
-                ).points  # fmt: skip
+                ).points
         except Exception as error:  # the library has no base class of its own
             raise failure(error) from error
         return {

@@ -19,12 +19,15 @@ _MOST_KINDS = 8
 @click.option("-o", "out", required=True, metavar="DIR", help="The folder that is written.")
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes (default: by size).")
 @click.option(
-    "--on-bad-file", type=click.Choice(["stop", "skip"]), default="stop", show_default=True,
+    "--on-bad-file",
+    type=click.Choice(["stop", "skip"]),
+    default="stop",
+    show_default=True,
     help="What to do with a file that cannot be parsed.",
-)  # fmt: skip
+)
 def COMMAND(  # noqa: N802
     paths: tuple[str, ...], out: str, workers: int | None, on_bad_file: Literal["stop", "skip"]
-) -> int:  # fmt: skip
+) -> int:
     """Parse PATHS and write a corpus to DIR: manifest.json, three lists, and the texts.
 
     Folders are read with all folders below them; hidden files and files of other kinds are left

@@ -24,38 +24,62 @@ _NEEDS_SIZE = ("overlap", "hard")
 @click.argument("corpus", metavar="CORPUS")
 @click.option("-o", "out", required=True, metavar="FILE", help="The list of chunks, JSON Lines.")
 @click.option(
-    "--by", type=click.Choice(["size", "section", "block"]), default="size", show_default=True,
+    "--by",
+    type=click.Choice(["size", "section", "block"]),
+    default="size",
+    show_default=True,
     help="What a chunk is: a piece of some size, the own text of a section, or a block.",
-)  # fmt: skip
+)
 @click.option(
-    "--size", type=click.IntRange(1), metavar="N",
+    "--size",
+    type=click.IntRange(1),
+    metavar="N",
     help=f"How large a chunk may be, with --by size (default: {_SIZE}).",
-)  # fmt: skip
+)
 @click.option(
-    "--overlap", type=click.IntRange(0), metavar="N",
+    "--overlap",
+    type=click.IntRange(0),
+    metavar="N",
     help="How much of a chunk the next one repeats (default: 0).",
-)  # fmt: skip
+)
 @click.option(
-    "--unit", type=click.Choice(["char", "word", "byte"]), default="char", show_default=True,
+    "--unit",
+    type=click.Choice(["char", "word", "byte"]),
+    default="char",
+    show_default=True,
     help="What sizes and the overlap count.",
-)  # fmt: skip
+)
 @click.option(
-    "--hard", is_flag=True, default=None,
+    "--hard",
+    is_flag=True,
+    default=None,
     help="Cut exactly at the size; otherwise at the end of a sentence or word in its last 15 %.",
-)  # fmt: skip
+)
 @click.option(
-    "--max-size", type=click.IntRange(1), metavar="N",
+    "--max-size",
+    type=click.IntRange(1),
+    metavar="N",
     help="Cut sections or blocks that are larger.",
-)  # fmt: skip
+)
 @click.option(
-    "--merge-to", type=click.IntRange(1), metavar="N",
+    "--merge-to",
+    type=click.IntRange(1),
+    metavar="N",
     help="Join neighbouring blocks of a section up to this size.",
-)  # fmt: skip
+)
 @click.option("--text", "with_text", is_flag=True, help="Write the text of each chunk too.")
 def COMMAND(  # noqa: N802
-    corpus: str, out: str, by: By, size: int | None, overlap: int | None, unit: Unit,
-    hard: bool | None, max_size: int | None, merge_to: int | None, with_text: bool,
-) -> int:  # fmt: skip
+    corpus: str,
+    out: str,
+    by: By,
+    size: int | None,
+    overlap: int | None,
+    unit: Unit,
+    hard: bool | None,
+    max_size: int | None,
+    merge_to: int | None,
+    with_text: bool,
+) -> int:
     """Cut the documents of CORPUS into chunks and write where each one lies.
 
     The list is what --chunks reads: id, doc, start, end (in bytes), section, type, and hashes of
@@ -63,8 +87,12 @@ def COMMAND(  # noqa: N802
     same bytes. Exit code 5 if there is nothing to cut.
     """
     given = {
-        "size": size, "overlap": overlap, "hard": hard, "max_size": max_size, "merge_to": merge_to
-    }  # fmt: skip
+        "size": size,
+        "overlap": overlap,
+        "hard": hard,
+        "max_size": max_size,
+        "merge_to": merge_to,
+    }
     spare(out, {"corpus": corpus})
     policy = _policy(by, unit, {name: each for name, each in given.items() if each is not None})
     for line in _write(corpus, out, policy, with_text=with_text):
@@ -88,9 +116,13 @@ def _policy(by: By, unit: Unit, given: dict[str, int]) -> Policy:
     if size is not None and overlap >= size:
         raise click.UsageError(f"--overlap must be less than the size: {overlap} of {size}")
     return Policy(
-        by=by, size=size, overlap=overlap, unit=unit, hard=bool(given.get("hard")),
+        by=by,
+        size=size,
+        overlap=overlap,
+        unit=unit,
+        hard=bool(given.get("hard")),
         merge_to=given.get("merge_to"),
-    )  # fmt: skip
+    )
 
 
 def _option(name: str) -> str:
@@ -126,9 +158,10 @@ def _write(folder: str, out: str, policy: Policy, *, with_text: bool) -> list[st
         empty += len(lines) == before
     if not lines:
         raise RagaugeError.of(
-            "nothing-measured", f"there is no text to cut in `{folder}`",
+            "nothing-measured",
+            f"there is no text to cut in `{folder}`",
             hint="nothing was written; see what `ragauge corpus build` said of its documents",
-        )  # fmt: skip
+        )
     write_atomically(out, "".join(f"{line}\n" for line in lines))
     lengths.sort()
     documents = len(lookup.documents) - empty

@@ -22,14 +22,22 @@ _MOST_SHOWN = 20
 @click.option("-o", "out", metavar="MAP", help="Write the map to this file, as JSON Lines.")
 @click.option("--review", metavar="FILE", help="Write the rows that a person should look at.")
 @click.option(
-    "--format", "format_name", type=click.Choice(["table", "json"]), default="table",
-    show_default=True, help="What is printed.",
-)  # fmt: skip
+    "--format",
+    "format_name",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="What is printed.",
+)
 @click.option("--fail-on-targets", is_flag=True, help="Exit with 1 if a target is missed.")
 def COMMAND(  # noqa: N802
-    old: str, new: str, out: str | None, review: str | None, format_name: str,
+    old: str,
+    new: str,
+    out: str | None,
+    review: str | None,
+    format_name: str,
     fail_on_targets: bool,
-) -> int:  # fmt: skip
+) -> int:
     """Find where every block, section and document of OLD stands in NEW.
 
     OLD and NEW are corpora that `ragauge corpus build` wrote. The map names for each old id its

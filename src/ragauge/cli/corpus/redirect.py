@@ -18,16 +18,22 @@ _SPAN = re.compile(r"(.+):([0-9]+)-([0-9]+)", re.DOTALL)
 @click.argument("migration", metavar="MAP")
 @click.argument("name", metavar="[ID|DOC:START-END]", required=False)
 @click.option(
-    "--span", type=(str, click.IntRange(0), click.IntRange(0)), metavar="DOC START END",
+    "--span",
+    type=(str, click.IntRange(0), click.IntRange(0)),
+    metavar="DOC START END",
     help="Bytes of a document, where its name could be taken for something else.",
-)  # fmt: skip
+)
 @click.option(
-    "--format", "format_name", type=click.Choice(["table", "json"]), default="table",
-    show_default=True, help="What is printed.",
-)  # fmt: skip
+    "--format",
+    "format_name",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="What is printed.",
+)
 def COMMAND(  # noqa: N802
     migration: str, name: str | None, span: tuple[str, int, int] | None, format_name: str
-) -> int:  # fmt: skip
+) -> int:
     """Look up a block, a section (`doc#S.1.2`), a document or bytes (`doc:120-180`) in MAP.
 
     MAP is a file that `ragauge corpus diff OLD NEW -o MAP` wrote. Exit code 3 if the map does not
@@ -100,9 +106,10 @@ def _nowhere(message: str) -> Exception:
     from ragauge.errors import RagaugeError
 
     return RagaugeError.of(
-        "unmapped", message,
+        "unmapped",
+        message,
         hint="ids are those of the old corpus; `ragauge corpus diff --review` lists what is gone",
-    )  # fmt: skip
+    )
 
 
 def _lines(answer: dict[str, Any]) -> list[str]:

@@ -20,7 +20,7 @@ def COMMAND(gold: str, corpus: str, port: int, dialect: str) -> int:  # noqa: N8
     sent anywhere else. A file that somebody else has changed meanwhile is not written over. Ctrl-C
     ends.
     """
-    from ragauge.gold.authoring import open_corpus
+    from ragauge.corpus.lookup import open_corpus
     from ragauge.gold.editor.form import Desk
     from ragauge.gold.editor.server import FormServer
     from ragauge.text import plain

@@ -24,20 +24,25 @@ def COMMAND(  # noqa: N802
     Commit it beside the set; `gold verify` tells what changed since. The same items give the same
     bytes, in whatever order they stand. Exit code 5 if there is no item.
     """
-    from ragauge.gold import curation
+    from ragauge.gold.lock import freeze
     from ragauge.model import phrases
     from ragauge.text import plain
 
     config = read_config(None)
     spare_inputs([] if out is None else [out], config, None, others={"gold set": gold})
-    done = curation.freeze(
-        gold, out, profile=profile or config.profile, dialect=dialect or config.dialect or "auto",
+    done = freeze(
+        gold,
+        out,
+        profile=profile or config.profile,
+        dialect=dialect or config.dialect or "auto",
         force=force,
-    )  # fmt: skip
+    )
     lock = done.lock
-    click.echo(plain(
-        f"{'wrote' if done.fresh else 'unchanged:'} {done.path}, "
-        f"{phrases.count(len(lock.items), 'item')}, dialect {lock.dialect}"
-    ))  # fmt: skip
+    click.echo(
+        plain(
+            f"{'wrote' if done.fresh else 'unchanged:'} {done.path}, "
+            f"{phrases.count(len(lock.items), 'item')}, dialect {lock.dialect}"
+        )
+    )
     click.echo(f"gold hash  {lock.gold_hash}")
     return 0

@@ -22,14 +22,23 @@ _MOST = 20
 @click.option("--profile", metavar="NAME", help="Judge as under this profile.")
 @click.option("--dialect", metavar="NAME", help="Force the field names of a dialect.")
 @click.option(
-    "--format", "format_name", type=click.Choice(["table", "json"]), default="table",
-    show_default=True, help="What is printed; json has every finding.",
-)  # fmt: skip
+    "--format",
+    "format_name",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="What is printed; json has every finding.",
+)
 @click.option("--strict", is_flag=True, help="Exit with 1 if there are warnings.")
 def COMMAND(  # noqa: N802
-    gold: str, corpus: str | None, chunks: str | None, profile: str | None, dialect: str | None,
-    format_name: Literal["table", "json"], strict: bool,
-) -> int:  # fmt: skip
+    gold: str,
+    corpus: str | None,
+    chunks: str | None,
+    profile: str | None,
+    dialect: str | None,
+    format_name: Literal["table", "json"],
+    strict: bool,
+) -> int:
     """Check a gold set by rules; each finding has its line, its rule and a hint.
 
     Rows that cannot be read are told and left out. At most 20 findings of a severity are printed.
@@ -37,16 +46,21 @@ def COMMAND(  # noqa: N802
     is no item, 1 for warnings under --strict, else 0.
     """
     from ragauge.codes import ExitCode
-    from ragauge.gold import curation
+    from ragauge.gold.gold_file import no_items
+    from ragauge.gold.lint import check
     from ragauge.gold.lint.check import to_json
 
     config = read_config(None)
-    report = curation.lint(
-        gold, corpus=corpus, chunks=chunks, profile=profile or config.profile,
-        dialect=dialect or config.dialect or "auto", options=config.options,
-    )  # fmt: skip
+    report = check.lint(
+        gold,
+        corpus=corpus,
+        chunks=chunks,
+        profile=profile or config.profile,
+        dialect=dialect or config.dialect or "auto",
+        options=config.options,
+    )
     if not report.items and not report.problem_count:
-        raise curation.nothing(report.name)
+        raise no_items(report.name)
     if format_name == "json":
         click.echo(json.dumps(to_json(report), indent=2, ensure_ascii=False))
     else:

@@ -17,9 +17,13 @@ from ragauge.cli.output import spare
     "--corpus", metavar="DIR", help="The new corpus: quotes whose text changed are cut from it."
 )
 def COMMAND(  # noqa: N802
-    gold: str, migration: str, out: str, min_confidence: float,
-    on_unmapped: Literal["stop", "keep", "drop"], corpus: str | None,
-) -> int:  # fmt: skip
+    gold: str,
+    migration: str,
+    out: str,
+    min_confidence: float,
+    on_unmapped: Literal["stop", "keep", "drop"],
+    corpus: str | None,
+) -> int:
     """Write GOLD to FILE as it is in the new corpus of MAP.
 
     Ids in evidence, groups, grades and negatives, anchors with their offsets, sections and

@@ -9,7 +9,7 @@ import click
 from ragauge.cli.output import spare
 
 if TYPE_CHECKING:
-    from ragauge.gold.authoring import Suggested, Suggestions
+    from ragauge.gold.negatives import Suggested, Suggestions
 
 
 @click.command("negatives", short_help="Suggest hard negatives from a corpus.")
@@ -17,27 +17,41 @@ if TYPE_CHECKING:
 @click.option("--corpus", required=True, metavar="DIR", help="The corpus that evidence lies in.")
 @click.option("--chunks", metavar="LIST", help="Where the chunks of another chunker lie.")
 @click.option(
-    "-n", "count", type=click.IntRange(1, 1000), default=5, show_default=True,
+    "-n",
+    "count",
+    type=click.IntRange(1, 1000),
+    default=5,
+    show_default=True,
     help="How many negatives an item shall have; those it has count.",
-)  # fmt: skip
+)
 @click.option("--anywhere", is_flag=True, help="Take like words from all documents.")
 @click.option("-o", "out", metavar="FILE", help="Write GOLD with the negatives added; may be GOLD.")
 @click.option(
-    "--format", "format_name", type=click.Choice(["table", "json"]), default="table",
-    show_default=True, help="What is printed.",
-)  # fmt: skip
+    "--format",
+    "format_name",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="What is printed.",
+)
 @click.option("--dialect", default="auto", metavar="NAME", help="Force the names of a dialect.")
 def COMMAND(  # noqa: N802
-    gold: str, corpus: str, chunks: str | None, count: int, anywhere: bool, out: str | None,
-    format_name: str, dialect: str,
-) -> int:  # fmt: skip
+    gold: str,
+    corpus: str,
+    chunks: str | None,
+    count: int,
+    anywhere: bool,
+    out: str | None,
+    format_name: str,
+    dialect: str,
+) -> int:
     """Suggest for each item of GOLD the nearest blocks that are not its evidence.
 
     Near by section and by words (BM25 with the question), in turn, in the same document and at most
     4 edges away in its title tree. Blocks that touch the evidence or repeat its text are never
     suggested. Without -o nothing is written.
     """
-    from ragauge.gold.authoring import suggest_negatives
+    from ragauge.gold.negatives import suggest_negatives
     from ragauge.text import plain
 
     spare(out, {"corpus": corpus, "list of chunks": chunks})

@@ -11,27 +11,45 @@ from ragauge.cli.output import spare
 @click.command("new", short_help="Draft gold items from a corpus.")
 @click.option("--corpus", required=True, metavar="DIR", help="The corpus to draft from.")
 @click.option(
-    "--section", "sections", multiple=True, metavar="DOC#S.2",
+    "--section",
+    "sections",
+    multiple=True,
+    metavar="DOC#S.2",
     help="Draft from this section and those below it; may be repeated.",
-)  # fmt: skip
+)
 @click.option(
-    "--per-section", type=click.IntRange(1, 1000), default=1, show_default=True,
+    "--per-section",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
     help="At most so many drafts from one section.",
-)  # fmt: skip
+)
 @click.option(
-    "-n", "count", type=click.IntRange(1, 100_000), default=20, show_default=True,
+    "-n",
+    "count",
+    type=click.IntRange(1, 100_000),
+    default=20,
+    show_default=True,
     help="At most so many drafts.",
-)  # fmt: skip
+)
 @click.option(
-    "--negatives", type=click.IntRange(0, 1000), default=5, show_default=True,
+    "--negatives",
+    type=click.IntRange(0, 1000),
+    default=5,
+    show_default=True,
     help="How many hard negatives each draft gets.",
-)  # fmt: skip
+)
 @click.option("-o", "out", required=True, metavar="FILE", help="draft.yaml or draft.jsonl.")
 @click.option("--force", is_flag=True, help="Replace FILE if it is there.")
 def COMMAND(  # noqa: N802
-    corpus: str, sections: tuple[str, ...], per_section: int, count: int, negatives: int, out: str,
+    corpus: str,
+    sections: tuple[str, ...],
+    per_section: int,
+    count: int,
+    negatives: int,
+    out: str,
     force: bool,
-) -> int:  # fmt: skip
+) -> int:
     """Draft items: evidence with its place, section, type and hard negatives, and no question.
 
     Blocks are chosen so that all documents and types have their turn. A draft has an empty
@@ -41,7 +59,7 @@ def COMMAND(  # noqa: N802
     """
     from pathlib import Path
 
-    from ragauge.gold.authoring import draft_text
+    from ragauge.gold.draft import draft_text
     from ragauge.text import plain
 
     spare(out, {"corpus": corpus})

@@ -16,14 +16,22 @@ from ragauge.cli.output import spare
 @click.option("-o", "out", required=True, metavar="FILE", help="What is written; may be GOLD.")
 @click.option("--repin", is_flag=True, help="Follow a quote that now stands elsewhere, and once.")
 @click.option(
-    "--on-unresolved", type=click.Choice(["stop", "keep"]), default="stop", show_default=True,
+    "--on-unresolved",
+    type=click.Choice(["stop", "keep"]),
+    default="stop",
+    show_default=True,
     help="What to do with an item whose evidence is not found.",
-)  # fmt: skip
+)
 @click.option("--dialect", default="auto", metavar="NAME", help="Force the names of a dialect.")
 def COMMAND(  # noqa: N802
-    gold: str, corpus: str, chunks: str | None, out: str, repin: bool,
-    on_unresolved: Literal["stop", "keep"], dialect: str,
-) -> int:  # fmt: skip
+    gold: str,
+    corpus: str,
+    chunks: str | None,
+    out: str,
+    repin: bool,
+    on_unresolved: Literal["stop", "keep"],
+    dialect: str,
+) -> int:
     """Pin the evidence of GOLD: ids of blocks and chunks, and quotes, become places.
 
     An entry gets doc, start and end in bytes, the quote that stands there, doc_hash and section;
@@ -32,7 +40,7 @@ def COMMAND(  # noqa: N802
     The suffix of FILE says its form: .yaml, .json, or else JSON Lines. Exit code 3 with every
     item that cannot be resolved, and nothing is written.
     """
-    from ragauge.gold.authoring import pin_file
+    from ragauge.gold.pin import pin_file
     from ragauge.text import plain
 
     spare(out, {"corpus": corpus, "list of chunks": chunks})

@@ -23,26 +23,37 @@ _MOST = 8
 @click.option("--profile", metavar="NAME", help="Read as under this profile.")
 @click.option("--dialect", metavar="NAME", help="Force the field names of a dialect.")
 @click.option(
-    "--format", "format_name", type=click.Choice(["table", "json"]), default="table",
-    show_default=True, help="What is printed.",
-)  # fmt: skip
+    "--format",
+    "format_name",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="What is printed.",
+)
 def COMMAND(  # noqa: N802
-    gold: str, corpus: str | None, chunks: str | None, profile: str | None, dialect: str | None,
+    gold: str,
+    corpus: str | None,
+    chunks: str | None,
+    profile: str | None,
+    dialect: str | None,
     format_name: Literal["table", "json"],
-) -> int:  # fmt: skip
+) -> int:
     """Count items, evidence and wordings, and say how small a change the set can show.
 
     A row that cannot be read is an error (exit code 3). Exit code 5 if there is no item.
     """
-    from ragauge.gold import curation
+    from ragauge.gold import stats as gold_stats
     from ragauge.gold.stats import to_json
     from ragauge.text import plain
 
     config = read_config(None)
-    stats = curation.stats(
-        gold, corpus=corpus, chunks=chunks, profile=profile or config.profile,
+    stats = gold_stats.stats(
+        gold,
+        corpus=corpus,
+        chunks=chunks,
+        profile=profile or config.profile,
         dialect=dialect or config.dialect or "auto",
-    )  # fmt: skip
+    )
     if format_name == "json":
         click.echo(json.dumps(to_json(stats), indent=2, ensure_ascii=False))
         return 0
@@ -79,27 +90,33 @@ def _lines(stats: GoldStats, width: int) -> list[str]:
             f"documents  {coverage.docs_reached} of {coverage.docs} reached",
         ]
     spreads = stats.spreads
-    lines += ["", *table(
-        [
-            Column("", list(spreads)),
-            Column("items", [str(each.items) for each in spreads.values()], right=True),
-            Column("total", [str(each.total) for each in spreads.values()], right=True),
-            Column("least", [f"{each.least:g}" for each in spreads.values()], right=True),
-            Column("median", [f"{each.median:g}" for each in spreads.values()], right=True),
-            Column("most", [f"{each.most:g}" for each in spreads.values()], right=True),
-        ],
-        width,
-    )]  # fmt: skip
+    lines += [
+        "",
+        *table(
+            [
+                Column("", list(spreads)),
+                Column("items", [str(each.items) for each in spreads.values()], right=True),
+                Column("total", [str(each.total) for each in spreads.values()], right=True),
+                Column("least", [f"{each.least:g}" for each in spreads.values()], right=True),
+                Column("median", [f"{each.median:g}" for each in spreads.values()], right=True),
+                Column("most", [f"{each.most:g}" for each in spreads.values()], right=True),
+            ],
+            width,
+        ),
+    ]
     sizes = {name: size for name, size in stats.sizes.items() if size.n}
-    lines += ["", *table(
-        [
-            Column("what n can show", list(sizes)),
-            Column("n", [str(each.n) for each in sizes.values()], right=True),
-            Column("rate known to", [f"±{each.half_width:.4f}" for each in sizes.values()]),
-            Column("detectable", [phrases.number(each.detectable) for each in sizes.values()]),
-        ],
-        width,
-    )]  # fmt: skip
+    lines += [
+        "",
+        *table(
+            [
+                Column("what n can show", list(sizes)),
+                Column("n", [str(each.n) for each in sizes.values()], right=True),
+                Column("rate known to", [f"±{each.half_width:.4f}" for each in sizes.values()]),
+                Column("detectable", [phrases.number(each.detectable) for each in sizes.values()]),
+            ],
+            width,
+        ),
+    ]
     lines.append("for a rate near 0.5; detectable: the change shown in four cases of five")
     return lines
 

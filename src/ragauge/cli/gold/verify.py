@@ -31,17 +31,17 @@ def COMMAND(gold: str, lock: str | None, no_new: bool, update: bool) -> int:  # 
     reads. With --update the exit code is 0.
     """
     from ragauge.codes import ExitCode
-    from ragauge.gold import curation
+    from ragauge.gold import lock as gold_lock
     from ragauge.text import plain
 
-    done = curation.verify(gold, lock)
+    done = gold_lock.verify(gold, lock)
     difference = done.difference
     for line in _lines(difference, gold):
         click.echo(plain(line))
     failed = difference.changed or difference.removed or (no_new and difference.added)
     click.echo(_summary(difference, fine=not failed))
     if update and not difference.same:
-        curation.update(done)
+        gold_lock.update(done)
         click.echo(plain(f"wrote {done.path}"))
         click.echo(f"gold hash  {done.now.gold_hash}")
         return 0

@@ -14,9 +14,12 @@ from ragauge.cli.output import spare
 @click.argument("traces", metavar="TRACES")
 @options(MOVE_OPTIONS)
 def COMMAND(  # noqa: N802
-    traces: str, migration: str, out: str, min_confidence: float,
+    traces: str,
+    migration: str,
+    out: str,
+    min_confidence: float,
     on_unmapped: Literal["stop", "keep", "drop"],
-) -> int:  # fmt: skip
+) -> int:
     """Write TRACES to FILE as they are in the new corpus of MAP.
 
     Hits, citations, their documents, sections and offsets become those of the new corpus; names

@@ -87,9 +87,7 @@ def _changed(matching: Matching, mine: list[int], theirs: list[int]) -> dict[int
     return {item: Placed(sizes[item], tuple(parts)) for item, parts in by_item.items()}
 
 
-def _elsewhere(
-    matching: Matching, left: list[int], found: dict[int, Placed]
-) -> dict[int, Placed]:  # fmt: skip
+def _elsewhere(matching: Matching, left: list[int], found: dict[int, Placed]) -> dict[int, Placed]:
     """Look for what is left in all new blocks that are not the same as an old one."""
     old, new = matching.old, matching.new
     index: dict[int, list[int]] = defaultdict(list)

@@ -89,6 +89,8 @@ def _check(source: Source, line: int, row: MapRow) -> None:
 
 def _unusable(source: Source, line: int | None, why: str) -> RagaugeError:
     return RagaugeError.of(
-        "bad-field", f"the migration map cannot be used: {why}", hint=_HINT,
+        "bad-field",
+        f"the migration map cannot be used: {why}",
+        hint=_HINT,
         place=Place(source.name, line),
-    )  # fmt: skip
+    )

@@ -18,7 +18,6 @@ from ragauge.corpus.diff.exact_matches import matched
 from ragauge.corpus.diff.fuzzy_matches import Placed, placed
 from ragauge.corpus.diff.reading_order import Side
 from ragauge.corpus.diff.sections import Home, Homes
-from ragauge.corpus.diff.stretches import stretches
 from ragauge.corpus.diff.words import Kept, same_letters
 from ragauge.corpus.manifest import Corpus
 from ragauge.model.corpus import Document, Section
@@ -55,9 +54,12 @@ def migration_map(old: Corpus, new: Corpus) -> MigrationMap:
         kinds = Counter(row.kind for row in rows if row.of == subject)
         counts[subject] = {kind: kinds[kind] for kind in KINDS if kinds[kind]}
     header = Header(
-        old=_version(old), new=_version(new), counts=counts, figures=figures,
+        old=_version(old),
+        new=_version(new),
+        counts=counts,
+        figures=figures,
         targets=_targets(figures),
-    )  # fmt: skip
+    )
     return MigrationMap(header, tuple(rows))
 
 
@@ -74,9 +76,7 @@ class _Mapper:
 
     def documents(self) -> Iterable[MapRow]:
         """One row for each document."""
-        shared = Counter(
-            place for home in self.homes.documents for place in self._taken(home)
-        )  # fmt: skip
+        shared = Counter(place for home in self.homes.documents for place in self._taken(home))
         for number, (document, home) in enumerate(
             zip(self.old.documents, self.homes.documents, strict=True)
         ):
@@ -117,9 +117,11 @@ class _Mapper:
             places = self._taken(home)
             others = [self.new.sections[place] for place in places]
             before = OldPlace(
-                id=_section_id(section), doc=section.doc, span=section.subtree,
+                id=_section_id(section),
+                doc=section.doc,
+                span=section.subtree,
                 heading=section.heading,
-            )  # fmt: skip
+            )
             after = tuple(
                 NewPlace(
                     id=_section_id(each), doc=each.doc, span=each.subtree, heading=each.heading
@@ -257,9 +259,12 @@ def _whole(document: Document) -> dict[str, Any]:
     """A document as a place."""
     source = document.source_hash if document.source_hash != document.hash else None
     return {
-        "id": document.doc, "doc": document.doc, "span": (0, document.bytes),
-        "hash": document.hash, "source_hash": source,
-    }  # fmt: skip
+        "id": document.doc,
+        "doc": document.doc,
+        "span": (0, document.bytes),
+        "hash": document.hash,
+        "source_hash": source,
+    }
 
 
 def _share(found: Placed, parts: Sequence[Kept]) -> float:
@@ -285,16 +290,20 @@ def _document_kind(old: Document, others: Sequence[Document], *, merged: bool) -
 
 
 def _row(
-    of: Subject, kind: Kind, old: OldPlace, new: tuple[NewPlace, ...], share: float,
-    *, named: bool = False, note: str | None = None,
-) -> MapRow:  # fmt: skip
+    of: Subject,
+    kind: Kind,
+    old: OldPlace,
+    new: tuple[NewPlace, ...],
+    share: float,
+    *,
+    named: bool = False,
+    note: str | None = None,
+) -> MapRow:
     rounded = round(share, 4)
     if rounded == 1.0 and share < 1.0:
         rounded = 0.9999
     confidence = rounded if kind != "unmapped" else 0.0
-    return MapRow(
-        of=of, kind=kind, old=old, new=new, confidence=confidence, named=named, note=note
-    )  # fmt: skip
+    return MapRow(of=of, kind=kind, old=old, new=new, confidence=confidence, named=named, note=note)
 
 
 def _section_id(section: Section) -> str:
@@ -304,9 +313,11 @@ def _section_id(section: Section) -> str:
 def _version(corpus: Corpus) -> Version:
     counts = corpus.manifest.counts
     return Version(
-        revision=corpus.manifest.revision, documents=counts.documents, sections=counts.sections,
+        revision=corpus.manifest.revision,
+        documents=counts.documents,
+        sections=counts.sections,
         blocks=counts.blocks,
-    )  # fmt: skip
+    )
 
 
 def _figures(rows: Sequence[MapRow], old: Corpus, new: Corpus) -> Figures:
@@ -332,9 +343,42 @@ def _targets(figures: Figures) -> tuple[Target, ...]:
     coverage, drift = figures.coverage, figures.drift
     return (
         Target(
-            figure="coverage", demand=f">= {COVERAGE}",
+            figure="coverage",
+            demand=f">= {COVERAGE}",
             met=coverage is not None and coverage >= COVERAGE,
         ),
         Target(figure="duplicate_ids", demand="0", met=figures.duplicate_ids == 0),
         Target(figure="drift", demand=f"<= {DRIFT}", met=drift is not None and drift <= DRIFT),
-    )  # fmt: skip
+    )
+
+
+_BLANK = frozenset(b" \t\r\n")
+
+
+def stretches(old: bytes, new: bytes, runs: Iterable[Run]) -> tuple[Run, ...]:
+    """Join runs of the same bytes where the bytes between them are the same, too.
+
+    What is in one run alone is known already, so only those that hold several come out. Blanks
+    before and behind a stretch that stayed belong to it.
+    """
+    found: list[Run] = []
+    joined = False
+    start = shift = end = 0
+    for before, after, size in sorted(set(runs)):
+        if end and after - before == shift and old[end:before] == new[end + shift : before + shift]:
+            end, joined = max(end, before + size), True
+            continue
+        if joined:
+            found.append(_widened(old, new, start, end, shift))
+        start, end, shift, joined = before, before + size, after - before, False
+    if joined:
+        found.append(_widened(old, new, start, end, shift))
+    return tuple(found)
+
+
+def _widened(old: bytes, new: bytes, start: int, end: int, shift: int) -> Run:
+    while start and start + shift and old[start - 1] == new[start + shift - 1] in _BLANK:
+        start -= 1
+    while end < len(old) and end + shift < len(new) and old[end] == new[end + shift] in _BLANK:
+        end += 1
+    return start, start + shift, end - start

@@ -59,7 +59,7 @@ def common(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Match]:
 
 def without_islands(
     matches: Sequence[Match], one: Sequence[int], other: Sequence[int]
-) -> list[Match]:  # fmt: skip
+) -> list[Match]:
     """Leave out matches that are lost among changes: a few common words in rewritten text.
 
     `one` and `other` are the sizes of the elements. A short match goes if what changed before it
@@ -88,9 +88,12 @@ def without_islands(
 
 
 def slid(
-    matches: Sequence[Match], one: Sequence[Hashable], other: Sequence[Hashable],
-    starts: Container[int], other_starts: Container[int],
-) -> list[Match]:  # fmt: skip
+    matches: Sequence[Match],
+    one: Sequence[Hashable],
+    other: Sequence[Hashable],
+    starts: Container[int],
+    other_starts: Container[int],
+) -> list[Match]:
     """Slide what was only put in or only taken out to where something begins, if it can slide.
 
     Taking out the second of `a. b. c.` may look as if ` b.` or as if `. b` had gone; the first is

@@ -35,13 +35,28 @@ DROPPED = frozenset(
 IN_HEAD = frozenset(
     "base link meta title noscript noframes style script template head".split()  # noqa: SIM905
 )
-ENDS_HEADING = LISTS | PREFORMATTED | HEADINGS | {
-    "p", "table", "blockquote", "section", "article", "figure", "hr",
-}  # fmt: skip
-BLOCKS = ENDS_HEADING | TABLE_PARTS | frozenset(
-    """address aside body center dd details dialog div dt fieldset figcaption footer form header
+ENDS_HEADING = (
+    LISTS
+    | PREFORMATTED
+    | HEADINGS
+    | {
+        "p",
+        "table",
+        "blockquote",
+        "section",
+        "article",
+        "figure",
+        "hr",
+    }
+)
+BLOCKS = (
+    ENDS_HEADING
+    | TABLE_PARTS
+    | frozenset(
+        """address aside body center dd details dialog div dt fieldset figcaption footer form header
     hgroup html legend li main nav option optgroup search select summary""".split()  # noqa: SIM905
-)  # fmt: skip
+    )
+)
 KEEPS_P = TABLE_PARTS | {"option", "optgroup", "select", "legend", "body", "html"}
 SCOPE = CELLS | {"table", "caption"}
 

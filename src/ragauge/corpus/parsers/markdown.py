@@ -346,6 +346,4 @@ def parse(data: bytes) -> Parsed:
     )
 
 
-PARSER = Parser(
-    name="markdown", title="Markdown", suffixes=(".md", ".markdown"), parse=parse
-)  # fmt: skip
+PARSER = Parser(name="markdown", title="Markdown", suffixes=(".md", ".markdown"), parse=parse)

@@ -85,10 +85,16 @@ def _as_word(table: _Table) -> Word:
 
 
 def _ruled(page: Page) -> list[_Table]:
-    level = _merged((y, min(x, other), max(x, other)) for x, y, other, end in page.edges
-                    if abs(y - end) <= 1.5 and abs(x - other) >= 8)  # fmt: skip
-    upright = _merged((x, min(y, end), max(y, end)) for x, y, other, end in page.edges
-                      if abs(x - other) <= 1.5 and abs(y - end) >= 4)  # fmt: skip
+    level = _merged(
+        (y, min(x, other), max(x, other))
+        for x, y, other, end in page.edges
+        if abs(y - end) <= 1.5 and abs(x - other) >= 8
+    )
+    upright = _merged(
+        (x, min(y, end), max(y, end))
+        for x, y, other, end in page.edges
+        if abs(x - other) <= 1.5 and abs(y - end) >= 4
+    )
     if not level or len(level) + len(upright) > _MOST_RULES:
         return []
     tables = []
@@ -226,8 +232,10 @@ def _banded(page: Page, rules: list[Rule]) -> _Table | None:
         return None
     cells: list[list[list[Word]]] = []
     for row in rows:
-        placed = [[word for part in row for word in part if left <= word.left <= right]
-                  for left, right in bands]  # fmt: skip
+        placed = [
+            [word for part in row for word in part if left <= word.left <= right]
+            for left, right in bands
+        ]
         if placed[0] or not cells:
             cells.append(placed)
         else:  # a cell above goes on
@@ -284,9 +292,7 @@ def _stands_in_line(column: list[list[Word]]) -> bool:
         lambda part: part[-1].right,
         lambda part: (part[0].left + part[-1].right) / 2,
     )
-    return any(
-        max(map(edge, column)) - min(map(edge, column)) <= _IN_LINE for edge in edges
-    )  # fmt: skip
+    return any(max(map(edge, column)) - min(map(edge, column)) <= _IN_LINE for edge in edges)
 
 
 def _reads_as_text(column: list[list[Word]]) -> bool:

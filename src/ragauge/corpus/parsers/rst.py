@@ -214,8 +214,11 @@ def _piece(
         inside = text[span[0] : span[1]]
         span = (span[1] - len(inside.lstrip(b" \t")), span[1])
     types: dict[str, BlockType] = {
-        "code": "code", "table": "table", "figure": "figure", "caption": "caption"
-    }  # fmt: skip
+        "code": "code",
+        "table": "table",
+        "figure": "figure",
+        "caption": "caption",
+    }
     return [Piece(type=types.get(kind, "prose"), span=span, attrs=attrs)]
 
 

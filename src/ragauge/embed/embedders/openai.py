@@ -67,17 +67,19 @@ class Remote:
         """Ask the server for the vectors, some texts at a time."""
         found: list[Vectors] = []
         for start in range(0, len(texts), _AT_ONCE):
-            found += self._ask([
-                self.prefixes[role] + text for text in texts[start : start + _AT_ONCE]
-            ])  # fmt: skip
+            found += self._ask(
+                [self.prefixes[role] + text for text in texts[start : start + _AT_ONCE]]
+            )
         shape = (0, self.dimensions)
         vectors = np.stack(found) if found else np.zeros(shape, np.float32)
         return Embedded(vectors, [False] * len(texts))
 
     def _ask(self, texts: Sequence[str]) -> list[Vectors]:
         body: dict[str, Any] = {
-            "model": self.model, "input": list(texts), "encoding_format": "float",
-        }  # fmt: skip
+            "model": self.model,
+            "input": list(texts),
+            "encoding_format": "float",
+        }
         if self.wanted is not None:
             body["dimensions"] = self.wanted
         headers = {"content-type": "application/json", "accept": "application/json"}
@@ -186,9 +188,10 @@ def _config(message: str, hint: str) -> RagaugeError:
 def _failed(base: str, reason: str) -> RagaugeError:
     host = urlsplit(base).netloc.rpartition("@")[2]
     return RagaugeError.of(
-        "embedder-failed", f"no vectors from {host}: {reason}",
+        "embedder-failed",
+        f"no vectors from {host}: {reason}",
         hint="check address, key and model; vectors that were made are kept in the cache",
-    )  # fmt: skip
+    )
 
 
 EMBEDDER = EmbedderKind(

@@ -65,17 +65,19 @@ def _open(settings: Mapping[str, Any]) -> Local:
     name = str(settings.get("model") or settings.get("path") or "")
     if not name:
         raise RagaugeError.of(
-            "bad-config", "the embedder sentence_transformers: there is no model",
+            "bad-config",
+            "the embedder sentence_transformers: there is no model",
             hint="write --embed sentence_transformers:FOLDER",
-        )  # fmt: skip
+        )
     os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
         raise RagaugeError.of(
-            "missing-extra", "the package sentence-transformers is not installed",
+            "missing-extra",
+            "the package sentence-transformers is not installed",
             hint="pip install sentence-transformers; or use --embed minilm",
-        ) from error  # fmt: skip
+        ) from error
     try:
         folder = Path(name) if Path(name).is_dir() else _downloaded(name)
         with _silent():
@@ -84,9 +86,10 @@ def _open(settings: Mapping[str, Any]) -> Local:
         raise
     except Exception as error:  # the package raises whatever its parts raise
         raise RagaugeError.of(
-            "bad-model", f"`{name}` cannot be loaded: {type(error).__name__}",
+            "bad-model",
+            f"`{name}` cannot be loaded: {type(error).__name__}",
             hint="name a folder with a model of sentence-transformers; nothing is downloaded",
-        ) from error  # fmt: skip
+        ) from error
     prefixes = {
         "query": str(settings.get("query_prefix", "")),
         "document": str(settings.get("document_prefix", "")),

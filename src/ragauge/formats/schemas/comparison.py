@@ -32,20 +32,39 @@ from ragauge.model.comparison import (
     QueryComparison,
 )
 
-_AGGREGATE = mapped(record({
-    "value": OR_NUMBER, "n": WHOLE, "records": WHOLE, "interval": INTERVAL, "version": WHOLE,
-    "unrounded": OR_NUMBER, "reason": OR_TEXT,
-}))  # fmt: skip
+_AGGREGATE = mapped(
+    record(
+        {
+            "value": OR_NUMBER,
+            "n": WHOLE,
+            "records": WHOLE,
+            "interval": INTERVAL,
+            "version": WHOLE,
+            "unrounded": OR_NUMBER,
+            "reason": OR_TEXT,
+        }
+    )
+)
 _SHARE: Schema = {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 1}
-_DELTA = record({
-    "a": OR_NUMBER, "b": OR_NUMBER, "delta": OR_NUMBER, "n": WHOLE, "interval": INTERVAL,
-    "p": _SHARE, "p_holm": _SHARE, "test": {"enum": ["mcnemar", "permutation", None]},
-    "detectable": OR_NUMBER, "gated": {"type": "boolean"}, "better": {"enum": [*get_args(Better)]},
-    "reason": OR_TEXT,
-    "unrounded": record(
-        {"a": OR_NUMBER, "b": OR_NUMBER, "delta": OR_NUMBER, "interval": INTERVAL}
-    ),
-})  # fmt: skip
+_DELTA = record(
+    {
+        "a": OR_NUMBER,
+        "b": OR_NUMBER,
+        "delta": OR_NUMBER,
+        "n": WHOLE,
+        "interval": INTERVAL,
+        "p": _SHARE,
+        "p_holm": _SHARE,
+        "test": {"enum": ["mcnemar", "permutation", None]},
+        "detectable": OR_NUMBER,
+        "gated": {"type": "boolean"},
+        "better": {"enum": [*get_args(Better)]},
+        "reason": OR_TEXT,
+        "unrounded": record(
+            {"a": OR_NUMBER, "b": OR_NUMBER, "delta": OR_NUMBER, "interval": INTERVAL}
+        ),
+    }
+)
 _KINDS = record(dict.fromkeys(KINDS, WHOLE))
 
 
@@ -56,24 +75,26 @@ def schema() -> Schema:
         "chunker_version_match": {"enum": [*get_args(Match), None]},
         "rungs": record(dict.fromkeys(RUNGS, WHOLE)),
     }
-    body = record({
-        "schema": {"const": SCHEMA},
-        "run_a": TEXT,
-        "run_b": TEXT,
-        "runs": record({"a": run, "b": run}),
-        "aggregate_a": _AGGREGATE,
-        "aggregate_b": _AGGREGATE,
-        "deltas": {**record(first), "additionalProperties": _DELTA},
-        "kinds": record({"retrieval": _KINDS, "answer": _KINDS}),
-        "left_out": COUNTS,
-        "counted": WHOLE,
-        "causes": listed(of_struct(Cause, written=True)),
-        "notes": listed(TEXT),
-        "verdict": optional(VERDICT),
-        "fail_on": COUNTS,
-        "exit_code": WHOLE,
-        "per_query": listed(of_struct(QueryComparison, written=True)),
-    })  # fmt: skip
+    body = record(
+        {
+            "schema": {"const": SCHEMA},
+            "run_a": TEXT,
+            "run_b": TEXT,
+            "runs": record({"a": run, "b": run}),
+            "aggregate_a": _AGGREGATE,
+            "aggregate_b": _AGGREGATE,
+            "deltas": {**record(first), "additionalProperties": _DELTA},
+            "kinds": record({"retrieval": _KINDS, "answer": _KINDS}),
+            "left_out": COUNTS,
+            "counted": WHOLE,
+            "causes": listed(of_struct(Cause, written=True)),
+            "notes": listed(TEXT),
+            "verdict": optional(VERDICT),
+            "fail_on": COUNTS,
+            "exit_code": WHOLE,
+            "per_query": listed(of_struct(QueryComparison, written=True)),
+        }
+    )
     version = SCHEMA.partition("/")[2]
     return document(
         f"compare:{version}",

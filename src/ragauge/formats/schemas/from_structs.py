@@ -37,29 +37,35 @@ def listed(items: Schema) -> Schema:
     return {"type": "array", "items": items}
 
 
-VERDICT: Schema = record({
-    "status": STATUS,
-    "exit_code": WHOLE,
-    "gates": listed(record({
-        "name": TEXT,
-        "metric": TEXT,
-        "slice": OR_TEXT,
-        "drop": {"type": "boolean"},
-        "demand": TEXT,
+VERDICT: Schema = record(
+    {
         "status": STATUS,
-        "value": OR_NUMBER,
-        "threshold": NUMBER,
-        "n": WHOLE,
-        "margin": OR_NUMBER,
-        "interval": INTERVAL,
-        "detectable": OR_NUMBER,
-        "policy": {"enum": ["point", "interval"]},
-        "origin": TEXT,
-        "reason": OR_TEXT,
-        "waived": OR_TEXT,
-    })),
-    "blocks": listed(record({"code": TEXT, "message": TEXT})),
-})  # fmt: skip
+        "exit_code": WHOLE,
+        "gates": listed(
+            record(
+                {
+                    "name": TEXT,
+                    "metric": TEXT,
+                    "slice": OR_TEXT,
+                    "drop": {"type": "boolean"},
+                    "demand": TEXT,
+                    "status": STATUS,
+                    "value": OR_NUMBER,
+                    "threshold": NUMBER,
+                    "n": WHOLE,
+                    "margin": OR_NUMBER,
+                    "interval": INTERVAL,
+                    "detectable": OR_NUMBER,
+                    "policy": {"enum": ["point", "interval"]},
+                    "origin": TEXT,
+                    "reason": OR_TEXT,
+                    "waived": OR_TEXT,
+                }
+            )
+        ),
+        "blocks": listed(record({"code": TEXT, "message": TEXT})),
+    }
+)
 """What `verdict_document` writes."""
 
 
@@ -119,8 +125,11 @@ def described(schema: Schema, words: Mapping[str, str], path: str = "") -> Schem
 
 def _any_key(path: str, words: Mapping[str, str], known: Mapping[str, Any]) -> str:
     """The word that stands for any key below a path."""
-    parts = (each.removeprefix(f"{path}.").partition(".")[0] for each in words
-             if each.startswith(f"{path}."))  # fmt: skip
+    parts = (
+        each.removeprefix(f"{path}.").partition(".")[0]
+        for each in words
+        if each.startswith(f"{path}.")
+    )
     return next((part for part in parts if part.isupper() and part not in known), "KEY")
 
 

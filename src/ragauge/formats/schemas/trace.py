@@ -63,10 +63,11 @@ def schema() -> Schema:
             fields[name] = {**optional(kind), "description": f"{other}{TRACE_FIELDS[field]}"}
     listed = {name: fields[name] for name in TRACE_SPELLINGS["hits"]}
     fields["retrieval"] = {
-        **optional({"type": ["array", "object"], "items": parts.defined("hit"),
-                    "properties": listed}),
+        **optional(
+            {"type": ["array", "object"], "items": parts.defined("hit"), "properties": listed}
+        ),
         "description": "the hits, or an object that holds them",
-    }  # fmt: skip
+    }
     for name in INDEX_NAMES:
         fields[name] = {"description": "what identifies the index that the trace came from"}
     return parts.one_or_many(

@@ -330,9 +330,15 @@ def _one_by_one(file: BinaryIO, size: int, form: LineForm) -> Lines:
     exact = np.array(numbers, np.float64)
     number = _single(exact) if form is RUN else exact.astype(np.int32)
     return Lines(
-        Tokens(text, starts[0::2], sizes[0::2]), Tokens(text, starts[1::2], sizes[1::2]), number,
-        np.array(origin, np.int64), size, count, trouble, np.array(numbered, np.int64),
-    )  # fmt: skip
+        Tokens(text, starts[0::2], sizes[0::2]),
+        Tokens(text, starts[1::2], sizes[1::2]),
+        number,
+        np.array(origin, np.int64),
+        size,
+        count,
+        trouble,
+        np.array(numbered, np.int64),
+    )
 
 
 def _read_block(source: Source, part: Range, form: LineForm) -> Iterator[tuple[Lines, int]]:

@@ -179,9 +179,20 @@ def _match_lines(qrels: Qrels, lines: Lines, start: int) -> _Part:
     place, repeated = _find(qrels, lists, judged, owner)
     rank = np.where(place < 0, -1, place - (np.cumsum(count) - count)[owner])
     return _Part(
-        query, count, first_line, begin, end, disordered, repeated, judged,
-        rank.astype(np.int32), unknown, len(lines.qid), lines.count, lines.trouble,
-    )  # fmt: skip
+        query,
+        count,
+        first_line,
+        begin,
+        end,
+        disordered,
+        repeated,
+        judged,
+        rank.astype(np.int32),
+        unknown,
+        len(lines.qid),
+        lines.count,
+        lines.trouble,
+    )
 
 
 class _Lists(NamedTuple):

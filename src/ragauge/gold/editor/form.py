@@ -20,8 +20,7 @@ from ragauge.files.atomic_write import write_atomically
 from ragauge.files.fields import FieldError, Row, as_list, meaning, pick
 from ragauge.formats.gold import DRAFT
 from ragauge.formats.gold_evidence import only_document, relevant_name
-from ragauge.formats.gold_files import GoldRows, without_draft, written
-from ragauge.gold.authoring import read_gold
+from ragauge.formats.gold_files import GoldRows, read_items, without_draft, written
 from ragauge.gold.pin import Pinner
 from ragauge.model.dialect import GOLD_SPELLINGS
 from ragauge.model.gold import GoldItem
@@ -130,7 +129,7 @@ class Desk:
         self._lock = Lock()
 
     def _read(self) -> GoldRows:
-        gold = read_gold(self.path, self.dialect)
+        gold = read_items(self.path, self.dialect)
         if gold.text is None:
             raise RagaugeError.of(
                 "usage",

@@ -8,10 +8,13 @@ from typing import Any
 
 from msgspec import Struct, field, to_builtins
 
+from ragauge.corpus.chunk_list import read_chunk_list
 from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.resolve import Found, Resolver
 from ragauge.errors import Problem
+from ragauge.files.open import PathLike
 from ragauge.gold.coverage import COVERAGE, Coverage, Reacher, covered
+from ragauge.gold.gold_file import gold_file, lookup_of
 from ragauge.gold.lint import set_rules
 from ragauge.gold.lint.corpus_rules import overlapping_negatives, unresolved
 from ragauge.gold.lint.item_rules import (
@@ -100,9 +103,11 @@ def check(
         near = may_be_near(wordings)
         for item, reach, said, alike in zip(items, reaches, wordings, near, strict=True):
             yield from item_findings(
-                item, around.options, texts=around.dialect != "trec",
+                item,
+                around.options,
+                texts=around.dialect != "trec",
                 paraphrases=around.profile.name == "canary",
-            )  # fmt: skip
+            )
             if alike:
                 yield from near_paraphrases(item, said)
             if item.negatives:
@@ -158,7 +163,9 @@ def to_json(report: LintReport) -> dict[str, Any]:
         "rules": dict(sorted(Counter(each.rule for each in report.findings).items())),
         "problems": [
             {
-                "code": each.code, "message": each.message, "hint": each.hint,
+                "code": each.code,
+                "message": each.message,
+                "hint": each.hint,
                 "line": None if each.place is None else each.place.line,
             }
             for each in report.problems
@@ -166,18 +173,26 @@ def to_json(report: LintReport) -> dict[str, Any]:
         "findings": [to_builtins(each) for each in report.findings],
         "not_judged": {"turns": report.turns, "negatives": report.unplaced},
         "types": report.types,
-        "looked_up": None if report.resolved is None else {
-            "ids": report.resolved.ids, "places": report.resolved.places,
-            "quotes": report.resolved.quotes, "not_found": report.resolved.problem_count,
+        "looked_up": None
+        if report.resolved is None
+        else {
+            "ids": report.resolved.ids,
+            "places": report.resolved.places,
+            "quotes": report.resolved.quotes,
+            "not_found": report.resolved.problem_count,
         },
-        "coverage": None if coverage is None else {
-            "sections": coverage.sections, "sections_reached": coverage.sections_reached,
+        "coverage": None
+        if coverage is None
+        else {
+            "sections": coverage.sections,
+            "sections_reached": coverage.sections_reached,
             "share": None if coverage.share is None else round(coverage.share, 4),
             "target": COVERAGE,
-            "documents": coverage.docs, "documents_reached": coverage.docs_reached,
+            "documents": coverage.docs,
+            "documents_reached": coverage.docs_reached,
         },
         "size": sized(report.size),
-    }  # fmt: skip
+    }
 
 
 def sized(size: Size) -> dict[str, Any]:
@@ -187,3 +202,32 @@ def sized(size: Size) -> dict[str, Any]:
         "half_width": None if size.half_width is None else round(size.half_width, 4),
         "detectable": None if size.detectable is None else round(size.detectable, 4),
     }
+
+
+def lint(
+    gold: PathLike,
+    *,
+    corpus: PathLike | None = None,
+    chunks: PathLike | None = None,
+    profile: str | None = None,
+    dialect: str = "auto",
+    options: Options = Options(),  # noqa: B008  (frozen)
+) -> LintReport:
+    """Judge a gold set by every rule; rows that cannot be read are told and left out."""
+    lookup = lookup_of(corpus)
+    with gold_file(gold, profile=profile, dialect=dialect, lookup=lookup) as file:
+        around = Surroundings(
+            profile=file.choice.profile,
+            options=options,
+            dialect=file.choice.dialect.name,
+            lookup=lookup,
+            chunks=read_chunk_list(chunks),
+        )
+        return check(
+            file.loaded.items,
+            around,
+            name=file.source.name,
+            problems=file.loaded.problems,
+            problem_count=file.loaded.problem_count,
+            notes=file.notes,
+        )

@@ -36,8 +36,9 @@ def unresolved(items: Sequence[GoldItem], resolver: Resolver, found: Found) -> I
         yield find(
             "unresolved",
             f"{more} more ids or places of {len(bad) - TOLD} other items are not in the corpus",
-            "mend those above first: is it the corpus that the set was made for?", times=more,
-        )  # fmt: skip
+            "mend those above first: is it the corpus that the set was made for?",
+            times=more,
+        )
 
 
 def overlapping_negatives(item: GoldItem, reach: Reach, reacher: Reacher) -> Iterator[Finding]:
@@ -45,6 +46,8 @@ def overlapping_negatives(item: GoldItem, reach: Reach, reacher: Reacher) -> Ite
     for name in dict.fromkeys(item.negatives):
         if name not in item.relevant and same_place(reacher.spots(name), reach.places):
             yield find(
-                "relevant-negative", f"the negative `{name}` lies where the evidence lies",
-                "choose another negative, or another place", item,
-            )  # fmt: skip
+                "relevant-negative",
+                f"the negative `{name}` lies where the evidence lies",
+                "choose another negative, or another place",
+                item,
+            )

@@ -37,15 +37,18 @@ def item_findings(
     yield from _question(item, texts=texts)
     if lacks_evidence(item):
         yield find(
-            "no-evidence", "the item is answerable and names no evidence",
-            "name the chunks or places that hold the answer, or set answerable to false", item,
-        )  # fmt: skip
+            "no-evidence",
+            "the item is answerable and names no evidence",
+            "name the chunks or places that hold the answer, or set answerable to false",
+            item,
+        )
     if item.expect == "refuse" and names_evidence(item):
         yield find(
-            "refusal-with-evidence", "the item is unanswerable and names evidence",
+            "refusal-with-evidence",
+            "the item is unanswerable and names evidence",
             "remove the evidence (near misses belong in negatives), or set answerable to true",
             item,
-        )  # fmt: skip
+        )
     yield from _claims(item)
     yield from _contradictions(item, options)
     yield from _relevant_negatives(item)
@@ -53,8 +56,9 @@ def item_findings(
         yield find(
             "few-paraphrases",
             f"the item has {len(set(item.paraphrases))} paraphrases, and {PARAPHRASES} are asked",
-            "add wordings of the same question, not of the same words", item,
-        )  # fmt: skip
+            "add wordings of the same question, not of the same words",
+            item,
+        )
 
 
 def _question(item: GoldItem, *, texts: bool) -> Iterator[Finding]:
@@ -78,15 +82,19 @@ def _claims(item: GoldItem) -> Iterator[Finding]:
     least = f"a claim needs {MIN_NEEDLE} characters"
     if len(short) == len(claims) and item.expect != "refuse":
         yield find(
-            "unmatchable-claims", f"no claim can match: {_quoted(short)}",
-            f"{least} to match; quote more of the answer", item,
-        )  # fmt: skip
+            "unmatchable-claims",
+            f"no claim can match: {_quoted(short)}",
+            f"{least} to match; quote more of the answer",
+            item,
+        )
         return
     for claim in short:
         yield find(
-            "short-claim", f"the claim {_quoted([claim])} can never match",
-            f"{least} to match; quote more of the answer, or remove it", item,
-        )  # fmt: skip
+            "short-claim",
+            f"the claim {_quoted([claim])} can never match",
+            f"{least} to match; quote more of the answer, or remove it",
+            item,
+        )
 
 
 def _contradictions(item: GoldItem, options: Options) -> Iterator[Finding]:
@@ -98,19 +106,25 @@ def _contradictions(item: GoldItem, options: Options) -> Iterator[Finding]:
         folded = fold(text, ignore_case=options.ignore_case)
         if not folded:
             yield find(
-                "contradiction", "the empty string is forbidden, and every answer contains it",
-                "remove it", item,
-            )  # fmt: skip
+                "contradiction",
+                "the empty string is forbidden, and every answer contains it",
+                "remove it",
+                item,
+            )
             continue
         for other, said in wanted:
             if folded in said:
-                both = "both asked for and forbidden" if folded == said else (
-                    f"forbidden, and stands in {_quoted([other])}, which is asked for"
-                )  # fmt: skip
+                both = (
+                    "both asked for and forbidden"
+                    if folded == said
+                    else (f"forbidden, and stands in {_quoted([other])}, which is asked for")
+                )
                 yield find(
-                    "contradiction", f"{_quoted([text])} is {both}",
-                    "no answer can pass: remove one of them", item,
-                )  # fmt: skip
+                    "contradiction",
+                    f"{_quoted([text])} is {both}",
+                    "no answer can pass: remove one of them",
+                    item,
+                )
 
 
 def _relevant_negatives(item: GoldItem) -> Iterator[Finding]:
@@ -120,9 +134,11 @@ def _relevant_negatives(item: GoldItem) -> Iterator[Finding]:
     for name in dict.fromkeys(item.negatives):
         if name in named:
             yield find(
-                "relevant-negative", f"`{name}` is both evidence and a negative",
-                "remove it from one of the lists", item,
-            )  # fmt: skip
+                "relevant-negative",
+                f"`{name}` is both evidence and a negative",
+                "remove it from one of the lists",
+                item,
+            )
     if item.decoy_section is not None and item.anchor_section is not None:
         decoy, anchor = split_section(item.decoy_section), split_section(item.anchor_section)
         apart = None not in (decoy[0], anchor[0]) and decoy[0] != anchor[0]
@@ -131,8 +147,9 @@ def _relevant_negatives(item: GoldItem) -> Iterator[Finding]:
                 "relevant-negative",
                 f"the decoy section `{item.decoy_section}` lies in the anchor section "
                 f"`{item.anchor_section}`",
-                "name another section as decoy", item,
-            )  # fmt: skip
+                "name another section as decoy",
+                item,
+            )
 
 
 def near_paraphrases(item: GoldItem, wordings: Sequence[str]) -> Iterator[Finding]:
@@ -143,9 +160,11 @@ def near_paraphrases(item: GoldItem, wordings: Sequence[str]) -> Iterator[Findin
         if alike >= LEAST:
             words = "the same words" if alike == 1 else f"nearly the same words ({alike:.2f})"
             yield find(
-                "near-duplicate-paraphrase", f"two wordings of the question have {words}: "
-                f"{_quoted([text])}", "word it anew, or remove it", item,
-            )  # fmt: skip
+                "near-duplicate-paraphrase",
+                f"two wordings of the question have {words}: {_quoted([text])}",
+                "word it anew, or remove it",
+                item,
+            )
         seen.append(text)
 
 
@@ -173,10 +192,12 @@ def far_negatives(
         elif min(known) > FARTHEST:
             away = "in another document" if min(known) == _ELSEWHERE else f"{min(known)} edges away"
             yield find(
-                "far-negative", f"the negative `{name}` is {away} from the answer",
+                "far-negative",
+                f"the negative `{name}` is {away} from the answer",
                 f"choose one no more than {FARTHEST} edges away: `ragauge gold negatives` "
-                "lists some", item,
-            )  # fmt: skip
+                "lists some",
+                item,
+            )
 
 
 _ELSEWHERE = 1 << 30

@@ -29,9 +29,12 @@ def duplicates(items: Sequence[GoldItem], *, turns: bool) -> Iterator[Finding]:
             lines = [str(item.line) for item in same if item.line is not None]
             where = f"they stand on lines {some(lines)}: " if lines else ""
             yield find(
-                "duplicate-qid", f"{len(same)} items have the id `{qid}`{told}",
-                f"{where}give every item its own id", same[0], times=len(same) - 1,
-            )  # fmt: skip
+                "duplicate-qid",
+                f"{len(same)} items have the id `{qid}`{told}",
+                f"{where}give every item its own id",
+                same[0],
+                times=len(same) - 1,
+            )
 
 
 def near_duplicates(
@@ -65,10 +68,12 @@ def near_duplicates(
             most = max(resemblance.likeness(a, b) for a in words[one] for b in words[other])
             alike = "the same" if most == 1 else f"nearly the same ({most:.2f})"
         yield find(
-            "near-duplicate-question", f"{len(names)} items ask {alike}: {some(names)}",
-            "keep one of them, or make the others ask for something else", first[names[0]],
+            "near-duplicate-question",
+            f"{len(names)} items ask {alike}: {some(names)}",
+            "keep one of them, or make the others ask for something else",
+            first[names[0]],
             times=len(names) - 1,
-        )  # fmt: skip
+        )
 
 
 def unread(items: Sequence[GoldItem]) -> Iterator[Finding]:
@@ -79,15 +84,20 @@ def unread(items: Sequence[GoldItem]) -> Iterator[Finding]:
         item = min(having, key=identity)
         if near:
             yield find(
-                "misspelt-field", f"nothing reads the field `{name}` of {count}",
-                f"did you mean `{near[0]}`?", item, times=len(having),
-            )  # fmt: skip
+                "misspelt-field",
+                f"nothing reads the field `{name}` of {count}",
+                f"did you mean `{near[0]}`?",
+                item,
+                times=len(having),
+            )
         else:
             yield find(
-                "unread-field", f"nothing reads the field `{name}` of {count}",
-                "leave it if it is a remark; `ragauge explain unread-field` says more", item,
+                "unread-field",
+                f"nothing reads the field `{name}` of {count}",
+                "leave it if it is a remark; `ragauge explain unread-field` says more",
+                item,
                 times=len(having),
-            )  # fmt: skip
+            )
 
 
 def balance(types: Mapping[str, int], coverage: Coverage | None, min_n: int) -> Iterator[Finding]:
@@ -95,16 +105,18 @@ def balance(types: Mapping[str, int], coverage: Coverage | None, min_n: int) -> 
     for name, blocks in coverage.blocks.items() if coverage is not None else ():
         if name != "caption" and not types.get(name):
             yield find(
-                "missing-type", f"no question is on {name}; the corpus has {blocks} such blocks",
+                "missing-type",
+                f"no question is on {name}; the corpus has {blocks} such blocks",
                 f"add {min_n} or more, so that the slice has a value",
-            )  # fmt: skip
+            )
     for name, count in sorted(types.items()):
         if count < min_n:
             noun = "question is" if count == 1 else "questions are"
             yield find(
-                "few-of-type", f"{count} {noun} on {name}, and a slice needs {min_n}",
+                "few-of-type",
+                f"{count} {noun} on {name}, and a slice needs {min_n}",
                 f"add {min_n - count} more, or do not read the slice",
-            )  # fmt: skip
+            )
 
 
 def low_coverage(coverage: Coverage | None) -> Iterator[Finding]:
@@ -116,7 +128,7 @@ def low_coverage(coverage: Coverage | None) -> Iterator[Finding]:
             f"the questions reach {coverage.sections_reached} of {coverage.sections} sections "
             f"({share:.2f}), and the target is {COVERAGE:.2f}",
             "`ragauge gold new` drafts items from a section",
-        )  # fmt: skip
+        )
 
 
 def size(known: Size) -> Iterator[Finding]:
@@ -128,4 +140,4 @@ def size(known: Size) -> Iterator[Finding]:
             f"{known.detectable:.2f} would not show",
             f"a change of {SHOWN_CHANGE:.2f} takes {known.needed(SHOWN_CHANGE)} questions, "
             f"one of 0.05 takes {known.needed(0.05)}",
-        )  # fmt: skip
+        )

@@ -170,9 +170,11 @@ def _numbered_runs(texts: Sequence[str]) -> tuple[list[Shorts], Ints]:
     digits, known = np.cumsum(there) - 1, int(there.sum())
     pairs = None
     if known**RUN >= 1 << 62:  # too many letters: known pairs of them are numbered instead
-        pairs = distinct(np.concatenate([
-            distinct(_pairs(digits[_letters(part)[0]], known)) for part in _parts(texts)
-        ]))  # fmt: skip
+        pairs = distinct(
+            np.concatenate(
+                [distinct(_pairs(digits[_letters(part)[0]], known)) for part in _parts(texts)]
+            )
+        )
     base = known * known if pairs is None else len(pairs)
     most = base * base
     values: list[Ints] = []

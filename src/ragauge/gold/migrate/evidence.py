@@ -9,23 +9,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from typing import Any, Literal
 
 from msgspec import Struct
 
 from ragauge.corpus.diff.redirects import NewSpan, Redirected, Redirects
 from ragauge.files.fields import FieldError, Row, as_id
-from ragauge.gold.migrate.reshaping import (
-    DOC_NAMES,
-    QUOTES,
-    hash_in,
-    in_section,
-    renamed,
-    requoted,
-    with_spans,
-)
 from ragauge.ids import doc_of, parts_of, section_of, split_section
-from ragauge.model.dialect import HIT_HASHES, HIT_IDS, HIT_SECTIONS
+from ragauge.model.dialect import HIT_DOCS, HIT_HASHES, HIT_IDS, HIT_SECTIONS
 from ragauge.model.migration import MapRow, NewPlace
 from ragauge.spans import Span, spans_in
 
@@ -258,9 +250,15 @@ class Rewriter:
         ]
 
     def _place(
-        self, value: Row, path: str, doc: str, spans: Sequence[Span], known: str | None, *,
+        self,
+        value: Row,
+        path: str,
+        doc: str,
+        spans: Sequence[Span],
+        known: str | None,
+        *,
         prev: bool,
-    ) -> list[Any]:  # fmt: skip
+    ) -> list[Any]:
         """Rewrite an object by where it lies."""
         name = self.redirects.unchanged(doc)
         if name is None and any(span.unit != "byte" for span in spans):
@@ -288,15 +286,23 @@ class Rewriter:
                 by_doc.setdefault(place.doc, []).append(place)
         self.tally["place kept" if exact else "place changed"] += 1
         return [
-            self._moved(value, path, doc, known, listed, exact=exact and len(by_doc) == 1,
-                        prev=prev)
+            self._moved(
+                value, path, doc, known, listed, exact=exact and len(by_doc) == 1, prev=prev
+            )
             for listed in by_doc.values()
-        ]  # fmt: skip
+        ]
 
     def _moved(
-        self, value: Row, path: str, doc: str, known: str | None, places: Sequence[NewSpan], *,
-        exact: bool, prev: bool,
-    ) -> Row:  # fmt: skip
+        self,
+        value: Row,
+        path: str,
+        doc: str,
+        known: str | None,
+        places: Sequence[NewSpan],
+        *,
+        exact: bool,
+        prev: bool,
+    ) -> Row:
         """An object as it is at the new places of one document."""
         new_doc = places[0].doc
         names = {doc: new_doc}
@@ -396,3 +402,90 @@ def _length(row: MapRow) -> int:
 
 def _tail(section: str) -> str:
     return section.rpartition("#")[2]
+
+
+DOC_NAMES = (*HIT_DOCS, "path")
+
+
+QUOTES = ("quote", "text", "quote_hash")
+"""Where gold has the text at a place, or its hash."""
+
+
+SPAN_NAMES = ("span", "offsets", "source_spans", "start", "end", "start_byte", "end_byte")
+
+
+def hash_in(value: Row) -> str | None:
+    """The hash that an object gives of the text of its document."""
+    found = next((value[name] for name in HIT_HASHES[0] if value.get(name) is not None), None)
+    return found if isinstance(found, str) else None
+
+
+def renamed(value: Row, names: Mapping[str, str], known: str | None, *, prev: bool) -> Row:
+    """Put new names where an object has its id and its document."""
+    made: dict[str, Any] = {}
+    for name, each in value.items():
+        named = name in HIT_IDS or name in DOC_NAMES
+        new = names.get(str(each)) if named and isinstance(each, str | int) else None
+        made[name] = each if new is None or new == each else new
+        if name in HIT_IDS and prev and known is not None and made[name] != each:
+            made.setdefault("id_prev", each)
+    return made
+
+
+def requoted(made: Row, quote: str, *, parts: int) -> Row:
+    """Put a new quote where an object has one; of text in several parts its hash is kept."""
+    digest = sha256(quote.encode()).hexdigest()
+    changed: dict[str, Any] = {}
+    for name, each in made.items():
+        if name not in QUOTES or each is None:
+            changed[name] = each
+        elif name == "quote_hash" or parts > 1:
+            changed["quote_hash"] = digest
+        else:
+            changed[name] = quote
+    return changed
+
+
+def in_section(made: Row, section: str | None) -> Row:
+    """Put a new section where an object names its own."""
+    if section is None:
+        return made
+    return {
+        name: _like(each, section) if name in HIT_SECTIONS and isinstance(each, str) else each
+        for name, each in made.items()
+    }
+
+
+def _like(given: str, section: str) -> str:
+    """Write a section as the one that it replaces: with its document or without, with S or not."""
+    doc, tail = split_section(given)
+    if not tail.startswith("S"):
+        section = section.removeprefix("S.")
+    return section if doc is None else f"{doc}#{section}"
+
+
+def with_spans(made: Row, spans: Sequence[tuple[int, int]]) -> Row:
+    """Write spans in the form that an object has; several need `source_spans`."""
+    form = next((name for name in SPAN_NAMES if made.get(name) is not None), None)
+    if len(spans) > 1 or form == "source_spans":
+        listed = made.get("source_spans")
+        model = listed[0] if isinstance(listed, list) and listed else None
+        rest = {name: each for name, each in made.items() if name not in SPAN_NAMES}
+        return {**rest, "source_spans": [_formed(model, span) for span in spans]}
+    start, end = spans[0]
+    plain = {"start": start, "end": end, "start_byte": start, "end_byte": end}
+    return {
+        name: _formed(each, spans[0])
+        if name in ("span", "offsets") and each is not None
+        else plain.get(name, each)
+        if each is not None
+        else each
+        for name, each in made.items()
+    }
+
+
+def _formed(model: Any, span: tuple[int, int]) -> Any:
+    if not isinstance(model, Mapping):
+        return list(span)
+    plain = {"start": span[0], "end": span[1], "start_byte": span[0], "end_byte": span[1]}
+    return {name: plain.get(name, each) for name, each in model.items()}

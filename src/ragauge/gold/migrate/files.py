@@ -105,9 +105,10 @@ def relocate(
         form_of(target, "lines")
     elif target.lower().endswith(_NO_LINES):
         raise RagaugeError.of(
-            "usage", f"`{target}` would not be read as JSON Lines, which traces are written as",
+            "usage",
+            f"`{target}` would not be read as JSON Lines, which traces are written as",
             hint="name a file that ends with .jsonl",
-        )  # fmt: skip
+        )
     if os.path.realpath(out) == os.path.realpath(migration):
         raise RagaugeError.of(
             "file-exists", f"`{out}` is the map, and is not replaced", hint="name another file"
@@ -123,9 +124,10 @@ def relocate(
     with opened(name) as source, written(out) as file:
         if source.layout in TREC:
             raise RagaugeError.of(
-                "usage", f"`{source.name}` is a TREC file, which cannot be moved",
+                "usage",
+                f"`{source.name}` is a TREC file, which cannot be moved",
                 hint="write its ids as JSON Lines first",
-            )  # fmt: skip
+            )
         for line in _rewritten(source, _REWRITE[what], rewriter, seen):
             file.write(line)
         _stop(source.name, seen, on_unmapped)
@@ -182,9 +184,11 @@ def _tell(rewriter: Rewriter, row: Row, name: str, line: int, seen: _Seen) -> No
 
 
 def _rewritten(
-    source: Source, rewrite: Callable[[Row, Rewriter], dict[str, Any]], rewriter: Rewriter,
+    source: Source,
+    rewrite: Callable[[Row, Rewriter], dict[str, Any]],
+    rewriter: Rewriter,
     seen: _Seen,
-) -> Iterator[bytes]:  # fmt: skip
+) -> Iterator[bytes]:
     """The lines of the new file; what is wrong with the old ones is kept in `seen`."""
     for line, data, cut, overlong in rows_of(source):
         seen.rows += 1
@@ -228,9 +232,10 @@ def _value(name: str, value: Any) -> bytes:
         return msgspec.json.encode(value)
     except OverflowError as error:
         raise FieldError(
-            "bad-field", f"`{name}` holds a number that cannot be written again: {error}",
+            "bad-field",
+            f"`{name}` holds a number that cannot be written again: {error}",
             "use a smaller number",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def _is_finite(value: Any) -> bool:
@@ -282,10 +287,8 @@ def told(done: Relocated, on_unmapped: OnUnmapped) -> list[str]:
     split = f"  ({', '.join(kinds)})" if kinds else ""
     lines.append(f"{'ids followed':24} {total:,}{split}")
     lines += [
-        f"{label:24} {done.tally[name]:,}"
-        for name, label in _TOLD.items()
-        if done.tally.get(name)
-    ]  # fmt: skip
+        f"{label:24} {done.tally[name]:,}" for name, label in _TOLD.items() if done.tally.get(name)
+    ]
     if done.unmapped:
         label = f"unmapped, {'kept' if on_unmapped == 'keep' else 'dropped'}"
         lines.append(f"{label:24} {done.unmapped:,}")

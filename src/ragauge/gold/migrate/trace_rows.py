@@ -122,9 +122,7 @@ def _answer(
     return made
 
 
-def _in_text(
-    text: str, path: str, rewriter: Rewriter, replaced: list[dict[str, str]]
-) -> str:  # fmt: skip
+def _in_text(text: str, path: str, rewriter: Rewriter, replaced: list[dict[str, str]]) -> str:
     """Replace ids in the first `citations: [a, b]` of an answer."""
     if not citations_in(text):
         return text

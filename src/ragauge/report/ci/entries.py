@@ -57,9 +57,12 @@ def _gate(result: GateResult) -> Ruling:
     )
     kind = result.code or f"gate-{'failed' if result.status == 'fail' else result.status}"
     return Ruling(
-        name=plain(phrases.gate_name(result)), outcome=outcome, message=plain(message), kind=kind,
+        name=plain(phrases.gate_name(result)),
+        outcome=outcome,
+        message=plain(message),
+        kind=kind,
         result=result,
-    )  # fmt: skip
+    )
 
 
 def decision(view: ComparisonView) -> str | None:
@@ -95,18 +98,24 @@ def questions_case(view: ComparisonView, group: str) -> tuple[Case, ...]:
     if not found and view.undecided is not None:
         return (
             Case(
-                group=group, name=name, outcome="error", kind="incomparable",
+                group=group,
+                name=name,
+                outcome="error",
+                kind="incomparable",
                 message=f"{name}: {view.undecided} (fail-on)",
             ),
-        )  # fmt: skip
+        )
     if not found:
         return (Case(group=group, name=name, outcome="passed"),)
     return (
         Case(
-            group=group, name=name, outcome="failure", kind="fail-on",
+            group=group,
+            name=name,
+            outcome="failure",
+            kind="fail-on",
             message=f"{name}: {found} (fail-on)",
         ),
-    )  # fmt: skip
+    )
 
 
 def _or_words(view: ComparisonView) -> str:
@@ -126,10 +135,13 @@ def _case(ruling: Ruling, group: str) -> Case:
     aside = [f"{ruling.outcome}: {told}"] if ruling.outcome in ("review", "waived") else []
     numbers = [] if result is None else _numbers(ruling.outcome, result)
     return Case(
-        group=group, name=plain(name), kind="" if quiet else ruling.kind,
+        group=group,
+        name=plain(name),
+        kind="" if quiet else ruling.kind,
         outcome="passed" if quiet else "failure" if ruling.outcome == "fail" else "error",
-        message="" if quiet else told, output="\n".join([*aside, *numbers]),
-    )  # fmt: skip
+        message="" if quiet else told,
+        output="\n".join([*aside, *numbers]),
+    )
 
 
 def _numbers(outcome: Outcome, result: GateResult) -> list[str]:

@@ -25,8 +25,9 @@ def _sections(view: ComparisonView) -> list[Section]:
     comparison = view.comparison
     head = comparison.run_b
     opening = (
-        markdown.marker(head.suite or head.profile), *markdown_parts.opening(view, "###", unlinked),
-    )  # fmt: skip
+        markdown.marker(head.suite or head.profile),
+        *markdown_parts.opening(view, "###", unlinked),
+    )
     found = sentences.groups(msgspec.structs.replace(view, full=False), _ROWS)
     notes = markdown_parts.notes(comparison, unlinked)
     return [
@@ -36,10 +37,14 @@ def _sections(view: ComparisonView) -> list[Section]:
         *(_folded(group) for group in found),
         section("the causes", _causes(comparison)),
         section("the notes", [*notes, ""] if notes else []),
-        Section(title="what was left out", head=(
-            unlinked(markdown_parts.sentence(sentences.left_out_line(comparison))), "",
-        )),
-    ]  # fmt: skip
+        Section(
+            title="what was left out",
+            head=(
+                unlinked(markdown_parts.sentence(sentences.left_out_line(comparison))),
+                "",
+            ),
+        ),
+    ]
 
 
 def _deltas(comparison: Comparison) -> list[str]:
@@ -48,9 +53,11 @@ def _deltas(comparison: Comparison) -> list[str]:
         return ["No metric has a value in either run.", ""]
     lost = [f"- {unlinked(line)}" for line in sentences.lost_lines(found)]
     return [
-        *markdown_parts.delta_table(found, _SIDES, unlinked), markdown_parts.legend(found, _SIDES), "",
+        *markdown_parts.delta_table(found, _SIDES, unlinked),
+        markdown_parts.legend(found, _SIDES),
+        "",
         *([*lost, ""] if lost else []),
-    ]  # fmt: skip
+    ]
 
 
 def _folded(group: Group) -> Section:

@@ -13,6 +13,8 @@ def _text(view: ComparisonView) -> str:
 
 
 REPORT = ComparisonReport(
-    name="csv", title="the kinds, ranks and labels of each question", content=_text,
+    name="csv",
+    title="the kinds, ranks and labels of each question",
+    content=_text,
     suffixes=(".csv",),
-)  # fmt: skip
+)

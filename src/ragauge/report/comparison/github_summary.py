@@ -32,8 +32,11 @@ def _sections(view: ComparisonView) -> list[Section]:
         *(
             section(
                 markdown_parts.group_title(group),
-                [f"#### {markdown_parts.group_title(group)}", "",
-                 *markdown_parts.questions(group, unlinked)],
+                [
+                    f"#### {markdown_parts.group_title(group)}",
+                    "",
+                    *markdown_parts.questions(group, unlinked),
+                ],
             )
             for group in found
         ),
@@ -41,11 +44,16 @@ def _sections(view: ComparisonView) -> list[Section]:
         section("the causes", ["### Why it may differ", "", *causes]),
         section(
             "the runs",
-            ["### What was compared", "", *markdown_parts.runs(comparison, unlinked),
-             unlinked(left_out), ""],
+            [
+                "### What was compared",
+                "",
+                *markdown_parts.runs(comparison, unlinked),
+                unlinked(left_out),
+                "",
+            ],
         ),
         section("the notes", ["### Notes", "", *notes, ""] if notes else []),
-    ]  # fmt: skip
+    ]
 
 
 REPORT = ComparisonReport(

@@ -53,10 +53,12 @@ def _text(view: ComparisonView) -> str:
     head = [
         element("h1", names),
         sections.verdict_banner(
-            view.status, headline if decided is None else decided, below,
+            view.status,
+            headline if decided is None else decided,
+            below,
         ),
         _counts(comparison),
-    ]  # fmt: skip
+    ]
     before = [
         ("Gates", "gates", None if verdict is None else sections.gates(verdict)),
         ("Metrics", "metrics", _deltas(comparison)),
@@ -110,12 +112,17 @@ def _deltas(comparison: Comparison) -> Markup:
         return section("metrics", "Metrics", told, sections.listed(lines))
     reach = _reach(shown)
     heads: list[Head | str] = [
-        "metric", Head("a", True), Head("b", True), Head("Δ", True, "b - a"),
-        Head(f"Δ from {-reach:.2f} to {reach:.2f}"), Head("95 % interval", True),
-        Head("p", True), Head("p (Holm)", True, "corrected over the gated metrics"),
+        "metric",
+        Head("a", True),
+        Head("b", True),
+        Head("Δ", True, "b - a"),
+        Head(f"Δ from {-reach:.2f} to {reach:.2f}"),
+        Head("95 % interval", True),
+        Head("p", True),
+        Head("p (Holm)", True, "corrected over the gated metrics"),
         Head("n", True),
         Head("detectable", True, "the change that this n would show in four cases of five"),
-    ]  # fmt: skip
+    ]
     rows = [_delta(each, reach) for each in shown]
     legend = (
         "Δ is b - a over the n questions that have a value in both runs. The dot is Δ, the line "
@@ -123,9 +130,12 @@ def _deltas(comparison: Comparison) -> Markup:
         "where interval and p agree on a change."
     )
     return section(
-        "metrics", "Metrics", table("Metrics of both runs", heads, rows, class_="metrics"),
-        element("p", legend, class_="quiet"), sections.listed(lines),
-    )  # fmt: skip
+        "metrics",
+        "Metrics",
+        table("Metrics of both runs", heads, rows, class_="metrics"),
+        element("p", legend, class_="quiet"),
+        sections.listed(lines),
+    )
 
 
 def _is_share(delta: Delta) -> bool:
@@ -157,12 +167,16 @@ def _delta(delta: Delta, reach: float) -> list[Child]:
         )
         if delta.lost
         else sections.metric_name(delta.metric, gated=delta.gated, better=delta.better),
-        phrases.number(delta.a), phrases.number(delta.b),
+        phrases.number(delta.a),
+        phrases.number(delta.b),
         element("b", told, class_=tone) if is_certain else told,
         _strip(delta, reach, tone if is_certain else "plain"),
-        _bounds(delta), sentences.chance(delta.p),
-        sentences.chance(delta.p_holm), f"{delta.n:,}", phrases.number(delta.detectable),
-    ]  # fmt: skip
+        _bounds(delta),
+        sentences.chance(delta.p),
+        sentences.chance(delta.p_holm),
+        f"{delta.n:,}",
+        phrases.number(delta.detectable),
+    ]
 
 
 def _bounds(delta: Delta) -> str:
@@ -183,16 +197,23 @@ def _strip(delta: Delta, reach: float, tone: str) -> Markup | str:
         f"{shortened(delta.metric)}: {phrases.signed(delta.delta)}, 95 % interval {_bounds(delta)}"
     )
     return charts.strip(
-        label, delta.delta, delta.interval, low=-reach, high=reach, zero=True,
-        detectable=delta.detectable, tone=tone,
-    )  # fmt: skip
+        label,
+        delta.delta,
+        delta.interval,
+        low=-reach,
+        high=reach,
+        zero=True,
+        detectable=delta.detectable,
+        tone=tone,
+    )
 
 
 def _figures(comparison: Comparison) -> list[Markup]:
     made = []
     for title, kinds in (
-        ("Retrieval by kind", comparison.kinds), ("Answers by kind", comparison.answer_kinds)
-    ):  # fmt: skip
+        ("Retrieval by kind", comparison.kinds),
+        ("Answers by kind", comparison.answer_kinds),
+    ):
         if any(kinds.values()):
             counted = {sentences.PLURALS[kind]: kinds.get(kind, 0) for kind in KINDS}
             tones = {sentences.PLURALS[kind]: _TONES[kind] for kind in KINDS}
@@ -224,9 +245,10 @@ def _runs(comparison: Comparison) -> Markup:
     for head in ("questions", "missing", "errored"):
         rows.append([head, f"{getattr(a, head):,}", f"{getattr(b, head):,}"])
     lines = [
-        sentences.left_out_line(comparison), sentences.retrieval_line(comparison),
+        sentences.left_out_line(comparison),
+        sentences.retrieval_line(comparison),
         sentences.answer_line(comparison),
-    ]  # fmt: skip
+    ]
     made = table("What was compared", ["", "a", "b"], rows)
     return section("runs", "What was compared", made, sections.listed(lines))
 
@@ -270,12 +292,27 @@ def _index(comparison: Comparison, failing: Sequence[bool], details: Gathered | 
         columns.append(Column(name="question", head="question", form="text", values=details.texts))
         if any(details.types):
             columns.append(
-                choice_column("type", "type", details.types, named_choices(details.types),
-                              wide=True, filtered=True, all_choices="all types")
-            )  # fmt: skip
+                choice_column(
+                    "type",
+                    "type",
+                    details.types,
+                    named_choices(details.types),
+                    wide=True,
+                    filtered=True,
+                    all_choices="all types",
+                )
+            )
     kinds = [Choice(kind, _TONES[kind], _KIND_MEANINGS[kind]) for kind in reversed(KINDS)]
-    columns.append(choice_column("kind", "retrieval", [q.kind for q in queries], kinds,
-                                 filtered=True, all_choices="all of retrieval"))  # fmt: skip
+    columns.append(
+        choice_column(
+            "kind",
+            "retrieval",
+            [q.kind for q in queries],
+            kinds,
+            filtered=True,
+            all_choices="all of retrieval",
+        )
+    )
     for name, ranks in (
         ("rank a", [sentences.rank(q.a_hit_rank, q.a_reciprocal) for q in queries]),
         ("rank b", [sentences.rank(q.b_hit_rank, q.b_reciprocal) for q in queries]),
@@ -293,9 +330,15 @@ def _index(comparison: Comparison, failing: Sequence[bool], details: Gathered | 
         columns.append(Column(name="note", head="note", form="word", values=notes, hidden=True))
     sides = (f"a · {comparison.run_a.name}", f"b · {comparison.run_b.name}")
     return index(
-        columns, failing, sides=sides, sort="kind", detailed=details is not None,
-        marks=dict(sections.MARKS), note=_NO_HITS, rule=_RULE,
-    )  # fmt: skip
+        columns,
+        failing,
+        sides=sides,
+        sort="kind",
+        detailed=details is not None,
+        marks=dict(sections.MARKS),
+        note=_NO_HITS,
+        rule=_RULE,
+    )
 
 
 def _answer_columns(queries: Sequence[QueryComparison]) -> list[Column]:
@@ -320,10 +363,11 @@ def _answer_columns(queries: Sequence[QueryComparison]) -> list[Column]:
         for answer in answers
     ]
     found = [
-        choice_column("answer", "answer", kinds, meanings, filtered=True,
-                      all_choices="all answers"),
+        choice_column(
+            "answer", "answer", kinds, meanings, filtered=True, all_choices="all answers"
+        ),
         Column(name="labels", head="labels a → b", form="word", values=changes, wide=True),
-    ]  # fmt: skip
+    ]
     flips = [sentences.flipped(q) or None for q in queries]
     for name, head, values in (("flipped", "flipped", flips), ("causes", "causes", causes)):
         if any(values):

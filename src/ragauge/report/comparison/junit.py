@@ -64,12 +64,17 @@ def _case(group: Group, query: QueryComparison) -> Case:
         body.append(f"note: {sentences.note(query)}")
     return Case(
         group=f"ragauge.compare.{group.about}",
-        name=phrases.question_name(query.query_id, query.turn), outcome="failure",
-        kind=group.kind, message=f"{group.kind}: {told}", body="\n".join(body),
-    )  # fmt: skip
+        name=phrases.question_name(query.query_id, query.turn),
+        outcome="failure",
+        kind=group.kind,
+        message=f"{group.kind}: {told}",
+        body="\n".join(body),
+    )
 
 
 REPORT = ComparisonReport(
-    name="junit", title="JUnit XML: a test for each gate, regression and loss", content=_text,
+    name="junit",
+    title="JUnit XML: a test for each gate, regression and loss",
+    content=_text,
     suffixes=(".xml",),
-)  # fmt: skip
+)

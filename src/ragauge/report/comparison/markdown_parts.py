@@ -158,14 +158,15 @@ def _retrieval(group: Group, shown: Shown, sides: tuple[str, str]) -> list[str]:
         ["question", "kind", *(f"rank {side}" for side in sides), "note"],
         [
             (
-                shown(phrases.question_name(each.query_id, each.turn)), group.kind,
+                shown(phrases.question_name(each.query_id, each.turn)),
+                group.kind,
                 sentences.rank(each.a_hit_rank, each.a_reciprocal),
                 sentences.rank(each.b_hit_rank, each.b_reciprocal),
                 shown(sentences.note(each)),
             )
             for each in group.queries
         ],
-    )  # fmt: skip
+    )
 
 
 def _answer(query: QueryComparison, kind: str, shown: Shown) -> tuple[str, ...]:

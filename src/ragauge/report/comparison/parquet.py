@@ -12,6 +12,8 @@ def _bytes(view: ComparisonView) -> bytes:
 
 
 REPORT = ComparisonReport(
-    name="parquet", title="the kinds, ranks and labels of each question, unrounded",
-    content=_bytes, suffixes=(".parquet",),
-)  # fmt: skip
+    name="parquet",
+    title="the kinds, ranks and labels of each question, unrounded",
+    content=_bytes,
+    suffixes=(".parquet",),
+)

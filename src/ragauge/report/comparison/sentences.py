@@ -331,12 +331,14 @@ def groups(view: ComparisonView, most: int) -> list[Group]:
                 found[kind, about].append(query)
     return [
         Group(
-            kind=kind, about=about, total=len(queries),
+            kind=kind,
+            about=about,
+            total=len(queries),
             queries=tuple(queries if view.full else queries[:most]),
         )
         for (kind, about), queries in found.items()
         if queries
-    ]  # fmt: skip
+    ]
 
 
 def slots_line(listed: Iterable[Group]) -> str | None:

@@ -35,9 +35,13 @@ class Reciter:
         self._hashes: dict[tuple[str, ...], tuple[str, ...] | None] = {}
 
     def find(
-        self, name: str, doc: str | None, spans: tuple[Span, ...], doc_hash: str | None,
+        self,
+        name: str,
+        doc: str | None,
+        spans: tuple[Span, ...],
+        doc_hash: str | None,
         path: str | None = None,
-    ) -> Excerpt | None:  # fmt: skip
+    ) -> Excerpt | None:
         """What the corpus has of a passage, unless the run says that it was another text.
 
         `path` is another name of the document; where it has none, the id may tell one.

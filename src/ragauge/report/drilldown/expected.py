@@ -52,9 +52,13 @@ def sought_pieces(
 def _anchored(anchor: Anchor, item: GoldItem) -> Sought:
     name = anchor.id or (place_name(anchor.doc, anchor.spans) if anchor.spans else anchor.doc)
     return Sought(
-        name, anchor.doc or None, anchor.spans, anchor.quote, section=anchor.section,
+        name,
+        anchor.doc or None,
+        anchor.spans,
+        anchor.quote,
+        section=anchor.section,
         grade=item.grades.get(anchor.id or ""),
-    )  # fmt: skip
+    )
 
 
 def _named(
@@ -62,14 +66,19 @@ def _named(
 ) -> Sought:
     grade = item.grades.get(name)
     if place is not None:
-        return Sought(
-            name, place.doc, place.spans, place.quote, section=place.section, grade=grade
-        )  # fmt: skip
+        return Sought(name, place.doc, place.spans, place.quote, section=place.section, grade=grade)
     if chunk is not None:
         return Sought(
-            name, chunk.doc, chunk.spans, None, chunk.text, chunk.section, chunk.type,
-            chunk.doc_hash, grade,
-        )  # fmt: skip
+            name,
+            chunk.doc,
+            chunk.spans,
+            None,
+            chunk.text,
+            chunk.section,
+            chunk.type,
+            chunk.doc_hash,
+            grade,
+        )
     if facts is not None:
         doc = facts.doc or facts.path or doc_of(name)
         return Sought(name, doc, facts.spans, text=facts.text, grade=grade)
@@ -86,11 +95,15 @@ def expected_pieces(
     told = chain(rungs, repeat(None)) if pieces else repeat(None)
     found = [
         Expected(
-            name=each.name, doc=each.doc, quote=each.quote, grade=each.grade, rung=rung,
+            name=each.name,
+            doc=each.doc,
+            quote=each.quote,
+            grade=each.grade,
+            rung=rung,
             where=in_words(each.spans) if each.spans else None,
         )
         for each, rung in zip(pieces, told, strict=False)
-    ]  # fmt: skip
+    ]
     told = chain(rungs, repeat(None)) if not pieces else repeat(None)
     docs = dict.fromkeys(item.relevant_docs or ())
     found += [

@@ -92,9 +92,12 @@ def _details(side: _Side, scores: Scores, texts: Excerpts | None) -> Details:
         if number is None:
             return Drilldown(qid=result.qid, turn=result.turn, gold=result.gold)
         return gold.drilldown(
-            listed[number], result.gold, (), side.recogniser.expects(number),
+            listed[number],
+            result.gold,
+            (),
+            side.recogniser.expects(number),
             attempts=side.attempts(number),
-        )  # fmt: skip
+        )
 
     return Details(len(questions), make)
 
@@ -130,24 +133,33 @@ def details_of_comparison(
             elif theirs is not None:
                 expect = other.recogniser.expects(theirs)
             return gold.drilldown(
-                item, at(gold_name, item.line), compared.rungs, expect,
+                item,
+                at(gold_name, item.line),
+                compared.rungs,
+                expect,
                 attempts=() if mine is None else one.attempts(mine),
                 other=() if theirs is None else other.attempts(theirs),
-            )  # fmt: skip
+            )
 
         yield Details(len(listed), make)
 
 
 def _side(
-    stack: ExitStack, run: Stored, items: Sequence[GoldItem], plan: ScoringPlan, scores: Scores,
-    texts: Excerpts | None, beside: Sequence[GoldItem] = (),
-) -> _Side:  # fmt: skip
+    stack: ExitStack,
+    run: Stored,
+    items: Sequence[GoldItem],
+    plan: ScoringPlan,
+    scores: Scores,
+    texts: Excerpts | None,
+    beside: Sequence[GoldItem] = (),
+) -> _Side:
     record, store = run.record, run.store
     if not readable(record.schema_version):
         raise RagaugeError.of(
-            "newer-store", f"the results of `{record.run_id}` were stored by a newer ragauge",
+            "newer-store",
+            f"the results of `{record.run_id}` were stored by a newer ragauge",
             hint="upgrade ragauge",
-        )  # fmt: skip
+        )
     inputs = read_snapshot(record.snapshot, record.run_id).inputs
     chunks: dict[str, Chunk] = {}
     if record.chunks is not None:
@@ -175,19 +187,35 @@ class _Gold:
             self.reciter = Reciter(texts, [side.evidence.docs for side in sides])
 
     def drilldown(
-        self, item: GoldItem, gold: str, rungs: Sequence[Rung], expect: Expect | None, *,
-        attempts: tuple[Attempt, ...], other: tuple[Attempt, ...] = (),
-    ) -> Drilldown:  # fmt: skip
+        self,
+        item: GoldItem,
+        gold: str,
+        rungs: Sequence[Rung],
+        expect: Expect | None,
+        *,
+        attempts: tuple[Attempt, ...],
+        other: tuple[Attempt, ...] = (),
+    ) -> Drilldown:
         """One question with its attempts."""
         pieces = [self._placed(each) for each in sought_pieces(item, self.chunks, self.seen)]
         return Drilldown(
-            qid=item.qid, turn=item.turn, question=item.question, paraphrases=item.paraphrases,
-            expect=expect, gold=gold, expected=expected_pieces(item, pieces, rungs),
+            qid=item.qid,
+            turn=item.turn,
+            question=item.question,
+            paraphrases=item.paraphrases,
+            expect=expect,
+            gold=gold,
+            expected=expected_pieces(item, pieces, rungs),
             evidence=self._evidence(pieces, (*attempts, *other)),
-            negatives=negatives_of(item), claims=item.claims_any or (),
-            must_contain=item.must_contain, forbidden=item.forbidden, type=item.type,
-            tags=item.tags, attempts=attempts, other=other,
-        )  # fmt: skip
+            negatives=negatives_of(item),
+            claims=item.claims_any or (),
+            must_contain=item.must_contain,
+            forbidden=item.forbidden,
+            type=item.type,
+            tags=item.tags,
+            attempts=attempts,
+            other=other,
+        )
 
     @staticmethod
     def _evidence(pieces: Sequence[Sought], attempts: Sequence[Attempt]) -> tuple[Passage, ...]:
@@ -196,14 +224,21 @@ class _Gold:
         if not told:
             return ()
         shown = {hit.id for one in attempts for hit in one.hits if hit.text is not None}
-        return tuple([
-            Passage(
-                id=each.name, doc=each.doc, section=each.section, type=each.type,
-                where=_where(each.spans, None), text=each.text, marks=("gold",),
-            )
-            for each in told
-            if each.name not in shown
-        ])  # fmt: skip
+        return tuple(
+            [
+                Passage(
+                    id=each.name,
+                    doc=each.doc,
+                    section=each.section,
+                    type=each.type,
+                    where=_where(each.spans, None),
+                    text=each.text,
+                    marks=("gold",),
+                )
+                for each in told
+                if each.name not in shown
+            ]
+        )
 
     def _placed(self, piece: Sought) -> Sought:
         """A piece with what the corpus has of it, where nobody else says what it says."""
@@ -213,18 +248,26 @@ class _Gold:
         if found is None:
             return piece
         return piece._replace(
-            doc=piece.doc or found.doc, spans=found.spans, section=piece.section or found.section,
-            type=piece.type or found.type, text=self.reciter.recite(found, ()).text,
-        )  # fmt: skip
+            doc=piece.doc or found.doc,
+            spans=found.spans,
+            section=piece.section or found.section,
+            type=piece.type or found.type,
+            text=self.reciter.recite(found, ()).text,
+        )
 
 
 class _Side:
     """One run: its traces by question, and who knows what they are."""
 
     def __init__(
-        self, recogniser: Recogniser, found: ByQuestion, labels: SlotLabels, name: str,
-        evidence: Evidence, texts: Excerpts | None,
-    ) -> None:  # fmt: skip
+        self,
+        recogniser: Recogniser,
+        found: ByQuestion,
+        labels: SlotLabels,
+        name: str,
+        evidence: Evidence,
+        texts: Excerpts | None,
+    ) -> None:
         self.evidence = evidence
         self.reciter = None if texts is None else Reciter(texts, (evidence.docs,))
         self.recogniser = recogniser
@@ -239,10 +282,12 @@ class _Side:
         traces = self.found.of(question)
         lines = [each.trace.line for each in traces if each.trace is not None]
         labels = iter(self.labels.of(question, lines))
-        return tuple([
-            self._attempt(item, wanted, each, None if each.trace is None else next(labels))
-            for each in traces
-        ])  # fmt: skip
+        return tuple(
+            [
+                self._attempt(item, wanted, each, None if each.trace is None else next(labels))
+                for each in traces
+            ]
+        )
 
     def _attempt(self, item: GoldItem, wanted: Wanted, found: Found, label: str | None) -> Attempt:
         trace = found.trace
@@ -263,17 +308,19 @@ class _Side:
             trace=at(self.name, trace.line),
             label=label,
             error=trace.error,
-            hits=tuple([
-                self._hit(wanted, hit, place, rank in ranks)
-                for rank, (hit, place) in enumerate(zip(trace.hits, places, strict=True))
-            ]),
+            hits=tuple(
+                [
+                    self._hit(wanted, hit, place, rank in ranks)
+                    for rank, (hit, place) in enumerate(zip(trace.hits, places, strict=True))
+                ]
+            ),
             answer=None if answer is None else answer.said,
             refusal=recogniser.refusal(trace),
             citations=self._citations(wanted, trace, cited),
             delta_s=None if answer is None else distance_of_citations(answer, trace.hits),
             latency_ms=None if trace.timing is None else trace.timing.total,
             lambda_state=trace.lambda_state,
-        )  # fmt: skip
+        )
 
     def _hit(self, wanted: Wanted, hit: Hit, place: Place | None, cited: bool) -> Passage:
         marks = self.recogniser.marks(wanted, hit.id, place)
@@ -294,10 +341,17 @@ class _Side:
                 doc, spans = doc or found.doc, spans or found.spans
                 section, kind = section or found.section, kind or found.type
         return Passage(
-            id=hit.id, doc=doc, section=section, where=_where(spans, hit.spot), score=hit.score,
-            type=kind, delta_s=hit.delta_s, text=text, highlights=lit,
+            id=hit.id,
+            doc=doc,
+            section=section,
+            where=_where(spans, hit.spot),
+            score=hit.score,
+            type=kind,
+            delta_s=hit.delta_s,
+            text=text,
+            highlights=lit,
             marks=(*marks, "cited") if cited else marks,
-        )  # fmt: skip
+        )
 
     def _recited(self, wanted: Wanted, place: Place | None, found: Excerpt) -> Recital:
         """A text of the corpus, with what is evidence of the question in it."""
@@ -317,12 +371,14 @@ class _Side:
         marks = {name: self.recogniser.marks(wanted, name, each) for name, each in places.items()}
         needed = bool(self.chunks) or self.reciter is not None
         found = {hit.id for hit in trace.hits} if needed else set()
-        return tuple([
-            _cited(each, marks[each.id])
-            if not needed or each.id in found
-            else self._cited_elsewhere(wanted, each, places[each.id], marks[each.id])
-            for each in trace.answer.listed
-        ])  # fmt: skip
+        return tuple(
+            [
+                _cited(each, marks[each.id])
+                if not needed or each.id in found
+                else self._cited_elsewhere(wanted, each, places[each.id], marks[each.id])
+                for each in trace.answer.listed
+            ]
+        )
 
     def _cited_elsewhere(
         self, wanted: Wanted, citation: Citation, place: Place, marks: Marks
@@ -345,17 +401,27 @@ class _Side:
         elif text is not None:
             lit = self.recogniser.highlights(wanted, place, text, spans)
         return Passage(
-            id=citation.id, doc=doc, section=section, where=_where(spans, None),
-            delta_s=citation.delta_s, marks=marks, text=text, highlights=lit,
-        )  # fmt: skip
+            id=citation.id,
+            doc=doc,
+            section=section,
+            where=_where(spans, None),
+            delta_s=citation.delta_s,
+            marks=marks,
+            text=text,
+            highlights=lit,
+        )
 
 
 def _cited(citation: Citation, marks: Marks) -> Passage:
     """A citation as it says itself."""
     return Passage(
-        id=citation.id, doc=citation.doc, section=citation.section,
-        where=_where(citation.spans, None), delta_s=citation.delta_s, marks=marks,
-    )  # fmt: skip
+        id=citation.id,
+        doc=citation.doc,
+        section=citation.section,
+        where=_where(citation.spans, None),
+        delta_s=citation.delta_s,
+        marks=marks,
+    )
 
 
 def _where(spans: Sequence[Span], spot: str | None) -> str | None:

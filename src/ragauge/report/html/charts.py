@@ -57,9 +57,13 @@ def figure(title: str, note: str, drawing: Markup) -> Markup:
 
 def _drawing(label: str, height: float, parts: Sequence[Markup], width: float = WIDTH) -> Markup:
     return element(
-        "svg", element("title", label), parts, viewBox=f"0 0 {coordinate(width)} "
-        f"{coordinate(height)}", role="img", aria_label=label,
-    )  # fmt: skip
+        "svg",
+        element("title", label),
+        parts,
+        viewBox=f"0 0 {coordinate(width)} {coordinate(height)}",
+        role="img",
+        aria_label=label,
+    )
 
 
 def _text(x: float, y: float, text: str, **more: str) -> Markup:
@@ -114,9 +118,7 @@ def lines(ks: Sequence[int], drawn: Sequence[Line]) -> Markup:
             shapes.append(_titled(mark, f"{line.name}@{k}: {phrases.number(value)}"))
         parts.append(element("g", shapes, class_=f"series s{number}"))
         ends.append(points[-1][1])
-    for number, (line, y) in enumerate(
-        zip(drawn, spread(ends, _LINE, bottom), strict=True)
-    ):  # fmt: skip
+    for number, (line, y) in enumerate(zip(drawn, spread(ends, _LINE, bottom), strict=True)):
         x = right + 18
         mark = _mark(number, x - 8, y)
         name = _text(x, y + 4, shortened(line.name, 17), class_="name")
@@ -158,8 +160,15 @@ def bars(label: str, rows: Sequence[Bar]) -> Markup:
         share = row.count / total if total else 0
         width = row.count / most * room if most else 0
         parts.append(_text(0, y + 11, shortened(row.name, _SHORT), class_="name"))
-        bar = element("rect", x=0, y=float(y + 17), width=max(width, 1.5 if row.count else 0.0),
-                      height=9, rx=2, class_=f"fill {row.tone}")  # fmt: skip
+        bar = element(
+            "rect",
+            x=0,
+            y=float(y + 17),
+            width=max(width, 1.5 if row.count else 0.0),
+            height=9,
+            rx=2,
+            class_=f"fill {row.tone}",
+        )
         parts.append(_titled(bar, f"{shortened(row.name)}: {row.count}"))
         parts.append(
             _text(width + 8, y + 26, f"{row.count:,} · {100 * share:.1f} %", class_="tick")
@@ -169,9 +178,14 @@ def bars(label: str, rows: Sequence[Bar]) -> Markup:
 
 
 def histogram(
-    label: str, counts: Sequence[int], *, low: float, step: float, zones: Sequence[Bar],
+    label: str,
+    counts: Sequence[int],
+    *,
+    low: float,
+    step: float,
+    zones: Sequence[Bar],
     ends: Sequence[float],
-) -> Markup:  # fmt: skip
+) -> Markup:
     """How many values lie where: bins of `step` from `low`, coloured by the zone they are in.
 
     `zones` come in order and `ends` say where each but the last one ends. What lies behind the
@@ -181,16 +195,22 @@ def histogram(
     right, bottom = WIDTH - 8, _TOP + 22 + _HEIGHT
     width = (right - _LEFT) / len(counts)
     parts = [_rule(_LEFT, bottom, right, bottom, "axis")]
-    parts.append(_text(_LEFT - 6, bottom - _HEIGHT + 4, f"{most:,}", text_anchor="end",
-                       class_="tick"))  # fmt: skip
+    parts.append(
+        _text(_LEFT - 6, bottom - _HEIGHT + 4, f"{most:,}", text_anchor="end", class_="tick")
+    )
     parts.append(_rule(_LEFT, bottom - _HEIGHT, right, bottom - _HEIGHT, "grid"))
     for i, count in enumerate(counts):
         start = low + i * step
         zone = zones[sum(start + step / 2 >= end for end in ends)]
         height = count / most * _HEIGHT
-        bar = element("rect", x=_LEFT + i * width + 0.5, y=bottom - height,
-                      width=max(width - 1, 0.5), height=float(height),
-                      class_=f"fill {zone.tone}")  # fmt: skip
+        bar = element(
+            "rect",
+            x=_LEFT + i * width + 0.5,
+            y=bottom - height,
+            width=max(width - 1, 0.5),
+            height=float(height),
+            class_=f"fill {zone.tone}",
+        )
         parts.append(_titled(bar, f"{start:.2f} to {start + step:.2f}: {count}"))
     high = low + step * len(counts)
     scale = (right - _LEFT) / (high - low)
@@ -203,8 +223,15 @@ def histogram(
         if start >= high:
             continue
         middle = _LEFT + (max(start, low) + min(end, high) - 2 * low) / 2 * scale
-        parts.append(_text(middle, _TOP + 6, f"{zone.name} {zone.count:,}", text_anchor="middle",
-                           class_=f"name {zone.tone}"))  # fmt: skip
+        parts.append(
+            _text(
+                middle,
+                _TOP + 6,
+                f"{zone.name} {zone.count:,}",
+                text_anchor="middle",
+                class_=f"name {zone.tone}",
+            )
+        )
     for tick in (low, *inside, high):
         x = _LEFT + (tick - low) * scale
         parts.append(_text(x, bottom + 16, f"{tick:.2f}", text_anchor="middle", class_="tick"))
@@ -244,9 +271,16 @@ _STRIP_HEIGHT = 16
 
 
 def strip(
-    label: str, value: float, interval: tuple[float, float] | None, *, low: float, high: float,
-    zero: bool = False, detectable: float | None = None, tone: str = "plain",
-) -> Markup:  # fmt: skip
+    label: str,
+    value: float,
+    interval: tuple[float, float] | None,
+    *,
+    low: float,
+    high: float,
+    zero: bool = False,
+    detectable: float | None = None,
+    tone: str = "plain",
+) -> Markup:
     """One value with its interval, small enough for a row of a table.
 
     With `zero` there is a line at 0, and around it what is too small to be detected is shaded.
@@ -262,13 +296,28 @@ def strip(
     if zero:
         if detectable is not None:
             begin, end = place(-detectable), place(detectable)
-            parts.append(element("rect", x=begin, y=1, width=end - begin,
-                                 height=_STRIP_HEIGHT - 2, class_="shade"))  # fmt: skip
+            parts.append(
+                element(
+                    "rect",
+                    x=begin,
+                    y=1,
+                    width=end - begin,
+                    height=_STRIP_HEIGHT - 2,
+                    class_="shade",
+                )
+            )
         parts.append(_rule(place(0), 0, place(0), _STRIP_HEIGHT, "axis"))
     if interval is not None:
         parts.append(_rule(place(interval[0]), middle, place(interval[1]), middle, "whisker"))
     parts.append(element("circle", cx=place(value), cy=float(middle), r=3.5, class_="dot"))
     return element(
-        "svg", element("title", label), parts, viewBox=f"0 0 {STRIP} {_STRIP_HEIGHT}",
-        width=STRIP, height=_STRIP_HEIGHT, role="img", aria_label=label, class_=f"strip {tone}",
-    )  # fmt: skip
+        "svg",
+        element("title", label),
+        parts,
+        viewBox=f"0 0 {STRIP} {_STRIP_HEIGHT}",
+        width=STRIP,
+        height=_STRIP_HEIGHT,
+        role="img",
+        aria_label=label,
+        class_=f"strip {tone}",
+    )

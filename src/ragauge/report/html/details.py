@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from msgspec import Struct
 
+from ragauge.concurrency import uncollected
 from ragauge.model.drilldown import Drilldown
-from ragauge.pausing import uncollected
 from ragauge.report.html.data_blocks import cut
-from ragauge.report.html.filling import ALL, Filled, Filling, Packer
 from ragauge.report.html.markup import shortened
 from ragauge.report.html.passages import Key, Stock
 from ragauge.report.html.question_rows import (
@@ -21,9 +20,13 @@ from ragauge.report.html.question_rows import (
     with_moved_highlights,
 )
 from ragauge.report.html.size_budget import (
+    ALL,
     MOST_HITS,
     MOST_ID,
+    Filled,
+    Filling,
     Omitted,
+    Packer,
     answer_limits,
     capped,
     shorten,
@@ -143,9 +146,12 @@ class Gathered:
                 rows = [with_moved_highlights(row, shorts) for row in lists.rows]
                 questions = packer.packed(cut(rows, QUESTIONS))
             return Packed(
-                questions=questions, answers=answers.blocks, pieces=lists.pieces,
-                texts=texts.blocks, omitted=omitted,
-            )  # fmt: skip
+                questions=questions,
+                answers=answers.blocks,
+                pieces=lists.pieces,
+                texts=texts.blocks,
+                omitted=omitted,
+            )
 
     def _lists(self, packer: Packer, room: int) -> _Lists:
         """Ranked lists: all, or ten hits of some of them, or of the first questions only."""
@@ -176,8 +182,12 @@ class Gathered:
             for part in cut(keys, PIECES)
         ]
         return _Lists(
-            rows, keys, packer.packed(cut(rows, QUESTIONS)), packer.packed(pieces), omitted,
-        )  # fmt: skip
+            rows,
+            keys,
+            packer.packed(cut(rows, QUESTIONS)),
+            packer.packed(pieces),
+            omitted,
+        )
 
     def _answered(self, lists: _Lists, room: int) -> Filled:
         """The answers of the questions that are shown."""

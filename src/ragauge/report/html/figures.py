@@ -33,8 +33,13 @@ _STATES = {
 
 def figures(scores: Scores, verdict: Verdict) -> list[Markup]:
     """All charts that there is something to draw for."""
-    found = [_by_k(scores, verdict), _labels(scores), _distances(scores), *_states(scores),
-             *_types(scores, verdict)]  # fmt: skip
+    found = [
+        _by_k(scores, verdict),
+        _labels(scores),
+        _distances(scores),
+        *_states(scores),
+        *_types(scores, verdict),
+    ]
     return [each for each in found if each is not None]
 
 
@@ -48,10 +53,8 @@ def families(scores: Scores, verdict: Verdict) -> list[Line]:
             values.setdefault(base, {})[k] = result.value
     gated = [result.gate.metric.partition("@")[0] for result in verdict.gates]
     names = [
-        name
-        for name in dict.fromkeys([*gated, *_FIRST, *values])
-        if len(values.get(name, ())) >= 2
-    ]  # fmt: skip
+        name for name in dict.fromkeys([*gated, *_FIRST, *values]) if len(values.get(name, ())) >= 2
+    ]
     return [Line(name, tuple(values[name].get(k) for k in ks)) for name in names]
 
 
@@ -59,9 +62,7 @@ def _by_k(scores: Scores, verdict: Verdict) -> Markup | None:
     found = families(scores, verdict)
     if not found:
         return None
-    shown = [
-        Line(line.name.rpartition(".")[2], line.values) for line in found[:_LINES]
-    ]  # fmt: skip
+    shown = [Line(line.name.rpartition(".")[2], line.values) for line in found[:_LINES]]
     rest = len(found) - len(shown)
     note = f"{phrases.count(rest, 'more metric')} in the table" if rest else ""
     return figure("Metrics by k", note, charts.lines(sorted(scores.k), shown))
@@ -73,8 +74,10 @@ def _labels(scores: Scores) -> Markup | None:
         counted[label] = counted.get(label, 0) + 1
     if not counted:
         return None
-    rows = [Bar(name, n, label_tone(name)) for name, n in
-            sorted(counted.items(), key=lambda each: (-each[1], each[0]))]  # fmt: skip
+    rows = [
+        Bar(name, n, label_tone(name))
+        for name, n in sorted(counted.items(), key=lambda each: (-each[1], each[0]))
+    ]
     return figure("Questions by label", "", charts.bars("Questions by label", rows))
 
 

@@ -34,9 +34,11 @@ def policy() -> str:
 
 
 def page(
-    title: str, head: Iterable[Child], parts: Sequence[tuple[str, str, Markup | None]],
+    title: str,
+    head: Iterable[Child],
+    parts: Sequence[tuple[str, str, Markup | None]],
     blocks: Iterable[tuple[str, str]],
-) -> str:  # fmt: skip
+) -> str:
     """The whole file. `parts` are sections with the name and the key of their link."""
     shown = [(name, key, part) for name, key, part in parts if part is not None]
     links = [element("li", element("a", name, href=f"#{key}")) for name, key, _ in shown if name]
@@ -82,9 +84,11 @@ _NOTICE = 2000
 
 
 def filled(
-    write: Callable[[Blocks, Sequence[str]], str], blocks: Blocks, details: Gathered | None,
+    write: Callable[[Blocks, Sequence[str]], str],
+    blocks: Blocks,
+    details: Gathered | None,
     budget: int = BUDGET,
-) -> str:  # fmt: skip
+) -> str:
     """The page with its drill-downs, as far as they fit; what does not fit is told on it."""
     if details is None:
         return write(blocks, ())

@@ -35,15 +35,20 @@ class Stock:
     def question(self, found: Drilldown, failing: bool) -> QuestionRow:
         """A question whose passages are numbers of pieces."""
         return QuestionRow(
-            question=self._field(found.question), paraphrases=self._fields(found.paraphrases),
-            expect=found.expect, gold=found.gold, expected=self._expected(found.expected),
+            question=self._field(found.question),
+            paraphrases=self._fields(found.paraphrases),
+            expect=found.expect,
+            gold=found.gold,
+            expected=self._expected(found.expected),
             evidence=self._hits(found.evidence[:MOST_ENTRIES], failing),
-            negatives=self._fields(found.negatives), claims=self._fields(found.claims),
+            negatives=self._fields(found.negatives),
+            claims=self._fields(found.claims),
             must_contain=self._fields(found.must_contain),
-            forbidden=self._fields(found.forbidden), tags=self._fields(found.tags),
+            forbidden=self._fields(found.forbidden),
+            tags=self._fields(found.tags),
             attempts=[self._attempt(each, failing) for each in found.attempts],
             other=[self._attempt(each, failing) for each in found.other],
-        )  # fmt: skip
+        )
 
     def _field(self, text: str | None, most: int = MOST_FIELD) -> str | None:
         if text is None or len(text) <= most:
@@ -74,11 +79,14 @@ class Stock:
             return found
         kept = tuple(
             replace(
-                each, name=self._field(each.name, MOST_ID), doc=self._field(each.doc, MOST_ID),
-                where=self._field(each.where, MOST_ID), quote=self._field(each.quote),
+                each,
+                name=self._field(each.name, MOST_ID),
+                doc=self._field(each.doc, MOST_ID),
+                where=self._field(each.where, MOST_ID),
+                quote=self._field(each.quote),
             )
             for each in found[:MOST_ENTRIES]
-        )  # fmt: skip
+        )
         left = len(found) - len(kept)
         if not left:
             return kept
@@ -87,15 +95,22 @@ class Stock:
 
     def _attempt(self, found: Attempt, failing: bool) -> AttemptRow:
         return AttemptRow(
-            paraphrase=found.paraphrase, seed=self._field(found.seed, MOST_ID), turn=found.turn,
-            replaced=found.replaced, asked=self._field(found.asked), trace=found.trace,
-            label=found.label, error=self._field(found.error),
+            paraphrase=found.paraphrase,
+            seed=self._field(found.seed, MOST_ID),
+            turn=found.turn,
+            replaced=found.replaced,
+            asked=self._field(found.asked),
+            trace=found.trace,
+            label=found.label,
+            error=self._field(found.error),
             hits=self._hits(found.hits, failing),
-            answered=found.answer is not None, refusal=found.refusal,
-            citations=self._hits(found.citations, failing), delta_s=_rounded(found.delta_s),
+            answered=found.answer is not None,
+            refusal=found.refusal,
+            citations=self._hits(found.citations, failing),
+            delta_s=_rounded(found.delta_s),
             latency_ms=_rounded(found.latency_ms),
             lambda_state=self._field(found.lambda_state, MOST_ID),
-        )  # fmt: skip
+        )
 
     def _hits(self, passages: tuple[Passage, ...], failing: bool) -> Hits | None:
         if not passages:

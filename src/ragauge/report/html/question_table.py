@@ -56,10 +56,17 @@ def named_choices(found: Sequence[str | None]) -> list[Choice]:
 
 
 def index(
-    columns: Sequence[Column], failing: Sequence[bool], *, sides: tuple[str, ...], sort: str,
-    detailed: bool, metrics: Sequence[str] = (), marks: dict[str, str], note: str = "",
+    columns: Sequence[Column],
+    failing: Sequence[bool],
+    *,
+    sides: tuple[str, ...],
+    sort: str,
+    detailed: bool,
+    metrics: Sequence[str] = (),
+    marks: dict[str, str],
+    note: str = "",
     rule: str = "",
-) -> str:  # fmt: skip
+) -> str:
     """The table, packed. `sides` are the names of the runs, `sort` the column it is sorted by.
 
     `detailed` says whether there are drill-downs, and `note` why there are none. `rule` tells how

@@ -68,27 +68,38 @@ def table(
     top = element(
         "tr",
         [
-            element("th", head.name, scope="col", class_="number" if head.number else None,
-                    title=head.about)
+            element(
+                "th",
+                head.name,
+                scope="col",
+                class_="number" if head.number else None,
+                title=head.about,
+            )
             for head in columns
         ],
-    )  # fmt: skip
+    )
     body = [
         element(
             "tr",
             [
-                element("th" if place == 0 else "td", cell,
-                        scope="row" if place == 0 else None,
-                        class_="number" if columns[place].number else None)
+                element(
+                    "th" if place == 0 else "td",
+                    cell,
+                    scope="row" if place == 0 else None,
+                    class_="number" if columns[place].number else None,
+                )
                 for place, cell in enumerate(row)
             ],
         )
         for row in rows
-    ]  # fmt: skip
+    ]
     made = element(
-        "table", element("caption", caption, class_="unseen"), element("thead", top),
-        element("tbody", body), class_=class_ or None,
-    )  # fmt: skip
+        "table",
+        element("caption", caption, class_="unseen"),
+        element("thead", top),
+        element("tbody", body),
+        class_=class_ or None,
+    )
     return element("div", made, class_="scroll", tabindex="0", role="region", aria_label=caption)
 
 
@@ -126,9 +137,11 @@ def verdict_banner(status: Status | None, headline: str, below: Iterable[Child])
     """What came of it all, at the top of the page."""
     tone = "quiet" if status is None else TONES[status]
     return element(
-        "div", element("p", chip_sign(tone), element("strong", shortened(headline, 1000))),
-        element("p", below, class_="below"), class_=f"banner {tone}",
-    )  # fmt: skip
+        "div",
+        element("p", chip_sign(tone), element("strong", shortened(headline, 1000))),
+        element("p", below, class_="below"),
+        class_=f"banner {tone}",
+    )
 
 
 def chip_sign(tone: str) -> Markup:
@@ -144,11 +157,16 @@ def gates(verdict: Verdict) -> Markup:
         parts.append(element("div", listed(told), class_="notice bad"))
     if verdict.gates:
         heads: list[Head | str] = [
-            "gate", "verdict", Head("value", True), Head("demand", True), Head("margin", True),
+            "gate",
+            "verdict",
+            Head("value", True),
+            Head("demand", True),
+            Head("margin", True),
             Head("n", True),
             Head("detectable", True, "the change that this n would show in four cases of five"),
-            Head("95 % interval", True), "note",
-        ]  # fmt: skip
+            Head("95 % interval", True),
+            "note",
+        ]
         parts.append(table("Gates", heads, map(_gate, verdict.gates)))
         parts.append(listed(phrases.origins(verdict)))
     else:
@@ -159,17 +177,20 @@ def gates(verdict: Verdict) -> Markup:
 def _gate(result: GateResult) -> list[Child]:
     status = "waived" if result.waived else result.status
     metric = f"drop of {result.gate.metric}" if result.gate.is_drop else result.gate.metric
-    about = metric if result.gate.part is None else (
-        f"{metric}, {result.gate.part}"
-    )  # fmt: skip
+    about = metric if result.gate.part is None else (f"{metric}, {result.gate.part}")
     name = shortened(phrases.gate_name(result))
     below = element("small", breakable(shortened(about))) if about != name else None
     return [
         element("span", name, below, class_="stacked"),
-        chip(status, TONES[status]), phrases.number(result.value), phrases.demand(result),
-        phrases.margin(result), str(result.n), phrases.number(result.detectable),
-        phrases.interval(result.interval), shortened(phrases.gate_note(result), 400),
-    ]  # fmt: skip
+        chip(status, TONES[status]),
+        phrases.number(result.value),
+        phrases.demand(result),
+        phrases.margin(result),
+        str(result.n),
+        phrases.number(result.detectable),
+        phrases.interval(result.interval),
+        shortened(phrases.gate_note(result), 400),
+    ]
 
 
 def metric_name(name: str, *, gated: bool, better: Better) -> Markup:
@@ -204,12 +225,13 @@ def questions(total: int, paper: Markup | None, notes: Iterable[str]) -> Markup:
         element(
             "noscript",
             element(
-                "p", f"This browser runs no scripts: the table of all {total:,} questions with its "
+                "p",
+                f"This browser runs no scripts: the table of all {total:,} questions with its "
                 "filters, and the drill-down of each, are missing. All else is here.",
                 class_="notice warn",
             ),
         )
-    )  # fmt: skip
+    )
     parts.append(element("div", id="table", hidden=True))
     if paper is not None:
         parts.append(element("div", paper, class_="paper"))

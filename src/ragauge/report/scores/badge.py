@@ -86,9 +86,10 @@ def _svg(message: _Message) -> str:
     words = "".join(
         f'<text x="{x:g}" y="14" textLength="{length}">{text}</text>'
         for x, length, text in (
-            (half, left - 2 * _PAD, said), (middle, right - 2 * _PAD, told),
+            (half, left - 2 * _PAD, said),
+            (middle, right - 2 * _PAD, told),
         )
-    )  # fmt: skip
+    )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="{_HEIGHT}" role="img" '
         f'aria-label="{said}: {told}"><title>{said}: {told}</title>'
@@ -100,6 +101,9 @@ def _svg(message: _Message) -> str:
 
 
 REPORT = Report(
-    name="badge", title="a badge with the verdict, as SVG", content=_text, suffixes=(".svg",),
+    name="badge",
+    title="a badge with the verdict, as SVG",
+    content=_text,
+    suffixes=(".svg",),
     public=True,
-)  # fmt: skip
+)

@@ -20,9 +20,12 @@ def _text(view: View) -> str:
 def _sections(view: View) -> list[Section]:
     scores, verdict = view.scores, view.verdict
     opening = (
-        markdown.marker(scores.profile), f"### ragauge: {unlinked(phrases.headline(verdict))}", "",
-        unlinked(f"{phrases.opening(scores).capitalize()}."), "",
-    )  # fmt: skip
+        markdown.marker(scores.profile),
+        f"### ragauge: {unlinked(phrases.headline(verdict))}",
+        "",
+        unlinked(f"{phrases.opening(scores).capitalize()}."),
+        "",
+    )
     shown = phrases.shown_metrics(scores, verdict)
     metrics = markdown.metrics(scores, verdict, unlinked)
     warnings = markdown.warnings(scores, unlinked)

@@ -45,12 +45,16 @@ def _question(question: QuestionResult, level: Level) -> str:
     told = question.label if question.cause is None else f"{question.label}: {question.cause}"
     where = "no trace" if question.trace is None else f"trace {question.trace}"
     return command(
-        level, f"{name}: {told} ({where})", title=f"ragauge: {question.label}",
+        level,
+        f"{name}: {told} ({where})",
+        title=f"ragauge: {question.label}",
         spot=spot_of(question.gold),
-    )  # fmt: skip
+    )
 
 
 REPORT = Report(
-    name="github", title="annotations for GitHub Actions, at the lines of the gold set",
-    content=_text, public=True,
-)  # fmt: skip
+    name="github",
+    title="annotations for GitHub Actions, at the lines of the gold set",
+    content=_text,
+    public=True,
+)

@@ -54,6 +54,8 @@ def _questions(view: View) -> list[Section]:
 
 
 REPORT = Report(
-    name="summary", title="Markdown for $GITHUB_STEP_SUMMARY, within its limit", content=_text,
+    name="summary",
+    title="Markdown for $GITHUB_STEP_SUMMARY, within its limit",
+    content=_text,
     public=True,
-)  # fmt: skip
+)

@@ -59,9 +59,12 @@ def _question(question: QuestionResult, gold: Spot) -> dict[str, Any]:
     name = phrases.question_name(question.qid, question.turn)
     told = question.label if question.cause is None else f"{question.label}: {question.cause}"
     return _entry(
-        question.label, f"{name}: {told}", _SEVERITIES.get(question.label, "major"),
-        spot_of(question.gold) or gold, (question.qid, question.turn),
-    )  # fmt: skip
+        question.label,
+        f"{name}: {told}",
+        _SEVERITIES.get(question.label, "major"),
+        spot_of(question.gold) or gold,
+        (question.qid, question.turn),
+    )
 
 
 def _gate(ruling: Ruling, gold: Spot) -> dict[str, Any]:

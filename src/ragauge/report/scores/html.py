@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from ragauge.concurrency import beside, uncollected
 from ragauge.model import phrases
 from ragauge.model.labels import CAUSES
 from ragauge.model.report import Report, View
 from ragauge.model.scores import MetricResult, PerQuestion, QuestionResult, Scores
-from ragauge.pausing import uncollected
 from ragauge.report.html import charts, sections
 from ragauge.report.html.data_blocks import compressed, encoded
 from ragauge.report.html.details import QUESTIONS, Gathered
@@ -21,7 +21,6 @@ from ragauge.report.html.page import Blocks, filled, page
 from ragauge.report.html.question_table import Choice, Column, choice_column, index, named_choices
 from ragauge.report.html.sections import Head, chip, code, label_tone, section, table
 from ragauge.report.html.size_budget import MOST_ID, capped
-from ragauge.sidework import beside
 
 _NO_HITS = "These scores were saved without traces: there are no hits and no answers to show."
 _NO_QUESTIONS = "These scores hold no questions one by one: save them with --full."
@@ -43,11 +42,12 @@ def _text(view: View) -> str:
     head = [
         element("h1", f"{shortened(scores.trace_name)} ", gold),
         sections.verdict_banner(
-            verdict.status if verdict.gates or verdict.blocks else None, headline,
+            verdict.status if verdict.gates or verdict.blocks else None,
+            headline,
             [f"{phrases.opening(scores).capitalize()}."],
         ),
         _ledger(scores, len(bad)),
-    ]  # fmt: skip
+    ]
     before = [
         ("Gates", "gates", sections.gates(verdict)),
         ("Metrics", "metrics", _metrics(view)),
@@ -88,11 +88,14 @@ def _ledger(scores: Scores, bad: int) -> Markup:
         ("missing", tally.missing, alarming(tally.missing)),
         *([("missing slots", missing, "bad")] if missing else []),
         ("errored", tally.errored, alarming(tally.errored)),
-        ("duplicates", tally.duplicates + tally.gold_duplicates,
-         alarming(tally.duplicates + tally.gold_duplicates)),
+        (
+            "duplicates",
+            tally.duplicates + tally.gold_duplicates,
+            alarming(tally.duplicates + tally.gold_duplicates),
+        ),
         ("unknown ids", tally.unknown, alarming(tally.unknown)),
         ("lines skipped", skipped, alarming(skipped)),
-    ]  # fmt: skip
+    ]
     return sections.counts(numbers)
 
 
@@ -123,9 +126,13 @@ def _metric(name: str, result: MetricResult, gated: bool) -> list[Child]:
             label += f", 95 % interval {phrases.interval(result.interval)}"
         drawn = charts.strip(label, result.value, result.interval, low=0.0, high=1.0)
     return [
-        sections.metric_name(name, gated=gated, better=result.better), phrases.number(result.value),
-        f"{result.n:,}", drawn, phrases.interval(result.interval), phrases.metric_note(result),
-    ]  # fmt: skip
+        sections.metric_name(name, gated=gated, better=result.better),
+        phrases.number(result.value),
+        f"{result.n:,}",
+        drawn,
+        phrases.interval(result.interval),
+        phrases.metric_note(result),
+    ]
 
 
 def _slices(view: View) -> Markup | None:
@@ -167,16 +174,18 @@ def _warnings(scores: Scores) -> Markup | None:
 
 def _inputs(scores: Scores) -> Markup:
     options = msgspec.to_builtins(scores.options)
-    known = sections.facts([
-        ("gold", code(scores.gold_name)),
-        ("traces", code(scores.trace_name)),
-        ("profile", scores.profile),
-        ("dialect", scores.dialect),
-        ("k", ", ".join(map(str, scores.k))),
-        ("gold hash", code(scores.gold_hash)),
-        ("embedders", shortened(", ".join(scores.embedders), 2000)),
-        *((name.replace("_", " "), _option(value)) for name, value in options.items()),
-    ])  # fmt: skip
+    known = sections.facts(
+        [
+            ("gold", code(scores.gold_name)),
+            ("traces", code(scores.trace_name)),
+            ("profile", scores.profile),
+            ("dialect", scores.dialect),
+            ("k", ", ".join(map(str, scores.k))),
+            ("gold hash", code(scores.gold_hash)),
+            ("embedders", shortened(", ".join(scores.embedders), 2000)),
+            *((name.replace("_", " "), _option(value)) for name, value in options.items()),
+        ]
+    )
     parts: list[Child] = [known]
     for title, counted in (
         ("Refusal as a classification", scores.confusion),
@@ -193,8 +202,13 @@ def _inputs(scores: Scores) -> Markup:
 def _option(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return shortened(", ".join(map(str, value)), 2000)
-    return "" if value is None else ("yes" if value else "no") if isinstance(value, bool) else (
-        shortened(str(value)))  # fmt: skip
+    return (
+        ""
+        if value is None
+        else ("yes" if value else "no")
+        if isinstance(value, bool)
+        else (shortened(str(value)))
+    )
 
 
 def _paper(bad: Sequence[QuestionResult]) -> Markup | None:
@@ -204,11 +218,12 @@ def _paper(bad: Sequence[QuestionResult]) -> Markup | None:
     rows: list[list[Child]] = [
         [
             shortened(phrases.question_name(each.qid, each.turn)),
-            chip(each.label, label_tone(each.label)), each.cause or "",
+            chip(each.label, label_tone(each.label)),
+            each.cause or "",
             code(each.trace or each.gold),
         ]
         for each in bad[: sections.PAPER_ROWS]
-    ]  # fmt: skip
+    ]
     heads = ["question", "label", "cause", "where"]
     return sections.paper_list("Look at", heads, rows, len(bad))
 
@@ -237,9 +252,15 @@ def _blocks(
         packed = beside(compressed, parts)
         blocks = [(f"values-{number}", text) for number, text in enumerate(packed)]
     table_data = index(
-        columns, failing, sides=("",), sort="label", detailed=details is not None, metrics=names,
-        marks=dict(sections.MARKS), note=_NO_HITS,
-    )  # fmt: skip
+        columns,
+        failing,
+        sides=("",),
+        sort="label",
+        detailed=details is not None,
+        metrics=names,
+        marks=dict(sections.MARKS),
+        note=_NO_HITS,
+    )
     return [("index", table_data), *blocks]
 
 
@@ -254,24 +275,45 @@ def _columns(results: list[QuestionResult], details: Gathered | None) -> list[Co
         columns.append(Column(name="question", head="question", form="text", values=details.texts))
         types = details.types
     if any(types):
-        columns.append(choice_column("type", "type", types, named_choices(types), wide=True,
-                                     filtered=True, all_choices="all types"))  # fmt: skip
+        columns.append(
+            choice_column(
+                "type",
+                "type",
+                types,
+                named_choices(types),
+                wide=True,
+                filtered=True,
+                all_choices="all types",
+            )
+        )
     labels = [each.label for each in results]
-    columns.append(choice_column("label", "label", labels, sections.LABEL_CHOICES, filtered=True,
-                                 all_choices="all labels"))  # fmt: skip
+    columns.append(
+        choice_column(
+            "label",
+            "label",
+            labels,
+            sections.LABEL_CHOICES,
+            filtered=True,
+            all_choices="all labels",
+        )
+    )
     causes = [each.cause for each in results]
     if any(causes):
         known = [Choice(name, "quiet", said) for name, said in CAUSES.items()]
-        columns.append(choice_column("cause", "cause", causes, known, wide=True, filtered=True,
-                                     all_choices="all causes"))  # fmt: skip
+        columns.append(
+            choice_column(
+                "cause", "cause", causes, known, wide=True, filtered=True, all_choices="all causes"
+            )
+        )
     told = [_slot_labels(each) for each in results]
     if any(told):
         columns.append(
             Column(name="slots", head="labels of slots", form="word", values=told, hidden=True)
         )
     for name, places in (
-        ("gold", [each.gold for each in results]), ("trace", [each.trace for each in results])
-    ):  # fmt: skip
+        ("gold", [each.gold for each in results]),
+        ("trace", [each.trace for each in results]),
+    ):
         columns.append(Column(name=name, head=name, form="word", values=places, hidden=True))
     return columns
 
@@ -289,11 +331,15 @@ def _numbers(view: View, values: PerQuestion, names: Sequence[str]) -> list[Colu
     chosen += [name for name in names if name not in chosen]
     return [
         Column(
-            name=name, head=name.replace(".", ".\n", 1), about=name, form="number", wide=True,
+            name=name,
+            head=name.replace(".", ".\n", 1),
+            about=name,
+            form="number",
+            wide=True,
             values=(np.round(values.of(name), 4) + 0.0).tolist(),
         )
         for name in chosen[:_METRICS]
-    ]  # fmt: skip
+    ]
 
 
 REPORT = Report(

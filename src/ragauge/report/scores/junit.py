@@ -67,16 +67,21 @@ def _case(
     if len(question.labels) > 1:
         body.append("slots: " + ", ".join(f"{n} {name}" for name, n in question.labels.items()))
     return Case(
-        group="ragauge.questions", name=phrases.question_name(question.qid, question.turn),
-        outcome="failure", kind=label, message=told, spot=spot_of(question.gold),
+        group="ragauge.questions",
+        name=phrases.question_name(question.qid, question.turn),
+        outcome="failure",
+        kind=label,
+        message=told,
+        spot=spot_of(question.gold),
         body="\n".join([*body, *_values(question, scores.per_question, places)]),
-    )  # fmt: skip
+    )
 
 
 def _values(
-    question: QuestionResult, values: PerQuestion | None,
+    question: QuestionResult,
+    values: PerQuestion | None,
     places: dict[tuple[str, int | None], int],
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     place = places.get((question.qid, question.turn))
     if values is None or place is None:
         return []
@@ -89,6 +94,9 @@ def _values(
 
 
 REPORT = Report(
-    name="junit", title="JUnit XML: a test for each gate and each failing question",
-    content=_text, suffixes=(".xml",), public=True,
-)  # fmt: skip
+    name="junit",
+    title="JUnit XML: a test for each gate and each failing question",
+    content=_text,
+    suffixes=(".xml",),
+    public=True,
+)

@@ -12,6 +12,9 @@ def _bytes(view: View) -> bytes:
 
 
 REPORT = Report(
-    name="parquet", title="the values of each question, unrounded", content=_bytes,
-    suffixes=(".parquet",), public=True,
-)  # fmt: skip
+    name="parquet",
+    title="the values of each question, unrounded",
+    content=_bytes,
+    suffixes=(".parquet",),
+    public=True,
+)

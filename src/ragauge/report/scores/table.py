@@ -35,16 +35,26 @@ def _text(view: View) -> str:
     console.print()
     if verdict.gates:
         gates = table(
-            "gate", "value", "demand", "margin", "n", "detectable", "verdict",
+            "gate",
+            "value",
+            "demand",
+            "margin",
+            "n",
+            "detectable",
+            "verdict",
             right=("value", "margin", "n", "detectable"),
-        )  # fmt: skip
+        )
         for result in verdict.gates:
             shown = "waived" if result.waived else result.status
             gates.add_row(
-                phrases.gate_name(result), phrases.number(result.value), phrases.demand(result),
-                phrases.margin(result), str(result.n), phrases.number(result.detectable),
+                phrases.gate_name(result),
+                phrases.number(result.value),
+                phrases.demand(result),
+                phrases.margin(result),
+                str(result.n),
+                phrases.number(result.detectable),
                 Text(shown, style=COLORS[result.status]),
-            )  # fmt: skip
+            )
         console.print(gates)
         for line in phrases.origins(verdict):
             console.print(line)
@@ -55,9 +65,12 @@ def _text(view: View) -> str:
     metrics = table("metric", "value", "n", "95 % interval", "left out", right=("value", "n"))
     for name, measured in phrases.shown_metrics(scores, verdict).items():
         metrics.add_row(
-            name, phrases.number(measured.value), str(measured.n),
-            phrases.interval(measured.interval), phrases.metric_note(measured),
-        )  # fmt: skip
+            name,
+            phrases.number(measured.value),
+            str(measured.n),
+            phrases.interval(measured.interval),
+            phrases.metric_note(measured),
+        )
     console.print(metrics)
     for line in (*phrases.counts_behind(scores), *phrases.not_measured(scores, verdict)):
         console.print(line)

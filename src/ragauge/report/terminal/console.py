@@ -21,10 +21,16 @@ class Screen:
 
         self._buffer = io.StringIO()
         self.console: Console = Console(
-            file=self._buffer, width=width, force_terminal=color, no_color=not color,
-            highlight=False, emoji=False, markup=False, legacy_windows=False,
+            file=self._buffer,
+            width=width,
+            force_terminal=color,
+            no_color=not color,
+            highlight=False,
+            emoji=False,
+            markup=False,
+            legacy_windows=False,
             color_system="standard" if color else None,
-        )  # fmt: skip
+        )
 
     def text(self) -> str:
         """What was printed, without blanks at the ends of lines, and with a newline behind it."""

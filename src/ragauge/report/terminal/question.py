@@ -73,9 +73,11 @@ def close_up(
         ranks = () if found_as is None else recogniser.ranks(found_as, trace.hits)
         results.append(Result(facts=row.facts, trace=trace, expected=ranks))
     return Closeup(
-        query_id=query_id, items=mine, results=tuple(results),
+        query_id=query_id,
+        items=mine,
+        results=tuple(results),
         outcomes={each.turn: each for each in outcomes if each.qid == query_id},
-    )  # fmt: skip
+    )
 
 
 def _unknown(query_id: str, items: Sequence[GoldItem]) -> RagaugeError:
@@ -85,9 +87,10 @@ def _unknown(query_id: str, items: Sequence[GoldItem]) -> RagaugeError:
     near = difflib.get_close_matches(query_id, known, _NEAR) or list(known)[:_NEAR]
     listed = ", ".join(f"`{plain(each)}`" for each in near)
     return RagaugeError.of(
-        "usage", f"the run has no question `{plain(query_id)}`",
+        "usage",
+        f"the run has no question `{plain(query_id)}`",
         hint=f"there are {listed}" if near else "its gold set is empty",
-    )  # fmt: skip
+    )
 
 
 def documents(close: Closeup) -> Iterator[dict[str, Any]]:
@@ -156,8 +159,10 @@ def _spans(spans: Sequence[Span]) -> str:
 def _result_lines(result: Result, width: int) -> list[str]:
     facts, trace = result.facts, result.trace
     slot: Mapping[str, object] = {
-        "paraphrase": facts.paraphrase, "seed": facts.seed, "turn": facts.turn,
-    }  # fmt: skip
+        "paraphrase": facts.paraphrase,
+        "seed": facts.seed,
+        "turn": facts.turn,
+    }
     told = [f"{name} {value}" for name, value in slot.items() if value is not None]
     line = "" if trace is None or trace.line is None else f", line {trace.line}"
     rank = "no evidence found" if facts.hit_rank is None else f"first evidence {facts.hit_rank}"

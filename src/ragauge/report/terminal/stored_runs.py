@@ -228,9 +228,13 @@ def labelled(label: str, texts: Sequence[str], width: int) -> list[str]:
     for place, text in enumerate(texts):
         head = (label if place == 0 else "").ljust(_LABEL)
         lines += textwrap.wrap(
-            plain(text), max(width, 40), initial_indent=head, subsequent_indent=" " * _LABEL,
-            break_on_hyphens=False, break_long_words=False,
-        ) or [head.rstrip()]  # fmt: skip
+            plain(text),
+            max(width, 40),
+            initial_indent=head,
+            subsequent_indent=" " * _LABEL,
+            break_on_hyphens=False,
+            break_long_words=False,
+        ) or [head.rstrip()]
     return lines
 
 

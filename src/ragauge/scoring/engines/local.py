@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
 
+from ragauge.concurrency import uncollected
 from ragauge.files.ranges import Range
-from ragauge.pausing import uncollected
 from ragauge.scoring.tasks.job import Job, Partial
 from ragauge.scoring.tasks.lines import Laid, LineMaker
 from ragauge.scoring.tasks.pack import Packed, RangePacker

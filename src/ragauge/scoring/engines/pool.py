@@ -13,8 +13,8 @@ from contextlib import suppress
 
 import msgspec
 
+from ragauge.concurrency import read_message, started, write_message
 from ragauge.files.ranges import Range
-from ragauge.framing import read_message, started, write_message
 from ragauge.scoring.engines.worker_process import (
     JOB,
     LAY,

@@ -13,8 +13,8 @@ import sys
 
 import msgspec
 
+from ragauge.concurrency import read_message, write_message
 from ragauge.files.ranges import Range
-from ragauge.framing import read_message, write_message
 from ragauge.scoring.tasks.job import Job
 from ragauge.scoring.tasks.lines import LineMaker
 from ragauge.scoring.tasks.pack import RangePacker

@@ -30,11 +30,12 @@ class Packed(Struct, frozen=True):
         """The rows to store, numbered from `first`, each with what was measured of its question."""
         return [
             ResultRow(
-                facts._replace(ordinal=first + place), payload,
+                facts._replace(ordinal=first + place),
+                payload,
                 None if question is None else measured(question),
             )
             for place, (facts, payload, question) in enumerate(self.rows)
-        ]  # fmt: skip
+        ]
 
 
 class RangePacker:

@@ -48,10 +48,15 @@ class RangeReducer:
         self.job = job
         self.reader = Reader(job.dialect, own=job.own)
         self.reducer = Reducer(
-            job.keys, job.rules, patterns=job.patterns, count_repeats=job.count_repeats,
-            note_open=job.note_open, chunks=job.chunks, options=job.options,
+            job.keys,
+            job.rules,
+            patterns=job.patterns,
+            count_repeats=job.count_repeats,
+            note_open=job.note_open,
+            chunks=job.chunks,
+            options=job.options,
             bytes_too=job.bytes_too,
-        )  # fmt: skip
+        )
         self.decode = msgspec.json.Decoder(FastRow).decode
         self.pend = self.reducer.pending.append
         self.by_qid = job.by_qid.get
@@ -65,9 +70,13 @@ class RangeReducer:
         self.decode_strict = msgspec.json.Decoder(StrictRow).decode
         self.strict = True
         self.by_columns = not (
-            self.by_question_only or self.strip_citations or self.exact_only or job.paraphrases
-            or job.by_turn or job.measured is not None
-        )  # fmt: skip
+            self.by_question_only
+            or self.strip_citations
+            or self.exact_only
+            or job.paraphrases
+            or job.by_turn
+            or job.measured is not None
+        )
         # Under `keep = last` a question that was met further down needs no second look.
         self.met: set[int] = set()
         self._begin()

@@ -82,10 +82,12 @@ class _Address:
         import psycopg
 
         damaged = (
-            psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn,
-            psycopg.errors.DatatypeMismatch, psycopg.errors.DataCorrupted,
+            psycopg.errors.UndefinedTable,
+            psycopg.errors.UndefinedColumn,
+            psycopg.errors.DatatypeMismatch,
+            psycopg.errors.DataCorrupted,
             psycopg.errors.IndexCorrupted,
-        )  # fmt: skip
+        )
         try:
             yield
         except damaged as error:
@@ -257,9 +259,13 @@ class PostgresStore(Asking):
                 self._read(f"SELECT pg_advisory_unlock({key})", (HOLDING, run_id))
 
     def _add(
-        self, table: str, column: str, key: str, types: Sequence[str],
+        self,
+        table: str,
+        column: str,
+        key: str,
+        types: Sequence[str],
         rows: Iterable[Sequence[Any]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Add rows under a key, which one process at a time may do; what is there stays."""
         with self._writing() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (ADDING, key))
@@ -315,9 +321,14 @@ class PostgresStore(Asking):
             cursor.execute(sql, (b"", run_id))
 
     def finish(
-        self, run_id: str, *, results: int, evidence: bytes, scoring: Scoring,
+        self,
+        run_id: str,
+        *,
+        results: int,
+        evidence: bytes,
+        scoring: Scoring,
         values: Iterable[ValueColumn],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Add the first scoring, fill in the rest of the run, and mark it complete."""
         with self._writing(run_id) as cursor:
             sql = "UPDATE eval_runs SET status = 'complete', results = %s, evidence = %s"
@@ -334,9 +345,15 @@ class PostgresStore(Asking):
     ) -> None:
         cursor.execute(
             "INSERT INTO eval_scorings VALUES (%s, %s, %s, %s, %s, %s)",
-            (run_id, scoring.number, scoring.created_at, scoring.ragauge_version,
-             scoring.aggregate, scoring.questions),
-        )  # fmt: skip
+            (
+                run_id,
+                scoring.number,
+                scoring.created_at,
+                scoring.ragauge_version,
+                scoring.aggregate,
+                scoring.questions,
+            ),
+        )
         rows = ((run_id, scoring.number, place, *value) for place, value in enumerate(values))
         types = ("text", "int4", "int4", "text", "int4", "bytea")
         self._copy(cursor, "eval_metric_values", types, rows)
@@ -348,8 +365,9 @@ class PostgresStore(Asking):
         with self._writing(run_id) as cursor:
             cursor.execute(
                 "INSERT INTO eval_tags VALUES (%s, %s)"
-                " ON CONFLICT (tag) DO UPDATE SET run_id = EXCLUDED.run_id", (tag, run_id),
-            )  # fmt: skip
+                " ON CONFLICT (tag) DO UPDATE SET run_id = EXCLUDED.run_id",
+                (tag, run_id),
+            )
 
     def untag(self, tag: str) -> None:
         """Remove a tag, if it is there."""
@@ -372,8 +390,9 @@ class PostgresStore(Asking):
                 cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (ADDING, name))
                 cursor.execute(
                     f"DELETE FROM {table} WHERE {key} = %s"
-                    f" AND NOT EXISTS (SELECT 1 FROM eval_runs WHERE {column} = %s)", (name, name),
-                )  # fmt: skip
+                    f" AND NOT EXISTS (SELECT 1 FROM eval_runs WHERE {column} = %s)",
+                    (name, name),
+                )
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -120,8 +120,9 @@ class Asking(ABC):
         """All scorings of a run, the first one first."""
         found = self._read(
             f"SELECT number, created_at, ragauge_version, aggregate_json{self.json_text}, questions"
-            f" FROM eval_scorings WHERE run_id = {self.mark} ORDER BY number", (run_id,),
-        )  # fmt: skip
+            f" FROM eval_scorings WHERE run_id = {self.mark} ORDER BY number",
+            (run_id,),
+        )
         return [schema_versions.scoring(row) for row in found]
 
     def values(

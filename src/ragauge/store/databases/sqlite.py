@@ -80,9 +80,12 @@ def _path(url: str) -> Path:
 
 def _connect(path: Path, *, mode: str = "rw") -> sqlite3.Connection:
     connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=PATIENCE,
-        isolation_level=None, check_same_thread=False,
-    )  # fmt: skip
+        f"{path.absolute().as_uri()}?mode={mode}",
+        uri=True,
+        timeout=PATIENCE,
+        isolation_level=None,
+        check_same_thread=False,
+    )
     connection.execute("PRAGMA foreign_keys = ON")
     return connection
 
@@ -323,9 +326,14 @@ class SqliteStore(Asking):
             self._execute(sql, (b"", run_id))
 
     def finish(
-        self, run_id: str, *, results: int, evidence: bytes, scoring: Scoring,
+        self,
+        run_id: str,
+        *,
+        results: int,
+        evidence: bytes,
+        scoring: Scoring,
         values: Iterable[ValueColumn],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Add the first scoring, fill in the rest of the run, and mark it complete."""
         with self._writing(run_id, sync="FULL"):
             sql = "UPDATE eval_runs SET status = 'complete', results = ?, evidence = ?"
@@ -340,9 +348,15 @@ class SqliteStore(Asking):
     def _score(self, run_id: str, scoring: Scoring, values: Iterable[ValueColumn]) -> None:
         self._execute(
             "INSERT INTO eval_scorings VALUES (?, ?, ?, ?, ?, ?)",
-            (run_id, scoring.number, scoring.created_at, scoring.ragauge_version,
-             scoring.aggregate, scoring.questions),
-        )  # fmt: skip
+            (
+                run_id,
+                scoring.number,
+                scoring.created_at,
+                scoring.ragauge_version,
+                scoring.aggregate,
+                scoring.questions,
+            ),
+        )
         self._execute_many(
             "INSERT INTO eval_metric_values VALUES (?, ?, ?, ?, ?, ?)",
             ((run_id, scoring.number, place, *value) for place, value in enumerate(values)),
@@ -371,8 +385,9 @@ class SqliteStore(Asking):
             ):
                 self._execute(
                     f"DELETE FROM {table} WHERE {key} = ?1"
-                    f" AND NOT EXISTS (SELECT 1 FROM eval_runs WHERE {column} = ?1)", (name,),
-                )  # fmt: skip
+                    f" AND NOT EXISTS (SELECT 1 FROM eval_runs WHERE {column} = ?1)",
+                    (name,),
+                )
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -102,7 +102,7 @@ class Server:
         try:
             return http_client.request(
                 method, f"{self.url}{tail}", body, self.headers, self.timeout
-            )  # fmt: skip
+            )
         except http_client.WebError as error:
             raise TargetError(error.reason, transient=error.transient, wait=error.wait) from error
 

@@ -160,9 +160,7 @@ class CorpusTarget:
         self.passages = passages
         self.index = index
         self.k = k
-        said = msgspec.json.encode(
-            [passages.digest, dict(index.facts)], order="deterministic"
-        )  # fmt: skip
+        said = msgspec.json.encode([passages.digest, dict(index.facts)], order="deterministic")
         self.hash = sha256(said).hexdigest()[:32]
 
     @property

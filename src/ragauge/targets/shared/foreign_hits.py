@@ -70,9 +70,15 @@ class HitMaker:
         return tuple(dict.fromkeys((*named, *_KEPT, *pairs, _BEGUN, *_PLACES)))
 
     def hit(
-        self, metadata: Mapping[str, Any], *, text: str | None = None, name: object = None,
-        score: float | None = None, doc: object = None, span: Span | None = None,
-    ) -> dict[str, Any]:  # fmt: skip
+        self,
+        metadata: Mapping[str, Any],
+        *,
+        text: str | None = None,
+        name: object = None,
+        score: float | None = None,
+        doc: object = None,
+        span: Span | None = None,
+    ) -> dict[str, Any]:
         """Make a hit of a document: what is given beside the metadata is what the library says.
 
         A name that an option gives must be there; it comes before what the library says.

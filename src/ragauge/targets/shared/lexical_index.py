@@ -43,9 +43,7 @@ class LexicalIndex:
             k1=self.k1, b=self.b, method="lucene", backend="numpy", csc_backend="numpy"
         )
         if self.words:
-            self.model.index(
-                (counted, self.words), create_empty_token=False, show_progress=False
-            )  # fmt: skip
+            self.model.index((counted, self.words), create_empty_token=False, show_progress=False)
 
     def _numbers(self, text: str) -> array[int]:
         words = self.words
