@@ -50,7 +50,7 @@ unit: $(READY) ## the fast lane: no end-to-end tests, nothing marked slow
 	$(PYTEST) $(PARALLEL) --ignore=tests/e2e -m "not slow"
 
 adapters: $(ADAPTERS_READY) ## the tests of the adapters, each against its real library
-	$(ADAPTERS_VENV)/bin/python -m pytest -q tests/unit/test_targets_adapters.py
+	$(ADAPTERS_VENV)/bin/python -m pytest -q tests/unit/targets/test_adapters.py
 
 golden: $(READY) ## rewrite the golden outputs; read the diff before you commit it
 	$(PYTEST) tests/golden --update-golden

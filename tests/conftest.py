@@ -7,10 +7,13 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support.command import Folder
 
 # What a shell or a CI service may say about colour, width and itself: processes that tests start
 # would say other things than the tests expect, as pytest does where `CI` is set.
@@ -66,3 +69,12 @@ def _places(module: ModuleType) -> list[str]:
     """Where a module was read from; a folder without `__init__` only has paths."""
     file = getattr(module, "__file__", None)
     return [file] if file else [str(each) for each in getattr(module, "__path__", ())]
+
+
+@pytest.fixture
+def folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Folder:
+    """An empty current folder in which commands are run inside the test process."""
+    monkeypatch.chdir(tmp_path)
+    return Folder(tmp_path, capsys)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from .source_text import Import, Module, import_cycle
-from .test_packages import import_problems, is_network, prints, unused_parts
+from tests.architecture.source_text import Import, Module, import_cycle
+from tests.architecture.test_packages import import_problems, is_network, prints, unused_parts
 
 
 def package(sources: Mapping[str, str], *, root: str = "") -> dict[str, Module]:

@@ -8,7 +8,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from .source_text import PACKAGE, SOURCE, Import, Module, import_cycle, read_modules, target
+from tests.architecture.source_text import (
+    PACKAGE,
+    SOURCE,
+    Import,
+    Module,
+    import_cycle,
+    read_modules,
+    target,
+)
 
 # A package may import what stands behind it, never what stands before it.
 ORDER = (

@@ -17,8 +17,8 @@ from ragauge.model.drilldown import Attempt, Drilldown, Expected, Passage
 from ragauge.model.report import View
 from ragauge.model.scores import PerQuestion, QuestionList, QuestionResult, SliceResult
 from ragauge.model.semantic import Bands, Semantic
-from tests import pages
 from tests.browser.chromium import NEEDS_CHROMIUM
+from tests.support import pages
 
 pytestmark = NEEDS_CHROMIUM
 expect = pytest.importorskip(

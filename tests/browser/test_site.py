@@ -10,7 +10,7 @@ import pytest
 
 import website
 from tests.browser.chromium import WITHOUT_CHROMIUM
-from tests.site import ROOT, built, needs_site
+from tests.support.site import ROOT, built, needs_site
 
 pytestmark = [*needs_site, WITHOUT_CHROMIUM]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.process import environment
-from tests.postgres import server_url
+from tests.support.postgres import server_url
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 KEPT = "measured in another year, and kept"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .process import GOLD, TRACES, WRONG, run, write
+from tests.e2e.process import GOLD, TRACES, WRONG, run, write
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "canary"
 FIXED = {"SOURCE_DATE_EPOCH": "1794733200"}

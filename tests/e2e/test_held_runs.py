@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.process import COMMAND, environment, run, write
-from tests.postgres import own_schema, server_url
+from tests.support.postgres import own_schema, server_url
 
 FIXED = {"SOURCE_DATE_EPOCH": "1794733200"}
 KINDS = ["sqlite", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))]

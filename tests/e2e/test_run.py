@@ -18,10 +18,9 @@ from typing import Any
 import pytest
 
 from ragauge.model.payloads import thaw
-from tests.servers import Request, http, serving
-
-from ..postgres import own_schema, server_url
-from .process import COMMAND, environment, run, write
+from tests.e2e.process import COMMAND, environment, run, write
+from tests.support.postgres import own_schema, server_url
+from tests.support.servers import Request, http, serving
 
 FIXED = {"SOURCE_DATE_EPOCH": "1794733200"}
 KILLS = range(20)

@@ -9,7 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from .process import COMMAND, environment, run, write
+from tests.e2e.process import COMMAND, environment, run, write
 
 GOLD = [
     {"qid": f"q{n}", "question": f"{n}?", "relevant": [f"d{n}#1"], "answerable": True}

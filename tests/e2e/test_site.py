@@ -9,7 +9,7 @@ from urllib.parse import unquote, urldefrag
 
 import pytest
 
-from tests.site import built, needs_site
+from tests.support.site import built, needs_site
 
 pytestmark = needs_site
 

@@ -18,7 +18,7 @@ from ragauge.errors import RagaugeError
 from ragauge.model.run import Store
 from ragauge.store.databases import schema_versions
 from tests.e2e.process import TIMEOUT, environment
-from tests.postgres import own_schema, server_url
+from tests.support.postgres import own_schema, server_url
 
 BATCH = 2000
 KINDS = ["sqlite", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))]

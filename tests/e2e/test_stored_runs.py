@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from ..postgres import own_schema, server_url
-from .process import COMMAND, GOLD, TRACES, WRONG, environment, run, write
+from tests.e2e.process import COMMAND, GOLD, TRACES, WRONG, environment, run, write
+from tests.support.postgres import own_schema, server_url
 
 MANY = 40_000
 FIXED = {"SOURCE_DATE_EPOCH": "1794733200"}

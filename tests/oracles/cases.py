@@ -12,7 +12,7 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from .ship_oracle import DEFAULT_GATES, REFUSAL
+from tests.oracles.ship_oracle import DEFAULT_GATES, REFUSAL
 
 Row = dict[str, Any]
 

@@ -16,9 +16,8 @@ from ragauge.model.run import Store
 from ragauge.scoring import score
 from ragauge.scoring.inputs import Kept
 from ragauge.store import runs as run_store
-
-from .compare_cases import SCENARIOS, case, listed
-from .compare_oracle import RUNGS, Compared, compare, holm
+from tests.oracles.compare_cases import SCENARIOS, case, listed
+from tests.oracles.compare_oracle import RUNGS, Compared, compare, holm
 
 Row = dict[str, Any]
 Overlap = Literal["cumulative", "single"]

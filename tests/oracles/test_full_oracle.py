@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from .full_cases import FLAVOURS, case
-from .full_oracle import (
+from tests.oracles.full_cases import FLAVOURS, case
+from tests.oracles.full_oracle import (
     Result,
     doc_of,
     edit_distance,

@@ -10,9 +10,8 @@ import pytest
 
 from ragauge import score
 from ragauge.model.scores import Scores
-
-from .full_cases import case
-from .full_oracle import Result, evaluate
+from tests.oracles.full_cases import case
+from tests.oracles.full_oracle import Result, evaluate
 
 CASES = 240
 CLOSE = 1e-9

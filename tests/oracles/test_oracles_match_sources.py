@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from .cases import Case, Row, ship_case, smoke_case
-from .ship_oracle import score_ship
-from .smoke_oracle import score_smoke, smoke_numbers
+from tests.oracles.cases import Case, Row, ship_case, smoke_case
+from tests.oracles.ship_oracle import score_ship
+from tests.oracles.smoke_oracle import score_smoke, smoke_numbers
 
 SEEDS = Path(__file__).resolve().parents[2].parent / "shared" / "seeds"
 PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -15,8 +15,7 @@ import pytest
 from ragauge import score
 from ragauge.errors import RagaugeError
 from ragauge.model.scores import Scores
-
-from .judged import Row, mean, values, write_lines, write_qrels, write_run
+from tests.oracles.judged import Row, mean, values, write_lines, write_qrels, write_run
 
 SAMPLES = Path(__file__).resolve().parents[2].parent / "shared" / "samples"
 PRINTED = 5e-5 + 1e-9

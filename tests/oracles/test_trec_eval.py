@@ -16,8 +16,7 @@ import pytest
 from ragauge import score
 from ragauge.model.options import Options
 from ragauge.model.scores import Scores
-
-from .judged import (
+from tests.oracles.judged import (
     Qrels,
     Run,
     in_order,

@@ -15,8 +15,7 @@ from ragauge.formats.json_rows import decode_row
 from ragauge.formats.placedrows import placed_trace
 from ragauge.formats.traces import Reader
 from ragauge.model.trace import Answer
-
-from .datasets import steady
+from tests.properties.datasets import steady
 
 texts = st.sampled_from(["", "a", "ä", "Δ", "guide.md", "x\u2028y", "1"])
 odd: st.SearchStrategy[Any] = st.sampled_from(

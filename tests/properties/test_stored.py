@@ -17,8 +17,7 @@ from ragauge.scoring import score
 from ragauge.scoring.inputs import Kept
 from ragauge.store import runs as run_store
 from ragauge.store.stored_scores import aggregate_document
-
-from ..oracles.full_cases import case
+from tests.oracles.full_cases import case
 
 ROOT = Path(__file__).resolve().parents[2]
 WHEN = "2026-01-01T00:00:00Z"

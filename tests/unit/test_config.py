@@ -10,7 +10,7 @@ import pytest
 from ragauge.config import Config, Refusal, load_config, load_gates
 from ragauge.errors import RagaugeError
 from ragauge.model.verdict import Waiver
-from tests.unit.command import GOLD, TRACES, Folder
+from tests.support.command import GOLD, TRACES, Folder
 
 FULL = """\
 gold = "eval/gold.jsonl"

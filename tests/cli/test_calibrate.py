@@ -1,0 +1,351 @@
+"""`calibrate`: ΔS of evidence, hard negatives and random texts, and the bands that follow."""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from ragauge.diagnose.calibrate import Pairs, auc, pairs_of, propose
+from ragauge.model.chunk import Chunk
+from ragauge.model.gold import Anchor, GoldItem
+from ragauge.model.trace import Hit, Trace
+from ragauge.scoring.known_texts import Pool, Texts
+from ragauge.spans import Span
+from tests.support.command import Folder, Row
+from tests.support.corpora import looked_up
+from tests.support.directions import ID, plane_only
+
+
+@pytest.fixture(autouse=True)
+def caches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+
+
+def at(distance: float) -> str:
+    """A text at this ΔS from the question `1 0`."""
+    return f"{1 - distance:.6f} {math.sqrt(1 - (1 - distance) ** 2):.6f}"
+
+
+def files(folder: Folder, count: int = 30) -> None:
+    """Evidence from .30 on, hard negatives from .65 on, and others from .80 on, each .001 apart."""
+    gold: list[Row] = []
+    traces: list[Row] = []
+    for number in range(count):
+        step = number / 1000
+        gold.append({
+            "qid": f"Q{number:02}", "question": "1 0", "relevant": [f"e{number}"],
+            "negatives": [f"n{number}"],
+        })  # fmt: skip
+        texts = {f"e{number}": 0.30 + step, f"n{number}": 0.65 + step, f"o{number}": 0.80 + step}
+        traces.append({
+            "qid": f"Q{number:02}", "question": "1 0",
+            "topk": [{"id": name, "text": at(value)} for name, value in texts.items()],
+        })  # fmt: skip
+    folder.write("gold.jsonl", gold)
+    folder.write("trace.jsonl", traces)
+
+
+def run(folder: Folder, *options: str) -> dict[str, object]:
+    outcome = folder.run(
+        "calibrate", "gold.jsonl", "--traces", "trace.jsonl", "--embed", "plane",
+        "--format", "json", *options,
+    )  # fmt: skip
+    assert outcome.exit_code == 0, outcome.err
+    document: dict[str, object] = json.loads(outcome.out)
+    return document
+
+
+def test_pairs_are_measured_by_kind(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """30 values from .300 to .329: p50 is .3145, p10 .3029; all of them are in the stable zone."""
+    plane_only(monkeypatch)
+    files(folder)
+    found = run(folder)
+    groups = found["groups"]
+    assert isinstance(groups, dict)
+    positive = groups["positive"]
+    assert positive["n"] == 30
+    assert positive["percentiles"]["p50"] == pytest.approx(0.3145, abs=1e-4)
+    assert positive["percentiles"]["p10"] == pytest.approx(0.3029, abs=1e-4)
+    assert positive["zones"] == {"stable": 1.0, "transitional": 0.0, "risk": 0.0}
+    assert positive["on_target"] == 1.0
+    assert groups["negative"]["n"] == 30
+    assert groups["negative"]["zones"]["risk"] == 1.0
+    assert groups["random"]["n"] == 150  # five for each question
+    assert found["auc"]["negative"] == 1.0  # type: ignore[index]
+    assert found["embedder"] == ID
+    assert found["lexical"] is False
+
+
+def test_the_same_files_give_the_same_bytes(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Random pairs are drawn by a hash of the question's id: also from a shuffled gold set."""
+    plane_only(monkeypatch)
+    files(folder)
+    first = run(folder)
+    lines = (folder.path / "gold.jsonl").read_text().splitlines(keepends=True)
+    (folder.path / "gold.jsonl").write_text("".join(reversed(lines)))
+    assert run(folder, "--embed-cache", "none") == first
+
+
+def test_bands_are_written_for_the_configuration(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is written can be used as it is."""
+    plane_only(monkeypatch)
+    files(folder)
+    proposed = run(folder, "-o", "ragauge.toml")["proposed"]
+    written = tomllib.loads((folder.path / "ragauge.toml").read_text())
+    assert written == {"bands": {ID: proposed}}
+    assert run(folder)["bands"] == proposed
+
+
+def test_too_few_pairs_propose_nothing(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    plane_only(monkeypatch)
+    files(folder, 5)
+    found = run(folder)
+    assert found["proposed"] is None
+    assert "too few" in str(found["reason"])
+    outcome = folder.run(
+        "calibrate", "gold.jsonl", "--traces", "trace.jsonl", "--embed", "plane", "-o", "b.toml"
+    )
+    assert (outcome.exit_code, outcome.codes) == (4, {"too-few"})
+    assert not (folder.path / "b.toml").exists()
+
+
+def test_an_embedder_that_separates_nothing_gets_no_bands(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plane_only(monkeypatch)
+    files(folder)
+    text = (folder.path / "trace.jsonl").read_text()
+    rows = [json.loads(line) for line in text.splitlines()]
+    for row in rows:
+        row["topk"] = [{**hit, "text": f"{at(0.5)} {hit['id']}"} for hit in row["topk"]]
+    folder.write("trace.jsonl", rows)
+    found = run(folder)
+    assert found["auc"] == {"negative": 0.5, "random": 0.5}
+    assert found["proposed"] is None
+    assert "50.0%" in str(found["reason"])
+
+
+def test_what_has_no_text_is_counted(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    plane_only(monkeypatch)
+    files(folder)
+    more: list[Row] = [
+        {"qid": "X", "question": "1 0", "relevant": ["gone"], "negatives": ["gone too"]},
+        {
+            "qid": "Y",
+            "question": "1 0",
+            "relevant": [{"doc": "d", "start": 0, "end": 17, "quote": at(0.3)}],
+        },
+    ]
+    with (folder.path / "gold.jsonl").open("a") as file:
+        file.write("".join(json.dumps(each) + "\n" for each in more))
+    found = run(folder)
+    assert found["left_out"] == {"evidence without a text": 1, "negatives without a text": 1}
+    assert found["groups"]["positive"]["n"] == 31  # type: ignore[index]
+
+
+def test_without_any_text_nothing_is_measured(folder: Folder) -> None:
+    files(folder)
+    outcome = folder.run("calibrate", "gold.jsonl", "--embed", "hashing")
+    assert (outcome.exit_code, outcome.codes, outcome.out) == (5, {"nothing-measured"}, "")
+
+
+def test_an_embedder_is_needed(folder: Folder) -> None:
+    files(folder)
+    assert folder.run("calibrate", "gold.jsonl").exit_code == 2
+
+
+def test_the_table_shows_the_three_kinds(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    plane_only(monkeypatch)
+    files(folder)
+    outcome = folder.run("calibrate", "gold.jsonl", "--traces", "trace.jsonl", "--embed", "plane")
+    for said in ("evidence  ", "hard negatives", "random texts", "proposed   stable < "):
+        assert said in outcome.out
+    lexical = folder.run("calibrate", "gold.jsonl", "--traces", "trace.jsonl", "--embed", "hashing")
+    assert "lexical-hash-v1 (lexical)" in lexical.out
+
+
+# What is random.
+
+
+def drawn(items: list[GoldItem], texts: Texts, traces: list[Trace] | None = None) -> Pairs:
+    return pairs_of(items, Pool(texts, traces or []))[0]
+
+
+def named(item: GoldItem, number: int) -> GoldItem:
+    """The same with a question by which its pairs are told."""
+    return replace(item, qid=f"Q{number:02}", question=f"question {number}")
+
+
+def words(number: int) -> str:
+    """A text that shares no stretch with another one."""
+    return f"{number:02} " * 9
+
+
+PLACES = {f"c{number:02}": Chunk("d", (Span(100 * number, 100 * number + 90),), text=words(number))
+          for number in range(12)}  # fmt: skip
+
+
+def placed(number: int, start: int = 0, end: int = 90, **more: str) -> Anchor:
+    return Anchor(doc="d", spans=(Span(100 * number + start, 100 * number + end),), **more)
+
+
+FORMS = {
+    "id": lambda n: GoldItem(qid="", relevant=(f"c{n:02}",)),
+    "place": lambda n: GoldItem(qid="", anchors=(placed(n),)),
+    "pinned": lambda n: GoldItem(qid="", anchors=(placed(n, quote=words(n)),)),
+    "id and place": lambda n: GoldItem(qid="", anchors=(placed(n, id=f"c{n:02}"),)),
+    "a part": lambda n: GoldItem(qid="", anchors=(placed(n, 85, 90),)),
+    "a quote": lambda n: GoldItem(qid="", anchors=(Anchor(doc="", spans=(), quote=words(n)),)),
+    "a grade": lambda n: GoldItem(qid="", grades={f"c{n:02}": 1.0}),
+    "a group": lambda n: GoldItem(qid="", groups=((f"c{n:02}",),)),
+    "a known place": lambda n: GoldItem(qid="", relevant=("other",), places=(placed(n),)),
+    "a negative": lambda n: GoldItem(qid="", relevant=("other",), negatives=(f"c{n:02}",)),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_random_text_is_the_evidence_however_that_is_named(form: str) -> None:
+    """Twelve chunks, five drawn for each question: with every form of gold the same ones."""
+    items = [named(FORMS[form](number), number) for number in range(12)]
+    found = drawn(items, Texts(PLACES, None)).random
+    for number in range(12):
+        mine = [text for question, text in found if question == f"question {number}"]
+        assert len(mine) == 5
+        assert words(number) not in mine
+    by_id = [named(FORMS["id"](number), number) for number in range(12)]
+    assert found == drawn(by_id, Texts(PLACES, None)).random
+
+
+def test_a_hit_at_the_evidence_is_no_random_text() -> None:
+    """Hits have ids of another chunker: their places tell that two of six touch the evidence."""
+    hits = [
+        Hit(f"h{number}", doc="d", text=words(number), spans=(Span(start, start + 50),))
+        for number, start in enumerate((0, 49, 60, 110, 160, 210))
+    ]
+    item = GoldItem(qid="A", question="?", anchors=(Anchor(doc="d", spans=(Span(40, 60),)),))
+    found = drawn([item], Texts({}, None), [Trace(qid="A", hits=tuple(hits))])
+    assert {text for _, text in found.random} <= {words(number) for number in (2, 3, 4, 5)}
+    assert found.random
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        GoldItem(qid="A", question="?", relevant_docs=("d",)),
+        GoldItem(qid="A", question="?", anchor_section="d#S.2"),
+        GoldItem(qid="A", question="?", anchor_section="S.2", relevant_docs=("d",)),
+    ],
+)
+def test_a_document_or_section_is_the_evidence_of_an_item_that_names_no_more(
+    item: GoldItem,
+) -> None:
+    chunks = {
+        f"{doc}{number}": Chunk(doc, (), section="S.2.1", text=words(number))
+        for doc, number in (("d", 1), ("d", 2), ("e", 3), ("e", 4))
+    }
+    found = drawn([item], Texts(chunks, None)).random
+    assert {text for _, text in found} == {words(3), words(4)}
+
+
+@given(
+    st.integers(0, 60), st.integers(1, 40), st.integers(5, 30), st.integers(0, 4),
+    st.sampled_from("ABCDEFGH"),
+)  # fmt: skip
+def test_no_random_text_shares_a_byte_with_the_evidence(
+    start: int, length: int, size: int, lap: int, qid: str
+) -> None:
+    """A document of 100 bytes, cut into chunks that overlap; the evidence lies anywhere."""
+    text = "".join(chr(256 + place) for place in range(100))  # every character only once
+    chunks = {
+        f"c{at}": Chunk("d", (Span(at, at + size),), text=text[at : at + size])
+        for at in range(0, 100 - size, max(1, size - lap))
+    }
+    anchor = Anchor(doc="d", spans=(Span(start, start + length),))
+    found = drawn([GoldItem(qid=qid, question="?", anchors=(anchor,))], Texts(chunks, None))
+    own = set(text[start : start + length])
+    assert all(own.isdisjoint(said) for _, said in found.random)
+
+
+def test_places_without_a_quote_are_read_from_the_corpus(tmp_path: Path) -> None:
+    """Bytes 25 to 41 of the guide; its line 3 is all of that paragraph."""
+    texts = Texts({}, looked_up(tmp_path))
+    spans = [Span(25, 41), Span(3, 4, "line")]
+    items = [
+        GoldItem(qid=f"Q{n}", question="?", anchors=(Anchor(doc="guide.md", spans=(span,)),))
+        for n, span in enumerate(spans)
+    ]
+    assert [text for _, text in drawn(items, texts).positive] == [
+        "Bananas are not.", "Äpfel are red. Bananas are not.\n",
+    ]  # fmt: skip
+
+
+def test_gold_by_bytes_needs_no_quote_with_a_corpus(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plane_only(monkeypatch)
+    folder.write("docs/a.md", "# 0 1\n\n0.6 0.8\n")
+    assert folder.run("corpus", "build", "docs", "-o", "corpus").exit_code == 0
+    evidence = [{"doc": "a.md", "start": 7, "end": 14}]
+    folder.write("gold.jsonl", [{"qid": "A", "question": "1 0", "relevant": evidence}])
+    outcome = folder.run(
+        "calibrate", "gold.jsonl", "--corpus", "corpus", "--embed", "plane", "--format", "json"
+    )
+    assert outcome.exit_code == 0, outcome.err
+    groups = json.loads(outcome.out)["groups"]
+    assert groups["positive"]["percentiles"]["p50"] == 0.4
+    assert groups["random"]["n"] == 0  # the only block is the evidence
+
+
+# The arithmetic.
+
+
+@pytest.mark.parametrize(
+    ("near", "far", "expected"),
+    [
+        ([0.1, 0.2], [0.3, 0.4], 1.0),
+        ([0.3, 0.4], [0.1, 0.2], 0.0),
+        ([0.1, 0.4], [0.2, 0.4], 0.625),  # nearer, nearer, further, a tie: 2.5 of 4
+        ([0.2], [0.2], 0.5),
+        ([], [0.2], None),
+        ([0.2], [], None),
+    ],
+)
+def test_auc_counts_pairs(near: list[float], far: list[float], expected: float | None) -> None:
+    assert auc(np.array(near), np.array(far)) == expected
+
+
+@given(st.lists(st.floats(0, 2), min_size=1), st.lists(st.floats(0, 2), min_size=1))
+def test_auc_is_the_share_of_pairs(near: list[float], far: list[float]) -> None:
+    wins = sum((one < other) + (one == other) / 2 for one in near for other in far)
+    assert auc(np.array(near), np.array(far)) == pytest.approx(wins / (len(near) * len(far)))
+
+
+def test_bands_come_from_random_pairs_and_where_the_kinds_part_best() -> None:
+    """Far: .50 to .90 in 101 even steps, so p1 is .504 and p10 is .54; near: all below .52."""
+    far = np.linspace(0.5, 0.9, 101)
+    near = np.array([0.30, 0.35, 0.40, 0.45, 0.52])
+    # At .52 all of near are inside, and 6 of the 101 far: .9406; at .45 it is 4 / 5.
+    assert propose(near, far).__struct_fields__ == ("stable", "target", "risk")
+    found = propose(near, far)
+    assert (found.stable, found.target, found.risk) == (0.50, 0.52, 0.54)
+
+
+@given(
+    st.lists(st.floats(0, 2), min_size=20, max_size=60),
+    st.lists(st.floats(0, 2), min_size=20, max_size=60),
+)
+def test_bands_never_descend(near: list[float], far: list[float]) -> None:
+    found = propose(np.array(near), np.array(far))
+    assert 0 <= found.stable <= found.target <= found.risk <= 2

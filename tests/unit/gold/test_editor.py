@@ -1,0 +1,347 @@
+"""`gold edit` without a browser: who is let in, what is shown, and what is saved or refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from importlib.resources import files
+from threading import Thread
+from typing import Any, NamedTuple
+
+import pytest
+
+from ragauge.errors import RagaugeError
+from ragauge.gold.editor.form import ChangedOnDiskError, Desk, Edit, NewEvidence, Saving
+from ragauge.gold.editor.server import ADDRESS, FormServer
+from tests.support.authored import BLOCK, CODE, HOST, PORT, make_corpus
+from tests.support.command import Folder, Row
+
+GOLD: list[Row] = [
+    {"qid": "A", "zzz": 1.50, "q": "Wie groß?", "gold_ids": [BLOCK], "gold_claim": "x"},
+    {"qid": "B", "q": "", "gold_ids": [{"doc": "guide.md", "quote": "nowhere"}], "draft": True},
+]
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def said(self) -> Any:
+        return json.loads(self.body)
+
+
+class Browser:
+    """Asks as a browser does, with a cookie if it has one."""
+
+    def __init__(self, server: FormServer) -> None:
+        self.port = server.server_port
+        self.server = server
+        self.cookie: str | None = None
+
+    def ask(self, path: str, body: Any = None, **headers: str | None) -> Answer:
+        said = {"Host": f"127.0.0.1:{self.port}", "Cookie": self.cookie}
+        if body is not None:
+            said["Origin"] = f"http://127.0.0.1:{self.port}"
+        said |= headers
+        connection = HTTPConnection(ADDRESS, self.port, timeout=10)
+        try:
+            connection.putrequest("POST" if body is not None else "GET", path, skip_host=True)
+            data = json.dumps(body).encode() if body is not None else None
+            for name, value in said.items():
+                if value is not None:
+                    connection.putheader(name, value)
+            if data is not None:
+                connection.putheader("Content-Length", str(len(data)))
+            connection.endheaders(data)
+            answer = connection.getresponse()
+            return Answer(answer.status, dict(answer.getheaders()), answer.read())
+        finally:
+            connection.close()
+
+    def enter(self) -> None:
+        answer = self.ask(f"/?token={self.server.token}")
+        assert (answer.status, answer.headers["Location"]) == (303, "/")
+        assert "HttpOnly; SameSite=Strict" in answer.headers["Set-Cookie"]
+        self.cookie = answer.headers["Set-Cookie"].partition(";")[0]
+
+
+@contextmanager
+def browsing(folder: Folder, gold: Any = GOLD, name: str = "gold.jsonl") -> Iterator[Browser]:
+    lookup = make_corpus(folder)
+    folder.write(name, gold)
+    with FormServer(Desk(name, lookup)) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield Browser(server)
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def edit_of(item: Any, **changes: Any) -> Row:
+    """What the form sends for an item that is shown so."""
+    kept = ("index", "question", "paraphrases", "expect", "negatives", "anchor_section", "draft")
+    evidence = [each["ref"] for each in item["evidence"]]
+    return {**{name: item[name] for name in kept}, "evidence": evidence, **changes}
+
+
+def rows(folder: Folder, name: str = "gold.jsonl") -> list[Row]:
+    return [json.loads(line) for line in (folder.path / name).read_text("utf-8").splitlines()]
+
+
+def test_it_listens_on_this_machine_only(folder: Folder) -> None:
+    with browsing(folder) as browser:
+        assert browser.server.server_address[0] == "127.0.0.1"
+        assert browser.server.url.startswith(f"http://127.0.0.1:{browser.port}/?token=")
+
+
+def test_the_link_works_once_and_nothing_works_without_it(folder: Folder) -> None:
+    with browsing(folder) as browser:
+        link = f"/?token={browser.server.token}"
+        paths = ["/", "/items", "/form.js", "/document?doc=guide.md", "/?token=", "/?token=guess"]
+        assert {browser.ask(path).status for path in paths} == {403}
+        assert browser.ask("/save", {"revision": "", "edits": []}).status == 403
+        browser.enter()
+        assert {browser.ask(path).status for path in paths[:4]} == {200}
+        browser.cookie = None
+        assert browser.ask(link).status == 403
+        browser.cookie = f"ragauge-{browser.port}=guess"
+        assert browser.ask("/items").status == 403
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "", None])
+def test_other_host_names_are_refused(folder: Folder, host: str | None) -> None:
+    """A page elsewhere can have its name lead here, and would then be asked for by that name."""
+    with browsing(folder) as browser:
+        browser.enter()
+        assert browser.ask("/items", Host=host).status == 403
+        assert browser.ask("/items", Host=f"localhost:{browser.port}").status == 200
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", None])
+def test_other_pages_cannot_save(folder: Folder, origin: str | None) -> None:
+    with browsing(folder) as browser:
+        browser.enter()
+        found = browser.ask("/items").said
+        body = {"revision": found["revision"], "edits": [edit_of(found["items"][0], question="!")]}
+        assert browser.ask("/save", body, Origin=origin).status == 403
+        assert rows(folder) == GOLD
+
+
+def test_pages_load_nothing_from_elsewhere(folder: Folder) -> None:
+    with browsing(folder) as browser:
+        browser.enter()
+        for path in ("/", "/form.js", "/form.css", "/items", "/nowhere"):
+            headers = browser.ask(path).headers
+            assert headers["Content-Security-Policy"].startswith("default-src 'self';")
+            assert headers["X-Content-Type-Options"] == "nosniff"
+            assert headers["Cache-Control"] == "no-store"
+    for name in ("page.html", "form.js", "form.css"):
+        text = files("ragauge.gold.editor").joinpath(name).read_text("utf-8")
+        assert not re.search(r"https?:|url\(|@import|src=\"(?!/form)|style=|innerHTML|eval\(", text)
+
+
+def test_every_field_has_a_label() -> None:
+    text = files("ragauge.gold.editor").joinpath("page.html").read_text("utf-8")
+    fields = re.findall(r"<(?:input|select|textarea) id=\"(\w+)\"", text)
+    assert len(fields) == 9
+    assert set(fields) == set(re.findall(r"<label for=\"(\w+)\"", text))
+
+
+def test_items_and_documents_are_shown(folder: Folder) -> None:
+    with browsing(folder) as browser:
+        browser.enter()
+        found = browser.ask("/items").said
+        assert (found["name"], found["documents"]) == ("gold.jsonl", ["guide.md", "notes.txt"])
+        first, second = found["items"]
+        assert (first["qid"], first["line"], first["question"]) == ("A", 1, "Wie groß?")
+        assert first["evidence"] == [
+            {"ref": 0, "label": BLOCK, "problem": None,
+             "spots": [{"doc": "guide.md", "start": 11, "end": 35}]}
+        ]  # fmt: skip
+        assert second["draft"] is True
+        assert "does not stand" in second["evidence"][0]["problem"]
+        document = browser.ask("/document?doc=guide.md").said
+        assert document["text"].encode()[11:35].decode() == "Die Größe 🙂 zählt."
+        assert document["blocks"][0] == [BLOCK, 11, 35]
+        assert document["sections"][1] == ["S.1.1", "Port", 37]
+        assert browser.ask("/document?doc=../gold.jsonl").status == 404
+
+
+def test_what_is_saved_keeps_the_names_and_the_other_fields(folder: Folder) -> None:
+    with browsing(folder) as browser:
+        browser.enter()
+        found = browser.ask("/items").said
+        new = {"doc": "guide.md", "start": 23, "end": 27, "quote": "🙂"}
+        edit = edit_of(
+            found["items"][0], question="Wie?", expect="answer", evidence=[0, new],
+            negatives=[CODE], anchor_section="guide.md#S.1", paraphrases=["Wie groß ist es?"],
+        )  # fmt: skip
+        answer = browser.ask("/save", {"revision": found["revision"], "edits": [edit]})
+        assert answer.status == 200, answer.body
+        row, other = rows(folder)
+        assert other == GOLD[1]
+        assert list(row) == [
+            "qid", "zzz", "q", "gold_ids", "gold_claim", "paraphrases", "answerable",
+            "anchor_section", "negatives",
+        ]  # fmt: skip
+        assert (row["q"], row["answerable"], row["negatives"]) == ("Wie?", True, [CODE])
+        assert row["gold_ids"][0] == BLOCK
+        assert row["gold_ids"][1].items() >= {**new, "section": "S.1"}.items()
+        # The answer is what the file says now, and can be saved again.
+        again = answer.said
+        assert again["items"][0]["evidence"][1]["spots"] == [
+            {"doc": "guide.md", "start": 23, "end": 27}
+        ]
+        edit = edit_of(again["items"][0], evidence=[1], expect="", anchor_section="")
+        saved = browser.ask("/save", {"revision": again["revision"], "edits": [edit]})
+        assert saved.status == 200
+        assert rows(folder)[0].keys() & {"answerable", "anchor_section"} == set()
+        assert rows(folder)[0]["gold_ids"] == [row["gold_ids"][1]]
+
+
+def test_saving_nothing_new_leaves_the_bytes(folder: Folder) -> None:
+    with browsing(folder) as browser:
+        browser.enter()
+        before = (folder.path / "gold.jsonl").read_bytes()
+        found = browser.ask("/items").said
+        edits = [edit_of(item) for item in found["items"]]
+        assert browser.ask("/save", {"revision": found["revision"], "edits": edits}).status == 200
+        assert (folder.path / "gold.jsonl").read_bytes() == before
+
+
+def test_a_file_that_changed_on_disk_is_not_written_over(folder: Folder) -> None:
+    with browsing(folder) as browser:
+        browser.enter()
+        found = browser.ask("/items").said
+        body = {"revision": found["revision"], "edits": [edit_of(found["items"][0], question="!")]}
+        folder.write("gold.jsonl", [GOLD[1], GOLD[0]])
+        answer = browser.ask("/save", body)
+        assert answer.status == 409
+        assert "changed on disk" in answer.said["message"]
+        assert rows(folder) == [GOLD[1], GOLD[0]]
+        # Another page has loaded the new file since; the first one is still of the old.
+        assert browser.ask("/items").said["items"][0]["qid"] == "B"
+        assert browser.ask("/save", body).status == 409
+        (folder.path / "gold.jsonl").unlink()
+        assert browser.ask("/items").status == 404
+        assert browser.ask("/save", body).status == 409
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"evidence": [{"doc": "guide.md", "start": 22, "end": 26, "quote": "🙂"}]}, "character"),
+        ({"evidence": [{"doc": "guide.md", "start": 11, "end": 15, "quote": "🙂"}]}, "selected"),
+        ({"evidence": [{"doc": "no.md", "start": 0, "end": 1, "quote": "x"}]}, "no.md"),
+        ({"evidence": ["x"]}, "cannot be read"),
+        ({"question": 7}, "cannot be read"),
+        ({"more": 7}, "cannot be read"),
+    ],
+)
+def test_what_is_wrong_is_told_and_nothing_is_saved(
+    folder: Folder, changes: Row, said: str
+) -> None:
+    with browsing(folder) as browser:
+        browser.enter()
+        found = browser.ask("/items").said
+        edits = [edit_of(found["items"][0], **changes), edit_of(found["items"][1], question="!")]
+        answer = browser.ask("/save", {"revision": found["revision"], "edits": edits})
+        assert answer.status == 400
+        assert said in answer.said["message"]
+        assert rows(folder) == GOLD
+
+
+def test_a_draft_is_confirmed_with_a_question_and_not_without(folder: Folder) -> None:
+    with browsing(folder) as browser:
+        browser.enter()
+        found = browser.ask("/items").said
+        for question, status in (("", 400), ("Was zählt?", 200)):
+            edit = edit_of(found["items"][1], draft=False, evidence=[], question=question)
+            body = {"revision": found["revision"], "edits": [edit]}
+            assert browser.ask("/save", body).status == status
+        assert rows(folder)[1] == {"qid": "B", "q": "Was zählt?", "gold_ids": []}
+
+
+def test_yaml_keeps_its_comments(folder: Folder) -> None:
+    text = (
+        f"# mine\n- id: A\n  query: x  # why\n  expected_chunk_ids: [{PORT}]\n\n# last\n- id: B\n"
+    )
+    with browsing(folder, text, "gold.yaml") as browser:
+        browser.enter()
+        found = browser.ask("/items").said
+        edit = edit_of(found["items"][1], question="why", negatives=[HOST])
+        answer = browser.ask("/save", {"revision": found["revision"], "edits": [edit]})
+        assert answer.status == 200, answer.body
+    new = (folder.path / "gold.yaml").read_text("utf-8")
+    assert new == f"{text.rstrip()}\n  query: why\n  negatives: [{HOST}]\n"
+
+
+def test_an_item_that_cannot_be_read_is_shown_and_not_edited(folder: Folder) -> None:
+    with browsing(folder, [{"qid": "A", "q": 7, "gold_ids": []}, GOLD[0]]) as browser:
+        browser.enter()
+        found = browser.ask("/items").said
+        assert "`q` must be a string" in found["items"][0]["blocked"]
+        assert found["items"][1]["blocked"] is None
+        edits = [edit_of(found["items"][0], question="x")]
+        assert browser.ask("/save", {"revision": found["revision"], "edits": edits}).status == 400
+
+
+def test_two_spellings_that_agree_stay_so(folder: Folder) -> None:
+    lookup = make_corpus(folder)
+    folder.write("gold.jsonl", [{"qid": "A", "relevant": [BLOCK, PORT], "gold_ids": [BLOCK, PORT]}])
+    desk = Desk("gold.jsonl", lookup)
+    shown = desk.file()
+    edit = Edit(
+        index=0, question="", paraphrases=[], expect="", evidence=[1], negatives=[],
+        anchor_section="", draft=False,
+    )  # fmt: skip
+    desk.save(Saving(revision=shown.revision, edits=[edit]))
+    assert rows(folder) == [{"qid": "A", "relevant": [PORT], "gold_ids": [PORT]}]
+
+
+def test_an_item_in_characters_takes_no_bytes(folder: Folder) -> None:
+    """`unit: char` speaks for the whole item, so a place in bytes would be read as characters."""
+    lookup = make_corpus(folder)
+    place = {"doc": "guide.md", "start": 19, "end": 20}
+    folder.write("gold.jsonl", [{"qid": "A", "unit": "char", "relevant": [place]}])
+    desk = Desk("gold.jsonl", lookup)
+    shown = desk.file()
+    assert shown.items[0].evidence[0].spots[0].start == 23
+    edit = Edit(
+        index=0, question="", paraphrases=[], expect="",
+        evidence=[0, NewEvidence("guide.md", 11, 14, "Die")], negatives=[], anchor_section="",
+        draft=False,
+    )  # fmt: skip
+    with pytest.raises(RagaugeError) as raised:
+        desk.save(Saving(revision=shown.revision, edits=[edit]))
+    assert raised.value.code == "mixed-units"
+    other = Edit(
+        index=7, question="", paraphrases=[], expect="", evidence=[], negatives=[],
+        anchor_section="", draft=False,
+    )  # fmt: skip
+    with pytest.raises(ChangedOnDiskError):
+        desk.save(Saving(revision=shown.revision, edits=[other]))
+
+
+def test_files_that_cannot_be_edited_are_refused(folder: Folder) -> None:
+    import gzip
+
+    make_corpus(folder)
+    folder.write("gold.jsonl.gz", gzip.compress(b'{"qid": "A"}\n'))
+    done = folder.run("gold", "edit", "gold.jsonl.gz", "--corpus", "corpus")
+    assert (done.exit_code, done.problems[0].code) == (2, "usage")
+
+
+def test_a_taken_port_is_told(folder: Folder) -> None:
+    with browsing(folder) as browser:
+        run = ("gold", "edit", "gold.jsonl", "--corpus", "corpus", "--port", str(browser.port))
+        done = folder.run(*run)
+        assert (done.exit_code, done.problems[0].code) == (2, "usage")
+        assert str(browser.port) in done.problems[0].message

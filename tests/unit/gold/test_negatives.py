@@ -1,0 +1,162 @@
+"""`gold negatives`: near blocks and like words, never the evidence or what repeats it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from ragauge.gold import negatives
+from ragauge.gold.lint import item_rules as linting
+from ragauge.gold.negatives import _by_score, suggest_negatives
+from tests.support.authored import BLOCK, CODE, HOST, PORT, make_corpus
+from tests.support.command import Folder, Row
+
+NOTE = "notes.txt#S.0.p.Bk001"
+TWIN = "notes.txt#S.0.p.Bk002"
+
+
+def suggested(folder: Folder, item: Row, **options: Any) -> list[tuple[str, str, int | None]]:
+    make_corpus(folder)
+    folder.write("gold.jsonl", [{"qid": "A", **item}])
+    found = suggest_negatives("gold.jsonl", "corpus", **options)
+    return [(each.id, each.reason, each.distance) for each in found.items[0].negatives]
+
+
+def test_lists_by_section_and_by_words_are_taken_in_turn(folder: Folder) -> None:
+    """Evidence in S.1.2: by section S.1 is 1 away, S.1.1 is 2.
+
+    By words: the prose of S.1.1 has `port` and `is`, its code has `port` alone. The notes are
+    another document, and stay out though they have both words.
+    """
+    item = {"question": "Which port is open?", "relevant": [HOST]}
+    assert suggested(folder, item) == [
+        (BLOCK, "section", 1),
+        (PORT, "words", 2),
+        (CODE, "section", 2),
+    ]
+
+
+def test_what_repeats_the_evidence_is_no_negative(folder: Folder) -> None:
+    """The second block of the notes is word for word the evidence."""
+    item = {"question": "Which port is kept?", "relevant": [PORT]}
+    found = suggested(folder, item, count=20, anywhere=True)
+    assert NOTE in {name for name, _, _ in found}
+    assert TWIN not in {name for name, _, _ in found}
+    assert PORT not in {name for name, _, _ in found}
+    assert found[0] == (CODE, "section", 0)
+
+
+def test_what_is_a_negative_already_is_not_suggested_again(folder: Folder) -> None:
+    """`words` would take the code first: it is the shortest block that has the word."""
+    item = {"question": "port", "relevant": [HOST], "negatives": [CODE]}
+    assert suggested(folder, item, count=3) == [(BLOCK, "section", 1), (PORT, "words", 2)]
+
+
+def test_of_sections_that_are_as_far_the_one_with_more_like_words_comes_first(
+    folder: Folder,
+) -> None:
+    text = "# A\n\nalpha beta gamma\n\n## B\n\none two three\n\n## C\n\nalpha one four\n"
+    make_corpus(folder, a_md=text)
+    folder.write(
+        "gold.jsonl", [{"qid": "A", "question": "alpha", "relevant": ["a.md#S.1.p.Bk001"]}]
+    )
+    found = suggest_negatives("gold.jsonl", "corpus", count=1).items[0].negatives
+    assert [each.id for each in found] == ["a.md#S.1.2.p.Bk001"]  # S.1.1 is as near
+
+
+def test_candidates_are_in_order_however_many_there_are() -> None:
+    """More than the best ones that are ordered first; scores fall, ties stand as in the text."""
+    scores = np.array([float(number % 7) for number in range(500)])
+    found = list(_by_score(np.arange(500), scores, 3))
+    expected = sorted((at for at in range(500) if scores[at]), key=lambda at: (-scores[at], at))
+    assert found == expected
+
+
+def test_what_is_suggested_is_near_enough_for_the_linter(folder: Folder) -> None:
+    """S.1.1 to S.1.1.1.1.1 are 1 to 4 away from S.1, and S.2.1 and S.2.1.1 are 3 and 4.
+
+    What is below them is farther. S.2 is 2 away, but repeats the evidence.
+    """
+    assert negatives.FARTHEST == linting.FARTHEST == 4
+    titles = "\n\n".join(f"{'#' * (depth + 1)} T\n\nport word {depth}" for depth in range(5))
+    make_corpus(folder, a_md=f"{titles}\n\n{titles}\n")
+    folder.write("gold.jsonl", [{"qid": "A", "question": "port", "relevant": ["a.md#S.1.p.Bk001"]}])
+    found = suggest_negatives("gold.jsonl", "corpus", count=20).items[0].negatives
+    assert sorted(each.distance or 0 for each in found) == [1, 2, 3, 3, 4, 4]
+    assert [each.id for each in found if each.distance == 4] == [
+        "a.md#S.1.1.1.1.1.p.Bk001", "a.md#S.2.1.1.p.Bk001",
+    ]  # fmt: skip
+
+
+def test_blocks_that_touch_the_evidence_are_left_out(folder: Folder) -> None:
+    """The place covers the end of one block and the beginning of the next."""
+    place = {"doc": "guide.md", "start": 75, "end": 90}
+    found = suggested(folder, {"question": "port", "relevant": [place]}, count=20)
+    assert {name for name, _, _ in found} == {BLOCK, HOST}
+
+
+def test_anywhere_opens_the_words_to_all_documents(folder: Folder) -> None:
+    item = {"question": "settings kept for a day", "relevant": [HOST]}
+    found = suggested(folder, item, anywhere=True, count=2)
+    assert found == [(BLOCK, "section", 1), (NOTE, "words", None)]
+
+
+def test_without_a_question_the_words_of_the_evidence_are_sought(folder: Folder) -> None:
+    found = suggested(folder, {"relevant": [HOST], "draft": True, "question": ""}, count=2)
+    assert found == [(BLOCK, "section", 1), (PORT, "words", 2)]
+
+
+def test_negatives_are_filled_up_and_a_second_time_changes_nothing(folder: Folder) -> None:
+    make_corpus(folder)
+    gold: list[Row] = [
+        {"qid": "A", "question": "port", "relevant": [HOST], "negatives": [PORT], "x": [1.0]},
+        {"qid": "B", "question": "port", "relevant": []},
+    ]
+    folder.write("gold.jsonl", gold)
+    run = ("gold", "negatives", "gold.jsonl", "--corpus", "corpus", "-n", "3", "-o", "gold.jsonl")
+    done = folder.run(*run)
+    assert done.exit_code == 0, done.err
+    assert done.out.splitlines() == [
+        "A  (line 1)",
+        f"  {BLOCK}    section  distance 1  score 0.0000",
+        f"  {CODE}  words    distance 2  score {_score(done.out):.4f}",
+        "wrote gold.jsonl",
+        "2 negatives for 1 items; 1 items have no evidence to be near to",
+    ]
+    text = (folder.path / "gold.jsonl").read_bytes()
+    rows = [json.loads(line) for line in text.splitlines()]
+    assert rows == [{**gold[0], "negatives": [PORT, BLOCK, CODE]}, gold[1]]
+    assert folder.run(*run).out.startswith("wrote gold.jsonl\n0 negatives for 0 items")
+    assert (folder.path / "gold.jsonl").read_bytes() == text
+
+
+def _score(out: str) -> float:
+    return float(out.splitlines()[2].rpartition(" ")[2])
+
+
+def test_json_has_the_numbers_and_nothing_is_written(folder: Folder) -> None:
+    make_corpus(folder)
+    before = folder.write("gold.jsonl", [{"qid": "A", "relevant": [HOST]}]).read_bytes()
+    done = folder.run(
+        "gold", "negatives", "gold.jsonl", "--corpus", "corpus", "-n", "9", "--format", "json"
+    )
+    said = json.loads(done.out)
+    first = said["items"][0]["negatives"][0]
+    assert first == {
+        "id": BLOCK, "reason": "section", "distance": 1, "score": first["score"],
+        "doc": "guide.md", "section": "S.1", "start": 11, "end": 35,
+    }  # fmt: skip
+    assert (said["unplaced"], said["short"]) == (0, 1)  # nine were asked for, there are fewer
+    assert "1 items got fewer than asked for" in done.err
+    assert (folder.path / "gold.jsonl").read_bytes() == before
+
+
+def test_evidence_that_is_not_in_the_corpus_is_told(folder: Folder) -> None:
+    make_corpus(folder)
+    folder.write("gold.jsonl", [{"qid": "A", "relevant": [HOST]}, {"qid": "B", "relevant": ["x"]}])
+    done = folder.run("gold", "negatives", "gold.jsonl", "--corpus", "corpus", "-o", "new.jsonl")
+    assert (done.exit_code, done.problems[0].where) == (3, "gold.jsonl:2")
+    assert done.problems[0].code == "unresolved"
+    assert not (folder.path / "new.jsonl").exists()
