@@ -71,7 +71,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ragauge.scoring.scoring_run.batch_of", keep_batch)
-        patch.setattr("ragauge.aggregate.Questions", keep_questions)
+        patch.setattr("ragauge.scoring.sums.Questions", keep_questions)
         for seed in range(RANDOM_RUNS):
             for profile in PROFILES:
                 scored(folder, *random_rows(seed), profile=profile, k=5, intervals=False)

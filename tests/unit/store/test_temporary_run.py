@@ -166,7 +166,7 @@ def test_scores_are_the_same_for_who_looks(files: Folder) -> None:
 
 @pytest.mark.parametrize("cores", [1, 3])
 def test_work_beside_comes_back_in_order(monkeypatch: pytest.MonkeyPatch, cores: int) -> None:
-    monkeypatch.setattr("ragauge.sidework._cores", lambda: cores)
+    monkeypatch.setattr("ragauge.concurrency._cores", lambda: cores)
     assert list(beside(str, range(100))) == [str(each) for each in range(100)]
 
 
@@ -175,7 +175,7 @@ def test_work_beside_is_not_far_ahead_and_may_be_left(
     monkeypatch: pytest.MonkeyPatch, cores: int
 ) -> None:
     """Three threads and eight pieces each, and the next that is asked for."""
-    monkeypatch.setattr("ragauge.sidework._cores", lambda: cores)
+    monkeypatch.setattr("ragauge.concurrency._cores", lambda: cores)
     asked: list[int] = []
 
     def given() -> Iterator[int]:
@@ -190,7 +190,7 @@ def test_work_beside_is_not_far_ahead_and_may_be_left(
 
 
 def test_what_goes_wrong_beside_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragauge.sidework._cores", lambda: 2)
+    monkeypatch.setattr("ragauge.concurrency._cores", lambda: 2)
     words: Sequence[str] = ["1", "2", "x", "4"]
     with pytest.raises(ValueError, match="x"):
         list(beside(int, words))
