@@ -107,4 +107,5 @@ class Index:
             if term is not None:
                 part = slice(self._starts[term], self._starts[term + 1])
                 total[self._texts[part]] += self._weights[part]  # a text stands there once
-        return np.round(total.astype(np.float64), DECIMALS)
+        scores: NDArray[np.float64] = total.astype(np.float64)
+        return np.round(scores, DECIMALS)

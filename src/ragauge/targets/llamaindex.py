@@ -18,18 +18,18 @@ class LlamaIndexTarget:
     def __init__(self, address: str, options: TargetOptions) -> None:
         place, settings = split_address(address, options, FIELD_NAMES)
         library("llama_index.core", "llamaindex", package="llama-index-core")
-        found = object_at(place, "llamaindex")
-        if isinstance(found, type) or (callable(found) and not _is_asked(found)):
-            found = made_by(found, place)
-        if not _is_asked(found):
+        candidate = object_at(place, "llamaindex")
+        if isinstance(candidate, type) or (callable(candidate) and not _is_asked(candidate)):
+            candidate = made_by(candidate, place)
+        if not _is_asked(candidate):
             raise refused(
                 f"`{place}` is no retriever or query engine of LlamaIndex but "
-                f"{type(found).__name__}",
+                f"{type(candidate).__name__}",
                 "name an object with `retrieve` or `query`, or a function that makes one",
             )
-        self.asked: Any = found
+        self.asked: Any = candidate
         # An engine may have both; its answer is what is wanted of it.
-        self.is_engine = callable(getattr(found, "query", None))
+        self.is_engine = callable(getattr(candidate, "query", None))
         self.hits = HitMaker(settings, options)
         self.k = options.k
         self.facts = {"object": place, "k": self.k, **settings.given}
@@ -51,7 +51,7 @@ class LlamaIndexTarget:
         return {"hits": self._hits(nodes or []), "answer": answer}
 
     def _hits(self, nodes: list[Any]) -> list[dict[str, Any]]:
-        return [self._hit(each) for each in nodes[: self.k]]
+        return [self._hit(node) for node in nodes[: self.k]]
 
     def _hit(self, scored: Any) -> dict[str, Any]:
         node = scored.node

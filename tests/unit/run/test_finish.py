@@ -15,7 +15,7 @@ from ragauge.model.run import ResultRow, RunRecord, Store
 from ragauge.model.trace import Hit, Trace
 from ragauge.run import finish, run
 from ragauge.run.finish import ResultWriter
-from ragauge.run.run import Asked, RunInput, Measuring
+from ragauge.run.run import Asked, Measuring, RunInput
 from ragauge.scoring.chunk_facts import Gatherer
 from ragauge.scoring.scoring_run import Inputs
 from ragauge.spans import Span

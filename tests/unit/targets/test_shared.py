@@ -10,7 +10,7 @@ import pytest
 from ragauge.errors import RagaugeError
 from ragauge.model.target import TargetError, TargetOptions
 from ragauge.spans import Span
-from ragauge.targets.shared.address import Settings, split_address
+from ragauge.targets.shared.address import TargetSettings, split_address
 from ragauge.targets.shared.foreign_hits import HitMaker, by_score, flat
 from tests.support.asked import NATIVE, RED
 from tests.support.corpora import made
@@ -18,7 +18,7 @@ from tests.support.corpora import made
 
 def hit_of(metadata: dict[str, Any], *, corpus: Path | None = None, **more: Any) -> dict[str, Any]:
     """The hit of a document; `options` are those of the command line."""
-    settings = Settings(more.pop("options", {}))
+    settings = TargetSettings(more.pop("options", {}))
     options = TargetOptions(corpus=None if corpus is None else str(corpus))
     return HitMaker(settings, options).hit(metadata, **more)
 

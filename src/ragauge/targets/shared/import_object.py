@@ -20,12 +20,12 @@ def object_at(address: str, scheme: str, what: str = "object") -> Any:
         word = what.upper()
         form = f"write {scheme}:MODULE:{word} or {scheme}:path/to/file.py:{word}"
         raise refused(f"`{scheme}:{address}` names no {what}", form)
-    found: Any = _module(place)
+    value: Any = _module(place)
     for part in name.split("."):
-        found = getattr(found, part, None)
-        if found is None:
+        value = getattr(value, part, None)
+        if value is None:
             raise refused(f"there is no `{name}` in `{place}`", f"check the name of the {what}")
-    return found
+    return value
 
 
 def _module(place: str) -> ModuleType:
