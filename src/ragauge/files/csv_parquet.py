@@ -1,4 +1,4 @@
-"""Columns as files: CSV as text, Parquet as bytes."""
+"""Writing columns as CSV or Parquet."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def _shown(values: NDArray[np.float64], words: NDArray[np.object_], decimals: in
     for i in np.flatnonzero(~plain).tolist():
         value = float(values[i])
         column[i] = "" if math.isnan(value) else f"{value + 0.0:.{decimals}f}"
-    found: list[str] = column.tolist()
-    return found
+    cells: list[str] = column.tolist()
+    return cells
 
 
 def as_parquet(columns: Sequence[Column]) -> bytes:

@@ -1,4 +1,4 @@
-"""Opening a file: which kind it is, and how it becomes a source that can be read in ranges.
+"""Opening files: the kind of a file, and how it becomes a source that can be read in ranges.
 
 JSON is read where it lies. Everything else (packed files, Parquet, YAML, pipes, standard input) is
 written to a temporary file of JSON Lines first, which is gone when the source is closed.
@@ -26,7 +26,7 @@ _STEP = 64 * 1024
 _UTF8_BOM = b"\xef\xbb\xbf"
 
 Reading = Callable[[BinaryIO, str], Iterable[bytes]]
-"""Takes an open file and its name, and gives what is to be read in its place."""
+"""Takes an open file and its name, and yields the bytes to read in its place."""
 
 
 @contextmanager
@@ -35,26 +35,28 @@ def opened(name: str | os.PathLike[str]) -> Iterator[Source]:
     path = os.fspath(name)
     with ExitStack() as stack:
         if path == "-":
-            shown = "<stdin>"
-            path = stack.enter_context(_spooled(_chunks(sys.stdin.buffer), shown))
+            display_name = "<stdin>"
+            path = stack.enter_context(_spooled(_chunks(sys.stdin.buffer), display_name))
         else:
             # A name of odd bytes can be opened, but not written into a report as it is.
-            shown = os.fsencode(path).decode("utf-8", "replace")
-            _check_file(shown, Path(path))
+            display_name = os.fsencode(path).decode("utf-8", "replace")
+            _check_file(display_name, Path(path))
         try:
             if not os.path.isfile(path):  # a pipe: it can be read once, and from the start
                 pipe = stack.enter_context(open(path, "rb"))
-                path = stack.enter_context(_spooled(_chunks(pipe), shown))
-            for choose in (_unpacking, _converting):
+                path = stack.enter_context(_spooled(_chunks(pipe), display_name))
+            for find_reading in (_unpacking, _converting):
                 with open(path, "rb") as file:
-                    reading = choose(file.read(4), shown)
+                    reading = find_reading(file.read(4), display_name)
                     if reading is not None:
                         file.seek(0)
-                        path = stack.enter_context(_spooled(reading(file, shown), shown))
+                        path = stack.enter_context(
+                            _spooled(reading(file, display_name), display_name)
+                        )
         except OSError as error:
-            raise _unreadable(shown, error) from error
+            raise _unreadable(display_name, error) from error
         # What was converted is JSON Lines, even if its first line begins as an array does.
-        yield _inspect(shown, path, converted=reading is not None)
+        yield _inspect(display_name, path, converted=reading is not None)
 
 
 def _unpacking(magic: bytes, _: str) -> Reading | None:

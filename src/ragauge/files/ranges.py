@@ -1,4 +1,4 @@
-"""Files as rows: the byte ranges of a file, and the rows of a range with their lines.
+"""The byte ranges of a file, and the rows of a range with their lines.
 
 A range is newline-aligned and is the unit of work: any process can read one alone. A row knows its
 line inside the range; the first line of each range is known once all ranges before it are counted.
@@ -87,9 +87,9 @@ def _line_end(file: BinaryIO, position: int, size: int) -> int:
         return size
     file.seek(position - 1)
     while chunk := file.read(_STEP):
-        found = chunk.find(b"\n")
-        if found >= 0:
-            return file.tell() - len(chunk) + found + 1
+        newline = chunk.find(b"\n")
+        if newline >= 0:
+            return file.tell() - len(chunk) + newline + 1
     return size
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ragauge.embed.cache import IN_MEMORY, Cached, VectorCache, default_path, key_of
-from ragauge.embed.measure import NO_CACHE, open_embedder
+from ragauge.embed.cache import IN_MEMORY, VectorCache, default_path, key_of
+from ragauge.embed.measure import NO_CACHE, embed_into_cache, open_embedder
 from ragauge.model.embedder import Role, Vectors
 from ragauge.model.target import TargetOptions
 from ragauge.targets.shared.address import OF_EMBEDDER, TargetSettings, refused
@@ -55,13 +55,7 @@ class Vectoriser:
                 key: text for key, text in zip(keys, texts, strict=True) if key not in cached
             }
             if missing:
-                embedded = self.embedder.embed(list(missing.values()), role)
-                new = {
-                    key: Cached(embedded.vectors[row], bool(embedded.truncated[row]))
-                    for row, key in enumerate(missing)
-                }
-                self.cache.add(new)
-                cached |= new
+                cached |= embed_into_cache(self.cache, self.embedder, missing, role)
             self.truncated += sum(cached[key].truncated for key in keys)
         matrix = np.zeros((len(keys), self.embedder.dimensions), np.float32)
         for row, key in enumerate(keys):
