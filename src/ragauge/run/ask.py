@@ -115,7 +115,7 @@ def backoff(number: int, attempt: int) -> float:
     return float(min(_LAST_WAIT, _FIRST_WAIT * 2**attempt) * (0.5 + spread))
 
 
-class Task:
+class SequenceTask:
     """A sequence that is being asked: where it stands, and what was answered before."""
 
     def __init__(self, sequence: SlotSequence, wanted: Callable[[int], bool]) -> None:
@@ -160,7 +160,7 @@ class Task:
 class _Worker(threading.Thread):
     """A thread that asks; `deadline` is when the question that it has asked is overdue."""
 
-    def __init__(self, runner: Runner, task: Task | None) -> None:
+    def __init__(self, runner: Runner, task: SequenceTask | None) -> None:
         super().__init__(daemon=True, name="ragauge-asking")
         self.runner = runner
         self.task = task
@@ -270,7 +270,7 @@ class Runner:
         self.progress.stopped = self.progress.stopped or why
         self.stop.set()
 
-    def _start(self, task: Task | None) -> None:
+    def _start(self, task: SequenceTask | None) -> None:
         worker = _Worker(self, task)
         with self.lock:
             self.over.clear()
@@ -322,14 +322,14 @@ class Runner:
                 sequence = next(self.sequences, None)
             if sequence is None:
                 return False
-            task = worker.task = Task(sequence, self.wanted)
+            task = worker.task = SequenceTask(sequence, self.wanted)
         while (slot := task.current(self.earlier)) is not None:
             if not self._ask(worker, task, slot):
                 return False
         worker.task = None
         return True
 
-    def _ask(self, worker: _Worker, task: Task, slot: QuestionSlot) -> bool:
+    def _ask(self, worker: _Worker, task: SequenceTask, slot: QuestionSlot) -> bool:
         """Ask one question once; False if the run ends or the worker was given up."""
         delay, task.delay = max(task.delay, self.rate_limit.wait()), 0.0
         if delay:
@@ -362,7 +362,9 @@ class Runner:
             task.advance(slot, trace.answer.said if trace.answer is not None else None)
         return True
 
-    def _failed(self, task: Task, slot: QuestionSlot, error: TargetError, elapsed: float) -> None:
+    def _failed(
+        self, task: SequenceTask, slot: QuestionSlot, error: TargetError, elapsed: float
+    ) -> None:
         """Try again later, or record the error."""
         if error.transient and task.attempt < self.limits.retries:
             task.delay = backoff(slot.number, task.attempt)
