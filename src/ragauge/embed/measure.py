@@ -89,7 +89,7 @@ class Measurer:
                 key = self._key(text, role)
                 if key not in self._recent:
                     wanted.setdefault(key, text)
-        keys = sorted(wanted)
+        keys = sorted(wanted)  # the same batches, whatever the order of the texts
         for start in range(0, len(keys), _AT_ONCE):
             self._batch(keys[start : start + _AT_ONCE], wanted, role)
 
@@ -194,6 +194,7 @@ def delta_s(one: Direction | None, other: Direction | None) -> float | None:
     if one is None or other is None or not one.square or not other.square:
         return None
     dot = _dot(one.values, other.values)
+    # Rounding can leave the range by a few bits where two vectors are parallel.
     return min(2.0, max(0.0, 1.0 - dot / sqrt(one.square * other.square)))
 
 

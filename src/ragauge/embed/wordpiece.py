@@ -110,7 +110,7 @@ def words_of(text: str) -> list[str]:
     else:
         spaced = "".join(f" {c} " if _is_ideograph(c) else c for c in _cleaned(text))
         bare = unicodedata.normalize("NFD", spaced)
-        # Letter by letter, as the reference does it: a final sigma is not told from others.
+        # Letter by letter, as the reference does it: a final sigma is lowered like any other.
         folded = "".join(c.lower() for c in bare if unicodedata.category(c) != "Mn")
     words: list[str] = []
     for run in folded.split(" "):

@@ -32,6 +32,7 @@ class Column(Struct, frozen=True, kw_only=True):
 
 def as_csv(columns: Sequence[Column], *, decimals: int) -> str:
     """Lines of comma-separated values, a head first; numbers with so many decimals."""
+    # Most values are of 0 to 1 with few decimals: their texts are made once and looked up.
     words = np.array(
         [f"{step / 10**decimals:.{decimals}f}" for step in range(10**decimals + 1)], object
     )

@@ -60,14 +60,14 @@ def opened(name: str | os.PathLike[str]) -> Iterator[Source]:
 
 
 def _unpacking(magic: bytes, _: str) -> Reading | None:
-    """How a packed file is unpacked; its first bytes tell, whatever its name is."""
+    """How a packed file is unpacked: recognised by its first bytes, whatever its name is."""
     if magic.startswith(b"\x1f\x8b"):
         return _gzip_chunks
     return parquet_zstd.zstd_chunks if magic == b"\x28\xb5\x2f\xfd" else None
 
 
 def _converting(magic: bytes, name: str) -> Reading | None:
-    """How a file of another kind becomes JSON Lines; nothing but its name tells of YAML."""
+    """How a file of another kind becomes JSON Lines; YAML can only be recognised by its name."""
     if magic == b"PAR1":
         return parquet_zstd.parquet_lines
     inner = name.lower().removesuffix(".gz").removesuffix(".zst")

@@ -112,6 +112,7 @@ def _is_literal(value: str) -> bool:
 
 def _scalar(value: Any) -> str:
     if isinstance(value, str):
+        # Quotes where any reader of YAML 1.1 or 1.2 could see something else than text.
         if _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
             return value
         quoted = json.dumps(value, ensure_ascii=False)

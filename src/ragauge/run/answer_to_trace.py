@@ -52,7 +52,7 @@ def answer_trace(reader: Reader, slot: QuestionSlot, answered: Any, elapsed: flo
 def _read(reader: Reader, answered: Any) -> Trace:
     try:
         _refuse_unstorable(answered)
-        row = msgspec.json.decode(_encode(answered))  # what else cannot be stored shows here
+        row = msgspec.json.decode(_encode(answered))  # as a trace file would hold it
         if isinstance(row, list):
             row = {"hits": [_hit(entry) for entry in row]}
         if not isinstance(row, Mapping):

@@ -95,6 +95,7 @@ class RateLimit:
         with self.lock:
             now = time.monotonic()
             at = max(now, self.next)
+            # Without a rate, `next` is only the end of a pause.
             if self.gap or self.next <= now:
                 self.next = at + self.gap if self.gap else 0.0
             return at - now
@@ -210,6 +211,7 @@ class Runner:
         self.sequences: Iterator[SlotSequence] = iter(())
         self.wanted: Callable[[int], bool] = lambda _: True
         self.earlier: Mapping[int, str | None] = {}
+        # A target with a timeout of its own should find it out first, with a better message.
         self.overdue = limits.timeout + min(1.0, 0.2 + limits.timeout / 10)
 
     def run(
@@ -334,6 +336,7 @@ class Runner:
         delay, task.delay = max(task.delay, self.rate_limit.wait()), 0.0
         if delay:
             self.stop.wait(delay)
+        # The store is slower than the target: wait, or memory would grow with the run.
         while self.arrived.qsize() > _WAITING and not self.stop.is_set():
             time.sleep(_MOMENT)
         if self.stop.is_set():
@@ -353,7 +356,7 @@ class Runner:
             error, elapsed = TargetError(described(failed)), _milliseconds(begun)
         with self.lock:
             worker.deadline = math.inf
-            if worker.lost:
+            if worker.lost:  # too late: the slot has its error, or somebody else asks it again
                 return False
         if error is not None:
             self._failed(task, slot, error, elapsed)
@@ -368,7 +371,7 @@ class Runner:
         """Try again later, or record the error."""
         if error.transient and task.attempt < self.limits.retries:
             task.delay = backoff(slot.number, task.attempt)
-            if error.wait is not None:
+            if error.wait is not None:  # Retry-After: it holds for all questions, not only this one
                 task.delay = max(task.delay, min(error.wait, _LONGEST_WAIT))
                 self.rate_limit.pause(task.delay)
                 self._note_wait(task.delay, error.reason)

@@ -71,7 +71,7 @@ class ResultWriter:
         """Store a batch, and count what is in it."""
         try:
             rows = self.packer.pack_traces(batch, 1).rows
-        except Exception:  # something in a trace cannot be stored, and the others can
+        except Exception:  # one trace cannot be stored; the others of the batch can
             rows = [row for trace in batch for row in self._one(trace).rows]
         self.put(
             self.run_id,
@@ -125,6 +125,7 @@ def finish_run(
 
     Where `bands` has those of its embedder, the zones of its ΔS are counted too.
     """
+    # Traces are read one by one and not held: a run may be longer than memory.
     gatherer = Gatherer(expected_ids(items), job.chunks, negatives=negative_ids(items))
     gatherer.add_chunks()
     gathered = gatherer.take()

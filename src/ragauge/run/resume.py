@@ -17,7 +17,7 @@ from ragauge.run.finish import ResultWriter
 from ragauge.run.slots import GoldSlots, with_later_turns
 
 FOLLOWS = "it was asked with an answer to an earlier turn that does not stand"
-_AT_ONCE = 512
+_AT_ONCE = 512  # traces in one transaction
 
 
 class RemainingSlots(Struct, frozen=True):
@@ -53,7 +53,7 @@ class RemainingSlots(Struct, frozen=True):
         answers: dict[int, str | None] = {}
         for ordinal, payload in store.payloads(run.run_id) if needed else ():
             if ordinal in needed:
-                with suppress(*UNREADABLE):
+                with suppress(*UNREADABLE):  # the turn is asked without this answer
                     answer = trace_of(thaw(payload)).answer
                     answers[ordinal] = None if answer is None else answer.said
         return answers
@@ -69,7 +69,7 @@ def remaining_slots(
     done = bytearray(slots.count)
     errored: set[int] = set()
     for ordinal, outcome in store.outcomes(run.run_id):
-        if ordinal < slots.count:
+        if ordinal < slots.count:  # no stored number may index out of range
             done[ordinal] = 1
             if outcome == "errored":
                 errored.add(ordinal)
@@ -87,6 +87,7 @@ def withdraw_answers(
     """Replace answers that are in doubt by errors, and the turns after them; return how many."""
     if not doubts:
         return 0
+    # What is an error already keeps its own reason.
     stored = {ordinal for ordinal, outcome in store.outcomes(run.run_id) if outcome != "errored"}
     traces = [
         error_trace(slot, doubts.get(slot.number, FOLLOWS), None)

@@ -125,7 +125,8 @@ class RunInput(Struct, frozen=True, kw_only=True):
         return gold_hash((item.qid, item.turn, item_hash(item)) for item in unique)
 
     def slots(self, seeds: Seeds) -> GoldSlots:
-        """The slots; traces that are joined by the question alone cannot tell paraphrases."""
+        """The slots that are asked, with paraphrases where traces can be joined with them."""
+        # By the question alone, a paraphrase would find no gold item.
         by_question = self.plan.profile.join.by == "question"
         items = (
             [replace(item, paraphrases=()) for item in self.items] if by_question else self.items
@@ -153,7 +154,7 @@ def shown_address(address: str) -> str:
     scheme, _, rest = address.partition(":")
     if scheme == "command":
         with suppress(ValueError):
-            words = shlex.split(rest)
+            words = shlex.split(rest)  # a secret may be the word after `--api-key`
             if redacted(words) != words:
                 return f"command:{shlex.join(redacted(words))}"
     return plain(redacted_url(address) if scheme.startswith("http") else str(redacted(address)))
@@ -289,6 +290,7 @@ def resumed(store: Store, run: RunRecord, *, gold: PathLike | None = None, **sam
             run, "was not made by `ragauge run`", "it has no questions to ask"
         ) from error
     for name, value in same.items():
+        # What is stored has no secrets, so what is given again is compared without them.
         stored = getattr(asked, name)
         if value is None and REDACTED in str(stored):
             raise _refused(
@@ -378,10 +380,13 @@ def ask_all(
             on_progress=on_progress,
             on_note=on_note,
         )
+        # Before the first question: a run that is stopped now must not look complete, nor have
+        # answers to turns whose history changes.
         if run.status == "complete" or remaining.stale:
             store.reopen(run.run_id, dropping=remaining.stale)
         progress = runner.run(slots.sequences(remaining.wanted), remaining.wanted, earlier)
         if isinstance(target, Doubting):
+            # Only now is it known which answers of a program that miscounted are its own.
             replacing = ResultWriter(store, run, job, replacing=True)
             progress.errors += withdraw_answers(store, run, slots, target.settle(), replacing)
         for note in remeasurer.notes() if remeasurer is not None else ():

@@ -202,6 +202,8 @@ def judge_shadow(live: common_gold.Stored, shadow: common_gold.Stored, rules: Ru
         slices=any(gate.part is not None for gate in gates),
         bands=rules.bands,
     )
+    # With the same ids on both sides the shadow is judged by its own scores; otherwise by those
+    # over evidence that both sides recognise.
     exact = aligned.match in ("exact", "none")
     scores = measured.scores if exact else aligned.b
     profile = registry.profile(rules.profile)
@@ -253,6 +255,7 @@ def _split(
     """The gates that are judged, and the names of those on answers where there shall be none."""
     if not rules.index_only:
         return list(gates), ()
+    # Answers that are there and not judged would let a worse system pass without a word.
     if shadow.tally.answered or shadow.tally.refused:
         raise RagaugeError.of(
             "usage",
@@ -306,7 +309,7 @@ def _by_type(
     for name, places in sorted(types.items()):
         mine = np.isin(pairs.theirs, places)
         n = int(np.count_nonzero(mine))
-        if n < least:
+        if n < least:  # a mean over so few questions says nothing
             parts[name] = Part(n=n)
             continue
         part = pairs.only(mine)
@@ -349,7 +352,7 @@ def _failed(
         name = _judged_by(result.gate, scores)
         is_drop = result.gate.is_drop
         places = _fallen(aligned, scores, name) if is_drop else _worst(run, result, name)
-        base = name.partition("@")[0].removesuffix("_p90")
+        base = name.partition("@")[0].removesuffix("_p90")  # steps are by metric, not by cut-off
         failed.append(
             Failed(
                 gate=result,
@@ -378,6 +381,7 @@ def _fallen(aligned: align.Aligned, scores: Scores, name: str) -> list[int]:
     pairs = metric_deltas.pair(aligned.a, aligned.b)
     better = registry.metrics()[name.partition("@")[0]].better
     lost = one.of(name)[pairs.mine] - other.of(name)[pairs.theirs]
+    # A question without a value on one side has not dropped.
     lost = np.nan_to_num(lost if better == "higher" else -lost)
     places = {key: i for i, key in enumerate(zip(mine.qids, mine.turns, strict=True))}
     order = np.argsort(-lost, kind="stable")
@@ -410,7 +414,7 @@ def slot_contents(run: common_gold.Stored) -> dict[SlotKey, SlotContent]:
         for row in rows:
             facts = row.facts
             key = (facts.query_id, facts.paraphrase, facts.seed, facts.turn)
-            contents.pop(key, None)
+            contents.pop(key, None)  # the last result of a slot counts, even if it is an error
             if facts.outcome != "ok":
                 continue
             try:

@@ -76,7 +76,7 @@ class GoldSlots:
 
     def _slots(self, place: int) -> Iterator[QuestionSlot]:
         item = self.items[place]
-        number = self.first[place]
+        number = self.first[place]  # counted in advance, so that any item can be numbered by itself
         numbered: list[tuple[int | None, str]] = list(enumerate(item.paraphrases))
         for paraphrase, text in numbered or [(None, item.question or "")]:
             for seed in self.seeds:
@@ -184,6 +184,7 @@ def read_seeds(text: str | None) -> Seeds:
         raise RagaugeError.of(
             "usage", f"seeds are whole numbers, got `{text}`", hint="for example --seeds 0,1,2"
         ) from error
+    # Stores hold seeds as integers of 64 bits.
     if len(set(seeds)) < len(seeds) or any(abs(seed) >= 1 << 63 for seed in seeds):
         raise RagaugeError.of(
             "usage", f"a seed stands twice or is too large: `{text}`", hint="for example 0,1,2"

@@ -343,7 +343,7 @@ class CommandTarget:
                     self.doubtful.append(process.last.number)
 
     def settle(self) -> Mapping[int, str]:
-        """Let the idle processes end, and tell which answers may be those of other questions."""
+        """Let the idle processes end, and return which answers may be those of other questions."""
         with self.lock:
             idle, self.idle = self.idle, []
         _end(idle)

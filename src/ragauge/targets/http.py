@@ -168,12 +168,12 @@ def _in_url(value: Any) -> str:
 
 
 def _wait(after: str | None, date: str | None) -> float | None:
-    """The seconds of a Retry-After: a number, or a time, counted from the server's own clock."""
+    """The seconds of a Retry-After, which is a number or a time."""
     if after is None:
         return None
     if after.isascii() and after.isdecimal():
         return float(after)
-    try:
+    try:  # our clock may be wrong; only the difference of two times of the server counts
         until = parsedate_to_datetime(after) - parsedate_to_datetime(date or "")
     except (TypeError, ValueError):
         return None

@@ -120,7 +120,7 @@ class OpenAITarget:
         text = completion.choices[0].message.content if completion.choices else None
         if text is None or not text.strip():
             raise TargetError(f"{self.shown} answered nothing")
-        if completion.choices[0].finish_reason == "length":
+        if completion.choices[0].finish_reason == "length":  # half a sentence is no answer
             raise TargetError(f"the answer was cut off after {self.most} tokens")
         return text, {name: n for name, n in (completion.usage or {}).items() if isinstance(n, int)}
 
@@ -159,7 +159,7 @@ class _Completion(msgspec.Struct):
 
 
 def _retriever(address: str, options: TargetOptions) -> Target:
-    """The target that finds the passages; what it is told stands in its own address."""
+    """The target that finds the passages; its settings are in its own address."""
     kinds = registry.targets()
     scheme, colon, rest = address.partition(":")
     if not colon or scheme not in kinds or scheme in TARGET.schemes:
@@ -194,6 +194,7 @@ You answer questions from numbered passages and from nothing else.
 _LINE = re.compile(r"citations\s*:\s*\[[^\]]*\][ \t.]*\n?", re.IGNORECASE)
 
 
+# Models write P3, [P3], (p3) and 3.
 _LABEL = re.compile(r"[\[(]*p?(\d+)[\])]*\Z", re.IGNORECASE)
 
 
@@ -234,5 +235,6 @@ def _id_of(label: str, ids: Sequence[str]) -> str:
     if label in ids:
         return label
     match = _LABEL.match(label)
+    # A number of thousands of digits takes Python a while, and names no passage.
     number = int(match[1]) if match is not None and len(match[1]) < 6 else 0
     return ids[number - 1] if 1 <= number <= len(ids) else label

@@ -29,7 +29,7 @@ class PgvectorTarget:
 
     def __init__(self, address: str, options: TargetOptions) -> None:
         names = (*FIELD_NAMES, *NAMES, "table", "vector", "metric")
-        self.url, settings = split_address(address, options, names, keep=True)
+        self.url, settings = split_address(address, options, names, keep_unknown=True)
         self.shown = redaction.without_password(self.url)
         self.psycopg = library("psycopg", "pgvector")
         self.sql = library("psycopg.sql", "pgvector")
@@ -67,6 +67,7 @@ class PgvectorTarget:
             self.local.connection = connection
             with self.lock:
                 self.open.append(connection)
+            # The table is the user's own: nothing that we run may change it.
             connection.execute("SET default_transaction_read_only = on")
             connection.execute(f"SET statement_timeout = {max(1, int(self.timeout * 1000))}")
         return connection
@@ -140,6 +141,7 @@ class PgvectorTarget:
     def ask(self, question: Question) -> Mapping[str, Any]:
         """Ask for the nearest rows."""
         vector = self.vectoriser.vectors([question.text], "query")[0]
+        # As text, so that the package pgvector for Python is not needed.
         vector_text = "[" + ",".join(repr(float(number)) for number in vector) + "]"
         try:
             rows = self._connection().execute(self.query, [vector_text, self.k]).fetchall()

@@ -43,7 +43,7 @@ def test_an_address_is_a_place_with_settings(
 
 def test_unknown_settings_may_belong_to_the_place() -> None:
     options = TargetOptions(settings={"b": 2})
-    place, settings = split_address("u://h/d?x=1&a=1&y=%2F", options, ("a", "b"), keep=True)
+    place, settings = split_address("u://h/d?x=1&a=1&y=%2F", options, ("a", "b"), keep_unknown=True)
     assert place == "u://h/d?x=1&y=%2F"
     assert settings.given == {"a": "1", "b": 2}
 

@@ -1,7 +1,7 @@
 """Hashed n-grams of words and characters: a distance of wording, without any model.
 
-It tells whether texts share words, not whether they mean the same. So its ΔS is called lexical, and
-never feeds a gate.
+It measures whether texts share words, not whether they mean the same. So its ΔS is called lexical,
+and never feeds a gate.
 """
 
 from __future__ import annotations

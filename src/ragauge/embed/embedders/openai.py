@@ -59,6 +59,7 @@ class OpenAIEmbedder:
         }
         self.key = _key(settings)
         host = urlsplit(self.base).netloc.rpartition("@")[2]
+        # Two servers may call different weights by one name: the host is a part of the id.
         self.id = f"{self.model}@{host};dimensions={self.wanted or 'own'};unit"
         if any(self.prefixes.values()):
             self.id += f";prefix={self.prefixes['query']!r},{self.prefixes['document']!r}"
@@ -88,6 +89,7 @@ class OpenAIEmbedder:
         answer = self._post(msgspec.json.encode(body), headers)
         try:
             items = msgspec.json.decode(answer.body, type=_EmbeddingResponse).data
+            # Servers may answer in any order; `index` says which text a vector is of.
             vectors = {item.index: _unit(item.embedding) for item in items}
         except (msgspec.DecodeError, UnicodeDecodeError, ValueError, binascii.Error) as error:
             raise _failed(self.base, "it did not answer with vectors") from error
@@ -130,7 +132,7 @@ def _unit(values: list[float] | str) -> Vectors:
     else:
         vector = np.array(values, np.float64)
     length = float(np.sqrt((vector * vector).sum())) if len(vector) else 0.0
-    if not np.isfinite(length) or not length:
+    if not np.isfinite(length) or not length:  # ΔS with it would be no number
         raise ValueError("a vector without a direction")
     return (vector / length).astype(np.float32)
 

@@ -53,7 +53,7 @@ class SearchTarget:
                 self.indexes.check_words(request.fields_of(settings.text("match", "") or ""))
             self.vectoriser = _vectoriser(settings, options, wanted="vector" in body.holes)
             self._check_vector()
-            self._search(PROBE, self._vector(PROBE))
+            self._search(PROBE, self._vector(PROBE))  # a query that cannot work fails here
         except TargetError as error:
             self.close()
             raise self.server.never(error) from error

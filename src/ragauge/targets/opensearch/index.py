@@ -48,7 +48,7 @@ class Indexes(Struct, frozen=True):
         """Raise if a field is searched that is not there: the server would find nothing in it."""
         for name in names:
             field = name.partition("^")[0]
-            if "*" in field:
+            if "*" in field:  # the server expands the pattern
                 continue
             parents = _parents(field)
             if any(self._is(parent, "nested") for parent in parents):
@@ -91,6 +91,7 @@ class Indexes(Struct, frozen=True):
     def metric(self, name: str) -> str | None:
         """How the vectors of a field are compared, where the mapping says it."""
         for definition in self.fields.get(name, ()):
+            # OpenSearch has the metric in the method of the field, Elasticsearch beside the type.
             method = definition.get("method")
             for holder in (definition, method if isinstance(method, Mapping) else {}):
                 for key in _METRICS:

@@ -32,6 +32,7 @@ class Shards(Struct, frozen=True):
     @property
     def lacking(self) -> str | None:
         """What is missing of a whole answer; a shard without a copy is in neither number."""
+        # `failed` leaves out shards that have no copy to ask.
         missing = max(self.failed, self.total - self.successful)
         if missing <= 0:
             return None
@@ -91,7 +92,7 @@ def refusal(body: bytes, secrets: Iterable[str]) -> str:
         text = _reason(first) or _reason(error) or text
     elif isinstance(error, str):
         text = error
-    for secret in secrets:
+    for secret in secrets:  # before the text is cut, or half a secret would stay
         text = text.replace(secret, REDACTED)
     return " ".join(text.split())[:_SHOWN]
 

@@ -27,7 +27,7 @@ _ANY = TypeVar("_ANY")
 
 
 class Product(Struct, frozen=True):
-    """How a product wants to be told who asks: `key` is sent behind `word`."""
+    """How a product authenticates: `key` names the variable whose value is sent after `word`."""
 
     title: str
     variables: str
@@ -82,6 +82,7 @@ class Server:
         if user is None:
             key = _secret(variable_option or product.key, needed=variable_option is not None)
             if key is not None:
+                # A key of Elasticsearch is `id:secret`, sent as base64, or base64 already.
                 sent = _encoded(key) if product.word == "ApiKey" and ":" in key else key
                 self._hide(key, key.partition(":")[2], sent)
                 self.headers["Authorization"] = f"{product.word} {sent}"
@@ -95,6 +96,7 @@ class Server:
             self.headers["Authorization"] = f"Basic {pair}"
 
     def _hide(self, *secrets: str) -> None:
+        # The longest first: one secret may be a part of another.
         self.secrets += sorted(filter(None, secrets), key=len, reverse=True)
 
     def send(self, method: str, tail: str = "", body: bytes | None = None) -> http_client.Response:

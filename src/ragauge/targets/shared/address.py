@@ -74,9 +74,9 @@ class TargetSettings:
 
 
 def split_address(
-    address: str, options: TargetOptions, known_names: Iterable[str], *, keep: bool = False
+    address: str, options: TargetOptions, known_names: Iterable[str], *, keep_unknown: bool = False
 ) -> tuple[str, TargetSettings]:
-    """The place of an address, and its settings; `keep` leaves unknown ones in the place.
+    """The place of an address, and its settings; `keep_unknown` leaves others in the place.
 
     A setting may stand in the address or in the options, not in both with different values.
     """
@@ -89,7 +89,7 @@ def split_address(
         name, value = pair[0] if pair else ("", "")
         if _is_known(name, allowed):
             _add(values, name, value)
-        elif keep:
+        elif keep_unknown:  # the URL of a database has parameters of its own
             unknown_parts.append(part)
         elif part:
             raise _unknown(name or part, allowed)

@@ -1,7 +1,6 @@
 """Passages: the chunks of a corpus as something to search, with their texts and places.
 
-Texts are not kept: they are read from the corpus when they are asked for, the last ones from
-memory.
+Texts are not held in memory: they are read from the corpus on demand, through a small cache.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from ragauge.targets.shared.address import TargetSettings, refused
 from ragauge.targets.shared.top_k import Ranked
 
 CORPUS_NAMES = ("chunks",)
-"""What every target over a corpus may be told."""
+"""The settings of every target over a corpus."""
 
 
 class Passages:
@@ -64,7 +63,7 @@ class Passages:
         chunk = self.chunks[number]
         if chunk.text is not None:
             return chunk.text
-        with self._lock:
+        with self._lock:  # the lookup and its cache are not made for threads
             whole = self._lookup.text(chunk.doc)
         return "\n".join(whole[span.start : span.end].decode() for span in chunk.spans)
 

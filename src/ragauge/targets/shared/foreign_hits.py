@@ -53,7 +53,7 @@ class HitMaker:
         self.unit = settings.one_of("unit", UNITS) or "byte"
         self.strip = settings.text("strip", "") or ""
         self.lookup = None if options.corpus is None else Lookup(read_corpus(options.corpus))
-        self.lock = threading.Lock()
+        self.lock = threading.Lock()  # a lookup is not made for threads
 
     def wanted(self, provided: Collection[str] = ()) -> tuple[str, ...]:
         """The names of what hits are made of, for a database that can leave the rest where it is.

@@ -115,6 +115,7 @@ class VectorIndex:
         vector = self.vectoriser.vectors([text], "query")[0]
         if not vector.any():
             return []
+        # Only candidates: the sum of a product depends on the library and its threads.
         rough = self.matrix @ vector
         rough[~self.directed] = -np.inf  # a text without words is near nothing
         numbers = np.flatnonzero(self.directed)
