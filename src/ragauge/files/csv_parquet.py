@@ -43,7 +43,7 @@ def as_csv(columns: Sequence[Column], *, decimals: int) -> str:
 
 def _cells(column: Column, words: NDArray[np.object_], decimals: int) -> Sequence[str]:
     if column.kind == "number":
-        return _shown(np.asarray(column.values, np.float64), words, decimals)
+        return _number_cells(np.asarray(column.values, np.float64), words, decimals)
     if column.kind == "text":
         return ["" if value is None else value for value in _quoted_some(column.values)]
     return ["" if value is None else str(value) for value in column.values]
@@ -64,7 +64,9 @@ def _quote(text: str) -> str:
     return buffer.getvalue()
 
 
-def _shown(values: NDArray[np.float64], words: NDArray[np.object_], decimals: int) -> list[str]:
+def _number_cells(
+    values: NDArray[np.float64], words: NDArray[np.object_], decimals: int
+) -> list[str]:
     """Values with their decimals, empty for none. Most lie between 0 and 1: those are looked up."""
     steps = values * 10**decimals
     with np.errstate(invalid="ignore"):

@@ -91,7 +91,7 @@ class _ParquetColumn(NamedTuple):
     def values(self, array: Any) -> list[Any]:
         if array.type != self.kind:
             array = array.cast(self.kind, safe=False)
-        return _each(array.to_pylist(), self.convert)
+        return _convert_all(array.to_pylist(), self.convert)
 
 
 def parquet_lines(file: BinaryIO, name: str) -> Iterator[bytes]:
@@ -207,14 +207,16 @@ def _converter(kind: Any) -> Callable[[Any], Any] | None:
         return _text
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         inner = _converter(kind.value_type)
-        return None if inner is None else lambda values: _each(values, inner)
+        return None if inner is None else lambda values: _convert_all(values, inner)
     if types.is_map(kind):
         key, item = _converter(kind.key_type), _converter(kind.item_type)
-        return lambda pairs: {_map_key(name, key): _each([value], item)[0] for name, value in pairs}
+        return lambda pairs: {
+            _map_key(name, key): _convert_all([value], item)[0] for name, value in pairs
+        }
     if types.is_struct(kind):
         fields = {field.name: _converter(field.type) for field in kind}
         return lambda row: {
-            name: _each([row[name]], convert)[0] for name, convert in fields.items()
+            name: _convert_all([row[name]], convert)[0] for name, convert in fields.items()
         }
     if not any(is_plain(kind) for is_plain in _plain_kinds(types)):
         raise TypeError(str(kind))
@@ -233,7 +235,7 @@ def _plain_kinds(types: Any) -> list[Callable[[Any], bool]]:
     ]
 
 
-def _each(values: list[Any], convert: Callable[[Any], Any] | None) -> list[Any]:
+def _convert_all(values: list[Any], convert: Callable[[Any], Any] | None) -> list[Any]:
     if convert is None:
         return values
     return [None if value is None else convert(value) for value in values]
@@ -252,7 +254,7 @@ def _text(value: bytes) -> str:
 
 
 def _map_key(key: Any, convert: Callable[[Any], Any] | None) -> str:
-    value = _each([key], convert)[0]
+    value = _convert_all([key], convert)[0]
     return value if isinstance(value, str) else msgspec.json.encode(value).decode().strip('"')
 
 

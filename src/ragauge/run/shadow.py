@@ -21,7 +21,7 @@ from ragauge.gates.drops import GAPS
 from ragauge.gates.judge import Tolerance, judge
 from ragauge.metrics.columns import Ints
 from ragauge.metrics.metric import Tally
-from ragauge.model.agreement import Agreement, By
+from ragauge.model.agreement import By
 from ragauge.model.chunk import Chunk
 from ragauge.model.diagnosis import Finding
 from ragauge.model.embedder import Embedding
@@ -237,7 +237,7 @@ def judge_shadow(live: common_gold.Stored, shadow: common_gold.Stored, rules: Ru
         rungs=comparison.rungs,
         deltas=comparison.deltas,
         types=_by_type(aligned, names, types, rules.min_n),
-        agreement=_agreement(live, shadow, by),
+        agreement=agree(slot_contents(live), slot_contents(shadow), by),
         failed=_failed(verdict.gates, scores, aligned, rules.limit),
         kinds=comparison.kinds,
         answer_kinds=comparison.answer_kinds,
@@ -390,10 +390,6 @@ def _fallen(aligned: align.Aligned, scores: Scores, name: str) -> list[int]:
         for place in pairs.theirs[order[lost[order] > 0]].tolist()
     ]
     return [places[key] for key in keys if key in places]
-
-
-def _agreement(live: common_gold.Stored, shadow: common_gold.Stored, by: By) -> Agreement:
-    return agree(slot_contents(live), slot_contents(shadow), by)
 
 
 def slot_contents(run: common_gold.Stored) -> dict[SlotKey, SlotContent]:

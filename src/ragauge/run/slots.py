@@ -37,11 +37,6 @@ class SlotSequence(Struct, frozen=True):
 
     slots: tuple[QuestionSlot, ...]
 
-    @property
-    def conversation(self) -> bool:
-        """Whether the answers before are sent with a question."""
-        return self.slots[0].question.turn is not None
-
 
 class GoldSlots:
     """The slots of a gold set: item by item, paraphrase by paraphrase, seed by seed."""

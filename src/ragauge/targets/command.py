@@ -114,7 +114,7 @@ class _Process:
             answer = self.lines.get(timeout=timeout)
         except Empty as error:
             self.kill()
-            reason = f"no answer within {timeout:g} s{self._said()}"
+            reason = f"no answer within {timeout:g} s{self._last_complaints()}"
             raise TargetError(reason, transient=True) from error
         if not answer:
             raise self._died()
@@ -135,9 +135,9 @@ class _Process:
             how = f"was killed by signal {-code}"
         else:
             how = f"ended with exit code {code}"
-        return TargetError(f"the process {how}{self._said()}", transient=True)
+        return TargetError(f"the process {how}{self._last_complaints()}", transient=True)
 
-    def _said(self) -> str:
+    def _last_complaints(self) -> str:
         """The last lines of its standard error."""
         self.threads[1].join(0.2)
         lines = b" | ".join(self.complaints).decode("utf-8", errors="replace")

@@ -7,8 +7,8 @@ from typing import Any
 
 from ragauge.model.target import Question, TargetError, TargetKind, TargetOptions
 from ragauge.targets.shared.address import library, refused, split_address
-from ragauge.targets.shared.foreign_hits import FIELD_NAMES, HitMaker, failure, made_by
-from ragauge.targets.shared.import_object import object_at
+from ragauge.targets.shared.foreign_hits import FIELD_NAMES, HitMaker, failure
+from ragauge.targets.shared.import_object import object_or_made
 
 DOCUMENTS = ("documents", "source_documents", "context")
 ANSWERS = ("answer", "result", "output", "output_text")
@@ -21,11 +21,7 @@ class LangChainTarget:
     def __init__(self, address: str, options: TargetOptions) -> None:
         place, settings = split_address(address, options, (*FIELD_NAMES, "input"))
         runnable = library("langchain_core.runnables", "langchain").Runnable
-        candidate = object_at(place, "langchain")
-        if isinstance(candidate, type) or (
-            callable(candidate) and not isinstance(candidate, runnable)
-        ):
-            candidate = made_by(candidate, place)
+        candidate = object_or_made(place, "langchain", lambda value: isinstance(value, runnable))
         if not isinstance(candidate, runnable):
             raise refused(
                 f"`{place}` is no retriever or Runnable of LangChain but "

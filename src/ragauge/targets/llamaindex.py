@@ -8,8 +8,8 @@ from typing import Any
 from ragauge.model.target import Question, TargetKind, TargetOptions
 from ragauge.spans import Span
 from ragauge.targets.shared.address import library, refused, split_address
-from ragauge.targets.shared.foreign_hits import FIELD_NAMES, HitMaker, failure, made_by
-from ragauge.targets.shared.import_object import object_at
+from ragauge.targets.shared.foreign_hits import FIELD_NAMES, HitMaker, failure
+from ragauge.targets.shared.import_object import object_or_made
 
 
 class LlamaIndexTarget:
@@ -18,9 +18,7 @@ class LlamaIndexTarget:
     def __init__(self, address: str, options: TargetOptions) -> None:
         place, settings = split_address(address, options, FIELD_NAMES)
         library("llama_index.core", "llamaindex", package="llama-index-core")
-        candidate = object_at(place, "llamaindex")
-        if isinstance(candidate, type) or (callable(candidate) and not _is_asked(candidate)):
-            candidate = made_by(candidate, place)
+        candidate = object_or_made(place, "llamaindex", _is_asked)
         if not _is_asked(candidate):
             raise refused(
                 f"`{place}` is no retriever or query engine of LlamaIndex but "

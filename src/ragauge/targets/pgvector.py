@@ -80,7 +80,7 @@ class PgvectorTarget:
             columns = [] if table[0] is None else connection.execute(_COLUMNS, table).fetchall()
         except self.psycopg.Error as error:
             raise refused(
-                f"{self.shown} cannot be asked: {self._words(error)}", "check the URL"
+                f"{self.shown} cannot be asked: {self._server_message(error)}", "check the URL"
             ) from error
         if not columns:
             raise refused(f"{self.shown} has no table `{self.table}`", "check the name")
@@ -147,7 +147,7 @@ class PgvectorTarget:
             rows = self._connection().execute(self.query, [vector_text, self.k]).fetchall()
         except self.psycopg.Error as error:
             passing = isinstance(error, self.psycopg.OperationalError)
-            raise TargetError(self._words(error), transient=passing) from error
+            raise TargetError(self._server_message(error), transient=passing) from error
         return {
             "hits": by_score(self._hit(row) for row in rows),
             "embed_model": self.vectoriser.embedder.id,
@@ -160,7 +160,7 @@ class PgvectorTarget:
         fields = flat(dict(zip(self.columns, row, strict=False)))
         return self.hits.hit(fields, score=round(score, 6))
 
-    def _words(self, error: Exception) -> str:
+    def _server_message(self, error: Exception) -> str:
         """What the server said, on one line; the driver may repeat the URL in it."""
         primary = getattr(getattr(error, "diag", None), "message_primary", None)
         message = " ".join((primary or str(error)).split())

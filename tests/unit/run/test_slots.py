@@ -43,16 +43,15 @@ def test_slots_are_paraphrases_times_seeds_in_gold_order() -> None:
     ]  # fmt: skip
 
 
-def test_turns_of_a_conversation_make_a_strand_for_each_seed() -> None:
+def test_turns_of_a_conversation_make_a_sequence_for_each_seed() -> None:
     items = [item("C", 2), item("A"), item("C", 1, "c1", "c2")]
     slots = GoldSlots(items, (0, 1))
     sequences = [[slot.number for slot in sequence.slots] for sequence in slots.sequences()]
     # C2 has 0 and 1, A has 2 and 3, C1 has 4 to 7 (two paraphrases, two seeds each)
     assert sequences == [[4, 6, 0], [5, 7, 1], [2], [3]]
-    assert [sequence.conversation for sequence in slots.sequences()] == [True, True, False, False]
 
 
-def test_strands_without_a_wanted_slot_are_left_out() -> None:
+def test_sequences_without_a_wanted_slot_are_excluded() -> None:
     slots = GoldSlots([item("A"), item("C", 1), item("C", 2), item("B")])
     wanted = [
         [slot.number for slot in sequence.slots]
@@ -129,7 +128,7 @@ def test_turns_are_asked_with_those_before_them(
     assert [f"{each.qid}{each.turn or ''}" for each in found] == asked_for
 
 
-def test_what_follows_a_turn_is_the_rest_of_its_strand() -> None:
+def test_what_follows_a_turn_is_the_rest_of_its_sequence() -> None:
     slots = GoldSlots([item("C", 2), item("A"), item("C", 1), item("C", 3)], (0, 1))
     # C2 has 0 and 1, A has 2 and 3, C1 has 4 and 5, C3 has 6 and 7
     assert [slot.number for slot in with_later_turns(slots, {1, 2})] == [1, 7, 2]

@@ -111,17 +111,17 @@ class Indexes(Struct, frozen=True):
         return _joined([name for name in self.fields if self._has_words(name)])
 
 
-def read_indexes(described: Mapping[str, IndexDescription]) -> Indexes:
+def read_indexes(descriptions: Mapping[str, IndexDescription]) -> Indexes:
     """Combine the descriptions of the indexes behind a name."""
     fields: dict[str, list[Mapping[str, Any]]] = {}
-    for _, description in sorted(described.items()):
+    for _, description in sorted(descriptions.items()):
         for path, field in _fields(description.mappings):
             fields.setdefault(path, []).append(field)
-    mappings = {name: description.mappings for name, description in described.items()}
+    mappings = {name: description.mappings for name, description in descriptions.items()}
     return Indexes(
         names=tuple(
             f"{name}/{description.settings.index.uuid or '?'}"
-            for name, description in sorted(described.items())
+            for name, description in sorted(descriptions.items())
         ),
         fields=fields,
         mapping=_hash(mappings),

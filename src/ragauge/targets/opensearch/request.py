@@ -81,7 +81,7 @@ def own_body(option: str) -> SearchBody:
             text = Path(option[1:]).read_text("utf-8")
         except (OSError, UnicodeDecodeError, ValueError) as error:
             raise refused(
-                f"the body `{option[1:]}` cannot be read: {_words(error)}", "write body=@FILE"
+                f"the body `{option[1:]}` cannot be read: {_reason(error)}", "write body=@FILE"
             ) from error
     try:
         tree = msgspec.json.decode(_BARE.sub(_quoted, text))
@@ -107,7 +107,7 @@ def _quoted(match: re.Match[str]) -> str:
     return f'"{match[1]}"' if match[1] else match[0]
 
 
-def _words(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return (getattr(error, "strerror", None) or type(error).__name__).lower()
 
 

@@ -57,9 +57,9 @@ class TargetSettings:
             )
         return value
 
-    def one_of(self, name: str, known: Iterable[str]) -> str | None:
-        """A word out of some, in their order of preference; None where there is none."""
-        value, names = self.text(name), list(known)
+    def one_of(self, name: str, choices: Iterable[str]) -> str | None:
+        """One of some words; None where the setting is not there."""
+        value, names = self.text(name), list(choices)
         if value is not None and value not in names:
             raise refused(f"`{name}` is `{value}`", f"it can be {', '.join(names)}")
         return value

@@ -15,7 +15,7 @@ from ragauge.corpus.manifest import read_corpus
 from ragauge.files.fields import FieldError
 from ragauge.model.target import TargetError, TargetOptions
 from ragauge.spans import UNITS, Span, spans_in
-from ragauge.targets.shared.address import TargetSettings, refused
+from ragauge.targets.shared.address import TargetSettings
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "id": ("chunk_id", "id", "snippet_id", "block_id", "_id"),
@@ -185,17 +185,6 @@ def failure(error: BaseException) -> TargetError:
     """What a library raised, as the error of one question."""
     message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return TargetError(message, transient=isinstance(error, OSError))
-
-
-def made_by(maker: Any, address: str) -> Any:
-    """What a function or class makes that is called with nothing."""
-    try:
-        return maker()
-    except (Exception, SystemExit) as error:
-        raise refused(
-            f"`{address}` cannot be made: {type(error).__name__}: {error}",
-            "name an object, or a function that makes one without arguments",
-        ) from error
 
 
 def _at(metadata: Mapping[str, Any], name: str) -> Any:
