@@ -88,7 +88,7 @@ $(ADAPTERS_READY): pyproject.toml constraints-adapters.txt
 	"$(PYTHON)" -m venv --clear $(ADAPTERS_VENV)
 	$(ADAPTERS_PIP) install --constraint constraints-adapters.txt hatchling
 	$(ADAPTERS_PIP) install --constraint constraints-adapters.txt --no-build-isolation \
-	  --editable '.[adapters,bm25,corpus]' pytest pytest-randomly pytest-xdist hypothesis
+	  --editable '.[adapters,corpus]' pytest pytest-randomly pytest-xdist hypothesis
 	@touch $@
 
 $(SITE_READY): docs/requirements.txt

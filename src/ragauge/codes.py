@@ -130,7 +130,7 @@ CODES: dict[str, Code] = {
             "Parquet, YAML and zstd are read by packages of their own, which come with an extra: "
             "ragauge[parquet], ragauge[yaml] or ragauge[zstd]; PostgreSQL needs ragauge[postgres], "
             "HTML, reStructuredText and PDF ragauge[corpus], JMESPath ragauge[http]. A target that "
-            "needs a library has an extra of its own name: ragauge[bm25], ragauge[qdrant].",
+            "needs a library has an extra of its own name: ragauge[chroma], ragauge[qdrant].",
         ),
         (
             "bad-store-url",

@@ -278,7 +278,7 @@ def COMMAND(  # noqa: N802
         return gates_from(chosen, ks, config, gates)
 
     screen = _Screen()
-    ask = partial(running.ask_all, told=screen.told, noted=_noted)
+    ask = partial(running.ask_all, on_progress=screen.told, on_note=_noted)
     if resume is not None:
         _refuse(
             {

@@ -312,7 +312,7 @@ def _stored(
                 how.gold or "",
                 _asking(side, how, config),
                 embed=how.embed,
-                noted=lambda note: click.echo(f"warning: {side.role}: {note}", err=True),
+                on_note=lambda note: click.echo(f"warning: {side.role}: {note}", err=True),
             )
     except Interrupted as stopped:
         click.echo(_left(side, store, stopped), err=True)

@@ -1,16 +1,19 @@
 """BM25 over texts: an inverted index in arrays, and how like a query every text is.
 
 A text's score is the sum over the query's words of idf · tf · (k1 + 1) / (tf + k1 · (1 - b + b ·
-length / mean length)), idf = ln(1 + (n - df + 0.5) / (df + 0.5)). Words are added in order, and
-scores are rounded, so that the same texts give the same scores everywhere.
+length / mean length)), idf = ln(1 + (n - df + 0.5) / (df + 0.5)). Lucene's form lacks the constant
+factor (k1 + 1). Words are added in order, and scores are rounded, so that the same texts give the
+same scores everywhere.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +52,10 @@ class Index:
     `lengths` are their numbers of words.
     """
 
-    def __init__(self, texts: Iterable[str]) -> None:
+    def __init__(
+        self, texts: Iterable[str], *, k1: float = K1, b: float = B, lucene: bool = False
+    ) -> None:
+        self._lucene = lucene
         self._terms: dict[str, int] = {}
         terms, texts_of, counts, lengths = self._postings(texts)
         self.lengths = lengths
@@ -58,11 +64,19 @@ class Index:
         self._texts = texts_of[order]
         self._starts = np.searchsorted(terms[order], np.arange(len(self._terms) + 1))
         mean = lengths.sum() / self.size if lengths.sum() else 1.0
-        norm = K1 * (1 - B + B * lengths / mean)
+        norm = k1 * (1 - b + b * lengths / mean)
         frequency = np.diff(self._starts)
-        idf = np.log1p((self.size - frequency + 0.5) / (frequency + 0.5))
+        odds = (self.size - frequency + 0.5) / (frequency + 0.5)
         tf = counts[order].astype(np.float64)
-        self._weights = idf[terms[order]] * tf * (K1 + 1) / (tf + norm[self._texts])
+        if lucene:
+            # The same steps in the same precision as the library bm25s, which made these scores
+            # before: four decimals of stored runs stay what they were.
+            single = np.array([math.log(1 + ratio) for ratio in odds.tolist()], np.float32)
+            weights = single[terms[order]] * (tf / (norm[self._texts] + tf))
+            self._weights: NDArray[Any] = weights.astype(np.float32)
+        else:
+            idf = np.log1p(odds)
+            self._weights = idf[terms[order]] * tf * (k1 + 1) / (tf + norm[self._texts])
 
     def _postings(
         self, texts: Iterable[str]
@@ -85,11 +99,13 @@ class Index:
         )
 
     def scores(self, query: str) -> NDArray[np.float64]:
-        """How like the query each text is; a word counts once however often it is said."""
-        total = np.zeros(self.size)
-        for word in sorted(set(words_of(query))):
+        """How like the query each text is; a word counts once, and in Lucene's form each time."""
+        total = np.zeros(self.size, self._weights.dtype)
+        words = words_of(query)
+        for word in sorted(words if self._lucene else set(words)):
             term = self._terms.get(word)
             if term is not None:
                 part = slice(self._starts[term], self._starts[term + 1])
                 total[self._texts[part]] += self._weights[part]  # a text stands there once
-        return np.round(total, DECIMALS)
+        scores: NDArray[np.float64] = total.astype(np.float64)
+        return np.round(scores, DECIMALS)

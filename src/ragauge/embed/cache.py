@@ -1,7 +1,7 @@
 """The cache of vectors: one SQLite file that several processes may share.
 
-A vector is kept under the id of its embedder, its role and a hash of its text, with a checksum.
-What comes out is bit by bit what went in, or it is made anew: a damaged row is found by its
+A vector is stored under the id of its embedder, its role and a hash of its text, with a checksum.
+What comes out is bit by bit what went in, or it is computed again: a damaged row is found by its
 checksum, and beside a damaged file another one is begun.
 """
 
@@ -28,13 +28,13 @@ _TABLE = (
     "vector BLOB NOT NULL, sum BLOB NOT NULL)"
 )
 _AT_ONCE = 500
-_MOST_BESIDE = 9
+_MOST_BESIDE = 9  # files beside a damaged one
 _WAIT = 30.0
 _Damaged = sqlite3.DatabaseError
 
 
 class Cached(NamedTuple):
-    """A vector as it was made, and whether its text was cut off."""
+    """A vector as it was computed, and whether its text was cut off."""
 
     vector: Vectors
     truncated: bool
@@ -47,8 +47,8 @@ def default_path() -> Path:
 
 def key_of(embedder: str, role: Role, text: str) -> bytes:
     """The key of a text: two embedders or roles never share one."""
-    said = "\0".join((embedder, role, text))
-    return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    content = "\0".join((embedder, role, text))
+    return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 class VectorCache:
@@ -57,15 +57,15 @@ class VectorCache:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.notes: list[str] = []
         self.damaged = 0
-        self.given = self.path = os.fspath(path)
+        self.chosen_path = self.path = os.fspath(path)
         self.connection = self._open(0)
 
     def _open(self, first: int) -> sqlite3.Connection:
         """Open the file, or beside it the first one from that number on that is not damaged."""
-        if self.given == IN_MEMORY:
+        if self.chosen_path == IN_MEMORY:
             return _prepared(IN_MEMORY)
         for number in range(first, _MOST_BESIDE + 1):
-            self.path = f"{self.given}.{number}" if number else self.given
+            self.path = f"{self.chosen_path}.{number}" if number else self.chosen_path
             self.number = number
             try:
                 os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
@@ -73,17 +73,17 @@ class VectorCache:
             except (sqlite3.OperationalError, OSError) as error:
                 return self._in_memory(error)
             except _Damaged as error:
-                self._tell_damage(error)
+                self._note_damage(error)
         return self._in_memory("too many damaged files")
 
     def _in_memory(self, reason: object) -> sqlite3.Connection:
         self.notes.append(
             f"the cache `{self.path}` cannot be used ({reason}): vectors are not kept"
         )
-        self.given = self.path = IN_MEMORY
+        self.chosen_path = self.path = IN_MEMORY
         return _prepared(IN_MEMORY)
 
-    def _tell_damage(self, error: Exception) -> None:
+    def _note_damage(self, error: Exception) -> None:
         self.notes.append(f"the cache `{self.path}` is damaged ({error}): another is kept beside")
 
     def __enter__(self) -> VectorCache:
@@ -93,8 +93,8 @@ class VectorCache:
         self.connection.close()
 
     def find(self, keys: Sequence[bytes]) -> dict[bytes, Cached]:
-        """The vectors of those keys that are kept whole."""
-        found: dict[bytes, Cached] = {}
+        """The vectors of those keys that are stored undamaged."""
+        whole: dict[bytes, Cached] = {}
         try:
             for part in _parts(keys):
                 marks = ",".join("?" * len(part))
@@ -104,7 +104,7 @@ class VectorCache:
                 for key, truncated, data, checksum in rows:
                     if _is_whole(key, truncated, data, checksum):
                         vector = np.frombuffer(data, "<f4").astype(np.float32)
-                        found[key] = Cached(vector, bool(truncated))
+                        whole[key] = Cached(vector, bool(truncated))
                     else:
                         self.damaged += 1
         except sqlite3.OperationalError as error:
@@ -112,12 +112,12 @@ class VectorCache:
         except _Damaged as error:
             self._elsewhere(error)
             return {}
-        return found
+        return whole
 
-    def add(self, made: dict[bytes, Cached]) -> None:
-        """Keep vectors; a row that is there already is replaced only if it is damaged."""
+    def add(self, vectors: dict[bytes, Cached]) -> None:
+        """Store vectors; a row that is there already is replaced only if it is damaged."""
         rows = []
-        for key, cached in made.items():
+        for key, cached in vectors.items():
             data = np.ascontiguousarray(cached.vector, "<f4").tobytes()
             rows.append((key, int(cached.truncated), data, _sum(key, cached.truncated, data)))
         verb = "REPLACE" if self.damaged else "IGNORE"
@@ -137,7 +137,7 @@ class VectorCache:
 
     def _elsewhere(self, error: Exception) -> None:
         """Go on beside a file whose damage showed only when it was read."""
-        self._tell_damage(error)
+        self._note_damage(error)
         self.connection.close()
         self.connection = self._open(self.number + 1)
 
@@ -146,9 +146,9 @@ def _prepared(name: str) -> sqlite3.Connection:
     """Open a file and make it ours; a database of something else is refused."""
     connection = sqlite3.connect(name, timeout=_WAIT, check_same_thread=False)
     try:
-        (known,) = connection.execute("PRAGMA application_id").fetchone()
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
         tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
-        if tables and known != APPLICATION:
+        if tables and application != APPLICATION:
             raise RagaugeError.of(
                 "usage",
                 f"`{name}` is a database of something else, not a cache of vectors",

@@ -1,4 +1,4 @@
-"""Embedding: names become embedders, and texts become directions, each of them made once."""
+"""Opening embedders by name, and ΔS of texts; each text is embedded once."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _AT_ONCE = 256
-_KEPT = 4096
+_MOST_RECENT = 4096
 NO_CACHE = "none"
 
 
 def open_embedder(name: str, settings: Mapping[str, Mapping[str, Any]] | None = None) -> Embedder:
     """Open the embedder that `NAME` or `NAME:MODEL` means, with its settings by name."""
     kind, _, model = name.partition(":")
-    known = registry.embedders()
-    if kind not in known:
-        raise registry.unknown_name("embedder", kind, known)
-    given = dict((settings or {}).get(kind, {}))
+    kinds = registry.embedders()
+    if kind not in kinds:
+        raise registry.unknown_name("embedder", kind, kinds)
+    options = dict((settings or {}).get(kind, {}))
     if model:
-        given["model"] = model
-    embedder = known[kind].open(given)
+        options["model"] = model
+    embedder = kinds[kind].open(options)
     if embedder.lexical != is_lexical(embedder.id):
         raise RagaugeError.of(
             "bad-plugin",
@@ -51,14 +51,27 @@ def is_same_model(named: str, embedder: str) -> bool:
     """
     if named == embedder:
         return True
-    short = [each.partition("@")[0].rpartition("/")[2].casefold() for each in (named, embedder)]
+    short = [name.partition("@")[0].rpartition("/")[2].casefold() for name in (named, embedder)]
     return bool(short[0]) and short[0] == short[1]
 
 
-class Measurer:
-    """Takes ΔS of texts. Vectors come from the cache, or are made and kept there.
+def embed_into_cache(
+    cache: VectorCache, embedder: Embedder, texts: Mapping[bytes, str], role: Role
+) -> dict[bytes, Cached]:
+    """Embed texts that the cache does not have, by their keys, and add their vectors to it."""
+    embedded = embedder.embed(list(texts.values()), role)
+    vectors = {
+        key: Cached(embedded.vectors[row], bool(embedded.truncated[row]))
+        for row, key in enumerate(texts)
+    }
+    cache.add(vectors)
+    return vectors
 
-    What it finds does not depend on the order in which it is asked, nor on what is in the cache.
+
+class Measurer:
+    """Measures ΔS of texts. Vectors come from the cache, or are computed and stored there.
+
+    The values do not depend on the order in which it is asked, nor on what is in the cache.
     """
 
     def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
@@ -69,39 +82,33 @@ class Measurer:
         self._recent: dict[bytes, Direction | None] = {}
 
     def prepare(self, texts: Iterable[str], role: Role) -> None:
-        """Make all vectors of some texts that are not known, in batches that are kept at once."""
+        """Compute the vectors that are missing, in batches that are cached at once."""
         wanted: dict[bytes, str] = {}
         for text in texts:
             if text.strip():
                 key = self._key(text, role)
                 if key not in self._recent:
                     wanted.setdefault(key, text)
-        keys = sorted(wanted)
+        keys = sorted(wanted)  # the same batches, whatever the order of the texts
         for start in range(0, len(keys), _AT_ONCE):
             self._batch(keys[start : start + _AT_ONCE], wanted, role)
 
     def _batch(self, keys: Sequence[bytes], texts: Mapping[bytes, str], role: Role) -> None:
-        known = self.cache.find(keys)
-        missing = [key for key in keys if key not in known]
+        vectors = self.cache.find(keys)
+        missing = {key: texts[key] for key in keys if key not in vectors}
         if missing:
-            embedded = self.embedder.embed([texts[key] for key in missing], role)
-            made = {
-                key: Cached(embedded.vectors[row], bool(embedded.truncated[row]))
-                for row, key in enumerate(missing)
-            }
-            self.cache.add(made)
-            known |= made
+            vectors |= embed_into_cache(self.cache, self.embedder, missing, role)
         self.made += len(missing)
         self.found += len(keys) - len(missing)
         for key in keys:
-            cached = known[key]
+            cached = vectors[key]
             if cached.truncated:
                 self.truncated.add(key)
             self._recent[key] = direction(cached.vector)
 
     def forget(self) -> None:
         """Let go of directions, so that a long run needs no more memory than a short one."""
-        if len(self._recent) > _KEPT:
+        if len(self._recent) > _MOST_RECENT:
             self._recent.clear()
 
     def distance(self, question: str | None, text: str | None) -> float | None:
@@ -112,14 +119,14 @@ class Measurer:
 
     def distances(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """ΔS of many questions and texts, without those that have none."""
-        found = []
+        values = []
         for start in range(0, len(pairs), _AT_ONCE):
             part = pairs[start : start + _AT_ONCE]
             self.prepare([question for question, _ in part], "query")
             self.prepare([text for _, text in part], "document")
-            found += [self.distance(question, text) for question, text in part]
+            values += [self.distance(question, text) for question, text in part]
             self.forget()
-        return [value for value in found if value is not None]
+        return [value for value in values if value is not None]
 
     def between(self, one: str | None, other: str | None) -> float | None:
         """ΔS of two texts that are both documents."""
@@ -141,20 +148,20 @@ class Measurer:
 
     def notes(self) -> list[str]:
         """What a reader should know: texts that were cut off, and trouble with the cache."""
-        said = list(self.cache.notes)
+        notes = list(self.cache.notes)
         if self.cache.damaged:
-            said.append(f"{self.cache.damaged} vectors of the cache were damaged and made anew")
+            notes.append(f"{self.cache.damaged} vectors of the cache were damaged and made anew")
         if self.truncated:
-            n = len(self.truncated)
-            noun = "text was" if n == 1 else "texts were"
-            said.append(
-                f"{n} {noun} longer than {self.embedder.id} reads: ΔS is of their beginnings"
+            count = len(self.truncated)
+            noun = "text was" if count == 1 else "texts were"
+            notes.append(
+                f"{count} {noun} longer than {self.embedder.id} reads: ΔS is of their beginnings"
             )
         if self.embedder.lexical:
-            said.append(
+            notes.append(
                 f"ΔS of {self.embedder.id} is lexical: it compares words, and feeds no gate"
             )
-        return said
+        return notes
 
 
 @contextmanager
@@ -187,6 +194,7 @@ def delta_s(one: Direction | None, other: Direction | None) -> float | None:
     if one is None or other is None or not one.square or not other.square:
         return None
     dot = _dot(one.values, other.values)
+    # Rounding can leave the range by a few bits where two vectors are parallel.
     return min(2.0, max(0.0, 1.0 - dot / sqrt(one.square * other.square)))
 
 

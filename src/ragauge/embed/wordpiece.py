@@ -28,7 +28,7 @@ _IDEOGRAPHS = (
 )  # fmt: skip
 
 
-class Pieces(NamedTuple):
+class TextPieces(NamedTuple):
     """The numbers of a text with those of its start and end; whether the text went on."""
 
     numbers: list[int]
@@ -66,16 +66,16 @@ class WordPieces:
         self.longest = longest
         self._word = lru_cache(maxsize=65_536)(self._cut)
 
-    def pieces(self, text: str) -> Pieces:
+    def pieces(self, text: str) -> TextPieces:
         """The pieces of a text, at most `longest` with its start and end."""
         if len(text) > _LONG:
             # Its beginning is mostly enough: what follows is cut off anyway.
-            found = self._pieces(text[:_LONG].rpartition(" ")[0])
-            if found.truncated:
-                return found
+            beginning = self._pieces(text[:_LONG].rpartition(" ")[0])
+            if beginning.truncated:
+                return beginning
         return self._pieces(text)
 
-    def _pieces(self, text: str) -> Pieces:
+    def _pieces(self, text: str) -> TextPieces:
         room = self.longest - 2
         numbers = [_START]
         for word in words_of(text):
@@ -83,7 +83,7 @@ class WordPieces:
             if len(numbers) > room + 1:
                 break
         truncated = len(numbers) > room + 1
-        return Pieces([*numbers[: room + 1], _END], truncated)
+        return TextPieces([*numbers[: room + 1], _END], truncated)
 
     def _cut(self, word: str) -> list[int]:
         if len(word) > _LONGEST_WORD:
@@ -110,7 +110,7 @@ def words_of(text: str) -> list[str]:
     else:
         spaced = "".join(f" {c} " if _is_ideograph(c) else c for c in _cleaned(text))
         bare = unicodedata.normalize("NFD", spaced)
-        # Letter by letter, as the reference does it: a final sigma is not told from others.
+        # Letter by letter, as the reference does it: a final sigma is lowered like any other.
         folded = "".join(c.lower() for c in bare if unicodedata.category(c) != "Mn")
     words: list[str] = []
     for run in folded.split(" "):
@@ -136,26 +136,26 @@ def _split(run: str) -> list[str]:
 
 def _cleaned(text: str) -> str:
     """The text without control characters, every white space a blank."""
-    return text.translate(_CLEANING)
+    return text.translate(_CHARACTER_MAP)
 
 
-class _Cleaning(dict[int, str]):
+class _CharacterMap(dict[int, str]):
     """What becomes of a character, found out once for each."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
         if character in "\t\n\r":
-            kept = " "
+            replacement = " "
         elif code in (0, 0xFFFD) or unicodedata.category(character) in _CONTROLS:
-            kept = ""
+            replacement = ""
         else:
-            kept = " " if character.isspace() else character
-        self[code] = kept
-        return kept
+            replacement = " " if character.isspace() else character
+        self[code] = replacement
+        return replacement
 
 
 _CONTROLS = frozenset({"Cc", "Cf", "Co", "Cs"})
-_CLEANING = _Cleaning()
+_CHARACTER_MAP = _CharacterMap()
 
 
 def _is_ideograph(character: str) -> bool:

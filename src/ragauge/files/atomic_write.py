@@ -1,4 +1,4 @@
-"""Writing a file so that it is whole or not there at all."""
+"""Atomic writes: a file is there as a whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns as files: CSV as text, Parquet as bytes."""
+"""Writing columns as CSV or Parquet."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ class Column(Struct, frozen=True, kw_only=True):
 
 def as_csv(columns: Sequence[Column], *, decimals: int) -> str:
     """Lines of comma-separated values, a head first; numbers with so many decimals."""
+    # Most values are of 0 to 1 with few decimals: their texts are made once and looked up.
     words = np.array(
         [f"{step / 10**decimals:.{decimals}f}" for step in range(10**decimals + 1)], object
     )
@@ -42,7 +43,7 @@ def as_csv(columns: Sequence[Column], *, decimals: int) -> str:
 
 def _cells(column: Column, words: NDArray[np.object_], decimals: int) -> Sequence[str]:
     if column.kind == "number":
-        return _shown(np.asarray(column.values, np.float64), words, decimals)
+        return _number_cells(np.asarray(column.values, np.float64), words, decimals)
     if column.kind == "text":
         return ["" if value is None else value for value in _quoted_some(column.values)]
     return ["" if value is None else str(value) for value in column.values]
@@ -63,7 +64,9 @@ def _quote(text: str) -> str:
     return buffer.getvalue()
 
 
-def _shown(values: NDArray[np.float64], words: NDArray[np.object_], decimals: int) -> list[str]:
+def _number_cells(
+    values: NDArray[np.float64], words: NDArray[np.object_], decimals: int
+) -> list[str]:
     """Values with their decimals, empty for none. Most lie between 0 and 1: those are looked up."""
     steps = values * 10**decimals
     with np.errstate(invalid="ignore"):
@@ -74,8 +77,8 @@ def _shown(values: NDArray[np.float64], words: NDArray[np.object_], decimals: in
     for i in np.flatnonzero(~plain).tolist():
         value = float(values[i])
         column[i] = "" if math.isnan(value) else f"{value + 0.0:.{decimals}f}"
-    found: list[str] = column.tolist()
-    return found
+    cells: list[str] = column.tolist()
+    return cells
 
 
 def as_parquet(columns: Sequence[Column]) -> bytes:

@@ -1,4 +1,4 @@
-"""JSON as text: where a document that does not decode goes wrong."""
+"""Where JSON that does not decode goes wrong."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def deepest(data: bytes) -> int:
 def is_cut(data: bytes) -> bool:
     """Whether a row ends inside a string or with a bracket open."""
     rest = _STRING.sub(b"", data)
-    opened_, closed = rest.count(b"{") + rest.count(b"["), rest.count(b"}") + rest.count(b"]")
-    return b'"' in rest or opened_ > closed
+    opening, closing = rest.count(b"{") + rest.count(b"["), rest.count(b"}") + rest.count(b"]")
+    return b'"' in rest or opening > closing
 
 
 def error_offset(error: Exception, data: bytes) -> int:
     """Return the byte at which the decoder stopped, or the end of the data if it does not say."""
     text = str(error)
-    _, found, tail = text.rpartition("(byte ")
-    return int(tail.rstrip(")")) if found else len(data)
+    _, marker, tail = text.rpartition("(byte ")
+    return int(tail.rstrip(")")) if marker else len(data)

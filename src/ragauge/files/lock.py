@@ -1,4 +1,4 @@
-"""Holding a lock file: one process at a time, and nobody once that process has ended, however."""
+"""A lock file: one process at a time holds it, and none once that process has ended, however."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening a file: which kind it is, and how it becomes a source that can be read in ranges.
+"""Opening files: the kind of a file, and how it becomes a source that can be read in ranges.
 
 JSON is read where it lies. Everything else (packed files, Parquet, YAML, pipes, standard input) is
 written to a temporary file of JSON Lines first, which is gone when the source is closed.
@@ -26,7 +26,7 @@ _STEP = 64 * 1024
 _UTF8_BOM = b"\xef\xbb\xbf"
 
 Reading = Callable[[BinaryIO, str], Iterable[bytes]]
-"""Takes an open file and its name, and gives what is to be read in its place."""
+"""Takes an open file and its name, and yields the bytes to read in its place."""
 
 
 @contextmanager
@@ -35,37 +35,39 @@ def opened(name: str | os.PathLike[str]) -> Iterator[Source]:
     path = os.fspath(name)
     with ExitStack() as stack:
         if path == "-":
-            shown = "<stdin>"
-            path = stack.enter_context(_spooled(_chunks(sys.stdin.buffer), shown))
+            display_name = "<stdin>"
+            path = stack.enter_context(_spooled(_chunks(sys.stdin.buffer), display_name))
         else:
             # A name of odd bytes can be opened, but not written into a report as it is.
-            shown = os.fsencode(path).decode("utf-8", "replace")
-            _check_file(shown, Path(path))
+            display_name = os.fsencode(path).decode("utf-8", "replace")
+            _check_file(display_name, Path(path))
         try:
             if not os.path.isfile(path):  # a pipe: it can be read once, and from the start
                 pipe = stack.enter_context(open(path, "rb"))
-                path = stack.enter_context(_spooled(_chunks(pipe), shown))
-            for choose in (_unpacking, _converting):
+                path = stack.enter_context(_spooled(_chunks(pipe), display_name))
+            for find_reading in (_unpacking, _converting):
                 with open(path, "rb") as file:
-                    reading = choose(file.read(4), shown)
+                    reading = find_reading(file.read(4), display_name)
                     if reading is not None:
                         file.seek(0)
-                        path = stack.enter_context(_spooled(reading(file, shown), shown))
+                        path = stack.enter_context(
+                            _spooled(reading(file, display_name), display_name)
+                        )
         except OSError as error:
-            raise _unreadable(shown, error) from error
+            raise _unreadable(display_name, error) from error
         # What was converted is JSON Lines, even if its first line begins as an array does.
-        yield _inspect(shown, path, converted=reading is not None)
+        yield _inspect(display_name, path, converted=reading is not None)
 
 
 def _unpacking(magic: bytes, _: str) -> Reading | None:
-    """How a packed file is unpacked; its first bytes tell, whatever its name is."""
+    """How a packed file is unpacked: recognised by its first bytes, whatever its name is."""
     if magic.startswith(b"\x1f\x8b"):
         return _gzip_chunks
     return parquet_zstd.zstd_chunks if magic == b"\x28\xb5\x2f\xfd" else None
 
 
 def _converting(magic: bytes, name: str) -> Reading | None:
-    """How a file of another kind becomes JSON Lines; nothing but its name tells of YAML."""
+    """How a file of another kind becomes JSON Lines; YAML can only be recognised by its name."""
     if magic == b"PAR1":
         return parquet_zstd.parquet_lines
     inner = name.lower().removesuffix(".gz").removesuffix(".zst")

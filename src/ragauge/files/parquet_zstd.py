@@ -1,4 +1,4 @@
-"""Other kinds of files as JSON Lines: Parquet, and whatever zstd has packed.
+"""Reading Parquet as JSON Lines, and unpacking zstd.
 
 Each function takes an open file and the name to report it by, and yields bytes to be written to a
 temporary file. The packages behind them are extras, imported when such a file is met.
@@ -81,7 +81,7 @@ def _bad_zstd(name: str, reason: str) -> RagaugeError:
 # --- Parquet ---
 
 
-class _Column(NamedTuple):
+class _ParquetColumn(NamedTuple):
     """A column: its name, the type that is read, and what makes JSON of a value, if anything."""
 
     name: str
@@ -91,7 +91,7 @@ class _Column(NamedTuple):
     def values(self, array: Any) -> list[Any]:
         if array.type != self.kind:
             array = array.cast(self.kind, safe=False)
-        return _each(array.to_pylist(), self.convert)
+        return _convert_all(array.to_pylist(), self.convert)
 
 
 def parquet_lines(file: BinaryIO, name: str) -> Iterator[bytes]:
@@ -125,7 +125,7 @@ def _batch_rows(metadata: Any) -> int:
     return max(1, min(_BATCH_ROWS, _BATCH_BYTES // width))
 
 
-def _batch_lines(batch: Any, columns: list[_Column], first: Place) -> bytes:
+def _batch_lines(batch: Any, columns: list[_ParquetColumn], first: Place) -> bytes:
     names = [column.name for column in columns]
     try:
         values = [
@@ -139,7 +139,7 @@ def _batch_lines(batch: Any, columns: list[_Column], first: Place) -> bytes:
         raise _bad_parquet(first.file, message, _DAMAGED) from error
 
 
-def _name_the_row(batch: Any, columns: list[_Column], first: Place) -> None:
+def _name_the_row(batch: Any, columns: list[_ParquetColumn], first: Place) -> None:
     """Raise for the first value of a batch that has no JSON form."""
     for index in range(batch.num_rows):
         for column, array in zip(columns, batch.columns, strict=True):
@@ -155,9 +155,9 @@ def _name_the_row(batch: Any, columns: list[_Column], first: Place) -> None:
                 ) from error
 
 
-def _column(field: Any, name: str) -> _Column:
+def _column(field: Any, name: str) -> _ParquetColumn:
     try:
-        return _Column(field.name, kind := _readable(field.type), _converter(kind))
+        return _ParquetColumn(field.name, kind := _readable(field.type), _converter(kind))
     except TypeError as error:
         raise _bad_parquet(
             name,
@@ -197,8 +197,8 @@ def _converter(kind: Any) -> Callable[[Any], Any] | None:
     from pyarrow import types
 
     if isinstance(kind, pyarrow.BaseExtensionType):
-        known = kind.extension_name == "arrow.uuid"
-        return None if known else _converter(kind.storage_type)
+        is_uuid = kind.extension_name == "arrow.uuid"
+        return None if is_uuid else _converter(kind.storage_type)
     if types.is_dictionary(kind):
         return _converter(kind.value_type)
     if types.is_floating(kind):
@@ -207,13 +207,17 @@ def _converter(kind: Any) -> Callable[[Any], Any] | None:
         return _text
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         inner = _converter(kind.value_type)
-        return None if inner is None else lambda values: _each(values, inner)
+        return None if inner is None else lambda values: _convert_all(values, inner)
     if types.is_map(kind):
         key, item = _converter(kind.key_type), _converter(kind.item_type)
-        return lambda pairs: {_map_key(name, key): _each([value], item)[0] for name, value in pairs}
+        return lambda pairs: {
+            _map_key(name, key): _convert_all([value], item)[0] for name, value in pairs
+        }
     if types.is_struct(kind):
         fields = {field.name: _converter(field.type) for field in kind}
-        return lambda row: {name: _each([row[name]], each)[0] for name, each in fields.items()}
+        return lambda row: {
+            name: _convert_all([row[name]], convert)[0] for name, convert in fields.items()
+        }
     if not any(is_plain(kind) for is_plain in _plain_kinds(types)):
         raise TypeError(str(kind))
     return None
@@ -231,7 +235,7 @@ def _plain_kinds(types: Any) -> list[Callable[[Any], bool]]:
     ]
 
 
-def _each(values: list[Any], convert: Callable[[Any], Any] | None) -> list[Any]:
+def _convert_all(values: list[Any], convert: Callable[[Any], Any] | None) -> list[Any]:
     if convert is None:
         return values
     return [None if value is None else convert(value) for value in values]
@@ -250,7 +254,7 @@ def _text(value: bytes) -> str:
 
 
 def _map_key(key: Any, convert: Callable[[Any], Any] | None) -> str:
-    value = _each([key], convert)[0]
+    value = _convert_all([key], convert)[0]
     return value if isinstance(value, str) else msgspec.json.encode(value).decode().strip('"')
 
 

@@ -1,4 +1,4 @@
-"""Files as rows: the byte ranges of a file, and the rows of a range with their lines.
+"""The byte ranges of a file, and the rows of a range with their lines.
 
 A range is newline-aligned and is the unit of work: any process can read one alone. A row knows its
 line inside the range; the first line of each range is known once all ranges before it are counted.
@@ -35,8 +35,8 @@ class Range(Struct, frozen=True):
 class Rows(Struct, frozen=True):
     """The rows of one range; `lines` counts from 0 at the range (None: row i is on line i).
 
-    Blank lines are kept as empty rows, so that rows and lines agree. A row that is too long to be
-    held is empty too, and its index is in `overlong`. `ended`: the last row has its newline.
+    Blank lines stay as empty rows, so that rows and lines agree. A row that is too long for memory
+    is empty too, and its index is in `overlong`. `ended`: the last row has its newline.
     """
 
     data: list[bytes]
@@ -85,11 +85,11 @@ def _line_end(file: BinaryIO, position: int, size: int) -> int:
     """Return the first position at or behind `position` that begins a line (or the file's end)."""
     if position >= size:
         return size
-    file.seek(position - 1)
+    file.seek(position - 1)  # a newline just before means that a line begins here
     while chunk := file.read(_STEP):
-        found = chunk.find(b"\n")
-        if found >= 0:
-            return file.tell() - len(chunk) + found + 1
+        newline = chunk.find(b"\n")
+        if newline >= 0:
+            return file.tell() - len(chunk) + newline + 1
     return size
 
 
@@ -115,9 +115,10 @@ def _element_ranges(source: Source, data: memoryview, range_bytes: int) -> list[
             position += 1
         if start is None:
             start = position
+            # Each byte is searched for newlines once, however many ranges there are.
             line += bytes(data[counted:start]).count(b"\n")
             counted = start
-        position += len(memoryview(element))
+        position += len(memoryview(element))  # a Raw is a view of the data: nothing is copied
         if position - start >= range_bytes:
             ranges.append(_array_range(source, len(ranges), start, position, line))
             start = None
@@ -159,6 +160,7 @@ def read_rows(source: Source, part: Range) -> Rows:
     if source.layout == "object":
         data = read_range(source, part)
         return Rows([data.strip()], [0], frozenset(), 0)
+    # Ranges end at a newline, so only one with a huge line is much longer than RANGE_BYTES.
     if part.end - part.start > MAX_LINE:
         return _read_bounded(source, part)
     rows = read_range(source, part).split(b"\n")

@@ -1,4 +1,4 @@
-"""Redacting: which names stand for secrets, which text looks like one, and a copy without them."""
+"""Redaction: which names belong to secrets, which text looks like one, and a copy without them."""
 
 from __future__ import annotations
 
@@ -74,21 +74,21 @@ def redacted(value: Any) -> Any:
     tuples: list[tuple[Any, Any, list[Any]]] = []
     copies: dict[int, tuple[Any, Any]] = {}  # with the original, which keeps its id taken
     while todo:
-        holder, place, each = todo.pop()
-        if isinstance(each, str):
-            holder[place] = _text(each)
-        elif isinstance(each, Mapping | list):
-            if id(each) not in copies:
-                copy, inside = _object(each) if isinstance(each, Mapping) else _array(each)
-                copies[id(each)] = (each, copy)
+        holder, place, item = todo.pop()
+        if isinstance(item, str):
+            holder[place] = _text(item)
+        elif isinstance(item, Mapping | list):
+            if id(item) not in copies:
+                copy, inside = _object(item) if isinstance(item, Mapping) else _array(item)
+                copies[id(item)] = (item, copy)
                 todo += [(copy, *member) for member in inside]
-            holder[place] = copies[id(each)][1]
-        elif isinstance(each, tuple):
-            copy, inside = _array(each)
+            holder[place] = copies[id(item)][1]
+        elif isinstance(item, tuple):
+            copy, inside = _array(item)
             todo += [(copy, *member) for member in inside]
             tuples.append((holder, place, copy))
         else:
-            holder[place] = each
+            holder[place] = item
     for holder, place, items in reversed(tuples):  # the inner ones first
         holder[place] = tuple(items)
     return root[0]
@@ -129,26 +129,26 @@ def _has_secret_word(words: list[str]) -> bool:
     return False
 
 
-def _object(given: Mapping[Any, Any]) -> tuple[dict[Any, Any], list[tuple[Any, Any]]]:
+def _object(original: Mapping[Any, Any]) -> tuple[dict[Any, Any], list[tuple[Any, Any]]]:
     """A copy with what can be decided here, and what is still to be looked at."""
     copy: dict[Any, Any] = {}
     inside = []
     # As lists of settings have it: {"name": "API_KEY", "value": "..."}
-    named = any(_names_secret(given.get(each)) for each in ("name", "key"))
-    for key, value in given.items():
+    names_secret = any(_names_secret(original.get(field)) for field in ("name", "key"))
+    for key, value in original.items():
         place = _free(_text(key), copy) if isinstance(key, str) else key
-        hidden = _names_secret(key) or (named and key == "value")
+        hidden = _names_secret(key) or (names_secret and key == "value")
         copy[place] = REDACTED if hidden else None
         if not hidden or _is_open(value):
             inside.append((place, value))
     return copy, inside
 
 
-def _array(given: list[Any] | tuple[Any, ...]) -> tuple[list[Any], list[tuple[Any, Any]]]:
-    copy: list[Any] = [REDACTED] * len(given)
+def _array(original: list[Any] | tuple[Any, ...]) -> tuple[list[Any], list[tuple[Any, Any]]]:
+    copy: list[Any] = [REDACTED] * len(original)
     inside = []
-    for place, value in enumerate(given):
-        before = given[place - 1] if place else None
+    for place, value in enumerate(original):
+        before = original[place - 1] if place else None
         # As commands have it: ["--api-key", "..."]
         option = isinstance(before, str) and before.startswith("-") and "=" not in before
         if not (option and _names_secret(before)) or _is_open(value):
@@ -167,10 +167,10 @@ def _is_open(value: object) -> bool:
 
 def _free(key: str, taken: Mapping[Any, Any]) -> str:
     """The key, or with a number if two keys have become the same."""
-    found, number = key, 2
-    while found in taken:
-        found, number = f"{key} {number}", number + 1
-    return found
+    free, number = key, 2
+    while free in taken:
+        free, number = f"{key} {number}", number + 1
+    return free
 
 
 def _text(text: str) -> str:
@@ -179,15 +179,15 @@ def _text(text: str) -> str:
         text = _PASSWORD.sub(rf"\1:{REDACTED}@", text)
         text = _SLASHED.sub(rf"\1:{REDACTED}@", text)
     text = _KEYS.sub(REDACTED, text)
-    text = _BEARER.sub(lambda found: f"{found[1] or found[2] or found[3]}{REDACTED}", text)
+    text = _BEARER.sub(lambda match: f"{match[1] or match[2] or match[3]}{REDACTED}", text)
     if "=" in text:
         text = _PAIR.sub(
-            lambda found: f"{found[1]}={REDACTED}" if is_secret(found[1]) else found[0], text
+            lambda match: f"{match[1]}={REDACTED}" if is_secret(match[1]) else match[0], text
         )
     if '"' in text:
         text = _MEMBER.sub(
-            lambda found: (
-                f'"{found[1]}"{found[2]}"{REDACTED}"' if is_secret(found[1]) else found[0]
+            lambda match: (
+                f'"{match[1]}"{match[2]}"{REDACTED}"' if is_secret(match[1]) else match[0]
             ),
             text,
         )
@@ -212,5 +212,9 @@ def without_password(url: str) -> str:
     elif "@" in rest and re.match(r"[^/\[:]*:(?!\d*(?:[/,]|$))", place):
         # A password with a bare question mark in it; what follows its end cannot be told apart.
         return f"{scheme}://{place.partition(':')[0]}@{rest.rpartition('@')[2]}"
-    kept = [each for each in query.split("&") if unquote(each.partition("=")[0]) not in SECRET]
-    return f"{scheme}://{place}" + (mark + "&".join(kept) if any(kept) else "")
+    parameters = [
+        parameter
+        for parameter in query.split("&")
+        if unquote(parameter.partition("=")[0]) not in SECRET
+    ]
+    return f"{scheme}://{place}" + (mark + "&".join(parameters) if any(parameters) else "")

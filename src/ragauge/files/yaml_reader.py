@@ -1,8 +1,8 @@
-"""YAML as JSON Lines: a list of items, each on the line of the file where it begins.
+"""Reading YAML as JSON Lines: a list of items, each on the line of the file where it begins.
 
 Items are composed one at a time from the events of PyYAML's parser, so that a long list takes no
-more memory than a short one, and no value is made that is not text, a number, a truth value, null,
-a list or a mapping.
+more memory than a short one, and tags can make nothing but text, numbers, truth values, null,
+lists and mappings.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ ROOM = 64 * 1024 * 1024
 """Bytes that the aliases of a file may stand for, beside 16 times the size of the file."""
 ROW_KEYS = ("queries", "items", "questions")
 UNIT = "unit"
-"""What stands above the list of items and holds for each: what their offsets count."""
+"""A key above the list of items that holds for each: the unit of their offsets."""
 _YAML = "tag:yaml.org,2002:"
 _ODD_BREAK = re.compile("[\x85\u2028\u2029]|\\r(?=[^\\n])")
 _SCALARS = frozenset(
-    _YAML + each for each in ("null", "bool", "int", "float", "binary", "timestamp", "str")
+    _YAML + kind for kind in ("null", "bool", "int", "float", "binary", "timestamp", "str")
 )
-_COLLECTIONS = frozenset({None, "!", *(_YAML + each for each in ("map", "seq", "set", "omap"))})
+_COLLECTIONS = frozenset({None, "!", *(_YAML + kind for kind in ("map", "seq", "set", "omap"))})
 # YAML 1.1 takes 0123, 1_000 and 12:30 for numbers (83, 1000, 750); as ids they are text.
 _NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]*|[0-9]*\.[0-9]*(?:[eE][-+]?[0-9]+)?)")
 
@@ -50,7 +50,7 @@ def yaml_lines(file: BinaryIO, name: str) -> Iterator[bytes]:
     # The stubs know of files of bytes and files of text, not of what has a `read` alone.
     stream: Any = text
     with closing(yaml.parse(stream, Loader=loader)) as events:
-        for line, row in _Document(events, text, name).rows():
+        for line, row in _ItemComposer(events, text, name).rows():
             blank = max(0, line - written - 1)
             data = json.dumps(row, ensure_ascii=False, allow_nan=False)
             yield b"\n" * blank + data.encode("utf-8", "surrogatepass") + b"\n"
@@ -119,7 +119,7 @@ def _fault(line: bytes) -> str:
     return ""
 
 
-class _Part(NamedTuple):
+class _ComposedValue(NamedTuple):
     """A value, and how large and how deep it is when every alias in it is written out."""
 
     value: Any
@@ -127,7 +127,7 @@ class _Part(NamedTuple):
     depth: int
 
 
-class _Document:
+class _ItemComposer:
     """Composes the items of a document from its events, one at a time.
 
     Aliases share what they stand for. What they would take when written out is counted and not
@@ -144,7 +144,7 @@ class _Document:
         self._text = text
         self._name = name
         self._room = ROOM + 16 * text.size
-        self._anchors: dict[str, _Part | None] = {}  # None: not read to its end yet
+        self._anchors: dict[str, _ComposedValue | None] = {}  # None: not read to its end yet
 
     def rows(self) -> Iterator[tuple[int, Any]]:
         """Yield the line, from 1, and the value of each item."""
@@ -173,37 +173,37 @@ class _Document:
             yield self._text.line(event.start_mark), row
 
     def _named_items(self, top: Any) -> Iterator[tuple[int, Any]]:
-        found: list[str] = []
+        list_keys: list[str] = []
         unit: Any = None
         while not isinstance(event := self._next(), self._yaml.MappingEndEvent):
             key, value = self._key(event), self._next()
             if key in ROW_KEYS and isinstance(value, self._yaml.SequenceStartEvent):
-                found.append(key)
-                if len(found) > 1:
+                list_keys.append(key)
+                if len(list_keys) > 1:
                     hint = "keep one of them, or write the other to a file of its own"
                     raise self._bad(
-                        event, f"`{found[0]}` and `{key}` are both lists of items", hint
+                        event, f"`{list_keys[0]}` and `{key}` are both lists of items", hint
                     )
                 yield from self._items(unit)
                 continue
-            said = self._part(value, 1).value
-            if key == UNIT and said is not None:
-                if found:  # the items were read already, and as bytes
+            setting = self._part(value, 1).value
+            if key == UNIT and setting is not None:
+                if list_keys:  # the items were read already, and as bytes
                     raise self._bad(
                         event,
                         f"`{UNIT}` stands below the list of items that it is the unit of",
-                        f"write it above `{found[0]}`, or in each item",
+                        f"write it above `{list_keys[0]}`, or in each item",
                     )
-                unit = said
-        if not found:
+                unit = setting
+        if not list_keys:
             raise self._bad_top(top)
 
     def _bad_top(self, top: Any) -> RagaugeError:
-        names = ", ".join(f"`{each}`" for each in ROW_KEYS)
+        names = ", ".join(f"`{key}`" for key in ROW_KEYS)
         message = f"the file is no list, and has no list under {names}"
         return self._bad(top, message, "write a list of items, each beginning with `- `")
 
-    def _part(self, event: Any, level: int) -> _Part:
+    def _part(self, event: Any, level: int) -> _ComposedValue:
         yaml = self._yaml
         if isinstance(event, yaml.AliasEvent):
             part = self._alias(event)
@@ -211,7 +211,7 @@ class _Document:
             if event.anchor is not None:
                 self._anchors[event.anchor] = None
             if isinstance(event, yaml.ScalarEvent):
-                part = _Part(self._scalar(event), len(event.value) + 4, 0)
+                part = _ComposedValue(self._scalar(event), len(event.value) + 4, 0)
             elif event.tag not in _COLLECTIONS:
                 raise self._bad(event, f"the tag `{event.tag}` is not known", "remove the tag")
             elif level > MAX_DEPTH:
@@ -226,13 +226,13 @@ class _Document:
             raise self._too_deep(event)
         return part
 
-    def _sequence(self, level: int) -> _Part:
+    def _sequence(self, level: int) -> _ComposedValue:
         parts = []
         while not isinstance(event := self._next(), self._yaml.SequenceEndEvent):
             parts.append(self._part(event, level + 1))
         return _around([part.value for part in parts], parts)
 
-    def _mapping(self, level: int) -> _Part:
+    def _mapping(self, level: int) -> _ComposedValue:
         own: dict[str, Any] = {}
         merged: dict[str, Any] = {}
         parts = []
@@ -241,13 +241,13 @@ class _Document:
             part = self._part(self._next(), level + 1)
             parts.append(part._replace(size=part.size + len(key) + 4))
             if key == "<<" and getattr(event, "implicit", (False,))[0]:
-                given = part.value if isinstance(part.value, list) else [part.value]
-                if not all(isinstance(each, dict) for each in given):
+                mappings = part.value if isinstance(part.value, list) else [part.value]
+                if not all(isinstance(mapping, dict) for mapping in mappings):
                     raise self._bad(
                         event, "`<<` takes mappings only", "name a mapping: `<<: *anchor`"
                     )
-                for each in given:
-                    merged = {**each, **merged}
+                for mapping in mappings:
+                    merged = {**mapping, **merged}
             else:
                 own[key] = part.value
         return _around({**merged, **own}, parts)
@@ -260,11 +260,11 @@ class _Document:
                 return value
         elif isinstance(event, self._yaml.ScalarEvent):
             if event.anchor is not None:
-                self._anchors[event.anchor] = _Part(event.value, len(event.value) + 4, 0)
+                self._anchors[event.anchor] = _ComposedValue(event.value, len(event.value) + 4, 0)
             return str(event.value)
         raise self._bad(event, "a key must be text", "write the key in quotes")
 
-    def _alias(self, event: Any) -> _Part:
+    def _alias(self, event: Any) -> _ComposedValue:
         part = self._anchors.get(event.anchor)
         if part is None:
             inside = event.anchor in self._anchors
@@ -320,9 +320,9 @@ class _Document:
 
     def _hint(self, message: str, line: int | None) -> str:
         text = b""
-        for number, each in enumerate(self._text.lines(), start=1):
+        for number, line_text in enumerate(self._text.lines(), start=1):
             if number == line:
-                text = each
+                text = line_text
                 break
         if b"\t" in text[: len(text) - len(text.lstrip())]:
             return "indent with spaces: YAML takes no tabs there"
@@ -339,7 +339,7 @@ class _Document:
             "bad-yaml",
             getattr(error, "reason", None) or first_line(error),
             hint="remove control characters, or write them as escapes in double quotes",
-            place=Place(self._name, next((number for number, each in lines if bad in each), None)),
+            place=Place(self._name, next((number for number, line in lines if bad in line), None)),
         )
 
     def _too_deep(self, event: Any) -> RagaugeError:
@@ -352,6 +352,6 @@ class _Document:
         return RagaugeError.of("bad-yaml", message, hint=hint, place=place)
 
 
-def _around(value: Any, parts: list[_Part]) -> _Part:
+def _around(value: Any, parts: list[_ComposedValue]) -> _ComposedValue:
     depth = max((part.depth for part in parts), default=0)
-    return _Part(value, 2 + sum(part.size for part in parts), depth + 1)
+    return _ComposedValue(value, 2 + sum(part.size for part in parts), depth + 1)

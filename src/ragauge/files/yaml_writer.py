@@ -1,7 +1,8 @@
-"""YAML as text: writing values so that any reader gets them back, and where items stand in a file.
+"""Writing YAML: values that any reader gets back, and the region of each item in a file.
 
 Only what JSON has is written. Text that another reader could take for a number, a date or a truth
-value is put in quotes.
+value is put in quotes. An edit replaces the region of one item, so that comments, quotes and the
+layout of all others stay byte by byte as a person wrote them.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ def list_text(items: Sequence[Mapping[str, Any]], comments: Sequence[Sequence[st
     """Write a list of items with a blank line between them, and comments above each."""
     parts = []
     for position, item in enumerate(items):
-        said = comments[position] if position < len(comments) else ()
-        above = "".join(f"# {line}\n" for line in said)
+        lines = comments[position] if position < len(comments) else ()
+        above = "".join(f"# {line}\n" for line in lines)
         parts.append(f"{above}- {item_text(item)}\n")
     return "\n".join(parts) if parts else "[]\n"
 
@@ -50,38 +51,38 @@ def list_text(items: Sequence[Mapping[str, Any]], comments: Sequence[Sequence[st
 def flow_text(value: Any) -> str:
     """Write a value on one line."""
     if isinstance(value, Mapping):
-        inside = ", ".join(f"{_scalar(key)}: {flow_text(each)}" for key, each in value.items())
+        inside = ", ".join(f"{_scalar(key)}: {flow_text(item)}" for key, item in value.items())
         return f"{{{inside}}}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(flow_text(each) for each in value)}]"
+        return f"[{', '.join(flow_text(item) for item in value)}]"
     return _scalar(value)
 
 
 def _mapping(value: Mapping[str, Any], indent: int, *, literal: bool) -> list[str]:
     lines: list[str] = []
-    for key, each in value.items():
+    for key, item in value.items():
         name = f"{' ' * indent}{_scalar(key)}:"
-        if isinstance(each, Mapping) and each:
-            lines += [name, *_mapping(each, indent + 2, literal=literal)]
-        elif isinstance(each, list | tuple) and _is_long(each, indent + len(key)):
-            lines += [name, *_sequence(each, indent + 2, literal=literal)]
-        elif literal and isinstance(each, str) and _is_literal(each):
-            sign = "|" if each.endswith("\n") else "|-"
-            lines += [f"{name} {sign}", *_literal(each, indent + 2)]
+        if isinstance(item, Mapping) and item:
+            lines += [name, *_mapping(item, indent + 2, literal=literal)]
+        elif isinstance(item, list | tuple) and _is_long(item, indent + len(key)):
+            lines += [name, *_sequence(item, indent + 2, literal=literal)]
+        elif literal and isinstance(item, str) and _is_literal(item):
+            sign = "|" if item.endswith("\n") else "|-"
+            lines += [f"{name} {sign}", *_literal(item, indent + 2)]
         else:
-            lines.append(f"{name} {flow_text(each)}")
+            lines.append(f"{name} {flow_text(item)}")
     return lines
 
 
 def _sequence(values: Sequence[Any], indent: int, *, literal: bool) -> list[str]:
     lines: list[str] = []
     dash = f"{' ' * indent}- "
-    for each in values:
-        if isinstance(each, Mapping) and each:
-            inner = _mapping(each, indent + 2, literal=literal)
+    for item in values:
+        if isinstance(item, Mapping) and item:
+            inner = _mapping(item, indent + 2, literal=literal)
             lines += [dash + inner[0].lstrip(" "), *inner[1:]]
         else:
-            lines.append(dash + flow_text(each))
+            lines.append(dash + flow_text(item))
     return lines
 
 
@@ -91,7 +92,7 @@ def _literal(value: str, indent: int) -> list[str]:
 
 
 def _is_long(values: Sequence[Any], room: int) -> bool:
-    if any(isinstance(each, Mapping) and each for each in values):
+    if any(isinstance(item, Mapping) and item for item in values):
         return True
     return bool(values) and room + len(flow_text(values)) > WIDTH
 
@@ -111,10 +112,11 @@ def _is_literal(value: str) -> bool:
 
 def _scalar(value: Any) -> str:
     if isinstance(value, str):
+        # Quotes where any reader of YAML 1.1 or 1.2 could see something else than text.
         if _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
             return value
         quoted = json.dumps(value, ensure_ascii=False)
-        return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
+        return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted)
     text = json.dumps(value, allow_nan=False)
     if isinstance(value, float) and "e" in text and "." not in text:
         return text.replace("e", ".0e")  # YAML 1.1 takes 1e-05 for text
@@ -132,11 +134,11 @@ def regions(text: str, keys: Sequence[str]) -> list[Region] | None:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     top = yaml.compose(text, Loader=loader)
     if isinstance(top, yaml.MappingNode):
-        lists = [each for key, each in top.value if key.value in keys]
+        lists = [node for key, node in top.value if key.value in keys]
         top = lists[0] if len(lists) == 1 else None
     if not isinstance(top, yaml.SequenceNode):
         return None
-    found = []
+    item_regions = []
     seen: set[int] = set()
     for node in top.value:
         end = _end(node, seen)
@@ -145,11 +147,11 @@ def regions(text: str, keys: Sequence[str]) -> list[Region] | None:
         start = node.start_mark
         body = text[start.index : end].rstrip()
         flow = top.flow_style or node.flow_style or not isinstance(node, yaml.MappingNode)
-        found.append(Region(start.index, start.index + len(body), start.column, bool(flow)))
-    return found
+        item_regions.append(Region(start.index, start.index + len(body), start.column, bool(flow)))
+    return item_regions
 
 
-class Said(NamedTuple):
+class ScalarText(NamedTuple):
     """A value as it is written, and from where to where."""
 
     value: str
@@ -157,7 +159,7 @@ class Said(NamedTuple):
     end: int
 
 
-def value_of(text: str, key: str) -> Said | None:
+def value_of(text: str, key: str) -> ScalarText | None:
     """The value of a key that stands beside the list of items; None if it is no scalar."""
     import yaml
 
@@ -165,26 +167,26 @@ def value_of(text: str, key: str) -> Said | None:
     top = yaml.compose(text, Loader=loader)
     for name, node in top.value if isinstance(top, yaml.MappingNode) else ():
         if name.value == key and isinstance(node, yaml.ScalarNode):
-            return Said(str(node.value), node.start_mark.index, node.end_mark.index)
+            return ScalarText(str(node.value), node.start_mark.index, node.end_mark.index)
     return None
 
 
 def comments(text: str) -> list[int]:
-    """Where comments begin: behind a `#` that no part of a value holds."""
+    """Where comments begin: at each `#` that is not inside a value."""
     if "#" not in text:
         return []
     import yaml
 
-    found: list[int] = []
+    positions: list[int] = []
     at = 0
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     for token in yaml.scan(text, Loader=loader):
         start = token.start_mark.index
         if start > at:
             gap = text[at:start]
-            found += [at + each.start() for each in _COMMENT.finditer(gap)]
+            positions += [at + match.start() for match in _COMMENT.finditer(gap)]
         at = max(at, token.end_mark.index)
-    return found
+    return positions
 
 
 def _end(node: Any, seen: set[int]) -> int | None:
@@ -196,11 +198,11 @@ def _end(node: Any, seen: set[int]) -> int | None:
         return None
     seen.add(id(node))
     if node.id == "scalar" or node.flow_style or not node.value:
-        if node.id != "scalar" and not all(_end(each, seen) is not None for each in _parts(node)):
+        if node.id != "scalar" and not all(_end(part, seen) is not None for part in _parts(node)):
             return None
         return int(node.end_mark.index)
-    ends = [_end(each, seen) for each in _parts(node)]
-    return None if None in ends else max(each for each in ends if each is not None)
+    ends = [_end(part, seen) for part in _parts(node)]
+    return None if None in ends else max(part for part in ends if part is not None)
 
 
 def _parts(node: Any) -> list[Any]:

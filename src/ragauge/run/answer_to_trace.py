@@ -1,4 +1,4 @@
-"""Answering: what a target gave for a slot becomes its trace, and what it failed with, an error."""
+"""The answer of a target becomes the trace of its slot; a failure becomes a trace with an error."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from ragauge.formats.traces import Reader
 from ragauge.model.dialect import TRACE_NAMES, TRACE_SPELLINGS
 from ragauge.model.target import TargetError
 from ragauge.model.trace import Timing, Trace
-from ragauge.run.slots import Slot
+from ragauge.run.slots import QuestionSlot
 from ragauge.text import plain
 
 LONGEST_REASON = 500
-_ASKED = ("qid", "question", "paraphrase", "seed", "turn")
-_SAID = TRACE_NAMES.difference(*(TRACE_SPELLINGS[field] for field in _ASKED))
+_QUESTION_FIELDS = ("qid", "question", "paraphrase", "seed", "turn")
+_ANSWER_NAMES = TRACE_NAMES.difference(*(TRACE_SPELLINGS[field] for field in _QUESTION_FIELDS))
 """The fields that say what a system did, and not what it was asked."""
 
 
-def answered_trace(reader: Reader, slot: Slot, answered: Any, elapsed: float | None) -> Trace:
+def answer_trace(reader: Reader, slot: QuestionSlot, answered: Any, elapsed: float | None) -> Trace:
     """The trace of a slot: a row of any dialect, a list of hits, or a trace as it is.
 
     The slot says what was asked, whatever the row says; a row for another question is an error.
     `elapsed` are the milliseconds that were measured, where the target gives none of its own.
     """
-    given = answered if isinstance(answered, Trace) else _read(reader, answered)
+    trace = answered if isinstance(answered, Trace) else _read(reader, answered)
     question = slot.question
-    if given.qid is not None and given.qid != question.qid:
-        raise TargetError(f"the answer is for `{given.qid}`, and `{question.qid}` was asked")
-    timing = given.timing
+    if trace.qid is not None and trace.qid != question.qid:
+        raise TargetError(f"the answer is for `{trace.qid}`, and `{question.qid}` was asked")
+    timing = trace.timing
     if elapsed is not None and (timing is None or timing.total is None):
         timing = replace(timing or Timing(), total=elapsed)
     return replace(
-        given,
+        trace,
         qid=question.qid,
         question=question.text,
         paraphrase=question.paraphrase,
@@ -52,12 +52,12 @@ def answered_trace(reader: Reader, slot: Slot, answered: Any, elapsed: float | N
 def _read(reader: Reader, answered: Any) -> Trace:
     try:
         _refuse_unstorable(answered)
-        row = msgspec.json.decode(_encode(answered))  # what else cannot be stored shows here
+        row = msgspec.json.decode(_encode(answered))  # as a trace file would hold it
         if isinstance(row, list):
-            row = {"hits": [_hit(each) for each in row]}
+            row = {"hits": [_hit(entry) for entry in row]}
         if not isinstance(row, Mapping):
             raise TargetError(f"an answer is an object or a list of hits, got {_kind(answered)}")
-        if _SAID.isdisjoint(row):
+        if _ANSWER_NAMES.isdisjoint(row):
             names = ", ".join(list(row)[:5]) or "nothing"
             raise TargetError(f"the answer has no hits and no answer in it, but {names}")
         return reader.trace(row)
@@ -82,16 +82,16 @@ _encode = msgspec.json.Encoder(enc_hook=_plainer).encode
 def _refuse_unstorable(answered: Any) -> None:
     """Raise for what would be stored as something else: a set has no order, bytes are no text."""
     todo = [answered]
-    seen: set[int] = set()
+    seen: set[int] = set()  # an answer may contain itself
     while todo:
-        each = todo.pop()
-        if isinstance(each, set | frozenset | bytes | bytearray):
-            raise TypeError(f"a {type(each).__name__} has no place in an answer")
-        if isinstance(each, float) and not isfinite(each):
-            raise ValueError(f"{each} is no number")
-        if isinstance(each, dict | list | tuple) and id(each) not in seen:
-            seen.add(id(each))
-            todo += each.values() if isinstance(each, dict) else each
+        value = todo.pop()
+        if isinstance(value, set | frozenset | bytes | bytearray):
+            raise TypeError(f"a {type(value).__name__} has no place in an answer")
+        if isinstance(value, float) and not isfinite(value):
+            raise ValueError(f"{value} is no number")
+        if isinstance(value, dict | list | tuple) and id(value) not in seen:
+            seen.add(id(value))
+            todo += value.values() if isinstance(value, dict) else value
 
 
 def _hit(value: Any) -> Any:
@@ -105,7 +105,7 @@ def _kind(value: object) -> str:
     return "nothing" if value is None else type(value).__name__
 
 
-def errored_trace(slot: Slot, reason: str, elapsed: float | None) -> Trace:
+def error_trace(slot: QuestionSlot, reason: str, elapsed: float | None) -> Trace:
     """The trace of a slot that could not be answered."""
     question = slot.question
     words = plain(str(redacted(reason))) or "it failed without a word"

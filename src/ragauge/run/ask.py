@@ -1,7 +1,7 @@
-"""The runner: asks a target slot by slot, many at a time, and hands on what arrives.
+"""The runner: asks a target slot by slot in threads, with a rate limit, retries and back-off.
 
-Threads ask; one more thread takes what has arrived and keeps it; the calling thread watches. A
-call that does not come back in time is left to itself, with its thread, and another takes over.
+Threads ask; one more thread stores the traces that have arrived; the calling thread watches. A
+call that does not come back in time is abandoned with its thread, and another takes over.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from hashlib import blake2b
 from queue import Empty, SimpleQueue
 from typing import Any, Literal
 
@@ -20,9 +21,8 @@ from msgspec.structs import replace
 from ragauge.formats.traces import Reader
 from ragauge.model.target import Doubting, Exchange, Question, Target, TargetError
 from ragauge.model.trace import Trace
-from ragauge.run.answer_to_trace import answered_trace, errored_trace
-from ragauge.run.rate_limit import Pace, backoff
-from ragauge.run.slots import Slot, Strand
+from ragauge.run.answer_to_trace import answer_trace, error_trace
+from ragauge.run.slots import QuestionSlot, SlotSequence
 
 GRACE = 5.0
 """Seconds that questions which were asked have left when a run is interrupted."""
@@ -33,9 +33,10 @@ MOST_LOST = 1000
 _TICK = 0.05
 _MOMENT = 0.002
 _BATCH = 512
-_LONG_WAIT = 5.0  # seconds that a reader should know of
-_WAITING = 256  # results that may wait to be kept, before asking pauses
-_LONGEST_WAIT = 300.0
+_LONG_WAIT = 5.0  # seconds that are worth a note
+_WAITING = 256  # results that may wait to be stored, before asking pauses
+_LONGEST_WAIT = 300.0  # no target may make us wait longer
+_FIRST_WAIT, _LAST_WAIT = 0.25, 30.0  # seconds of back-off
 
 Stopped = Literal["interrupted", "errors", "hanging"]
 
@@ -47,7 +48,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     retries     how often a question is asked again after an error that may pass
     rate        questions a second, at most
     max_errors  more errors than these end the run; it can be resumed
-    timing      whether the time that an answer took is kept
+    timing      whether the time that an answer took is stored
     """
 
     concurrency: int = 8
@@ -70,8 +71,8 @@ class Progress(Struct):
     stopped: Stopped | None = None
 
 
-class Kept(Struct, frozen=True):
-    """What the keeper tells of a batch: how many results, errors, and hits of labelled ones."""
+class BatchCounts(Struct, frozen=True):
+    """What was stored of a batch: how many results, errors, and hits of labelled questions."""
 
     results: int
     errors: int
@@ -79,44 +80,80 @@ class Kept(Struct, frozen=True):
     labelled: int
 
 
-class Task:
-    """A strand that is being asked: where it stands, and what was answered before."""
+class RateLimit:
+    """Lets questions through one by one: at a rate, and not before a target wants to be asked."""
 
-    def __init__(self, strand: Strand, wanted: Callable[[int], bool]) -> None:
-        self.strand = strand
+    def __init__(self, rate: float | None) -> None:
+        self.gap = 0.0 if rate is None else 1 / rate
+        self.next = 0.0
+        self.lock = threading.Lock()
+
+    def wait(self) -> float:
+        """The seconds to wait before the next question; its place is taken."""
+        if not self.gap and not self.next:
+            return 0.0
+        with self.lock:
+            now = time.monotonic()
+            at = max(now, self.next)
+            # Without a rate, `next` is only the end of a pause.
+            if self.gap or self.next <= now:
+                self.next = at + self.gap if self.gap else 0.0
+            return at - now
+
+    def pause(self, seconds: float) -> None:
+        """Let nothing through for some seconds."""
+        with self.lock:
+            self.next = max(self.next, time.monotonic() + seconds)
+
+
+def backoff(number: int, attempt: int) -> float:
+    """Seconds to wait before a slot is asked again: longer each time, and never in step.
+
+    The spread comes from the slot, not from chance.
+    """
+    digest = blake2b(f"{number}:{attempt}".encode(), digest_size=4).digest()
+    spread = int.from_bytes(digest, "big") / 2**32
+    return float(min(_LAST_WAIT, _FIRST_WAIT * 2**attempt) * (0.5 + spread))
+
+
+class SequenceTask:
+    """A sequence that is being asked: where it stands, and what was answered before."""
+
+    def __init__(self, sequence: SlotSequence, wanted: Callable[[int], bool]) -> None:
+        self.sequence = sequence
         self.wanted = wanted
         self.place = 0
         self.attempt = 0
         self.delay = 0.0
-        self.said: dict[int, dict[int | None, Exchange]] = {}
+        self.history: dict[int, dict[int | None, Exchange]] = {}  # by turn, then by paraphrase
 
-    def current(self, known: Mapping[int, str | None]) -> Slot | None:
-        """The slot to ask next; those that are known already only add to the history."""
-        while self.place < len(self.strand.slots):
-            slot = self.strand.slots[self.place]
+    def current(self, earlier: Mapping[int, str | None]) -> QuestionSlot | None:
+        """The slot to ask next; those that were answered earlier only add to the history."""
+        while self.place < len(self.sequence.slots):
+            slot = self.sequence.slots[self.place]
             if self.wanted(slot.number):
                 return slot
-            self.advance(slot, known.get(slot.number))
+            self.advance(slot, earlier.get(slot.number))
         return None
 
-    def question(self, slot: Slot) -> Question:
+    def question(self, slot: QuestionSlot) -> Question:
         """What is asked, with the turns before: of the same paraphrase where they have it."""
         question = slot.question
-        if not self.said or question.turn is None:
+        if not self.history or question.turn is None:
             return question
         history = tuple(
-            said[question.paraphrase] if question.paraphrase in said else next(iter(said.values()))
-            for turn, said in self.said.items()
+            exchanges.get(question.paraphrase) or next(iter(exchanges.values()))
+            for turn, exchanges in self.history.items()
             if turn < question.turn
         )
         return replace(question, history=history)
 
-    def advance(self, slot: Slot, answer: str | None) -> None:
+    def advance(self, slot: QuestionSlot, answer: str | None) -> None:
         """Go on to the next slot."""
         question = slot.question
         if question.turn is not None:
-            said = self.said.setdefault(question.turn, {})
-            said[question.paraphrase] = Exchange(question.text, answer)
+            exchanges = self.history.setdefault(question.turn, {})
+            exchanges[question.paraphrase] = Exchange(question.text, answer)
         self.place += 1
         self.attempt = 0
 
@@ -124,11 +161,11 @@ class Task:
 class _Worker(threading.Thread):
     """A thread that asks; `deadline` is when the question that it has asked is overdue."""
 
-    def __init__(self, runner: Runner, task: Task | None) -> None:
+    def __init__(self, runner: Runner, task: SequenceTask | None) -> None:
         super().__init__(daemon=True, name="ragauge-asking")
         self.runner = runner
         self.task = task
-        self.slot: Slot | None = None
+        self.slot: QuestionSlot | None = None
         self.deadline = math.inf
         self.lost = False
 
@@ -138,29 +175,32 @@ class _Worker(threading.Thread):
 
 
 class Runner:
-    """One run over a target. `keep` is called by one thread, with traces in order of arrival."""
+    """One run over a target. `write` is called by one thread, with traces in order of arrival.
+
+    `on_progress` is called every few moments, `on_note` where the user should know something.
+    """
 
     def __init__(
         self,
         target: Target,
         reader: Reader,
         limits: Limits,
-        keep: Callable[[Sequence[Trace]], Kept],
+        write: Callable[[Sequence[Trace]], BatchCounts],
         *,
         total: int,
-        told: Callable[[Progress], None] = lambda _: None,
-        noted: Callable[[str], None] = lambda _: None,
+        on_progress: Callable[[Progress], None] = lambda _: None,
+        on_note: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.target = target
         self.reader = reader
         self.limits = limits
-        self.keep = keep
-        self.told = told
-        self.noted = noted
-        self.held = 0.0  # until when the target has asked for patience
+        self.write = write
+        self.on_progress = on_progress
+        self.on_note = on_note
+        self.paused_until = 0.0  # the target has asked for patience
         self.failed = 0
         self.progress = Progress(total)
-        self.pace = Pace(limits.rate)
+        self.rate_limit = RateLimit(limits.rate)
         self.arrived: SimpleQueue[Trace | None] = SimpleQueue()
         self.lock = threading.Lock()
         self.stop = threading.Event()
@@ -168,21 +208,22 @@ class Runner:
         self.workers: set[_Worker] = set()
         self.lost: list[_Worker] = []
         self.failure: BaseException | None = None
-        self.strands: Iterator[Strand] = iter(())
+        self.sequences: Iterator[SlotSequence] = iter(())
         self.wanted: Callable[[int], bool] = lambda _: True
-        self.known: Mapping[int, str | None] = {}
+        self.earlier: Mapping[int, str | None] = {}
+        # A target with a timeout of its own should find it out first, with a better message.
         self.overdue = limits.timeout + min(1.0, 0.2 + limits.timeout / 10)
 
     def run(
         self,
-        strands: Iterable[Strand],
+        sequences: Iterable[SlotSequence],
         wanted: Callable[[int], bool],
-        known: Mapping[int, str | None],
+        earlier: Mapping[int, str | None],
     ) -> Progress:
-        """Ask all slots that are wanted; `known` are answers of turns that were asked before."""
-        self.strands, self.wanted, self.known = iter(strands), wanted, known
+        """Ask all wanted slots; `earlier` are the answers of turns that were asked before."""
+        self.sequences, self.wanted, self.earlier = iter(sequences), wanted, earlier
         begun = time.monotonic()
-        writer = threading.Thread(target=self._write, daemon=True, name="ragauge-keeping")
+        writer = threading.Thread(target=self._write, daemon=True, name="ragauge-writing")
         writer.start()
         with self._interruptible():
             for _ in range(min(self.limits.concurrency, self.progress.total)):
@@ -192,7 +233,7 @@ class Runner:
                 self.over.wait(_TICK)
                 self._watch()
                 self.progress.seconds = time.monotonic() - begun
-                self.told(self.progress)
+                self.on_progress(self.progress)
                 if self.stop.is_set() and grace == math.inf:
                     grace = time.monotonic() + GRACE
             with self.lock:
@@ -219,18 +260,19 @@ class Runner:
             self._end("interrupted")
 
         # A job that is cancelled is terminated: what runs below is ended in the same way.
-        before = {each: signal.signal(each, interrupt) for each in (signal.SIGINT, signal.SIGTERM)}
+        signals = (signal.SIGINT, signal.SIGTERM)
+        handlers = {number: signal.signal(number, interrupt) for number in signals}
         try:
             yield
         finally:
-            for each, handler in before.items():
-                signal.signal(each, handler)
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
 
     def _end(self, why: Stopped) -> None:
         self.progress.stopped = self.progress.stopped or why
         self.stop.set()
 
-    def _start(self, task: Task | None) -> None:
+    def _start(self, task: SequenceTask | None) -> None:
         worker = _Worker(self, task)
         with self.lock:
             self.over.clear()
@@ -238,10 +280,10 @@ class Runner:
         worker.start()
 
     def _watch(self) -> None:
-        """Leave calls that are overdue to themselves, and let others go on with their tasks."""
+        """Abandon calls that are overdue, and let new threads go on with their tasks."""
         now = time.monotonic()
         with self.lock:
-            overdue = [each for each in self.workers if each.deadline < now]
+            overdue = [worker for worker in self.workers if worker.deadline < now]
         for worker in overdue:
             with self.lock:
                 if worker.deadline >= now:
@@ -251,7 +293,7 @@ class Runner:
             assert worker.task is not None and worker.slot is not None
             slow = TargetError(f"no answer within {self.limits.timeout:g} s", transient=True)
             self._failed(worker.task, worker.slot, slow, self.limits.timeout * 1000)
-            self.lost = [each for each in self.lost if each.is_alive()]
+            self.lost = [lost for lost in self.lost if lost.is_alive()]
             self.lost.append(worker)
             if len(self.lost) > MOST_LOST:
                 self._end("hanging")
@@ -275,25 +317,26 @@ class Runner:
                 self.over.set()
 
     def _task(self, worker: _Worker) -> bool:
-        """Ask one strand to its end; False if there is none, or the run ends."""
+        """Ask one sequence to its end; False if there is none, or the run ends."""
         task = worker.task
         if task is None:
             with self.lock:
-                strand = next(self.strands, None)
-            if strand is None:
+                sequence = next(self.sequences, None)
+            if sequence is None:
                 return False
-            task = worker.task = Task(strand, self.wanted)
-        while (slot := task.current(self.known)) is not None:
+            task = worker.task = SequenceTask(sequence, self.wanted)
+        while (slot := task.current(self.earlier)) is not None:
             if not self._ask(worker, task, slot):
                 return False
         worker.task = None
         return True
 
-    def _ask(self, worker: _Worker, task: Task, slot: Slot) -> bool:
+    def _ask(self, worker: _Worker, task: SequenceTask, slot: QuestionSlot) -> bool:
         """Ask one question once; False if the run ends or the worker was given up."""
-        delay, task.delay = max(task.delay, self.pace.wait()), 0.0
+        delay, task.delay = max(task.delay, self.rate_limit.wait()), 0.0
         if delay:
             self.stop.wait(delay)
+        # The store is slower than the target: wait, or memory would grow with the run.
         while self.arrived.qsize() > _WAITING and not self.stop.is_set():
             time.sleep(_MOMENT)
         if self.stop.is_set():
@@ -306,14 +349,14 @@ class Runner:
         try:
             answered = self.target.ask(task.question(slot))
             elapsed = _milliseconds(begun)
-            trace = answered_trace(self.reader, slot, answered, self._kept(elapsed))
+            trace = answer_trace(self.reader, slot, answered, self._stored_time(elapsed))
         except TargetError as failed:
             error, elapsed = failed, _milliseconds(begun)
         except BaseException as failed:
             error, elapsed = TargetError(described(failed)), _milliseconds(begun)
         with self.lock:
             worker.deadline = math.inf
-            if worker.lost:
+            if worker.lost:  # too late: the slot has its error, or somebody else asks it again
                 return False
         if error is not None:
             self._failed(task, slot, error, elapsed)
@@ -322,17 +365,19 @@ class Runner:
             task.advance(slot, trace.answer.said if trace.answer is not None else None)
         return True
 
-    def _failed(self, task: Task, slot: Slot, error: TargetError, elapsed: float) -> None:
+    def _failed(
+        self, task: SequenceTask, slot: QuestionSlot, error: TargetError, elapsed: float
+    ) -> None:
         """Try again later, or record the error."""
         if error.transient and task.attempt < self.limits.retries:
             task.delay = backoff(slot.number, task.attempt)
-            if error.wait is not None:
+            if error.wait is not None:  # Retry-After: it holds for all questions, not only this one
                 task.delay = max(task.delay, min(error.wait, _LONGEST_WAIT))
-                self.pace.hold(task.delay)
+                self.rate_limit.pause(task.delay)
                 self._note_wait(task.delay, error.reason)
             task.attempt += 1
             return
-        self.arrived.put(errored_trace(slot, error.reason, self._kept(elapsed)))
+        self.arrived.put(error_trace(slot, error.reason, self._stored_time(elapsed)))
         task.advance(slot, None)
         with self.lock:
             self.failed += 1
@@ -344,52 +389,53 @@ class Runner:
         """Say once that nothing will be asked for a while."""
         now = time.monotonic()
         with self.lock:
-            known, self.held = self.held, max(self.held, now + seconds)
-        if seconds >= _LONG_WAIT and known <= now:
-            self.noted(f"waiting for {seconds:.0f} s, as the target asks: {reason}")
+            before = self.paused_until
+            self.paused_until = max(before, now + seconds)
+        if seconds >= _LONG_WAIT and before <= now:
+            self.on_note(f"waiting for {seconds:.0f} s, as the target asks: {reason}")
 
-    def _kept(self, elapsed: float) -> float | None:
+    def _stored_time(self, elapsed: float) -> float | None:
         return elapsed if self.limits.timing else None
 
     def _write(self) -> None:
-        """Keep what has arrived, again and again; the writer's own thread."""
+        """Store what has arrived, again and again; the writer's own thread."""
         more = True
         while more:
             batch, more = self._arrivals()
             if batch and self.failure is None:
                 try:
-                    kept = self.keep(batch)
+                    counts = self.write(batch)
                 except BaseException as error:
                     self.failure = error
                     self.stop.set()
                     continue
-                self._count(kept)
+                self._count(counts)
 
     def _arrivals(self) -> tuple[list[Trace], bool]:
         batch: list[Trace] = []
-        found = self.arrived.get()
-        while found is not None:
-            batch.append(found)
+        trace = self.arrived.get()
+        while trace is not None:
+            batch.append(trace)
             if len(batch) >= _BATCH:
                 return batch, True
             try:
-                found = self.arrived.get_nowait()
+                trace = self.arrived.get_nowait()
             except Empty:
                 return batch, True
         return batch, False
 
-    def _count(self, kept: Kept) -> None:
+    def _count(self, counts: BatchCounts) -> None:
         progress = self.progress
-        progress.done += kept.results
-        progress.errors += kept.errors
-        progress.hits += kept.hits
-        progress.labelled += kept.labelled
+        progress.done += counts.results
+        progress.errors += counts.errors
+        progress.hits += counts.hits
+        progress.labelled += counts.labelled
 
 
 def described(error: BaseException) -> str:
     """An exception in one line."""
-    words = str(error)
-    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+    message = str(error)
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 def _milliseconds(begun: float) -> float:

@@ -1,4 +1,4 @@
-"""Completing: results go into a run one batch after another, and at its end it is scored."""
+"""Results are stored batch by batch while a run is asked; at its end the run is scored."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ragauge.model.run import ResultRow, RunRecord, Store
 from ragauge.model.scores import Scores
 from ragauge.model.semantic import Bands
 from ragauge.model.trace import Trace
-from ragauge.run.ask import Kept
+from ragauge.run.ask import BatchCounts
 from ragauge.scoring.chunk_facts import Gatherer, expected_ids, has_text, negative_ids
 from ragauge.scoring.remeasure import semantic_of
 from ragauge.scoring.results import unlisted
@@ -30,16 +30,16 @@ from ragauge.store.runs import rescored
 from ragauge.store.stored_scores import freeze_scores, value_texts
 
 _AT_ONCE = 2048
-_NOBODY = -1
-_REMEMBERED = 1 << 16
+_NO_QUESTION = -1
+_CACHED_IDS = 1 << 16
 
 
-class _Carried(Gatherer):
-    """Looks only at what hits carry. Ids come again and again, so the last ones are remembered."""
+class _HitFacts(Gatherer):
+    """Looks only at what hits carry. Ids come again and again, so the last ones are cached."""
 
     def __init__(self, wanted: Set[str], chunks: Mapping[str, Chunk]) -> None:
         super().__init__(wanted, chunks)
-        self.doc_of = lru_cache(_REMEMBERED)(doc_of)
+        self.doc_of = lru_cache(_CACHED_IDS)(doc_of)
 
     def add(self, trace: Trace) -> int:
         """What all hits of a trace carry, as the bits of `Carries`."""
@@ -52,26 +52,26 @@ class _Carried(Gatherer):
         return spanned * Carries.SPANS | named * Carries.DOCS | quotable * Carries.TEXTS
 
 
-class Keeper:
+class ResultWriter:
     """Stores traces under the numbers of their slots, which are their lines counted from 0.
 
-    Nothing is remembered of them: what they tell of chunks is gathered when all are there.
+    It holds none of them: facts about chunks are gathered when the run is finished.
     """
 
     def __init__(self, store: Store, run: RunRecord, job: Job, *, replacing: bool) -> None:
         self.packer = RangePacker(job)
-        self.packer.gatherer = _Carried(self.packer.gatherer.wanted, job.chunks)
+        self.packer.gatherer = _HitFacts(self.packer.gatherer.wanted, job.chunks)
         self.run_id = run.run_id
         self.put = store.replace_results if replacing else store.add_results
         self.labelled = [
             bool(ids) or code in job.keys.rich for code, ids in enumerate(self.packer.relevant)
         ]
 
-    def keep(self, batch: Sequence[Trace]) -> Kept:
-        """Store a batch, and tell what is in it."""
+    def write(self, batch: Sequence[Trace]) -> BatchCounts:
+        """Store a batch, and count what is in it."""
         try:
             rows = self.packer.pack_traces(batch, 1).rows
-        except Exception:  # something in a trace cannot be stored, and the others can
+        except Exception:  # one trace cannot be stored; the others of the batch can
             rows = [row for trace in batch for row in self._one(trace).rows]
         self.put(
             self.run_id,
@@ -80,20 +80,20 @@ class Keeper:
                 for trace, (facts, payload, _) in zip(batch, rows, strict=True)
             ],
         )
-        found = [
+        is_hit = [
             facts.hit_rank is not None
             for facts, _, code in rows
             if code is not None and self.labelled[code]
         ]
         errors = sum(facts.outcome == "errored" for facts, _, _ in rows)
-        return Kept(len(rows), errors, sum(found), len(found))
+        return BatchCounts(len(rows), errors, sum(is_hit), len(is_hit))
 
     def _one(self, trace: Trace) -> Packed:
         try:
             return self.packer.pack_traces([trace], 1)
         except Exception as error:
-            words = f"the answer cannot be stored: {type(error).__name__}: {error}"
-            words = words.encode(errors="backslashreplace").decode()
+            reason = f"the answer cannot be stored: {type(error).__name__}: {error}"
+            reason = reason.encode(errors="backslashreplace").decode()
             return self.packer.pack_traces(
                 [
                     replace(
@@ -103,7 +103,7 @@ class Keeper:
                         lambda_state=None,
                         index={},
                         extra={},
-                        error=words,
+                        error=reason,
                     )
                 ],
                 1,
@@ -125,6 +125,7 @@ def finish_run(
 
     Where `bands` has those of its embedder, the zones of its ΔS are counted too.
     """
+    # Traces are read one by one and not held: a run may be longer than memory.
     gatherer = Gatherer(expected_ids(items), job.chunks, negatives=negative_ids(items))
     gatherer.add_chunks()
     gathered = gatherer.take()
@@ -132,12 +133,12 @@ def finish_run(
     ordinals, questions = array("q"), array("q")
     for count, (ordinal, payload) in enumerate(store.payloads(run.run_id), 1):
         ordinals.append(ordinal)
-        questions.append(_NOBODY)
+        questions.append(_NO_QUESTION)
         with suppress(*UNREADABLE):  # it is counted where the run is scored
             trace = trace_of(thaw(payload))
             packer.gatherer.add(trace)
             code = packer.reducer.find(trace.qid, trace.question, trace.turn)
-            questions[-1] = _NOBODY if code is None else code
+            questions[-1] = _NO_QUESTION if code is None else code
         if count % _AT_ONCE == 0:
             gathered.merge(packer.gatherer.take())
     gathered.merge(packer.gatherer.take())
@@ -151,7 +152,7 @@ def finish_run(
         store.set_values(
             run.run_id,
             [
-                (ordinal, None if question == _NOBODY else measured(question))
+                (ordinal, None if question == _NO_QUESTION else measured(question))
                 for ordinal, question in pairs
             ],
         )

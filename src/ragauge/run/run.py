@@ -1,4 +1,4 @@
-"""Running: a target is asked a gold set, and what it answers becomes a stored run with its scores.
+"""`ragauge run`: a target is asked a gold set, and its answers become a stored run with scores.
 
 Every result is stored under the number of its slot, so a run that was stopped and resumed is the
 same as one that was not.
@@ -48,10 +48,16 @@ from ragauge.model.scores import Scores
 from ragauge.model.semantic import Bands
 from ragauge.model.target import Doubting, Target, TargetOptions
 from ragauge.model.trace import Trace
-from ragauge.run.ask import Kept, Limits, Progress, Runner
-from ragauge.run.finish import Keeper, finish_run
-from ragauge.run.resume import rest_of, take_back
-from ragauge.run.slots import Seeds, Slots, chosen, refuse_unasked, with_turns_before
+from ragauge.run.ask import BatchCounts, Limits, Progress, Runner
+from ragauge.run.finish import ResultWriter, finish_run
+from ragauge.run.resume import remaining_slots, withdraw_answers
+from ragauge.run.slots import (
+    GoldSlots,
+    Seeds,
+    choose_items,
+    refuse_without_question,
+    with_turns_before,
+)
 from ragauge.scoring import score
 from ragauge.scoring.gold_table import gold_table, unique_items
 from ragauge.scoring.remeasure import opened_remeasurer
@@ -63,7 +69,7 @@ from ragauge.text import plain
 
 
 class Asked(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What of a run must stay the same until its end, as its snapshot tells it."""
+    """What must stay the same until the end of a run; stored in its snapshot as `target`."""
 
     address: str
     k: int
@@ -90,7 +96,7 @@ class Asked(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Measuring(Struct, frozen=True, kw_only=True):
-    """How the answers are scored; see `pipeline.score`."""
+    """How the answers are scored; see `scoring.score`."""
 
     profile: str | None = None
     dialect: str = "auto"
@@ -104,8 +110,8 @@ class Measuring(Struct, frozen=True, kw_only=True):
     count_repeats: bool = False
 
 
-class Material(Struct, frozen=True, kw_only=True):
-    """What is asked and how it will be scored."""
+class RunInput(Struct, frozen=True, kw_only=True):
+    """The gold items that are asked, and how the answers will be scored."""
 
     items: list[GoldItem]
     chunks: dict[str, Chunk]
@@ -118,13 +124,14 @@ class Material(Struct, frozen=True, kw_only=True):
         unique = unique_items(self.items, self.plan.profile, self.inputs.gold_name)
         return gold_hash((item.qid, item.turn, item_hash(item)) for item in unique)
 
-    def slots(self, seeds: Seeds) -> Slots:
-        """The slots; traces that are joined by the question alone cannot tell paraphrases."""
+    def slots(self, seeds: Seeds) -> GoldSlots:
+        """The slots that are asked, with paraphrases where traces can be joined with them."""
+        # By the question alone, a paraphrase would find no gold item.
         by_question = self.plan.profile.join.by == "question"
         items = (
             [replace(item, paraphrases=()) for item in self.items] if by_question else self.items
         )
-        return Slots(items, seeds)
+        return GoldSlots(items, seeds)
 
     def job(self) -> Job:
         """What packs traces; it fails where the gold set is at odds with itself."""
@@ -147,27 +154,27 @@ def shown_address(address: str) -> str:
     scheme, _, rest = address.partition(":")
     if scheme == "command":
         with suppress(ValueError):
-            words = shlex.split(rest)
+            words = shlex.split(rest)  # a secret may be the word after `--api-key`
             if redacted(words) != words:
                 return f"command:{shlex.join(redacted(words))}"
     return plain(redacted_url(address) if scheme.startswith("http") else str(redacted(address)))
 
 
 def open_target(address: str, options: TargetOptions) -> Target:
-    """Open the target behind an address; options that name a scheme's own things go with it."""
+    """Open the target behind an address."""
     kinds = registry.targets()
     scheme, colon, rest = address.partition(":")
     if not colon or scheme not in kinds:
         raise RagaugeError.of(
             "bad-target",
             f"`{shown_address(address)}` is no target",
-            hint=f"known: {', '.join(f'{each}:' for each in sorted(kinds))}; for example "
+            hint=f"known: {', '.join(f'{kind}:' for kind in sorted(kinds))}; for example "
             "python:module:function",
         )
     return kinds[scheme].open(rest, replace(options, scheme=scheme))
 
 
-def material(gold: PathLike, asked: Asked, measuring: Measuring) -> Material:
+def material(gold: PathLike, asked: Asked, measuring: Measuring) -> RunInput:
     """Read the gold set, choose what is asked of it, and plan how it is scored."""
     with ExitStack() as stack:
         source = open_source(stack, gold)
@@ -177,7 +184,7 @@ def material(gold: PathLike, asked: Asked, measuring: Measuring) -> Material:
         loaded = read_gold(gold, source, choice, locate=locate)
         loaded.stop_on_problems()
         name = name_of(gold, source, "<gold>")
-        wanted = chosen(loaded.items, asked.filters, asked.limit)
+        wanted = choose_items(loaded.items, asked.filters, asked.limit)
         items = with_turns_before(loaded.items, wanted)
         if not items:
             raise RagaugeError.of(
@@ -185,7 +192,7 @@ def material(gold: PathLike, asked: Asked, measuring: Measuring) -> Material:
                 f"there is nothing to ask in {name}",
                 hint="no item passes all filters" if asked.filters else "the gold set is empty",
             )
-        refuse_unasked(items, name)
+        refuse_without_question(items, name)
         chunks = score.known_chunks(stack, asked.chunks, lookup, gold=(lambda: items, name))
         notes = [f"{name}: {note}" for note in source.notes] if source is not None else []
         if choice.note:
@@ -195,7 +202,7 @@ def material(gold: PathLike, asked: Asked, measuring: Measuring) -> Material:
         if earlier := len(items) - len(wanted):
             whose = "a conversation was" if earlier == 1 else "conversations were"
             notes.append(f"{count(earlier, 'earlier turn')} of {whose} asked too")
-        return Material(
+        return RunInput(
             items=items,
             chunks=chunks,
             plan=_plan(choice, measuring, chunks),
@@ -230,50 +237,51 @@ def _plan(choice: Choice, measuring: Measuring, chunks: dict[str, Chunk]) -> Sco
 
 
 def start_run(
-    store: Store, asked: Asked, given: Material, about: Mapping[str, Any], wanted: Wanted
+    store: Store, asked: Asked, run_input: RunInput, about: Mapping[str, Any], wanted: Wanted
 ) -> RunRecord:
     """Add a run with its gold set and its chunks; it is incomplete until it is finished."""
     for tag in wanted.tags:
         refuse_tag(tag)
     created_at = now() if wanted.created_at is None else wanted.created_at
-    rows = freeze_gold(given.items)
+    rows = freeze_gold(run_input.items)
     stored = replace(asked, address=shown_address(asked.address))
     system = {**wanted.system, "target": {**about, **msgspec.to_builtins(stored)}}
     stamp = created_at.replace("-", "").replace(":", "")
-    said = sha256(f"{given.gold_hash}{stored}".encode()).hexdigest()[:6]
+    # The repr of the struct, so also the name of its class, is a part of the id.
+    digits = sha256(f"{run_input.gold_hash}{stored}".encode()).hexdigest()[:6]
     run = RunRecord(
-        run_id=wanted.run_id or f"{stamp}-{said}",
+        run_id=wanted.run_id or f"{stamp}-{digits}",
         suite=wanted.suite,
-        profile=given.plan.profile.name,
+        profile=run_input.plan.profile.name,
         created_at=created_at,
         commit_hash=wanted.commit_hash,
-        gold_hash=given.gold_hash,
+        gold_hash=run_input.gold_hash,
         gold_key=gold_key(rows),
-        chunks=digest(given.chunks) if given.chunks else None,
+        chunks=digest(run_input.chunks) if run_input.chunks else None,
         snapshot=snapshot_of(
-            given.plan, given.inputs, system=system, ragauge_version=ragauge.__version__
+            run_input.plan, run_input.inputs, system=system, ragauge_version=ragauge.__version__
         ).encoded(),
     )
-    given.job()  # before anything is stored: the gold set may be at odds with itself
+    run_input.job()  # before anything is stored: the gold set may be at odds with itself
     run = begin_run(store, run, chosen=wanted.run_id is not None)
     store.add_gold(run.gold_key, rows)
     if run.chunks is not None:
-        store.add_chunks(run.chunks, freeze_chunks(given.chunks))
+        store.add_chunks(run.chunks, freeze_chunks(run_input.chunks))
     for tag in wanted.tags:
         store.tag(tag, run.run_id)
     return run
 
 
 class Resumed(Struct, frozen=True):
-    """A stored run that can be gone on with: how it was asked, and what it is asked."""
+    """A stored run that can go on: how it was asked, and its gold set."""
 
     run: RunRecord
     asked: Asked
-    material: Material
+    material: RunInput
 
 
 def resumed(store: Store, run: RunRecord, *, gold: PathLike | None = None, **same: Any) -> Resumed:
-    """What is known of a run that was stopped; `same` is what is said again, and must agree."""
+    """Load a run that was stopped; `same` are settings given again, which must agree."""
     snapshot = read_snapshot(run.snapshot, run.run_id)
     try:
         asked = msgspec.convert(snapshot.system.get("target"), Asked)
@@ -282,22 +290,23 @@ def resumed(store: Store, run: RunRecord, *, gold: PathLike | None = None, **sam
             run, "was not made by `ragauge run`", "it has no questions to ask"
         ) from error
     for name, value in same.items():
-        known = getattr(asked, name)
-        if value is None and REDACTED in str(known):
+        # What is stored has no secrets, so what is given again is compared without them.
+        stored = getattr(asked, name)
+        if value is None and REDACTED in str(stored):
             raise _refused(
                 run, f"has a secret in its {name}, which is not stored", f"give the {name} again"
             )
         if value is None:
             continue
-        shown = shown_address(value) if name == "address" else redacted(value)
-        if msgspec.to_builtins(shown) != msgspec.to_builtins(known):
+        repeated = shown_address(value) if name == "address" else redacted(value)
+        if msgspec.to_builtins(repeated) != msgspec.to_builtins(stored):
             raise _refused(
                 run,
-                f"has {_told(name, known)}, and {_told(name, shown)} was given",
+                f"has {_setting(name, stored)}, and {_setting(name, repeated)} was given",
                 "leave it out, or begin a new run",
             )
     asked = replace(asked, **{name: value for name, value in same.items() if value is not None})
-    given = Material(
+    run_input = RunInput(
         items=thaw_gold(store.gold(run.gold_key), run.run_id),
         chunks={} if run.chunks is None else thaw_chunks(store.chunks(run.chunks), run.run_id),
         plan=plan_of(snapshot.scoring),
@@ -312,63 +321,76 @@ def resumed(store: Store, run: RunRecord, *, gold: PathLike | None = None, **sam
                 f"was begun with another gold set than {again.inputs.gold_name}",
                 "leave --gold out to ask what the run began with, or begin a new run",
             )
-    return Resumed(run, asked, given)
+    return Resumed(run, asked, run_input)
 
 
-def _told(name: str, value: object) -> str:
+def _setting(name: str, value: object) -> str:
     return f"the target `{value}`" if name == "address" else f"{name} {value}"
 
 
-def _refused(run: RunRecord, words: str, hint: str) -> RagaugeError:
-    return RagaugeError.of("cannot-resume", f"the run `{run.run_id}` {words}", hint=hint)
+def _refused(run: RunRecord, reason: str, hint: str) -> RagaugeError:
+    return RagaugeError.of("cannot-resume", f"the run `{run.run_id}` {reason}", hint=hint)
 
 
 def ask_all(
     store: Store,
     run: RunRecord,
     asked: Asked,
-    given: Material,
+    run_input: RunInput,
     target: Target,
     limits: Limits,
     *,
     retry_errors: bool = False,
-    told: Callable[[Progress], None] = lambda _: None,
+    on_progress: Callable[[Progress], None] = lambda _: None,
     embed: Embedding | None = None,
-    noted: Callable[[str], None] = lambda _: None,
+    on_note: Callable[[str], None] = lambda _: None,
 ) -> Progress:
     """Ask every slot that has no result yet, and store each answer when it arrives.
 
     With `retry_errors`, slots that have an error are asked again, and the turns that follow them.
-    With `embed`, answers are stored with ΔS by that embedder; `noted` is told what is to be known.
+    With `embed`, answers are stored with ΔS by that embedder; `on_note` gets notes for the user.
     """
     _refuse_changed(run, target)
-    slots = given.slots(asked.seeds)
-    rest = rest_of(store, run, slots, retry_errors=retry_errors)
-    if run.status == "complete" and not rest.total:
+    slots = run_input.slots(asked.seeds)
+    remaining = remaining_slots(store, run, slots, retry_errors=retry_errors)
+    if run.status == "complete" and not remaining.total:
         hint = "it has no errors either" if retry_errors else "--retry-errors asks errors again"
         raise _refused(run, "is complete", hint)
     limits = replace(limits, timing=asked.timing)
-    job = given.job()
-    keeper = Keeper(store, run, job, replacing=False)
-    reader = Reader(given.plan.dialect, own=given.plan.own)
-    known = rest.answers_before(store, run)
+    job = run_input.job()
+    writer = ResultWriter(store, run, job, replacing=False)
+    reader = Reader(run_input.plan.dialect, own=run_input.plan.own)
+    earlier = remaining.answers_before(store, run)
     with ExitStack() as stack:
-        measured = None
+        remeasurer = None
         if embed is not None:
-            measured = opened_remeasurer(stack, embed, given.items, given.chunks, asked.corpus)
+            remeasurer = opened_remeasurer(
+                stack, embed, run_input.items, run_input.chunks, asked.corpus
+            )
 
-        def keep(batch: Sequence[Trace]) -> Kept:
-            return keeper.keep(batch if measured is None else list(measured.traces(batch)))
+        def write(batch: Sequence[Trace]) -> BatchCounts:
+            return writer.write(batch if remeasurer is None else list(remeasurer.traces(batch)))
 
-        runner = Runner(target, reader, limits, keep, total=rest.total, told=told, noted=noted)
-        if run.status == "complete" or rest.stale:
-            store.reopen(run.run_id, dropping=rest.stale)
-        progress = runner.run(slots.strands(rest.wanted), rest.wanted, known)
+        runner = Runner(
+            target,
+            reader,
+            limits,
+            write,
+            total=remaining.total,
+            on_progress=on_progress,
+            on_note=on_note,
+        )
+        # Before the first question: a run that is stopped now must not look complete, nor have
+        # answers to turns whose history changes.
+        if run.status == "complete" or remaining.stale:
+            store.reopen(run.run_id, dropping=remaining.stale)
+        progress = runner.run(slots.sequences(remaining.wanted), remaining.wanted, earlier)
         if isinstance(target, Doubting):
-            again = Keeper(store, run, job, replacing=True)
-            progress.errors += take_back(store, run, slots, target.settle(), again)
-        for note in measured.notes() if measured is not None else ():
-            noted(note)
+            # Only now is it known which answers of a program that miscounted are its own.
+            replacing = ResultWriter(store, run, job, replacing=True)
+            progress.errors += withdraw_answers(store, run, slots, target.settle(), replacing)
+        for note in remeasurer.notes() if remeasurer is not None else ():
+            on_note(note)
         return progress
 
 
@@ -382,12 +404,12 @@ def _refuse_changed(run: RunRecord, target: Target) -> None:
         if name not in Asked.__struct_fields__ and stored.get(name) != value
     ]
     if changed:
-        words = f"was begun with another `{changed[0]}` of its target: {stored.get(changed[0])}"
-        raise _refused(run, words, f"it is {about[changed[0]]} now: begin a new run")
+        reason = f"was begun with another `{changed[0]}` of its target: {stored.get(changed[0])}"
+        raise _refused(run, reason, f"it is {about[changed[0]]} now: begin a new run")
 
 
 def complete(
-    store: Store, run: RunRecord, given: Material, bands: Mapping[str, Bands] | None = None
+    store: Store, run: RunRecord, run_input: RunInput, bands: Mapping[str, Bands] | None = None
 ) -> Scores:
     """Score a run that has all its results, and mark it complete."""
-    return finish_run(store, run, given.job(), given.items, bands)
+    return finish_run(store, run, run_input.job(), run_input.items, bands)

@@ -1,4 +1,4 @@
-"""Shadowing: a second index beside the live one, judged by the gates of a profile in one step."""
+"""`ragauge shadow`: a second index beside the live one, judged by the gates of a profile."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ragauge.gates.drops import GAPS
 from ragauge.gates.judge import Tolerance, judge
 from ragauge.metrics.columns import Ints
 from ragauge.metrics.metric import Tally
-from ragauge.model.agreement import Agreement, By
+from ragauge.model.agreement import By
 from ragauge.model.chunk import Chunk
 from ragauge.model.diagnosis import Finding
 from ragauge.model.embedder import Embedding
@@ -34,7 +34,7 @@ from ragauge.model.shadow import Failed, Part, Shadowed
 from ragauge.model.verdict import Gate, GateResult, Waiver
 from ragauge.run import run as running
 from ragauge.run.ask import Limits, Progress
-from ragauge.run.shadow_agreement import Shown, SlotName, agree, shown
+from ragauge.run.shadow_agreement import SlotContent, SlotKey, agree, slot_content
 from ragauge.scoring.inputs import Kept
 from ragauge.scoring.score import score
 from ragauge.store.runs import Wanted, find_run, store_run
@@ -119,28 +119,28 @@ def asked_run(
     gold: str,
     asking: Asking,
     *,
-    told: Callable[[Progress], None] = lambda _: None,
+    on_progress: Callable[[Progress], None] = lambda _: None,
     embed: Embedding | None = None,
-    noted: Callable[[str], None] = lambda _: None,
+    on_note: Callable[[str], None] = lambda _: None,
 ) -> Answered:
-    """Ask a target every slot of the gold set, and store the run; `Interrupted` tells its name."""
-    given = running.material(gold, asking.asked, asking.measuring)
+    """Ask a target every slot of the gold set, and store the run; `Interrupted` names the run."""
+    run_input = running.material(gold, asking.asked, asking.measuring)
     options = asking.asked.target_options(asking.limits.timeout)
     with ExitStack() as stack:
         with closing(running.open_target(asking.asked.address, options)) as target:
-            run = running.start_run(store, asking.asked, given, target.about, asking.wanted)
+            run = running.start_run(store, asking.asked, run_input, target.about, asking.wanted)
             stack.enter_context(_named(run))
             stack.enter_context(store.hold(run.run_id))
             progress = running.ask_all(
                 store,
                 run,
                 asking.asked,
-                given,
+                run_input,
                 target,
                 asking.limits,
-                told=told,
+                on_progress=on_progress,
                 embed=embed,
-                noted=noted,
+                on_note=on_note,
             )
         if progress.stopped == "interrupted":
             raise Interrupted(run.run_id, progress)
@@ -152,13 +152,13 @@ def asked_run(
                 hint=f"go on with `ragauge run --resume {run.run_id} --store {store.name}`, then "
                 "name it here",
             )
-        scores = running.complete(store, run, given)
+        scores = running.complete(store, run, run_input)
     return Answered(find_run(store, run.run_id), scores.tally.errored)
 
 
 @contextmanager
 def _named(run: RunRecord) -> Iterator[None]:
-    """Let an interrupt at any moment tell the run that was begun."""
+    """Let an interrupt at any moment name the run that was begun."""
     try:
         yield
     except Interrupted:
@@ -171,9 +171,9 @@ def scored_run(store: Store, gold: str, trace: str, name: str, **options: Any) -
     """Score a trace file and store the run under a name."""
     stored: list[RunRecord] = []
 
-    def keep(kept: Kept) -> None:
-        if kept.scores.measured:
-            stored.append(store_run(store, kept, Wanted(run_id=name, created_at="")))
+    def keep(scored: Kept) -> None:
+        if scored.scores.measured:
+            stored.append(store_run(store, scored, Wanted(run_id=name, created_at="")))
 
     score(gold, trace, keep=keep, **options)
     if not stored:
@@ -202,6 +202,8 @@ def judge_shadow(live: common_gold.Stored, shadow: common_gold.Stored, rules: Ru
         slices=any(gate.part is not None for gate in gates),
         bands=rules.bands,
     )
+    # With the same ids on both sides the shadow is judged by its own scores; otherwise by those
+    # over evidence that both sides recognise.
     exact = aligned.match in ("exact", "none")
     scores = measured.scores if exact else aligned.b
     profile = registry.profile(rules.profile)
@@ -235,7 +237,7 @@ def judge_shadow(live: common_gold.Stored, shadow: common_gold.Stored, rules: Ru
         rungs=comparison.rungs,
         deltas=comparison.deltas,
         types=_by_type(aligned, names, types, rules.min_n),
-        agreement=_agreement(live, shadow, by),
+        agreement=agree(slot_contents(live), slot_contents(shadow), by),
         failed=_failed(verdict.gates, scores, aligned, rules.limit),
         kinds=comparison.kinds,
         answer_kinds=comparison.answer_kinds,
@@ -253,33 +255,34 @@ def _split(
     """The gates that are judged, and the names of those on answers where there shall be none."""
     if not rules.index_only:
         return list(gates), ()
+    # Answers that are there and not judged would let a worse system pass without a word.
     if shadow.tally.answered or shadow.tally.refused:
         raise RagaugeError.of(
             "usage",
             "--index-only: the shadow run has answers, which would go unjudged",
             hint="leave --index-only out",
         )
-    kept = [gate for gate in gates if not _judged_by(gate, shadow).startswith(OF_ANSWERS)]
-    names = tuple(gate.title or gate.name for gate in gates if gate not in kept)
-    return kept, names
+    judged = [gate for gate in gates if not _judged_by(gate, shadow).startswith(OF_ANSWERS)]
+    names = tuple(gate.title or gate.name for gate in gates if gate not in judged)
+    return judged, names
 
 
 def _lacking(side: str, tally: Tally) -> list[str]:
     """What one side has no result for."""
-    found = []
+    gaps = []
     if tally.missing:
-        found.append(f"{tally.missing} of {count(tally.gold, 'question')} without a trace")
+        gaps.append(f"{tally.missing} of {count(tally.gold, 'question')} without a trace")
     if tally.missing_slots:
-        found.append(f"{count(tally.missing_slots, 'slot')} (paraphrase × seed) without a trace")
+        gaps.append(f"{count(tally.missing_slots, 'slot')} (paraphrase × seed) without a trace")
     if tally.errored:
-        found.append(f"{tally.errored} of {count(tally.scored, 'trace')} with an error")
-    return [f"{side}: {each}" for each in found]
+        gaps.append(f"{tally.errored} of {count(tally.scored, 'trace')} with an error")
+    return [f"{side}: {gap}" for gap in gaps]
 
 
 def _only(scores: Scores, names: Sequence[str]) -> Scores:
     """Scores with some metrics only; the values of questions stay."""
-    kept = {name: scores.metrics[name] for name in names if name in scores.metrics}
-    return replace(scores, metrics=kept)
+    metrics = {name: scores.metrics[name] for name in names if name in scores.metrics}
+    return replace(scores, metrics=metrics)
 
 
 def _judged_by(gate: Gate, scores: Scores) -> str:
@@ -306,24 +309,24 @@ def _by_type(
     for name, places in sorted(types.items()):
         mine = np.isin(pairs.theirs, places)
         n = int(np.count_nonzero(mine))
-        if n < least:
+        if n < least:  # a mean over so few questions says nothing
             parts[name] = Part(n=n)
             continue
         part = pairs.only(mine)
-        found = metric_deltas.deltas(
+        deltas = metric_deltas.deltas(
             _with_values(aligned.a, names, part.mine),
             _with_values(aligned.b, names, part.theirs),
             part,
             frozenset(),
         )
-        parts[name] = Part(n=n, deltas=tuple(each for each in found if each.n >= least))
+        parts[name] = Part(n=n, deltas=tuple(delta for delta in deltas if delta.n >= least))
     return parts
 
 
 def _with_values(scores: Scores, names: Sequence[str], places: Ints) -> Scores:
     """Scores with those metrics only that have a value for one of the questions."""
     values = scores.per_question
-    known = [
+    with_values = [
         name
         for name in names
         if values is not None
@@ -331,32 +334,33 @@ def _with_values(scores: Scores, names: Sequence[str], places: Ints) -> Scores:
         and name in scores.metrics
         and not np.isnan(values.of(name)[places]).all()
     ]
-    return _only(scores, known)
+    return _only(scores, with_values)
 
 
 def _failed(
     results: Sequence[GateResult], scores: Scores, aligned: align.Aligned, limit: int
 ) -> tuple[Failed, ...]:
     """The gates that do not hold, each with its worst questions."""
-    found = []
+    failed = []
     run = Symptoms(scores)
-    for each in results:
-        if each.status in ("pass", "review") or each.waived:
+    for result in results:
+        if result.status in ("pass", "review") or result.waived:
             continue
-        if each.code in GAPS:
-            found.append(Failed(gate=each, step=_AGAIN, worst=()))
+        if result.code in GAPS:
+            failed.append(Failed(gate=result, step=_AGAIN, worst=()))
             continue
-        name = _judged_by(each.gate, scores)
-        places = _fallen(aligned, scores, name) if each.gate.is_drop else _worst(run, each, name)
-        base = name.partition("@")[0].removesuffix("_p90")
-        found.append(
+        name = _judged_by(result.gate, scores)
+        is_drop = result.gate.is_drop
+        places = _fallen(aligned, scores, name) if is_drop else _worst(run, result, name)
+        base = name.partition("@")[0].removesuffix("_p90")  # steps are by metric, not by cut-off
+        failed.append(
             Failed(
-                gate=each,
+                gate=result,
                 step=STEPS.get(base, _OTHERWISE),
                 worst=tuple(witness(run, place) for place in places[:limit]),
             )
         )
-    return tuple(found)
+    return tuple(failed)
 
 
 def _worst(run: Symptoms, result: GateResult, name: str) -> list[int]:
@@ -377,6 +381,7 @@ def _fallen(aligned: align.Aligned, scores: Scores, name: str) -> list[int]:
     pairs = metric_deltas.pair(aligned.a, aligned.b)
     better = registry.metrics()[name.partition("@")[0]].better
     lost = one.of(name)[pairs.mine] - other.of(name)[pairs.theirs]
+    # A question without a value on one side has not dropped.
     lost = np.nan_to_num(lost if better == "higher" else -lost)
     places = {key: i for i, key in enumerate(zip(mine.qids, mine.turns, strict=True))}
     order = np.argsort(-lost, kind="stable")
@@ -387,33 +392,29 @@ def _fallen(aligned: align.Aligned, scores: Scores, name: str) -> list[int]:
     return [places[key] for key in keys if key in places]
 
 
-def _agreement(live: common_gold.Stored, shadow: common_gold.Stored, by: By) -> Agreement:
-    return agree(shown_slots(live), shown_slots(shadow), by)
+def slot_contents(run: common_gold.Stored) -> dict[SlotKey, SlotContent]:
+    """What each slot of a stored run retrieved and cited; of a slot that comes twice, the last.
 
-
-def shown_slots(run: common_gold.Stored) -> dict[SlotName, Shown]:
-    """What each slot of a stored run retrieved and cited; of a slot told twice, the last.
-
-    Errors and questions outside the gold set are left out; so is what cannot be read, which the
+    Errors and questions outside the gold set are excluded; so is what cannot be read, which the
     scores count.
     """
     record, store = run.record, run.store
     chunks: dict[str, Chunk] = {}
     if record.chunks is not None:
         chunks = thaw_chunks(store.chunks(record.chunks), record.run_id)
-    found: dict[SlotName, Shown] = {}
+    contents: dict[SlotKey, SlotContent] = {}
     with ExitStack() as stack:
         rows = store.results(record.run_id)
         if hasattr(rows, "close"):
             stack.callback(rows.close)
         for row in rows:
             facts = row.facts
-            name = (facts.query_id, facts.paraphrase, facts.seed, facts.turn)
-            found.pop(name, None)
+            key = (facts.query_id, facts.paraphrase, facts.seed, facts.turn)
+            contents.pop(key, None)  # the last result of a slot counts, even if it is an error
             if facts.outcome != "ok":
                 continue
             try:
-                found[name] = shown(trace_of(thaw(row.payload)), chunks)
+                contents[key] = slot_content(trace_of(thaw(row.payload)), chunks)
             except UNREADABLE:
                 continue
-    return found
+    return contents

@@ -1,4 +1,4 @@
-"""Agreement of two runs: do they retrieve the same, in the same order, and cite the same?"""
+"""How far two runs agree: do they retrieve the same, in the same order, and cite the same?"""
 
 from __future__ import annotations
 
@@ -19,82 +19,82 @@ from ragauge.stats.rank_biased_overlap import rank_biased_overlap
 DEPTH = 100
 """Hits of a slot that are compared; what follows has no weight."""
 
-SlotName = tuple[str, int | None, str | None, int | None]
+SlotKey = tuple[str, int | None, str | None, int | None]
 """Question, paraphrase, seed and turn."""
 
 
-class Spot(NamedTuple):
-    """A hit or citation: its id, and where it lies as far as that is known."""
+class ItemLocation(NamedTuple):
+    """A hit or citation: its id, and its documents and spans as far as they are known."""
 
     id: str
     docs: tuple[str, ...] = ()
     spans: tuple[Span, ...] = ()
 
 
-Question = tuple[str, int | None]
+QuestionKey = tuple[str, int | None]
 """Id and turn: a turn of a conversation is a question of its own."""
 
 
-class Shown(NamedTuple):
+class SlotContent(NamedTuple):
     """What one slot retrieved and cited; `cites` is None where nothing was answered.
 
     Hits are as they were given: one that repeats an id keeps its rank, and lies where the first
     of that id does.
     """
 
-    hits: tuple[Spot, ...]
-    cites: tuple[Spot, ...] | None
+    hits: tuple[ItemLocation, ...]
+    cites: tuple[ItemLocation, ...] | None
 
 
-def shown(trace: Trace, chunks: Mapping[str, Chunk]) -> Shown:
+def slot_content(trace: Trace, chunks: Mapping[str, Chunk]) -> SlotContent:
     """What of a trace is compared; a citation lies where it says, or where its hit does."""
-    hits: dict[str, Spot] = {}
+    hits: dict[str, ItemLocation] = {}
     for hit in trace.hits[:DEPTH]:
         if hit.id not in hits:
-            docs = tuple(each for each in (hit.doc, hit.path) if each is not None)
-            hits[hit.id] = _spot(hit.id, docs, hit.spans, chunks)
+            docs = tuple(doc for doc in (hit.doc, hit.path) if doc is not None)
+            hits[hit.id] = _location(hit.id, docs, hit.spans, chunks)
     ranked = tuple(hits[hit.id] for hit in trace.hits[:DEPTH])
     answer = trace.answer
     if answer is None:
-        return Shown(ranked, None)
-    cites: dict[str, Spot] = {}
-    for each in answer.listed:
-        same = hits.get(each.id)
-        docs = (each.doc,) if each.doc is not None else same.docs if same is not None else ()
-        spans = each.spans or (same.spans if same is not None else ())
-        cites.setdefault(each.id, _spot(each.id, docs, spans, chunks))
-    return Shown(ranked, tuple(cites.values()))
+        return SlotContent(ranked, None)
+    cites: dict[str, ItemLocation] = {}
+    for citation in answer.listed:
+        hit_location = hits.get(citation.id, ItemLocation(citation.id))
+        docs = hit_location.docs if citation.doc is None else (citation.doc,)
+        spans = citation.spans or hit_location.spans
+        cites.setdefault(citation.id, _location(citation.id, docs, spans, chunks))
+    return SlotContent(ranked, tuple(cites.values()))
 
 
-def _spot(
+def _location(
     name: str, docs: tuple[str, ...], spans: tuple[Span, ...], chunks: Mapping[str, Chunk]
-) -> Spot:
+) -> ItemLocation:
     chunk = chunks.get(name)
     if chunk is not None:
-        return Spot(name, docs or (chunk.doc,), spans or chunk.spans)
+        return ItemLocation(name, docs or (chunk.doc,), spans or chunk.spans)
     if not docs and (doc := parts_of(name).doc) is not None:
         docs = (doc,)
-    return Spot(name, docs, spans)
+    return ItemLocation(name, docs, spans)
 
 
-def agree(a: Mapping[SlotName, Shown], b: Mapping[SlotName, Shown], by: By) -> Agreement:
+def agree(a: Mapping[SlotKey, SlotContent], b: Mapping[SlotKey, SlotContent], by: By) -> Agreement:
     """Compare two runs slot by slot; the figures are means over questions."""
     both = sorted(a.keys() & b.keys(), key=_order)
-    citing: dict[Question, list[float]] = {}
-    overlaps: dict[Question, list[float]] = {}
-    taus: dict[Question, list[float]] = {}
+    citing: dict[QuestionKey, list[float]] = {}
+    overlaps: dict[QuestionKey, list[float]] = {}
+    taus: dict[QuestionKey, list[float]] = {}
     differing = []
-    for name in both:
-        one, other = a[name], b[name]
-        question = name[0], name[3]
-        first = [each.id for each in one.hits]
+    for key in both:
+        one, other = a[key], b[key]
+        question = key[0], key[3]
+        first = [hit.id for hit in one.hits]
         second = renamed(one.hits, other.hits, by)
         _add(overlaps, question, rank_biased_overlap(first, second))
         _add(taus, question, tau_of_lists(first, second))
         if one.cites or other.cites:
-            found = _differing(name, one.cites or (), other.cites or (), by)
-            _add(citing, question, 0.0 if found is not None else 1.0)
-            differing += [] if found is None else [found]
+            difference = _differing(key, one.cites or (), other.cites or (), by)
+            _add(citing, question, 0.0 if difference is not None else 1.0)
+            differing += [] if difference is None else [difference]
     return Agreement(
         by=by,
         slots=len(both),
@@ -107,40 +107,41 @@ def agree(a: Mapping[SlotName, Shown], b: Mapping[SlotName, Shown], by: By) -> A
     )
 
 
-def renamed(one: Sequence[Spot], other: Sequence[Spot], by: By) -> list[str]:
+def renamed(one: Sequence[ItemLocation], other: Sequence[ItemLocation], by: By) -> list[str]:
     """The names of the other side, with the names of this side where they mean the same.
 
     By place, each id is paired with at most one: those that share most text first.
     """
     if by == "id":
-        return [each.id for each in other]
+        return [item.id for item in other]
     mine, theirs = _unique(one), _unique(other)
-    ids = {each.id for each in mine}
+    ids = {item.id for item in mine}
     # A name that this side uses for something else must not look the same.
-    names = {each.id: f"{each.id}\0" if each.id in ids else each.id for each in theirs}
+    names = {item.id: f"{item.id}\0" if item.id in ids else item.id for item in theirs}
     names |= {theirs[j].id: mine[i].id for i, j in paired(mine, theirs)}
-    return [names[each.id] for each in other]
+    return [names[item.id] for item in other]
 
 
-def _unique(spots: Sequence[Spot]) -> list[Spot]:
+def _unique(items: Sequence[ItemLocation]) -> list[ItemLocation]:
     """Each id once, as it came first."""
-    found: dict[str, Spot] = {}
-    for each in spots:
-        found.setdefault(each.id, each)
-    return list(found.values())
+    by_id: dict[str, ItemLocation] = {}
+    for item in items:
+        by_id.setdefault(item.id, item)
+    return list(by_id.values())
 
 
-def paired(one: Sequence[Spot], other: Sequence[Spot]) -> list[tuple[int, int]]:
+def paired(one: Sequence[ItemLocation], other: Sequence[ItemLocation]) -> list[tuple[int, int]]:
     """Pairs of places that share half of the shorter; ids count where neither side has a place."""
-    found = []
+    candidates = []
     for i, first in enumerate(one):
         for j, second in enumerate(other):
             common = _common(first, second)
             if common:
-                found.append((-common, i + j, i, j))
+                candidates.append((-common, i + j, i, j))
     taken: tuple[set[int], set[int]] = (set(), set())
     pairs = []
-    for _, _, i, j in sorted(found):
+    # Most shared text first; among equals the pair that is nearest to the top of both lists.
+    for _, _, i, j in sorted(candidates):
         if i not in taken[0] and j not in taken[1]:
             taken[0].add(i)
             taken[1].add(j)
@@ -148,7 +149,7 @@ def paired(one: Sequence[Spot], other: Sequence[Spot]) -> list[tuple[int, int]]:
     return sorted(pairs)
 
 
-def _common(one: Spot, other: Spot) -> int:
+def _common(one: ItemLocation, other: ItemLocation) -> int:
     """How much text two places share, 0 where it is less than half of the shorter."""
     if not one.spans and not other.spans:
         return int(one.id == other.id)
@@ -159,20 +160,20 @@ def _common(one: Spot, other: Spot) -> int:
 
 
 def _differing(
-    name: SlotName, one: Sequence[Spot], other: Sequence[Spot], by: By
+    key: SlotKey, one: Sequence[ItemLocation], other: Sequence[ItemLocation], by: By
 ) -> Differing | None:
     """How the citations of a slot differ, None if they do not.
 
     By id, what has another id may still be the same text: that is a replacement.
     """
-    mine = {each.id for each in one}
+    mine = {item.id for item in one}
     if mine == set(renamed(one, other, by)):
         return None
     rest_one, rest_other = list(one), list(other)
     if by == "id":
-        theirs = {each.id for each in other}
-        rest_one = [each for each in one if each.id not in theirs]
-        rest_other = [each for each in other if each.id not in mine]
+        theirs = {item.id for item in other}
+        rest_one = [item for item in one if item.id not in theirs]
+        rest_other = [item for item in other if item.id not in mine]
     pairs = [
         (i, j)
         for i, j in paired(rest_one, rest_other)
@@ -180,35 +181,35 @@ def _differing(
     ]
     left, right = {i for i, _ in pairs}, {j for _, j in pairs}
     return Differing(
-        qid=name[0],
-        paraphrase=name[1],
-        seed=name[2],
-        turn=name[3],
+        qid=key[0],
+        paraphrase=key[1],
+        seed=key[2],
+        turn=key[3],
         replaced=tuple(
             (rest_one[i].id, rest_other[j].id)
             for i, j in pairs
             if rest_one[i].id != rest_other[j].id
         ),
-        lost=tuple(each.id for i, each in enumerate(rest_one) if i not in left),
-        gained=tuple(each.id for j, each in enumerate(rest_other) if j not in right),
+        lost=tuple(item.id for i, item in enumerate(rest_one) if i not in left),
+        gained=tuple(item.id for j, item in enumerate(rest_other) if j not in right),
     )
 
 
-def _add(values: dict[Question, list[float]], name: Question, value: float | None) -> None:
+def _add(values: dict[QuestionKey, list[float]], key: QuestionKey, value: float | None) -> None:
     if value is not None:
-        values.setdefault(name, []).append(value)
+        values.setdefault(key, []).append(value)
 
 
-def _agreed(values: Mapping[Question, Sequence[float]]) -> Agreed:
-    means: Iterable[float | None] = (exact_sums.mean(np.array(each)) for each in values.values())
-    known = np.array([each for each in means if each is not None], np.float64)
+def _agreed(values: Mapping[QuestionKey, Sequence[float]]) -> Agreed:
+    means: Iterable[float | None] = (exact_sums.mean(np.array(slots)) for slots in values.values())
+    questions = np.array([mean for mean in means if mean is not None], np.float64)
     return Agreed(
-        value=exact_sums.mean(known),
-        questions=len(known),
-        slots=sum(len(each) for each in values.values()),
+        value=exact_sums.mean(questions),
+        questions=len(questions),
+        slots=sum(len(slots) for slots in values.values()),
     )
 
 
-def _order(name: SlotName) -> tuple[str, int, int, str]:
-    qid, paraphrase, seed, turn = name
+def _order(key: SlotKey) -> tuple[str, int, int, str]:
+    qid, paraphrase, seed, turn = key
     return (qid, -1 if turn is None else turn, -1 if paraphrase is None else paraphrase, seed or "")

@@ -1,4 +1,4 @@
-"""Slots: which questions a gold set asks, how they are numbered, and which are asked in order."""
+"""The slots of a gold set: one question, paraphrase and seed each; their numbers and order."""
 
 from __future__ import annotations
 
@@ -25,25 +25,20 @@ FIELDS: dict[str, Callable[[GoldItem], Sequence[str | None]]] = {
 _FILTER = re.compile(r"([a-z]+)(=|~)(.*)", re.DOTALL)
 
 
-class Slot(Struct, frozen=True):
+class QuestionSlot(Struct, frozen=True):
     """A slot: its number, counted from 0 over the whole gold set, and what is asked."""
 
     number: int
     question: Question
 
 
-class Strand(Struct, frozen=True):
+class SlotSequence(Struct, frozen=True):
     """Slots that are asked one after another: the turns of a conversation, or a single slot."""
 
-    slots: tuple[Slot, ...]
-
-    @property
-    def conversation(self) -> bool:
-        """Whether what was answered before is told with a question."""
-        return self.slots[0].question.turn is not None
+    slots: tuple[QuestionSlot, ...]
 
 
-class Slots:
+class GoldSlots:
     """The slots of a gold set: item by item, paraphrase by paraphrase, seed by seed."""
 
     def __init__(self, items: Sequence[GoldItem], seeds: Seeds = ()) -> None:
@@ -56,30 +51,31 @@ class Slots:
             count += max(1, len(item.paraphrases)) * len(self.seeds)
         self.count = count
 
-    def strands(self, wanted: Callable[[int], bool] = lambda _: True) -> Iterator[Strand]:
-        """The strands in gold order that have a slot which is wanted, with all their slots."""
+    def sequences(self, wanted: Callable[[int], bool] = lambda _: True) -> Iterator[SlotSequence]:
+        """The sequences in gold order that have a wanted slot, with all their slots."""
         conversations: dict[str, list[int]] = {}
         for place, item in enumerate(self.items):
             if item.turn is not None:
                 conversations.setdefault(item.qid, []).append(place)
         for place, item in enumerate(self.items):
+            # A conversation is yielded where its first turn stands in the file.
             if item.turn is None:
-                found = iter([Strand((slot,)) for slot in self._slots(place)])
+                sequences = iter([SlotSequence((slot,)) for slot in self._slots(place)])
             elif conversations[item.qid][0] == place:
-                found = self._conversation(conversations[item.qid])
+                sequences = self._conversation(conversations[item.qid])
             else:
                 continue
-            for strand in found:
-                if any(wanted(slot.number) for slot in strand.slots):
-                    yield strand
+            for sequence in sequences:
+                if any(wanted(slot.number) for slot in sequence.slots):
+                    yield sequence
 
-    def _slots(self, place: int) -> Iterator[Slot]:
+    def _slots(self, place: int) -> Iterator[QuestionSlot]:
         item = self.items[place]
-        number = self.first[place]
+        number = self.first[place]  # counted in advance, so that any item can be numbered by itself
         numbered: list[tuple[int | None, str]] = list(enumerate(item.paraphrases))
         for paraphrase, text in numbered or [(None, item.question or "")]:
             for seed in self.seeds:
-                yield Slot(
+                yield QuestionSlot(
                     number,
                     Question(
                         qid=item.qid,
@@ -92,22 +88,22 @@ class Slots:
                 )
                 number += 1
 
-    def _conversation(self, places: Sequence[int]) -> Iterator[Strand]:
-        """A strand for each seed, with all turns in their order."""
+    def _conversation(self, places: Sequence[int]) -> Iterator[SlotSequence]:
+        """A sequence for each seed, with all turns in their order."""
         ordered = sorted(places, key=lambda place: (self.items[place].turn or 0, place))
         slots = [slot for place in ordered for slot in self._slots(place)]
         for seed in self.seeds:
-            yield Strand(tuple(slot for slot in slots if slot.question.seed == seed))
+            yield SlotSequence(tuple(slot for slot in slots if slot.question.seed == seed))
 
 
-def followed(slots: Slots, numbers: Container[int]) -> Iterator[Slot]:
-    """The slots of some numbers, and those that were asked with their answers as history."""
-    for strand in slots.strands(numbers.__contains__):
-        place = next(n for n, slot in enumerate(strand.slots) if slot.number in numbers)
-        yield from strand.slots[place:]
+def with_later_turns(slots: GoldSlots, numbers: Container[int]) -> Iterator[QuestionSlot]:
+    """The slots with these numbers, and those that were asked with their answers as history."""
+    for sequence in slots.sequences(numbers.__contains__):
+        place = next(n for n, slot in enumerate(sequence.slots) if slot.number in numbers)
+        yield from sequence.slots[place:]
 
 
-def refuse_unasked(items: Sequence[GoldItem], name: str) -> None:
+def refuse_without_question(items: Sequence[GoldItem], name: str) -> None:
     """Raise if there are items without any text to ask."""
     problems = [
         Problem(
@@ -123,30 +119,32 @@ def refuse_unasked(items: Sequence[GoldItem], name: str) -> None:
         raise RagaugeError(problems[:MAX_REPORTED], total=len(problems))
 
 
-def chosen(items: Sequence[GoldItem], filters: Sequence[str], limit: int | None) -> list[GoldItem]:
+def choose_items(
+    items: Sequence[GoldItem], filters: Sequence[str], limit: int | None
+) -> list[GoldItem]:
     """The items that pass all filters, the first `limit` of them."""
     tests = [_test(text) for text in filters]
-    kept = [item for item in items if all(test(item) for test in tests)]
-    return kept if limit is None else kept[:limit]
+    passing = [item for item in items if all(test(item) for test in tests)]
+    return passing if limit is None else passing[:limit]
 
 
-def with_turns_before(items: Sequence[GoldItem], kept: Sequence[GoldItem]) -> list[GoldItem]:
-    """Chosen items in gold order, with the turns that stand before them in their conversations.
+def with_turns_before(items: Sequence[GoldItem], chosen: Sequence[GoldItem]) -> list[GoldItem]:
+    """Chosen items in gold order, with the earlier turns of their conversations.
 
     A question that goes on with others means nothing without them.
     """
-    last: dict[str, int] = {}
-    for item in kept:
+    last_turn: dict[str, int] = {}
+    for item in chosen:
         if item.turn is not None:
-            last[item.qid] = max(item.turn, last.get(item.qid, item.turn))
-    if not last:
-        return list(kept)
-    chosen_ones = set(map(id, kept))
+            last_turn[item.qid] = max(item.turn, last_turn.get(item.qid, item.turn))
+    if not last_turn:
+        return list(chosen)
+    chosen_ids = set(map(id, chosen))
     return [
         item
         for item in items
-        if id(item) in chosen_ones
-        or (item.turn is not None and item.qid in last and item.turn < last[item.qid])
+        if id(item) in chosen_ids
+        or (item.turn is not None and item.turn < last_turn.get(item.qid, item.turn))
     ]
 
 
@@ -168,7 +166,7 @@ def _test(text: str) -> Callable[[GoldItem], bool]:
         raise RagaugeError.of(
             "usage", f"`{text}`: {error}", hint="what follows ~ is a regular expression"
         ) from error
-    return lambda item: any(each is not None and pattern.search(each) for each in field(item))
+    return lambda item: any(text is not None and pattern.search(text) for text in field(item))
 
 
 def read_seeds(text: str | None) -> Seeds:
@@ -176,11 +174,12 @@ def read_seeds(text: str | None) -> Seeds:
     if text is None:
         return ()
     try:
-        seeds = tuple(int(each) for each in text.split(","))
+        seeds = tuple(int(part) for part in text.split(","))
     except ValueError as error:
         raise RagaugeError.of(
             "usage", f"seeds are whole numbers, got `{text}`", hint="for example --seeds 0,1,2"
         ) from error
+    # Stores hold seeds as integers of 64 bits.
     if len(set(seeds)) < len(seeds) or any(abs(seed) >= 1 << 63 for seed in seeds):
         raise RagaugeError.of(
             "usage", f"a seed stands twice or is too large: `{text}`", hint="for example 0,1,2"

@@ -72,14 +72,14 @@ class ChromaTarget:
         """Ask for the nearest chunks."""
         vector = self.vectoriser.vectors([question.text], "query")[0]
         try:
-            found = self.collection.query(
+            result = self.collection.query(
                 query_embeddings=[vector.tolist()],
                 n_results=self.k,
                 include=["documents", "metadatas", "distances"],
             )
         except Exception as error:  # the library has no base class of its own
             raise failure(error) from error
-        columns = (found[name][0] for name in ("ids", "documents", "metadatas", "distances"))
+        columns = (result[name][0] for name in ("ids", "documents", "metadatas", "distances"))
         hits = [
             self.hits.hit(metadata or {}, text=text, name=name, score=_score(distance, self.space))
             for name, text, metadata, distance in zip(*columns, strict=True)
@@ -103,7 +103,7 @@ def _tried(make: Any, words: str) -> Any:
 
 
 def _collection(client: Any, name: str, place: str) -> Any:
-    names = [str(getattr(each, "name", each)) for each in client.list_collections()]
+    names = [str(getattr(entry, "name", entry)) for entry in client.list_collections()]
     if name not in names:
         listed = ", ".join(sorted(names)) or "none"
         raise refused(f"`{place}` has no collection `{name}`", f"it has: {listed}")
@@ -127,16 +127,10 @@ def _score(distance: float, space: str) -> float:
 
 def _check_size(collection: Any, vectoriser: Vectoriser, name: str) -> None:
     """Refuse an empty collection, and vectors of another length than the questions'."""
-    kept = collection.get(limit=1, include=["embeddings"])["embeddings"]
-    if kept is None or not len(kept):
+    vectors = collection.get(limit=1, include=["embeddings"])["embeddings"]
+    if vectors is None or not len(vectors):
         raise refused(f"the collection `{name}` is empty", "name the one that holds the chunks")
-    held, made = len(kept[0]), vectoriser.embedder.dimensions
-    if held != made:
-        raise refused(
-            f"the vectors of `{name}` have {held} numbers, those of "
-            f"{vectoriser.embedder.id} {made}",
-            "name the embedder that made them: --option embedder=NAME",
-        )
+    vectoriser.refuse_other_length(name, len(vectors[0]))
 
 
 TARGET = TargetKind(

@@ -26,8 +26,8 @@ from typing import Any
 
 import msgspec
 
-from ragauge.errors import RagaugeError
 from ragauge.model.target import Question, TargetError, TargetKind, TargetOptions
+from ragauge.targets.shared.address import refused
 
 MOST_BYTES = 64 * 1024 * 1024
 TOO_MANY = (
@@ -114,8 +114,8 @@ class _Process:
             answer = self.lines.get(timeout=timeout)
         except Empty as error:
             self.kill()
-            told = f"no answer within {timeout:g} s{self._said()}"
-            raise TargetError(told, transient=True) from error
+            reason = f"no answer within {timeout:g} s{self._last_complaints()}"
+            raise TargetError(reason, transient=True) from error
         if not answer:
             raise self._died()
         if len(answer) > MOST_BYTES:
@@ -135,9 +135,9 @@ class _Process:
             how = f"was killed by signal {-code}"
         else:
             how = f"ended with exit code {code}"
-        return TargetError(f"the process {how}{self._said()}", transient=True)
+        return TargetError(f"the process {how}{self._last_complaints()}", transient=True)
 
-    def _said(self) -> str:
+    def _last_complaints(self) -> str:
         """The last lines of its standard error."""
         self.threads[1].join(0.2)
         lines = b" | ".join(self.complaints).decode("utf-8", errors="replace")
@@ -174,16 +174,16 @@ class _Process:
 
 def _end(processes: Sequence[_Process]) -> None:
     """Let processes end by themselves: their input ends. What does not end is killed."""
-    for each in processes:
+    for process in processes:
         with suppress(OSError, ValueError):
-            if each.process.stdin is not None:
-                each.process.stdin.close()
-    patience = _COUNTING if any(each.unnamed for each in processes) else _PATIENCE
+            if process.process.stdin is not None:
+                process.process.stdin.close()
+    patience = _COUNTING if any(process.unnamed for process in processes) else _PATIENCE
     until = time.monotonic() + patience
-    for each in processes:
+    for process in processes:
         with suppress(subprocess.TimeoutExpired):
-            each.process.wait(max(0.0, until - time.monotonic()))
-        each.kill()
+            process.process.wait(max(0.0, until - time.monotonic()))
+        process.kill()
 
 
 def _read(line: bytes) -> dict[str, Any] | list[Any]:
@@ -191,8 +191,8 @@ def _read(line: bytes) -> dict[str, Any] | list[Any]:
     try:
         answered = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        told = f"a line of the output is no JSON ({error}): {_begins(line)}"
-        raise TargetError(told) from error
+        reason = f"a line of the output is no JSON ({error}): {_begins(line)}"
+        raise TargetError(reason) from error
     if not isinstance(answered, dict | list):
         raise TargetError(f"an answer is an object or a list of hits, got {_begins(line)}")
     return answered
@@ -223,16 +223,14 @@ class CommandTarget:
         try:
             self.command = shlex.split(address, posix=_POSIX)
         except ValueError as error:
-            raise _refused(f"`{address}` cannot be split: {error}", "close the quotes") from error
+            raise refused(f"`{address}` cannot be split: {error}", "close the quotes") from error
         if not self.command:
-            raise _refused("`command:` names no program", 'write "command:python answer.py"')
+            raise refused("`command:` names no program", 'write "command:python answer.py"')
         if shutil.which(self.command[0]) is None:
-            raise _refused(
-                f"there is no program `{self.command[0]}`", "check the name and the PATH"
-            )
+            raise refused(f"there is no program `{self.command[0]}`", "check the name and the PATH")
         if options.settings:
             name = sorted(options.settings)[0]
-            raise _refused(
+            raise refused(
                 f"a command takes no option `{name}`", "write what it needs into the command"
             )
         self.k = options.k
@@ -308,8 +306,8 @@ class CommandTarget:
         if slot is not None:
             self.naming = True
         elif self.naming:
-            shown = _begins(msgspec.json.encode(answered))
-            return f"the answer names no `slot`, as other answers of the program do: {shown}"
+            start = _begins(msgspec.json.encode(answered))
+            return f"the answer names no `slot`, as other answers of the program do: {start}"
         if named is not False:
             return None
         if slot is not None:
@@ -345,21 +343,24 @@ class CommandTarget:
                     self.doubtful.append(process.last.number)
 
     def settle(self) -> Mapping[int, str]:
-        """Let the idle processes end, and tell which answers may be those of other questions."""
+        """Let the idle processes end, and return which answers may be those of other questions."""
         with self.lock:
             idle, self.idle = self.idle, []
         _end(idle)
         for process in idle:
             self._drop(process)
         with self.lock:
-            found, self.doubtful = sorted(set(self.doubtful)), array("q")
-        return dict.fromkeys(found, TOO_MANY)
+            doubtful, self.doubtful = sorted(set(self.doubtful)), array("q")
+        return dict.fromkeys(doubtful, TOO_MANY)
 
     def close(self) -> None:
         """End all processes: those that are idle by the end of their input."""
         with self.lock:
             self.closed = True
-            idle, busy = list(self.idle), [each for each in self.all if each not in self.idle]
+            idle, busy = (
+                list(self.idle),
+                [process for process in self.all if process not in self.idle],
+            )
             self.idle, self.all = [], set()
         for process in busy:
             process.kill()
@@ -371,10 +372,6 @@ def _without_slot(answered: dict[str, Any] | list[Any]) -> Any:
     if isinstance(answered, dict):
         answered.pop(_SLOT, None)
     return answered
-
-
-def _refused(message: str, hint: str) -> RagaugeError:
-    return RagaugeError.of("bad-target", message, hint=hint)
 
 
 TARGET = TargetKind(

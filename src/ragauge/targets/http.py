@@ -15,6 +15,7 @@ from ragauge.errors import RagaugeError
 from ragauge.files import http_client
 from ragauge.files.redaction import REDACTED
 from ragauge.model.target import Question, TargetError, TargetKind, TargetOptions
+from ragauge.targets.shared.address import refused
 
 FIELDS = ("question", "qid", "paraphrase", "seed", "turn", "history", "k")
 """What a template may name in braces."""
@@ -40,7 +41,7 @@ class HttpTarget:
         self.settings = {name: str(value) for name, value in options.settings.items()}
         unknown = [n for n in self.settings if n not in _PLAIN and not n.startswith("header.")]
         if unknown:
-            raise _refused(
+            raise refused(
                 f"a service takes no option `{unknown[0]}`",
                 f"known: {', '.join(_PLAIN)}, header.NAME",
             )
@@ -63,7 +64,7 @@ class HttpTarget:
         try:
             self.shown = http_client.shown_url(_HOLE.sub("x", self.secret_url))
         except http_client.WebError as error:
-            raise _refused(error.reason, "write http://HOST:PORT/PATH") from error
+            raise refused(error.reason, "write http://HOST:PORT/PATH") from error
         self.pick = _picker(self.settings)
 
     @property
@@ -98,12 +99,12 @@ class HttpTarget:
             raise TargetError(error.reason, transient=error.transient, wait=error.wait) from error
         if not 200 <= response.status < 300:
             raise self._refusal(response)
-        said = response.body
+        text = response.body
         for secret in self.secrets:  # a service may repeat what it was sent
             if len(secret) >= _LONG_ENOUGH:
-                said = said.replace(secret.encode(), REDACTED.encode())
+                text = text.replace(secret.encode(), REDACTED.encode())
         try:
-            answered = msgspec.json.decode(said)
+            answered = msgspec.json.decode(text)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise TargetError(f"{self.shown} answered no JSON: {self._begins(response)}") from error
         return answered if self.pick is None else self.pick(answered)
@@ -111,11 +112,11 @@ class HttpTarget:
     def _refusal(self, response: http_client.Response) -> TargetError:
         status = response.status
         if 300 <= status < 400:
-            place = response.headers.get("location", "nowhere").partition("?")[0]
-            return TargetError(f"{self.shown} answered {status}, to {place}: write that address")
-        said = self._begins(response)
+            location = response.headers.get("location", "nowhere").partition("?")[0]
+            return TargetError(f"{self.shown} answered {status}, to {location}: write that address")
+        start = self._begins(response)
         return TargetError(
-            f"{self.shown} answered {status}{f': {said}' if said else ''}",
+            f"{self.shown} answered {status}{f': {start}' if start else ''}",
             transient=status in _PASSING,
             wait=_wait(response.headers.get("retry-after"), response.headers.get("date")),
         )
@@ -123,15 +124,15 @@ class HttpTarget:
     def _with_secrets(self, text: str) -> str:
         """Put what the environment holds in place of `${NAME}`."""
 
-        def value(found: re.Match[str]) -> str:
-            held = os.environ.get(found[1])
-            if held is None:
-                raise _refused(
-                    f"the environment has no `{found[1]}`, which the target asks for",
-                    f"set it first: export {found[1]}=...",
+        def value(match: re.Match[str]) -> str:
+            secret = os.environ.get(match[1])
+            if secret is None:
+                raise refused(
+                    f"the environment has no `{match[1]}`, which the target asks for",
+                    f"set it first: export {match[1]}=...",
                 )
-            self.secrets += [held] if held else []
-            return held
+            self.secrets += [secret] if secret else []
+            return secret
 
         return _SECRET.sub(value, text)
 
@@ -147,16 +148,12 @@ class HttpTarget:
         http_client.close()
 
 
-def _refused(message: str, hint: str) -> RagaugeError:
-    return RagaugeError.of("bad-target", message, hint=hint)
-
-
 def _check_template(template: str) -> None:
     filled = _HOLE.sub("null", template)
     try:
         msgspec.json.decode(filled)
     except msgspec.DecodeError as error:
-        raise _refused(
+        raise refused(
             f"the body is no JSON: {error}",
             'holes stand without quotes, as in {"q": {question}, "n": {k}}; '
             f"known: {', '.join(FIELDS)}",
@@ -171,12 +168,12 @@ def _in_url(value: Any) -> str:
 
 
 def _wait(after: str | None, date: str | None) -> float | None:
-    """The seconds of a Retry-After: a number, or a time, counted from the server's own clock."""
+    """The seconds of a Retry-After, which is a number or a time."""
     if after is None:
         return None
     if after.isascii() and after.isdecimal():
         return float(after)
-    try:
+    try:  # our clock may be wrong; only the difference of two times of the server counts
         until = parsedate_to_datetime(after) - parsedate_to_datetime(date or "")
     except (TypeError, ValueError):
         return None
@@ -201,13 +198,13 @@ def _picker(settings: Mapping[str, str]) -> Callable[[Any], Any] | None:
         try:
             compiled[name] = jmespath.compile(text)
         except jmespath.exceptions.JMESPathError as error:
-            words = str(error).partition("\n")[0]
-            raise _refused(
-                f"`{name}={text}` is no JMESPath: {words}", "see jmespath.org"
+            message = str(error).partition("\n")[0]
+            raise refused(
+                f"`{name}={text}` is no JMESPath: {message}", "see jmespath.org"
             ) from error
     inside = {name: compiled.pop(name) for name in IN_HITS if name in compiled}
     if inside and "hits" not in compiled:
-        raise _refused("there are paths into hits, and none to them", "add --option hits=PATH")
+        raise refused("there are paths into hits, and none to them", "add --option hits=PATH")
 
     def pick(answered: Any) -> Any:
         try:

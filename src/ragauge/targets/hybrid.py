@@ -7,7 +7,7 @@ from typing import Any
 
 from ragauge.model.target import TargetKind, TargetOptions
 from ragauge.targets.shared import lexical_index, vector_index
-from ragauge.targets.shared.address import Settings, split_address
+from ragauge.targets.shared.address import TargetSettings, split_address
 from ragauge.targets.shared.corpus_index import CORPUS_NAMES, CorpusTarget, Passages, open_passages
 from ragauge.targets.shared.top_k import Ranked, fused
 
@@ -19,7 +19,9 @@ DEPTH = 100
 class HybridIndex:
     """Two indexes over the same passages."""
 
-    def __init__(self, passages: Passages, settings: Settings, options: TargetOptions) -> None:
+    def __init__(
+        self, passages: Passages, settings: TargetSettings, options: TargetOptions
+    ) -> None:
         self.order = passages.order
         self.constant = settings.number("rrf", CONSTANT, 1, 100_000)
         self.depth = int(settings.number("depth", DEPTH, 1, 100_000))
@@ -51,8 +53,8 @@ class HybridIndex:
 
 
 def _open(address: str, options: TargetOptions) -> CorpusTarget:
-    known = (*CORPUS_NAMES, *lexical_index.NAMES, *vector_index.NAMES, "rrf", "depth")
-    place, settings = split_address(address, options, known)
+    names = (*CORPUS_NAMES, *lexical_index.NAMES, *vector_index.NAMES, "rrf", "depth")
+    place, settings = split_address(address, options, names)
     passages = open_passages(place, settings, options)
     return CorpusTarget(passages, HybridIndex(passages, settings, options), options.k)
 

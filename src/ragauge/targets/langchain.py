@@ -7,8 +7,8 @@ from typing import Any
 
 from ragauge.model.target import Question, TargetError, TargetKind, TargetOptions
 from ragauge.targets.shared.address import library, refused, split_address
-from ragauge.targets.shared.foreign_hits import FIELD_NAMES, HitMaker, failure, made_by
-from ragauge.targets.shared.import_object import object_at
+from ragauge.targets.shared.foreign_hits import FIELD_NAMES, HitMaker, failure
+from ragauge.targets.shared.import_object import object_or_made
 
 DOCUMENTS = ("documents", "source_documents", "context")
 ANSWERS = ("answer", "result", "output", "output_text")
@@ -21,15 +21,14 @@ class LangChainTarget:
     def __init__(self, address: str, options: TargetOptions) -> None:
         place, settings = split_address(address, options, (*FIELD_NAMES, "input"))
         runnable = library("langchain_core.runnables", "langchain").Runnable
-        found = object_at(place, "langchain")
-        if isinstance(found, type) or (callable(found) and not isinstance(found, runnable)):
-            found = made_by(found, place)
-        if not isinstance(found, runnable):
+        candidate = object_or_made(place, "langchain", lambda value: isinstance(value, runnable))
+        if not isinstance(candidate, runnable):
             raise refused(
-                f"`{place}` is no retriever or Runnable of LangChain but {type(found).__name__}",
+                f"`{place}` is no retriever or Runnable of LangChain but "
+                f"{type(candidate).__name__}",
                 "name an object with `invoke`, or a function that makes one",
             )
-        self.runnable: Any = found
+        self.runnable: Any = candidate
         self.input = settings.text("input")
         self.hits = HitMaker(settings, options)
         self.k = options.k
@@ -42,43 +41,43 @@ class LangChainTarget:
 
     def ask(self, question: Question) -> Mapping[str, Any]:
         """Invoke it with the question, or with an object that holds it."""
-        given: Any = question.text
+        chain_input: Any = question.text
         if self.input is not None:
-            given = {self.input: question.text}
+            chain_input = {self.input: question.text}
         try:
-            found = self.runnable.invoke(given)
+            output = self.runnable.invoke(chain_input)
         except (Exception, SystemExit) as error:
             raise failure(error) from error
-        return self._row(found)
+        return self._row(output)
 
-    def _row(self, found: Any) -> Mapping[str, Any]:
-        if isinstance(found, list):
-            return {"hits": self._hits(found)}
-        said = found if isinstance(found, str) else getattr(found, "content", None)
-        if isinstance(said, str):
-            return {"answer": said}
-        if not isinstance(found, Mapping):
-            raise TargetError(f"documents or an answer were expected, got {type(found).__name__}")
+    def _row(self, output: Any) -> Mapping[str, Any]:
+        if isinstance(output, list):
+            return {"hits": self._hits(output)}
+        text = output if isinstance(output, str) else getattr(output, "content", None)
+        if isinstance(text, str):
+            return {"answer": text}
+        if not isinstance(output, Mapping):
+            raise TargetError(f"documents or an answer were expected, got {type(output).__name__}")
         documents = next(
-            (found[name] for name in DOCUMENTS if _are_documents(found.get(name))), None
+            (output[name] for name in DOCUMENTS if _are_documents(output.get(name))), None
         )
-        answer = next((found[name] for name in ANSWERS if found.get(name) is not None), None)
+        answer = next((output[name] for name in ANSWERS if output.get(name) is not None), None)
         if documents is None and answer is None:
-            return found  # a trace row of its own
+            return output  # a trace row of its own
         row: dict[str, Any] = {} if documents is None else {"hits": self._hits(documents)}
         if answer is not None:
             row["answer"] = getattr(answer, "content", answer)
-        if isinstance(found.get("citations"), list):
-            row["citations"] = found["citations"]
+        if isinstance(output.get("citations"), list):
+            row["citations"] = output["citations"]
         return row
 
     def _hits(self, documents: list[Any]) -> list[dict[str, Any]]:
         if not _are_documents(documents):
-            kinds = sorted({type(each).__name__ for each in documents})
+            kinds = sorted({type(document).__name__ for document in documents})
             raise TargetError(f"a list of documents was expected, got {', '.join(kinds)}")
         return [
-            self.hits.hit(each.metadata or {}, text=each.page_content, name=each.id)
-            for each in documents[: self.k]
+            self.hits.hit(document.metadata or {}, text=document.page_content, name=document.id)
+            for document in documents[: self.k]
         ]
 
     def close(self) -> None:
@@ -86,7 +85,7 @@ class LangChainTarget:
 
 
 def _are_documents(value: Any) -> bool:
-    return isinstance(value, list) and all(hasattr(each, "page_content") for each in value)
+    return isinstance(value, list) and all(hasattr(document, "page_content") for document in value)
 
 
 TARGET = TargetKind(

@@ -8,8 +8,8 @@ from typing import Any
 from ragauge.model.target import Question, TargetKind, TargetOptions
 from ragauge.spans import Span
 from ragauge.targets.shared.address import library, refused, split_address
-from ragauge.targets.shared.foreign_hits import FIELD_NAMES, HitMaker, failure, made_by
-from ragauge.targets.shared.import_object import object_at
+from ragauge.targets.shared.foreign_hits import FIELD_NAMES, HitMaker, failure
+from ragauge.targets.shared.import_object import object_or_made
 
 
 class LlamaIndexTarget:
@@ -18,18 +18,16 @@ class LlamaIndexTarget:
     def __init__(self, address: str, options: TargetOptions) -> None:
         place, settings = split_address(address, options, FIELD_NAMES)
         library("llama_index.core", "llamaindex", package="llama-index-core")
-        found = object_at(place, "llamaindex")
-        if isinstance(found, type) or (callable(found) and not _is_asked(found)):
-            found = made_by(found, place)
-        if not _is_asked(found):
+        candidate = object_or_made(place, "llamaindex", _is_asked)
+        if not _is_asked(candidate):
             raise refused(
                 f"`{place}` is no retriever or query engine of LlamaIndex but "
-                f"{type(found).__name__}",
+                f"{type(candidate).__name__}",
                 "name an object with `retrieve` or `query`, or a function that makes one",
             )
-        self.asked: Any = found
+        self.asked: Any = candidate
         # An engine may have both; its answer is what is wanted of it.
-        self.is_engine = callable(getattr(found, "query", None))
+        self.is_engine = callable(getattr(candidate, "query", None))
         self.hits = HitMaker(settings, options)
         self.k = options.k
         self.facts = {"object": place, "k": self.k, **settings.given}
@@ -51,7 +49,7 @@ class LlamaIndexTarget:
         return {"hits": self._hits(nodes or []), "answer": answer}
 
     def _hits(self, nodes: list[Any]) -> list[dict[str, Any]]:
-        return [self._hit(each) for each in nodes[: self.k]]
+        return [self._hit(node) for node in nodes[: self.k]]
 
     def _hit(self, scored: Any) -> dict[str, Any]:
         node = scored.node

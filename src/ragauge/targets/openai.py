@@ -41,7 +41,7 @@ class OpenAITarget:
         place, settings = split_address(address, options, KNOWN)
         base = place.rstrip("/")
         self.model = settings.needed("model", "openai:https://HOST/v1?model=NAME")
-        wanted = settings.needed("retriever", "--option retriever=bm25:DIR")
+        retriever = settings.needed("retriever", "--option retriever=bm25:DIR")
         self.temperature = settings.number("temperature", 0.0, 0.0, 2.0)
         self.most = int(settings.number("max_tokens", 1024, 1, 1_000_000))
         self.url = f"{base}/chat/completions"
@@ -50,10 +50,12 @@ class OpenAITarget:
         except http_client.WebError as error:
             raise refused(error.reason, "write openai:https://HOST/v1?model=NAME") from error
         self.headers = {"Accept": "application/json", "Content-Type": "application/json"}
-        named = settings.text("key_env")
-        key = os.environ.get(named or KEY_VARIABLE)
-        if named is not None and not key:
-            raise refused(f"the environment has no `{named}`", f"set it: export {named}=...")
+        key_variable = settings.text("key_env")
+        key = os.environ.get(key_variable or KEY_VARIABLE)
+        if key_variable is not None and not key:
+            raise refused(
+                f"the environment has no `{key_variable}`", f"set it: export {key_variable}=..."
+            )
         self.key = key or ""  # a server of one's own may need none
         if key:
             self.headers["Authorization"] = f"Bearer {key}"
@@ -64,8 +66,7 @@ class OpenAITarget:
             "temperature": self.temperature,
             "max_tokens": self.most,
         }
-        self.retriever = _retriever(wanted, options)
-        self.wanted = wanted
+        self.retriever = _retriever(retriever, options)
 
     @property
     def about(self) -> Mapping[str, Any]:
@@ -77,7 +78,7 @@ class OpenAITarget:
         row = dict(self.retriever.ask(question))
         hits = row.get("hits")
         if not isinstance(hits, list) or not all(
-            isinstance(each, Mapping) and "id" in each for each in hits
+            isinstance(hit, Mapping) and "id" in hit for hit in hits
         ):
             raise TargetError("the retriever gives no list of hits with ids")
         body: dict[str, Any] = {
@@ -88,14 +89,14 @@ class OpenAITarget:
         }
         if question.seed is not None:
             body["seed"] = question.seed
-        said, usage = self._said(body)
-        row["answer_json"] = answer_of(said, hits)
+        text, usage = self._complete(body)
+        row["answer_json"] = answer_of(text, hits)
         row["prompt_template"] = VERSION
         if usage:
             row["tokens"] = usage
         return row
 
-    def _said(self, body: Mapping[str, Any]) -> tuple[str, Mapping[str, int]]:
+    def _complete(self, body: Mapping[str, Any]) -> tuple[str, Mapping[str, int]]:
         """What the model said, and what it used."""
         try:
             response = http_client.request(
@@ -111,17 +112,17 @@ class OpenAITarget:
                 wait=float(after) if after.isascii() and after.isdecimal() else None,
             )
         try:
-            found = msgspec.json.decode(response.body, type=_Completion)
+            completion = msgspec.json.decode(response.body, type=_Completion)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise TargetError(
                 f"{self.shown} answered no completion ({error}): {self._begins(response)}"
             ) from error
-        said = found.choices[0].message.content if found.choices else None
-        if said is None or not said.strip():
+        text = completion.choices[0].message.content if completion.choices else None
+        if text is None or not text.strip():
             raise TargetError(f"{self.shown} answered nothing")
-        if found.choices[0].finish_reason == "length":
+        if completion.choices[0].finish_reason == "length":  # half a sentence is no answer
             raise TargetError(f"the answer was cut off after {self.most} tokens")
-        return said, {name: n for name, n in (found.usage or {}).items() if isinstance(n, int)}
+        return text, {name: n for name, n in (completion.usage or {}).items() if isinstance(n, int)}
 
     def _begins(self, response: http_client.Response) -> str:
         """How an answer begins; a service may repeat the key."""
@@ -143,26 +144,26 @@ class OpenAITarget:
         http_client.close()
 
 
-class _Message(msgspec.Struct):
+class _ChatMessage(msgspec.Struct):
     content: str | None = None
 
 
-class _Choice(msgspec.Struct):
-    message: _Message
+class _ChatChoice(msgspec.Struct):
+    message: _ChatMessage
     finish_reason: str | None = None
 
 
 class _Completion(msgspec.Struct):
-    choices: list[_Choice]
+    choices: list[_ChatChoice]
     usage: dict[str, Any] | None = None
 
 
 def _retriever(address: str, options: TargetOptions) -> Target:
-    """The target that finds the passages; what it is told stands in its own address."""
+    """The target that finds the passages; its settings are in its own address."""
     kinds = registry.targets()
     scheme, colon, rest = address.partition(":")
     if not colon or scheme not in kinds or scheme in TARGET.schemes:
-        listed = ", ".join(f"{each}:" for each in sorted(kinds) if each not in TARGET.schemes)
+        listed = ", ".join(f"{kind}:" for kind in sorted(kinds) if kind not in TARGET.schemes)
         raise refused(f"`{scheme}:` is no retriever", f"known: {listed}")
     return kinds[scheme].open(rest, replace(options, settings={}, scheme=scheme))
 
@@ -193,6 +194,7 @@ You answer questions from numbered passages and from nothing else.
 _LINE = re.compile(r"citations\s*:\s*\[[^\]]*\][ \t.]*\n?", re.IGNORECASE)
 
 
+# Models write P3, [P3], (p3) and 3.
 _LABEL = re.compile(r"[\[(]*p?(\d+)[\])]*\Z", re.IGNORECASE)
 
 
@@ -200,38 +202,39 @@ def messages(
     question: str, hits: Sequence[Mapping[str, Any]], history: Sequence[Exchange] = ()
 ) -> list[dict[str, str]]:
     """What is sent: the rules, earlier turns, and the passages with the question."""
-    said = [{"role": "system", "content": RULES}]
+    chat = [{"role": "system", "content": RULES}]
     for turn in history:
-        said.append({"role": "user", "content": turn.question})
+        chat.append({"role": "user", "content": turn.question})
         if turn.answer is not None:
-            said.append({"role": "assistant", "content": turn.answer})
+            chat.append({"role": "assistant", "content": turn.answer})
     passages = "\n\n".join(
         f"[P{number}]\n{str(hit.get('text') or '').strip()}" for number, hit in enumerate(hits, 1)
     )
-    told = passages or "There are no passages."
-    said.append({"role": "user", "content": f"Passages:\n\n{told}\n\nQuestion: {question}"})
-    return said
+    listed = passages or "There are no passages."
+    chat.append({"role": "user", "content": f"Passages:\n\n{listed}\n\nQuestion: {question}"})
+    return chat
 
 
-def answer_of(said: str, hits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def answer_of(text: str, hits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Read an answer: its claim, the ids of what it cites, and whether it is a refusal.
 
     A label that no passage has stays as it is: a citation out of scope is measured, not dropped.
     An answer without the line has no list of citations.
     """
-    claim = _LINE.sub("", said, count=1).strip()
+    claim = _LINE.sub("", text, count=1).strip()
     if normalise(claim).rstrip(".") == REFUSAL_TOKEN:
         return {"claim": REFUSAL_TOKEN, "citations": [], "refused": True}
-    cited = citations_in(said)
+    cited = citations_in(text)
     if cited is None:
         return {"claim": claim, "refused": False}
     ids = [str(hit["id"]) for hit in hits]
-    return {"claim": claim, "citations": [_id_of(each, ids) for each in cited], "refused": False}
+    return {"claim": claim, "citations": [_id_of(label, ids) for label in cited], "refused": False}
 
 
 def _id_of(label: str, ids: Sequence[str]) -> str:
     if label in ids:
         return label
-    found = _LABEL.match(label)
-    number = int(found[1]) if found is not None and len(found[1]) < 6 else 0
+    match = _LABEL.match(label)
+    # A number of thousands of digits takes Python a while, and names no passage.
+    number = int(match[1]) if match is not None and len(match[1]) < 6 else 0
     return ids[number - 1] if 1 <= number <= len(ids) else label

@@ -28,8 +28,8 @@ class PgvectorTarget:
     """Asks a table for the rows whose vectors are nearest; every thread has its own connection."""
 
     def __init__(self, address: str, options: TargetOptions) -> None:
-        known = (*FIELD_NAMES, *NAMES, "table", "vector", "metric")
-        self.url, settings = split_address(address, options, known, keep=True)
+        names = (*FIELD_NAMES, *NAMES, "table", "vector", "metric")
+        self.url, settings = split_address(address, options, names, keep_unknown=True)
         self.shown = redaction.without_password(self.url)
         self.psycopg = library("psycopg", "pgvector")
         self.sql = library("psycopg.sql", "pgvector")
@@ -42,50 +42,51 @@ class PgvectorTarget:
         self.open: list[Any] = []
         self.lock = threading.Lock()
         try:
-            self._look(settings.text("vector"), settings.text("id"))
+            self._describe_table(settings.text("vector"), settings.text("id"))
             self.vectoriser = Vectoriser(settings, options)
         except BaseException:
             self._disconnect()
             raise
-        made = self.vectoriser.embedder.dimensions
-        if self.size not in (None, made):
+        try:
+            if self.size is not None:
+                self.vectoriser.refuse_other_length(self.table, self.size)
+        except BaseException:
             self.close()
-            raise refused(
-                f"the vectors of `{self.table}` have {self.size} numbers, those of "
-                f"{self.vectoriser.embedder.id} {made}",
-                "name the embedder that made them: --option embedder=NAME",
-            )
+            raise
 
     def _connection(self) -> Any:
         """The connection of this thread, on which nothing can be written."""
-        found = getattr(self.local, "connection", None)
-        if found is None or found.closed:
-            found = self.psycopg.connect(
+        connection = getattr(self.local, "connection", None)
+        if connection is None or connection.closed:
+            connection = self.psycopg.connect(
                 self.url,
                 autocommit=True,
                 connect_timeout=max(2, int(self.timeout)),
                 application_name="ragauge",
             )
-            self.local.connection = found
+            self.local.connection = connection
             with self.lock:
-                self.open.append(found)
-            found.execute("SET default_transaction_read_only = on")
-            found.execute(f"SET statement_timeout = {max(1, int(self.timeout * 1000))}")
-        return found
+                self.open.append(connection)
+            # The table is the user's own: nothing that we run may change it.
+            connection.execute("SET default_transaction_read_only = on")
+            connection.execute(f"SET statement_timeout = {max(1, int(self.timeout * 1000))}")
+        return connection
 
-    def _look(self, vector: str | None, name: str | None) -> None:
-        """Find the table and its columns, and write down the question to the database."""
+    def _describe_table(self, vector: str | None, name: str | None) -> None:
+        """Find the table and its columns, and build the query."""
         try:
             connection = self._connection()
-            found = connection.execute("SELECT to_regclass(%s)::oid", [self._quoted()]).fetchone()
-            columns = [] if found[0] is None else connection.execute(_COLUMNS, found).fetchall()
+            table = connection.execute("SELECT to_regclass(%s)::oid", [self._quoted()]).fetchone()
+            columns = [] if table[0] is None else connection.execute(_COLUMNS, table).fetchall()
         except self.psycopg.Error as error:
             raise refused(
-                f"{self.shown} cannot be asked: {self._words(error)}", "check the URL"
+                f"{self.shown} cannot be asked: {self._server_message(error)}", "check the URL"
             ) from error
         if not columns:
             raise refused(f"{self.shown} has no table `{self.table}`", "check the name")
-        vectors = {each: (kind, size) for each, kind, size in columns if kind.endswith(_VECTORS)}
+        vectors = {
+            column: (kind, size) for column, kind, size in columns if kind.endswith(_VECTORS)
+        }
         if vector is None and len(vectors) == 1:
             vector = next(iter(vectors))
         if vector is None or vector not in vectors:
@@ -95,7 +96,7 @@ class PgvectorTarget:
             )
         kind, size = vectors[vector]
         self.size = size if size > 0 else None  # a column may take vectors of any length
-        self.columns = [each for each, _, _ in columns if each not in vectors]
+        self.columns = [column for column, _, _ in columns if column not in vectors]
         self.query = self._query(vector, kind, name)
 
     def _quoted(self) -> str:
@@ -106,19 +107,23 @@ class PgvectorTarget:
 
     def _query(self, vector: str, kind: str, name: str | None) -> Any:
         """The k nearest rows; those that are equally near by id, where there is one."""
-        make = self.sql.Identifier
-        ties = [name] if name in self.columns else [e for e in _ORDERED_BY if e in self.columns][:1]
+        identifier = self.sql.Identifier
+        ties = (
+            [name]
+            if name in self.columns
+            else [column for column in _ORDERED_BY if column in self.columns][:1]
+        )
         return self.sql.SQL(
             "SELECT {columns}, {vector} {operator} %s::{kind} AS distance FROM {table} "
             "WHERE {vector} IS NOT NULL ORDER BY {order} LIMIT %s"
         ).format(
-            columns=self.sql.SQL(", ").join(make(each) for each in self.columns),
-            vector=make(vector),
+            columns=self.sql.SQL(", ").join(identifier(column) for column in self.columns),
+            vector=identifier(vector),
             kind=self.sql.SQL(kind),
             operator=self.sql.SQL(OPERATORS[self.metric]),
             table=self._table(),
             order=self.sql.SQL(", ").join(
-                [self.sql.SQL("distance"), *(make(each) for each in ties)]
+                [self.sql.SQL("distance"), *(identifier(column) for column in ties)]
             ),
         )
 
@@ -136,12 +141,13 @@ class PgvectorTarget:
     def ask(self, question: Question) -> Mapping[str, Any]:
         """Ask for the nearest rows."""
         vector = self.vectoriser.vectors([question.text], "query")[0]
-        written = "[" + ",".join(repr(float(each)) for each in vector) + "]"
+        # As text, so that the package pgvector for Python is not needed.
+        vector_text = "[" + ",".join(repr(float(number)) for number in vector) + "]"
         try:
-            rows = self._connection().execute(self.query, [written, self.k]).fetchall()
+            rows = self._connection().execute(self.query, [vector_text, self.k]).fetchall()
         except self.psycopg.Error as error:
             passing = isinstance(error, self.psycopg.OperationalError)
-            raise TargetError(self._words(error), transient=passing) from error
+            raise TargetError(self._server_message(error), transient=passing) from error
         return {
             "hits": by_score(self._hit(row) for row in rows),
             "embed_model": self.vectoriser.embedder.id,
@@ -154,11 +160,11 @@ class PgvectorTarget:
         fields = flat(dict(zip(self.columns, row, strict=False)))
         return self.hits.hit(fields, score=round(score, 6))
 
-    def _words(self, error: Exception) -> str:
+    def _server_message(self, error: Exception) -> str:
         """What the server said, on one line; the driver may repeat the URL in it."""
         primary = getattr(getattr(error, "diag", None), "message_primary", None)
-        words = " ".join((primary or str(error)).split())
-        return words.replace(self.url, self.shown)
+        message = " ".join((primary or str(error)).split())
+        return message.replace(self.url, self.shown)
 
     def _disconnect(self) -> None:
         with self.lock:

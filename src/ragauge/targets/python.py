@@ -26,9 +26,9 @@ class PythonTarget:
         self.address = address
         self.k = options.k
         self.timeout = options.timeout
-        self.settings = {name: _value(given) for name, given in options.settings.items()}
+        self.settings = {name: _value(option) for name, option in options.settings.items()}
         self.secrets = [
-            str(given) for name, given in options.settings.items() if given and is_secret(name)
+            str(option) for name, option in options.settings.items() if option and is_secret(name)
         ]
         self.function = _function(address)
         self.names, self.first = _parameters(self.function, address, self.settings)
@@ -48,31 +48,32 @@ class PythonTarget:
 
     def ask(self, question: Question) -> Any:
         """Call the function with what it takes."""
-        given: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "question": question.text,
             "qid": question.qid,
             "paraphrase": question.paraphrase,
             "seed": question.seed,
             "turn": question.turn,
             "history": [
-                {"question": each.question, "answer": each.answer} for each in question.history
+                {"question": exchange.question, "answer": exchange.answer}
+                for exchange in question.history
             ],
             "k": self.k,
         }
-        named = {name: given[name] for name in self.names} | self.settings
-        first = (question.text,) if self.first else ()
+        named = {name: arguments[name] for name in self.names} | self.settings
+        positional = (question.text,) if self.first else ()
         try:
-            answered = self.function(*first, **named)
+            answered = self.function(*positional, **named)
             if self.loop is not None and inspect.iscoroutine(answered):
                 return self._awaited(self.loop, answered)
             return answered
         except TargetError:
             raise
         except (Exception, SystemExit) as error:
-            words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             for secret in self.secrets:
-                words = words.replace(secret, REDACTED)
-            raise TargetError(words, transient=_may_pass(error)) from error
+                reason = reason.replace(secret, REDACTED)
+            raise TargetError(reason, transient=_may_pass(error)) from error
 
     def _awaited(self, loop: asyncio.AbstractEventLoop, answered: Coroutine[Any, Any, Any]) -> Any:
         future = asyncio.run_coroutine_threadsafe(answered, loop)
@@ -81,8 +82,8 @@ class PythonTarget:
         except TimeoutError as error:
             if not future.done():
                 future.cancel()
-                told = f"no answer within {self.timeout:g} s"
-                raise TargetError(told, transient=True) from error
+                reason = f"no answer within {self.timeout:g} s"
+                raise TargetError(reason, transient=True) from error
             raise
 
     def close(self) -> None:
@@ -94,12 +95,12 @@ class PythonTarget:
                 self.loop.close()
 
 
-def _value(given: Any) -> Any:
+def _value(option: Any) -> Any:
     """An option as JSON where it is JSON: a number, true, a list; a text where it is not."""
     try:
-        return msgspec.json.decode(given) if isinstance(given, str) else given
+        return msgspec.json.decode(option) if isinstance(option, str) else option
     except msgspec.DecodeError:
-        return given
+        return option
 
 
 def _may_pass(error: BaseException) -> bool:
@@ -109,11 +110,11 @@ def _may_pass(error: BaseException) -> bool:
 
 def _function(address: str) -> Callable[..., Any]:
     """The function that an address names."""
-    found = object_at(address, "python", "function")
-    if not callable(found):
+    function = object_at(address, "python", "function")
+    if not callable(function):
         place, _, name = address.rpartition(":")
         raise refused(f"`{name}` in `{place}` is no function", "name a function that answers")
-    return found  # type: ignore[no-any-return]
+    return function  # type: ignore[no-any-return]
 
 
 def _parameters(
@@ -127,15 +128,15 @@ def _parameters(
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):
         return [], True  # written in C: it takes the question
-    kinds = {name: each.kind for name, each in parameters.items()}
+    kinds = {name: parameter.kind for name, parameter in parameters.items()}
     everything = inspect.Parameter.VAR_KEYWORD in kinds.values()
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     names = [name for name in GIVEN if everything or kinds.get(name) in by_name]
     needed = [
         name
-        for name, each in parameters.items()
-        if each.default is each.empty
-        and each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)
+        for name, parameter in parameters.items()
+        if parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
         and name not in names
         and name not in settings
     ]

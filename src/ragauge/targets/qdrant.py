@@ -23,8 +23,8 @@ class QdrantTarget:
     """Asks one collection for the nearest of its points; `vector` names one of several."""
 
     def __init__(self, address: str, options: TargetOptions) -> None:
-        known = (*FIELD_NAMES, *NAMES, "collection", "vector")
-        place, settings = split_address(address, options, known)
+        names = (*FIELD_NAMES, *NAMES, "collection", "vector")
+        place, settings = split_address(address, options, names)
         self.name = settings.needed("collection", "qdrant:PATH?collection=chunks")
         self.vector = settings.text("vector")
         client = library("qdrant_client", "qdrant").QdrantClient
@@ -40,38 +40,37 @@ class QdrantTarget:
         except BaseException:
             self.client.close()
             raise
-        made = self.vectoriser.embedder.dimensions
-        if size != made:
+        try:
+            self.vectoriser.refuse_other_length(self.name, size)
+        except BaseException:
             self.close()
-            raise refused(
-                f"the vectors of `{self.name}` have {size} numbers, those of "
-                f"{self.vectoriser.embedder.id} {made}",
-                "name the embedder that made them: --option embedder=NAME",
-            )
+            raise
         self.facts = {"collection": self.name, "k": self.k, "metric": self.metric}
 
     def _vectors(self, place: str) -> tuple[int, str]:
         """The length of the collection's vectors, and how they are compared."""
         try:
-            names = sorted(each.name for each in self.client.get_collections().collections)
+            names = sorted(
+                collection.name for collection in self.client.get_collections().collections
+            )
             if self.name not in names:
                 raise refused(
                     f"`{place}` has no collection `{self.name}`",
                     f"it has: {', '.join(names) or 'none'}",
                 )
-            held = self.client.get_collection(self.name).config.params.vectors
+            vectors = self.client.get_collection(self.name).config.params.vectors
         except (OSError, RuntimeError, ValueError, _api_errors()) as error:
             raise refused(f"`{place}` cannot be asked: {error}", "check the address") from error
-        if isinstance(held, dict):
-            if self.vector is None and len(held) == 1:
-                self.vector = next(iter(held))
-            if self.vector not in held:
+        if isinstance(vectors, dict):
+            if self.vector is None and len(vectors) == 1:
+                self.vector = next(iter(vectors))
+            if self.vector not in vectors:
                 raise refused(
-                    f"`{self.name}` has the vectors {', '.join(sorted(held)) or 'none'}",
+                    f"`{self.name}` has the vectors {', '.join(sorted(vectors)) or 'none'}",
                     "say which with --option vector=NAME",
                 )
-            held = held[self.vector]
-        return int(held.size), str(getattr(held.distance, "value", held.distance)).lower()
+            vectors = vectors[self.vector]
+        return int(vectors.size), str(getattr(vectors.distance, "value", vectors.distance)).lower()
 
     @property
     def about(self) -> Mapping[str, Any]:
@@ -83,7 +82,7 @@ class QdrantTarget:
         vector = self.vectoriser.vectors([question.text], "query")[0]
         try:
             with self.lock:
-                found = self.client.query_points(
+                points = self.client.query_points(
                     self.name,
                     query=vector.tolist(),
                     limit=self.k,
@@ -93,7 +92,7 @@ class QdrantTarget:
         except Exception as error:  # the library has no base class of its own
             raise failure(error) from error
         return {
-            "hits": by_score(self._hit(point) for point in found),
+            "hits": by_score(self._hit(point) for point in points),
             "embed_model": self.vectoriser.embedder.id,
             "metric": self.metric,
         }
@@ -101,10 +100,12 @@ class QdrantTarget:
     def _hit(self, point: Any) -> dict[str, Any]:
         payload = flat(point.payload or {})
         # Points are numbered or have a UUID: the chunk's own id stands in the payload.
-        own = next((n for n in self.hits.names["id"] if payload.get(n) is not None), None)
+        id_field = next(
+            (name for name in self.hits.names["id"] if payload.get(name) is not None), None
+        )
         far = self.metric in ("euclid", "manhattan")
         score = round(-point.score if far else point.score, 6)
-        return self.hits.hit(payload, name=None if own else point.id, score=score)
+        return self.hits.hit(payload, name=None if id_field else point.id, score=score)
 
     def close(self) -> None:
         """Close the client and the cache of vectors."""
@@ -128,16 +129,16 @@ def _opened(client: Any, place: str, timeout: float) -> Any:
     try:
         return client(path=place)
     except (OSError, RuntimeError, ValueError) as error:
-        words = str(error).partition("\n")[0]
+        message = str(error).partition("\n")[0]
         raise refused(
-            f"`{place}` cannot be opened: {words}", "is another process using it?"
+            f"`{place}` cannot be opened: {message}", "is another process using it?"
         ) from error
 
 
 def _api_errors() -> type[Exception]:
     """What the client raises when a server cannot be reached or refuses."""
-    found: type[Exception] = library("qdrant_client.http.exceptions", "qdrant").ApiException
-    return found
+    error_class: type[Exception] = library("qdrant_client.http.exceptions", "qdrant").ApiException
+    return error_class
 
 
 TARGET = TargetKind(

@@ -148,7 +148,7 @@ def test_where_nothing_can_be_written_vectors_are_not_kept(tmp_path: Path) -> No
 _WRITER = """
 import sys
 import numpy as np
-from ragauge.vectorcache import Cached, VectorCache
+from ragauge.embed.cache import Cached, VectorCache
 with VectorCache(sys.argv[1]) as cache:
     for number in range(40):
         key = number.to_bytes(16, "little")

@@ -16,7 +16,7 @@ pytest.importorskip("fcntl")
 FORKS = """
 import os, sys
 from pathlib import Path
-from ragauge.holding import held
+from ragauge.files.lock import held
 
 with held(Path(sys.argv[1])):
     if os.fork() == 0:

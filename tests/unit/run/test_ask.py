@@ -17,9 +17,8 @@ from ragauge.model.gold import GoldItem
 from ragauge.model.target import Exchange, Question, TargetError
 from ragauge.model.trace import Hit, Timing, Trace
 from ragauge.run import ask as runner
-from ragauge.run.ask import Kept, Limits, Progress, Runner
-from ragauge.run.rate_limit import Pace, backoff
-from ragauge.run.slots import Slots
+from ragauge.run.ask import BatchCounts, Limits, Progress, RateLimit, Runner, backoff
+from ragauge.run.slots import GoldSlots
 
 READER = Reader(registry.dialect("native"), own=True)
 FAST = Limits(concurrency=4, timeout=5.0, retries=0, timing=False)
@@ -48,12 +47,12 @@ class Shelf:
     def __init__(self) -> None:
         self.traces: dict[int, Trace] = {}
 
-    def keep(self, batch: Sequence[Trace]) -> Kept:
+    def keep(self, batch: Sequence[Trace]) -> BatchCounts:
         for trace in batch:
             assert trace.line is not None
             assert trace.line - 1 not in self.traces
             self.traces[trace.line - 1] = trace
-        return Kept(len(batch), sum(each.error is not None for each in batch), 0, 0)
+        return BatchCounts(len(batch), sum(each.error is not None for each in batch), 0, 0)
 
 
 def run(
@@ -61,14 +60,14 @@ def run(
     seeds: tuple[int, ...] = (), done: Sequence[int] = (),
     known: Mapping[int, str | None] | None = None,
 ) -> tuple[dict[int, Trace], Asked, Progress]:  # fmt: skip
-    slots = Slots(items, seeds)
+    slots = GoldSlots(items, seeds)
     target, shelf = Asked(answer), Shelf()
     running = Runner(target, READER, limits, shelf.keep, total=slots.count - len(done))
 
     def wanted(number: int) -> bool:
         return number not in done
 
-    progress = running.run(slots.strands(wanted), wanted, known or {})
+    progress = running.run(slots.sequences(wanted), wanted, known or {})
     return shelf.traces, target, progress
 
 
@@ -204,10 +203,10 @@ def test_a_long_wait_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
             raise TargetError("429 Too Many Requests", transient=True, wait=wait)
         return []
 
-    slots, shelf = Slots(questions(3), ()), Shelf()
+    slots, shelf = GoldSlots(questions(3), ()), Shelf()
     limits = Limits(concurrency=1, retries=3)
-    running = Runner(Asked(answer), READER, limits, shelf.keep, total=3, noted=notes.append)
-    running.run(slots.strands(lambda _: True), lambda _: True, {})
+    running = Runner(Asked(answer), READER, limits, shelf.keep, total=3, on_note=notes.append)
+    running.run(slots.sequences(lambda _: True), lambda _: True, {})
     assert errors(shelf.traces) == [None] * 3
     assert len(notes) == 1
     assert notes[0].endswith(" s, as the target asks: 429 Too Many Requests")
@@ -258,13 +257,13 @@ def test_more_errors_than_allowed_end_the_run() -> None:
 
 
 def test_what_cannot_be_kept_ends_the_run_with_its_error() -> None:
-    def keep(_: Sequence[Trace]) -> Kept:
+    def keep(_: Sequence[Trace]) -> BatchCounts:
         raise OSError("disk full")
 
-    slots = Slots(questions(1000))
+    slots = GoldSlots(questions(1000))
     running = Runner(Asked(lambda _: []), READER, FAST, keep, total=1000)
     with pytest.raises(OSError, match="disk full"):
-        running.run(slots.strands(), lambda _: True, {})
+        running.run(slots.sequences(), lambda _: True, {})
 
 
 TURNS = [
@@ -339,9 +338,9 @@ def test_a_rate_spreads_the_questions() -> None:
 
 
 def test_a_pace_without_a_rate_never_waits() -> None:
-    pace = Pace(None)
+    pace = RateLimit(None)
     assert [pace.wait() for _ in range(3)] == [0.0, 0.0, 0.0]
-    pace.hold(0.05)
+    pace.pause(0.05)
     assert 0 < pace.wait() <= 0.05
     time.sleep(0.06)
     assert [pace.wait(), pace.wait()] == [0.0, 0.0]

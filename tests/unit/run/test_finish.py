@@ -14,8 +14,8 @@ from ragauge.model.gold import GoldItem
 from ragauge.model.run import ResultRow, RunRecord, Store
 from ragauge.model.trace import Hit, Trace
 from ragauge.run import finish, run
-from ragauge.run.finish import Keeper
-from ragauge.run.run import Asked, Material, Measuring
+from ragauge.run.finish import ResultWriter
+from ragauge.run.run import Asked, Measuring, RunInput
 from ragauge.scoring.chunk_facts import Gatherer
 from ragauge.scoring.scoring_run import Inputs
 from ragauge.spans import Span
@@ -38,7 +38,7 @@ HITS = st.builds(
 def test_what_hits_carry_is_what_a_file_would_tell(hits: list[Hit], listed: bool) -> None:
     chunks = CHUNKS if listed else {}
     trace = Trace(qid="Q", hits=tuple(hits))
-    quick = finish._Carried(set(), chunks).add(trace)
+    quick = finish._HitFacts(set(), chunks).add(trace)
     assert quick == Gatherer(set(), chunks).add(trace)
 
 
@@ -55,7 +55,7 @@ class Shelf:
 
 
 @pytest.fixture
-def material(tmp_path: Any) -> Material:
+def material(tmp_path: Any) -> RunInput:
     path = tmp_path / "gold.jsonl"
     path.write_text(
         '{"qid": "A", "question": "a?", "relevant": ["x"]}\n{"qid": "B", "question": "b?"}\n'
@@ -63,10 +63,10 @@ def material(tmp_path: Any) -> Material:
     return run.material(path, Asked(address="python:a:b", k=10), Measuring(profile="all"))
 
 
-def test_results_are_counted_and_numbered_by_their_slots(material: Material) -> None:
+def test_results_are_counted_and_numbered_by_their_slots(material: RunInput) -> None:
     shelf = Shelf()
-    keeper = Keeper(cast("Store", shelf), RUN, material.job(), replacing=False)
-    kept = keeper.keep([
+    keeper = ResultWriter(cast("Store", shelf), RUN, material.job(), replacing=False)
+    kept = keeper.write([
         Trace(qid="B", hits=(Hit("y"),), line=2),
         Trace(qid="A", hits=(Hit("y"), Hit("x")), line=1),
         Trace(qid="A", error="no", seed=1, line=3),
@@ -78,19 +78,19 @@ def test_results_are_counted_and_numbered_by_their_slots(material: Material) -> 
 
 
 def test_an_answer_that_cannot_be_stored_is_an_error_and_the_others_stay(
-    material: Material,
+    material: RunInput,
 ) -> None:
     shelf = Shelf()
-    keeper = Keeper(cast("Store", shelf), RUN, material.job(), replacing=True)
+    keeper = ResultWriter(cast("Store", shelf), RUN, material.job(), replacing=True)
     odd = Trace(qid="B", hits=(Hit("x"),), extra={"value": object()}, line=2)
-    kept = keeper.keep([Trace(qid="A", hits=(Hit("x"),), line=1), odd])
+    kept = keeper.write([Trace(qid="A", hits=(Hit("x"),), line=1), odd])
     assert (kept.results, kept.errors) == (2, 1)
     assert [row.facts.outcome for row in shelf.rows] == ["ok", "errored"]
 
 
-def test_a_gold_hash_is_that_of_the_scores(material: Material) -> None:
+def test_a_gold_hash_is_that_of_the_scores(material: RunInput) -> None:
     items = [GoldItem(qid="B", question="b?"), GoldItem(qid="A", question="a?", relevant=("x",))]
-    other = Material(
+    other = RunInput(
         items=items, chunks={}, plan=material.plan, inputs=Inputs(gold_name="", trace_name="")
     )
     assert other.gold_hash == material.gold_hash  # neither order nor lines play a part

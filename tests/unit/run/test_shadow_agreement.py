@@ -10,24 +10,32 @@ from hypothesis import strategies as st
 
 from ragauge.model.chunk import Chunk
 from ragauge.model.trace import Answer, Citation, Hit, Trace
-from ragauge.run.shadow_agreement import Shown, SlotName, Spot, agree, paired, renamed, shown
+from ragauge.run.shadow_agreement import (
+    ItemLocation,
+    SlotContent,
+    SlotKey,
+    agree,
+    paired,
+    renamed,
+    slot_content,
+)
 from ragauge.spans import Span
 
 
-def spot(name: str, start: int | None = None, end: int = 0, doc: str = "d") -> Spot:
-    return Spot(name) if start is None else Spot(name, (doc,), (Span(start, end),))
+def spot(name: str, start: int | None = None, end: int = 0, doc: str = "d") -> ItemLocation:
+    return ItemLocation(name) if start is None else ItemLocation(name, (doc,), (Span(start, end),))
 
 
 def run(
-    slots: Mapping[str, tuple[Sequence[Spot] | str, Sequence[Spot] | str | None]],
-) -> dict[SlotName, Shown]:
+    slots: Mapping[str, tuple[Sequence[ItemLocation] | str, Sequence[ItemLocation] | str | None]],
+) -> dict[SlotKey, SlotContent]:
     """One slot a question: hits and citations; letters stand for ids without a place."""
 
-    def spots(given: Sequence[Spot] | str) -> tuple[Spot, ...]:
-        return tuple(Spot(each) if isinstance(each, str) else each for each in given)
+    def spots(given: Sequence[ItemLocation] | str) -> tuple[ItemLocation, ...]:
+        return tuple(ItemLocation(each) if isinstance(each, str) else each for each in given)
 
     return {
-        (qid, None, None, None): Shown(spots(hits), None if cites is None else spots(cites))
+        (qid, None, None, None): SlotContent(spots(hits), None if cites is None else spots(cites))
         for qid, (hits, cites) in slots.items()
     }
 
@@ -45,10 +53,10 @@ def test_the_same_run_agrees_with_itself() -> None:
 def test_figures_are_means_over_questions_of_means_over_slots() -> None:
     """p has two slots, of which one agrees: 1/2; q has one that does: (1/2 + 1) / 2."""
     one = run({"q": ("a", "a")}) | {
-        ("p", 0, None, None): Shown((Spot("a"),), (Spot("a"),)),
-        ("p", 1, None, None): Shown((Spot("a"),), (Spot("a"),)),
+        ("p", 0, None, None): SlotContent((ItemLocation("a"),), (ItemLocation("a"),)),
+        ("p", 1, None, None): SlotContent((ItemLocation("a"),), (ItemLocation("a"),)),
     }
-    other = one | {("p", 1, None, None): Shown((Spot("b"),), (Spot("b"),))}
+    other = one | {("p", 1, None, None): SlotContent((ItemLocation("b"),), (ItemLocation("b"),))}
     found = agree(one, other, "id")
     assert found.citations.value == found.rbo.value == 0.75
     assert (found.citations.questions, found.citations.slots) == (2, 3)
@@ -59,8 +67,11 @@ def test_figures_are_means_over_questions_of_means_over_slots() -> None:
 
 def test_a_turn_is_a_question_of_its_own() -> None:
     """The turns of c agree, do not, and do; q does: 3 of 4, and not (2/3 + 1) / 2."""
-    same, other = Shown((Spot("a"),), (Spot("a"),)), Shown((Spot("b"),), (Spot("b"),))
-    turns: dict[SlotName, Shown] = {("c", None, None, turn): same for turn in (1, 2, 3)}
+    same, other = (
+        SlotContent((ItemLocation("a"),), (ItemLocation("a"),)),
+        SlotContent((ItemLocation("b"),), (ItemLocation("b"),)),
+    )
+    turns: dict[SlotKey, SlotContent] = {("c", None, None, turn): same for turn in (1, 2, 3)}
     one = run({"q": ("a", "a")}) | turns
     found = agree(one, one | {("c", None, None, 2): other}, "id")
     assert found.citations.value == found.rbo.value == 0.75
@@ -83,9 +94,10 @@ REPEATING = [*"aaaaaaaaa", "b", "c", "d"]
 def test_an_id_that_repeats_does_not_shift_the_ranks_behind_it(
     second: str, tau: float | None
 ) -> None:
-    name: SlotName = ("q", None, None, None)
+    name: SlotKey = ("q", None, None, None)
     one, other = (
-        {name: shown(Trace(qid="q", hits=tuple(map(Hit, ids))), {})} for ids in (REPEATING, second)
+        {name: slot_content(Trace(qid="q", hits=tuple(map(Hit, ids))), {})}
+        for ids in (REPEATING, second)
     )
     assert agree(one, other, "id").tau.value == tau
     assert agree(other, one, "id").tau.value == tau
@@ -171,10 +183,10 @@ def test_a_citation_lies_where_it_says_or_where_its_hit_or_chunk_does() -> None:
             ),
         ),
     )  # fmt: skip
-    found = shown(trace, {"k": Chunk("c", (Span(1, 2),))})
+    found = slot_content(trace, {"k": Chunk("c", (Span(1, 2),))})
     assert found.hits == (spot("h", 0, 9), spot("h", 0, 9), spot("k", 1, 2, "c"))
     assert found.cites == (spot("h", 0, 9), spot("own", 5, 6, "e"), spot("k", 1, 2, "c"))
-    assert shown(Trace(qid="q"), {}).cites is None
+    assert slot_content(Trace(qid="q"), {}).cites is None
 
 
 lists = st.lists(st.sampled_from("abcdefgh"), max_size=12).map("".join)

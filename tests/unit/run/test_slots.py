@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from ragauge.errors import RagaugeError
 from ragauge.model.gold import GoldItem
-from ragauge.run.slots import Slots, chosen, followed, read_seeds, refuse_unasked, with_turns_before
+from ragauge.run.slots import (
+    GoldSlots,
+    choose_items,
+    read_seeds,
+    refuse_without_question,
+    with_later_turns,
+    with_turns_before,
+)
 
 
 def item(qid: str, turn: int | None = None, *paraphrases: str, **more: object) -> GoldItem:
@@ -17,8 +24,8 @@ def item(qid: str, turn: int | None = None, *paraphrases: str, **more: object) -
     )  # fmt: skip
 
 
-def asked(slots: Slots) -> list[tuple[int, str, str, int | None, int | None, int | None]]:
-    found = [slot for strand in slots.strands() for slot in strand.slots]
+def asked(slots: GoldSlots) -> list[tuple[int, str, str, int | None, int | None, int | None]]:
+    found = [slot for sequence in slots.sequences() for slot in sequence.slots]
     return [
         (slot.number, each.qid, each.text, each.paraphrase, each.seed, each.turn)
         for slot in found
@@ -27,7 +34,7 @@ def asked(slots: Slots) -> list[tuple[int, str, str, int | None, int | None, int
 
 
 def test_slots_are_paraphrases_times_seeds_in_gold_order() -> None:
-    slots = Slots([item("A"), item("B", None, "b1", "b2")], (7, 3))
+    slots = GoldSlots([item("A"), item("B", None, "b1", "b2")], (7, 3))
     assert slots.count == 6  # 1 × 2 + 2 × 2
     assert asked(slots) == [
         (0, "A", "A?", None, 7, None), (1, "A", "A?", None, 3, None),
@@ -36,19 +43,19 @@ def test_slots_are_paraphrases_times_seeds_in_gold_order() -> None:
     ]  # fmt: skip
 
 
-def test_turns_of_a_conversation_make_a_strand_for_each_seed() -> None:
+def test_turns_of_a_conversation_make_a_sequence_for_each_seed() -> None:
     items = [item("C", 2), item("A"), item("C", 1, "c1", "c2")]
-    slots = Slots(items, (0, 1))
-    strands = [[slot.number for slot in strand.slots] for strand in slots.strands()]
+    slots = GoldSlots(items, (0, 1))
+    sequences = [[slot.number for slot in sequence.slots] for sequence in slots.sequences()]
     # C2 has 0 and 1, A has 2 and 3, C1 has 4 to 7 (two paraphrases, two seeds each)
-    assert strands == [[4, 6, 0], [5, 7, 1], [2], [3]]
-    assert [strand.conversation for strand in slots.strands()] == [True, True, False, False]
+    assert sequences == [[4, 6, 0], [5, 7, 1], [2], [3]]
 
 
-def test_strands_without_a_wanted_slot_are_left_out() -> None:
-    slots = Slots([item("A"), item("C", 1), item("C", 2), item("B")])
+def test_sequences_without_a_wanted_slot_are_excluded() -> None:
+    slots = GoldSlots([item("A"), item("C", 1), item("C", 2), item("B")])
     wanted = [
-        [slot.number for slot in strand.slots] for strand in slots.strands({2, 3}.__contains__)
+        [slot.number for slot in sequence.slots]
+        for sequence in slots.sequences({2, 3}.__contains__)
     ]
     assert wanted == [[1, 2], [3]]
 
@@ -64,8 +71,8 @@ def test_every_number_is_asked_once(
     shapes: list[tuple[str, int | None, int]], seeds: tuple[int, ...]
 ) -> None:
     items = [item(qid, turn, *map(str, range(count))) for qid, turn, count in shapes]
-    slots = Slots(items, seeds)
-    assert sorted(slot.number for strand in slots.strands() for slot in strand.slots) == list(
+    slots = GoldSlots(items, seeds)
+    assert sorted(slot.number for sequence in slots.sequences() for slot in sequence.slots) == list(
         range(slots.count)
     )
 
@@ -93,7 +100,7 @@ ITEMS = [
     ],
 )
 def test_filters_choose_items(filters: list[str], limit: int | None, qids: list[str]) -> None:
-    assert [each.qid for each in chosen(ITEMS, filters, limit)] == qids
+    assert [each.qid for each in choose_items(ITEMS, filters, limit)] == qids
 
 
 TALKS = [
@@ -117,29 +124,29 @@ TALKS = [
 def test_turns_are_asked_with_those_before_them(
     filters: list[str], limit: int | None, asked_for: list[str]
 ) -> None:
-    found = with_turns_before(TALKS, chosen(TALKS, filters, limit))
+    found = with_turns_before(TALKS, choose_items(TALKS, filters, limit))
     assert [f"{each.qid}{each.turn or ''}" for each in found] == asked_for
 
 
-def test_what_follows_a_turn_is_the_rest_of_its_strand() -> None:
-    slots = Slots([item("C", 2), item("A"), item("C", 1), item("C", 3)], (0, 1))
+def test_what_follows_a_turn_is_the_rest_of_its_sequence() -> None:
+    slots = GoldSlots([item("C", 2), item("A"), item("C", 1), item("C", 3)], (0, 1))
     # C2 has 0 and 1, A has 2 and 3, C1 has 4 and 5, C3 has 6 and 7
-    assert [slot.number for slot in followed(slots, {1, 2})] == [1, 7, 2]
-    assert [slot.number for slot in followed(slots, {4})] == [4, 0, 6]
-    assert list(followed(slots, set())) == []
+    assert [slot.number for slot in with_later_turns(slots, {1, 2})] == [1, 7, 2]
+    assert [slot.number for slot in with_later_turns(slots, {4})] == [4, 0, 6]
+    assert list(with_later_turns(slots, set())) == []
 
 
 @pytest.mark.parametrize("text", ["color=red", "type", "qid~(", "=x", "~"])
 def test_filters_that_cannot_be_read_are_refused(text: str) -> None:
     with pytest.raises(RagaugeError) as caught:
-        chosen(ITEMS, [text], None)
+        choose_items(ITEMS, [text], None)
     assert caught.value.code == "usage"
 
 
 def test_items_without_a_question_are_named() -> None:
     items = [item("A"), GoldItem(qid="B", line=2), GoldItem(qid="C", question=" ", line=3)]
     with pytest.raises(RagaugeError) as caught:
-        refuse_unasked(items, "gold.jsonl")
+        refuse_without_question(items, "gold.jsonl")
     assert [str(each.place) for each in caught.value.problems] == [
         "gold.jsonl:2  (qid B)", "gold.jsonl:3  (qid C)",
     ]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,12 +18,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from ragauge import registry
-from ragauge.corpus.bm25 import words_of
+from ragauge.corpus.bm25 import Index, words_of
 from ragauge.errors import RagaugeError
 from ragauge.model.embedder import Embedded, EmbedderKind, Role
 from ragauge.model.target import Question
 from ragauge.spans import Span
-from ragauge.targets.shared.corpus_index import Passages
 from ragauge.targets.shared.top_k import Ranked, best, fused
 from tests.support.asked import LEXICAL, asked, assert_finds_last, names, opened, refusal
 from tests.support.corpora import CODE, FIRST, LAST, NOTE, made
@@ -68,16 +68,24 @@ def test_bm25_takes_k1_and_b(corpus: Path, k1: float, b: float) -> None:
     )
 
 
-def test_bm25_agrees_with_the_library_asked_by_itself(corpus: Path) -> None:
-    bm25s = pytest.importorskip("bm25s", reason="the extra `bm25` is not installed")
-    passages = Passages(str(corpus))
-    model = bm25s.BM25(k1=1.5, b=0.75, method="lucene")
-    model.index([words_of(text) for text in passages.texts()], show_progress=False)
-    for question in ("äpfel are red", "make all plain", "plain b", "red red red not"):
-        trace = asked(opened(f"bm25:{corpus}", k=5), question)
-        scores = model.get_scores(words_of(question))
-        theirs = {passages.ids[i]: float(s) for i, s in enumerate(scores) if s > 0}
-        assert {hit.id: hit.score for hit in trace.hits} == pytest.approx(theirs, abs=1e-4)
+@pytest.mark.parametrize(("k1", "b"), [(1.5, 0.75), (1.2, 0.75), (0.0, 0.75), (2.0, 1.0)])
+def test_bm25_scores_are_those_of_bm25s_to_the_last_bit(k1: float, b: float) -> None:
+    bm25s = pytest.importorskip("bm25s", reason="the library is not installed")
+    chance = random.Random(20261116)
+    words = [f"w{number}" for number in range(2000)]
+    weights = [1 / (number + 1) for number in range(2000)]  # a few words are very common
+
+    def text(fewest: int, most: int) -> str:
+        return " ".join(chance.choices(words, weights, k=chance.randint(fewest, most)))
+
+    texts = ["", *(text(1, 80) for _ in range(400))]
+    model = bm25s.BM25(k1=k1, b=b, method="lucene", backend="numpy", csc_backend="numpy")
+    model.index([words_of(each) for each in texts], show_progress=False)
+    index = Index(texts, k1=k1, b=b, lucene=True)
+    for question in [text(1, 12) for _ in range(60)]:
+        asked_words = sorted(word for word in words_of(question) if word in model.vocab_dict)
+        theirs = np.zeros(len(texts)) if not asked_words else model.get_scores(asked_words)
+        assert index.scores(question).tolist() == np.round(theirs.astype(float), 4).tolist()
 
 
 def test_bm25_finds_nothing_where_no_word_is_shared(corpus: Path) -> None:
@@ -360,11 +368,11 @@ def test_a_corpus_without_text_has_nothing_to_search(tmp_path: Path) -> None:
     assert "nothing to search" in problem.message
 
 
-def test_a_missing_package_is_named(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bm25_needs_no_package_beyond_the_core(
+    corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "bm25s", None)
-    (problem,) = refusal(f"bm25:{corpus}").problems
-    assert problem.code == "missing-extra"
-    assert "ragauge[bm25]" in problem.hint
+    assert asked(opened(f"bm25:{corpus}"), "are").hits
 
 
 def test_a_text_that_changed_is_not_searched(corpus: Path) -> None:

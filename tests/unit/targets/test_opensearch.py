@@ -22,7 +22,7 @@ from ragauge.files import http_client
 from ragauge.model.target import Question, TargetError, TargetOptions
 from ragauge.spans import Span
 from ragauge.targets.opensearch.request import own_body
-from ragauge.targets.shared.address import Settings
+from ragauge.targets.shared.address import TargetSettings
 from ragauge.targets.shared.foreign_hits import HitMaker
 from tests.support.asked import (
     LEXICAL,
@@ -308,7 +308,7 @@ def test_every_field_that_a_hit_is_made_of_is_asked_for(
     """What comes of the fields that are asked for is what would come of all."""
     plain.documents = {"u": {"title": "red", **({"metadata": held} if inside else held)}}
     (row,) = opened(f"{plain.address}?match=title").ask(Question(qid="1", text="red"))["hits"]
-    whole = HitMaker(Settings({}), TargetOptions()).hit(held, name="u", score=1.0)
+    whole = HitMaker(TargetSettings({}), TargetOptions()).hit(held, name="u", score=1.0)
     assert row == whole
     assert len(row) >= 4
 
@@ -374,7 +374,7 @@ def test_threads_may_ask_at_once(plain: SearchServer) -> None:
         ("400 Bad Request", {}, False, None),
         ("401 Unauthorized", {}, False, None),
         ("403 Forbidden", {"Retry_After": "5"}, False, 5.0),
-        ("404 Not Found", {}, False, None),
+        ("404 Not SearchResponse", {}, False, None),
         ("429 Too Many Requests", {"Retry_After": "7"}, True, 7.0),
         ("500 Internal Server Error", {}, True, None),
         ("502 Bad Gateway", {"Retry_After": "soon"}, True, None),

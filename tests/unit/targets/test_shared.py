@@ -10,7 +10,7 @@ import pytest
 from ragauge.errors import RagaugeError
 from ragauge.model.target import TargetError, TargetOptions
 from ragauge.spans import Span
-from ragauge.targets.shared.address import Settings, split_address
+from ragauge.targets.shared.address import TargetSettings, split_address
 from ragauge.targets.shared.foreign_hits import HitMaker, by_score, flat
 from tests.support.asked import NATIVE, RED
 from tests.support.corpora import made
@@ -18,7 +18,7 @@ from tests.support.corpora import made
 
 def hit_of(metadata: dict[str, Any], *, corpus: Path | None = None, **more: Any) -> dict[str, Any]:
     """The hit of a document; `options` are those of the command line."""
-    settings = Settings(more.pop("options", {}))
+    settings = TargetSettings(more.pop("options", {}))
     options = TargetOptions(corpus=None if corpus is None else str(corpus))
     return HitMaker(settings, options).hit(metadata, **more)
 
@@ -43,7 +43,7 @@ def test_an_address_is_a_place_with_settings(
 
 def test_unknown_settings_may_belong_to_the_place() -> None:
     options = TargetOptions(settings={"b": 2})
-    place, settings = split_address("u://h/d?x=1&a=1&y=%2F", options, ("a", "b"), keep=True)
+    place, settings = split_address("u://h/d?x=1&a=1&y=%2F", options, ("a", "b"), keep_unknown=True)
     assert place == "u://h/d?x=1&y=%2F"
     assert settings.given == {"a": "1", "b": 2}
 

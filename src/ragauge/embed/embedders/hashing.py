@@ -1,7 +1,7 @@
 """Hashed n-grams of words and characters: a distance of wording, without any model.
 
-It tells whether texts share words, not whether they mean the same. So its ΔS is called lexical, and
-never feeds a gate.
+It measures whether texts share words, not whether they mean the same. So its ΔS is called lexical,
+and never feeds a gate.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ def features(text: str) -> Counter[tuple[str, float]]:
     """The n-grams of a text with what each counts for, and how often each occurs."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     words = _WORD.findall(folded)
-    found: Counter[tuple[str, float]] = Counter()
+    counts: Counter[tuple[str, float]] = Counter()
     for word in words:
-        found["w" + word, _WHOLE] += 1
+        counts["w" + word, _WHOLE] += 1
         edged = f"<{word}>"
         for size in _GRAMS:
             for start in range(len(edged) - size + 1):
-                found["c" + edged[start : start + size], _PART] += 1
+                counts["c" + edged[start : start + size], _PART] += 1
     for one, other in pairwise(words):
-        found[f"p{one} {other}", _PAIR] += 1
-    return found
+        counts[f"p{one} {other}", _PAIR] += 1
+    return counts
 
 
 def _vector(text: str) -> np.ndarray[Any, np.dtype[np.float64]]:

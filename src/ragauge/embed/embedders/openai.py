@@ -31,16 +31,16 @@ _KNOWN = (
 )  # fmt: skip
 
 
-class _Item(msgspec.Struct):
+class _EmbeddingItem(msgspec.Struct):
     index: int
     embedding: list[float] | str
 
 
-class _Answer(msgspec.Struct):
-    data: list[_Item]
+class _EmbeddingResponse(msgspec.Struct):
+    data: list[_EmbeddingItem]
 
 
-class Remote:
+class OpenAIEmbedder:
     """A model on a server. A text that is too long for it is refused by the server, not cut."""
 
     lexical = False
@@ -59,19 +59,20 @@ class Remote:
         }
         self.key = _key(settings)
         host = urlsplit(self.base).netloc.rpartition("@")[2]
+        # Two servers may call different weights by one name: the host is a part of the id.
         self.id = f"{self.model}@{host};dimensions={self.wanted or 'own'};unit"
         if any(self.prefixes.values()):
             self.id += f";prefix={self.prefixes['query']!r},{self.prefixes['document']!r}"
 
     def embed(self, texts: Sequence[str], role: Role) -> Embedded:
         """Ask the server for the vectors, some texts at a time."""
-        found: list[Vectors] = []
+        rows: list[Vectors] = []
         for start in range(0, len(texts), _AT_ONCE):
-            found += self._ask(
+            rows += self._ask(
                 [self.prefixes[role] + text for text in texts[start : start + _AT_ONCE]]
             )
         shape = (0, self.dimensions)
-        vectors = np.stack(found) if found else np.zeros(shape, np.float32)
+        vectors = np.stack(rows) if rows else np.zeros(shape, np.float32)
         return Embedded(vectors, [False] * len(texts))
 
     def _ask(self, texts: Sequence[str]) -> list[Vectors]:
@@ -87,13 +88,14 @@ class Remote:
             headers["authorization"] = f"Bearer {self.key}"
         answer = self._post(msgspec.json.encode(body), headers)
         try:
-            items = msgspec.json.decode(answer.body, type=_Answer).data
+            items = msgspec.json.decode(answer.body, type=_EmbeddingResponse).data
+            # Servers may answer in any order; `index` says which text a vector is of.
             vectors = {item.index: _unit(item.embedding) for item in items}
         except (msgspec.DecodeError, UnicodeDecodeError, ValueError, binascii.Error) as error:
             raise _failed(self.base, "it did not answer with vectors") from error
         if len(items) != len(texts) or set(vectors) != set(range(len(texts))):
             raise _failed(self.base, f"{len(items)} vectors came for {len(texts)} texts")
-        sizes = {len(each) for each in vectors.values()} | ({self.dimensions} - {0})
+        sizes = {len(vector) for vector in vectors.values()} | ({self.dimensions} - {0})
         if len(sizes) != 1:
             raise _failed(self.base, f"its vectors have different lengths: {sorted(sizes)}")
         self.dimensions = sizes.pop()
@@ -130,16 +132,16 @@ def _unit(values: list[float] | str) -> Vectors:
     else:
         vector = np.array(values, np.float64)
     length = float(np.sqrt((vector * vector).sum())) if len(vector) else 0.0
-    if not np.isfinite(length) or not length:
+    if not np.isfinite(length) or not length:  # ΔS with it would be no number
         raise ValueError("a vector without a direction")
     return (vector / length).astype(np.float32)
 
 
 def _base(settings: Mapping[str, Any]) -> str:
-    found = settings.get("base") or next(
+    address = settings.get("base") or next(
         (os.environ[name] for name in BASES if os.environ.get(name)), None
     )
-    if not found:
+    if not address:
         raise _config(
             "there is no address",
             f"set `base` in [embedders.openai] of ragauge.toml, or {BASES[0]} in the environment",
@@ -147,20 +149,20 @@ def _base(settings: Mapping[str, Any]) -> str:
     unknown = sorted(set(settings) - set(_KNOWN))
     if unknown:
         raise _config(f"unknown settings: {', '.join(unknown)}", f"known: {', '.join(_KNOWN)}")
-    base = str(found).rstrip("/")
+    base = str(address).rstrip("/")
     if urlsplit(base).scheme not in ("http", "https") or not urlsplit(base).hostname:
         raise _config("its address is no URL", "write https://HOST/v1")
     return base
 
 
 def _key(settings: Mapping[str, Any]) -> str | None:
-    named = settings.get("key_variable")
-    if named is None:
+    variable = settings.get("key_variable")
+    if variable is None:
         return next((os.environ[name] for name in KEYS if os.environ.get(name)), None)
-    found = os.environ.get(str(named))
-    if not found:
-        raise _config(f"the variable {named} is not set", "set it, or leave out `key_variable`")
-    return found
+    key = os.environ.get(str(variable))
+    if not key:
+        raise _config(f"the variable {variable} is not set", "set it, or leave out `key_variable`")
+    return key
 
 
 def _number(settings: Mapping[str, Any], name: str, usual: int | None) -> int | None:
@@ -197,5 +199,5 @@ def _failed(base: str, reason: str) -> RagaugeError:
 EMBEDDER = EmbedderKind(
     name="openai",
     title="a server that speaks OpenAI's POST /embeddings, at the address that you name",
-    open=Remote,
+    open=OpenAIEmbedder,
 )

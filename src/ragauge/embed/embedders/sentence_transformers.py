@@ -21,7 +21,7 @@ _WEIGHTS = (".safetensors", ".bin", ".json", ".txt", ".model")
 _STEP = 1024 * 1024
 
 
-class Local:
+class SentenceTransformerEmbedder:
     """A loaded model. Texts are run one by one, so that no neighbour changes a vector."""
 
     lexical = False
@@ -42,9 +42,11 @@ class Local:
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         truncated = []
         for row, text in enumerate(texts):
-            said = self.prefixes[role] + text
-            vectors[row] = _unit(self.model.encode([said], batch_size=1, show_progress_bar=False))
-            truncated.append(self._is_cut(said))
+            prefixed = self.prefixes[role] + text
+            vectors[row] = _unit(
+                self.model.encode([prefixed], batch_size=1, show_progress_bar=False)
+            )
+            truncated.append(self._is_cut(prefixed))
         return Embedded(vectors, truncated)
 
     def _is_cut(self, text: str) -> bool:
@@ -54,13 +56,13 @@ class Local:
         return len(tokenizer(text, truncation=False, verbose=False)["input_ids"]) > self.longest
 
 
-def _unit(made: Any) -> Vectors:
-    vector = np.asarray(made, np.float64).reshape(-1)
+def _unit(output: Any) -> Vectors:
+    vector = np.asarray(output, np.float64).reshape(-1)
     length = float(np.sqrt((vector * vector).sum()))
     return (vector / length if length else vector).astype(np.float32)
 
 
-def _open(settings: Mapping[str, Any]) -> Local:
+def _open(settings: Mapping[str, Any]) -> SentenceTransformerEmbedder:
     """Load a model by its folder, or by the name under which it was downloaded before."""
     name = str(settings.get("model") or settings.get("path") or "")
     if not name:
@@ -94,7 +96,7 @@ def _open(settings: Mapping[str, Any]) -> Local:
         "query": str(settings.get("query_prefix", "")),
         "document": str(settings.get("document_prefix", "")),
     }
-    return Local(model, Path(name).name, _hash(folder), prefixes)
+    return SentenceTransformerEmbedder(model, Path(name).name, _hash(folder), prefixes)
 
 
 @contextmanager
@@ -121,14 +123,16 @@ def _downloaded(name: str) -> Path:
 
 def _hash(folder: Path) -> str:
     """A hash of the weights, the vocabulary and the settings of a model."""
-    found = sha256()
-    for path in sorted(folder.rglob("*"), key=lambda each: each.relative_to(folder).as_posix()):
+    hasher = sha256()
+    for path in sorted(
+        folder.rglob("*"), key=lambda file_path: file_path.relative_to(folder).as_posix()
+    ):
         if path.suffix in _WEIGHTS and path.is_file():
-            found.update(path.relative_to(folder).as_posix().encode() + b"\0")
+            hasher.update(path.relative_to(folder).as_posix().encode() + b"\0")
             with path.open("rb") as file:
                 while chunk := file.read(_STEP):
-                    found.update(chunk)
-    return found.hexdigest()
+                    hasher.update(chunk)
+    return hasher.hexdigest()
 
 
 EMBEDDER = EmbedderKind(

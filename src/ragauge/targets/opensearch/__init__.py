@@ -13,10 +13,10 @@ from ragauge.files import http_client
 from ragauge.model.embedder import Vectors
 from ragauge.model.target import Question, TargetError, TargetKind, TargetOptions
 from ragauge.targets.opensearch import request
-from ragauge.targets.opensearch.index import Described, Indexes, index_hash, read_indexes
-from ragauge.targets.opensearch.response import Counted, Found, SearchHit
+from ragauge.targets.opensearch.index import IndexDescription, Indexes, index_hash, read_indexes
+from ragauge.targets.opensearch.response import CountResponse, SearchHit, SearchResponse
 from ragauge.targets.opensearch.server import PRODUCTS, WHO, Server
-from ragauge.targets.shared.address import OF_EMBEDDER, Settings, refused, split_address
+from ragauge.targets.shared.address import OF_EMBEDDER, TargetSettings, refused, split_address
 from ragauge.targets.shared.foreign_hits import FIELD_NAMES, FIELDS, HitMaker, flat
 from ragauge.targets.shared.vector_index import NAMES, Vectoriser
 
@@ -26,7 +26,7 @@ PROBE = "ragauge"
 _WAYS = ("match", "vector", "body")
 _PASSED_ON = ("preference", "routing", "search_pipeline")
 _KNOWN = (*FIELD_NAMES, *NAMES, *WHO, *_WAYS, *_PASSED_ON, "candidates")
-_TOLD = ("id", "score")  # beside the source
+_BESIDE_SOURCE = ("id", "score")  # fields of a hit that do not stand in its source
 _COPY = "ragauge"  # searches with the same word go to the same copies of the shards
 
 
@@ -44,16 +44,16 @@ class SearchTarget:
         body = self._body(settings)
         self.asked = body.tree
         self.hits = HitMaker(settings, options)
-        names = self.hits.wanted(_TOLD)
+        names = self.hits.wanted(_BESIDE_SOURCE)
         self.body = body.completed([*names, *(f"metadata.{name}" for name in names)])
         self.vectoriser: Vectoriser | None = None
         try:
-            self.indexes, self.documents = self._look()
+            self.indexes, self.documents = self._describe_index()
             if self.indexes is not None and self.way == "match":
                 self.indexes.check_words(request.fields_of(settings.text("match", "") or ""))
             self.vectoriser = _vectoriser(settings, options, wanted="vector" in body.holes)
             self._check_vector()
-            self._found(PROBE, self._vector(PROBE))
+            self._search(PROBE, self._vector(PROBE))  # a query that cannot work fails here
         except TargetError as error:
             self.close()
             raise self.server.never(error) from error
@@ -62,9 +62,9 @@ class SearchTarget:
             raise
         self.facts = self._facts()
 
-    def _body(self, settings: Settings) -> request.Body:
+    def _body(self, settings: TargetSettings) -> request.SearchBody:
         elastic = self.scheme == "elasticsearch"
-        said = settings.needed(self.way, f"{self.way}=FIELD")
+        value = settings.needed(self.way, f"{self.way}=FIELD")
         candidates = None
         if settings.text("candidates") is not None:
             if not elastic or self.way != "vector":
@@ -75,13 +75,13 @@ class SearchTarget:
             most = request.MOST_CANDIDATES
             candidates = int(settings.number("candidates", max(100, self.k), self.k, most))
         if self.way == "match":
-            return request.by_words(said)
+            return request.by_words(value)
         if self.way == "body":
-            return request.own_body(said)
-        return request.by_vector(said, self.k, candidates, elastic=elastic)
+            return request.own_body(value)
+        return request.by_vector(value, self.k, candidates, elastic=elastic)
 
-    def _look(self) -> tuple[Indexes | None, int]:
-        """What the index is and how much it holds; who may only search is not told the former."""
+    def _describe_index(self) -> tuple[Indexes | None, int]:
+        """The index and its number of documents; a user who may only search gets no description."""
         server = self.server
         response = server.send("GET")
         if self.scheme == "opensearch" and "x-elastic-product" in response.headers:
@@ -90,10 +90,10 @@ class SearchTarget:
             )
         indexes = None
         if response.status != 403:
-            indexes = read_indexes(server.read(response, dict[str, Described]))
+            indexes = read_indexes(server.read(response, dict[str, IndexDescription]))
             if not indexes.names:
                 raise refused(f"{server.shown}: no index has this name", "check the name")
-        counted = server.read(server.send("GET", "/_count"), Counted)
+        counted = server.read(server.send("GET", "/_count"), CountResponse)
         if counted.shards.lacking is not None:
             raise refused(f"{server.shown}: {counted.shards.lacking}", "mend the index first")
         if not counted.count:
@@ -109,18 +109,18 @@ class SearchTarget:
                 f"the vectors in `{self.field}` are those of {PRODUCTS[owner].title}",
                 f"write {owner}: for {self.scheme}:",
             )
-        embedder = self.vectoriser.embedder
-        self.indexes.check_vector(self.field, embedder.dimensions, embedder.id)
+        for length in self.indexes.vector_lengths(self.field):
+            self.vectoriser.refuse_other_length(self.field, length)
 
     def _facts(self) -> dict[str, Any]:
-        """What every trace tells of the index."""
-        known = self.indexes
-        names = {
-            "index_hash": None if known is None else index_hash(known, self.documents),
+        """What every trace says of the index."""
+        indexes = self.indexes
+        facts = {
+            "index_hash": None if indexes is None else index_hash(indexes, self.documents),
             "embed_model": None if self.vectoriser is None else self.vectoriser.embedder.id,
-            "metric": None if known is None or not self.field else known.metric(self.field),
+            "metric": None if indexes is None or not self.field else indexes.metric(self.field),
         }
-        return {name: value for name, value in names.items() if value is not None}
+        return {name: value for name, value in facts.items() if value is not None}
 
     @property
     def about(self) -> Mapping[str, Any]:
@@ -139,29 +139,29 @@ class SearchTarget:
     def ask(self, question: Question) -> Mapping[str, Any]:
         """Search for one question; by vectors, one without a direction is near nothing."""
         vector = self._vector(question.text)
-        found: list[SearchHit] = []
+        hits: list[SearchHit] = []
         if self.way != "vector" or (vector is not None and vector.any()):
-            found = self._found(question.text, vector)
-        return {"hits": [self._hit(each) for each in found[: self.k]], "k": self.k, **self.facts}
+            hits = self._search(question.text, vector)
+        return {"hits": [self._hit(hit) for hit in hits[: self.k]], "k": self.k, **self.facts}
 
     def _vector(self, text: str) -> Vectors | None:
         return None if self.vectoriser is None else self.vectoriser.vectors([text], "query")[0]
 
-    def _found(self, text: str, vector: Vectors | None) -> list[SearchHit]:
-        near = None if vector is None else vector.tolist()
-        sent = self.body.filled({"question": text, "k": self.k, "vector": near})
-        found = self.server.read(self.server.send("POST", self.tail, sent), Found)
-        if found.lacking is not None:  # half an answer would look like a worse index
-            raise TargetError(f"{self.server.shown}: {found.lacking}", transient=True)
-        return found.hits.hits
+    def _search(self, text: str, vector: Vectors | None) -> list[SearchHit]:
+        numbers = None if vector is None else vector.tolist()
+        body = self.body.filled({"question": text, "k": self.k, "vector": numbers})
+        response = self.server.read(self.server.send("POST", self.tail, body), SearchResponse)
+        if response.lacking is not None:  # half an answer would look like a worse index
+            raise TargetError(f"{self.server.shown}: {response.lacking}", transient=True)
+        return response.hits.hits
 
-    def _hit(self, found: SearchHit) -> dict[str, Any]:
-        fields, score = flat(found.source), found.score
+    def _hit(self, hit: SearchHit) -> dict[str, Any]:
+        fields, score = flat(hit.source), hit.score
         if "score" in self.hits.chosen:
             score = None
         elif score is None:  # a field of that name is not what the server ranked by
-            fields = {name: each for name, each in fields.items() if name not in FIELDS["score"]}
-        return self.hits.hit(fields, name=found.id, score=score)
+            fields = {name: value for name, value in fields.items() if name not in FIELDS["score"]}
+        return self.hits.hit(fields, name=hit.id, score=score)
 
     def close(self) -> None:
         """Close the cache of vectors, and the connection of this thread."""
@@ -170,31 +170,33 @@ class SearchTarget:
         http_client.close()
 
 
-def _way(settings: Settings) -> str:
-    """How is searched: exactly one of three ways."""
-    given = [name for name in _WAYS if settings.text(name) is not None]
-    if len(given) != 1:
-        said = f"not {' and '.join(given)}" if given else "and was told none"
+def _way(settings: TargetSettings) -> str:
+    """The way to search: exactly one of three."""
+    ways = [name for name in _WAYS if settings.text(name) is not None]
+    if len(ways) != 1:
+        problem = f"not {' and '.join(ways)}" if ways else "and was told none"
         raise refused(
-            f"the target takes one of match, vector and body, {said}",
+            f"the target takes one of match, vector and body, {problem}",
             "match=FIELD searches words, vector=FIELD vectors, body=@FILE as you write it",
         )
-    return given[0]
+    return ways[0]
 
 
-def _parameters(settings: Settings) -> str:
+def _parameters(settings: TargetSettings) -> str:
     """What stands behind the `?`: copies of a shard may differ, so the same one is asked."""
-    given = {name: settings.text(name) for name in _PASSED_ON}
-    given["preference"] = given["preference"] or _COPY
+    parameters = {name: settings.text(name) for name in _PASSED_ON}
+    parameters["preference"] = parameters["preference"] or _COPY
     pairs = [
         f"{name}={quote(value, safe='')}"
-        for name, value in given.items()
+        for name, value in parameters.items()
         if value not in (None, "none")
     ]
     return f"?{'&'.join(pairs)}" if pairs else ""
 
 
-def _vectoriser(settings: Settings, options: TargetOptions, *, wanted: bool) -> Vectoriser | None:
+def _vectoriser(
+    settings: TargetSettings, options: TargetOptions, *, wanted: bool
+) -> Vectoriser | None:
     """What makes vectors of questions, where some are asked for."""
     if wanted:
         return Vectoriser(settings, options)

@@ -1,4 +1,4 @@
-"""What a search server tells of an index: which it is, and what its fields are."""
+"""What a search server says of an index: its name, its UUID and its fields."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _SIZES = ("dimension", "dims")
 _METRICS = ("space_type", "similarity")
 
 
-class _Settings(Struct, frozen=True):
+class _IndexSettings(Struct, frozen=True):
     uuid: str | None = None
 
 
-class _AllSettings(Struct, frozen=True):
-    index: _Settings = _Settings()
+class _SettingsOfIndex(Struct, frozen=True):
+    index: _IndexSettings = _IndexSettings()
 
 
-class Described(Struct, frozen=True):
+class IndexDescription(Struct, frozen=True):
     """What a server says of one index."""
 
     mappings: dict[str, Any] = {}
-    settings: _AllSettings = _AllSettings()
+    settings: _SettingsOfIndex = _SettingsOfIndex()
 
 
 class Indexes(Struct, frozen=True):
@@ -47,77 +47,81 @@ class Indexes(Struct, frozen=True):
     def check_words(self, names: Sequence[str]) -> None:
         """Raise if a field is searched that is not there: the server would find nothing in it."""
         for name in names:
-            plain = name.partition("^")[0]
-            if "*" in plain:
+            field = name.partition("^")[0]
+            if "*" in field:  # the server expands the pattern
                 continue
-            parents = _parents(plain)
+            parents = _parents(field)
             if any(self._is(parent, "nested") for parent in parents):
                 raise refused(
-                    f"`{plain}` stands in nested objects, which `match` does not reach",
+                    f"`{field}` stands in nested objects, which `match` does not reach",
                     "write the query with --option body=@FILE",
                 )
             inside = any(self._is(parent, kind) for parent in parents for kind in _WHOLE)
-            if plain not in self.fields and not inside:
+            if field not in self.fields and not inside:
                 raise refused(
-                    f"the index has no field `{plain}`", f"it has: {self._listed() or 'none'}"
+                    f"the index has no field `{field}`", f"it has: {self._listed() or 'none'}"
                 )
 
-    def check_vector(self, name: str, made: int, embedder: str) -> None:
-        """Raise if a field holds no vectors, or none of the length that an embedder makes."""
-        held = [each for each in self.fields.get(name, ()) if each.get("type") in VECTORS]
-        if not held:
-            vectors = [
-                each
-                for each, kinds in self.fields.items()
-                if any(kind.get("type") in VECTORS for kind in kinds)
-            ]
+    def vector_lengths(self, name: str) -> list[int]:
+        """The lengths of a field's vectors, as far as mappings name them; raise if it has none."""
+        definitions = [
+            definition
+            for definition in self.fields.get(name, ())
+            if str(definition.get("type")) in VECTORS
+        ]
+        if not definitions:
+            vector_fields = [field for field in self.fields if self.owner(field) is not None]
             raise refused(
-                f"the index has no vectors in `{name}`", f"it has them in: {_joined(vectors)}"
+                f"the index has no vectors in `{name}`", f"it has them in: {_joined(vector_fields)}"
             )
-        for size in _sizes(held):
-            if size != made:
-                raise refused(
-                    f"the vectors of `{name}` have {size} numbers, those of {embedder} {made}",
-                    "name the embedder that made them: --option embedder=NAME",
-                )
+        return [
+            definition[key]
+            for definition in definitions
+            for key in _SIZES
+            if isinstance(definition.get(key), int)
+        ]
 
     def owner(self, name: str) -> str | None:
         """The product whose vectors a field holds."""
-        found = (VECTORS.get(str(each.get("type"))) for each in self.fields.get(name, ()))
-        return next((each for each in found if each is not None), None)
+        for definition in self.fields.get(name, ()):
+            if (kind := str(definition.get("type"))) in VECTORS:
+                return VECTORS[kind]
+        return None
 
     def metric(self, name: str) -> str | None:
         """How the vectors of a field are compared, where the mapping says it."""
-        for each in self.fields.get(name, ()):
-            method = each.get("method")
-            for holder in (each, method if isinstance(method, Mapping) else {}):
+        for definition in self.fields.get(name, ()):
+            # OpenSearch has the metric in the method of the field, Elasticsearch beside the type.
+            method = definition.get("method")
+            for holder in (definition, method if isinstance(method, Mapping) else {}):
                 for key in _METRICS:
                     if isinstance(holder.get(key), str):
                         return str(holder[key])
         return None
 
     def _is(self, name: str, kind: str) -> bool:
-        return any(each.get("type") == kind for each in self.fields.get(name, ()))
+        return any(field.get("type") == kind for field in self.fields.get(name, ()))
 
     def _has_words(self, name: str) -> bool:
         """Whether `match` may find something in a field: in no vectors, in nothing nested."""
-        within = [name, *_parents(name)]
-        return self.owner(name) is None and not any(self._is(each, "nested") for each in within)
+        path = [name, *_parents(name)]
+        return self.owner(name) is None and not any(self._is(part, "nested") for part in path)
 
     def _listed(self) -> str:
-        return _joined([each for each in self.fields if self._has_words(each)])
+        return _joined([name for name in self.fields if self._has_words(name)])
 
 
-def read_indexes(described: Mapping[str, Described]) -> Indexes:
-    """Put together what a server says of the indexes behind a name."""
+def read_indexes(descriptions: Mapping[str, IndexDescription]) -> Indexes:
+    """Combine the descriptions of the indexes behind a name."""
     fields: dict[str, list[Mapping[str, Any]]] = {}
-    for _, each in sorted(described.items()):
-        for path, field in _fields(each.mappings):
+    for _, description in sorted(descriptions.items()):
+        for path, field in _fields(description.mappings):
             fields.setdefault(path, []).append(field)
-    mappings = {name: each.mappings for name, each in described.items()}
+    mappings = {name: description.mappings for name, description in descriptions.items()}
     return Indexes(
         names=tuple(
-            f"{name}/{each.settings.index.uuid or '?'}" for name, each in sorted(described.items())
+            f"{name}/{description.settings.index.uuid or '?'}"
+            for name, description in sorted(descriptions.items())
         ),
         fields=fields,
         mapping=_hash(mappings),
@@ -127,11 +131,6 @@ def read_indexes(described: Mapping[str, Described]) -> Indexes:
 def index_hash(indexes: Indexes, documents: int) -> str:
     """A hash of what an index is: it changes if documents or fields come, or another index."""
     return _hash([indexes.names, indexes.mapping, documents])
-
-
-def _sizes(fields: Sequence[Mapping[str, Any]]) -> list[int]:
-    """The lengths of vectors that some definitions of a field name; not all of them do."""
-    return [each[key] for each in fields for key in _SIZES if isinstance(each.get(key), int)]
 
 
 def _hash(value: Any) -> str:
@@ -153,9 +152,9 @@ def _fields(
 
 
 def _parents(path: str) -> list[str]:
-    return [path[:at] for at, each in enumerate(path) if each == "."]
+    return [path[:at] for at, char in enumerate(path) if char == "."]
 
 
 def _joined(names: Sequence[str]) -> str:
-    shown = sorted(names)
-    return ", ".join(shown[:20]) + (", ..." if len(shown) > 20 else "") or "none"
+    ordered = sorted(names)
+    return ", ".join(ordered[:20]) + (", ..." if len(ordered) > 20 else "") or "none"

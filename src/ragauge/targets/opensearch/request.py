@@ -1,4 +1,4 @@
-"""What a search server is asked: by words, by a vector, or in a body of the user's own.
+"""Bodies of searches: by words, by a vector, or a body of the user's own.
 
 All three are bodies with holes. A hole is a whole value of the JSON and is filled with one: no
 question can break out of it, whatever it holds.
@@ -29,7 +29,7 @@ _HOLE = re.compile(r"\{(" + "|".join(HOLES) + r")\}")
 _BARE = re.compile(r'"(?:[^"\\]|\\.)*"|(' + _HOLE.pattern.replace("(", "(?:") + ")")
 
 
-class Body(Struct, frozen=True):
+class SearchBody(Struct, frozen=True):
     """A body with holes: `tree` has them as texts, `holes` says which there are."""
 
     tree: Mapping[str, Any]
@@ -39,49 +39,49 @@ class Body(Struct, frozen=True):
         """The body with a value in each hole, as JSON."""
         return msgspec.json.encode(_filled(self.tree, values))
 
-    def completed(self, fields: Sequence[str]) -> Body:
+    def completed(self, fields: Sequence[str]) -> SearchBody:
         """The same body, which asks for k hits and for some fields if it says nothing of them."""
         tree = {"size": "{k}", "_source": list(fields), **self.tree}
-        return Body(tree, self.holes | _holes(tree))
+        return SearchBody(tree, self.holes | _holes(tree))
 
 
-def by_words(fields: str) -> Body:
+def by_words(fields: str) -> SearchBody:
     """A search for the words of a question in one field, or in several with weights (`title^2`)."""
     names = fields_of(fields)
     if len(names) == 1 and not set("^*") & set(names[0]):
-        asked: Any = {"match": {names[0]: {"query": "{question}"}}}
+        query: Any = {"match": {names[0]: {"query": "{question}"}}}
     else:
-        asked = {"multi_match": {"query": "{question}", "fields": names}}
-    return _body({"query": asked, "track_total_hits": False})
+        query = {"multi_match": {"query": "{question}", "fields": names}}
+    return _body({"query": query, "track_total_hits": False})
 
 
-def by_vector(field: str, k: int, candidates: int | None, *, elastic: bool) -> Body:
+def by_vector(field: str, k: int, candidates: int | None, *, elastic: bool) -> SearchBody:
     """A search for the nearest vectors; the two products want it said differently."""
     if k > MOST_CANDIDATES:
         raise refused(
             f"no server gives {k:,} neighbours", f"--k can be {MOST_CANDIDATES:,} at most"
         )
     if not elastic:
-        asked: Any = {"query": {"knn": {field: {"vector": "{vector}", "k": "{k}"}}}}
-        return _body({**asked, "track_total_hits": False})
-    near = {
+        query: Any = {"query": {"knn": {field: {"vector": "{vector}", "k": "{k}"}}}}
+        return _body({**query, "track_total_hits": False})
+    knn = {
         "field": field,
         "query_vector": "{vector}",
         "k": "{k}",
         "num_candidates": max(k, _CANDIDATES) if candidates is None else candidates,
     }
-    return _body({"knn": near, "track_total_hits": False})
+    return _body({"knn": knn, "track_total_hits": False})
 
 
-def own_body(given: str) -> Body:
+def own_body(option: str) -> SearchBody:
     """The body that an option gives: JSON, or `@FILE`; holes with quotes around them or without."""
-    text = given
-    if given.startswith("@"):
+    text = option
+    if option.startswith("@"):
         try:
-            text = Path(given[1:]).read_text("utf-8")
+            text = Path(option[1:]).read_text("utf-8")
         except (OSError, UnicodeDecodeError, ValueError) as error:
             raise refused(
-                f"the body `{given[1:]}` cannot be read: {_words(error)}", "write body=@FILE"
+                f"the body `{option[1:]}` cannot be read: {_reason(error)}", "write body=@FILE"
             ) from error
     try:
         tree = msgspec.json.decode(_BARE.sub(_quoted, text))
@@ -103,16 +103,16 @@ def fields_of(fields: str) -> list[str]:
     return names
 
 
-def _quoted(found: re.Match[str]) -> str:
-    return f'"{found[1]}"' if found[1] else found[0]
+def _quoted(match: re.Match[str]) -> str:
+    return f'"{match[1]}"' if match[1] else match[0]
 
 
-def _words(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return (getattr(error, "strerror", None) or type(error).__name__).lower()
 
 
-def _body(tree: Mapping[str, Any]) -> Body:
-    return Body(tree, _holes(tree))
+def _body(tree: Mapping[str, Any]) -> SearchBody:
+    return SearchBody(tree, _holes(tree))
 
 
 def _holes(value: Any) -> frozenset[str]:
@@ -125,26 +125,26 @@ def _holes(value: Any) -> frozenset[str]:
         return frozenset().union(*map(_holes, value))
     if not isinstance(value, str):
         return frozenset()
-    found = _HOLE.fullmatch(value)
-    if found is None:
+    hole = _HOLE.fullmatch(value)
+    if hole is None:
         _refuse_part(value)
         return frozenset()
-    return frozenset([found[1]])
+    return frozenset([hole[1]])
 
 
 def _refuse_part(text: str) -> None:
-    found = _HOLE.search(text)
-    if found is not None:
+    hole = _HOLE.search(text)
+    if hole is not None:
         raise refused(
-            f"`{found[0]}` is only a part of a text or a name in the body",
+            f"`{hole[0]}` is only a part of a text or a name in the body",
             f"a hole is a whole value, {_EXAMPLE}",
         )
 
 
 def _filled(value: Any, values: Mapping[str, Any]) -> Any:
     if isinstance(value, Mapping):
-        return {name: _filled(each, values) for name, each in value.items()}
+        return {name: _filled(item, values) for name, item in value.items()}
     if isinstance(value, list):
-        return [_filled(each, values) for each in value]
-    found = _HOLE.fullmatch(value) if isinstance(value, str) else None
-    return value if found is None else values[found[1]]
+        return [_filled(item, values) for item in value]
+    hole = _HOLE.fullmatch(value) if isinstance(value, str) else None
+    return value if hole is None else values[hole[1]]

@@ -1,4 +1,4 @@
-"""What a search server answers: hits, why there are fewer than there should be, and refusals."""
+"""Responses of a search server: hits, why some are missing, and refusals."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ class Shards(Struct, frozen=True):
     @property
     def lacking(self) -> str | None:
         """What is missing of a whole answer; a shard without a copy is in neither number."""
+        # `failed` leaves out shards that have no copy to ask.
         missing = max(self.failed, self.total - self.successful)
         if missing <= 0:
             return None
-        said = _reason(self.failures[0]) if self.failures else None
-        told = f"{missing} of {self.total} shards did not answer"
-        return told if said is None else f"{told}: {said}"
+        reason = _reason(self.failures[0]) if self.failures else None
+        message = f"{missing} of {self.total} shards did not answer"
+        return message if reason is None else f"{message}: {reason}"
 
 
 class Clusters(Struct, frozen=True):
@@ -51,7 +52,7 @@ class _Hits(Struct, frozen=True):
     hits: list[SearchHit]
 
 
-class Found(Struct, frozen=True, rename={"shards": "_shards", "clusters": "_clusters"}):
+class SearchResponse(Struct, frozen=True, rename={"shards": "_shards", "clusters": "_clusters"}):
     """The answer to a search. What says whether it is whole must be there."""
 
     timed_out: bool
@@ -70,7 +71,7 @@ class Found(Struct, frozen=True, rename={"shards": "_shards", "clusters": "_clus
         return self.shards.lacking
 
 
-class Counted(Struct, frozen=True, rename={"shards": "_shards"}):
+class CountResponse(Struct, frozen=True, rename={"shards": "_shards"}):
     """The answer to the question how many documents there are."""
 
     count: int
@@ -81,17 +82,17 @@ def refusal(body: bytes, secrets: Iterable[str]) -> str:
     """Why a server refuses, in its own words, on one line and without what is secret."""
     text = body.decode("utf-8", errors="replace")
     try:
-        said = msgspec.json.decode(body)
+        decoded = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        said = None
-    error = said.get("error") if isinstance(said, dict) else None
+        decoded = None
+    error = decoded.get("error") if isinstance(decoded, dict) else None
     if isinstance(error, dict):
         causes = error.get("root_cause")
         first = causes[0] if isinstance(causes, list) and causes else error
         text = _reason(first) or _reason(error) or text
     elif isinstance(error, str):
         text = error
-    for secret in secrets:
+    for secret in secrets:  # before the text is cut, or half a secret would stay
         text = text.replace(secret, REDACTED)
     return " ".join(text.split())[:_SHOWN]
 

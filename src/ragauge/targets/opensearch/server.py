@@ -17,7 +17,7 @@ from ragauge.errors import RagaugeError
 from ragauge.files import http_client
 from ragauge.model.target import TargetError
 from ragauge.targets.opensearch.response import refusal
-from ragauge.targets.shared.address import Settings, refused
+from ragauge.targets.shared.address import TargetSettings, refused
 
 WHO = ("key_env", "user")
 """What an option may say of who asks."""
@@ -27,7 +27,7 @@ _ANY = TypeVar("_ANY")
 
 
 class Product(Struct, frozen=True):
-    """How a product wants to be told who asks: `key` is sent behind `word`."""
+    """How a product authenticates: `key` names the variable whose value is sent after `word`."""
 
     title: str
     variables: str
@@ -51,7 +51,7 @@ class RefusedError(TargetError):
 class Server:
     """One index on one server. It may be asked from several threads at once."""
 
-    def __init__(self, place: str, scheme: str, settings: Settings, timeout: float) -> None:
+    def __init__(self, place: str, scheme: str, settings: TargetSettings, timeout: float) -> None:
         self.product = PRODUCTS[scheme]
         self.timeout = timeout
         self.url = place.rstrip("/")
@@ -68,33 +68,35 @@ class Server:
         self.secrets: list[str] = []
         self._authorise(parts.username, parts.password, settings)
 
-    def _authorise(self, user: str | None, password: str | None, settings: Settings) -> None:
+    def _authorise(self, user: str | None, password: str | None, settings: TargetSettings) -> None:
         """Say who asks: as the address says, else as options and the environment do."""
-        chosen, named = settings.text("user"), settings.text("key_env")
-        if (user is not None and chosen) or (password is not None and named):
+        option_user, variable_option = settings.text("user"), settings.text("key_env")
+        if (user is not None and option_user) or (password is not None and variable_option):
             raise refused("who asks is told twice", "say it in the address or in the options")
         if password is not None:  # the client sends what stands in the address
             pair = f"{unquote(user or '')}:{unquote(password)}"
             self._hide(unquote(password), password, _encoded(pair))
             return
         product = self.product
-        user = chosen or unquote(user or "") or None
+        user = option_user or unquote(user or "") or None
         if user is None:
-            key = _secret(named or product.key, needed=named is not None)
+            key = _secret(variable_option or product.key, needed=variable_option is not None)
             if key is not None:
+                # A key of Elasticsearch is `id:secret`, sent as base64, or base64 already.
                 sent = _encoded(key) if product.word == "ApiKey" and ":" in key else key
                 self._hide(key, key.partition(":")[2], sent)
                 self.headers["Authorization"] = f"{product.word} {sent}"
                 return
-        variable = named or f"{product.variables}_PASSWORD"
-        known = _secret(variable, needed=user is not None)
-        if known is not None:
+        variable = variable_option or f"{product.variables}_PASSWORD"
+        secret = _secret(variable, needed=user is not None)
+        if secret is not None:
             user = user or os.environ.get(f"{product.variables}_USERNAME") or product.user
-            pair = _encoded(f"{user}:{known}")
-            self._hide(known, pair)
+            pair = _encoded(f"{user}:{secret}")
+            self._hide(secret, pair)
             self.headers["Authorization"] = f"Basic {pair}"
 
     def _hide(self, *secrets: str) -> None:
+        # The longest first: one secret may be a part of another.
         self.secrets += sorted(filter(None, secrets), key=len, reverse=True)
 
     def send(self, method: str, tail: str = "", body: bytes | None = None) -> http_client.Response:
@@ -110,34 +112,34 @@ class Server:
         """The answer as it should be; `RefusedError` where the server refuses."""
         status = response.status
         if 300 <= status < 400:
-            place = response.headers.get("location", "nowhere").partition("?")[0]
-            told = f"{self.shown} answered {status}, to {place}: write that address"
-            raise self._failed(status, told)
+            location = response.headers.get("location", "nowhere").partition("?")[0]
+            message = f"{self.shown} answered {status}, to {location}: write that address"
+            raise self._failed(status, message)
         if status != 200:
-            said = refusal(response.body, self.secrets)
-            told = f"{self.shown} answered {status}{f': {said}' if said else ''}"
-            raise self._failed(status, told, response.headers.get("retry-after", ""))
+            reason = refusal(response.body, self.secrets)
+            message = f"{self.shown} answered {status}{f': {reason}' if reason else ''}"
+            raise self._failed(status, message, response.headers.get("retry-after", ""))
         try:
             return msgspec.json.decode(response.body, type=kind)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            said = refusal(response.body, self.secrets)
-            told = f"{self.shown} answered something else ({error}): {said}"
-            raise self._failed(status, told) from error
+            reason = refusal(response.body, self.secrets)
+            message = f"{self.shown} answered something else ({error}): {reason}"
+            raise self._failed(status, message) from error
 
-    def _failed(self, status: int, told: str, after: str = "") -> RefusedError:
+    def _failed(self, status: int, message: str, after: str = "") -> RefusedError:
         seconds = float(after) if after.isascii() and after.isdecimal() else None
-        failed = RefusedError(told, transient=status in _PASSING, wait=seconds)
-        failed.status = status
-        return failed
+        error = RefusedError(message, transient=status in _PASSING, wait=seconds)
+        error.status = status
+        return error
 
     def never(self, error: TargetError) -> RagaugeError:
         """What goes wrong before the first question, as the error of the address."""
         status = error.status if isinstance(error, RefusedError) else None
         hint = "nothing was asked yet: check the address, and whether the server is well"
         if status in (401, 403):
-            known = self.product
-            pair = f"{known.variables}_USERNAME and {known.variables}_PASSWORD"
-            hint = f"the environment says who asks: {known.key}, or {pair}"
+            product = self.product
+            pair = f"{product.variables}_USERNAME and {product.variables}_PASSWORD"
+            hint = f"the environment says who asks: {product.key}, or {pair}"
         elif status == 404:
             hint = "check the name of the index"
         elif status == 400:
@@ -149,10 +151,10 @@ class Server:
 
 def _secret(variable: str, *, needed: bool) -> str | None:
     """What the environment holds, without a newline that came along."""
-    found = os.environ.get(variable, "").strip() or None
-    if found is None and needed:
+    value = os.environ.get(variable, "").strip() or None
+    if value is None and needed:
         raise refused(f"the environment has no `{variable}`", f"set it: export {variable}=...")
-    return found
+    return value
 
 
 def _encoded(text: str) -> str:

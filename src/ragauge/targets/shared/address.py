@@ -1,6 +1,6 @@
-"""Addresses of targets: what stands behind the scheme, its settings, and the library it needs.
+"""Addresses of targets: the place behind the scheme, its settings, and the library it needs.
 
-An address is `PLACE?name=value&name=value`; what `--option` says goes beside it. A name that a
+An address is `PLACE?name=value&name=value`; `--option` adds to it. A name that a
 target does not know is refused, because a misspelt setting would otherwise change nothing.
 """
 
@@ -15,7 +15,7 @@ from ragauge.errors import RagaugeError
 from ragauge.model.target import TargetOptions
 
 OF_EMBEDDER = "embedder."
-"""What the settings of an embedder begin with; they are handed on without it."""
+"""The prefix of settings that go to the embedder, which gets them without it."""
 
 
 def refused(message: str, hint: str) -> RagaugeError:
@@ -23,11 +23,11 @@ def refused(message: str, hint: str) -> RagaugeError:
     return RagaugeError.of("bad-target", message, hint=hint)
 
 
-class Settings:
+class TargetSettings:
     """The settings of one target, from its address and from the options, as they were written."""
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
-        self.given = dict(given)
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.given = dict(values)
 
     def text(self, name: str, fallback: str | None = None) -> str | None:
         """A setting as text; None where there is none."""
@@ -57,9 +57,9 @@ class Settings:
             )
         return value
 
-    def one_of(self, name: str, known: Iterable[str]) -> str | None:
-        """A word out of some, in their order of preference; None where there is none."""
-        value, names = self.text(name), list(known)
+    def one_of(self, name: str, choices: Iterable[str]) -> str | None:
+        """One of some words; None where the setting is not there."""
+        value, names = self.text(name), list(choices)
         if value is not None and value not in names:
             raise refused(f"`{name}` is `{value}`", f"it can be {', '.join(names)}")
         return value
@@ -74,32 +74,32 @@ class Settings:
 
 
 def split_address(
-    address: str, options: TargetOptions, known: Iterable[str], *, keep: bool = False
-) -> tuple[str, Settings]:
-    """The place of an address, and its settings; `keep` leaves unknown ones in the place.
+    address: str, options: TargetOptions, known_names: Iterable[str], *, keep_unknown: bool = False
+) -> tuple[str, TargetSettings]:
+    """The place of an address, and its settings; `keep_unknown` leaves others in the place.
 
     A setting may stand in the address or in the options, not in both with different values.
     """
-    names = set(known)
+    allowed = set(known_names)
     place, mark, query = address.partition("?")
-    given: dict[str, Any] = {}
-    kept: list[str] = []
+    values: dict[str, Any] = {}
+    unknown_parts: list[str] = []
     for part in query.split("&") if mark else ():
         pair = parse_qsl(part, keep_blank_values=True)
         name, value = pair[0] if pair else ("", "")
-        if _is_known(name, names):
-            _add(given, name, value)
-        elif keep:
-            kept.append(part)
+        if _is_known(name, allowed):
+            _add(values, name, value)
+        elif keep_unknown:  # the URL of a database has parameters of its own
+            unknown_parts.append(part)
         elif part:
-            raise _unknown(name or part, names)
+            raise _unknown(name or part, allowed)
     for name, value in options.settings.items():
-        if not _is_known(name, names):
-            raise _unknown(name, names)
-        _add(given, name, value)
-    if kept:
-        place += "?" + "&".join(kept)
-    return place, Settings(given)
+        if not _is_known(name, allowed):
+            raise _unknown(name, allowed)
+        _add(values, name, value)
+    if unknown_parts:
+        place += "?" + "&".join(unknown_parts)
+    return place, TargetSettings(values)
 
 
 def _is_known(name: str, names: set[str]) -> bool:
@@ -108,17 +108,17 @@ def _is_known(name: str, names: set[str]) -> bool:
     return name in names
 
 
-def _add(given: dict[str, Any], name: str, value: Any) -> None:
-    if name in given and str(given[name]) != str(value):
+def _add(values: dict[str, Any], name: str, value: Any) -> None:
+    if name in values and str(values[name]) != str(value):
         raise refused(
             f"`{name}` is given twice, with different values",
             "write it in the address or as an option",
         )
-    given[name] = value
+    values[name] = value
 
 
 def _unknown(name: str, names: set[str]) -> RagaugeError:
-    listed = ", ".join(f"{each}NAME" if each == OF_EMBEDDER else each for each in sorted(names))
+    listed = ", ".join(f"{known}NAME" if known == OF_EMBEDDER else known for known in sorted(names))
     return refused(f"the target takes no `{name}`", f"known: {listed}" if names else "leave it out")
 
 
@@ -127,9 +127,9 @@ def library(name: str, extra: str, *, package: str | None = None) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        told = package or name.partition(".")[0].replace("_", "-")
+        missing = package or name.partition(".")[0].replace("_", "-")
         raise RagaugeError.of(
             "missing-extra",
-            f"the target `{extra}` needs a package that is not installed: {told}",
+            f"the target `{extra}` needs a package that is not installed: {missing}",
             hint=f"pip install 'ragauge[{extra}]'",
         ) from error

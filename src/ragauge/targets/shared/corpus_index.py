@@ -1,7 +1,6 @@
 """Passages: the chunks of a corpus as something to search, with their texts and places.
 
-Texts are not kept: they are read from the corpus when they are asked for, the last ones from
-memory.
+Texts are not held in memory: they are read from the corpus on demand, through a small cache.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from ragauge.files.open import opened
 from ragauge.model.chunk import Chunk
 from ragauge.model.target import Question, TargetOptions
 from ragauge.spans import Span
-from ragauge.targets.shared.address import Settings, refused
+from ragauge.targets.shared.address import TargetSettings, refused
 from ragauge.targets.shared.top_k import Ranked
 
 CORPUS_NAMES = ("chunks",)
-"""What every target over a corpus may be told."""
+"""The settings of every target over a corpus."""
 
 
 class Passages:
@@ -43,7 +42,9 @@ class Passages:
         lookup = Lookup(read_corpus(folder))
         self.revision = lookup.corpus.manifest.revision
         listed = _blocks(lookup) if chunks is None else _listed(lookup, chunks)
-        ordered = sorted(listed.items(), key=lambda each: (each[1].doc, each[1].spans[0], each[0]))
+        ordered = sorted(
+            listed.items(), key=lambda entry: (entry[1].doc, entry[1].spans[0], entry[0])
+        )
         self.ids = [name for name, _ in ordered]
         self.chunks = [chunk for _, chunk in ordered]
         self.hashes = {document.doc: document.hash for document in lookup.corpus.documents}
@@ -62,7 +63,7 @@ class Passages:
         chunk = self.chunks[number]
         if chunk.text is not None:
             return chunk.text
-        with self._lock:
+        with self._lock:  # the lookup and its cache are not made for threads
             whole = self._lookup.text(chunk.doc)
         return "\n".join(whole[span.start : span.end].decode() for span in chunk.spans)
 
@@ -73,10 +74,10 @@ class Passages:
     @property
     def digest(self) -> str:
         """A name for what is searched: the corpus, and how it is cut into passages."""
-        said = sha256(self.revision.encode())
+        hasher = sha256(self.revision.encode())
         for name, chunk in zip(self.ids, self.chunks, strict=True):
-            said.update(msgspec.json.encode([name, chunk.doc, chunk.spans, chunk.text_hash]))
-        return said.hexdigest()
+            hasher.update(msgspec.json.encode([name, chunk.doc, chunk.spans, chunk.text_hash]))
+        return hasher.hexdigest()
 
     def hit(self, number: int, score: float) -> dict[str, Any]:
         """A passage as the hit of a trace row."""
@@ -112,15 +113,15 @@ def _listed(lookup: Lookup, chunks: str) -> dict[str, Chunk]:
     resolver = Resolver(lookup, None)
 
     def placed(name: str, chunk: Chunk) -> Chunk:
-        found = resolver.chunk(name, chunk)
-        spans = tuple(Span(*lookup.in_bytes(found.doc, span)) for span in found.spans)
-        return found if spans == found.spans else replace(found, spans=spans)
+        resolved = resolver.chunk(name, chunk)
+        spans = tuple(Span(*lookup.in_bytes(resolved.doc, span)) for span in resolved.spans)
+        return resolved if spans == resolved.spans else replace(resolved, spans=spans)
 
     with opened(chunks) as source:
         return load_chunks(source, check=placed)
 
 
-def open_passages(place: str, settings: Settings, options: TargetOptions) -> Passages:
+def open_passages(place: str, settings: TargetSettings, options: TargetOptions) -> Passages:
     """The passages that an address means: a folder, or the corpus that the options name."""
     folder = place or options.corpus
     if not folder:
@@ -131,7 +132,7 @@ def open_passages(place: str, settings: Settings, options: TargetOptions) -> Pas
     return passages
 
 
-class Index(Protocol):
+class PassageIndex(Protocol):
     """A way to search passages."""
 
     @property
@@ -156,12 +157,12 @@ class Index(Protocol):
 class CorpusTarget:
     """Answers with the passages that an index finds. The index is complete and only read."""
 
-    def __init__(self, passages: Passages, index: Index, k: int) -> None:
+    def __init__(self, passages: Passages, index: PassageIndex, k: int) -> None:
         self.passages = passages
         self.index = index
         self.k = k
-        said = msgspec.json.encode([passages.digest, dict(index.facts)], order="deterministic")
-        self.hash = sha256(said).hexdigest()[:32]
+        identity = msgspec.json.encode([passages.digest, dict(index.facts)], order="deterministic")
+        self.hash = sha256(identity).hexdigest()[:32]
 
     @property
     def about(self) -> Mapping[str, Any]:
@@ -176,9 +177,9 @@ class CorpusTarget:
 
     def ask(self, question: Question) -> Mapping[str, Any]:
         """Search for one question."""
-        found = self.index.search(question.text, self.k)
+        ranking = self.index.search(question.text, self.k)
         return {
-            "hits": [self.passages.hit(each.number, each.score) for each in found],
+            "hits": [self.passages.hit(ranked.number, ranked.score) for ranked in ranking],
             "index_hash": self.hash,
             "k": self.k,
             **self.index.names,

@@ -1,7 +1,7 @@
-"""Adapting: what other libraries retrieve becomes hits, and their objects are found by name.
+"""Documents of other libraries become hits, whatever names their fields have.
 
-A document of another library has a text, perhaps an id and a score, and metadata. What a hit needs
-is looked for in the metadata under the names that are in use, or under those that options give.
+A document of another library has a text, perhaps an id and a score, and metadata. The fields of a
+hit are looked for in the metadata under the names that are in use, or that options give.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ragauge.corpus.manifest import read_corpus
 from ragauge.files.fields import FieldError
 from ragauge.model.target import TargetError, TargetOptions
 from ragauge.spans import UNITS, Span, spans_in
-from ragauge.targets.shared.address import Settings, refused
+from ragauge.targets.shared.address import TargetSettings
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "id": ("chunk_id", "id", "snippet_id", "block_id", "_id"),
@@ -33,18 +33,18 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 """The names under which the fields of a hit are looked for, the first that is there wins."""
 
 FIELD_NAMES = (*FIELDS, "unit", "strip")
-"""What every adapter may be told: names of fields, the unit of offsets, a beginning of paths."""
+"""The settings of every adapter: names of fields, the unit of offsets, a prefix of paths."""
 
-_KEPT = ("doc_hash", "text_hash", "chunker_version", "policy_hash")
+_PASSED_ON = ("doc_hash", "text_hash", "chunker_version", "policy_hash")
 _CHARACTERS = (("start_char", "end_char"), ("start_char_idx", "end_char_idx"))
-_BEGUN = "start_index"
+_START_INDEX = "start_index"
 _PLACES = ("offsets", "span", "source_spans", "unit", "line_start", "line_end")
 
 
 class HitMaker:
     """Makes hits of documents, with the places of a corpus where one is named."""
 
-    def __init__(self, settings: Settings, options: TargetOptions) -> None:
+    def __init__(self, settings: TargetSettings, options: TargetOptions) -> None:
         self.names = {
             field: (own,) if (own := settings.text(field)) is not None else names
             for field, names in FIELDS.items()
@@ -53,21 +53,21 @@ class HitMaker:
         self.unit = settings.one_of("unit", UNITS) or "byte"
         self.strip = settings.text("strip", "") or ""
         self.lookup = None if options.corpus is None else Lookup(read_corpus(options.corpus))
-        self.lock = threading.Lock()
+        self.lock = threading.Lock()  # a lookup is not made for threads
 
-    def wanted(self, told: Collection[str] = ()) -> tuple[str, ...]:
+    def wanted(self, provided: Collection[str] = ()) -> tuple[str, ...]:
         """The names of what hits are made of, for a database that can leave the rest where it is.
 
-        What is `told` beside the metadata is wanted from there only where an option names it.
+        What is `provided` beside the metadata is wanted from there only where an option names it.
         """
-        named = [
+        field_names = [
             name
             for field, names in self.names.items()
-            if field in self.chosen or field not in told
+            if field in self.chosen or field not in provided
             for name in names
         ]
         pairs = [name for pair in _CHARACTERS for name in pair]
-        return tuple(dict.fromkeys((*named, *_KEPT, *pairs, _BEGUN, *_PLACES)))
+        return tuple(dict.fromkeys((*field_names, *_PASSED_ON, *pairs, _START_INDEX, *_PLACES)))
 
     def hit(
         self,
@@ -84,7 +84,7 @@ class HitMaker:
         A name that an option gives must be there; it comes before what the library says.
         """
         text = text if text is not None else _text(self._find(metadata, "text"))
-        found: dict[str, Any] = {
+        row: dict[str, Any] = {
             "id": self._chosen(metadata, "id", name),
             "doc": self._chosen(metadata, "doc", doc),
             "section": self._find(metadata, "section"),
@@ -92,24 +92,24 @@ class HitMaker:
             "score": score if score is not None else _number(self._find(metadata, "score")),
             "text": text,
         }
-        found |= {each: metadata[each] for each in _KEPT if metadata.get(each) is not None}
-        if isinstance(found["doc"], str):
-            found["doc"] = found["doc"].removeprefix(self.strip)
+        row |= {key: metadata[key] for key in _PASSED_ON if metadata.get(key) is not None}
+        if isinstance(row["doc"], str):
+            row["doc"] = row["doc"].removeprefix(self.strip)
         spans = self._spans(metadata, text) or (() if span is None else (span,))
-        self._place(found, spans)
-        if found["id"] is None and (found["doc"] is None or not spans):
+        self._place(row, spans)
+        if row["id"] is None and (row["doc"] is None or not spans):
             listed = ", ".join(sorted(metadata)) or "none"
             raise TargetError(
                 "a document has neither an id nor a place; its fields are "
                 f"{listed}: name one with --option id=FIELD"
             )
-        return {field: value for field, value in found.items() if value is not None}
+        return {field: value for field, value in row.items() if value is not None}
 
-    def _chosen(self, metadata: Mapping[str, Any], field: str, given: object) -> Any:
+    def _chosen(self, metadata: Mapping[str, Any], field: str, value: object) -> Any:
         """What an option names, else what the library says, else what is found."""
-        if field in self.chosen or given is None:
+        if field in self.chosen or value is None:
             return _id(self._find(metadata, field))
-        return _id(given)
+        return _id(value)
 
     def _find(self, metadata: Mapping[str, Any], field: str) -> Any:
         for name in self.names[field]:
@@ -133,41 +133,41 @@ class HitMaker:
             for first, last in _CHARACTERS:
                 if metadata.get(first) is not None and metadata.get(last) is not None:
                     return (Span(int(metadata[first]), int(metadata[last]), "char"),)
-            begun = metadata.get(_BEGUN)
-            if begun is not None and text:  # what LangChain's splitters say, in characters
-                return (Span(int(begun), int(begun) + len(text), "char"),)
-            plain = {name: value for name, value in metadata.items() if name in _PLACES}
-            return spans_in(plain, "metadata", unit=self.unit)
+            start_index = metadata.get(_START_INDEX)
+            if start_index is not None and text:  # what LangChain's splitters say, in characters
+                return (Span(int(start_index), int(start_index) + len(text), "char"),)
+            place_fields = {name: value for name, value in metadata.items() if name in _PLACES}
+            return spans_in(place_fields, "metadata", unit=self.unit)
         except (FieldError, TypeError, ValueError) as error:
             raise TargetError(f"the place of a document cannot be read: {error}") from error
 
-    def _place(self, found: dict[str, Any], spans: Sequence[Span]) -> None:
+    def _place(self, row: dict[str, Any], spans: Sequence[Span]) -> None:
         """Write down where a hit lies; in bytes, with section and type, where a corpus is known."""
-        doc = found["doc"]
+        doc = row["doc"]
         if self.lookup is not None and doc in self.lookup.documents:
             with self.lock:
-                spans = self._in_corpus(self.lookup, found, spans)
+                spans = self._in_corpus(self.lookup, row, spans)
         if spans:
             pairs = [[span.start, span.end] for span in spans]
-            found["unit"] = None if spans[0].unit == "byte" else spans[0].unit
-            found |= {"offsets": pairs[0]} if len(pairs) == 1 else {"source_spans": pairs}
+            row["unit"] = None if spans[0].unit == "byte" else spans[0].unit
+            row |= {"offsets": pairs[0]} if len(pairs) == 1 else {"source_spans": pairs}
 
     def _in_corpus(
-        self, lookup: Lookup, found: dict[str, Any], spans: Sequence[Span]
+        self, lookup: Lookup, row: dict[str, Any], spans: Sequence[Span]
     ) -> Sequence[Span]:
-        doc = found["doc"]
+        doc = row["doc"]
         try:
-            placed = [lookup.spot(doc, *lookup.in_bytes(doc, span)) for span in spans]
+            spots = [lookup.spot(doc, *lookup.in_bytes(doc, span)) for span in spans]
         except FieldError as error:
             raise TargetError(
-                f"`{found['id'] or doc}` does not lie where it says: {error.message}"
+                f"`{row['id'] or doc}` does not lie where it says: {error.message}"
             ) from error
-        found.setdefault("doc_hash", lookup.documents[doc].hash)
-        if placed:
-            first = placed[0]
-            found["section"] = found["section"] or first.section
-            found["type"] = found["type"] or lookup.type_at(doc, first.start, first.end)
-        return [Span(spot.start, spot.end) for spot in placed]
+        row.setdefault("doc_hash", lookup.documents[doc].hash)
+        if spots:
+            first = spots[0]
+            row["section"] = row["section"] or first.section
+            row["type"] = row["type"] or lookup.type_at(doc, first.start, first.end)
+        return [Span(spot.start, spot.end) for spot in spots]
 
 
 def flat(payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -183,19 +183,8 @@ def by_score(hits: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def failure(error: BaseException) -> TargetError:
     """What a library raised, as the error of one question."""
-    words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return TargetError(words, transient=isinstance(error, OSError))
-
-
-def made_by(maker: Any, address: str) -> Any:
-    """What a function or class makes that is called with nothing."""
-    try:
-        return maker()
-    except (Exception, SystemExit) as error:
-        raise refused(
-            f"`{address}` cannot be made: {type(error).__name__}: {error}",
-            "name an object, or a function that makes one without arguments",
-        ) from error
+    message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return TargetError(message, transient=isinstance(error, OSError))
 
 
 def _at(metadata: Mapping[str, Any], name: str) -> Any:

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,12 +21,29 @@ def object_at(address: str, scheme: str, what: str = "object") -> Any:
         word = what.upper()
         form = f"write {scheme}:MODULE:{word} or {scheme}:path/to/file.py:{word}"
         raise refused(f"`{scheme}:{address}` names no {what}", form)
-    found: Any = _module(place)
+    value: Any = _module(place)
     for part in name.split("."):
-        found = getattr(found, part, None)
-        if found is None:
+        value = getattr(value, part, None)
+        if value is None:
             raise refused(f"there is no `{name}` in `{place}`", f"check the name of the {what}")
-    return found
+    return value
+
+
+def object_or_made(address: str, scheme: str, accepts: Callable[[Any], bool]) -> Any:
+    """The object that an address means, or what it makes where it is a class or a factory.
+
+    What is neither accepted nor callable is returned as it is, for the caller to refuse.
+    """
+    value = object_at(address, scheme)
+    if not isinstance(value, type) and (accepts(value) or not callable(value)):
+        return value
+    try:
+        return value()
+    except (Exception, SystemExit) as error:
+        raise refused(
+            f"`{address}` cannot be made: {type(error).__name__}: {error}",
+            "name an object, or a function that makes one without arguments",
+        ) from error
 
 
 def _module(place: str) -> ModuleType:

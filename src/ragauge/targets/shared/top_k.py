@@ -22,12 +22,13 @@ class Ranked(Struct, frozen=True):
 
 def best(scores: NDArray[Any], numbers: NDArray[np.int64], order: Order, k: int) -> list[Ranked]:
     """The k best of some passages: by falling score, then by id. Scores go with the numbers."""
+    # A full sort of all scores would take most of the time of a question.
     if len(numbers) > k > 0:
         least = np.partition(scores, len(scores) - k)[len(scores) - k]
-        kept = scores >= least  # all that tie with the last one
-        scores, numbers = scores[kept], numbers[kept]
+        candidates = scores >= least  # all that tie with the last one
+        scores, numbers = scores[candidates], numbers[candidates]
     ranks = np.lexsort((order[numbers], -scores))[:k]
-    return [Ranked(int(numbers[at]), float(scores[at])) for at in ranks]
+    return [Ranked(int(numbers[rank]), float(scores[rank])) for rank in ranks]
 
 
 def fused(
@@ -39,8 +40,9 @@ def fused(
     """
     total: dict[int, float] = {}
     for ranking in rankings:
-        for rank, each in enumerate(ranking, 1):
-            total[each.number] = total.get(each.number, 0.0) + 1.0 / (constant + rank)
+        for rank, ranked in enumerate(ranking, 1):
+            total[ranked.number] = total.get(ranked.number, 0.0) + 1.0 / (constant + rank)
+    # Rounded, so that the order in which rankings are added does not show.
     numbers = np.array(sorted(total), np.int64)
     scores = np.round(np.array([total[number] for number in sorted(total)], np.float64), 9)
     return best(scores, numbers, order, k)

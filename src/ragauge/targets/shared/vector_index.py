@@ -13,22 +13,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ragauge.embed.cache import IN_MEMORY, Cached, VectorCache, default_path, key_of
-from ragauge.embed.measure import NO_CACHE, open_embedder
+from ragauge.embed.cache import IN_MEMORY, VectorCache, default_path, key_of
+from ragauge.embed.measure import NO_CACHE, embed_into_cache, open_embedder
 from ragauge.model.embedder import Role, Vectors
 from ragauge.model.target import TargetOptions
-from ragauge.targets.shared.address import OF_EMBEDDER, Settings
+from ragauge.targets.shared.address import OF_EMBEDDER, TargetSettings, refused
 from ragauge.targets.shared.corpus_index import Passages
 from ragauge.targets.shared.top_k import Ranked, best
 
 DEFAULT = "minilm"
 DECIMALS = 6
 NAMES = ("embedder", OF_EMBEDDER, "cache")
-"""What may be told of an embedder: its name, its settings, and the file of its cache."""
+"""The settings of an embedder: its name, its own settings, and the file of its cache."""
 
 _AT_ONCE = 256
 _ROWS = 4096
-_SLACK = 1e-3  # far more than a product in single precision can be off
+_SLACK = 1e-3  # far more than a product in single precision can be off (about 1e-6)
 
 
 class Vectoriser:
@@ -37,7 +37,7 @@ class Vectoriser:
     An embedder need not know of threads: one text is embedded after another.
     """
 
-    def __init__(self, settings: Settings, options: TargetOptions) -> None:
+    def __init__(self, settings: TargetSettings, options: TargetOptions) -> None:
         name = settings.text("embedder", options.embedder) or DEFAULT
         kind = name.partition(":")[0]
         self.embedder = open_embedder(name, {kind: settings.below(OF_EMBEDDER)})
@@ -50,21 +50,30 @@ class Vectoriser:
         """The vectors of some texts, a row each; a text without a word has a row of zeros."""
         keys = [key_of(self.embedder.id, role, text) for text in texts]
         with self.lock:
-            known = self.cache.find(list(dict.fromkeys(keys)))
-            wanted = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-            if wanted:
-                embedded = self.embedder.embed(list(wanted.values()), role)
-                made = {
-                    key: Cached(embedded.vectors[row], bool(embedded.truncated[row]))
-                    for row, key in enumerate(wanted)
-                }
-                self.cache.add(made)
-                known |= made
-            self.truncated += sum(known[key].truncated for key in keys)
-        found = np.zeros((len(keys), self.embedder.dimensions), np.float32)
+            cached = self.cache.find(list(dict.fromkeys(keys)))
+            missing = {
+                key: text for key, text in zip(keys, texts, strict=True) if key not in cached
+            }
+            if missing:
+                cached |= embed_into_cache(self.cache, self.embedder, missing, role)
+            self.truncated += sum(cached[key].truncated for key in keys)
+        matrix = np.zeros((len(keys), self.embedder.dimensions), np.float32)
         for row, key in enumerate(keys):
-            found[row] = known[key].vector
-        return found
+            matrix[row] = cached[key].vector
+        return matrix
+
+    def refuse_other_length(self, holder: str, length: int) -> None:
+        """Raise if stored vectors have another length than those of this embedder.
+
+        The right length does not prove the right model, but a wrong one proves a wrong model.
+        """
+        own = self.embedder.dimensions
+        if length != own:
+            raise refused(
+                f"the vectors of `{holder}` have {length} numbers, those of "
+                f"{self.embedder.id} {own}",
+                "name the embedder that made them: --option embedder=NAME",
+            )
 
     def close(self) -> None:
         """Close the cache."""
@@ -106,6 +115,7 @@ class VectorIndex:
         vector = self.vectoriser.vectors([text], "query")[0]
         if not vector.any():
             return []
+        # Only candidates: the sum of a product depends on the library and its threads.
         rough = self.matrix @ vector
         rough[~self.directed] = -np.inf  # a text without words is near nothing
         numbers = np.flatnonzero(self.directed)
@@ -116,12 +126,12 @@ class VectorIndex:
 
     def _exact(self, numbers: NDArray[np.int64], vector: Vectors) -> NDArray[np.float64]:
         """The cosines of some passages, rounded."""
-        asked = vector.astype(np.float64)
-        found = np.empty(len(numbers), np.float64)
+        double = vector.astype(np.float64)
+        cosines = np.empty(len(numbers), np.float64)
         for start in range(0, len(numbers), _ROWS):
             part = self.matrix[numbers[start : start + _ROWS]].astype(np.float64)
-            found[start : start + _ROWS] = (part * asked).sum(axis=1)
-        return np.round(found, DECIMALS) + 0.0  # no minus before a zero
+            cosines[start : start + _ROWS] = (part * double).sum(axis=1)
+        return np.round(cosines, DECIMALS) + 0.0  # no minus before a zero
 
     def close(self) -> None:
         """Close the cache of the vectors."""
