@@ -14,9 +14,6 @@ from typing import Any
 
 import msgspec
 
-from ragauge.report.html.markup import Markup, own_text
-
-TYPE = "application/x-ragauge-block"
 _LEVEL = 6
 
 
@@ -45,11 +42,6 @@ def packed(value: Any) -> str:
 def compressed(raw: bytes) -> str:
     """JSON as the text of an element."""
     return b64encode(zlib.compress(raw, _LEVEL)).decode()
-
-
-def block(name: str, text: str) -> Markup:
-    """The element that holds a packed value under a name."""
-    return own_text("script", text, type=TYPE, id=name)
 
 
 def cut(values: Sequence[Any], size: int) -> list[Sequence[Any]]:

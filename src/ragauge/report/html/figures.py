@@ -11,9 +11,8 @@ from ragauge.model.scores import Scores
 from ragauge.model.semantic import ZONES, Bands
 from ragauge.model.verdict import Verdict
 from ragauge.report.html import charts
-from ragauge.report.html.charts import Bar, Dot, Line, figure
-from ragauge.report.html.markup import Markup
-from ragauge.report.html.sections import label_tone
+from ragauge.report.html.charts import Bar, Dot, Figure, Line
+from ragauge.report.html.tones import label_tone
 
 _LINES = 6
 _PARTS = 12
@@ -31,7 +30,7 @@ _STATES = {
 }  # fmt: skip
 
 
-def figures(scores: Scores, verdict: Verdict) -> list[Markup]:
+def figures(scores: Scores, verdict: Verdict) -> list[Figure]:
     """All charts that there is something to draw for."""
     found = [
         _by_k(scores, verdict),
@@ -58,17 +57,17 @@ def families(scores: Scores, verdict: Verdict) -> list[Line]:
     return [Line(name, tuple(values[name].get(k) for k in ks)) for name in names]
 
 
-def _by_k(scores: Scores, verdict: Verdict) -> Markup | None:
+def _by_k(scores: Scores, verdict: Verdict) -> Figure | None:
     found = families(scores, verdict)
     if not found:
         return None
     shown = [Line(line.name.rpartition(".")[2], line.values) for line in found[:_LINES]]
     rest = len(found) - len(shown)
     note = f"{phrases.count(rest, 'more metric')} in the table" if rest else ""
-    return figure("Metrics by k", note, charts.lines(sorted(scores.k), shown))
+    return Figure("Metrics by k", note, charts.lines(sorted(scores.k), shown))
 
 
-def _labels(scores: Scores) -> Markup | None:
+def _labels(scores: Scores) -> Figure | None:
     counted: dict[str, int] = {}
     for label in scores.questions.labels:
         counted[label] = counted.get(label, 0) + 1
@@ -78,10 +77,10 @@ def _labels(scores: Scores) -> Markup | None:
         Bar(name, n, label_tone(name))
         for name, n in sorted(counted.items(), key=lambda each: (-each[1], each[0]))
     ]
-    return figure("Questions by label", "", charts.bars("Questions by label", rows))
+    return Figure("Questions by label", "", charts.bars("Questions by label", rows))
 
 
-def _distances(scores: Scores) -> Markup | None:
+def _distances(scores: Scores) -> Figure | None:
     """ΔS of questions, in the zones of its bands."""
     known = scores.per_question
     for name in _DISTANCES:
@@ -111,10 +110,10 @@ def _distances(scores: Scores) -> Markup | None:
     drawn = charts.histogram(
         "Questions by ΔS", counts, low=0.0, step=_BIN, zones=rows, ends=(bands.stable, bands.risk)
     )
-    return figure("ΔS of questions", note, drawn)
+    return Figure("ΔS of questions", note, drawn)
 
 
-def _states(scores: Scores) -> list[Markup]:
+def _states(scores: Scores) -> list[Figure]:
     """λ, computed and recorded."""
     made = []
     for kind, states in scores.states.items():
@@ -124,14 +123,14 @@ def _states(scores: Scores) -> list[Markup]:
             for state, count in states.items():
                 name, tone = _STATES.get(state, ("", "quiet"))
                 rows.append(Bar(f"{state} {name}".rstrip(), count, tone))
-            made.append(figure(title, "", charts.bars(title, rows)))
+            made.append(Figure(title, "", charts.bars(title, rows)))
     return made
 
 
-def _types(scores: Scores, verdict: Verdict) -> list[Markup]:
+def _types(scores: Scores, verdict: Verdict) -> list[Figure]:
     """The gated or first metrics over the types of questions."""
     parts = scores.slices.get("type", {})
-    made: list[Markup] = []
+    made: list[Figure] = []
     for metric in phrases.slice_metrics(scores, verdict):
         rows = []
         for name, part in parts.items():
@@ -141,5 +140,5 @@ def _types(scores: Scores, verdict: Verdict) -> list[Markup]:
         if rows and len(made) < _SLICED:
             note = "by type" if len(rows) <= _PARTS else f"by type, {_PARTS} of {len(rows)}"
             drawn = charts.dots(f"{metric} by type", rows[:_PARTS])
-            made.append(figure(metric, note, drawn))
+            made.append(Figure(metric, note, drawn))
     return made

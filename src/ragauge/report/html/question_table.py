@@ -10,6 +10,11 @@ from msgspec import Struct
 from ragauge.report.html.data_blocks import packed
 from ragauge.report.html.details import PIECES, QUESTIONS
 
+MARKS = {
+    "gold": "evidence", "document": "right document", "negative": "known wrong", "cited": "cited",
+}  # fmt: skip
+"""How the marks of hits are called on the page."""
+
 
 class Choice(Struct, frozen=True):
     """A value that many questions share; `tone` colours it and `meaning` explains it."""
@@ -63,7 +68,6 @@ def index(
     sort: str,
     detailed: bool,
     metrics: Sequence[str] = (),
-    marks: dict[str, str],
     note: str = "",
     rule: str = "",
 ) -> str:
@@ -83,7 +87,7 @@ def index(
             "sort": sort,
             "detailed": detailed,
             "metrics": list(metrics),
-            "marks": marks,
+            "marks": MARKS,
             "note": note,
             "rule": rule,
         }

@@ -293,6 +293,20 @@ def test_a_comparison_says_what_is_marked_and_what_counts() -> None:
     assert "half of the shorter" in pages.unpacked(COMPARED)["index"]["rule"]
 
 
+WITHOUT_A_PAGE = """
+import sys
+from ragauge import registry
+import ragauge.cli.main, ragauge.cli.score, ragauge.cli.compare, ragauge.report.drilldown.questions
+registry.reports(), registry.comparisons()
+assert not {"jinja2", "markupsafe", "ragauge.report.html.markup"} & set(sys.modules)
+"""
+
+
+def test_templates_are_loaded_only_where_a_page_is_made() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(PAGE.parents[2])}
+    subprocess.run([sys.executable, "-c", WITHOUT_A_PAGE], env=environment, check=True)
+
+
 SCRIPT = """
 import sys
 from tests.support import pages
@@ -366,7 +380,7 @@ def test_a_budget_that_nothing_fits_in_leaves_the_table() -> None:
         return "x" * 1000
 
     details = Gathered([pages.drilldown(i) for i in range(3)], [True] * 3)
-    shell.filled(write, [("index", "")], details, budget=10)
+    shell.fill_page(write, [("index", "")], details, budget=10)
     names, notes = said[-1]
     assert "index" in names
     assert "3 questions are shown without details" in notes[0]
