@@ -24,7 +24,7 @@ _LINE = 13
 _SHORT = 42
 
 
-class Line(Struct, frozen=True):
+class ChartLine(Struct, frozen=True):
     """One line of a chart by k: a value for each k, None where there is none."""
 
     name: str
@@ -92,7 +92,7 @@ def spread(places: Sequence[float], gap: float, most: float) -> list[float]:
     return moved
 
 
-def lines(ks: Sequence[int], drawn: Sequence[Line]) -> Markup:
+def lines(ks: Sequence[int], drawn: Sequence[ChartLine]) -> Markup:
     """Values between 0 and 1 over k; each line is named at its end and has marks of its own."""
     right = WIDTH - _NAMES
     step = (right - _LEFT) / max(len(ks) - 1, 1)
@@ -124,14 +124,14 @@ def lines(ks: Sequence[int], drawn: Sequence[Line]) -> Markup:
         mark = _mark(number, x - 8, y)
         name = _text(x, y + 4, shortened(line.name, 17), class_="name")
         parts.append(svg("g", mark, name, class_=f"series s{number}"))
-    told = "; ".join(
+    values_by_line = "; ".join(
         f"{line.name} "
         + ", ".join(
             f"{phrases.number(value)} at {k}" for k, value in zip(ks, line.values, strict=True)
         )
         for line in drawn
     )
-    return _drawing(f"Metrics by k: {told}", bottom + 24, parts)
+    return _drawing(f"Metrics by k: {values_by_line}", bottom + 24, parts)
 
 
 def _mark(number: int, x: float, y: float) -> Markup:
@@ -174,8 +174,8 @@ def bars(label: str, rows: Sequence[Bar]) -> Markup:
         parts.append(
             _text(width + 8, y + 26, f"{row.count:,} · {100 * share:.1f} %", class_="tick")
         )
-    told = ", ".join(f"{shortened(row.name)} {row.count}" for row in rows)
-    return _drawing(f"{label}: {told}", len(rows) * 33, parts)
+    counts = ", ".join(f"{shortened(row.name)} {row.count}" for row in rows)
+    return _drawing(f"{label}: {counts}", len(rows) * 33, parts)
 
 
 def histogram(
@@ -236,8 +236,8 @@ def histogram(
     for tick in (low, *inside, high):
         x = _LEFT + (tick - low) * scale
         parts.append(_text(x, bottom + 16, f"{tick:.2f}", text_anchor="middle", class_="tick"))
-    told = ", ".join(f"{zone.name} {zone.count}" for zone in zones)
-    return _drawing(f"{label}: {told}", bottom + 24, parts)
+    zone_counts = ", ".join(f"{zone.name} {zone.count}" for zone in zones)
+    return _drawing(f"{label}: {zone_counts}", bottom + 24, parts)
 
 
 def dots(label: str, rows: Sequence[Dot], *, low: float = 0.0, high: float = 1.0) -> Markup:
@@ -253,18 +253,18 @@ def dots(label: str, rows: Sequence[Dot], *, low: float = 0.0, high: float = 1.0
         parts.append(_text(x, bottom + 14, f"{tick:g}", text_anchor=anchor, class_="tick"))
     for i, row in enumerate(rows):
         y = i * 32 + 22
-        told = f"{shortened(row.name)}: {phrases.number(row.value)}"
+        title = f"{shortened(row.name)}: {phrases.number(row.value)}"
         parts.append(_text(left, y - 10, shortened(row.name, _SHORT), class_="name"))
         value = " · ".join(filter(None, (phrases.number(row.value), row.note)))
         parts.append(_text(right, y - 10, value, text_anchor="end", class_="tick"))
         if row.interval is not None:
             ends = [left + (min(max(end, low), high) - low) * scale for end in row.interval]
             parts.append(_rule(ends[0], y, ends[1], y, "whisker"))
-            told += f" ({phrases.interval(row.interval)})"
+            title += f" ({phrases.interval(row.interval)})"
         x = left + (min(max(row.value, low), high) - low) * scale
-        parts.append(_titled(svg("circle", cx=x, cy=y, r=4, class_="dot"), told))
-    words = ", ".join(f"{shortened(row.name)} {phrases.number(row.value)}" for row in rows)
-    return _drawing(f"{label}: {words}", bottom + 20, parts)
+        parts.append(_titled(svg("circle", cx=x, cy=y, r=4, class_="dot"), title))
+    values = ", ".join(f"{shortened(row.name)} {phrases.number(row.value)}" for row in rows)
+    return _drawing(f"{label}: {values}", bottom + 20, parts)
 
 
 STRIP = 132

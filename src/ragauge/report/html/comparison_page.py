@@ -10,6 +10,7 @@ from ragauge.model import phrases
 from ragauge.model.comparison import (
     KINDS,
     RUNGS,
+    AnswerChange,
     Comparison,
     ComparisonView,
     Delta,
@@ -19,11 +20,17 @@ from ragauge.report.ci import entries
 from ragauge.report.comparison import sentences
 from ragauge.report.html import charts
 from ragauge.report.html.charts import Bar
-from ragauge.report.html.details import Gathered
+from ragauge.report.html.details import PageDetails
 from ragauge.report.html.markup import shortened
 from ragauge.report.html.page import MOST_PRINTED, Blocks, fill_page, render
-from ragauge.report.html.question_table import Choice, Column, choice_column, index, named_choices
-from ragauge.report.html.size_budget import MOST_ID, capped
+from ragauge.report.html.question_table import (
+    ColumnChoice,
+    QuestionColumn,
+    choice_column,
+    first_columns,
+    table_block,
+    word_column,
+)
 
 _NO_HITS = "There are no hits and no answers to show: what was compared holds none."
 _RULE = (
@@ -76,8 +83,8 @@ def comparison_page(view: ComparisonView) -> str:
     def write(blocks: Blocks, notes: Sequence[str]) -> str:
         return render("comparison.html", blocks=blocks, notes=[*lacking, *notes], **context)
 
-    details = Gathered(view.details, failing) if view.details is not None and failing else None
-    blocks = [("index", _index(comparison, failing, details))] if failing else []
+    details = PageDetails(view.details, failing) if view.details is not None and failing else None
+    blocks = [("index", _table(comparison, failing, details))] if failing else []
     return fill_page(write, blocks, details)
 
 
@@ -109,13 +116,13 @@ def _is_share(delta: Delta) -> bool:
     return all(side is None or 0 <= side <= 1 for side in (delta.a, delta.b))
 
 
-def _reach(shown: Sequence[Delta]) -> float:
+def _reach(deltas: Sequence[Delta]) -> float:
     """How far the common scale reaches on both sides of 0, in steps of 0.05."""
     ends = [
         abs(end)
-        for each in shown
-        if each.delta is not None and _is_share(each)
-        for end in (each.delta, *(each.interval or ()))
+        for delta in deltas
+        if delta.delta is not None and _is_share(delta)
+        for end in (delta.delta, *(delta.interval or ()))
     ]
     steps = -int(-max(ends, default=0.0) // 0.05)
     return min(max(steps, 1) * 0.05, 1.0)
@@ -176,58 +183,37 @@ def _figures(comparison: Comparison) -> list[charts.Figure]:
     return figures
 
 
-def _index(comparison: Comparison, failing: Sequence[bool], details: Gathered | None) -> str:
+def _table(comparison: Comparison, failing: Sequence[bool], details: PageDetails | None) -> str:
+    """The table of questions."""
     queries = comparison.per_query
-    qids = [capped(q.query_id, MOST_ID) for q in queries]
-    columns = [Column(name="qid", head="question id", form="id", values=qids)]
-    if any(q.turn is not None for q in queries):
-        turns = [q.turn for q in queries]
-        columns.append(Column(name="turn", head="turn", form="number", values=turns))
-    if details is not None:
-        columns.append(Column(name="question", head="question", form="text", values=details.texts))
-        if any(details.types):
-            columns.append(
-                choice_column(
-                    "type",
-                    "type",
-                    details.types,
-                    named_choices(details.types),
-                    wide=True,
-                    filtered=True,
-                    all_choices="all types",
-                )
-            )
-    kinds = [Choice(kind, _TONES[kind], _KIND_MEANINGS[kind]) for kind in reversed(KINDS)]
+    turns = [query.turn for query in queries]
+    columns = first_columns((query.query_id for query in queries), turns, details)
+    kinds = [query.kind for query in queries]
+    # The choices stand in the order of the sort: what is worse comes first in the table.
+    choices = [ColumnChoice(kind, _TONES[kind], _KIND_MEANINGS[kind]) for kind in reversed(KINDS)]
     columns.append(
         choice_column(
-            "kind",
-            "retrieval",
-            [q.kind for q in queries],
-            kinds,
-            filtered=True,
-            all_choices="all of retrieval",
+            "kind", "retrieval", kinds, choices, filtered=True, all_choices="all of retrieval"
         )
     )
     for name, ranks in (
-        ("rank a", [sentences.rank(q.a_hit_rank, q.a_reciprocal) for q in queries]),
-        ("rank b", [sentences.rank(q.b_hit_rank, q.b_reciprocal) for q in queries]),
+        ("rank a", [sentences.rank(query.a_hit_rank, query.a_reciprocal) for query in queries]),
+        ("rank b", [sentences.rank(query.b_hit_rank, query.b_reciprocal) for query in queries]),
     ):
-        told = [rank if q.kind else "" for rank, q in zip(ranks, queries, strict=True)]
-        columns.append(
-            Column(name=name, head=name, form="word", values=told, wide=True, right=True)
-        )
+        # A question whose retrieval was not compared has no kind, and its ranks say nothing.
+        words = [rank if kind else "" for rank, kind in zip(ranks, kinds, strict=True)]
+        columns.append(word_column(name, words, wide=True, right=True))
     columns += _answer_columns(queries)
-    rungs = [", ".join(dict.fromkeys(q.rungs)) for q in queries]
-    if any(rungs):
-        columns.append(Column(name="rung", head="rung", form="word", values=rungs, wide=True))
-    notes = [q.note for q in queries]
+    levels = [", ".join(dict.fromkeys(query.rungs)) for query in queries]
+    if any(levels):
+        columns.append(word_column("rung", levels, wide=True))
+    notes = [query.note for query in queries]
     if any(notes):
-        columns.append(Column(name="note", head="note", form="word", values=notes, hidden=True))
-    sides = (f"a · {comparison.run_a.name}", f"b · {comparison.run_b.name}")
-    return index(
+        columns.append(word_column("note", notes, hidden=True))
+    return table_block(
         columns,
         failing,
-        sides=sides,
+        sides=(f"a · {comparison.run_a.name}", f"b · {comparison.run_b.name}"),
         sort="kind",
         detailed=details is not None,
         note=_NO_HITS,
@@ -235,35 +221,38 @@ def _index(comparison: Comparison, failing: Sequence[bool], details: Gathered | 
     )
 
 
-def _answer_columns(queries: Sequence[QueryComparison]) -> list[Column]:
+def _answer_columns(queries: Sequence[QueryComparison]) -> list[QuestionColumn]:
     """What came of the answers, where any were compared."""
-    answers = [q.answer for q in queries]
+    answers = [query.answer for query in queries]
     if not any(answers):
         return []
-    kinds = [None if answer is None else answer.kind for answer in answers]
-    meanings = [Choice(kind, _TONES[kind]) for kind in reversed(KINDS)]
-    changes = [
-        ""
-        if answer is None
-        else answer.a_label
-        if answer.a_label == answer.b_label
-        else f"{answer.a_label} → {answer.b_label}"
-        for answer in answers
-    ]
-    causes = [
-        None
-        if answer is None or not (answer.a_cause or answer.b_cause)
-        else f"{answer.a_cause or '-'} → {answer.b_cause or '-'}"
-        for answer in answers
-    ]
-    found = [
+    columns = [
         choice_column(
-            "answer", "answer", kinds, meanings, filtered=True, all_choices="all answers"
+            "answer",
+            "answer",
+            [None if answer is None else answer.kind for answer in answers],
+            [ColumnChoice(kind, _TONES[kind]) for kind in reversed(KINDS)],
+            filtered=True,
+            all_choices="all answers",
         ),
-        Column(name="labels", head="labels a → b", form="word", values=changes, wide=True),
+        word_column("labels", list(map(_label_change, answers)), head="labels a → b", wide=True),
     ]
-    flips = [sentences.flipped(q) or None for q in queries]
-    for name, head, values in (("flipped", "flipped", flips), ("causes", "causes", causes)):
-        if any(values):
-            found.append(Column(name=name, head=head, form="word", values=values, hidden=True))
-    return found
+    flips = [sentences.flipped(query) or None for query in queries]
+    for name, words in (("flipped", flips), ("causes", list(map(_cause_change, answers)))):
+        if any(words):
+            columns.append(word_column(name, words, hidden=True))
+    return columns
+
+
+def _label_change(answer: AnswerChange | None) -> str:
+    if answer is None:
+        return ""
+    if answer.a_label == answer.b_label:
+        return answer.a_label
+    return f"{answer.a_label} → {answer.b_label}"
+
+
+def _cause_change(answer: AnswerChange | None) -> str | None:
+    if answer is None or not (answer.a_cause or answer.b_cause):
+        return None
+    return f"{answer.a_cause or '-'} → {answer.b_cause or '-'}"

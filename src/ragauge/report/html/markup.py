@@ -86,7 +86,7 @@ def package_text(name: str) -> str:
 @cache
 def environment() -> Environment:
     """Jinja2 for our templates: everything is escaped, and a name that is not there is an error."""
-    made = Environment(
+    jinja = Environment(
         loader=FunctionLoader(lambda name: package_text(f"templates/{name}")),
         autoescape=True,
         undefined=StrictUndefined,
@@ -96,11 +96,11 @@ def environment() -> Environment:
         keep_trailing_newline=True,
         auto_reload=False,
     )
-    made.filters.update(
+    jinja.filters.update(
         short=shortened,
         breakable=breakable,
         commas=lambda count: f"{count:,}",
         spaced=lambda name: name.replace("_", " "),
     )
-    made.globals.update(phrases=phrases, SIGNS=SIGNS, STATUS_TONES=STATUS_TONES)
-    return made
+    jinja.globals.update(phrases=phrases, SIGNS=SIGNS, STATUS_TONES=STATUS_TONES)
+    return jinja

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from ragauge import __version__
-from ragauge.report.html.details import Gathered
+from ragauge.report.html.details import PageDetails
 from ragauge.report.html.markup import environment, package_text, raw_text
 from ragauge.report.html.size_budget import BUDGET
 
@@ -51,7 +51,7 @@ def render(template: str, *, blocks: Blocks, **context: Any) -> str:
 def fill_page(
     write: Callable[[Blocks, Sequence[str]], str],
     blocks: Blocks,
-    details: Gathered | None,
+    details: PageDetails | None,
     budget: int = BUDGET,
 ) -> str:
     """The page with its drill-downs, as far as they fit; it says what does not fit.
@@ -62,14 +62,15 @@ def fill_page(
     if details is None:
         return write(blocks, ())
     room = budget - len(write(blocks, ()).encode()) - _NOTICE
-    packed = details.packed(room)
-    omissions = packed.omitted.sentences()
+    detail_blocks = details.blocks_within(room)
+    omitted = detail_blocks.omitted
+    omissions = omitted.sentences()
     notes = []
     if omissions:
         notes.append(
             f"To keep this page below {budget / 1e6:.1f} MB, {'; '.join(omissions)}. Questions "
             "that fail keep theirs the longest."
         )
-        if packed.omitted.answers or packed.omitted.lost_answers or packed.omitted.questions:
+        if omitted.answers or omitted.lost_answers or omitted.questions:
             notes.append("The search finds what is on this page.")
-    return write([*blocks, *packed.named], notes)
+    return write([*blocks, *detail_blocks.named], notes)

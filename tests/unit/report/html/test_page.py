@@ -25,7 +25,7 @@ from ragauge.model.drilldown import Attempt, Drilldown, Passage
 from ragauge.model.scores import QuestionList, SliceResult
 from ragauge.report.comparison import sentences
 from ragauge.report.html import page as shell
-from ragauge.report.html.details import Gathered
+from ragauge.report.html.details import PageDetails
 
 PAGE = Path(ragauge.__file__).parent / "report" / "html"
 ROOT = Path(__file__).resolve().parents[4]
@@ -379,7 +379,7 @@ def test_a_budget_that_nothing_fits_in_leaves_the_table() -> None:
         said.append((sorted(name for name, _ in blocks), list(notes)))
         return "x" * 1000
 
-    details = Gathered([pages.drilldown(i) for i in range(3)], [True] * 3)
+    details = PageDetails([pages.drilldown(i) for i in range(3)], [True] * 3)
     shell.fill_page(write, [("index", "")], details, budget=10)
     names, notes = said[-1]
     assert "index" in names
