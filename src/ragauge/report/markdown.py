@@ -14,6 +14,7 @@ from ragauge.text import plain
 Escape = Callable[[str], str]
 """How text of others is made safe: `escaped`, or `unlinked` where a page is on the web."""
 
+# An underscore inside of a word is no mark in GitHub's Markdown, and ids are full of them.
 _MARKS = re.compile(r"([\\`*\[\]~$]|(?<![^\W_])_|_(?![^\W_]))")
 _BEGINNINGS = re.compile(r"^(?:(?=[#+=-])|(\d+)(?=[.)](?: |$)))")
 """Where a line would begin a heading or a list."""
@@ -165,7 +166,7 @@ def slice_tables(
 
 
 def look_at(scores: Scores, most: int) -> list[str]:
-    """The questions to look at, under a heading; nothing if all is well."""
+    """The questions that need attention, under a heading; nothing if there are none."""
     bad = phrases.bad_questions(scores)
     return ["## Look at", "", *questions(bad[:most])] if bad else []
 

@@ -35,7 +35,7 @@ def question_columns(scores: Scores) -> list[Column]:
 
 
 def compared_columns(comparison: Comparison) -> list[Column]:
-    """What came of each question on both sides; the columns are always the same."""
+    """The result of each question on both sides; the columns are always the same."""
     queries = comparison.per_query
     return [
         _text(queries, "qid", lambda query: query.query_id),

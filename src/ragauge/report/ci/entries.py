@@ -1,4 +1,4 @@
-"""What a CI system is told of a verdict: an entry for each gate and each other obstacle.
+"""A verdict for CI systems: an entry for each gate and each other obstacle.
 
 JUnit, annotations and code quality only write these entries down, so they cannot disagree.
 """

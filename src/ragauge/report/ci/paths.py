@@ -41,7 +41,7 @@ def seen_from_root(name: str) -> str:
     return _seen(name, os.getcwd(), tuple(os.environ.get(variable, "") for variable in _ROOTS))
 
 
-@lru_cache(maxsize=64)  # thousands of questions stand in one file
+@lru_cache(maxsize=64)  # thousands of questions come from one file
 def _seen(name: str, here: str, roots: tuple[str, ...]) -> str:
     posix_name = PurePath(name).as_posix()
     folder, base = os.path.split(os.path.join(here, name))

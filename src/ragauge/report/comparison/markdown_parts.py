@@ -24,7 +24,7 @@ def paragraph(text: str, escape: Escape = escaped) -> list[str]:
 
 
 def opening(view: ComparisonView, marks: str, escape: Escape = escaped) -> list[str]:
-    """The heading with what was decided, then the runs and what came of them.
+    """The heading with what was decided, then the runs and the result.
 
     Where nothing was to be decided, the runs are the heading.
     """

@@ -1,4 +1,7 @@
-"""How a comparison of two runs is worded, the same in every report of one."""
+"""How a comparison of two runs is worded, the same in every report of one.
+
+What runs and verdicts share with comparisons is worded in `model/phrases`.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,7 @@ PLURALS: dict[Kind, str] = {
 }
 _HEADLINE_KINDS: tuple[Kind, ...] = ("win", "loss", "regression")
 _FOREMOST = ("retrieval.hit", "retrieval.recall", "answer.precision")
+"""Of metrics that are alike gated and alike certain, a headline names the first of these."""
 
 
 def run_lines(comparison: Comparison) -> list[tuple[str, str, str]]:
@@ -65,6 +69,7 @@ def chance(p: float | None) -> str:
 
 
 CHANCE = 0.05
+"""A p-value below this counts as a change, as the 95 % interval does."""
 
 
 def is_beyond_chance(delta: Delta) -> bool:
@@ -113,7 +118,7 @@ def reason_lines(deltas: Iterable[Delta]) -> list[str]:
 
 
 LOST = "†"
-"""Marks a metric where questions or slots without a result were filled in or left out."""
+"""Marks a metric where questions or slots without a result were filled in or excluded."""
 
 
 def metric_name(delta: Delta) -> str:
@@ -145,7 +150,7 @@ def corrected(delta: Delta) -> float | None:
 
 
 def headline(comparison: Comparison) -> str:
-    """What came of the comparison, in one sentence."""
+    """The result of the comparison, in one sentence."""
     if comparison.counted == 0:
         excluded = sum(comparison.left_out.values())
         return "no questions compared" + (f": {excluded} left out" if excluded else "")
@@ -166,22 +171,22 @@ def _evidence(deltas: Sequence[Delta]) -> str:
         return "nothing measured in both runs"
     if all(delta.delta == 0 for delta in changes):
         return "no metric differs"
-    foremost = min(changes, key=_standing)
-    lead_change = f"{plain(foremost.metric)} {phrases.signed(foremost.delta)}"
+    foremost = min(changes, key=_importance)
+    change = f"{plain(foremost.metric)} {phrases.signed(foremost.delta)}"
     certain = [delta for delta in changes if is_beyond_chance(delta)]
     if not certain:
         sizes = {delta.n for delta in changes}
         n = f"n = {max(sizes)}" if len(sizes) == 1 else f"n up to {max(sizes)}"
-        return f"{lead_change}; no change that {n} can show"
+        return f"{change}; no change that {n} can show"
     worse = sum(delta.worse for delta in certain)
     tried = sum(delta.interval is not None for delta in changes)
     return (
-        f"{lead_change}; {len(certain)} of {phrases.count(tried, 'metric')} changed beyond chance: "
+        f"{change}; {len(certain)} of {phrases.count(tried, 'metric')} changed beyond chance: "
         f"{len(certain) - worse} better, {worse} worse"
     )
 
 
-def _standing(delta: Delta) -> tuple[bool, bool, int]:
+def _importance(delta: Delta) -> tuple[bool, bool, int]:
     """The foremost metric comes first: gated, then changed beyond chance, then by what it is."""
     base = delta.metric.partition("@")[0]
     place = _FOREMOST.index(base) if base in _FOREMOST else len(_FOREMOST)
@@ -227,7 +232,7 @@ def rung_line(comparison: Comparison) -> str:
 
 
 def left_out_line(comparison: Comparison) -> str:
-    """How many questions were compared, and how many left out for which reason."""
+    """How many questions were compared, and how many excluded for which reason."""
     compared = f"{phrases.count(comparison.counted, 'question')} compared"
     excluded = comparison.left_out
     reasons = ", ".join(f"{excluded[reason]} {plain(reason)}" for reason in sorted(excluded))
@@ -290,7 +295,7 @@ def flipped(query: QueryComparison) -> str:
 
 
 def what_happened(query: QueryComparison, about: str) -> str:
-    """What came of a question in retrieval or in its answer, in one line."""
+    """How a question changed in retrieval or in its answer, in one line."""
     if about == "retrieval":
         change = (
             f"rank {rank(query.a_hit_rank, query.a_reciprocal)} → "

@@ -1,4 +1,4 @@
-"""The terminal report of a comparison: what changed, and the questions to look at."""
+"""The terminal report of a comparison: what changed, and the questions that changed."""
 
 from __future__ import annotations
 
@@ -114,12 +114,13 @@ def _shortened(cell: str) -> str:
 
 
 def _fitting(rows: list[list[str]], width: int) -> list[str]:
-    """The heads of as many columns as fit; none if not even those that are always kept do.
+    """The heads of as many columns as fit; none if not even those that are always shown do.
 
     Before that, long names are broken in the rows, and then intervals too.
     """
     if not rows:
         return []
+    # `n` and `detectable` go first: with the interval on the screen they say the least.
     heads = list(_HEADS)
     longest = max(len(row[0]) for row in rows)
     while len(heads) > _ALWAYS_SHOWN and _width(heads, rows) > width:
@@ -139,7 +140,7 @@ def _fitting(rows: list[list[str]], width: int) -> list[str]:
 
 def _broken(name: str, room: int) -> str:
     """A metric's name in lines that fit, broken behind dots and underscores."""
-    lines = [""]
+    lines = [""]  # all but the first are indented by a space, so that they are not taken for a name
     for part in _PARTS.findall(name):
         if lines[-1].strip() and len(lines[-1] + part.rstrip()) > room:
             lines.append(" ")

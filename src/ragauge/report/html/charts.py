@@ -22,6 +22,7 @@ _NAMES = 118
 _LINE = 13
 """Least distance between two names."""
 _SHORT = 42
+"""Characters of a name that fit above a bar or beside a dot."""
 
 
 class ChartLine(Struct, frozen=True):
@@ -40,7 +41,7 @@ class Bar(Struct, frozen=True):
 
 
 class Dot(Struct, frozen=True):
-    """A value with its interval and what stands behind it."""
+    """A value with its interval and what to say beside it."""
 
     name: str
     value: float
@@ -86,6 +87,7 @@ def spread(places: Sequence[float], gap: float, most: float) -> list[float]:
     last = float("-inf")
     for i in order:
         moved[i] = last = max(places[i], last + gap)
+    # That may have pushed the last ones too far: push back from the end.
     last = float("inf")
     for i in reversed(order):
         moved[i] = last = min(moved[i], most, last - gap)

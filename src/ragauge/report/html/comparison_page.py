@@ -189,7 +189,7 @@ def _table(comparison: Comparison, failing: Sequence[bool], details: PageDetails
     turns = [query.turn for query in queries]
     columns = first_columns((query.query_id for query in queries), turns, details)
     kinds = [query.kind for query in queries]
-    # The choices stand in the order of the sort: what is worse comes first in the table.
+    # From the best to the worst: the table is sorted by this column, descending.
     choices = [ColumnChoice(kind, _TONES[kind], _KIND_MEANINGS[kind]) for kind in reversed(KINDS)]
     columns.append(
         choice_column(
@@ -222,7 +222,7 @@ def _table(comparison: Comparison, failing: Sequence[bool], details: PageDetails
 
 
 def _answer_columns(queries: Sequence[QueryComparison]) -> list[QuestionColumn]:
-    """What came of the answers, where any were compared."""
+    """The results of answers, where any were compared."""
     answers = [query.answer for query in queries]
     if not any(answers):
         return []

@@ -108,7 +108,7 @@ class Hits(Struct, omit_defaults=True, gc=False):
 class AttemptRow(Struct, omit_defaults=True, kw_only=True, gc=False):
     """An attempt; `left_out` counts the hits that there was no room for.
 
-    Its answer stands in a block of its own; `answered` says that there is one.
+    Its answer is in a block of its own; `answered` says that there is one.
     """
 
     paraphrase: int | None = None
@@ -382,7 +382,7 @@ def _rounded(value: float | None) -> float | None:
 class DetailBlocks(Struct, frozen=True, kw_only=True):
     """The blocks of a page's drill-downs, and what was left out of them.
 
-    Questions, and the answers beside them, stand in the order of `priority`.
+    Questions and their answers are in the order of `priority`.
     """
 
     questions: list[str]

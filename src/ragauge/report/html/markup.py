@@ -71,7 +71,10 @@ def coordinate(value: float) -> str:
 
 
 def _output(value: Any) -> str:
-    """What stands for a value in the page. Jinja2 escapes it afterwards, unless it is markup."""
+    """What the page has for a value. Jinja2 escapes it afterwards, unless it is markup.
+
+    Joining markup and text with `~` escapes before this is called: controls would get through.
+    """
     if value is None:
         return ""
     return value if isinstance(value, Markup) else visible(str(value))

@@ -82,7 +82,7 @@ def first_columns(
     texts = details.texts
     columns.append(QuestionColumn(name="question", head="question", form="text", values=texts))
     if any(details.types):
-        # Types have no order of their own, as labels have: they stand by name.
+        # Types have no order of their own, as labels have: they are sorted by name.
         names = sorted({name for name in details.types if name is not None})
         columns.append(
             choice_column(

@@ -188,7 +188,7 @@ class BlockCache:
 
 
 class FittedBlocks(Struct, frozen=True):
-    """Blocks, and the limit under which each item stands in them."""
+    """Blocks, and the limit to which each item was cut."""
 
     blocks: list[str]
     limits: Limits
@@ -264,7 +264,7 @@ class BlockFitter(Generic[Item]):
             mixed[start : start + count] = higher[start : start + count]
             return mixed, self._block(mixed, start)
 
-        # How many items fit is found by halving: the size of a compressed block cannot be told
+        # How many items fit is found by halving: the size of a compressed block does not follow
         # from its parts.
         low, high = 0, stop - start
         candidate = with_more(high)

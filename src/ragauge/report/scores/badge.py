@@ -1,4 +1,4 @@
-"""A badge as SVG: the name, and what came of the run in a word and a colour."""
+"""A badge as SVG: the name, and the result of the run in a word and a colour."""
 
 from __future__ import annotations
 

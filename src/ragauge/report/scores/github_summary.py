@@ -40,7 +40,7 @@ def _sections(view: View) -> list[MarkdownSection]:
 
 
 def _questions(view: View) -> list[MarkdownSection]:
-    """The questions to look at; many of them are folded."""
+    """The questions that need attention; many of them are folded."""
     bad = phrases.bad_questions(view.scores)
     if not bad:
         return []

@@ -67,7 +67,7 @@ def _question(question: QuestionResult, gold: FileLocation) -> dict[str, Any]:
 
 
 def _gate(entry: VerdictEntry, gold: FileLocation) -> dict[str, Any]:
-    """A gate stands where it was set, if that is a file; else with the gold set."""
+    """A gate is found where it was set, if that is a file; else at the gold set."""
     result = entry.result
     if result is None:
         return _finding(entry.kind, entry.message, _GATES[entry.outcome], gold, ())

@@ -37,7 +37,7 @@ def _text(view: View) -> str:
 
 
 def _metrics(scores: Scores) -> list[tuple[str, str]]:
-    """Each metric with its value and n; 0/0 is told with its reason."""
+    """Each metric with its value and n; 0/0 has its reason instead."""
     return [
         (
             plain(name),

@@ -1,4 +1,4 @@
-"""The terminal report: gates, metrics, and the questions to look at."""
+"""The terminal report: gates, metrics, and the questions that need attention."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def sparkline(
         raise ValueError(f"the scale goes from {low} down to {high}")
     levels, missing = (PLAIN, PLAIN_MISSING) if ascii else (BLOCKS, MISSING)
     numbers = [value for value in values if value is not None and math.isfinite(value)]
-    bottom = min([*numbers, *_given(high)], default=0.0) if low is None else low
+    bottom = min([*numbers, *([] if high is None else [high])], default=0.0) if low is None else low
     top = max([*numbers, bottom]) if high is None else high
     return "".join(
         missing
@@ -41,10 +41,6 @@ def sparkline(
         else levels[_level(value, bottom, top, len(levels))]
         for value in values
     )
-
-
-def _given(bound: float | None) -> list[float]:
-    return [] if bound is None else [bound]
 
 
 def _level(value: float, bottom: float, top: float, levels: int) -> int:

@@ -1,4 +1,4 @@
-"""Showing: stored runs as tables that fit the screen, as lines of words, and as JSON values."""
+"""Stored runs in the terminal: tables that fit the screen, lines of words, and JSON values."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def table(
 ) -> list[str]:
     """The lines of a table in a screen's width; `above` has lines to put above some rows.
 
-    What is shown is shown whole: columns that have no room, or nothing in them, are left out.
+    What is shown is shown whole: columns that have no room, or nothing in them, are not shown.
     """
     from rich.cells import cell_len
 
@@ -86,7 +86,7 @@ def moment(created_at: str) -> str:
 
 
 class Headline(Struct, frozen=True):
-    """The one value that stands for a run in a list."""
+    """The one value that represents a run in a list."""
 
     metric: str
     value: float
@@ -145,7 +145,7 @@ def run_list(runs: Sequence[RunRecord], width: int) -> list[str]:
 
 
 class Shown(Struct, frozen=True, kw_only=True):
-    """All that `runs show` tells of a run; a run that is not complete has no scores."""
+    """All that `runs show` prints of a run; a run that is not complete has no scores."""
 
     run: RunRecord
     snapshot: Snapshot
@@ -192,7 +192,7 @@ def info_document(info: Shown) -> dict[str, Any]:
 
 
 def info_lines(info: Shown, width: int) -> list[str]:
-    """What is stored of a run, in words; the scores stand below it."""
+    """What is stored of a run, in words; the scores come below it."""
     run, snapshot, evidence = info.run, info.snapshot, info.evidence
     inputs, rules = snapshot.inputs, snapshot.scoring
     bad = inputs.gold_problem_count + inputs.trace_problem_count
