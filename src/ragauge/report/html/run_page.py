@@ -268,7 +268,7 @@ def _metrics_by_k(scores: Scores, verdict: Verdict) -> Figure | None:
     lines = families(scores, verdict)
     if not lines:
         return None
-    # A chart has colours and marks for six lines. Names lose their family, which all share.
+    # The style has colours for six lines. Names lose their family: there is little room for them.
     drawn = [ChartLine(line.name.rpartition(".")[2], line.values) for line in lines[:_LINES]]
     rest = len(lines) - len(drawn)
     note = f"{phrases.count(rest, 'more metric')} in the table" if rest else ""
