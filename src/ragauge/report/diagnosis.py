@@ -26,12 +26,12 @@ def json_text(diagnosis: Diagnosis) -> str:
 
 def to_document(diagnosis: Diagnosis) -> dict[str, Any]:
     """The whole diagnosis as plain JSON values, rounded as every printed value is."""
-    plain_values = msgspec.to_builtins(diagnosis)
+    fields = msgspec.to_builtins(diagnosis)
     return {
         "schema": SCHEMA,
-        **plain_values,
-        "findings": [_finding(each) for each in diagnosis.findings],
-        "questions": [_witness(each) for each in diagnosis.questions],
+        **fields,
+        "findings": [_finding(finding) for finding in diagnosis.findings],
+        "questions": [_witness(question) for question in diagnosis.questions],
     }
 
 
@@ -40,9 +40,10 @@ def _finding(finding: Finding) -> dict[str, Any]:
         **msgspec.to_builtins(finding),
         "share": rounded(finding.share),
         "numbers": [
-            {**msgspec.to_builtins(each), "value": rounded(each.value)} for each in finding.numbers
+            {**msgspec.to_builtins(number), "value": rounded(number.value)}
+            for number in finding.numbers
         ],
-        "witnesses": [_witness(each) for each in finding.witnesses],
+        "witnesses": [_witness(witness) for witness in finding.witnesses],
     }
 
 
@@ -75,8 +76,8 @@ def number_cells(number: Number) -> tuple[str, str, str, str]:
 def witness_line(witness: Witness) -> str:
     """A question as evidence, in one line."""
     name = phrases.question_name(witness.qid, witness.turn)
-    told = witness.label if witness.cause is None else f"{witness.label}, {witness.cause}"
-    return f"{name} ({told}) {plain(witness.where)}"
+    label = witness.label if witness.cause is None else f"{witness.label}, {witness.cause}"
+    return f"{name} ({label}) {plain(witness.where)}"
 
 
 def _origin(finding: Finding) -> str:
@@ -104,13 +105,13 @@ def table_text(diagnosis: Diagnosis, *, width: int = 80, color: bool = False) ->
     for place, finding in enumerate(diagnosis.findings, 1):
         _print_finding(console, place, finding, diagnosis.counted, width)
     if diagnosis.questions:
-        made = plain_table()
+        table = plain_table()
         for column in (f"look at ({diagnosis.listed_of})", "label", "cause", "where"):
-            made.add_column(column, overflow="fold", no_wrap=column in ("label", "cause"))
-        for each in diagnosis.questions:
-            name = phrases.question_name(each.qid, each.turn)
-            made.add_row(name, each.label, each.cause or "", plain(each.where))
-        console.print(made)
+            table.add_column(column, overflow="fold", no_wrap=column in ("label", "cause"))
+        for question in diagnosis.questions:
+            name = phrases.question_name(question.qid, question.turn)
+            table.add_row(name, question.label, question.cause or "", plain(question.where))
+        console.print(table)
         _print_more(console, diagnosis)
     for line in footers(diagnosis):
         for part in textwrap.wrap(line, width, break_on_hyphens=False):
@@ -119,13 +120,13 @@ def table_text(diagnosis: Diagnosis, *, width: int = 80, color: bool = False) ->
 
 
 def _tallied(head: str, rows: Sequence[Tallied]) -> Any:
-    made = plain_table()
-    made.add_column(head)
-    made.add_column("questions", justify="right")
-    made.add_column("traces", justify="right")
-    for each in rows:
-        made.add_row(each.name, str(each.questions), str(each.records))
-    return made
+    table = plain_table()
+    table.add_column(head)
+    table.add_column("questions", justify="right")
+    table.add_column("traces", justify="right")
+    for tallied in rows:
+        table.add_row(tallied.name, str(tallied.questions), str(tallied.records))
+    return table
 
 
 def _print_finding(console: Any, place: int, finding: Finding, counted: int, width: int) -> None:
@@ -133,16 +134,16 @@ def _print_finding(console: Any, place: int, finding: Finding, counted: int, wid
 
     head = f"{place}. {headline(finding, counted)}"
     console.print(Text(head, style="bold"))
-    made = plain_table()
+    table = plain_table()
     for column in ("number", "value", "n", "read as"):
-        made.add_column(
+        table.add_column(
             column, justify="right" if column in ("value", "n") else "left", overflow="fold"
         )
-    for each in finding.numbers:
-        made.add_row(*number_cells(each))
-    console.print(made)
+    for number in finding.numbers:
+        table.add_row(*number_cells(number))
+    console.print(table)
     for line in (
-        *(witness_line(each) for each in finding.witnesses),
+        *(witness_line(witness) for witness in finding.witnesses),
         f"next: {finding.step}",
         f"rule: {_origin(finding)}",
     ):
@@ -162,7 +163,7 @@ def footers(diagnosis: Diagnosis) -> list[str]:
     lines = []
     if diagnosis.silent:
         lines.append(f"not looked for, nothing was recorded: {', '.join(diagnosis.silent)}")
-    return [*lines, *(f"note: {plain(each)}" for each in diagnosis.notes)]
+    return [*lines, *(f"note: {plain(note)}" for note in diagnosis.notes)]
 
 
 def markdown_text(diagnosis: Diagnosis) -> str:
@@ -181,16 +182,16 @@ def markdown_text(diagnosis: Diagnosis) -> str:
     if diagnosis.questions:
         rows = [
             (
-                markdown.escaped(phrases.question_name(each.qid, each.turn)),
-                each.label,
-                each.cause or "",
-                markdown.code(each.where),
-                _behind(each),
+                markdown.escaped(phrases.question_name(question.qid, question.turn)),
+                question.label,
+                question.cause or "",
+                markdown.code(question.where),
+                _behind(question),
             )
-            for each in diagnosis.questions
+            for question in diagnosis.questions
         ]
-        shown = f"{len(diagnosis.questions)} of {diagnosis.listed_of}"
-        lines += [f"## Look at ({shown})", ""]
+        listed = f"{len(diagnosis.questions)} of {diagnosis.listed_of}"
+        lines += [f"## Look at ({listed})", ""]
         lines += markdown.table(["question", "label", "cause", "where", "numbers"], rows)
     lines += [f"- {markdown.escaped(line)}" for line in footers(diagnosis)]
     return "\n".join(lines).rstrip() + "\n"
@@ -206,7 +207,7 @@ def markdown_findings(findings: Iterable[Finding], counted: int) -> list[str]:
             for name, value, n, reading in map(number_cells, finding.numbers)
         ]
         lines += markdown.table(["number", "value", "n", "read as"], rows)
-        lines += [f"- {markdown.escaped(witness_line(each))}" for each in finding.witnesses]
+        lines += [f"- {markdown.escaped(witness_line(witness))}" for witness in finding.witnesses]
         lines += ["", f"**Next:** {markdown.escaped(finding.step)}", ""]
         lines += [f"Rule {markdown.escaped(_origin(finding))}.", ""]
     return lines or [_NOTHING, ""]
@@ -215,5 +216,7 @@ def markdown_findings(findings: Iterable[Finding], counted: int) -> list[str]:
 def _markdown_tallied(head: str, rows: Sequence[Tallied]) -> list[str]:
     if not rows:
         return []
-    cells = [(f"`{each.name}`", str(each.questions), str(each.records)) for each in rows]
+    cells = [
+        (f"`{tallied.name}`", str(tallied.questions), str(tallied.records)) for tallied in rows
+    ]
     return markdown.table([head, "questions", "traces"], cells)

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Sequence
 from ragauge.model import phrases
 from ragauge.model.scores import QuestionResult, Scores
 from ragauge.model.verdict import Verdict
-from ragauge.report.ci.size_limit import Section
+from ragauge.report.ci.size_limit import MarkdownSection
 from ragauge.text import plain
 
-Shown = Callable[[str], str]
+Escape = Callable[[str], str]
 """How text of others is made safe: `escaped`, or `unlinked` where a page is on the web."""
 
+# An underscore inside of a word is no mark in GitHub's Markdown, and ids are full of them.
 _MARKS = re.compile(r"([\\`*\[\]~$]|(?<![^\W_])_|_(?![^\W_]))")
 _BEGINNINGS = re.compile(r"^(?:(?=[#+=-])|(\d+)(?=[.)](?: |$)))")
 """Where a line would begin a heading or a list."""
@@ -58,7 +59,7 @@ def folded(title: str, lines: Sequence[str]) -> list[str]:
     return [f"<details><summary>{title}</summary>", "", *lines, "</details>", ""]
 
 
-def section(title: str, lines: Sequence[str]) -> Section:
+def section(title: str, lines: Sequence[str]) -> MarkdownSection:
     """Lines as a section that may be cut between the rows of its table or its list."""
     first = next(
         (n + 1 for n, line in enumerate(lines) if line.startswith("| ---")),
@@ -67,7 +68,7 @@ def section(title: str, lines: Sequence[str]) -> Section:
     last = first
     while last < len(lines) and lines[last].startswith(("| ", "- ")):
         last += 1
-    return Section(
+    return MarkdownSection(
         title=title,
         head=tuple(lines[:first]),
         rows=tuple(lines[first:last]),
@@ -75,10 +76,10 @@ def section(title: str, lines: Sequence[str]) -> Section:
     )
 
 
-def code(name: str, shown: Shown = escaped) -> str:
+def code(name: str, escape: Escape = escaped) -> str:
     """An id or a place as code, unless it is none that code can hold."""
     if "`" in name or plain(name) != name or name != name.strip() or not name:
-        return shown(name)
+        return escape(name)
     return f"`{name}`"
 
 
@@ -92,7 +93,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [_row(heads), _row("---" for _ in heads), *(_row(row) for row in rows), ""]
 
 
-def gates(verdict: Verdict, shown: Shown = escaped) -> list[str]:
+def gates(verdict: Verdict, escape: Escape = escaped) -> list[str]:
     """A table of the gates; nothing if there are none."""
     if not verdict.gates:
         return []
@@ -100,47 +101,47 @@ def gates(verdict: Verdict, shown: Shown = escaped) -> list[str]:
         ["gate", "value", "demand", "margin", "n", "detectable", "verdict", ""],
         [
             (
-                shown(phrases.gate_name(each)),
-                phrases.number(each.value),
-                phrases.demand(each),
-                phrases.margin(each),
-                str(each.n),
-                phrases.number(each.detectable),
-                "waived" if each.waived else each.status,
-                shown(phrases.gate_note(each)),
+                escape(phrases.gate_name(result)),
+                phrases.number(result.value),
+                phrases.demand(result),
+                phrases.margin(result),
+                str(result.n),
+                phrases.number(result.detectable),
+                "waived" if result.waived else result.status,
+                escape(phrases.gate_note(result)),
             )
-            for each in verdict.gates
+            for result in verdict.gates
         ],
     )
 
 
-def metrics(scores: Scores, verdict: Verdict, shown: Shown = escaped) -> list[str]:
+def metrics(scores: Scores, verdict: Verdict, escape: Escape = escaped) -> list[str]:
     """A table of the metrics, and below it those that have no value."""
     lines = table(
         ["metric", "value", "n", "95 % interval", "left out"],
         [
             (
-                code(name, shown),
-                phrases.number(each.value),
-                str(each.n),
-                phrases.interval(each.interval),
-                shown(phrases.metric_note(each)),
+                code(name, escape),
+                phrases.number(result.value),
+                str(result.n),
+                phrases.interval(result.interval),
+                escape(phrases.metric_note(result)),
             )
-            for name, each in phrases.shown_metrics(scores, verdict).items()
+            for name, result in phrases.shown_metrics(scores, verdict).items()
         ],
     )
     rest = [*phrases.counts_behind(scores), *phrases.not_measured(scores, verdict)]
-    return [*lines, *(f"- {shown(line)}" for line in rest), *([""] if rest else [])]
+    return [*lines, *(f"- {escape(line)}" for line in rest), *([""] if rest else [])]
 
 
-def slices(scores: Scores, verdict: Verdict, most: int, shown: Shown = escaped) -> list[str]:
+def slices(scores: Scores, verdict: Verdict, most: int, escape: Escape = escaped) -> list[str]:
     """A table for each dimension; at most so many parts of each."""
-    tables = slice_tables(scores, verdict, most, shown)
+    tables = slice_tables(scores, verdict, most, escape)
     return [line for lines in tables.values() for line in lines]
 
 
 def slice_tables(
-    scores: Scores, verdict: Verdict, most: int, shown: Shown = escaped
+    scores: Scores, verdict: Verdict, most: int, escape: Escape = escaped
 ) -> dict[str, list[str]]:
     """The heading and the table of each dimension."""
     columns = phrases.slice_metrics(scores, verdict)
@@ -148,14 +149,16 @@ def slice_tables(
     for dimension, parts in phrases.shown_slices(scores).items():
         rows = [
             (
-                shown(name),
+                escape(name),
                 str(part.n),
                 *(phrases.number(part.value(metric)) for metric in columns),
             )
             for name, part in list(parts.items())[:most]
         ]
-        lines = [f"## By {shown(dimension)}", ""]
-        lines += table([shown(dimension), "n", *(code(each, shown) for each in columns)], rows)
+        lines = [f"## By {escape(dimension)}", ""]
+        lines += table(
+            [escape(dimension), "n", *(code(metric, escape) for metric in columns)], rows
+        )
         if len(parts) > most:
             lines += [f"... and {len(parts) - most} more.", ""]
         tables[dimension] = lines
@@ -163,27 +166,27 @@ def slice_tables(
 
 
 def look_at(scores: Scores, most: int) -> list[str]:
-    """The questions to look at, under a heading; nothing if all is well."""
+    """The questions that need attention, under a heading; nothing if there are none."""
     bad = phrases.bad_questions(scores)
     return ["## Look at", "", *questions(bad[:most])] if bad else []
 
 
-def questions(listed: Sequence[QuestionResult], shown: Shown = escaped) -> list[str]:
+def questions(listed: Sequence[QuestionResult], escape: Escape = escaped) -> list[str]:
     """A table of questions with their labels, and where to look."""
-    told = any(each.cause is not None for each in listed)
+    has_causes = any(question.cause is not None for question in listed)
     rows = [
         (
-            shown(phrases.question_name(each.qid, each.turn)),
-            shown(each.label),
-            *([shown(each.cause or "")] if told else []),
-            code(each.trace or each.gold, shown),
+            escape(phrases.question_name(question.qid, question.turn)),
+            escape(question.label),
+            *([escape(question.cause or "")] if has_causes else []),
+            code(question.trace or question.gold, escape),
         )
-        for each in listed
+        for question in listed
     ]
-    heads = ["question", "label", *(["cause"] if told else []), "where"]
+    heads = ["question", "label", *(["cause"] if has_causes else []), "where"]
     return table(heads, rows)
 
 
-def warnings(scores: Scores, shown: Shown = escaped) -> list[str]:
+def warnings(scores: Scores, escape: Escape = escaped) -> list[str]:
     """The findings about the run, as a list."""
-    return [f"- {shown(each)}" for each in scores.warnings]
+    return [f"- {escape(warning)}" for warning in scores.warnings]

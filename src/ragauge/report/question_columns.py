@@ -35,22 +35,22 @@ def question_columns(scores: Scores) -> list[Column]:
 
 
 def compared_columns(comparison: Comparison) -> list[Column]:
-    """What came of each question on both sides; the columns are always the same."""
+    """The result of each question on both sides; the columns are always the same."""
     queries = comparison.per_query
     return [
-        _text(queries, "qid", lambda each: each.query_id),
-        Column(name="turn", kind="whole", values=[each.turn for each in queries]),
-        _text(queries, "kind", lambda each: each.kind),
-        Column(name="a_rank", kind="whole", values=[each.a_hit_rank for each in queries]),
-        Column(name="b_rank", kind="whole", values=[each.b_hit_rank for each in queries]),
-        _number(queries, "a_reciprocal", lambda each: each.a_reciprocal),
-        _number(queries, "b_reciprocal", lambda each: each.b_reciprocal),
-        _text(queries, "rungs", lambda each: " ".join(each.rungs) or None),
+        _text(queries, "qid", lambda query: query.query_id),
+        Column(name="turn", kind="whole", values=[query.turn for query in queries]),
+        _text(queries, "kind", lambda query: query.kind),
+        Column(name="a_rank", kind="whole", values=[query.a_hit_rank for query in queries]),
+        Column(name="b_rank", kind="whole", values=[query.b_hit_rank for query in queries]),
+        _number(queries, "a_reciprocal", lambda query: query.a_reciprocal),
+        _number(queries, "b_reciprocal", lambda query: query.b_reciprocal),
+        _text(queries, "rungs", lambda query: " ".join(query.rungs) or None),
         *(
-            _text(queries, name, lambda each, of=of: _of_answer(each, of))
+            _text(queries, name, lambda query, of=of: _of_answer(query, of))
             for name, of in _ANSWER.items()
         ),
-        _text(queries, "note", lambda each: each.note),
+        _text(queries, "note", lambda query: query.note),
     ]
 
 
@@ -70,12 +70,12 @@ def _of_answer(query: QueryComparison, of: Callable[[AnswerChange], str | None])
 
 
 def _text(queries: Sequence[QueryComparison], name: str, of: Callable[..., Any]) -> Column:
-    return Column(name=name, kind="text", values=[of(each) for each in queries])
+    return Column(name=name, kind="text", values=[of(query) for query in queries])
 
 
 def _number(
     queries: Sequence[QueryComparison], name: str, of: Callable[[QueryComparison], float | None]
 ) -> Column:
-    found = [of(each) for each in queries]
-    values = [math.nan if value is None else value for value in found]
+    numbers = [of(query) for query in queries]
+    values = [math.nan if value is None else value for value in numbers]
     return Column(name=name, kind="number", values=np.array(values, np.float64))

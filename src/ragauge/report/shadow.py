@@ -30,12 +30,12 @@ _DECIDED = {
 
 def headline(report: Shadowed) -> str:
     """What was decided, and by which gates or blocks."""
-    told = _DECIDED[report.decision]
-    rest = phrases.headline(report.verdict).partition(": ")[2]
-    told = f"{told}: {rest}" if rest else told
+    decision = _DECIDED[report.decision]
+    reasons = phrases.headline(report.verdict).partition(": ")[2]
+    decision = f"{decision}: {reasons}" if reasons else decision
     if report.unjudged:
-        told += f" (index only; not judged: {', '.join(report.unjudged)})"
-    return told
+        decision += f" (index only; not judged: {', '.join(report.unjudged)})"
+    return decision
 
 
 def agreement_lines(agreement: Agreement) -> list[str]:
@@ -68,18 +68,18 @@ def _agreed(figure: Agreed) -> str:
     return f"{phrases.number(figure.value)} ({over})"
 
 
-def differing_line(each: Differing) -> str:
+def differing_line(differing: Differing) -> str:
     """A slot that cites otherwise, in one line."""
     slot = [
         f"{name} {value}"
-        for name, value in (("paraphrase", each.paraphrase), ("seed", each.seed))
+        for name, value in (("paraphrase", differing.paraphrase), ("seed", differing.seed))
         if value is not None
     ]
-    told = [f"{plain(old)} → {plain(new)}" for old, new in each.replaced]
-    told += [f"lost {plain(name)}" for name in each.lost]
-    told += [f"new {plain(name)}" for name in each.gained]
-    name = phrases.question_name(each.qid, each.turn)
-    return f"{' '.join([name, *slot])}: {'; '.join(told)}"
+    changes = [f"{plain(old)} → {plain(new)}" for old, new in differing.replaced]
+    changes += [f"lost {plain(name)}" for name in differing.lost]
+    changes += [f"new {plain(name)}" for name in differing.gained]
+    name = phrases.question_name(differing.qid, differing.turn)
+    return f"{' '.join([name, *slot])}: {'; '.join(changes)}"
 
 
 def json_text(report: Shadowed) -> str:
@@ -91,19 +91,24 @@ def json_text(report: Shadowed) -> str:
         "live": msgspec.to_builtins(report.live),
         "shadow": msgspec.to_builtins(report.shadow),
         "verdict": verdict_document(report.verdict),
-        "failed": [_failed(each) for each in report.failed],
+        "failed": [_failed(failed) for failed in report.failed],
         "chunker_version_match": report.match,
         "rungs": dict(report.rungs),
-        "deltas": {each.metric: _delta(each) for each in report.deltas},
+        "deltas": {delta.metric: _delta(delta) for delta in report.deltas},
         "by_type": {
-            name: {"n": part.n, "deltas": {each.metric: _delta(each) for each in part.deltas}}
+            name: {"n": part.n, "deltas": {delta.metric: _delta(delta) for delta in part.deltas}}
             for name, part in report.types.items()
         },
         "agreement": _agreement(report.agreement),
         "kinds": {"retrieval": dict(report.kinds), "answer": dict(report.answer_kinds)},
         "findings": [
-            {"id": each.id, "title": each.title, "affected": each.affected, "step": each.step}
-            for each in report.findings
+            {
+                "id": finding.id,
+                "title": finding.title,
+                "affected": finding.affected,
+                "step": finding.step,
+            }
+            for finding in report.findings
         ],
         "counted": report.counted,
         "left_out": dict(sorted(report.left_out.items())),
@@ -120,10 +125,10 @@ def _failed(failed: Failed) -> dict[str, Any]:
         "step": failed.step,
         "worst": [
             {
-                **msgspec.to_builtins(each),
-                "numbers": {name: rounded(value) for name, value in each.numbers.items()},
+                **msgspec.to_builtins(witness),
+                "numbers": {name: rounded(value) for name, value in witness.numbers.items()},
             }
-            for each in failed.worst
+            for witness in failed.worst
         ],
     }
 
@@ -135,7 +140,7 @@ def _delta(delta: Delta) -> dict[str, Any]:
         "shadow": rounded(delta.b),
         "delta": rounded(delta.delta),
         "n": delta.n,
-        "interval": None if bounds is None else [rounded(each) for each in bounds],
+        "interval": None if bounds is None else [rounded(bound) for bound in bounds],
         "p": None if delta.p is None else float(f"{delta.p:.4g}"),
         "better": delta.better,
         "reason": delta.reason,
@@ -144,8 +149,8 @@ def _delta(delta: Delta) -> dict[str, Any]:
 
 def _agreement(agreement: Agreement) -> dict[str, Any]:
     figures = {
-        name: {**msgspec.to_builtins(each), "value": rounded(each.value)}
-        for name, each in (
+        name: {**msgspec.to_builtins(figure), "value": rounded(figure.value)}
+        for name, figure in (
             ("citations", agreement.citations),
             ("rbo", agreement.rbo),
             ("tau", agreement.tau),
@@ -197,15 +202,15 @@ def table_text(report: Shadowed, *, limit: int = 5, width: int = 80, color: bool
     console.print()
     for line in agreement_lines(report.agreement):
         say(line)
-    for each in report.agreement.differing[:limit]:
-        say(differing_line(each), "  ")
+    for differing in report.agreement.differing[:limit]:
+        say(differing_line(differing), "  ")
     _more(console, len(report.agreement.differing) - limit)
     console.print()
-    for each_failed in report.failed:
-        say(f"{phrases.gate_name(each_failed.gate)}: {each_failed.gate.status}")
-        for each_worst in each_failed.worst[:limit]:
-            say(witness_line(each_worst), "  ")
-        say(f"next: {each_failed.step}", "  ")
+    for failed in report.failed:
+        say(f"{phrases.gate_name(failed.gate)}: {failed.gate.status}")
+        for witness in failed.worst[:limit]:
+            say(witness_line(witness), "  ")
+        say(f"next: {failed.step}", "  ")
     for finding in report.findings:
         say(f"diagnosis: {finding_headline(finding, report.shadow.questions)} ({finding.id})")
     for note in _notes(report):
@@ -230,12 +235,12 @@ def _more(console: Any, more: int) -> None:
 def _gates(report: Shadowed) -> Any:
     from rich.text import Text
 
-    made = plain_table()
+    table = plain_table()
     for column in ("gate", "value", "demand", "margin", "n", "verdict"):
         right = column in ("value", "margin", "n")
-        made.add_column(column, justify="right" if right else "left", no_wrap=right)
+        table.add_column(column, justify="right" if right else "left", no_wrap=right)
     for result in report.verdict.gates:
-        made.add_row(
+        table.add_row(
             phrases.gate_name(result),
             phrases.number(result.value),
             phrases.demand(result),
@@ -243,17 +248,17 @@ def _gates(report: Shadowed) -> Any:
             str(result.n),
             Text("waived" if result.waived else result.status, style=COLORS[result.status]),
         )
-    return made
+    return table
 
 
 def _deltas(deltas: Sequence[Delta]) -> Any:
-    made = plain_table(padding=(0, 1, 0, 0))
+    table = plain_table(padding=(0, 1, 0, 0))
     for column in ("metric", "live", "shadow", "Δ", "95 % interval", "n"):
         right = column in ("live", "shadow", "Δ", "n")
-        made.add_column(column, justify="right" if right else "left", overflow="fold")
+        table.add_column(column, justify="right" if right else "left", overflow="fold")
     for cells in map(_cells, deltas):
-        made.add_row(*cells)
-    return made
+        table.add_row(*cells)
+    return table
 
 
 def _cells(delta: Delta) -> tuple[str, ...]:
@@ -269,8 +274,10 @@ def _cells(delta: Delta) -> tuple[str, ...]:
 
 
 def _notes(report: Shadowed) -> list[str]:
-    left = [f"{n} questions left out: {why}" for why, n in sorted(report.left_out.items())]
-    return [*left, *map(plain, report.notes)]
+    excluded = [
+        f"{n} questions left out: {reason}" for reason, n in sorted(report.left_out.items())
+    ]
+    return [*excluded, *map(plain, report.notes)]
 
 
 def markdown_text(report: Shadowed, *, limit: int = 5) -> str:
@@ -291,8 +298,8 @@ def markdown_text(report: Shadowed, *, limit: int = 5) -> str:
         "",
         *(f"- {markdown.escaped(line)}" for line in agreement_lines(report.agreement)),
         *(
-            f"  - {markdown.escaped(differing_line(each))}"
-            for each in report.agreement.differing[:limit]
+            f"  - {markdown.escaped(differing_line(differing))}"
+            for differing in report.agreement.differing[:limit]
         ),
         "",
     ]
@@ -305,19 +312,21 @@ def markdown_text(report: Shadowed, *, limit: int = 5) -> str:
 
 def _markdown_failed(failed: Sequence[Failed], limit: int) -> list[str]:
     lines: list[str] = []
-    for each in failed:
-        name = markdown.escaped(phrases.gate_name(each.gate))
-        lines += [f"**{name}**: {markdown.escaped(each.step)}", ""]
-        worst = [f"- {markdown.escaped(witness_line(one))}" for one in each.worst[:limit]]
+    for failed_gate in failed:
+        name = markdown.escaped(phrases.gate_name(failed_gate.gate))
+        lines += [f"**{name}**: {markdown.escaped(failed_gate.step)}", ""]
+        worst = [
+            f"- {markdown.escaped(witness_line(witness))}" for witness in failed_gate.worst[:limit]
+        ]
         lines += [*worst, ""] if worst else []
     return lines
 
 
 def _markdown_deltas(deltas: Sequence[Delta]) -> list[str]:
     heads = ["metric", "live", "shadow", "Δ", "95 % interval", "n"]
-    lost = [f"- {markdown.escaped(line)}" for line in sentences.lost_lines(deltas)]
-    rows = markdown.table(heads, [_cells(each) for each in deltas])
-    return [*rows, *lost, ""] if lost else rows
+    lost_lines = [f"- {markdown.escaped(line)}" for line in sentences.lost_lines(deltas)]
+    rows = markdown.table(heads, [_cells(delta) for delta in deltas])
+    return [*rows, *lost_lines, ""] if lost_lines else rows
 
 
 def _markdown_types(types: Mapping[str, Part]) -> list[str]:

@@ -1,4 +1,7 @@
-"""What a verdict tells a CI system: one entry for each gate, and one for each other obstacle."""
+"""A verdict for CI systems: an entry for each gate and each other obstacle.
+
+JUnit, annotations and code quality only write these entries down, so they cannot disagree.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ LEVELS: dict[Outcome, Level] = {
 """How loud an entry is; a gate that passes says nothing."""
 
 
-class Ruling(Struct, frozen=True, kw_only=True):
-    """One entry: a gate with what it demanded, or a reason for which there can be no verdict."""
+class VerdictEntry(Struct, frozen=True, kw_only=True):
+    """One entry: a gate with its threshold, or a reason for which there can be no verdict."""
 
     name: str
     outcome: Outcome
@@ -31,22 +34,24 @@ class Ruling(Struct, frozen=True, kw_only=True):
     result: GateResult | None = None
 
 
-def rulings(verdict: Verdict) -> list[Ruling]:
-    """The gates in their order, then the blocks; a block that is a gate's own is told there."""
-    found = [_gate(result) for result in verdict.gates]
-    told = {
+def verdict_entries(verdict: Verdict) -> list[VerdictEntry]:
+    """The gates in their order, then the blocks; a block that only repeats a gate is no entry."""
+    entries = [_gate(result) for result in verdict.gates]
+    gate_messages = {
         f"{phrases.gate_name(result)}: {result.reason}"
         for result in verdict.gates
         if result.code is not None
     }
-    return found + [
-        Ruling(name=block.code, outcome="error", message=plain(block.message), kind=block.code)
+    return entries + [
+        VerdictEntry(
+            name=block.code, outcome="error", message=plain(block.message), kind=block.code
+        )
         for block in verdict.blocks
-        if block.message not in told
+        if block.message not in gate_messages
     ]
 
 
-def _gate(result: GateResult) -> Ruling:
+def _gate(result: GateResult) -> VerdictEntry:
     outcome: Outcome = "error" if result.status == "not-evaluable" else result.status
     outcome = "waived" if result.waived else outcome
     note = phrases.gate_note(result)
@@ -56,7 +61,7 @@ def _gate(result: GateResult) -> Ruling:
         f"(n = {result.n}){f': {note}' if note else ''}"
     )
     kind = result.code or f"gate-{'failed' if result.status == 'fail' else result.status}"
-    return Ruling(
+    return VerdictEntry(
         name=plain(phrases.gate_name(result)),
         outcome=outcome,
         message=plain(message),
@@ -68,20 +73,20 @@ def _gate(result: GateResult) -> Ruling:
 def decision(view: ComparisonView) -> str | None:
     """What a comparison decides and why, in one line; None where nothing was to be decided."""
     verdict = view.comparison.verdict
-    found = forbidden(view)
-    if not found:
+    counts = fail_on_counts(view)
+    if not counts:
         if verdict is not None and (view.undecided is None or verdict.exit_code):
             return phrases.headline(verdict)
         if view.undecided is not None:
             return f"{phrases.VERDICTS['not-evaluable']}: {view.undecided} (fail-on)"
         return f"PASS: no {_or_words(view)} (fail-on)" if view.fail_on else None
     if verdict is not None and verdict.exit_code:
-        return f"{phrases.headline(verdict)}; {found} (fail-on)"
-    return f"{phrases.VERDICTS['fail']}: {found} (fail-on)"
+        return f"{phrases.headline(verdict)}; {counts} (fail-on)"
+    return f"{phrases.VERDICTS['fail']}: {counts} (fail-on)"
 
 
-def forbidden(view: ComparisonView) -> str:
-    """How many questions there are of the kinds that may not be; nothing if there are none."""
+def fail_on_counts(view: ComparisonView) -> str:
+    """How many questions there are of the kinds that `--fail-on` forbids; empty if none are."""
     return " and ".join(
         f"{n} {kind if n == 1 else sentences.PLURALS[kind]}"
         for kind, n in view.fail_on.items()
@@ -89,13 +94,13 @@ def forbidden(view: ComparisonView) -> str:
     )
 
 
-def questions_case(view: ComparisonView, group: str) -> tuple[Case, ...]:
-    """The demand on questions as a test; none if there is no such demand."""
+def fail_on_cases(view: ComparisonView, group: str) -> tuple[Case, ...]:
+    """`--fail-on` as a test; none if it was not asked for."""
     if not view.fail_on:
         return ()
-    found = forbidden(view)
+    counts = fail_on_counts(view)
     name = f"no {_or_words(view)}"
-    if not found and view.undecided is not None:
+    if not counts and view.undecided is not None:
         return (
             Case(
                 group=group,
@@ -105,7 +110,7 @@ def questions_case(view: ComparisonView, group: str) -> tuple[Case, ...]:
                 message=f"{name}: {view.undecided} (fail-on)",
             ),
         )
-    if not found:
+    if not counts:
         return (Case(group=group, name=name, outcome="passed"),)
     return (
         Case(
@@ -113,7 +118,7 @@ def questions_case(view: ComparisonView, group: str) -> tuple[Case, ...]:
             name=name,
             outcome="failure",
             kind="fail-on",
-            message=f"{name}: {found} (fail-on)",
+            message=f"{name}: {counts} (fail-on)",
         ),
     )
 
@@ -122,25 +127,25 @@ def _or_words(view: ComparisonView) -> str:
     return " or ".join(sentences.PLURALS[kind] for kind in view.fail_on)
 
 
-def cases(verdict: Verdict, group: str) -> tuple[Case, ...]:
+def gate_cases(verdict: Verdict, group: str) -> tuple[Case, ...]:
     """The entries as tests: a waived gate and one under review pass, and say so."""
-    return tuple(_case(each, group) for each in rulings(verdict))
+    return tuple(_case(entry, group) for entry in verdict_entries(verdict))
 
 
-def _case(ruling: Ruling, group: str) -> Case:
-    result = ruling.result
-    name = ruling.name if result is None else f"{ruling.name} {phrases.demand(result)}"
-    told = f"{ruling.name}: {ruling.message}"
-    quiet = ruling.outcome in ("pass", "review", "waived")
-    aside = [f"{ruling.outcome}: {told}"] if ruling.outcome in ("review", "waived") else []
-    numbers = [] if result is None else _numbers(ruling.outcome, result)
+def _case(entry: VerdictEntry, group: str) -> Case:
+    result = entry.result
+    name = entry.name if result is None else f"{entry.name} {phrases.demand(result)}"
+    message = f"{entry.name}: {entry.message}"
+    quiet = entry.outcome in ("pass", "review", "waived")
+    notes = [f"{entry.outcome}: {message}"] if entry.outcome in ("review", "waived") else []
+    numbers = [] if result is None else _numbers(entry.outcome, result)
     return Case(
         group=group,
         name=plain(name),
-        kind="" if quiet else ruling.kind,
-        outcome="passed" if quiet else "failure" if ruling.outcome == "fail" else "error",
-        message="" if quiet else told,
-        output="\n".join([*aside, *numbers]),
+        kind="" if quiet else entry.kind,
+        outcome="passed" if quiet else "failure" if entry.outcome == "fail" else "error",
+        message="" if quiet else message,
+        output="\n".join([*notes, *numbers]),
     )
 
 
@@ -161,22 +166,22 @@ def _numbers(outcome: Outcome, result: GateResult) -> list[str]:
     return [f"{name}: {plain(value)}" for name, value in pairs]
 
 
-def annotated(verdict: Verdict, level: Level) -> list[str]:
+def gate_annotations(verdict: Verdict, level: Level) -> list[str]:
     """The entries of one level as workflow commands, without a file: they are about the run."""
     return [
         command(
             level,
-            each.message,
-            title=f"ragauge gate {each.name}: {_SAID[each.outcome]}"
-            if each.result is not None
-            else f"ragauge: {each.name}",
+            entry.message,
+            title=f"ragauge gate {entry.name}: {_OUTCOME_WORDS[entry.outcome]}"
+            if entry.result is not None
+            else f"ragauge: {entry.name}",
         )
-        for each in rulings(verdict)
-        if LEVELS.get(each.outcome) == level
+        for entry in verdict_entries(verdict)
+        if LEVELS.get(entry.outcome) == level
     ]
 
 
-_SAID: dict[Outcome, str] = {
+_OUTCOME_WORDS: dict[Outcome, str] = {
     "pass": "pass", "review": "review", "waived": "waived", "fail": "fail",
     "error": "not evaluable",
 }  # fmt: skip

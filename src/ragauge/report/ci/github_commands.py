@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ragauge.report.ci.paths import Spot
+from ragauge.report.ci.paths import FileLocation
 from ragauge.text import plain
 
 Level = Literal["error", "warning", "notice"]
-SHOWN = 10
+MOST_ANNOTATIONS = 10
 """How many annotations of a level GitHub shows of one step."""
 _LONGEST = 1000
 
 
-def command(level: Level, message: str, *, title: str = "", spot: Spot | None = None) -> str:
+def command(
+    level: Level, message: str, *, title: str = "", location: FileLocation | None = None
+) -> str:
     """The line for one annotation; none of the texts can end it or add a property."""
     properties = []
-    if spot is not None:
-        properties.append(f"file={_property(spot.file)}")
-        if spot.line is not None:
-            properties.append(f"line={spot.line}")
+    if location is not None:
+        properties.append(f"file={_property(location.file)}")
+        if location.line is not None:
+            properties.append(f"line={location.line}")
     if title:
         properties.append(f"title={_property(title)}")
-    told = f" {','.join(properties)}" if properties else ""
-    return f"::{level}{told}::{_data(message)}"
+    joined = f" {','.join(properties)}" if properties else ""
+    return f"::{level}{joined}::{_data(message)}"
 
 
 def _data(text: str) -> str:

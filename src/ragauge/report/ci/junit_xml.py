@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 from msgspec import Struct
 
-from ragauge.report.ci.paths import Spot
+from ragauge.report.ci.paths import FileLocation
 
 Outcome = Literal["passed", "failure", "error"]
 
@@ -23,12 +23,12 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 class Case(Struct, frozen=True, kw_only=True):
-    """One test: what it is called, what came of it, and why.
+    """One test: its name, its outcome, and why.
 
     kind      the type of a failure or error, a short word
     message   one line about it
     body      all that there is to say about it
-    output    what there is to know whatever came of it
+    output    what there is to know whatever the outcome
     """
 
     group: str
@@ -38,7 +38,7 @@ class Case(Struct, frozen=True, kw_only=True):
     message: str = ""
     body: str = ""
     output: str = ""
-    spot: Spot | None = None
+    location: FileLocation | None = None
 
 
 class Suite(Struct, frozen=True, kw_only=True):
@@ -57,10 +57,12 @@ def junit(suites: Sequence[Suite]) -> str:
         counts = {**_counts(suite.cases), "skipped": "0"}
         element = ElementTree.SubElement(root, "testsuite", {"name": legal(suite.name), **counts})
         _properties(element, suite.properties)
-        taken: dict[tuple[str, str], int] = {}
+        counts_by_name: dict[tuple[str, str], int] = {}
         for case in suite.cases:
-            seen = taken[case.group, case.name] = taken.get((case.group, case.name), 0) + 1
-            _case(element, case, case.name if seen == 1 else f"{case.name} ({seen})")
+            count = counts_by_name[case.group, case.name] = (
+                counts_by_name.get((case.group, case.name), 0) + 1
+            )
+            _case(element, case, case.name if count == 1 else f"{case.name} ({count})")
     ElementTree.indent(root, " ")
     text = ElementTree.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
@@ -77,16 +79,16 @@ def _counts(cases: Sequence[Case]) -> dict[str, str]:
 
 def _case(suite: ElementTree.Element, case: Case, name: str) -> None:
     attributes = {"classname": legal(case.group), "name": legal(name)}
-    if case.spot is not None:
-        attributes["file"] = legal(case.spot.file)
-        if case.spot.line is not None:
-            attributes["line"] = str(case.spot.line)
+    if case.location is not None:
+        attributes["file"] = legal(case.location.file)
+        if case.location.line is not None:
+            attributes["line"] = str(case.location.line)
     element = ElementTree.SubElement(suite, "testcase", attributes)
     if case.outcome != "passed":
         kind = {"type": legal(case.kind)} if case.kind else {}
-        told = {"message": legal(case.message), **kind}
-        found = ElementTree.SubElement(element, case.outcome, told)
-        found.text = legal(case.body or case.message)
+        attributes_of_outcome = {"message": legal(case.message), **kind}
+        outcome = ElementTree.SubElement(element, case.outcome, attributes_of_outcome)
+        outcome.text = legal(case.body or case.message)
     if case.output:
         ElementTree.SubElement(element, "system-out").text = legal(case.output)
 
@@ -102,4 +104,4 @@ def _properties(parent: ElementTree.Element, pairs: Sequence[tuple[str, str]]) -
 
 def legal(text: str) -> str:
     r"""Text with `\x1b` and the like for characters that XML 1.0 cannot hold."""
-    return _FORBIDDEN.sub(lambda found: ascii(found[0])[1:-1], text)
+    return _FORBIDDEN.sub(lambda match: ascii(match[0])[1:-1], text)

@@ -13,14 +13,14 @@ _STDIN = ("", "-", "<stdin>")
 """What a place is called that is no file."""
 
 
-class Spot(NamedTuple):
+class FileLocation(NamedTuple):
     """A file as CI systems name it, and the line in it where one is known."""
 
     file: str
     line: int | None
 
 
-def spot_of(place: str | None) -> Spot | None:
+def location_of(place: str | None) -> FileLocation | None:
     """The file and line of a place such as `eval/gold.jsonl:3`; None where it is no file."""
     if place is None:
         return None
@@ -29,7 +29,7 @@ def spot_of(place: str | None) -> Spot | None:
     file = name if is_line else place
     if file in _STDIN:
         return None
-    return Spot(seen_from_root(file), int(number) if is_line and int(number) > 0 else None)
+    return FileLocation(seen_from_root(file), int(number) if is_line and int(number) > 0 else None)
 
 
 def seen_from_root(name: str) -> str:
@@ -38,20 +38,20 @@ def seen_from_root(name: str) -> str:
     The root is the folder that GitHub or GitLab names, wherever this process works, for what is
     below that; for the rest it is the working directory.
     """
-    return _seen(name, os.getcwd(), tuple(os.environ.get(each, "") for each in _ROOTS))
+    return _seen(name, os.getcwd(), tuple(os.environ.get(variable, "") for variable in _ROOTS))
 
 
-@lru_cache(maxsize=64)  # thousands of questions stand in one file
+@lru_cache(maxsize=64)  # thousands of questions come from one file
 def _seen(name: str, here: str, roots: tuple[str, ...]) -> str:
-    given = PurePath(name).as_posix()
+    posix_name = PurePath(name).as_posix()
     folder, base = os.path.split(os.path.join(here, name))
     try:
         whole = os.path.join(os.path.realpath(folder), base)  # a linked file keeps its own name
         root = _root(whole, os.path.realpath(here), roots)
-        below = PurePath(given if root is None else os.path.relpath(whole, root))
+        below = PurePath(posix_name if root is None else os.path.relpath(whole, root))
     except ValueError:  # another drive, or no name that a file could have
-        return given
-    return given if below.parts[:1] == (os.pardir,) else below.as_posix()
+        return posix_name
+    return posix_name if below.parts[:1] == (os.pardir,) else below.as_posix()
 
 
 def _root(file: str, here: str, roots: tuple[str, ...]) -> str | None:
@@ -60,9 +60,9 @@ def _root(file: str, here: str, roots: tuple[str, ...]) -> str | None:
     A CI system would look for a relative name in the repository, so a file outside of it keeps
     its name, unless this process works somewhere that has nothing to do with the repository.
     """
-    told = [os.path.realpath(each) for each in roots if each]
-    for root in told:
+    repositories = [os.path.realpath(root) for root in roots if root]
+    for root in repositories:
         if PurePath(file).is_relative_to(root):
             return root
-    related = any(os.path.commonpath([here, root]) in (here, root) for root in told)
+    related = any(os.path.commonpath([here, root]) in (here, root) for root in repositories)
     return None if related else here

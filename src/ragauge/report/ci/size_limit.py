@@ -1,4 +1,4 @@
-"""Text that must fit: sections are cut between their rows, and what was cut is told."""
+"""Markdown that must fit: sections are cut between rows, and a last line says what was cut."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-_ROOM_FOR_NOTE = 600
+_ROOM_FOR_NOTE = 600  # six titles of 60 characters, with counts and the words between
 _NAMED = 6
 
 
-class Section(Struct, frozen=True, kw_only=True):
+class MarkdownSection(Struct, frozen=True, kw_only=True):
     """A part of a page: its lines, of which only `rows` may be left out.
 
     `title` is what the note about a cut calls it.
@@ -27,32 +27,35 @@ def size(lines: Iterable[str]) -> int:
     return sum(len(line.encode("utf-8", "replace")) + 1 for line in lines)
 
 
-def fitted(sections: Sequence[Section], most: int) -> list[str]:
+def lines_within(sections: Sequence[MarkdownSection], most: int) -> list[str]:
     """The lines of sections within so many bytes, and behind them what was left out.
 
     A section that does not fit loses its last rows, or goes as a whole; a later one that is small
     enough still gets its place.
     """
-    if sum(size((*each.head, *each.rows, *each.foot)) for each in sections) <= most:
-        return [line for each in sections for line in (*each.head, *each.rows, *each.foot)]
+    if sum(size((*section.head, *section.rows, *section.foot)) for section in sections) <= most:
+        return [
+            line for section in sections for line in (*section.head, *section.rows, *section.foot)
+        ]
     left = most - _ROOM_FOR_NOTE
     lines: list[str] = []
     cut: list[str] = []
-    for each in sections:
-        room = left - size((*each.head, *each.foot))
-        kept = _kept(each.rows, room)
-        if room < 0 or (each.rows and not kept):
-            cut.append(f"all of {each.title[:60]}")
+    for section in sections:
+        room = left - size((*section.head, *section.foot))
+        row_count = _rows_within(section.rows, room)
+        if room < 0 or (section.rows and not row_count):
+            cut.append(f"all of {section.title[:60]}")
             continue
-        if kept < len(each.rows):
-            cut.append(f"{len(each.rows) - kept} of {len(each.rows)} rows of {each.title[:60]}")
-        found = (*each.head, *each.rows[:kept], *each.foot)
-        left -= size(found)
-        lines += found
+        if row_count < len(section.rows):
+            total = len(section.rows)
+            cut.append(f"{total - row_count} of {total} rows of {section.title[:60]}")
+        section_lines = (*section.head, *section.rows[:row_count], *section.foot)
+        left -= size(section_lines)
+        lines += section_lines
     return [*lines, f"Left out, because this page may not be larger: {_listed(cut)}."]
 
 
-def _kept(rows: Sequence[str], room: int) -> int:
+def _rows_within(rows: Sequence[str], room: int) -> int:
     """How many rows fit, from the first on."""
     for place, row in enumerate(rows):
         room -= size([row])
@@ -63,5 +66,5 @@ def _kept(rows: Sequence[str], room: int) -> int:
 
 def _listed(cut: Sequence[str]) -> str:
     more = len(cut) - _NAMED
-    told = "; ".join(cut[:_NAMED])
-    return f"{told}; and {more} more sections" if more > 0 else told
+    named = "; ".join(cut[:_NAMED])
+    return f"{named}; and {more} more sections" if more > 0 else named

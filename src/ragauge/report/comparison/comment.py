@@ -6,9 +6,9 @@ import msgspec
 
 from ragauge.model.comparison import Comparison, ComparisonReport, ComparisonView
 from ragauge.report import markdown
-from ragauge.report.ci.size_limit import Section, fitted
+from ragauge.report.ci.size_limit import MarkdownSection, lines_within
 from ragauge.report.comparison import markdown_parts, sentences
-from ragauge.report.comparison.sentences import Group
+from ragauge.report.comparison.sentences import QuestionGroup
 from ragauge.report.markdown import folded, section, unlinked
 
 MOST_BYTES = 32_000
@@ -18,26 +18,26 @@ _SIDES = ("base", "head")
 
 
 def _text(view: ComparisonView) -> str:
-    return "\n".join(fitted(_sections(view), MOST_BYTES)).rstrip() + "\n"
+    return "\n".join(lines_within(_sections(view), MOST_BYTES)).rstrip() + "\n"
 
 
-def _sections(view: ComparisonView) -> list[Section]:
+def _sections(view: ComparisonView) -> list[MarkdownSection]:
     comparison = view.comparison
     head = comparison.run_b
     opening = (
         markdown.marker(head.suite or head.profile),
         *markdown_parts.opening(view, "###", unlinked),
     )
-    found = sentences.groups(msgspec.structs.replace(view, full=False), _ROWS)
+    groups = sentences.groups(msgspec.structs.replace(view, full=False), _ROWS)
     notes = markdown_parts.notes(comparison, unlinked)
     return [
-        Section(title="the headline", head=opening),
+        MarkdownSection(title="the headline", head=opening),
         section("the gates", markdown_parts.gates(comparison, unlinked)),
         section("the metrics", _deltas(comparison)),
-        *(_folded(group) for group in found),
+        *(_folded(group) for group in groups),
         section("the causes", _causes(comparison)),
         section("the notes", [*notes, ""] if notes else []),
-        Section(
+        MarkdownSection(
             title="what was left out",
             head=(
                 unlinked(markdown_parts.sentence(sentences.left_out_line(comparison))),
@@ -48,19 +48,19 @@ def _sections(view: ComparisonView) -> list[Section]:
 
 
 def _deltas(comparison: Comparison) -> list[str]:
-    found = sentences.shown_deltas(comparison.deltas)
-    if not found:
+    deltas = sentences.shown_deltas(comparison.deltas)
+    if not deltas:
         return ["No metric has a value in either run.", ""]
-    lost = [f"- {unlinked(line)}" for line in sentences.lost_lines(found)]
+    lost_lines = [f"- {unlinked(line)}" for line in sentences.lost_lines(deltas)]
     return [
-        *markdown_parts.delta_table(found, _SIDES, unlinked),
-        markdown_parts.legend(found, _SIDES),
+        *markdown_parts.delta_table(deltas, _SIDES, unlinked),
+        markdown_parts.legend(deltas, _SIDES),
         "",
-        *([*lost, ""] if lost else []),
+        *([*lost_lines, ""] if lost_lines else []),
     ]
 
 
-def _folded(group: Group) -> Section:
+def _folded(group: QuestionGroup) -> MarkdownSection:
     """The questions of one kind, regressions first: each table is cut by itself."""
     title = markdown_parts.group_title(group)
     return section(title, folded(title, markdown_parts.questions(group, unlinked, _SIDES)))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ragauge.model import phrases
 from ragauge.model.comparison import ComparisonReport, ComparisonView, QueryComparison
 from ragauge.report.ci import entries
-from ragauge.report.ci.github_commands import SHOWN, Level, command
+from ragauge.report.ci.github_commands import MOST_ANNOTATIONS, Level, command
 from ragauge.report.comparison import sentences
-from ragauge.report.comparison.sentences import Group
+from ragauge.report.comparison.sentences import QuestionGroup
 
 
 def _text(view: ComparisonView) -> str:
@@ -20,40 +20,40 @@ def _text(view: ComparisonView) -> str:
     verdict = comparison.verdict
     level: Level = "error" if view.exit_code else "warning"
     lines: list[str] = []
-    loud = 0
-    for each_level in _LEVELS:
-        found = [] if verdict is None else entries.annotated(verdict, each_level)
-        lines += found[:SHOWN]
-        loud += len(found[:SHOWN]) if each_level == level else 0
+    taken = 0
+    for gate_level in _LEVELS:
+        annotations = [] if verdict is None else entries.gate_annotations(verdict, gate_level)
+        lines += annotations[:MOST_ANNOTATIONS]
+        taken += len(annotations[:MOST_ANNOTATIONS]) if gate_level == level else 0
     worse = [
-        _question(group, each, level)
+        _question(group, query, level)
         for group in sentences.groups(view, len(comparison.per_query))
         if group.kind in ("regression", "loss")
-        for each in group.queries
+        for query in group.queries
     ]
-    room = max(0, SHOWN - loud)
+    room = max(0, MOST_ANNOTATIONS - taken)
     lines += worse[:room]
     if len(worse) > room:
-        said = (
-            f"not annotated, because GitHub shows {SHOWN} of a kind: "
+        not_annotated = (
+            f"not annotated, because GitHub shows {MOST_ANNOTATIONS} of a kind: "
             f"{len(worse) - room} more regressions and losses"
         )
-        lines.append(command("notice", said, title="ragauge"))
-    told = sentences.headline(comparison)
-    decided = entries.decision(view)
-    if decided is not None:
-        told = f"{decided}; {told}"
-    lines.append(command("notice", told, title="ragauge"))
+        lines.append(command("notice", not_annotated, title="ragauge"))
+    headline = sentences.headline(comparison)
+    decision = entries.decision(view)
+    if decision is not None:
+        headline = f"{decision}; {headline}"
+    lines.append(command("notice", headline, title="ragauge"))
     return "\n".join(lines) + "\n"
 
 
 _LEVELS: tuple[Level, ...] = ("error", "warning", "notice")
 
 
-def _question(group: Group, query: QueryComparison, level: Level) -> str:
+def _question(group: QuestionGroup, query: QueryComparison, level: Level) -> str:
     name = phrases.question_name(query.query_id, query.turn)
-    told = sentences.what_happened(query, group.about)
-    return command(level, f"{name}: {told}", title=f"ragauge: {group.about} {group.kind}")
+    change = sentences.what_happened(query, group.about)
+    return command(level, f"{name}: {change}", title=f"ragauge: {group.about} {group.kind}")
 
 
 REPORT = ComparisonReport(name="github", title="annotations for GitHub Actions", content=_text)

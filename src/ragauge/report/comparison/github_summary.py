@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragauge.model.comparison import ComparisonReport, ComparisonView
-from ragauge.report.ci.size_limit import Section, fitted
+from ragauge.report.ci.size_limit import MarkdownSection, lines_within
 from ragauge.report.comparison import markdown_parts, sentences
 from ragauge.report.markdown import section, unlinked
 
@@ -13,19 +13,21 @@ _ROWS = 50
 
 
 def _text(view: ComparisonView) -> str:
-    return "\n".join(fitted(_sections(view), MOST_BYTES)).rstrip() + "\n"
+    return "\n".join(lines_within(_sections(view), MOST_BYTES)).rstrip() + "\n"
 
 
-def _sections(view: ComparisonView) -> list[Section]:
+def _sections(view: ComparisonView) -> list[MarkdownSection]:
     comparison = view.comparison
     left_out = markdown_parts.sentence(sentences.left_out_line(comparison))
     causes = markdown_parts.causes(
         comparison, len(comparison.causes) if view.full else _ROWS, unlinked
     )
     notes = markdown_parts.notes(comparison, unlinked)
-    found = sentences.groups(view, _ROWS)
+    groups = sentences.groups(view, _ROWS)
     return [
-        Section(title="the headline", head=tuple(markdown_parts.opening(view, "##", unlinked))),
+        MarkdownSection(
+            title="the headline", head=tuple(markdown_parts.opening(view, "##", unlinked))
+        ),
         section("the gates", markdown_parts.gates(comparison, unlinked)),
         section("the metrics", ["### Metrics", "", *markdown_parts.deltas(comparison, unlinked)]),
         section("the counts", ["### Questions", "", *markdown_parts.kind_lines(view)]),
@@ -38,9 +40,9 @@ def _sections(view: ComparisonView) -> list[Section]:
                     *markdown_parts.questions(group, unlinked),
                 ],
             )
-            for group in found
+            for group in groups
         ),
-        Section(title="the brackets", head=tuple(markdown_parts.brackets(found))),
+        MarkdownSection(title="the brackets", head=tuple(markdown_parts.brackets(groups))),
         section("the causes", ["### Why it may differ", "", *causes]),
         section(
             "the runs",

@@ -45,7 +45,7 @@ def _document(view: ComparisonView) -> dict[str, Any]:
         "deltas": {
             "chunker_version_match": comparison.recognised,
             "rungs": {rung: comparison.rungs.get(rung, 0) for rung in RUNGS},
-            **{each.metric: _delta(each) for each in comparison.deltas},
+            **{delta.metric: _delta(delta) for delta in comparison.deltas},
         },
         "kinds": {
             "retrieval": _kinds(comparison.kinds),
@@ -58,7 +58,7 @@ def _document(view: ComparisonView) -> dict[str, Any]:
         "verdict": None if verdict is None else verdict_document(verdict),
         "fail_on": {kind: view.fail_on[kind] for kind in KINDS if kind in view.fail_on},
         "exit_code": int(view.exit_code),
-        "per_query": [_query(each) for each in comparison.per_query],
+        "per_query": [_query(query) for query in comparison.per_query],
     }
 
 
@@ -115,10 +115,10 @@ def _delta(delta: Delta) -> dict[str, Any]:
 
 def _query(query: QueryComparison) -> QueryComparison:
     """The question as it is written: its fields in their order, with reciprocals rounded."""
-    one, other = rounded(query.a_reciprocal), rounded(query.b_reciprocal)
-    if one == query.a_reciprocal and other == query.b_reciprocal:
+    a_reciprocal, b_reciprocal = rounded(query.a_reciprocal), rounded(query.b_reciprocal)
+    if a_reciprocal == query.a_reciprocal and b_reciprocal == query.b_reciprocal:
         return query
-    return msgspec.structs.replace(query, a_reciprocal=one, b_reciprocal=other)
+    return msgspec.structs.replace(query, a_reciprocal=a_reciprocal, b_reciprocal=b_reciprocal)
 
 
 REPORT = ComparisonReport(

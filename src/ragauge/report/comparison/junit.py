@@ -7,7 +7,7 @@ from ragauge.model.comparison import ComparisonReport, ComparisonView, Delta, Qu
 from ragauge.report.ci import entries
 from ragauge.report.ci.junit_xml import Case, Suite, junit
 from ragauge.report.comparison import sentences
-from ragauge.report.comparison.sentences import Group
+from ragauge.report.comparison.sentences import QuestionGroup
 from ragauge.text import plain
 
 _GATES = "ragauge.compare.gates"
@@ -19,18 +19,18 @@ def _text(view: ComparisonView) -> str:
     gates = Suite(
         name="gates",
         cases=(
-            *(() if verdict is None else entries.cases(verdict, _GATES)),
-            *entries.questions_case(view, _GATES),
+            *(() if verdict is None else entries.gate_cases(verdict, _GATES)),
+            *entries.fail_on_cases(view, _GATES),
         ),
         properties=_properties(view),
     )
     questions = Suite(
         name="questions",
         cases=tuple(
-            _case(group, each)
+            _case(group, query)
             for group in sentences.groups(view, len(comparison.per_query))
             if group.kind in ("regression", "loss")
-            for each in group.queries
+            for query in group.queries
         ),
         properties=(("compared", str(comparison.counted)),),
     )
@@ -46,18 +46,21 @@ def _properties(view: ComparisonView) -> tuple[tuple[str, str], ...]:
         ("exit_code", str(int(view.exit_code))),
         ("headline", sentences.headline(comparison)),
         ("chunker_version_match", comparison.recognised or "not known"),
-        *((plain(each.metric), _told(each)) for each in sentences.shown_deltas(comparison.deltas)),
+        *(
+            (plain(delta.metric), _delta_value(delta))
+            for delta in sentences.shown_deltas(comparison.deltas)
+        ),
     )
 
 
-def _told(delta: Delta) -> str:
-    told = sentences.delta_line(delta).partition(": ")[2]
-    return f"{told}; {plain(delta.reason)}" if delta.lost and delta.reason else told
+def _delta_value(delta: Delta) -> str:
+    change = sentences.delta_line(delta).partition(": ")[2]
+    return f"{change}; {plain(delta.reason)}" if delta.lost and delta.reason else change
 
 
-def _case(group: Group, query: QueryComparison) -> Case:
-    told = sentences.what_happened(query, group.about)
-    body = [f"{group.about} {group.kind}: {told}"]
+def _case(group: QuestionGroup, query: QueryComparison) -> Case:
+    change = sentences.what_happened(query, group.about)
+    body = [f"{group.about} {group.kind}: {change}"]
     if query.rungs:
         body.append(f"recognised by: {', '.join(query.rungs)}")
     if query.note:
@@ -67,7 +70,7 @@ def _case(group: Group, query: QueryComparison) -> Case:
         name=phrases.question_name(query.query_id, query.turn),
         outcome="failure",
         kind=group.kind,
-        message=f"{group.kind}: {told}",
+        message=f"{group.kind}: {change}",
         body="\n".join(body),
     )
 

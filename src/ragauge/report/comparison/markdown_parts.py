@@ -9,8 +9,8 @@ from ragauge.model.comparison import Comparison, ComparisonView, Delta, QueryCom
 from ragauge.report import markdown
 from ragauge.report.ci import entries
 from ragauge.report.comparison import sentences
-from ragauge.report.comparison.sentences import Group
-from ragauge.report.markdown import Shown, escaped
+from ragauge.report.comparison.sentences import QuestionGroup
+from ragauge.report.markdown import Escape, escaped
 
 
 def sentence(text: str) -> str:
@@ -18,42 +18,44 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def paragraph(text: str, shown: Shown = escaped) -> list[str]:
+def paragraph(text: str, escape: Escape = escaped) -> list[str]:
     """A line as a paragraph."""
-    return [shown(text), ""]
+    return [escape(text), ""]
 
 
-def opening(view: ComparisonView, marks: str, shown: Shown = escaped) -> list[str]:
-    """The heading with what was decided, then the runs and what came of them.
+def opening(view: ComparisonView, marks: str, escape: Escape = escaped) -> list[str]:
+    """The heading with what was decided, then the runs and the result.
 
     Where nothing was to be decided, the runs are the heading.
     """
     comparison = view.comparison
-    names = " → ".join(shown(run.name) for run in (comparison.run_a, comparison.run_b))
-    decided = entries.decision(view)
-    head = names if decided is None else shown(decided)
-    lead = shown(sentence(sentences.headline(comparison)))
-    return [f"{marks} ragauge: {head}", "", *([] if decided is None else [names, ""]), lead, ""]
+    names = " → ".join(escape(run.name) for run in (comparison.run_a, comparison.run_b))
+    decision = entries.decision(view)
+    head = names if decision is None else escape(decision)
+    lead = escape(sentence(sentences.headline(comparison)))
+    return [f"{marks} ragauge: {head}", "", *([] if decision is None else [names, ""]), lead, ""]
 
 
-def gates(comparison: Comparison, shown: Shown = escaped) -> list[str]:
+def gates(comparison: Comparison, escape: Escape = escaped) -> list[str]:
     """The gates on a drop; nothing if there are none."""
-    found = comparison.verdict
-    return [] if found is None else markdown.gates(found, shown)
+    verdict = comparison.verdict
+    return [] if verdict is None else markdown.gates(verdict, escape)
 
 
-def verdict(view: ComparisonView, shown: Shown = escaped) -> list[str]:
+def verdict(view: ComparisonView, escape: Escape = escaped) -> list[str]:
     """What was decided, and the gates; nothing if nothing was to be decided."""
-    decided = entries.decision(view)
-    return [] if decided is None else [f"**{shown(decided)}**", "", *gates(view.comparison, shown)]
+    decision = entries.decision(view)
+    return (
+        [] if decision is None else [f"**{escape(decision)}**", "", *gates(view.comparison, escape)]
+    )
 
 
-def runs(comparison: Comparison, shown: Shown = escaped) -> list[str]:
+def runs(comparison: Comparison, escape: Escape = escaped) -> list[str]:
     """Both runs side by side; what is known of neither is not asked."""
     a, b = comparison.run_a, comparison.run_b
     rows = [
-        (head, shown(one) if one else "-", shown(other) if other else "-")
-        for head, one, other in sentences.run_lines(comparison)
+        (head, escape(of_a) if of_a else "-", escape(of_b) if of_b else "-")
+        for head, of_a, of_b in sentences.run_lines(comparison)
     ]
     rows += [
         ("questions", str(a.questions), str(b.questions)),
@@ -63,13 +65,13 @@ def runs(comparison: Comparison, shown: Shown = escaped) -> list[str]:
     return markdown.table(["", "a", "b"], rows)
 
 
-def causes(comparison: Comparison, most: int, shown: Shown = escaped) -> list[str]:
+def causes(comparison: Comparison, most: int, escape: Escape = escaped) -> list[str]:
     """What differs between the configurations, at most so many."""
-    found = comparison.causes
-    if not found:
+    causes = comparison.causes
+    if not causes:
         return ["No difference between the two configurations is known.", ""]
-    lines = [f"- {shown(sentences.cause_line(each))}" for each in found[:most]]
-    return [*lines, "", *more(len(found) - len(lines))]
+    lines = [f"- {escape(sentences.cause_line(cause))}" for cause in causes[:most]]
+    return [*lines, "", *more(len(causes) - len(lines))]
 
 
 def more(left: int) -> list[str]:
@@ -77,12 +79,12 @@ def more(left: int) -> list[str]:
     return [f"... and {left} more.", ""] if left else []
 
 
-def deltas(comparison: Comparison, shown: Shown = escaped) -> list[str]:
+def deltas(comparison: Comparison, escape: Escape = escaped) -> list[str]:
     """The metrics of both runs, how to read them, and what there is to say of them."""
-    found = sentences.shown_deltas(comparison.deltas)
+    deltas = sentences.shown_deltas(comparison.deltas)
     lines = []
-    if found:
-        lines += [*delta_table(found, ("a", "b"), shown), legend(found), ""]
+    if deltas:
+        lines += [*delta_table(deltas, ("a", "b"), escape), legend(deltas), ""]
     else:
         lines += ["No metric has a value in either run.", ""]
     undefined = sentences.undefined_line(comparison.deltas)
@@ -91,23 +93,23 @@ def deltas(comparison: Comparison, shown: Shown = escaped) -> list[str]:
         *([] if undefined is None else [undefined]),
         sentences.rung_line(comparison),
     ]
-    return [*lines, *(f"- {shown(line)}" for line in rest), ""]
+    return [*lines, *(f"- {escape(line)}" for line in rest), ""]
 
 
 def delta_table(
-    found: Sequence[Delta], sides: tuple[str, str], shown: Shown = escaped
+    deltas: Sequence[Delta], sides: tuple[str, str], escape: Escape = escaped
 ) -> list[str]:
     """A table of metrics; the sides are called so."""
-    holm = ["p (Holm)"] if any(each.p_holm is not None for each in found) else []
+    holm = ["p (Holm)"] if any(delta.p_holm is not None for delta in deltas) else []
     heads = ["metric", *sides, "Δ", "95 % interval", "p", *holm, "n", "detectable"]
-    return markdown.table(heads, [_delta(each, shown, corrected=bool(holm)) for each in found])
+    return markdown.table(heads, [_delta(delta, escape, corrected=bool(holm)) for delta in deltas])
 
 
-def _delta(delta: Delta, shown: Shown, *, corrected: bool) -> tuple[str, ...]:
+def _delta(delta: Delta, escape: Escape, *, corrected: bool) -> tuple[str, ...]:
     """A row; a p-value of its own column where some are corrected, and only those stand there."""
     change = phrases.signed(delta.delta)
     return (
-        f"{markdown.code(delta.metric, shown)}{' ↓' if delta.better == 'lower' else ''}"
+        f"{markdown.code(delta.metric, escape)}{' ↓' if delta.better == 'lower' else ''}"
         f"{' (gated)' if delta.gated else ''}{f' {sentences.LOST}' if delta.lost else ''}",
         phrases.number(delta.a),
         phrases.number(delta.b),
@@ -120,75 +122,77 @@ def _delta(delta: Delta, shown: Shown, *, corrected: bool) -> tuple[str, ...]:
     )
 
 
-def legend(found: Sequence[Delta], sides: tuple[str, str] = ("a", "b")) -> str:
+def legend(deltas: Sequence[Delta], sides: tuple[str, str] = ("a", "b")) -> str:
     """How the table is read; only what is in it."""
-    told = [f"Δ is {sides[1]} - {sides[0]} over the n questions that have a value in both runs"]
-    if any(map(sentences.is_beyond_chance, found)):
-        told.append(
+    clauses = [f"Δ is {sides[1]} - {sides[0]} over the n questions that have a value in both runs"]
+    if any(map(sentences.is_beyond_chance, deltas)):
+        clauses.append(
             "bold where interval and p agree on a change, which by chance one in twenty does"
         )
-    if any(each.p_holm is not None for each in found):
-        told.append("p (Holm) is corrected over the gated metrics")
-    if any(each.detectable is not None for each in found):
-        told.append("detectable is the change that this n would show in four cases of five")
-    if any(each.better == "lower" for each in found):
-        told.append("↓ marks metrics of which less is better")
-    return f"{'; '.join(told)}."
+    if any(delta.p_holm is not None for delta in deltas):
+        clauses.append("p (Holm) is corrected over the gated metrics")
+    if any(delta.detectable is not None for delta in deltas):
+        clauses.append("detectable is the change that this n would show in four cases of five")
+    if any(delta.better == "lower" for delta in deltas):
+        clauses.append("↓ marks metrics of which less is better")
+    return f"{'; '.join(clauses)}."
 
 
-def group_title(group: Group) -> str:
+def group_title(group: QuestionGroup) -> str:
     """What the questions of a group are, and how many there are."""
     return f"{group.about} {sentences.PLURALS[group.kind]}".capitalize() + f" ({group.total})"
 
 
 def questions(
-    group: Group, shown: Shown = escaped, sides: tuple[str, str] = ("a", "b")
+    group: QuestionGroup, escape: Escape = escaped, sides: tuple[str, str] = ("a", "b")
 ) -> list[str]:
     """A table of the questions of one kind, of retrieval or of answers."""
     if group.about == "retrieval":
-        lines = _retrieval(group, shown, sides)
+        lines = _retrieval(group, escape, sides)
     else:
         heads = ["question", "kind", *(f"label {side}" for side in sides), "flipped"]
-        lines = markdown.table(heads, [_answer(each, group.kind, shown) for each in group.queries])
+        lines = markdown.table(
+            heads, [_answer(query, group.kind, escape) for query in group.queries]
+        )
     return [*lines, *more(group.more)]
 
 
-def _retrieval(group: Group, shown: Shown, sides: tuple[str, str]) -> list[str]:
+def _retrieval(group: QuestionGroup, escape: Escape, sides: tuple[str, str]) -> list[str]:
     return markdown.table(
         ["question", "kind", *(f"rank {side}" for side in sides), "note"],
         [
             (
-                shown(phrases.question_name(each.query_id, each.turn)),
+                escape(phrases.question_name(query.query_id, query.turn)),
                 group.kind,
-                sentences.rank(each.a_hit_rank, each.a_reciprocal),
-                sentences.rank(each.b_hit_rank, each.b_reciprocal),
-                shown(sentences.note(each)),
+                sentences.rank(query.a_hit_rank, query.a_reciprocal),
+                sentences.rank(query.b_hit_rank, query.b_reciprocal),
+                escape(sentences.note(query)),
             )
-            for each in group.queries
+            for query in group.queries
         ],
     )
 
 
-def _answer(query: QueryComparison, kind: str, shown: Shown) -> tuple[str, ...]:
+def _answer(query: QueryComparison, kind: str, escape: Escape) -> tuple[str, ...]:
     assert query.answer is not None
     return (
-        shown(phrases.question_name(query.query_id, query.turn)),
+        escape(phrases.question_name(query.query_id, query.turn)),
         kind,
-        shown(sentences.labelled(query.answer.a_label, query.answer.a_cause)),
-        shown(sentences.labelled(query.answer.b_label, query.answer.b_cause)),
-        shown(sentences.flipped(query)),
+        escape(sentences.labelled(query.answer.a_label, query.answer.a_cause)),
+        escape(sentences.labelled(query.answer.b_label, query.answer.b_cause)),
+        escape(sentences.flipped(query)),
     )
 
 
-def brackets(listed: Sequence[Group]) -> list[str]:
+def brackets(listed: Sequence[QuestionGroup]) -> list[str]:
     """What brackets behind ranks mean, where there are any."""
     slots = sentences.slots_line(listed)
     return [] if slots is None else paragraph(sentence(slots))
 
 
-def notes(comparison: Comparison, shown: Shown = escaped) -> list[str]:
+def notes(comparison: Comparison, escape: Escape = escaped) -> list[str]:
     """What else there is to say of the comparison."""
-    return [f"- {shown(note)}" for note in comparison.notes]
+    return [f"- {escape(note)}" for note in comparison.notes]
 
 
 def kind_lines(view: ComparisonView) -> list[str]:

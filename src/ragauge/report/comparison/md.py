@@ -40,10 +40,10 @@ def _text(view: ComparisonView) -> str:
 def _questions(view: ComparisonView) -> list[str]:
     """A table for each kind, regressions first, of retrieval and of answers."""
     lines: list[str] = []
-    found = sentences.groups(view, _ROWS)
-    for group in found:
+    groups = sentences.groups(view, _ROWS)
+    for group in groups:
         lines += [f"### {markdown_parts.group_title(group)}", "", *markdown_parts.questions(group)]
-    return [*lines, *markdown_parts.brackets(found)]
+    return [*lines, *markdown_parts.brackets(groups)]
 
 
 REPORT = ComparisonReport(

@@ -1,4 +1,7 @@
-"""How a comparison of two runs is worded, the same in every report of one."""
+"""How a comparison of two runs is worded, the same in every report of one.
+
+What runs and verdicts share with comparisons is worded in `model/phrases`.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +29,15 @@ PLURALS: dict[Kind, str] = {
     "win": "wins",
     "draw": "draws",
 }
-_TOLD: tuple[Kind, ...] = ("win", "loss", "regression")
-_LEADING = ("retrieval.hit", "retrieval.recall", "answer.precision")
+_HEADLINE_KINDS: tuple[Kind, ...] = ("win", "loss", "regression")
+_FOREMOST = ("retrieval.hit", "retrieval.recall", "answer.precision")
+"""Of metrics that are alike gated and alike certain, a headline names the first of these."""
 
 
 def run_lines(comparison: Comparison) -> list[tuple[str, str, str]]:
     """What is known of both runs, by name; what is known of neither is not there."""
     a, b = comparison.run_a, comparison.run_b
-    told = [
+    pairs = [
         ("run", a.name, b.name),
         ("created", a.created_at, b.created_at),
         ("commit", a.commit_hash, b.commit_hash),
@@ -43,7 +47,7 @@ def run_lines(comparison: Comparison) -> list[tuple[str, str, str]]:
         ("trace", a.trace_name, b.trace_name),
         ("chunker", ", ".join(a.chunker_versions), ", ".join(b.chunker_versions)),
     ]
-    return [(head, one or "", other or "") for head, one, other in told if one or other]
+    return [(head, of_a or "", of_b or "") for head, of_a, of_b in pairs if of_a or of_b]
 
 
 def bounds(interval: tuple[float, float] | None) -> str:
@@ -65,6 +69,7 @@ def chance(p: float | None) -> str:
 
 
 CHANCE = 0.05
+"""A p-value below this counts as a change, as the 95 % interval does."""
 
 
 def is_beyond_chance(delta: Delta) -> bool:
@@ -80,8 +85,8 @@ def is_beyond_chance(delta: Delta) -> bool:
 
 def shown_deltas(deltas: Iterable[Delta]) -> list[Delta]:
     """The metrics with a value on either side, the gated ones first."""
-    shown = [each for each in deltas if each.a is not None or each.b is not None]
-    return sorted(shown, key=lambda each: not each.gated)
+    valued = [delta for delta in deltas if delta.a is not None or delta.b is not None]
+    return sorted(valued, key=lambda delta: not delta.gated)
 
 
 def undefined_line(deltas: Iterable[Delta]) -> str | None:
@@ -90,28 +95,30 @@ def undefined_line(deltas: Iterable[Delta]) -> str | None:
     Cut-offs of one metric are named once.
     """
     reasons: dict[str, dict[str, None]] = {}
-    for each in deltas:
-        if each.a is None and each.b is None:
-            names = reasons.setdefault(each.reason or "no value", {})
-            names[plain(each.metric.partition("@")[0])] = None
+    for delta in deltas:
+        if delta.a is None and delta.b is None:
+            names = reasons.setdefault(delta.reason or "no value", {})
+            names[plain(delta.metric.partition("@")[0])] = None
     if not reasons:
         return None
-    told = "; ".join(f"{', '.join(reasons[why])} ({plain(why)})" for why in sorted(reasons))
-    return f"undefined in both runs: {told}"
+    names_by_reason = "; ".join(
+        f"{', '.join(reasons[reason])} ({plain(reason)})" for reason in sorted(reasons)
+    )
+    return f"undefined in both runs: {names_by_reason}"
 
 
 def reason_lines(deltas: Iterable[Delta]) -> list[str]:
     """What there is to say of a metric that has a value on a side, such as why it has no change."""
-    found = tuple(deltas)
-    return lost_lines(found) + [
-        f"{plain(each.metric)}: {plain(each.reason)}"
-        for each in shown_deltas(found)
-        if each.reason and not each.lost
+    every = tuple(deltas)
+    return lost_lines(every) + [
+        f"{plain(delta.metric)}: {plain(delta.reason)}"
+        for delta in shown_deltas(every)
+        if delta.reason and not delta.lost
     ]
 
 
 LOST = "†"
-"""Marks a metric where questions or slots without a result were filled in or left out."""
+"""Marks a metric where questions or slots without a result were filled in or excluded."""
 
 
 def metric_name(delta: Delta) -> str:
@@ -123,10 +130,10 @@ def metric_name(delta: Delta) -> str:
 def lost_lines(deltas: Iterable[Delta]) -> list[str]:
     """What became of questions and slots without a result, each way once with its metrics."""
     names: dict[str, list[str]] = {}
-    for each in shown_deltas(deltas):
-        if each.lost and each.reason:
-            names.setdefault(each.reason, []).append(plain(each.metric))
-    return [f"{LOST} {', '.join(metrics)}: {plain(why)}" for why, metrics in names.items()]
+    for delta in shown_deltas(deltas):
+        if delta.lost and delta.reason:
+            names.setdefault(delta.reason, []).append(plain(delta.metric))
+    return [f"{LOST} {', '.join(metrics)}: {plain(reason)}" for reason, metrics in names.items()]
 
 
 def delta_line(delta: Delta) -> str:
@@ -143,14 +150,14 @@ def corrected(delta: Delta) -> float | None:
 
 
 def headline(comparison: Comparison) -> str:
-    """What came of the comparison, in one sentence."""
+    """The result of the comparison, in one sentence."""
     if comparison.counted == 0:
-        left = sum(comparison.left_out.values())
-        return "no questions compared" + (f": {left} left out" if left else "")
+        excluded = sum(comparison.left_out.values())
+        return "no questions compared" + (f": {excluded} left out" if excluded else "")
     parts = []
     for about, kinds in (("", comparison.kinds), ("answers: ", comparison.answer_kinds)):
         if any(kinds.values()):
-            parts.append(about + ", ".join(_counted(kinds, kind) for kind in _TOLD))
+            parts.append(about + ", ".join(_counted(kinds, kind) for kind in _HEADLINE_KINDS))
     opening = f"{phrases.count(comparison.counted, 'question')} compared"
     if not parts:
         return f"{opening}: {_evidence(comparison.deltas)}"
@@ -159,30 +166,30 @@ def headline(comparison: Comparison) -> str:
 
 def _evidence(deltas: Sequence[Delta]) -> str:
     """The change of the foremost metric, and whether there is any that is more than chance."""
-    known = [each for each in shown_deltas(deltas) if each.delta is not None]
-    if not known:
+    changes = [delta for delta in shown_deltas(deltas) if delta.delta is not None]
+    if not changes:
         return "nothing measured in both runs"
-    if all(each.delta == 0 for each in known):
+    if all(delta.delta == 0 for delta in changes):
         return "no metric differs"
-    lead = min(known, key=_standing)
-    told = f"{plain(lead.metric)} {phrases.signed(lead.delta)}"
-    certain = [each for each in known if is_beyond_chance(each)]
+    foremost = min(changes, key=_importance)
+    change = f"{plain(foremost.metric)} {phrases.signed(foremost.delta)}"
+    certain = [delta for delta in changes if is_beyond_chance(delta)]
     if not certain:
-        sizes = {each.n for each in known}
+        sizes = {delta.n for delta in changes}
         n = f"n = {max(sizes)}" if len(sizes) == 1 else f"n up to {max(sizes)}"
-        return f"{told}; no change that {n} can show"
-    worse = sum(each.worse for each in certain)
-    tried = sum(each.interval is not None for each in known)
+        return f"{change}; no change that {n} can show"
+    worse = sum(delta.worse for delta in certain)
+    tried = sum(delta.interval is not None for delta in changes)
     return (
-        f"{told}; {len(certain)} of {phrases.count(tried, 'metric')} changed beyond chance: "
+        f"{change}; {len(certain)} of {phrases.count(tried, 'metric')} changed beyond chance: "
         f"{len(certain) - worse} better, {worse} worse"
     )
 
 
-def _standing(delta: Delta) -> tuple[bool, bool, int]:
+def _importance(delta: Delta) -> tuple[bool, bool, int]:
     """The foremost metric comes first: gated, then changed beyond chance, then by what it is."""
     base = delta.metric.partition("@")[0]
-    place = _LEADING.index(base) if base in _LEADING else len(_LEADING)
+    place = _FOREMOST.index(base) if base in _FOREMOST else len(_FOREMOST)
     return not delta.gated, not is_beyond_chance(delta), place
 
 
@@ -195,12 +202,14 @@ def retrieval_line(comparison: Comparison) -> str:
     """How many questions of each kind there are in retrieval."""
     if not comparison.ranked:
         return "retrieval: not compared question by question, as the ranks are not known"
-    gone = sum(each.kind is None and each.a_reciprocal is not None for each in comparison.per_query)
-    rest = comparison.counted - gone - sum(comparison.kinds.values())
-    told = _kinds("retrieval", comparison.kinds, rest, "with nothing expected of retrieval")
-    if gone:
-        told += f"; {phrases.count(gone, 'question')} without a result in either run"
-    return told
+    without_result = sum(
+        query.kind is None and query.a_reciprocal is not None for query in comparison.per_query
+    )
+    rest = comparison.counted - without_result - sum(comparison.kinds.values())
+    line = _kinds("retrieval", comparison.kinds, rest, "with nothing expected of retrieval")
+    if without_result:
+        line += f"; {phrases.count(without_result, 'question')} without a result in either run"
+    return line
 
 
 def answer_line(comparison: Comparison) -> str:
@@ -210,8 +219,8 @@ def answer_line(comparison: Comparison) -> str:
 
 
 def _kinds(about: str, kinds: Mapping[Kind, int], rest: int, others: str) -> str:
-    told = f"{about}: {', '.join(_counted(kinds, kind) for kind in KINDS)}"
-    return f"{told}; {phrases.count(rest, 'question')} {others}" if rest > 0 else told
+    line = f"{about}: {', '.join(_counted(kinds, kind) for kind in KINDS)}"
+    return f"{line}; {phrases.count(rest, 'question')} {others}" if rest > 0 else line
 
 
 def rung_line(comparison: Comparison) -> str:
@@ -223,11 +232,11 @@ def rung_line(comparison: Comparison) -> str:
 
 
 def left_out_line(comparison: Comparison) -> str:
-    """How many questions were compared, and how many left out for which reason."""
-    told = f"{phrases.count(comparison.counted, 'question')} compared"
-    left = comparison.left_out
-    reasons = ", ".join(f"{left[reason]} {plain(reason)}" for reason in sorted(left))
-    return f"{told}, {sum(left.values())} left out{f': {reasons}' if reasons else ''}"
+    """How many questions were compared, and how many excluded for which reason."""
+    compared = f"{phrases.count(comparison.counted, 'question')} compared"
+    excluded = comparison.left_out
+    reasons = ", ".join(f"{excluded[reason]} {plain(reason)}" for reason in sorted(excluded))
+    return f"{compared}, {sum(excluded.values())} left out{f': {reasons}' if reasons else ''}"
 
 
 def run_line(letter: str, run: Compared) -> str:
@@ -255,11 +264,11 @@ def rank(place: int | None, reciprocal: float | None) -> str:
     """A rank or `miss`; of several slots the mean reciprocal rank, as they have no one rank."""
     if place is None and reciprocal:
         return f"RR {reciprocal:.4f}"
-    told = "miss" if place is None else str(place)
-    one = 1 / place if place else 0.0
-    if reciprocal is None or abs(reciprocal - one) < 1e-9:
-        return told
-    return f"{told} ({reciprocal:.4f})"
+    rank_text = "miss" if place is None else str(place)
+    reciprocal_of_rank = 1 / place if place else 0.0
+    if reciprocal is None or abs(reciprocal - reciprocal_of_rank) < 1e-9:
+        return rank_text
+    return f"{rank_text} ({reciprocal:.4f})"
 
 
 def note(query: QueryComparison) -> str:
@@ -286,23 +295,23 @@ def flipped(query: QueryComparison) -> str:
 
 
 def what_happened(query: QueryComparison, about: str) -> str:
-    """What came of a question in retrieval or in its answer, in one line."""
+    """How a question changed in retrieval or in its answer, in one line."""
     if about == "retrieval":
-        told = (
+        change = (
             f"rank {rank(query.a_hit_rank, query.a_reciprocal)} → "
             f"{rank(query.b_hit_rank, query.b_reciprocal)}"
         )
-        return f"{told}; {note(query)}" if query.note else told
+        return f"{change}; {note(query)}" if query.note else change
     answer = query.answer
     assert answer is not None, query.query_id
-    told = (
+    change = (
         f"{plain(labelled(answer.a_label, answer.a_cause))} → "
         f"{plain(labelled(answer.b_label, answer.b_cause))}"
     )
-    return f"{told}; {flipped(query)}" if flipped(query) else told
+    return f"{change}; {flipped(query)}" if flipped(query) else change
 
 
-class Group(Struct, frozen=True, kw_only=True):
+class QuestionGroup(Struct, frozen=True, kw_only=True):
     """The questions of one kind in retrieval or in answers, and how many more there are."""
 
     kind: Kind
@@ -316,9 +325,9 @@ class Group(Struct, frozen=True, kw_only=True):
         return self.total - len(self.queries)
 
 
-def groups(view: ComparisonView, most: int) -> list[Group]:
+def groups(view: ComparisonView, most: int) -> list[QuestionGroup]:
     """The questions to list, regressions first; all of them, and draws too, if the view is full."""
-    found: dict[tuple[Kind, str], list[QueryComparison]] = {
+    queries_by_kind: dict[tuple[Kind, str], list[QueryComparison]] = {
         (kind, about): []
         for kind in KINDS
         if kind != "draw" or view.full
@@ -327,25 +336,25 @@ def groups(view: ComparisonView, most: int) -> list[Group]:
     for query in view.comparison.per_query:
         answer = None if query.answer is None else query.answer.kind
         for kind, about in ((query.kind, "retrieval"), (answer, "answer")):
-            if kind is not None and (kind, about) in found:
-                found[kind, about].append(query)
+            if kind is not None and (kind, about) in queries_by_kind:
+                queries_by_kind[kind, about].append(query)
     return [
-        Group(
+        QuestionGroup(
             kind=kind,
             about=about,
             total=len(queries),
             queries=tuple(queries if view.full else queries[:most]),
         )
-        for (kind, about), queries in found.items()
+        for (kind, about), queries in queries_by_kind.items()
         if queries
     ]
 
 
-def slots_line(listed: Iterable[Group]) -> str | None:
+def slots_line(listed: Iterable[QuestionGroup]) -> str | None:
     """What the brackets behind ranks mean; None if no listed question has any."""
     for group in listed:
-        for each in group.queries if group.about == "retrieval" else ():
-            sides = (each.a_hit_rank, each.a_reciprocal), (each.b_hit_rank, each.b_reciprocal)
+        for query in group.queries if group.about == "retrieval" else ():
+            sides = (query.a_hit_rank, query.a_reciprocal), (query.b_hit_rank, query.b_reciprocal)
             if any("(" in rank(*side) for side in sides):
                 return "in brackets behind a rank: the mean reciprocal rank over the slots"
     return None

@@ -1,4 +1,4 @@
-"""The terminal report of a comparison: what changed, and the questions to look at."""
+"""The terminal report of a comparison: what changed, and the questions that changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ragauge.model.comparison import (
 )
 from ragauge.report.ci import entries
 from ragauge.report.comparison import sentences
-from ragauge.report.comparison.sentences import Group
+from ragauge.report.comparison.sentences import QuestionGroup
 from ragauge.report.terminal.console import COLORS, Screen, plain_table
 from ragauge.text import plain
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _ROWS = 8
 _GAP = 2
 _HEADS = ("metric", "a", "b", "Δ", "95 % interval", "p", "n", "detectable")
-_KEPT = 6
+_ALWAYS_SHOWN = 6
 """So many of the heads are shown at any width."""
 _NAME, _NAME_NARROW = 20, 12
 """The room that names of metrics need, before intervals are broken and after."""
@@ -63,28 +63,28 @@ def _text(view: ComparisonView) -> str:
 
 
 def _table(*columns: str, right: tuple[str, ...] = ()) -> Table:
-    made = plain_table(padding=(0, 1, 0, 0))
+    table = plain_table(padding=(0, 1, 0, 0))
     for column in columns:
         is_right = column in right
-        made.add_column(
+        table.add_column(
             column, justify="right" if is_right else "left", overflow="fold", no_wrap=is_right
         )
-    return made
+    return table
 
 
 def _print_deltas(console: Console, view: ComparisonView) -> None:
-    shown = sentences.shown_deltas(view.comparison.deltas)
-    rows = [_cells(each) for each in shown]
+    deltas = sentences.shown_deltas(view.comparison.deltas)
+    rows = [_cells(delta) for delta in deltas]
     heads = _fitting(rows, view.width)
     if heads:
-        made = _table(*heads, right=tuple(heads[1:]))
-        for delta, row in zip(shown, rows, strict=True):
-            made.add_row(*row[:3], _colored(row[3], delta), *row[4 : len(heads)])
-        console.print(made)
+        table = _table(*heads, right=tuple(heads[1:]))
+        for delta, row in zip(deltas, rows, strict=True):
+            table.add_row(*row[:3], _colored(row[3], delta), *row[4 : len(heads)])
+        console.print(table)
     else:
-        for delta in shown:
+        for delta in deltas:
             console.print(sentences.delta_line(delta))
-    legend = _legend(shown)
+    legend = _legend(deltas)
     if legend:
         console.print(legend)
     for line in sentences.reason_lines(view.comparison.deltas):
@@ -110,19 +110,20 @@ def _cells(delta: Delta) -> list[str]:
 
 
 def _shortened(cell: str) -> str:
-    return _LARGE.sub(lambda found: f"{float(found[0]):.1f}", cell)
+    return _LARGE.sub(lambda match: f"{float(match[0]):.1f}", cell)
 
 
 def _fitting(rows: list[list[str]], width: int) -> list[str]:
-    """The heads of as many columns as fit; none if not even those that are always kept do.
+    """The heads of as many columns as fit; none if not even those that are always shown do.
 
     Before that, long names are broken in the rows, and then intervals too.
     """
     if not rows:
         return []
+    # `n` and `detectable` go first: with the interval on the screen they say the least.
     heads = list(_HEADS)
     longest = max(len(row[0]) for row in rows)
-    while len(heads) > _KEPT and _width(heads, rows) > width:
+    while len(heads) > _ALWAYS_SHOWN and _width(heads, rows) > width:
         heads.pop()
     for is_narrow in (False, True):
         if is_narrow:
@@ -139,7 +140,7 @@ def _fitting(rows: list[list[str]], width: int) -> list[str]:
 
 def _broken(name: str, room: int) -> str:
     """A metric's name in lines that fit, broken behind dots and underscores."""
-    lines = [""]
+    lines = [""]  # all but the first are indented by a space, so that they are not taken for a name
     for part in _PARTS.findall(name):
         if lines[-1].strip() and len(lines[-1] + part.rstrip()) > room:
             lines.append(" ")
@@ -166,56 +167,56 @@ def _colored(text: str, delta: Delta) -> Text:
     return Text(text, style=f"bold {color}" if sentences.is_beyond_chance(delta) else color)
 
 
-def _legend(shown: list[Delta]) -> str:
+def _legend(deltas: list[Delta]) -> str:
     """What the marks in the table mean; only those that are in it."""
-    told = []
-    if any(each.gated for each in shown):
-        corrected = any(each.p_holm is not None for each in shown)
-        told.append(f"* gated{', p corrected (Holm)' if corrected else ''}")
-    if any(each.better == "lower" for each in shown):
-        told.append("↓ less is better")
-    if any(each.lost for each in shown):
-        told.append(f"{sentences.LOST} something has no result: see below")
-    if any(map(sentences.is_beyond_chance, shown)):
-        told.append("by chance one metric in twenty seems to change")
-    return "; ".join(told)
+    notes = []
+    if any(delta.gated for delta in deltas):
+        corrected = any(delta.p_holm is not None for delta in deltas)
+        notes.append(f"* gated{', p corrected (Holm)' if corrected else ''}")
+    if any(delta.better == "lower" for delta in deltas):
+        notes.append("↓ less is better")
+    if any(delta.lost for delta in deltas):
+        notes.append(f"{sentences.LOST} something has no result: see below")
+    if any(map(sentences.is_beyond_chance, deltas)):
+        notes.append("by chance one metric in twenty seems to change")
+    return "; ".join(notes)
 
 
 def _print_questions(console: Console, view: ComparisonView) -> None:
-    found = sentences.groups(view, _ROWS)
-    for group in found:
+    groups = sentences.groups(view, _ROWS)
+    for group in groups:
         console.print()
         console.print(_retrieval(group) if group.about == "retrieval" else _answers(group))
         if group.more:
             console.print(f"... and {group.more} more; --full shows all")
-    slots = sentences.slots_line(found)
+    slots = sentences.slots_line(groups)
     if slots is not None:
         console.print(slots)
 
 
-def _head(group: Group) -> str:
+def _head(group: QuestionGroup) -> str:
     return f"{group.about} {sentences.PLURALS[group.kind]} ({group.total})"
 
 
-def _retrieval(group: Group) -> Table:
-    made = _table(_head(group), "rank a", "rank b", "note", right=("rank a", "rank b"))
-    made.columns[0].header_style = _KINDS[group.kind]
-    for each in group.queries:
-        made.add_row(
-            phrases.question_name(each.query_id, each.turn),
-            sentences.rank(each.a_hit_rank, each.a_reciprocal),
-            sentences.rank(each.b_hit_rank, each.b_reciprocal),
-            sentences.note(each),
+def _retrieval(group: QuestionGroup) -> Table:
+    table = _table(_head(group), "rank a", "rank b", "note", right=("rank a", "rank b"))
+    table.columns[0].header_style = _KINDS[group.kind]
+    for query in group.queries:
+        table.add_row(
+            phrases.question_name(query.query_id, query.turn),
+            sentences.rank(query.a_hit_rank, query.a_reciprocal),
+            sentences.rank(query.b_hit_rank, query.b_reciprocal),
+            sentences.note(query),
         )
-    return made
+    return table
 
 
-def _answers(group: Group) -> Table:
-    made = _table(_head(group), "label a", "label b", "flipped")
-    made.columns[0].header_style = _KINDS[group.kind]
-    for each in group.queries:
-        made.add_row(*_answer(each))
-    return made
+def _answers(group: QuestionGroup) -> Table:
+    table = _table(_head(group), "label a", "label b", "flipped")
+    table.columns[0].header_style = _KINDS[group.kind]
+    for query in group.queries:
+        table.add_row(*_answer(query))
+    return table
 
 
 def _answer(query: QueryComparison) -> tuple[str, ...]:
@@ -234,29 +235,33 @@ def _print_causes(console: Console, view: ComparisonView) -> None:
         return
     console.print()
     console.print("why it may differ:")
-    shown = causes if view.full else causes[:_ROWS]
-    for each in shown:
-        console.print(f"  {sentences.cause_line(each)}")
-    if len(causes) > len(shown):
-        console.print(f"... and {len(causes) - len(shown)} more; --full shows all")
+    listed = causes if view.full else causes[:_ROWS]
+    for cause in listed:
+        console.print(f"  {sentences.cause_line(cause)}")
+    if len(causes) > len(listed):
+        console.print(f"... and {len(causes) - len(listed)} more; --full shows all")
 
 
 def _print_verdict(console: Console, view: ComparisonView) -> None:
     from rich.text import Text
 
     verdict = view.comparison.verdict
-    decided = entries.decision(view)
-    if decided is None:
+    decision = entries.decision(view)
+    if decision is None:
         return
     console.print()
-    for gate in () if verdict is None else verdict.gates:
-        if gate.status != "pass":
-            told = f"{phrases.number(gate.value)}, demanded {phrases.demand(gate)}"
-            note = phrases.gate_note(gate)
-            line = f"{phrases.gate_name(gate)}: {told}{f' ({note})' if note else ''}"
+    for result in () if verdict is None else verdict.gates:
+        if result.status != "pass":
+            value_and_threshold = (
+                f"{phrases.number(result.value)}, demanded {phrases.demand(result)}"
+            )
+            note = phrases.gate_note(result)
+            line = (
+                f"{phrases.gate_name(result)}: {value_and_threshold}{f' ({note})' if note else ''}"
+            )
             console.print(plain(line))
     style = f"bold {COLORS[view.status or 'pass']}"
-    console.print(Text(plain(decided), style=style))
+    console.print(Text(plain(decision), style=style))
 
 
 REPORT = ComparisonReport(

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from markupsafe import Markup
 from msgspec import Struct
 
 from ragauge.model import phrases
-from ragauge.report.html.markup import Markup, coordinate, element, shortened
+from ragauge.report.html.markup import coordinate, shortened, svg
 
 WIDTH = 400
 _LEFT, _TOP, _HEIGHT = 34, 12, 170
@@ -21,9 +22,10 @@ _NAMES = 118
 _LINE = 13
 """Least distance between two names."""
 _SHORT = 42
+"""Characters of a name that fit above a bar or beside a dot."""
 
 
-class Line(Struct, frozen=True):
+class ChartLine(Struct, frozen=True):
     """One line of a chart by k: a value for each k, None where there is none."""
 
     name: str
@@ -39,7 +41,7 @@ class Bar(Struct, frozen=True):
 
 
 class Dot(Struct, frozen=True):
-    """A value with its interval and what stands behind it."""
+    """A value with its interval and what to say beside it."""
 
     name: str
     value: float
@@ -47,19 +49,19 @@ class Dot(Struct, frozen=True):
     note: str = ""
 
 
-def figure(title: str, note: str, drawing: Markup) -> Markup:
+class Figure(Struct, frozen=True):
     """A chart with its title, and what there is to know about it."""
-    caption = element(
-        "figcaption", element("b", title), element("span", note, class_="quiet") if note else None
-    )
-    return element("figure", caption, drawing, class_="chart")
+
+    title: str
+    note: str
+    drawing: Markup
 
 
 def _drawing(label: str, height: float, parts: Sequence[Markup], width: float = WIDTH) -> Markup:
-    return element(
+    return svg(
         "svg",
-        element("title", label),
-        parts,
+        svg("title", label),
+        *parts,
         viewBox=f"0 0 {coordinate(width)} {coordinate(height)}",
         role="img",
         aria_label=label,
@@ -67,15 +69,15 @@ def _drawing(label: str, height: float, parts: Sequence[Markup], width: float = 
 
 
 def _text(x: float, y: float, text: str, **more: str) -> Markup:
-    return element("text", text, x=float(x), y=float(y), **more)
+    return svg("text", text, x=x, y=y, **more)
 
 
 def _rule(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
-    return element("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), class_=class_)
+    return svg("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
 
 
 def _titled(shape: Markup, title: str) -> Markup:
-    return element("g", element("title", title), shape)
+    return svg("g", svg("title", title), shape)
 
 
 def spread(places: Sequence[float], gap: float, most: float) -> list[float]:
@@ -85,13 +87,14 @@ def spread(places: Sequence[float], gap: float, most: float) -> list[float]:
     last = float("-inf")
     for i in order:
         moved[i] = last = max(places[i], last + gap)
+    # That may have pushed the last ones too far: push back from the end.
     last = float("inf")
     for i in reversed(order):
         moved[i] = last = min(moved[i], most, last - gap)
     return moved
 
 
-def lines(ks: Sequence[int], drawn: Sequence[Line]) -> Markup:
+def lines(ks: Sequence[int], drawn: Sequence[ChartLine]) -> Markup:
     """Values between 0 and 1 over k; each line is named at its end and has marks of its own."""
     right = WIDTH - _NAMES
     step = (right - _LEFT) / max(len(ks) - 1, 1)
@@ -112,41 +115,41 @@ def lines(ks: Sequence[int], drawn: Sequence[Line]) -> Markup:
             if value is not None
         ]
         path = " L".join(f"{coordinate(x)} {coordinate(y)}" for x, y, _, _ in points)
-        shapes = [element("path", d=f"M{path}", class_="stroke")]
+        shapes = [svg("path", d=f"M{path}", class_="stroke")]
         for x, y, k, value in points:
             mark = _mark(number, x, y)
             shapes.append(_titled(mark, f"{line.name}@{k}: {phrases.number(value)}"))
-        parts.append(element("g", shapes, class_=f"series s{number}"))
+        parts.append(svg("g", *shapes, class_=f"series s{number}"))
         ends.append(points[-1][1])
     for number, (line, y) in enumerate(zip(drawn, spread(ends, _LINE, bottom), strict=True)):
         x = right + 18
         mark = _mark(number, x - 8, y)
         name = _text(x, y + 4, shortened(line.name, 17), class_="name")
-        parts.append(element("g", mark, name, class_=f"series s{number}"))
-    told = "; ".join(
+        parts.append(svg("g", mark, name, class_=f"series s{number}"))
+    values_by_line = "; ".join(
         f"{line.name} "
         + ", ".join(
             f"{phrases.number(value)} at {k}" for k, value in zip(ks, line.values, strict=True)
         )
         for line in drawn
     )
-    return _drawing(f"Metrics by k: {told}", bottom + 24, parts)
+    return _drawing(f"Metrics by k: {values_by_line}", bottom + 24, parts)
 
 
 def _mark(number: int, x: float, y: float) -> Markup:
     """Circle, square, diamond or triangle: lines are told apart without their colour."""
     form = number % 4
     if form == 0:
-        return element("circle", cx=float(x), cy=float(y), r=3.5, class_="mark")
+        return svg("circle", cx=x, cy=y, r=3.5, class_="mark")
     if form == 1:
-        return element("rect", x=x - 3, y=y - 3, width=6, height=6, class_="mark")
+        return svg("rect", x=x - 3, y=y - 3, width=6, height=6, class_="mark")
     at = coordinate
     path = (
         f"M{at(x)} {at(y - 4)} L{at(x + 4)} {at(y)} L{at(x)} {at(y + 4)} L{at(x - 4)} {at(y)} Z"
         if form == 2
         else f"M{at(x)} {at(y - 4)} L{at(x + 4)} {at(y + 3)} L{at(x - 4)} {at(y + 3)} Z"
     )
-    return element("path", d=path, class_="mark")
+    return svg("path", d=path, class_="mark")
 
 
 def bars(label: str, rows: Sequence[Bar]) -> Markup:
@@ -160,10 +163,10 @@ def bars(label: str, rows: Sequence[Bar]) -> Markup:
         share = row.count / total if total else 0
         width = row.count / most * room if most else 0
         parts.append(_text(0, y + 11, shortened(row.name, _SHORT), class_="name"))
-        bar = element(
+        bar = svg(
             "rect",
             x=0,
-            y=float(y + 17),
+            y=y + 17,
             width=max(width, 1.5 if row.count else 0.0),
             height=9,
             rx=2,
@@ -173,8 +176,8 @@ def bars(label: str, rows: Sequence[Bar]) -> Markup:
         parts.append(
             _text(width + 8, y + 26, f"{row.count:,} · {100 * share:.1f} %", class_="tick")
         )
-    told = ", ".join(f"{shortened(row.name)} {row.count}" for row in rows)
-    return _drawing(f"{label}: {told}", len(rows) * 33, parts)
+    counts = ", ".join(f"{shortened(row.name)} {row.count}" for row in rows)
+    return _drawing(f"{label}: {counts}", len(rows) * 33, parts)
 
 
 def histogram(
@@ -203,12 +206,12 @@ def histogram(
         start = low + i * step
         zone = zones[sum(start + step / 2 >= end for end in ends)]
         height = count / most * _HEIGHT
-        bar = element(
+        bar = svg(
             "rect",
             x=_LEFT + i * width + 0.5,
             y=bottom - height,
             width=max(width - 1, 0.5),
-            height=float(height),
+            height=height,
             class_=f"fill {zone.tone}",
         )
         parts.append(_titled(bar, f"{start:.2f} to {start + step:.2f}: {count}"))
@@ -235,8 +238,8 @@ def histogram(
     for tick in (low, *inside, high):
         x = _LEFT + (tick - low) * scale
         parts.append(_text(x, bottom + 16, f"{tick:.2f}", text_anchor="middle", class_="tick"))
-    told = ", ".join(f"{zone.name} {zone.count}" for zone in zones)
-    return _drawing(f"{label}: {told}", bottom + 24, parts)
+    zone_counts = ", ".join(f"{zone.name} {zone.count}" for zone in zones)
+    return _drawing(f"{label}: {zone_counts}", bottom + 24, parts)
 
 
 def dots(label: str, rows: Sequence[Dot], *, low: float = 0.0, high: float = 1.0) -> Markup:
@@ -252,18 +255,18 @@ def dots(label: str, rows: Sequence[Dot], *, low: float = 0.0, high: float = 1.0
         parts.append(_text(x, bottom + 14, f"{tick:g}", text_anchor=anchor, class_="tick"))
     for i, row in enumerate(rows):
         y = i * 32 + 22
-        told = f"{shortened(row.name)}: {phrases.number(row.value)}"
+        title = f"{shortened(row.name)}: {phrases.number(row.value)}"
         parts.append(_text(left, y - 10, shortened(row.name, _SHORT), class_="name"))
         value = " · ".join(filter(None, (phrases.number(row.value), row.note)))
         parts.append(_text(right, y - 10, value, text_anchor="end", class_="tick"))
         if row.interval is not None:
             ends = [left + (min(max(end, low), high) - low) * scale for end in row.interval]
             parts.append(_rule(ends[0], y, ends[1], y, "whisker"))
-            told += f" ({phrases.interval(row.interval)})"
+            title += f" ({phrases.interval(row.interval)})"
         x = left + (min(max(row.value, low), high) - low) * scale
-        parts.append(_titled(element("circle", cx=float(x), cy=float(y), r=4, class_="dot"), told))
-    words = ", ".join(f"{shortened(row.name)} {phrases.number(row.value)}" for row in rows)
-    return _drawing(f"{label}: {words}", bottom + 20, parts)
+        parts.append(_titled(svg("circle", cx=x, cy=y, r=4, class_="dot"), title))
+    values = ", ".join(f"{shortened(row.name)} {phrases.number(row.value)}" for row in rows)
+    return _drawing(f"{label}: {values}", bottom + 20, parts)
 
 
 STRIP = 132
@@ -297,7 +300,7 @@ def strip(
         if detectable is not None:
             begin, end = place(-detectable), place(detectable)
             parts.append(
-                element(
+                svg(
                     "rect",
                     x=begin,
                     y=1,
@@ -309,11 +312,11 @@ def strip(
         parts.append(_rule(place(0), 0, place(0), _STRIP_HEIGHT, "axis"))
     if interval is not None:
         parts.append(_rule(place(interval[0]), middle, place(interval[1]), middle, "whisker"))
-    parts.append(element("circle", cx=place(value), cy=float(middle), r=3.5, class_="dot"))
-    return element(
+    parts.append(svg("circle", cx=place(value), cy=middle, r=3.5, class_="dot"))
+    return svg(
         "svg",
-        element("title", label),
-        parts,
+        svg("title", label),
+        *parts,
         viewBox=f"0 0 {STRIP} {_STRIP_HEIGHT}",
         width=STRIP,
         height=_STRIP_HEIGHT,

@@ -14,9 +14,6 @@ from typing import Any
 
 import msgspec
 
-from ragauge.report.html.markup import Markup, own_text
-
-TYPE = "application/x-ragauge-block"
 _LEVEL = 6
 
 
@@ -31,13 +28,13 @@ def encoded(value: Any) -> bytes:
 def _finite(value: Any) -> Any:
     """Plain values with null for numbers that JSON does not have, as msgspec writes them."""
     if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
+        return {key: _finite(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(each) for each in value]
+        return [_finite(member) for member in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def packed(value: Any) -> str:
+def serialised(value: Any) -> str:
     """A value as the text of an element."""
     return compressed(encoded(value))
 
@@ -47,11 +44,6 @@ def compressed(raw: bytes) -> str:
     return b64encode(zlib.compress(raw, _LEVEL)).decode()
 
 
-def block(name: str, text: str) -> Markup:
-    """The element that holds a packed value under a name."""
-    return own_text("script", text, type=TYPE, id=name)
-
-
-def cut(values: Sequence[Any], size: int) -> list[Sequence[Any]]:
+def in_parts(values: Sequence[Any], size: int) -> list[Sequence[Any]]:
     """A sequence in parts of one size, the last one with what is left."""
     return [values[start : start + size] for start in range(0, len(values), size)]

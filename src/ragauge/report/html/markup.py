@@ -1,45 +1,33 @@
-"""HTML elements as values: all that is put into one is escaped, unless it is an element itself.
+"""Text as HTML: the templates of the pages, and the few elements that code writes itself.
 
-Only this module writes markup from text, so that no other place can forget to escape.
+Import it only where a page is made: Jinja2 and our templates take some 70 ms to load.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
-from msgspec import Struct
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
 
-_VOID = frozenset({"br", "input", "link", "meta", "wbr"})
-_NAME = re.compile(r"[a-z][a-zA-Z0-9-]*\Z")
-_FORBIDDEN = re.compile(r"style|src|srcdoc|action|formaction|on.*")
-"""Attributes that a page under a strict policy has no use for."""
+from ragauge.model import phrases
+from ragauge.report.html.tones import SIGNS, STATUS_TONES
+
+# Controls, direction marks and halves of characters. HTML cannot write some of them at all, a
+# browser drops or obeys the others, and no reader would see what a trace holds there.
 _UNSAFE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"})
 _RAW_END = re.compile(r"</|<!--")
-
-
-class Markup(Struct, frozen=True):
-    """A piece of HTML, which goes into an element as it is."""
-
-    source: str
-
-
-Child = Markup | str | int | None
-Attribute = str | int | float | bool | None
 
 
 def visible(text: str) -> str:
     """Text whose controls are seen as escapes and do nothing; line ends and tabs stay."""
-    ends = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _UNSAFE.sub(lambda found: ascii(found[0])[1:-1], ends)
-
-
-def escaped(text: str) -> str:
-    """Text as HTML has it, inside an element or between double quotes."""
-    return visible(text).translate(_ENTITIES)
+    unix_lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _UNSAFE.sub(lambda match: ascii(match[0])[1:-1], unix_lines)
 
 
 def shortened(text: str, most: int = 200) -> str:
@@ -48,79 +36,74 @@ def shortened(text: str, most: int = 200) -> str:
     return line if len(line) <= most and len(text) <= 2 * most else f"{line[:most]}…"
 
 
-def coordinate(value: float) -> str:
-    """A number of a drawing, with one decimal where it needs one."""
-    told = f"{value:.1f}"
-    return "0" if told == "-0.0" else told.removesuffix(".0")
-
-
-def element(tag: str, *children: Child | Iterable[Child], **attributes: Attribute) -> Markup:
-    """An element; `class_` stands for class, `aria_label` for aria-label.
-
-    Attributes that are None or False are left away, and True is one without a value.
-    """
-    parts = [f"<{_checked(tag)}"]
-    for name, value in attributes.items():
-        if value is not None and value is not False:
-            parts.append(_attribute(name.rstrip("_").replace("_", "-"), value))
-    parts.append(">")
-    if tag in _VOID:
-        assert not children, tag
-        return Markup("".join(parts))
-    parts.extend(_source(child) for child in _flat(children))
-    parts.append(f"</{tag}>")
-    return Markup("".join(parts))
-
-
 def breakable(name: str) -> Markup:
     """A dotted name that may be broken behind its dots and underscores."""
-    parts = re.split(r"(?<=[._])", name)
-    return element("code", [piece for part in parts for piece in (part, element("wbr"))][:-1])
+    return Markup("<wbr>").join(visible(part) for part in re.split(r"(?<=[._])", name))
 
 
-def together(children: Iterable[Child]) -> Markup:
-    """Several pieces behind one another."""
-    return Markup("".join(_source(child) for child in children))
-
-
-def own_text(tag: str, text: str, **attributes: Attribute) -> Markup:
-    """An element whose text is not escaped: our own style and script, and data as base64.
+def raw_text(text: str) -> Markup:
+    """The text of a `style` or `script`: our own files, and data as base64.
 
     HTML has no way to escape in there, so a text that could end the element is refused.
     """
-    assert tag in ("style", "script"), tag
     if _RAW_END.search(text):
-        raise ValueError(f"the text of `{tag}` could end it")
-    opening = element(tag, **attributes).source.removesuffix(f"</{tag}>")
-    return Markup(f"{opening}{text}</{tag}>")
+        raise ValueError("the text could end the element that it is for")
+    return Markup(text)
 
 
-def _flat(children: Iterable[Child | Iterable[Child]]) -> Iterable[Child]:
-    for child in children:
-        if child is None or isinstance(child, (Markup, str, int)):
-            yield child
-        else:
-            yield from child
+def svg(tag: str, *children: str, **attributes: str | float) -> Markup:
+    """An element of a drawing; `class_` stands for class, `text_anchor` for text-anchor."""
+    pairs = Markup("").join(
+        Markup(' {}="{}"').format(
+            name.rstrip("_").replace("_", "-"),
+            visible(value) if isinstance(value, str) else coordinate(value),
+        )
+        for name, value in attributes.items()
+    )
+    inside = Markup("").join(map(_output, children))
+    return Markup("<{0}{1}>{2}</{0}>").format(tag, pairs, inside)
 
 
-def _source(child: Child) -> str:
-    if child is None:
+def coordinate(value: float) -> str:
+    """A number of a drawing, with one decimal where it needs one."""
+    text = f"{value:.1f}"
+    return "0" if text == "-0.0" else text.removesuffix(".0")
+
+
+def _output(value: Any) -> str:
+    """What the page has for a value. Jinja2 escapes it afterwards, unless it is markup.
+
+    Joining markup and text with `~` escapes before this is called: controls would get through.
+    """
+    if value is None:
         return ""
-    return child.source if isinstance(child, Markup) else escaped(str(child))
+    return value if isinstance(value, Markup) else visible(str(value))
 
 
-def _attribute(name: str, value: str | int | float | bool) -> str:
-    if value is True:
-        return f" {_checked(name)}"
-    if _FORBIDDEN.fullmatch(name.lower()):
-        raise ValueError(f"the attribute `{name}` is not for this page")
-    text = coordinate(value) if isinstance(value, float) else str(value)
-    if name == "href" and not text.startswith("#"):
-        raise ValueError("a link leads to a place on this page")
-    return f' {_checked(name)}="{escaped(text)}"'
+@cache
+def package_text(name: str) -> str:
+    """A file of this package; line ends are the same everywhere, since the policy hashes it."""
+    return (files("ragauge.report.html") / name).read_text("utf-8").replace("\r\n", "\n")
 
 
-def _checked(name: str) -> str:
-    if not _NAME.match(name):
-        raise ValueError(f"`{name}` is no name of an element or attribute")
-    return name
+@cache
+def environment() -> Environment:
+    """Jinja2 for our templates: everything is escaped, and a name that is not there is an error."""
+    jinja = Environment(
+        loader=FunctionLoader(lambda name: package_text(f"templates/{name}")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_output,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        auto_reload=False,
+    )
+    jinja.filters.update(
+        short=shortened,
+        breakable=breakable,
+        commas=lambda count: f"{count:,}",
+        spaced=lambda name: name.replace("_", " "),
+    )
+    jinja.globals.update(phrases=phrases, SIGNS=SIGNS, STATUS_TONES=STATUS_TONES)
+    return jinja

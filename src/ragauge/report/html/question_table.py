@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
 
-from ragauge.report.html.data_blocks import packed
-from ragauge.report.html.details import PIECES, QUESTIONS
+from ragauge.report.html.data_blocks import serialised
+from ragauge.report.html.details import PIECES, QUESTIONS, PageDetails
+from ragauge.report.html.size_budget import MOST_ID, capped
+
+MARKS = {
+    "gold": "evidence", "document": "right document", "negative": "known wrong", "cited": "cited",
+}  # fmt: skip
+"""How the marks of hits are called on the page."""
 
 
-class Choice(Struct, frozen=True):
+class ColumnChoice(Struct, frozen=True):
     """A value that many questions share; `tone` colours it and `meaning` explains it."""
 
     name: str
@@ -19,7 +25,7 @@ class Choice(Struct, frozen=True):
     meaning: str = ""
 
 
-class Column(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class QuestionColumn(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One column: ids, texts, numbers, or numbers of choices (-1 is none).
 
     `hidden` ones are shown in the drill-down only, `wide` ones where there is room, and `right`
@@ -30,7 +36,7 @@ class Column(Struct, frozen=True, kw_only=True, omit_defaults=True):
     head: str
     form: Literal["id", "text", "number", "choice", "word"]
     values: Sequence[Any]
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[ColumnChoice, ...] = ()
     about: str = ""
     hidden: bool = False
     wide: bool = False
@@ -40,50 +46,86 @@ class Column(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def choice_column(
-    name: str, head: str, found: Sequence[str | None], choices: Sequence[Choice], **more: Any
-) -> Column:
-    """A column of choices, of which only those are kept that a question has."""
-    present = set(found)
-    kept = tuple(choice for choice in choices if choice.name in present)
-    places = {choice.name: place for place, choice in enumerate(kept)}
-    values = [-1 if each is None else places[each] for each in found]
-    return Column(name=name, head=head, form="choice", values=values, choices=kept, **more)
+    name: str,
+    head: str,
+    values: Sequence[str | None],
+    choices: Sequence[ColumnChoice],
+    **more: Any,
+) -> QuestionColumn:
+    """A column of choices; those that no question has are not among them."""
+    taken = set(values)
+    choices = tuple(choice for choice in choices if choice.name in taken)
+    places = {choice.name: place for place, choice in enumerate(choices)}
+    numbers = [-1 if value is None else places[value] for value in values]
+    return QuestionColumn(
+        name=name, head=head, form="choice", values=numbers, choices=choices, **more
+    )
 
 
-def named_choices(found: Sequence[str | None]) -> list[Choice]:
-    """Choices that have no order of their own, by name."""
-    return [Choice(name) for name in sorted({each for each in found if each is not None})]
+def word_column(
+    name: str, values: Sequence[str | None], *, head: str | None = None, **more: Any
+) -> QuestionColumn:
+    """A column of short texts."""
+    return QuestionColumn(name=name, head=head or name, form="word", values=values, **more)
 
 
-def index(
-    columns: Sequence[Column],
+def first_columns(
+    qids: Iterable[str], turns: Sequence[int | None], details: PageDetails | None
+) -> list[QuestionColumn]:
+    """The id of each question, and its turn, words and type where they are known."""
+    ids = [capped(qid, MOST_ID) for qid in qids]
+    columns = [QuestionColumn(name="qid", head="question id", form="id", values=ids)]
+    if any(turn is not None for turn in turns):
+        columns.append(QuestionColumn(name="turn", head="turn", form="number", values=turns))
+    if details is None:
+        return columns
+    texts = details.texts
+    columns.append(QuestionColumn(name="question", head="question", form="text", values=texts))
+    if any(details.types):
+        # Types have no order of their own, as labels have: they are sorted by name.
+        names = sorted({name for name in details.types if name is not None})
+        columns.append(
+            choice_column(
+                "type",
+                "type",
+                details.types,
+                [ColumnChoice(name) for name in names],
+                wide=True,
+                filtered=True,
+                all_choices="all types",
+            )
+        )
+    return columns
+
+
+def table_block(
+    columns: Sequence[QuestionColumn],
     failing: Sequence[bool],
     *,
     sides: tuple[str, ...],
     sort: str,
     detailed: bool,
     metrics: Sequence[str] = (),
-    marks: dict[str, str],
     note: str = "",
     rule: str = "",
 ) -> str:
-    """The table, packed. `sides` are the names of the runs, `sort` the column it is sorted by.
+    """The table as a block. `sides` are the names of the runs, `sort` the column it is sorted by.
 
-    `detailed` says whether there are drill-downs, and `note` why there are none. `rule` tells how
+    `detailed` says whether there are drill-downs, and `note` why there are none. `rule` says how
     marks and ranks differ.
     """
-    return packed(
+    return serialised(
         {
             "count": len(failing),
             "questions_per_block": QUESTIONS,
             "pieces_per_block": PIECES,
             "columns": list(columns),
-            "failing": [int(each) for each in failing],
+            "failing": list(map(int, failing)),
             "sides": sides,
             "sort": sort,
             "detailed": detailed,
             "metrics": list(metrics),
-            "marks": marks,
+            "marks": MARKS,
             "note": note,
             "rule": rule,
         }

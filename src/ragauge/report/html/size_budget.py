@@ -1,8 +1,9 @@
-"""What is left out when a page would be too large: chosen in steps, counted, and told.
+"""What is left out when a page would be too large: chosen in steps and counted.
 
 Ranked lists stay before answers, and answers before texts; of each, those of failing questions stay
 before the others. Texts are shortened around their evidence before they are left out, and hits
-beyond the tenth go before whole questions.
+beyond the tenth go before whole questions. People open a page because of what fails: what they
+read then is the last to go.
 """
 
 from __future__ import annotations
@@ -18,8 +19,13 @@ from numpy.typing import NDArray
 from ragauge.concurrency import beside
 from ragauge.report.html.data_blocks import compressed, encoded
 
+Item = TypeVar("Item")
+Limits = NDArray[np.int64]
+"""How many characters each item may have."""
 BUDGET = 5_500_000
-"""Bytes that a page may have before anything is left out of its questions."""
+"""Bytes that a page may have before anything is left out of its questions.
+
+A page is to be below 6 MB, whatever is in it: people send it to others."""
 GAP = " … "
 MOST_HITS = 10
 """Hits of an attempt that stay the longest."""
@@ -29,7 +35,7 @@ MOST_ID = 1_000
 """Characters of an id, and of the document and the section beside it."""
 MOST_ENTRIES = 300
 """Entries of a list that a gold item holds: paraphrases, claims, expected items."""
-_LONG = 20_000
+_LONG = 20_000  # a text of the corpus is never longer: see report/drilldown/corpus_texts
 ALL = 2**40
 """A limit that is none."""
 
@@ -45,6 +51,12 @@ ANSWER_STEPS: tuple[tuple[int, int], ...] = (
     (200, 500), (0, 500), (0, 200), (0, 0),
 )  # fmt: skip
 """Characters of an answer: of questions without a problem, and of failing ones."""
+_SAMPLE, _SAMPLE_ITEMS = 300_000, 4_000
+"""Characters and items from which it is guessed at which step to begin."""
+_UNUSED = 0.02
+"""The share of the room that is not worth another try."""
+_NOTHING = b"[]"
+"""A block whose items have no text."""
 
 
 def answer_limits(failing: NDArray[np.bool_]) -> list[Limits]:
@@ -67,8 +79,12 @@ def capped(text: str, most: int) -> str:
     return f"{text[:most]} … ({len(text) - most:,} more characters are not on this page)"
 
 
-class Short(Struct, frozen=True):
-    """A text with parts left out: what was kept, as ranges of the whole, and where it is now."""
+class ShortenedText(Struct, frozen=True):
+    """A text with parts left out: the ranges of the whole that are still there, and where now.
+
+    starts, ends   of each range in the whole text
+    moved          where the range begins in `text`
+    """
 
     text: str
     starts: tuple[int, ...]
@@ -76,7 +92,7 @@ class Short(Struct, frozen=True):
     moved: tuple[int, ...]
 
     def span(self, start: int, end: int) -> tuple[int, int] | None:
-        """Where a part of the whole text is now, as far as it was kept."""
+        """Where a part of the whole text is now, as far as it is still there."""
         place = bisect_right(self.starts, start) - 1
         if place < 0 or start >= self.ends[place]:
             return None
@@ -84,45 +100,41 @@ class Short(Struct, frozen=True):
         return start + shift, min(end, self.ends[place]) + shift
 
 
-def shorten(text: str, spans: Sequence[tuple[int, int]], most: int) -> Short:
+def shorten(text: str, spans: Sequence[tuple[int, int]], most: int) -> ShortenedText:
     """A text cut to about `most` characters, which lie around the spans, or at its beginning.
 
     Each span gets an equal part of them, half of what it does not need on either side.
     """
     if not spans:
-        return Short(text[:most] + GAP.rstrip(), (0,), (most,), (0,))
+        return ShortenedText(text[:most] + GAP.rstrip(), (0,), (most,), (0,))
     inside = sorted({(max(a, 0), min(b, len(text))) for a, b in spans if a < len(text) and b > 0})
-    each = most // max(len(inside), 1)
-    kept: list[list[int]] = []
+    share = most // max(len(inside), 1)
+    ranges: list[list[int]] = []
     for start, last in inside or [(0, 0)]:
-        end = min(last, start + each)
-        around = (each - (end - start)) // 2 if inside else each
+        end = min(last, start + share)
+        around = (share - (end - start)) // 2 if inside else share
         begin, until = max(0, start - around), min(len(text), end + around)
-        if kept and begin <= kept[-1][1]:
-            kept[-1][1] = max(kept[-1][1], until)
+        if ranges and begin <= ranges[-1][1]:
+            ranges[-1][1] = max(ranges[-1][1], until)
         else:
-            kept.append([begin, until])
+            ranges.append([begin, until])
     parts: list[str] = []
     moved = []
-    at = 0
-    if kept[0][0] > 0:
+    length = 0
+    if ranges[0][0] > 0:
         parts.append(GAP.lstrip())
-        at = len(parts[0])
-    for number, (begin, until) in enumerate(kept):
+        length = len(parts[0])
+    for number, (begin, until) in enumerate(ranges):
         if number:
             parts.append(GAP)
-            at += len(GAP)
-        moved.append(at)
+            length += len(GAP)
+        moved.append(length)
         parts.append(text[begin:until])
-        at += until - begin
-    if kept[-1][1] < len(text):
+        length += until - begin
+    if ranges[-1][1] < len(text):
         parts.append(GAP.rstrip())
-    return Short(
-        "".join(parts),
-        tuple(each[0] for each in kept),
-        tuple(each[1] for each in kept),
-        tuple(moved),
-    )
+    starts, ends = zip(*ranges, strict=True)
+    return ShortenedText("".join(parts), starts, ends, tuple(moved))
 
 
 class Omitted(Struct, kw_only=True):
@@ -140,7 +152,7 @@ class Omitted(Struct, kw_only=True):
     def sentences(self) -> list[str]:
         """What was left out, in words; nothing if nothing was."""
         hits = _are(self.hits, "hit beyond the tenth", "hits beyond the tenth", "left out")
-        told = [
+        clauses = [
             _are(self.fields, "field", "fields", f"cut to {MOST_FIELD:,} characters or fewer"),
             _are(self.shortened, "text of a passage", "texts of passages", "shortened"),
             _are(self.texts, "text of a passage", "texts of passages", "left out"),
@@ -149,7 +161,7 @@ class Omitted(Struct, kw_only=True):
             hits and f"{hits}, from {_counted(self.cut_questions, 'question', 'questions')}",
             _are(self.questions, "question", "questions", "shown without details"),
         ]
-        return [each for each in told if each]
+        return [clause for clause in clauses if clause]
 
 
 def _counted(count: int, one: str, many: str) -> str:
@@ -161,47 +173,33 @@ def _are(count: int, one: str, many: str, what: str) -> str:
     return f"{_counted(count, one, many)} {'is' if count == 1 else 'are'} {what}" if count else ""
 
 
-Item = TypeVar("Item")
-
-
-Limits = NDArray[np.int64]
-"""How many characters each item may have."""
-
-
-_SAMPLE = 300_000
-
-
-_SAMPLE_ITEMS = 4_000
-"""Characters and items from which it is guessed at which step to begin."""
-
-
-_LEFT = 0.02
-"""The share of the room that is not worth filling any more."""
-
-
-class Packer:
-    """Packs values, and remembers what it packed: most blocks are the same when one is tried."""
+class BlockCache:
+    """Blocks by their JSON: of those that are tried, most are the same as the time before."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, str] = {}
+        self._blocks: dict[bytes, str] = {}
 
-    def packed(self, values: Iterable[Any]) -> list[str]:
-        """Values as the texts of elements."""
+    def blocks(self, values: Iterable[Any]) -> list[str]:
+        """A block for each value."""
         raws = list(map(encoded, values))
-        new = [raw for raw in dict.fromkeys(raws) if raw not in self._known]
-        self._known.update(zip(new, beside(compressed, new), strict=True))
-        return [self._known[raw] for raw in raws]
+        new = [raw for raw in dict.fromkeys(raws) if raw not in self._blocks]
+        self._blocks.update(zip(new, beside(compressed, new), strict=True))
+        return [self._blocks[raw] for raw in raws]
 
 
-class Filled(Struct, frozen=True):
-    """Blocks, and the limit under which each item stands in them."""
+class FittedBlocks(Struct, frozen=True):
+    """Blocks, and the limit to which each item was cut."""
 
     blocks: list[str]
     limits: Limits
 
 
-class Filling(Generic[Item]):
-    """Items whose texts may be cut: `lengths` are their characters, `cut` cuts one to a limit."""
+class BlockFitter(Generic[Item]):
+    """Finds the longest texts of items whose blocks fit into the room that there is.
+
+    `lengths` are the characters of the items, `cut` cuts the one at a place to a limit, and `size`
+    is how many items go into a block.
+    """
 
     def __init__(
         self,
@@ -216,20 +214,25 @@ class Filling(Generic[Item]):
         self._starts = range(0, len(items), size)
         self._size = size
 
-    def filled(self, steps: Sequence[Limits], room: int) -> Filled:
-        """The blocks within so many bytes; under the last step if even that is too much."""
+    def fit(self, steps: Sequence[Limits], room: int) -> FittedBlocks:
+        """The blocks within so many bytes; under the last step if even that is too much.
+
+        The first step that fits is taken as a whole. Then block after block gets what the step
+        before would give it, until the room is used up: steps are far apart, and a page is to leave
+        nothing out that it has room for.
+        """
         if not self._lengths.any():
-            return Filled(self._within(steps[0], None) or [], steps[0])
+            return FittedBlocks(self._blocks_within(steps[0], None) or [], steps[0])
         last = len(steps) - 1
-        places = range(last)
-        step = bisect_left(places, True, key=lambda i: self._guess(steps[i]) <= room)
-        blocks = self._within(steps[step], room if step < last else None)
+        # Compressing is what takes the time here: a sample says where to begin.
+        step = bisect_left(range(last), True, key=lambda i: self._guess(steps[i]) <= room)
+        blocks = self._blocks_within(steps[step], room if step < last else None)
         while blocks is None:
             step += 1
-            blocks = self._within(steps[step], room if step < last else None)
+            blocks = self._blocks_within(steps[step], room if step < last else None)
         limits = steps[step].copy()
         left = room - sum(map(len, blocks))
-        least = int(max(room, 0) * _LEFT)
+        least = int(max(room, 0) * _UNUSED)
         while step > 0 and left > least:
             step -= 1
             is_all = True
@@ -237,63 +240,64 @@ class Filling(Generic[Item]):
                 if left <= least:
                     is_all = False
                     break
-                gained, whole = self._raised(blocks, number, start, limits, steps[step], left)
+                gained, whole = self._raise(blocks, number, start, limits, steps[step], left)
                 left -= gained
                 is_all &= whole
             if not is_all:
                 break
-        return Filled(blocks, limits)
+        return FittedBlocks(blocks, limits)
 
-    def _raised(
+    def _raise(
         self, blocks: list[str], number: int, start: int, limits: Limits, higher: Limits, left: int
     ) -> tuple[int, bool]:
         """Give a block more, or as many of its items as fit; what that took, and whether all."""
         stop = min(start + self._size, len(self._items))
         before = len(blocks[number])
-
-        def mixed(count: int) -> tuple[Limits, str]:
-            tried = limits.copy()
-            tried[start : start + count] = higher[start : start + count]
-            return tried, self._block(tried, start)
-
-        low, high = 0, stop - start
         if (
             np.minimum(higher[start:stop], self._lengths[start:stop]).sum()
             == np.minimum(limits[start:stop], self._lengths[start:stop]).sum()
         ):
             return 0, True
-        tried, text = mixed(high)
-        if len(text) - before <= left:
-            low = high
-        kept = (tried, text) if low else None
+
+        def with_more(count: int) -> tuple[Limits, str]:
+            mixed = limits.copy()
+            mixed[start : start + count] = higher[start : start + count]
+            return mixed, self._block(mixed, start)
+
+        # How many items fit is found by halving: the size of a compressed block does not follow
+        # from its parts.
+        low, high = 0, stop - start
+        candidate = with_more(high)
+        best = None
+        if len(candidate[1]) - before <= left:
+            low, best = high, candidate
         while high - low > 1:
             middle = (low + high) // 2
-            tried, text = mixed(middle)
-            if len(text) - before <= left:
-                low, kept = middle, (tried, text)
+            candidate = with_more(middle)
+            if len(candidate[1]) - before <= left:
+                low, best = middle, candidate
             else:
                 high = middle
-        if kept is None:
+        if best is None:
             return 0, False
-        limits[:] = kept[0]
-        blocks[number] = kept[1]
-        return len(kept[1]) - before, low == stop - start
+        limits[:], blocks[number] = best
+        return len(blocks[number]) - before, low == stop - start
 
-    def _within(self, limits: Limits, room: int | None) -> list[str] | None:
+    def _blocks_within(self, limits: Limits, room: int | None) -> list[str] | None:
         """All blocks under limits, or None where they need more room than there is."""
-        made = []
+        blocks = []
         size = 0
-        for text in beside(compressed, (self._raw(limits, start) for start in self._starts)):
-            made.append(text)
-            size += len(text)
+        for block in beside(compressed, (self._json(limits, start) for start in self._starts)):
+            blocks.append(block)
+            size += len(block)
             if room is not None and size > room:
                 return None
-        return made
+        return blocks
 
     def _block(self, limits: Limits, start: int) -> str:
-        return compressed(self._raw(limits, start))
+        return compressed(self._json(limits, start))
 
-    def _raw(self, limits: Limits, start: int) -> bytes:
+    def _json(self, limits: Limits, start: int) -> bytes:
         part = limits[start : start + self._size]
         if not np.minimum(part, self._lengths[start : start + self._size]).any():
             return _NOTHING
@@ -307,10 +311,6 @@ class Filling(Generic[Item]):
         if total == 0:
             return 0.0
         every = max(1, total // _SAMPLE, len(lengths) // _SAMPLE_ITEMS)
-        chosen = range(0, len(lengths), every)
-        made = compressed(encoded([self._cut(i, int(limits[i])) for i in chosen]))
-        return len(made) * total / max(int(lengths[::every].sum()), 1)
-
-
-_NOTHING = b"[]"
-"""A block whose items have no text."""
+        sampled = range(0, len(lengths), every)
+        block = compressed(encoded([self._cut(i, int(limits[i])) for i in sampled]))
+        return len(block) * total / max(int(lengths[::every].sum()), 1)

@@ -1,4 +1,4 @@
-"""A badge as SVG: the name, and what came of the run in a word and a colour."""
+"""A badge as SVG: the name, and the result of the run in a word and a colour."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _HEADLINE = (
 """Metrics that speak for a run without gates, the first that has a value."""
 
 
-class _Message(NamedTuple):
+class _BadgeMessage(NamedTuple):
     text: str
     status: str
 
@@ -47,22 +47,24 @@ def _text(view: View) -> str:
     return _svg(_message(view))
 
 
-def _message(view: View) -> _Message:
+def _message(view: View) -> _BadgeMessage:
     verdict = view.verdict
     if verdict.exit_code == ExitCode.NOTHING_MEASURED:
-        return _Message("nothing measured", "not-evaluable")
+        return _BadgeMessage("nothing measured", "not-evaluable")
     if verdict.gates or verdict.blocks:
-        return _Message(_decided(verdict), verdict.status)
+        return _BadgeMessage(_decided(verdict), verdict.status)
     for base in _HEADLINE:
         for name, result in view.scores.metrics.items():
             if name.partition("@")[0] == base and result.value is not None:
-                return _Message(f"{name.partition('.')[2][:40]} {_short(result.value)}", "none")
-    return _Message("no gates", "none")
+                return _BadgeMessage(
+                    f"{name.partition('.')[2][:40]} {_short(result.value)}", "none"
+                )
+    return _BadgeMessage("no gates", "none")
 
 
 def _decided(verdict: Verdict) -> str:
     if verdict.status == "fail":
-        failed = sum(each.status == "fail" and not each.waived for each in verdict.gates)
+        failed = sum(result.status == "fail" and not result.waived for result in verdict.gates)
         return f"fail {count(failed, 'gate')}"
     return "not evaluable" if verdict.status == "not-evaluable" else verdict.status
 
@@ -75,26 +77,26 @@ def _short(value: float) -> str:
 
 
 def _width(text: str) -> int:
-    return math.ceil(sum(_WIDTHS.get(each, _USUAL) for each in text) / 10) + 2 * _PAD
+    return math.ceil(sum(_WIDTHS.get(character, _USUAL) for character in text) / 10) + 2 * _PAD
 
 
-def _svg(message: _Message) -> str:
-    left, right = _width(_LABEL), _width(message.text)
+def _svg(badge: _BadgeMessage) -> str:
+    left, right = _width(_LABEL), _width(badge.text)
     whole = left + right
-    said, told = _LABEL, escape(legal(plain(message.text)), {'"': "&quot;"})
+    label, message_text = _LABEL, escape(legal(plain(badge.text)), {'"': "&quot;"})
     half, middle = left / 2, left + right / 2
     words = "".join(
         f'<text x="{x:g}" y="14" textLength="{length}">{text}</text>'
         for x, length, text in (
-            (half, left - 2 * _PAD, said),
-            (middle, right - 2 * _PAD, told),
+            (half, left - 2 * _PAD, label),
+            (middle, right - 2 * _PAD, message_text),
         )
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="{_HEIGHT}" role="img" '
-        f'aria-label="{said}: {told}"><title>{said}: {told}</title>'
+        f'aria-label="{label}: {message_text}"><title>{label}: {message_text}</title>'
         f'<rect width="{left}" height="{_HEIGHT}" fill="#454545"/>'
-        f'<rect x="{left}" width="{right}" height="{_HEIGHT}" fill="{_COLORS[message.status]}"/>'
+        f'<rect x="{left}" width="{right}" height="{_HEIGHT}" fill="{_COLORS[badge.status]}"/>'
         f'<g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,sans-serif" '
         f'font-size="11">{words}</g></svg>\n'
     )

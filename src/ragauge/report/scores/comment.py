@@ -5,7 +5,7 @@ from __future__ import annotations
 from ragauge.model import phrases
 from ragauge.model.report import Report, View
 from ragauge.report import markdown
-from ragauge.report.ci.size_limit import Section, fitted
+from ragauge.report.ci.size_limit import MarkdownSection, lines_within
 from ragauge.report.markdown import folded, section, unlinked
 
 MOST_BYTES = 32_000
@@ -14,10 +14,10 @@ _QUESTIONS = 50
 
 
 def _text(view: View) -> str:
-    return "\n".join(fitted(_sections(view), MOST_BYTES)).rstrip() + "\n"
+    return "\n".join(lines_within(_sections(view), MOST_BYTES)).rstrip() + "\n"
 
 
-def _sections(view: View) -> list[Section]:
+def _sections(view: View) -> list[MarkdownSection]:
     scores, verdict = view.scores, view.verdict
     opening = (
         markdown.marker(scores.profile),
@@ -26,24 +26,24 @@ def _sections(view: View) -> list[Section]:
         unlinked(f"{phrases.opening(scores).capitalize()}."),
         "",
     )
-    shown = phrases.shown_metrics(scores, verdict)
+    listed_metrics = phrases.shown_metrics(scores, verdict)
     metrics = markdown.metrics(scores, verdict, unlinked)
     warnings = markdown.warnings(scores, unlinked)
     return [
-        Section(title="the verdict", head=opening),
+        MarkdownSection(title="the verdict", head=opening),
         section("the gates", markdown.gates(verdict, unlinked)),
         section("the warnings", folded(f"Warnings ({len(warnings)})", [*warnings, ""]))
         if warnings
-        else Section(title="the warnings"),
-        section("the metrics", folded(f"Metrics ({len(shown)})", metrics)),
+        else MarkdownSection(title="the warnings"),
+        section("the metrics", folded(f"Metrics ({len(listed_metrics)})", metrics)),
         _questions(view),
     ]
 
 
-def _questions(view: View) -> Section:
+def _questions(view: View) -> MarkdownSection:
     bad = phrases.bad_questions(view.scores)
     if not bad:
-        return Section(title="the questions to look at")
+        return MarkdownSection(title="the questions to look at")
     lines = markdown.questions(bad[:_QUESTIONS], unlinked)
     if len(bad) > _QUESTIONS:
         lines += [f"... and {len(bad) - _QUESTIONS} more.", ""]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ragauge.model import phrases
 from ragauge.model.report import Report, View
 from ragauge.report import markdown
-from ragauge.report.ci.size_limit import Section, fitted
+from ragauge.report.ci.size_limit import MarkdownSection, lines_within
 from ragauge.report.markdown import folded, section, unlinked
 
 MOST_BYTES = 500_000
@@ -16,10 +16,10 @@ _SLICES = 20
 
 
 def _text(view: View) -> str:
-    return "\n".join(fitted(_sections(view), MOST_BYTES)).rstrip() + "\n"
+    return "\n".join(lines_within(_sections(view), MOST_BYTES)).rstrip() + "\n"
 
 
-def _sections(view: View) -> list[Section]:
+def _sections(view: View) -> list[MarkdownSection]:
     scores, verdict = view.scores, view.verdict
     title = f"## ragauge: {unlinked(phrases.headline(verdict))}"
     opening = unlinked(f"{phrases.opening(scores).capitalize()}.")
@@ -27,7 +27,7 @@ def _sections(view: View) -> list[Section]:
     warnings = markdown.warnings(scores, unlinked)
     tables = markdown.slice_tables(scores, verdict, parts, unlinked)
     return [
-        Section(title="the verdict", head=(title, "", opening, "")),
+        MarkdownSection(title="the verdict", head=(title, "", opening, "")),
         section("the gates", markdown.gates(verdict, unlinked)),
         section("the metrics", markdown.metrics(scores, verdict, unlinked)),
         *_questions(view),
@@ -39,8 +39,8 @@ def _sections(view: View) -> list[Section]:
     ]
 
 
-def _questions(view: View) -> list[Section]:
-    """The questions to look at; many of them are folded."""
+def _questions(view: View) -> list[MarkdownSection]:
+    """The questions that need attention; many of them are folded."""
     bad = phrases.bad_questions(view.scores)
     if not bad:
         return []

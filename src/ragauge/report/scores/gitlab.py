@@ -9,9 +9,8 @@ from typing import Any
 from ragauge.model import phrases
 from ragauge.model.report import Report, View
 from ragauge.model.scores import QuestionResult
-from ragauge.report.ci import entries as rulings
-from ragauge.report.ci.entries import Ruling
-from ragauge.report.ci.paths import Spot, seen_from_root, spot_of
+from ragauge.report.ci.entries import VerdictEntry, verdict_entries
+from ragauge.report.ci.paths import FileLocation, location_of, seen_from_root
 from ragauge.text import plain
 
 _SEVERITIES = {
@@ -24,60 +23,60 @@ _GATES = {"fail": "blocker", "error": "blocker", "review": "minor", "waived": "i
 
 
 def _text(view: View) -> str:
-    spot = spot_of(view.scores.gold_name) or Spot("gold", None)
-    entries = [
-        _gate(each, spot) for each in rulings.rulings(view.verdict) if each.outcome in _GATES
+    gold = location_of(view.scores.gold_name) or FileLocation("gold", None)
+    findings = [
+        _gate(entry, gold) for entry in verdict_entries(view.verdict) if entry.outcome in _GATES
     ]
-    entries += [_question(each, spot) for each in phrases.bad_questions(view.scores)]
-    taken: dict[str, int] = {}
-    for entry in entries:  # of two with one fingerprint GitLab shows the first only
-        name = entry["fingerprint"]
-        taken[name] = taken.get(name, 0) + 1
-        if taken[name] > 1:
-            entry["fingerprint"] = _fingerprint([name, taken[name]])
-    return json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
+    findings += [_question(question, gold) for question in phrases.bad_questions(view.scores)]
+    counts: dict[str, int] = {}
+    for finding in findings:  # of two with one fingerprint GitLab shows the first only
+        name = finding["fingerprint"]
+        counts[name] = counts.get(name, 0) + 1
+        if counts[name] > 1:
+            finding["fingerprint"] = _fingerprint([name, counts[name]])
+    return json.dumps(findings, indent=1, ensure_ascii=False) + "\n"
 
 
 def _fingerprint(key: list[object]) -> str:
     return sha256(json.dumps(key).encode()).hexdigest()[:40]
 
 
-def _entry(
-    name: str, description: str, severity: str, spot: Spot, key: tuple[object, ...]
+def _finding(
+    name: str, description: str, severity: str, location: FileLocation, key: tuple[object, ...]
 ) -> dict[str, Any]:
-    """One entry; its fingerprint has no line, so that it stays the same when lines move."""
+    """One finding; its fingerprint has no line, so that it stays the same when lines move."""
     return {
         "description": plain(description),
         "check_name": f"ragauge/{name}",
-        "fingerprint": _fingerprint([name, spot.file, *key]),
+        "fingerprint": _fingerprint([name, location.file, *key]),
         "severity": severity,
-        "location": {"path": spot.file, "lines": {"begin": spot.line or 1}},
+        "location": {"path": location.file, "lines": {"begin": location.line or 1}},
     }
 
 
-def _question(question: QuestionResult, gold: Spot) -> dict[str, Any]:
+def _question(question: QuestionResult, gold: FileLocation) -> dict[str, Any]:
     name = phrases.question_name(question.qid, question.turn)
-    told = question.label if question.cause is None else f"{question.label}: {question.cause}"
-    return _entry(
+    label = question.label if question.cause is None else f"{question.label}: {question.cause}"
+    return _finding(
         question.label,
-        f"{name}: {told}",
+        f"{name}: {label}",
         _SEVERITIES.get(question.label, "major"),
-        spot_of(question.gold) or gold,
+        location_of(question.gold) or gold,
         (question.qid, question.turn),
     )
 
 
-def _gate(ruling: Ruling, gold: Spot) -> dict[str, Any]:
-    """A gate stands where it was set, if that is a file; else with the gold set."""
-    result = ruling.result
+def _gate(entry: VerdictEntry, gold: FileLocation) -> dict[str, Any]:
+    """A gate is found where it was set, if that is a file; else at the gold set."""
+    result = entry.result
     if result is None:
-        return _entry(ruling.kind, ruling.message, _GATES[ruling.outcome], gold, ())
+        return _finding(entry.kind, entry.message, _GATES[entry.outcome], gold, ())
     origin = result.gate.origin
     is_file = origin not in _NO_FILES and not origin.startswith("profile ")
-    spot = Spot(seen_from_root(origin), None) if is_file else gold
+    location = FileLocation(seen_from_root(origin), None) if is_file else gold
     key = (result.gate.metric, result.gate.is_drop, result.gate.part)
-    told = f"gate {ruling.name}: {ruling.message}"
-    return _entry("gate", told, _GATES[ruling.outcome], spot, key)
+    description = f"gate {entry.name}: {entry.message}"
+    return _finding("gate", description, _GATES[entry.outcome], location, key)
 
 
 REPORT = Report(name="gitlab", title="code quality JSON for GitLab", content=_text, public=True)

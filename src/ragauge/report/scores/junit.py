@@ -9,7 +9,7 @@ from ragauge.model.report import Report, View
 from ragauge.model.scores import PerQuestion, QuestionResult, Scores
 from ragauge.report.ci import entries
 from ragauge.report.ci.junit_xml import Case, Suite, junit
-from ragauge.report.ci.paths import spot_of
+from ragauge.report.ci.paths import location_of
 from ragauge.text import plain
 
 
@@ -17,7 +17,7 @@ def _text(view: View) -> str:
     scores = view.scores
     gates = Suite(
         name="gates",
-        cases=entries.cases(view.verdict, "ragauge.gates"),
+        cases=entries.gate_cases(view.verdict, "ragauge.gates"),
         properties=(
             ("verdict", view.verdict.status),
             ("exit_code", str(int(view.verdict.exit_code))),
@@ -30,22 +30,22 @@ def _text(view: View) -> str:
     places = {} if scores.per_question is None else _places(scores.per_question)
     questions = Suite(
         name="questions",
-        cases=tuple(_case(each, scores, places) for each in phrases.bad_questions(scores)),
+        cases=tuple(_case(question, scores, places) for question in phrases.bad_questions(scores)),
         properties=(("asked", str(scores.tally.gold)),),
     )
     return junit([gates, questions])
 
 
 def _metrics(scores: Scores) -> list[tuple[str, str]]:
-    """Each metric with its value and n; 0/0 is told with its reason."""
+    """Each metric with its value and n; 0/0 has its reason instead."""
     return [
         (
             plain(name),
-            plain(f"0/0: {each.left_out or each.reason}")
-            if each.value is None
-            else f"{phrases.number(each.value)} (n = {each.n})",
+            plain(f"0/0: {result.left_out or result.reason}")
+            if result.value is None
+            else f"{phrases.number(result.value)} (n = {result.n})",
         )
-        for name, each in scores.metrics.items()
+        for name, result in scores.metrics.items()
     ]
 
 
@@ -58,9 +58,9 @@ def _case(
     question: QuestionResult, scores: Scores, places: dict[tuple[str, int | None], int]
 ) -> Case:
     label, cause = question.label, question.cause
-    told = label if cause is None else f"{label}: {cause}"
+    label_and_cause = label if cause is None else f"{label}: {cause}"
     body = [
-        told,
+        label_and_cause,
         f"gold: {plain(question.gold)}",
         f"trace: {'none' if question.trace is None else plain(question.trace)}",
     ]
@@ -71,8 +71,8 @@ def _case(
         name=phrases.question_name(question.qid, question.turn),
         outcome="failure",
         kind=label,
-        message=told,
-        spot=spot_of(question.gold),
+        message=label_and_cause,
+        location=location_of(question.gold),
         body="\n".join([*body, *_values(question, scores.per_question, places)]),
     )
 

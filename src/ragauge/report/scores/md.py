@@ -1,4 +1,4 @@
-"""The Markdown report: verdict, gates, metrics and the questions to look at."""
+"""The Markdown report: verdict, gates, metrics and the questions that need attention."""
 
 from __future__ import annotations
 

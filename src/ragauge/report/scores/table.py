@@ -1,4 +1,4 @@
-"""The terminal report: gates, metrics, and the questions to look at."""
+"""The terminal report: gates, metrics, and the questions that need attention."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def _text(view: View) -> str:
     scores, verdict = view.scores, view.verdict
 
     def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
-        made = plain_table()
+        rich_table = plain_table()
         for column in columns:
             justify = "right" if column in right else "left"
             whole = column in ("metric", "95 % interval") or column in right
-            made.add_column(column, justify=justify, overflow="fold", no_wrap=whole)  # type: ignore[arg-type]
-        return made
+            rich_table.add_column(column, justify=justify, overflow="fold", no_wrap=whole)  # type: ignore[arg-type]
+        return rich_table
 
     console.print(phrases.opening(scores))
     console.print()
@@ -45,7 +45,7 @@ def _text(view: View) -> str:
             right=("value", "margin", "n", "detectable"),
         )
         for result in verdict.gates:
-            shown = "waived" if result.waived else result.status
+            status = "waived" if result.waived else result.status
             gates.add_row(
                 phrases.gate_name(result),
                 phrases.number(result.value),
@@ -53,7 +53,7 @@ def _text(view: View) -> str:
                 phrases.margin(result),
                 str(result.n),
                 phrases.number(result.detectable),
-                Text(shown, style=COLORS[result.status]),
+                Text(status, style=COLORS[result.status]),
             )
         console.print(gates)
         for line in phrases.origins(verdict):
@@ -63,13 +63,13 @@ def _text(view: View) -> str:
                 console.print(f"{phrases.gate_name(result)}: {phrases.gate_note(result)}")
         console.print()
     metrics = table("metric", "value", "n", "95 % interval", "left out", right=("value", "n"))
-    for name, measured in phrases.shown_metrics(scores, verdict).items():
+    for name, metric in phrases.shown_metrics(scores, verdict).items():
         metrics.add_row(
             name,
-            phrases.number(measured.value),
-            str(measured.n),
-            phrases.interval(measured.interval),
-            phrases.metric_note(measured),
+            phrases.number(metric.value),
+            str(metric.n),
+            phrases.interval(metric.interval),
+            phrases.metric_note(metric),
         )
     console.print(metrics)
     for line in (*phrases.counts_behind(scores), *phrases.not_measured(scores, verdict)):
@@ -89,13 +89,13 @@ def _text(view: View) -> str:
     if bad:
         console.print()
         listed = bad[: len(bad) if view.full else _QUESTIONS]
-        told = any(each.cause is not None for each in listed)
-        heads = ["label", "cause"] if told else ["label"]
+        has_causes = any(question.cause is not None for question in listed)
+        heads = ["label", "cause"] if has_causes else ["label"]
         questions = table(f"look at ({len(bad)})", *heads, "where")
-        for each in listed:
-            name = phrases.question_name(each.qid, each.turn)
-            why = [each.cause or ""] if told else []
-            questions.add_row(name, each.label, *why, plain(each.trace or each.gold))
+        for question in listed:
+            name = phrases.question_name(question.qid, question.turn)
+            why = [question.cause or ""] if has_causes else []
+            questions.add_row(name, question.label, *why, plain(question.trace or question.gold))
         console.print(questions)
     console.print()
     console.print(Text(phrases.headline(verdict), style=f"bold {COLORS[verdict.status]}"))

@@ -55,37 +55,37 @@ def close_up(
     outcomes: Iterable[QuestionResult] = (),
 ) -> Closeup:
     """Find a question in the gold set, among the results of a run, and among its outcomes."""
-    found = [row for row in rows if row.facts.query_id == query_id]
-    mine = tuple(item for item in items if item.qid == query_id)
-    if not mine and not found:
+    stored = [row for row in rows if row.facts.query_id == query_id]
+    gold_items = tuple(item for item in items if item.qid == query_id)
+    if not gold_items and not stored:
         raise _unknown(query_id, items)
     recogniser = Recogniser(
         plan_of(snapshot.scoring, metrics=()), items, chunks, gold_name=snapshot.inputs.gold_name
     )
     results = []
-    for row in found:
+    for row in stored:
         try:
             trace = trace_of(thaw(row.payload))
         except UNREADABLE:
             results.append(Result(facts=row.facts, trace=None))
             continue
-        found_as = recogniser.find(trace.qid or query_id, trace.question, trace.turn)
-        ranks = () if found_as is None else recogniser.ranks(found_as, trace.hits)
+        item = recogniser.find(trace.qid or query_id, trace.question, trace.turn)
+        ranks = () if item is None else recogniser.ranks(item, trace.hits)
         results.append(Result(facts=row.facts, trace=trace, expected=ranks))
     return Closeup(
         query_id=query_id,
-        items=mine,
+        items=gold_items,
         results=tuple(results),
-        outcomes={each.turn: each for each in outcomes if each.qid == query_id},
+        outcomes={outcome.turn: outcome for outcome in outcomes if outcome.qid == query_id},
     )
 
 
 def _unknown(query_id: str, items: Sequence[GoldItem]) -> RagaugeError:
     import difflib
 
-    known = dict.fromkeys(item.qid for item in items)
-    near = difflib.get_close_matches(query_id, known, _NEAR) or list(known)[:_NEAR]
-    listed = ", ".join(f"`{plain(each)}`" for each in near)
+    query_ids = dict.fromkeys(item.qid for item in items)
+    near = difflib.get_close_matches(query_id, query_ids, _NEAR) or list(query_ids)[:_NEAR]
+    listed = ", ".join(f"`{plain(near_id)}`" for near_id in near)
     return RagaugeError.of(
         "usage",
         f"the run has no question `{plain(query_id)}`",
@@ -97,8 +97,8 @@ def documents(close: Closeup) -> Iterator[dict[str, Any]]:
     """The close-up as plain JSON values: the gold items, then the results."""
     for item in close.items:
         outcome = close.outcomes.get(item.turn)
-        told = {} if outcome is None else {"label": outcome.label, "cause": outcome.cause}
-        yield {"kind": "gold", "item": msgspec.to_builtins(item), **told}
+        outcome_fields = {} if outcome is None else {"label": outcome.label, "cause": outcome.cause}
+        yield {"kind": "gold", "item": msgspec.to_builtins(item), **outcome_fields}
     for result in close.results:
         yield {
             "kind": "result",
@@ -110,39 +110,45 @@ def documents(close: Closeup) -> Iterator[dict[str, Any]]:
 
 def lines(close: Closeup, width: int) -> list[str]:
     """The close-up in words."""
-    told: list[str] = []
+    text_lines: list[str] = []
     for item in close.items:
-        told += [*_item_lines(item, width)]
+        text_lines += [*_item_lines(item, width)]
         outcome = close.outcomes.get(item.turn)
         if outcome is not None:
-            named = [outcome.label, *([outcome.cause] if outcome.cause is not None else [])]
-            told += labelled("label", [", ".join(named)], width)
-        told.append("")
+            label_and_cause = [
+                outcome.label,
+                *([outcome.cause] if outcome.cause is not None else []),
+            ]
+            text_lines += labelled("label", [", ".join(label_and_cause)], width)
+        text_lines.append("")
     if not close.items:
-        told += [*labelled("question", [f"{close.query_id}: not in the gold set"], width), ""]
+        text_lines += [
+            *labelled("question", [f"{close.query_id}: not in the gold set"], width),
+            "",
+        ]
     for result in close.results:
-        told += [*_result_lines(result, width), ""]
+        text_lines += [*_result_lines(result, width), ""]
     if not close.results:
-        told += ["no result is stored for it", ""]
-    return told[:-1]
+        text_lines += ["no result is stored for it", ""]
+    return text_lines[:-1]
 
 
 def _item_lines(item: GoldItem, width: int) -> list[str]:
     name = item.qid if item.turn is None else f"{item.qid} turn {item.turn}"
     expect = {"answer": "an answer", "refuse": "a refusal", None: ""}[item.expect]
-    told = {
+    facts = {
         "question": [name, *([item.question] if item.question else [])],
         "expects": [expect] if expect else [],
         "evidence": [
             *item.relevant,
-            *(_anchor(each) for each in item.anchors),
+            *(_anchor(anchor) for anchor in item.anchors),
             *(f"{name}, grade {grade:g}" for name, grade in item.grades.items()),
             *(f"document {doc}" for doc in item.relevant_docs or ()),
         ],
         "claims": list(item.claims_any or ()),
         "strings": list(item.must_contain),
     }
-    return [line for label, texts in told.items() for line in labelled(label, texts, width)]
+    return [line for label, texts in facts.items() for line in labelled(label, texts, width)]
 
 
 def _anchor(anchor: Anchor) -> str:
@@ -153,7 +159,7 @@ def _anchor(anchor: Anchor) -> str:
 
 
 def _spans(spans: Sequence[Span]) -> str:
-    return ", ".join(f"{each.unit} {each.start}-{each.end}" for each in spans)
+    return ", ".join(f"{span.unit} {span.start}-{span.end}" for span in spans)
 
 
 def _result_lines(result: Result, width: int) -> list[str]:
@@ -163,11 +169,11 @@ def _result_lines(result: Result, width: int) -> list[str]:
         "seed": facts.seed,
         "turn": facts.turn,
     }
-    told = [f"{name} {value}" for name, value in slot.items() if value is not None]
+    slot_words = [f"{name} {value}" for name, value in slot.items() if value is not None]
     line = "" if trace is None or trace.line is None else f", line {trace.line}"
     rank = "no evidence found" if facts.hit_rank is None else f"first evidence {facts.hit_rank}"
     head = [f"{facts.ordinal + 1}{line}: {facts.outcome}, {rank}"]
-    head += [", ".join(told)] if told else []
+    head += [", ".join(slot_words)] if slot_words else []
     lines = labelled("result", head, width)
     if trace is None:
         return [*lines, *labelled("", ["the stored trace cannot be read"], width)]
@@ -181,9 +187,9 @@ def _result_lines(result: Result, width: int) -> list[str]:
         lines += labelled("", ["* expected"], width)
     answer = trace.answer
     if answer is not None:
-        said = "refused" if answer.refused else answer.said
-        lines += labelled("answer", [said if said is not None else "none"], width)
-        lines += labelled("cites", [each.id for each in answer.listed], width)
+        answer_text = "refused" if answer.refused else answer.said
+        lines += labelled("answer", [answer_text if answer_text is not None else "none"], width)
+        lines += labelled("cites", [citation.id for citation in answer.listed], width)
     timing = trace.timing
     if timing is not None and timing.total is not None:
         lines += labelled("took", [f"{timing.total:g} ms"], width)

@@ -32,19 +32,15 @@ def sparkline(
     if low is not None and high is not None and low > high:
         raise ValueError(f"the scale goes from {low} down to {high}")
     levels, missing = (PLAIN, PLAIN_MISSING) if ascii else (BLOCKS, MISSING)
-    known = [each for each in values if each is not None and math.isfinite(each)]
-    bottom = min([*known, *_given(high)], default=0.0) if low is None else low
-    top = max([*known, bottom]) if high is None else high
+    numbers = [value for value in values if value is not None and math.isfinite(value)]
+    bottom = min([*numbers, *([] if high is None else [high])], default=0.0) if low is None else low
+    top = max([*numbers, bottom]) if high is None else high
     return "".join(
         missing
-        if each is None or math.isnan(each)
-        else levels[_level(each, bottom, top, len(levels))]
-        for each in values
+        if value is None or math.isnan(value)
+        else levels[_level(value, bottom, top, len(levels))]
+        for value in values
     )
-
-
-def _given(bound: float | None) -> list[float]:
-    return [] if bound is None else [bound]
 
 
 def _level(value: float, bottom: float, top: float, levels: int) -> int:

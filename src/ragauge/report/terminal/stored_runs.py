@@ -1,4 +1,4 @@
-"""Showing: stored runs as tables that fit the screen, as lines of words, and as JSON values."""
+"""Stored runs in the terminal: tables that fit the screen, lines of words, and JSON values."""
 
 from __future__ import annotations
 
@@ -45,35 +45,38 @@ def table(
 ) -> list[str]:
     """The lines of a table in a screen's width; `above` has lines to put above some rows.
 
-    What is shown is shown whole: columns that have no room, or nothing in them, are left out.
+    What is shown is shown whole: columns that have no room, or nothing in them, are not shown.
     """
     from rich.cells import cell_len
 
-    known = [
+    columns_with_cells = [
         column._replace(cells=[plain(cell) for cell in column.cells])
         for column in columns
         if any(column.cells) or not column.rank
     ]
-    sizes = {each.head: max(map(cell_len, [each.head, *each.cells])) for each in known}
-    needed, kept = -len(_GAP), set()
-    for each in sorted(known, key=lambda each: each.rank):
-        wanted = needed + len(_GAP) + sizes[each.head]
-        if wanted <= width or not each.rank:
+    sizes = {
+        column.head: max(map(cell_len, [column.head, *column.cells]))
+        for column in columns_with_cells
+    }
+    needed, heads_with_room = -len(_GAP), set()
+    for column in sorted(columns_with_cells, key=lambda column: column.rank):
+        wanted = needed + len(_GAP) + sizes[column.head]
+        if wanted <= width or not column.rank:
             needed = wanted
-            kept.add(each.head)
-    shown = [each for each in known if each.head in kept]
+            heads_with_room.add(column.head)
+    visible = [column for column in columns_with_cells if column.head in heads_with_room]
 
     def line(texts: Sequence[str]) -> str:
         parts = []
-        for column, text in zip(shown, texts, strict=True):
+        for column, text in zip(visible, texts, strict=True):
             blanks = " " * (sizes[column.head] - cell_len(text))
             parts.append(blanks + text if column.right else text + blanks)
         return _GAP.join(parts).rstrip()
 
-    lines = [line([each.head for each in shown]), "─" * min(needed, width)]
-    for place in range(len(shown[0].cells)):
+    lines = [line([column.head for column in visible]), "─" * min(needed, width)]
+    for place in range(len(visible[0].cells)):
         lines += (above or {}).get(place, ())
-        lines.append(line([each.cells[place] for each in shown]))
+        lines.append(line([column.cells[place] for column in visible]))
     return lines
 
 
@@ -83,7 +86,7 @@ def moment(created_at: str) -> str:
 
 
 class Headline(Struct, frozen=True):
-    """The one value that stands for a run in a list."""
+    """The one value that represents a run in a list."""
 
     metric: str
     value: float
@@ -94,11 +97,11 @@ class Headline(Struct, frozen=True):
 
 def headline(run: RunRecord) -> Headline | None:
     """What the profile calls correct, or else the first metric with a value; None without any."""
-    found = measured_in(run) or {}
-    known = registry.profiles().get(run.profile)
-    names = [name for name in found if not name.startswith("run.")]
-    for name in [*([known.correct] if known is not None else []), *names]:
-        value = found[name].value if name in found else None
+    metrics = measured_in(run) or {}
+    profile = registry.profiles().get(run.profile)
+    names = [name for name in metrics if not name.startswith("run.")]
+    for name in [*([profile.correct] if profile is not None else []), *names]:
+        value = metrics[name].value if name in metrics else None
         if value is not None:
             return Headline(name, value)
     return None
@@ -135,14 +138,14 @@ def run_list(runs: Sequence[RunRecord], width: int) -> list[str]:
             Column("tags", [", ".join(run.tags) for run in runs], 1),
             Column("gold", [run.gold_hash[:SHORT_HASH] for run in runs], 6),
             Column("commit", [(run.commit_hash or "")[:SHORT_HASH] for run in runs], 7),
-            Column("headline", ["" if each is None else str(each) for each in heads], 8),
+            Column("headline", ["" if head is None else str(head) for head in heads], 8),
         ],
         width,
     )
 
 
 class Shown(Struct, frozen=True, kw_only=True):
-    """All that `runs show` tells of a run; a run that is not complete has no scores."""
+    """All that `runs show` prints of a run; a run that is not complete has no scores."""
 
     run: RunRecord
     snapshot: Snapshot
@@ -152,13 +155,13 @@ class Shown(Struct, frozen=True, kw_only=True):
     full: bool = False
 
 
-def info_document(shown: Shown) -> dict[str, Any]:
+def info_document(info: Shown) -> dict[str, Any]:
     """What is stored of a run, as plain JSON values; the scores are the scores document."""
-    run, snapshot, evidence = shown.run, shown.snapshot, shown.evidence
+    run, snapshot, evidence = info.run, info.snapshot, info.evidence
     inputs, rules = snapshot.inputs, snapshot.scoring
     scores = None
-    if shown.scores is not None:
-        scores = to_document(shown.scores, _NOT_JUDGED, full=shown.full)
+    if info.scores is not None:
+        scores = to_document(info.scores, _NOT_JUDGED, full=info.full)
         del scores["verdict"]  # nothing was judged
     return {
         "schema": RUN_INFO,
@@ -178,30 +181,30 @@ def info_document(shown: Shown) -> dict[str, Any]:
         "seen": {"expected_chunks": len(evidence.expected), "documents": len(evidence.docs)},
         "scorings": [
             {
-                "number": each.number,
-                "created_at": each.created_at,
-                "ragauge_version": each.ragauge_version,
+                "number": scoring.number,
+                "created_at": scoring.created_at,
+                "ragauge_version": scoring.ragauge_version,
             }
-            for each in shown.scorings
+            for scoring in info.scorings
         ],
         "scores": scores,
     }
 
 
-def info_lines(shown: Shown, width: int) -> list[str]:
-    """What is stored of a run, in words; the scores stand below it."""
-    run, snapshot, evidence = shown.run, shown.snapshot, shown.evidence
+def info_lines(info: Shown, width: int) -> list[str]:
+    """What is stored of a run, in words; the scores come below it."""
+    run, snapshot, evidence = info.run, info.snapshot, info.evidence
     inputs, rules = snapshot.inputs, snapshot.scoring
     bad = inputs.gold_problem_count + inputs.trace_problem_count
     listed = _bad_lines(snapshot)
-    most = len(listed) if shown.full else _LISTED
+    most = len(listed) if info.full else _LISTED
     more = [f"... and {bad - most} more"] if bad > most else []
     cutoffs = ", ".join(map(str, rules.k))
     seen = [
         phrases.count(len(evidence.expected), "expected chunk"),
         phrases.count(len(evidence.docs), "document"),
     ]
-    told: list[tuple[str, list[str]]] = [
+    facts: list[tuple[str, list[str]]] = [
         ("run", [run.run_id]),
         ("status", [_status(run)]),
         ("created", [run.created_at]),
@@ -217,9 +220,9 @@ def info_lines(shown: Shown, width: int) -> list[str]:
         ("system", _flat(snapshot.system)),
         ("observed", _flat(evidence.observed())),
         ("seen", [", ".join(seen)] if evidence.expected or evidence.docs else []),
-        ("scorings", [_scoring(each) for each in shown.scorings]),
+        ("scorings", [_scoring(scoring) for scoring in info.scorings]),
     ]
-    return [line for label, texts in told for line in labelled(label, texts, width)]
+    return [line for label, texts in facts for line in labelled(label, texts, width)]
 
 
 def labelled(label: str, texts: Sequence[str], width: int) -> list[str]:
@@ -251,8 +254,8 @@ def _scoring(scoring: Scoring) -> str:
 def _bad_lines(snapshot: Snapshot) -> list[str]:
     inputs = snapshot.inputs
     return [
-        f"{each.place}: {each.message}" if each.place is not None else each.message
-        for each in (*inputs.gold_problems, *inputs.trace_problems)
+        f"{problem.place}: {problem.message}" if problem.place is not None else problem.message
+        for problem in (*inputs.gold_problems, *inputs.trace_problems)
     ]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ragauge.report.ci.paths import Spot, seen_from_root, spot_of
+from ragauge.report.ci.paths import FileLocation, location_of, seen_from_root
 
 
 @pytest.fixture(autouse=True)
@@ -79,12 +79,12 @@ def test_a_linked_folder_is_followed_and_a_linked_file_keeps_its_name(
 @pytest.mark.parametrize(
     ("place", "spot"),
     [
-        ("g.jsonl:12", Spot("g.jsonl", 12)),
-        ("a:b.jsonl:3", Spot("a:b.jsonl", 3)),
-        ("g.jsonl", Spot("g.jsonl", None)),
-        ("g:0", Spot("g", None)),
-        ("g:x", Spot("g:x", None)),
-        ("g:1234567890", Spot("g:1234567890", None)),
+        ("g.jsonl:12", FileLocation("g.jsonl", 12)),
+        ("a:b.jsonl:3", FileLocation("a:b.jsonl", 3)),
+        ("g.jsonl", FileLocation("g.jsonl", None)),
+        ("g:0", FileLocation("g", None)),
+        ("g:x", FileLocation("g:x", None)),
+        ("g:1234567890", FileLocation("g:1234567890", None)),
         ("<stdin>:15", None),
         ("<stdin>", None),
         ("-:4", None),
@@ -93,5 +93,5 @@ def test_a_linked_folder_is_followed_and_a_linked_file_keeps_its_name(
         (None, None),
     ],
 )
-def test_places_are_files_and_lines(place: str | None, spot: Spot | None) -> None:
-    assert spot_of(place) == spot
+def test_places_are_files_and_lines(place: str | None, spot: FileLocation | None) -> None:
+    assert location_of(place) == spot

@@ -11,12 +11,12 @@ from tests.support.pages import gate_result, metric, scores, verdict
 
 from ragauge.model.scores import PerQuestion
 from ragauge.model.semantic import Bands, Semantic
-from ragauge.report.html import charts, figures
-from ragauge.report.html.charts import Bar, Dot, Line
+from ragauge.report.html import charts, run_page
+from ragauge.report.html.charts import Bar, ChartLine, Dot
 
 
-def parsed(drawing: object) -> ElementTree.Element:
-    return ElementTree.fromstring(drawing.source)  # type: ignore[attr-defined]
+def parsed(drawing: str) -> ElementTree.Element:
+    return ElementTree.fromstring(drawing)
 
 
 def shapes(root: ElementTree.Element, tag: str, class_: str = "") -> list[ElementTree.Element]:
@@ -25,7 +25,7 @@ def shapes(root: ElementTree.Element, tag: str, class_: str = "") -> list[Elemen
 
 def test_lines_run_through_their_points() -> None:
     """The field is from x 34 to 282 and from y 12 (for 1) to 182 (for 0)."""
-    root = parsed(charts.lines([1, 5, 10], [Line("recall", (0.0, 0.5, 1.0))]))
+    root = parsed(charts.lines([1, 5, 10], [ChartLine("recall", (0.0, 0.5, 1.0))]))
     assert [each.get("d") for each in shapes(root, "path", "stroke")] == [
         "M34 182 L158 97 L282 12"  # a half is 182 - 85
     ]
@@ -36,7 +36,7 @@ def test_lines_run_through_their_points() -> None:
 
 
 def test_lines_without_a_value_at_a_k_pass_over_it() -> None:
-    root = parsed(charts.lines([1, 5, 10], [Line("x", (0.0, None, 1.0))]))
+    root = parsed(charts.lines([1, 5, 10], [ChartLine("x", (0.0, None, 1.0))]))
     assert [each.get("d") for each in shapes(root, "path", "stroke")] == ["M34 182 L282 12"]
 
 
@@ -98,8 +98,8 @@ def test_metrics_by_k_are_the_gated_ones_first() -> None:
         "retrieval.mrr@1": metric(0.5), "retrieval.mrr@5": metric(None),
         "latency.y@1": metric(3.0), "latency.y@5": metric(4.0),
     })  # fmt: skip
-    found = figures.families(run, verdict(gate_result("x", "answer.x@5")))
-    assert found == [Line("answer.x", (0.1, 0.2)), Line("retrieval.hit", (0.3, 0.4))]
+    found = run_page.families(run, verdict(gate_result("x", "answer.x@5")))
+    assert found == [ChartLine("answer.x", (0.1, 0.2)), ChartLine("retrieval.hit", (0.3, 0.4))]
 
 
 def test_distances_are_counted_by_zone() -> None:
@@ -108,16 +108,16 @@ def test_distances_are_counted_by_zone() -> None:
         metrics=("semantic.delta_s_cited",), qids=list("abcde"), turns=[None] * 5,
         values=np.array([[0.39, 0.40, 0.59, 0.60, np.nan]]),
     )  # fmt: skip
-    made = figures.figures(scores(5, per_question=values), verdict())
-    (drawn,) = [each.source for each in made if "ΔS of questions" in each.source]
-    assert "Questions by ΔS: stable 1, transitional 2, risk 1" in drawn
-    assert "0.40 to 0.45: 1<" in drawn
-    assert "n = 4" in drawn
+    made = run_page.figures(scores(5, per_question=values), verdict())
+    (figure,) = [figure for figure in made if figure.title == "ΔS of questions"]
+    assert "Questions by ΔS: stable 1, transitional 2, risk 1" in figure.drawing
+    assert "0.40 to 0.45: 1<" in figure.drawing
+    assert "n = 4" in figure.note
 
 
 def test_k_stands_in_order_however_it_was_given() -> None:
     values = {f"retrieval.recall@{k}": metric(k / 10) for k in (10, 1, 5)}
-    svg = parsed(figures.figures(scores(3, k=(10, 1, 5), metrics=values), verdict())[0])
+    svg = parsed(run_page.figures(scores(3, k=(10, 1, 5), metrics=values), verdict())[0].drawing)
     ticks = shapes(svg, "text", "tick")
     assert [each.text for each in ticks if each.get("text-anchor") == "middle"] == ["1", "5", "10"]
     (path,) = [each.get("d") for each in shapes(svg, "path", "stroke")]
@@ -128,22 +128,21 @@ def test_k_stands_in_order_however_it_was_given() -> None:
 def test_the_zone_of_risk_is_on_the_chart_or_said(risk: float, is_drawn: bool) -> None:
     """The values go up to 0.99; a zone of risk from 9 on would leave no room for them."""
     known = scores(100, semantic=Semantic(embedder="words", bands=Bands(risk=risk, target=0.5)))
-    (drawn,) = [each for each in figures.figures(known, verdict()) if "ΔS of" in each.source]
-    root = parsed(drawn)
+    (figure,) = [each for each in run_page.figures(known, verdict()) if "ΔS of" in each.title]
+    root = parsed(figure.drawing)
     assert bool(shapes(root, "text", "name bad")) is is_drawn
-    assert (f"0 at risk, which begins at {risk:g}" in drawn.source) is not is_drawn
+    assert (f"0 at risk, which begins at {risk:g}" in figure.note) is not is_drawn
     assert all(float(each.get("x") or 0) <= charts.WIDTH for each in root.iter("text"))
 
 
 def test_a_chart_without_data_is_not_drawn() -> None:
     bare = scores(0, metrics={}, per_question=None, states={}, slices={})
-    assert figures.figures(bare, verdict()) == []
+    assert run_page.figures(bare, verdict()) == []
 
 
-@pytest.mark.parametrize("text", ["λ of questions, computed", "Questions by label",
-                                  "Metrics by k", "ΔS of questions", "by type"])  # fmt: skip
-def test_every_chart_that_has_data_is_there(text: str) -> None:
-    made = figures.figures(scores(20), verdict(gate_result()))
-    found = [each.source for each in made if text in each.source]
-    assert len(found) == 1
-    assert re.search(r'<svg [^>]*role="img" aria-label="[^"]+', found[0])
+@pytest.mark.parametrize("words", ["λ of questions, computed", "Questions by label",
+                                   "Metrics by k", "ΔS of questions", "by type"])  # fmt: skip
+def test_every_chart_that_has_data_is_there(words: str) -> None:
+    made = run_page.figures(scores(20), verdict(gate_result()))
+    (figure,) = [each for each in made if words in f"{each.title} {each.note}"]
+    assert re.match(r'<svg [^>]*role="img" aria-label="[^"]+', figure.drawing)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tests.support.pages import drilldown, passage
 
 from ragauge.model.drilldown import Attempt, Drilldown, Expected, Passage
-from ragauge.report.html.data_blocks import packed
-from ragauge.report.html.details import PIECES, QUESTIONS, Gathered, priority
+from ragauge.report.html.data_blocks import serialised
+from ragauge.report.html.details import PIECES, QUESTIONS, PageDetails, priority
 from ragauge.report.html.size_budget import (
     ANSWER_STEPS,
     GAP,
@@ -74,17 +74,17 @@ def question(i: int, hits: int = 3, text: bool = True) -> Drilldown:
 @given(st.recursive(st.none() | st.booleans() | st.integers(-9, 9) | st.text(),
                     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))  # fmt: skip
 def test_what_is_packed_is_unpacked(value: Any) -> None:
-    assert opened(packed(value)) == value
+    assert opened(serialised(value)) == value
 
 
 def test_halves_of_characters_are_kept() -> None:
     nan = float("nan")
-    assert opened(packed({"a": ["\ud800x", 0.5, nan]})) == {"a": ["\ud800x", 0.5, None]}
-    assert opened(packed({"a": ["x", 0.5, nan]})) == {"a": ["x", 0.5, None]}
+    assert opened(serialised({"a": ["\ud800x", 0.5, nan]})) == {"a": ["\ud800x", 0.5, None]}
+    assert opened(serialised({"a": ["x", 0.5, nan]})) == {"a": ["x", 0.5, None]}
 
 
 def test_a_question_comes_out_as_it_went_in() -> None:
-    made = Gathered([drilldown(7, attempts=2)], [True]).packed(PLENTY)
+    made = PageDetails([drilldown(7, attempts=2)], [True]).blocks_within(PLENTY)
     ((found,),) = map(opened, made.questions)
     assert found["gold"] == "gold.jsonl:8"
     assert found["expected"] == [{"name": "guide.md#S.7", "doc": "guide.md", "quote": "treasure"}]
@@ -106,7 +106,7 @@ def test_a_passage_is_stored_once_for_all_who_show_it() -> None:
     shared = passage(1, "the same text")
     many = [Drilldown(qid=str(i), attempts=(Attempt(hits=(shared,), citations=(shared,)),))
             for i in range(500)]  # fmt: skip
-    made = Gathered(many, [False] * 500).packed(PLENTY)
+    made = PageDetails(many, [False] * 500).blocks_within(PLENTY)
     assert [row[5] for row in pieces_of(made)] == ["the same text"]
 
 
@@ -117,13 +117,13 @@ def test_the_text_of_an_expected_piece_is_that_of_a_hit_elsewhere() -> None:
         Drilldown(qid="a", evidence=(missed,), attempts=(Attempt(hits=(passage(2, "x"),)),)),
         Drilldown(qid="b", attempts=(Attempt(hits=(passage(1, long_text(1)),)),)),
     ]
-    made = Gathered(many, [True, False]).packed(PLENTY)
+    made = PageDetails(many, [True, False]).blocks_within(PLENTY)
     one, other = rows_of(made)
     assert one["evidence"] == {"piece": [0], "marks": [1]}
     assert other["attempts"][0]["hits"]["piece"] == [0]
     assert [row[0] for row in pieces_of(made)] == ["guide.md#S.1", "guide.md#S.2"]
     whole = made.size
-    made = Gathered(many, [True, False]).packed(whole - 100)
+    made = PageDetails(many, [True, False]).blocks_within(whole - 100)
     assert made.omitted.shortened == 1
     assert (pieces_of(made)[0][5] or "").endswith(" …")
 
@@ -131,7 +131,7 @@ def test_the_text_of_an_expected_piece_is_that_of_a_hit_elsewhere() -> None:
 def test_an_expected_piece_keeps_its_place_where_hits_are_left_out() -> None:
     hits = tuple(passage(place) for place in range(2, 42))
     shown = Drilldown(qid="a", evidence=(passage(1, "here"),), attempts=(Attempt(hits=hits),))
-    made = Gathered([shown], [True]).packed(900)
+    made = PageDetails([shown], [True]).blocks_within(900)
     assert made.omitted.hits == 30
     (row,) = rows_of(made)
     (piece,) = row["evidence"]["piece"]
@@ -140,7 +140,7 @@ def test_an_expected_piece_keeps_its_place_where_hits_are_left_out() -> None:
 
 @pytest.mark.parametrize("n", [1, QUESTIONS, QUESTIONS + 1])
 def test_questions_come_in_blocks(n: int) -> None:
-    made = Gathered([drilldown(i) for i in range(n)], [False] * n).packed(PLENTY)
+    made = PageDetails([drilldown(i) for i in range(n)], [False] * n).blocks_within(PLENTY)
     assert [len(opened(block)) for block in made.questions] == (
         [n] if n <= QUESTIONS else [QUESTIONS, 1]
     )
@@ -150,24 +150,24 @@ def test_questions_come_in_blocks(n: int) -> None:
 def test_the_words_of_a_question_are_stored_once() -> None:
     """The table has all words of a short question; the drill-down has those of a long one."""
     long = "why " * 200
-    gathered = Gathered([Drilldown(qid="a", question="Short?"),
+    details = PageDetails([Drilldown(qid="a", question="Short?"),
                          Drilldown(qid="b", question=long)], [False, False])  # fmt: skip
-    assert gathered.texts[0] == "Short?"
-    assert gathered.texts[1].endswith("…")
-    ((short, other),) = map(opened, gathered.packed(PLENTY).questions)
+    assert details.texts[0] == "Short?"
+    assert details.texts[1].endswith("…")
+    ((short, other),) = map(opened, details.blocks_within(PLENTY).questions)
     assert "question" not in short
     assert other["question"] == long
 
 
 def test_as_many_drilldowns_as_questions_are_demanded() -> None:
     with pytest.raises(ValueError, match="zip"):
-        Gathered([drilldown(1)], [False, False])
+        PageDetails([drilldown(1)], [False, False])
 
 
 def test_numbers_that_are_none_are_not_shown() -> None:
     bad = Drilldown(qid="a", attempts=(Attempt(hits=(passage(1, score=float("nan")),),
                                                delta_s=float("inf")),))  # fmt: skip
-    ((found,),) = map(opened, Gathered([bad], [False]).packed(PLENTY).questions)
+    ((found,),) = map(opened, PageDetails([bad], [False]).blocks_within(PLENTY).questions)
     assert found["attempts"][0]["hits"]["score"] == [None]
     assert "delta_s" not in found["attempts"][0]
 
@@ -214,9 +214,9 @@ FAILING = [i % 4 == 0 for i in range(40)]
 
 def test_texts_of_fine_questions_are_cut_before_those_of_failing_ones() -> None:
     """40 questions of 3 hits, each text of its own: 10 failing ones have 30 texts."""
-    gathered = Gathered([question(i) for i in range(40)], FAILING)
-    whole = gathered.packed(PLENTY)
-    made = gathered.packed(int(whole.size * 0.6))
+    details = PageDetails([question(i) for i in range(40)], FAILING)
+    whole = details.blocks_within(PLENTY)
+    made = details.blocks_within(int(whole.size * 0.6))
     lengths = [(int(row[0].rpartition(".")[2]) // 100 % 4 == 0, len(row[5] or ""))
                for row in pieces_of(made)]  # fmt: skip
     of_failing = [length for is_failing, length in lengths if is_failing]
@@ -232,14 +232,14 @@ def test_answers_stay_longer_than_texts_and_lists_longer_than_answers() -> None:
             passage(i, noise(1000 + i, 3000)),)),))
         for i in range(40)
     ]  # fmt: skip
-    gathered = Gathered(many, FAILING)
-    little = gathered.packed(44_000)  # the answers are 36,000 characters
+    details = PageDetails(many, FAILING)
+    little = details.blocks_within(44_000)  # the answers are 36,000 characters
     assert little.omitted.answers == little.omitted.lost_answers == 0
     assert little.omitted.texts + little.omitted.shortened == 40 - sum(
         len(row[5] or "") == 3000 for row in pieces_of(little)
     )
     assert little.omitted.texts > 0
-    less = gathered.packed(25_000)
+    less = details.blocks_within(25_000)
     assert less.omitted.texts == 40
     assert less.omitted.answers + less.omitted.lost_answers > 0
     assert less.omitted.questions == 0
@@ -255,7 +255,7 @@ def test_room_is_used_up_where_anything_is_left_out(sizes: list[int], room: int)
                                                  hits=(passage(i, noise(i, size)),)),))
         for i, size in enumerate(sizes)
     ]  # fmt: skip
-    made = Gathered(many, [i % 3 == 0 for i in range(len(sizes))]).packed(room)
+    made = PageDetails(many, [i % 3 == 0 for i in range(len(sizes))]).blocks_within(room)
     assert made.size <= room
     if made.omitted.sentences():
         assert made.size >= room - 8_000
@@ -265,9 +265,9 @@ def test_one_huge_text_or_answer_costs_the_others_nothing() -> None:
     many = [question(i, 1) for i in range(20)]
     huge = Drilldown(qid="H", attempts=(Attempt(answer=noise(1, 400_000), hits=(
         passage(9999, noise(2, 400_000)),)),))  # fmt: skip
-    room = Gathered(many, [True] * 20).packed(PLENTY).size + 60_000
+    room = PageDetails(many, [True] * 20).blocks_within(PLENTY).size + 60_000
     for at in (0, 10, 20):
-        made = Gathered([*many[:at], huge, *many[at:]], [True] * 21).packed(room)
+        made = PageDetails([*many[:at], huge, *many[at:]], [True] * 21).blocks_within(room)
         assert made.omitted.sentences() == [
             "1 text of a passage is shortened", "1 answer is shortened"
         ]  # fmt: skip
@@ -284,7 +284,7 @@ def test_long_fields_are_cut_and_say_so() -> None:
         attempts=(Attempt(error=long, asked=long, seed=long,
                           hits=(Passage(id=long, doc=long, text="t"),) * 2),),
     )  # fmt: skip
-    made = Gathered([item], [True]).packed(PLENTY)
+    made = PageDetails([item], [True]).blocks_within(PLENTY)
     (row,) = rows_of(made)
     said = f" … ({50_000 - MOST_FIELD:,} more characters are not on this page)"
     (attempt,) = row["attempts"]
@@ -300,10 +300,10 @@ def test_long_fields_are_cut_and_say_so() -> None:
 
 
 def test_less_room_never_gives_more() -> None:
-    gathered = Gathered([question(i, 12) for i in range(40)], FAILING)
-    size = gathered.packed(PLENTY).size
+    details = PageDetails([question(i, 12) for i in range(40)], FAILING)
+    size = details.blocks_within(PLENTY).size
     shares = (1.1, 0.8, 0.5, 0.2, 0.1)
-    sizes = [gathered.packed(int(size * share)).size for share in shares]
+    sizes = [details.blocks_within(int(size * share)).size for share in shares]
     for share, found in zip(shares, sizes, strict=True):
         assert found <= size * share
     assert sizes == sorted(sizes, reverse=True)
@@ -311,9 +311,9 @@ def test_less_room_never_gives_more() -> None:
 
 def test_hits_beyond_the_tenth_go_before_whole_questions() -> None:
     many = [question(i, 300, text=False) for i in range(20)]
-    gathered = Gathered(many, [i == 19 for i in range(20)])
-    whole = gathered.packed(PLENTY).size
-    made = gathered.packed(int(whole * 0.7))
+    details = PageDetails(many, [i == 19 for i in range(20)])
+    whole = details.blocks_within(PLENTY).size
+    made = details.blocks_within(int(whole * 0.7))
     assert made.omitted.questions == 0
     assert made.omitted.hits == 290 * made.omitted.cut_questions > 0
     rows = rows_of(made)
@@ -328,9 +328,9 @@ def test_as_many_questions_are_shown_as_fit_failing_ones_first() -> None:
     n = 3000
     failing = [i % 2 == 1 for i in range(n)]
     many = [Drilldown(qid=str(i), paraphrases=(noise(i, 120),)) for i in range(n)]
-    gathered = Gathered(many, failing)
+    details = PageDetails(many, failing)
     for room in (330_000, 110_000):
-        made = gathered.packed(room)
+        made = details.blocks_within(room)
         rows = rows_of(made)
         shown = [not row.get("cut", False) for row in rows]
         assert made.omitted.questions == shown.count(False) > 0
@@ -342,12 +342,12 @@ def test_as_many_questions_are_shown_as_fit_failing_ones_first() -> None:
 
 
 def test_nothing_fits_and_that_is_told() -> None:
-    made = Gathered([question(i, 12) for i in range(40)], FAILING).packed(0)
+    made = PageDetails([question(i, 12) for i in range(40)], FAILING).blocks_within(0)
     assert made.omitted.sentences() == ["40 questions are shown without details"]
 
 
 def test_a_list_that_is_empty_is_packed() -> None:
-    assert Gathered([], []).packed(0).size == 0
+    assert PageDetails([], []).blocks_within(0).size == 0
 
 
 @pytest.mark.parametrize("steps", [TEXT_STEPS, ANSWER_STEPS])
@@ -364,8 +364,8 @@ def test_highlights_move_with_their_shortened_text() -> None:
     start = text.index("EVIDENCE")
     hit = Passage(id="x", text=text, highlights=((start, start + 8),), marks=("gold",))
     many = [Drilldown(qid="a", attempts=(Attempt(hits=(hit,)),)), *(question(i) for i in range(9))]
-    gathered = Gathered(many, [False] * 10)
-    made = gathered.packed(gathered.packed(PLENTY).size // 2)
+    details = PageDetails(many, [False] * 10)
+    made = details.blocks_within(details.blocks_within(PLENTY).size // 2)
     first = opened(made.questions[0])[0]["attempts"][0]["hits"]
     short = pieces_of(made)[first["piece"][0]][5]
     begin, end = first["highlights"]["0"][0]

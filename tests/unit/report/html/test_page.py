@@ -9,6 +9,7 @@ import random
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -20,12 +21,13 @@ from tests.support import pages
 
 import ragauge
 from ragauge.model import phrases
-from ragauge.model.comparison import Delta
+from ragauge.model.comparison import AnswerChange, Cause, Compared, Delta, QueryComparison
 from ragauge.model.drilldown import Attempt, Drilldown, Passage
-from ragauge.model.scores import QuestionList, SliceResult
+from ragauge.model.scores import QuestionList, QuestionResult, SliceResult
+from ragauge.model.verdict import Block
 from ragauge.report.comparison import sentences
 from ragauge.report.html import page as shell
-from ragauge.report.html.details import Gathered
+from ragauge.report.html.details import PageDetails
 
 PAGE = Path(ragauge.__file__).parent / "report" / "html"
 ROOT = Path(__file__).resolve().parents[4]
@@ -293,6 +295,66 @@ def test_a_comparison_says_what_is_marked_and_what_counts() -> None:
     assert "half of the shorter" in pages.unpacked(COMPARED)["index"]["rule"]
 
 
+HOSTILE = "<script>x</script><!--\"'`{{ x }}{% y %}&lt;\u202e\x00\x1b[31m\ud800]]>\n"
+
+
+def page_of(name: str) -> str:
+    """A page on which all that others write has one name."""
+    result = QuestionResult(qid=name, label="HALLUCINATION", gold=name, trace=name, labels={})
+    metrics = {name: pages.metric(0.5), "x.y@1": pages.metric(None, 0, reason=name)}
+    parts = {name: SliceResult(n=9, metrics={name: pages.metric(0.4)})}
+    view = pages.run_view(
+        1, gold_name=name, trace_name=name, profile=name, dialect=name, gold_hash=name,
+        embedders=(name,), warnings=(name,), skipped=(name,), confusion={name: 1},
+        refusal_rules={name: 1}, states={name: {name: 1}}, metrics=metrics,
+        questions=QuestionList.of([result]), slices={name: parts, "type": parts},
+    )  # fmt: skip
+    gates = pages.verdict(replace(pages.gate_result(name, name), waived=name))
+    blocks = (Block(code=name, message=name),)
+    return pages.run_page(replace(view, verdict=replace(gates, blocks=blocks)))
+
+
+def compared_page_of(name: str) -> str:
+    run = Compared(name=name, profile=name, gold_name=name, trace_name=name, gold_hash=name,
+                   created_at=name, commit_hash=name, suite=name)  # fmt: skip
+    answer = AnswerChange(kind="loss", a_label=name, b_label=name, refusal=name)
+    query = QueryComparison(query_id=name, kind="regression", a_hit_rank=1, b_hit_rank=None,
+                            note=name, answer=answer)  # fmt: skip
+    delta = Delta(metric=name, better="lower", a=0.1, b=0.2, delta=0.1, n=1, reason=name, lost=True)
+    view = pages.comparison_view(
+        1, run_a=run, run_b=run, deltas=(delta,), per_query=(query,), notes=(name,),
+        causes=(Cause(about=name, key=name, a=name, b=name),), left_out={name: 1},
+        verdict=pages.verdict(pages.gate_result(name, name)),
+    )  # fmt: skip
+    return pages.comparison_page(replace(view, details=None))
+
+
+@pytest.mark.parametrize("made_of", [page_of, compared_page_of])
+def test_hostile_names_make_no_element_and_hide_nothing(made_of: Callable[[str], str]) -> None:
+    """Elements and attributes are those of a page of harmless names, and the text is readable."""
+    page = made_of(HOSTILE)
+    harmless, hostile = _Reader(made_of("name\n")), _Reader(page)
+    assert [(tag, list(attributes)) for tag, attributes in hostile.elements if tag != "wbr"] == [
+        (tag, list(attributes)) for tag, attributes in harmless.elements if tag != "wbr"
+    ]
+    assert text_of(page).count(r"{{ x }}{% y %}&lt;\u202e\x00\x1b[31m\ud800]]>") > 10
+    assert not re.search("[\u202e\x00\x1b\ud800]", page)
+
+
+WITHOUT_A_PAGE = """
+import sys
+from ragauge import registry
+import ragauge.cli.main, ragauge.cli.score, ragauge.cli.compare, ragauge.report.drilldown.questions
+registry.reports(), registry.comparisons()
+assert not {"jinja2", "markupsafe", "ragauge.report.html.markup"} & set(sys.modules)
+"""
+
+
+def test_templates_are_loaded_only_where_a_page_is_made() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(PAGE.parents[2])}
+    subprocess.run([sys.executable, "-c", WITHOUT_A_PAGE], env=environment, check=True)
+
+
 SCRIPT = """
 import sys
 from tests.support import pages
@@ -365,8 +427,8 @@ def test_a_budget_that_nothing_fits_in_leaves_the_table() -> None:
         said.append((sorted(name for name, _ in blocks), list(notes)))
         return "x" * 1000
 
-    details = Gathered([pages.drilldown(i) for i in range(3)], [True] * 3)
-    shell.filled(write, [("index", "")], details, budget=10)
+    details = PageDetails([pages.drilldown(i) for i in range(3)], [True] * 3)
+    shell.fill_page(write, [("index", "")], details, budget=10)
     names, notes = said[-1]
     assert "index" in names
     assert "3 questions are shown without details" in notes[0]

@@ -34,7 +34,7 @@ from ragauge.model.scores import (
     SliceResult,
 )
 from ragauge.model.verdict import Block, Gate, GateResult, Verdict
-from ragauge.report.ci.paths import Spot
+from ragauge.report.ci.paths import FileLocation
 from ragauge.text import plain
 
 NAMES = ["badge", "comment", "github", "gitlab", "junit", "summary"]
@@ -716,7 +716,7 @@ def test_any_text_is_one_command(name: str, told: str) -> None:
     """One line, and the message begins behind the second pair of colons."""
     from ragauge.report.ci.github_commands import command
 
-    line = command("error", told, title=name or "t", spot=Spot(name, 3))
+    line = command("error", told, title=name or "t", location=FileLocation(name, 3))
     assert len(line.splitlines()) == 1
     match = re.fullmatch(r"::error file=([^:,]*),line=3,title=([^:,]*)::(.*)", line)
     assert match is not None
