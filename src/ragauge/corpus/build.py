@@ -96,15 +96,15 @@ def build(
     *,
     workers: int | None = None,
     on_bad_file: Literal["stop", "skip"] = "stop",
-    told: Told | None = None,
+    progress: Told | None = None,
 ) -> Built:
     """Build a corpus from files and folders; the result does not depend on `workers`."""
     folder = Path(out)
     writer = Writer(folder)
-    found = _find([Path(path) for path in paths])
-    problems = list(found.problems)
+    found_files = _find([Path(path) for path in paths])
+    problems = list(found_files.problems)
     notes: list[Note] = []
-    files = _readings(found.sources, _worker_count(workers, found))
+    files = _readings(found_files.sources, _worker_count(workers, found_files))
     with writer, closing(files):
         for done, reading in enumerate(files, 1):
             if reading.fault is not None:
@@ -114,13 +114,13 @@ def build(
             elif reading.document is not None and (not problems or on_bad_file == "skip"):
                 writer.add(reading.document, reading.sections, reading.blocks, reading.text)
                 notes += [Note(reading.document.doc, note) for note in reading.document.notes]
-            if told is not None:
-                told(done, len(found.sources))
+            if progress is not None:
+                progress(done, len(found_files.sources))
         if problems and on_bad_file == "stop":
             raise RagaugeError(problems[:MAX_REPORTED], total=len(problems))
         if not writer.totals["documents"]:
-            raise _nothing(found, problems)
-        manifest = writer.finish(found.left_out)
+            raise _nothing(found_files, problems)
+        manifest = writer.finish(found_files.left_out)
     return Built(
         folder=str(folder),
         manifest=manifest,
@@ -130,21 +130,23 @@ def build(
     )
 
 
-def _nothing(found: _Found, problems: Sequence[Problem]) -> RagaugeError:
+def _nothing(found_files: _Found, problems: Sequence[Problem]) -> RagaugeError:
     if problems:
         why = f"none of the {len(problems)} files could be read"
-        shown = [*problems[: MAX_REPORTED - 1]]
+        listed = [*problems[: MAX_REPORTED - 1]]
     else:
-        kinds = ", ".join(f"{suffix} {count}" for suffix, count in sorted(found.left_out.items()))
+        kinds = ", ".join(
+            f"{suffix} {count}" for suffix, count in sorted(found_files.left_out.items())
+        )
         why = "no document was found" + (f"; files of other kinds: {kinds}" if kinds else "")
-        shown = []
+        listed = []
     hint = f"files that are read end in {', '.join(sorted(registry.parsers()))}"
-    return RagaugeError([Problem("nothing-measured", why, hint), *shown], total=len(problems) + 1)
+    return RagaugeError([Problem("nothing-measured", why, hint), *listed], total=len(problems) + 1)
 
 
 def _find(paths: Sequence[Path]) -> _Found:
     """Find the files of all paths, by document; a corpus is no source, so nor is the output."""
-    found = _Found([], [], Counter())
+    found_files = _Found([], [], Counter())
     by_doc: dict[str, str] = {}
     for path in paths:
         if path.is_dir():
@@ -158,46 +160,46 @@ def _find(paths: Sequence[Path]) -> _Found:
         for doc, file in files:
             suffix = PurePath(doc).suffix.lower()
             if suffix not in registry.parsers():
-                found.left_out[suffix or _NO_SUFFIX] += 1
+                found_files.left_out[suffix or _NO_SUFFIX] += 1
                 continue
             name = str(file)
             before = by_doc.setdefault(doc, name)
             if before == name:
-                found.sources.append(Source(doc, name))
+                found_files.sources.append(Source(doc, name))
             elif os.path.realpath(before) != os.path.realpath(name):
                 raise RagaugeError.of(
                     "usage",
                     f"`{before}` and `{name}` would both be the document `{doc}`",
                     hint="name the folder that holds both: a document is called by its path in it",
                 )
-    found.sources = sorted(set(found.sources), key=lambda source: source.doc)
-    _refuse_names(found)
-    found.bytes = sum(_size(source.path) for source in found.sources)
-    return found
+    found_files.sources = sorted(set(found_files.sources), key=lambda source: source.doc)
+    _refuse_names(found_files)
+    found_files.bytes = sum(_size(source.path) for source in found_files.sources)
+    return found_files
 
 
-def _refuse_names(found: _Found) -> None:
+def _refuse_names(found_files: _Found) -> None:
     """Turn names that no id can hold into problems."""
-    kept = []
-    for source in found.sources:
+    usable_sources = []
+    for source in found_files.sources:
         try:
             source.doc.encode()
             usable = "|" not in source.doc
         except UnicodeEncodeError:
             usable = False
         if usable:
-            kept.append(source)
+            usable_sources.append(source)
             continue
-        shown = ascii(source.path)[1:-1] if not source.path.isprintable() else source.path
-        found.problems.append(
+        printable = ascii(source.path)[1:-1] if not source.path.isprintable() else source.path
+        found_files.problems.append(
             Problem(
                 "bad-document",
                 "the name of the file cannot be part of an id: it holds `|` or is not UTF-8",
                 "rename the file or the folder",
-                Place(shown),
+                Place(printable),
             )
         )
-    found.sources = kept
+    found_files.sources = usable_sources
 
 
 def _size(path: str) -> int:
@@ -258,7 +260,7 @@ def read(source: Source) -> Reading:
         parsed = parser.parse(data)
         check(parsed)
         sections = outline(source.doc, parsed)
-        made = blocks(source.doc, parsed, sections)
+        document_blocks = blocks(source.doc, parsed, sections)
     except FieldError as error:
         return Reading(problem=Problem(error.code, error.message, error.hint, place))
     except RagaugeError as error:
@@ -278,26 +280,26 @@ def read(source: Source) -> Reading:
         origins=parsed.origins,
         notes=(*parsed.notes, *_warnings(parsed.text)),
     )
-    return Reading(document=document, sections=sections, blocks=made, text=parsed.text)
+    return Reading(document=document, sections=sections, blocks=document_blocks, text=parsed.text)
 
 
 def _warnings(text: bytes) -> tuple[str, ...]:
     """What is likely wrong with a text. It is never repaired: that would move offsets."""
     if not text.strip():
         return ("the document is empty",)
-    garbled = sum(text.count(each.encode()) for each in _MOJIBAKE)
+    garbled = sum(text.count(sequence.encode()) for sequence in _MOJIBAKE)
     if garbled < 3:
         return ()
     return (f"{garbled} characters look like UTF-8 that was read as cp1252 (mojibake)",)
 
 
-def _worker_count(workers: int | None, found: _Found) -> int:
+def _worker_count(workers: int | None, found_files: _Found) -> int:
     if workers is None:
-        if found.bytes < _BYTES_FOR_WORKERS:
+        if found_files.bytes < _BYTES_FOR_WORKERS:
             return 1
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         workers = min(cores or 1, _MOST_WORKERS)
-    return max(1, min(workers, len(found.sources)))
+    return max(1, min(workers, len(found_files.sources)))
 
 
 def _readings(sources: Sequence[Source], workers: int) -> Generator[Reading, None, None]:

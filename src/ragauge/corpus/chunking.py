@@ -56,8 +56,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     @property
     def hash(self) -> str:
         """A name for the settings: equal for equal ones."""
-        said = msgspec.json.encode([CHUNKER, msgspec.to_builtins(self)], order="deterministic")
-        return sha256(said).hexdigest()[:16]
+        encoded = msgspec.json.encode([CHUNKER, msgspec.to_builtins(self)], order="deterministic")
+        return sha256(encoded).hexdigest()[:16]
 
 
 class Cut(Struct, frozen=True, kw_only=True):
@@ -99,8 +99,8 @@ def cuts_of(lookup: Lookup, document: Document, policy: Policy) -> Iterator[Cut]
     sections = lookup.sections_by_doc[doc]
     whole = {block.span: block.id for block in lookup.blocks_by_doc[doc]}
     for start, end in _extents(lookup, document, policy):
-        said = text[start:end].decode()
-        if not said.strip() and not lookup.touched(doc, start, end):
+        chunk_text = text[start:end].decode()
+        if not chunk_text.strip() and not lookup.touched(doc, start, end):
             continue
         section = section_at(sections, start)
         name = whole.get((start, end)) if policy.by == "block" else None
@@ -111,7 +111,7 @@ def cuts_of(lookup: Lookup, document: Document, policy: Policy) -> Iterator[Cut]
             end=end,
             section=None if section is None else section.id,
             type=lookup.type_at(doc, start, end),
-            text=said,
+            text=chunk_text,
         )
 
 
@@ -167,8 +167,8 @@ def length_of(text: bytes, unit: Unit) -> int:
     """How long a text is in a unit."""
     if unit == "byte":
         return len(text)
-    said = text.decode()
-    return len(said) if unit == "char" else len(said.split())
+    characters = text.decode()
+    return len(characters) if unit == "char" else len(characters.split())
 
 
 class _Splitter:
@@ -196,7 +196,7 @@ class _Splitter:
     @cached_property
     def _words(self) -> list[int]:
         """Where each word begins, and the end; white space belongs to the word before it."""
-        return [*(found.start() for found in _WORD.finditer(self.text)), len(self.text)]
+        return [*(word.start() for word in _WORD.finditer(self.text)), len(self.text)]
 
     def extents(self) -> Iterator[Extent]:
         """The chunks in order."""
@@ -241,9 +241,9 @@ class _Splitter:
         least = max(self._reach(start, self.least), self._reach(start, self.overlap + 1))
         best = 0
         # A stop may stand a little earlier, with marks and white space up to a good place.
-        for found in _STOP.finditer(self.text, max(start, least - _MARKS), limit + 1):
-            behind = _BLANK.match(self.text, found.end(), limit)
-            end = behind.end() if behind is not None else found.end()
+        for stop in _STOP.finditer(self.text, max(start, least - _MARKS), limit + 1):
+            behind = _BLANK.match(self.text, stop.end(), limit)
+            end = behind.end() if behind is not None else stop.end()
             if least <= end <= limit and (self.unit != "word" or self._begins(end)):
                 best = end
         if best:

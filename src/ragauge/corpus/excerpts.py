@@ -67,14 +67,14 @@ class Excerpts:
         key = (None if spans else name, docs, spans, hashes)
         if key in self._known:
             return self._known[key]
-        found = self._found(name, docs, spans, hashes)
-        size = 0 if found is None else sum(map(len, found.parts))
+        excerpt = self._found(name, docs, spans, hashes)
+        size = 0 if excerpt is None else sum(map(len, excerpt.parts))
         if self._kept + size > _CHARACTERS_KEPT or len(self._known) >= _ENTRIES_KEPT:
             self._known.clear()
             self._kept = 0
-        self._known[key] = found
+        self._known[key] = excerpt
         self._kept += size
-        return found
+        return excerpt
 
     def _found(
         self, name: str, docs: tuple[str, ...], spans: tuple[Span, ...], hashes: tuple[str, ...]
@@ -85,7 +85,9 @@ class Excerpts:
             names, where = docs, spans
             if block is not None:
                 names, where = (block.doc,), (Span(block.start, block.end),)
-            doc = next((each for each in names if each in corpus.lookup.documents), None)
+            doc = next(
+                (candidate for candidate in names if candidate in corpus.lookup.documents), None
+            )
             if doc is None or not where:
                 continue
             if not corpus.is_of(doc, hashes):
@@ -112,28 +114,30 @@ class _Corpus:
     @cached_property
     def blocks(self) -> dict[str, _Block]:
         return {
-            each.id: _Block(each.doc, *each.span, each.section, each.type)
-            for each in read_blocks(self.lookup.corpus)
+            block.id: _Block(block.doc, *block.span, block.section, block.type)
+            for block in read_blocks(self.lookup.corpus)
         }
 
     def is_of(self, doc: str, hashes: tuple[str, ...]) -> bool:
         """Whether all hashes are of the text that a document has here."""
-        found = self._is_of.get((doc, hashes))
-        if found is None:
+        matches = self._is_of.get((doc, hashes))
+        if matches is None:
             document = self.lookup.documents[doc]
-            found = self._is_of[doc, hashes] = all(is_hash_of(document, each) for each in hashes)
-        return found
+            matches = self._is_of[doc, hashes] = all(
+                is_hash_of(document, digest) for digest in hashes
+            )
+        return matches
 
     def parts(self, doc: str, spans: Sequence[Span]) -> tuple[str, ...] | None:
         """The text at each span; None where one is not in the document or cuts a character."""
         size = self.lookup.documents[doc].bytes
-        found = []
+        texts = []
         for span in spans:
             try:
                 start, end = self.lookup.in_bytes(doc, span)
                 if not 0 <= start <= end <= size:
                     return None
-                found.append(self.lookup.text(doc)[start:end].decode())
+                texts.append(self.lookup.text(doc)[start:end].decode())
             except (FieldError, UnicodeDecodeError):
                 return None
-        return tuple(found)
+        return tuple(texts)

@@ -203,10 +203,10 @@ def refuse_foreign(out: Path) -> None:
     """Refuse to replace anything but an empty folder, or a corpus with nothing else in it."""
     if not out.exists():
         return
-    found = sorted(entry.name for entry in out.iterdir()) if out.is_dir() else None
-    if found == [] or (is_corpus(out) and found is not None and _OURS.issuperset(found)):
+    entries = sorted(entry.name for entry in out.iterdir()) if out.is_dir() else None
+    if entries == [] or (is_corpus(out) and entries is not None and _OURS.issuperset(entries)):
         return
-    strange = [name for name in found or () if name not in _OURS]
+    strange = [name for name in entries or () if name not in _OURS]
     why = f"it holds `{strange[0]}`" if strange else "it is not a corpus"
     raise RagaugeError.of(
         "file-exists",
@@ -218,10 +218,10 @@ def refuse_foreign(out: Path) -> None:
 def is_corpus(folder: Path) -> bool:
     """Whether a folder has a manifest of ours."""
     try:
-        said = msgspec.json.decode((folder / MANIFEST).read_bytes())
+        manifest = msgspec.json.decode((folder / MANIFEST).read_bytes())
     except (OSError, msgspec.DecodeError):
         return False
-    return isinstance(said, dict) and str(said.get("schema")).startswith("ragauge.corpus/")
+    return isinstance(manifest, dict) and str(manifest.get("schema")).startswith("ragauge.corpus/")
 
 
 def safe_name(doc: str) -> str:
@@ -233,7 +233,7 @@ def safe_name(doc: str) -> str:
 
 
 def _safe_part(part: str) -> str:
-    name = _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), part)
+    name = _UNSAFE.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), part)
     if not name:
         return "%"
     if name[0] in ". " or _DEVICES.match(name):
@@ -298,8 +298,8 @@ def _rows(path: Path, manifest: Manifest, kind: type[T]) -> Iterator[T]:
 
 
 def _revision(files: Mapping[str, FileHash]) -> str:
-    said = "".join(f"{name} {files[name].sha256}\n" for name in _LISTS)
-    return sha256(f"{SCHEMA} {NORMALISER}\n{said}".encode()).hexdigest()[:32]
+    hashes = "".join(f"{name} {files[name].sha256}\n" for name in _LISTS)
+    return sha256(f"{SCHEMA} {NORMALISER}\n{hashes}".encode()).hexdigest()[:32]
 
 
 def _bytes_of(path: Path) -> bytes:

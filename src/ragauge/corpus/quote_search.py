@@ -36,14 +36,14 @@ def _loose(text: str, wanted: str) -> list[Extent]:
     """The places of a normalised quote; an extent never begins or ends in white space."""
     if not wanted:
         return []
-    words = [(found[0], found.start()) for found in _WORD.finditer(text)]
+    words = [(word[0], word.start()) for word in _WORD.finditer(text)]
     folded = [unicodedata.normalize("NFC", word) for word, _ in words]
     starts = []
     at = 0
     for word in folded:
         starts.append(at)
         at += len(word) + 1
-    found = []
+    places = []
     for first in _all(" ".join(folded), wanted):
         edges = []
         for letter, behind in ((first, False), (first + len(wanted) - 1, True)):
@@ -54,19 +54,19 @@ def _loose(text: str, wanted: str) -> list[Extent]:
                 edges.append(origin + inside + behind)
             else:
                 edges.append(origin + _edges(word)[inside][behind])
-        found.append((edges[0], edges[1]))
-    return [(len(text[:start].encode()), len(text[:end].encode())) for start, end in found]
+        places.append((edges[0], edges[1]))
+    return [(len(text[:start].encode()), len(text[:end].encode())) for start, end in places]
 
 
 def _edges(word: str) -> list[tuple[int, int]]:
     """From where to where the letters of a word come that are left when it is composed."""
-    found: list[tuple[int, int]] = []
+    edges: list[tuple[int, int]] = []
     at = 0
     for cluster in _clusters(word):
         composed = unicodedata.normalize("NFC", cluster)
-        found += [(at, at + len(cluster))] * len(composed)
+        edges += [(at, at + len(cluster))] * len(composed)
         at += len(cluster)
-    return found
+    return edges
 
 
 def _clusters(word: str) -> Iterator[str]:

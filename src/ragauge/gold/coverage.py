@@ -59,18 +59,18 @@ class Reacher:
         homes: dict[Home, None] = {}
         types: dict[str, None] = {}
         places: dict[tuple[str, Span], None] = {}
-        for each in (*evidence_of(item), *item.places):
-            name = each if isinstance(each, str) else each.id
-            for doc, span in self.spots(each):
+        for entry in (*evidence_of(item), *item.places):
+            name = entry if isinstance(entry, str) else entry.id
+            for doc, span in self.spots(entry):
                 places[doc, span] = None
                 for home, kind in self._touched(doc, span):
                     homes[home] = None
                     types[kind] = None
-            home, found = self._told(each)
+            home, kind_named = self._told(entry)
             if home != (None, None) and not any(_says(other, home) for other in homes):
                 homes[home] = None
-            if found is not None and (self.lookup is None or name not in self.lookup.blocks):
-                types[found] = None
+            if kind_named is not None and (self.lookup is None or name not in self.lookup.blocks):
+                types[kind_named] = None
         docs = {doc: None for doc, _ in homes if doc is not None}
         docs.update(dict.fromkeys(item.relevant_docs or ()))
         if item.anchor_section is not None:
@@ -89,37 +89,37 @@ class Reacher:
         """Where an id lies: by the corpus, the list of chunks, or its grammar."""
         return self._told(name)[0]
 
-    def spots(self, each: str | Anchor) -> Iterable[tuple[str, Span]]:
+    def spots(self, entry: str | Anchor) -> Iterable[tuple[str, Span]]:
         """The bytes of an id or an anchor in the corpus; none where it is not there."""
         if self.lookup is None:
             return []
-        if isinstance(each, str):
-            if each in self.lookup.blocks:
-                block = self.lookup.blocks[each]
+        if isinstance(entry, str):
+            if entry in self.lookup.blocks:
+                block = self.lookup.blocks[entry]
                 return [(block.doc, Span(*block.span))]
-            if each not in self.chunks:
+            if entry not in self.chunks:
                 return []
-            doc, spans = self.chunks[each].doc, self.chunks[each].spans
+            doc, spans = self.chunks[entry].doc, self.chunks[entry].spans
         else:
-            doc, spans = each.doc, each.spans
-        found = []
+            doc, spans = entry.doc, entry.spans
+        places = []
         for span in spans:
             try:
                 start, end = self.lookup.in_bytes(doc, span)
                 self.lookup.spot(doc, start, end)
             except FieldError:
                 continue
-            found.append((doc, Span(start, end)))
-        return found
+            places.append((doc, Span(start, end)))
+        return places
 
     def _touched(self, doc: str, span: Span) -> Iterable[tuple[Home, str]]:
         assert self.lookup is not None
         for block in self.lookup.touched(doc, span.start, span.end):
             yield (doc, block.section), block.type
 
-    def _told(self, each: str | Anchor) -> tuple[Home, str | None]:
+    def _told(self, entry: str | Anchor) -> tuple[Home, str | None]:
         """The home and type that an id or anchor tells of itself."""
-        name = each if isinstance(each, str) else each.id
+        name = entry if isinstance(entry, str) else entry.id
         doc = section = kind = None
         if name is not None:
             doc, section, kind = parts_of(name)
@@ -132,22 +132,22 @@ class Reacher:
                 chunk = self.chunks[name]
                 doc, section = chunk.doc, chunk.section or section
                 kind = chunk.type or kind
-        if isinstance(each, Anchor):
-            doc, section = each.doc, each.section or section
+        if isinstance(entry, Anchor):
+            doc, section = entry.doc, entry.section or section
         return (doc, section), kind
 
     def _section(self, name: str, docs: Iterable[str]) -> Home:
         """The home that a section names, in the only document that the item speaks of."""
         doc, section = split_section(name)
-        known = list(docs)
-        if doc is None and len(known) == 1:
-            doc = known[0]
+        doc_names = list(docs)
+        if doc is None and len(doc_names) == 1:
+            doc = doc_names[0]
         if self.lookup is not None:
             try:
-                found = self.lookup.section(section, doc)
+                match = self.lookup.section(section, doc)
             except FieldError:
                 return doc, section
-            return found.doc, found.id
+            return match.doc, match.id
         return doc, section
 
 
@@ -186,6 +186,6 @@ def same_place(one: Iterable[tuple[str, Span]], other: Iterable[tuple[str, Span]
     return any(doc == also and share_half([a], [b]) for doc, a in one for also, b in theirs)
 
 
-def _says(known: Home, told: Home) -> bool:
+def _says(full: Home, partial: Home) -> bool:
     """Whether a home is known at least as well as it was told."""
-    return told[0] in (None, known[0]) and told[1] in (None, known[1])
+    return partial[0] in (None, full[0]) and partial[1] in (None, full[1])

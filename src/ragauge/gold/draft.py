@@ -61,7 +61,7 @@ def draft(
         qid = _qid(block, taken)
         taken.add(qid)
         item = GoldItem(qid=qid, question="")
-        found = suggester.suggest(item, [spot], negatives) if suggester is not None else []
+        suggested = suggester.suggest(item, [spot], negatives) if suggester is not None else []
         row = {
             "qid": qid,
             "question": "",
@@ -69,7 +69,7 @@ def draft(
             "answerable": True,
             "relevant": [pinner.entry(block.id, "relevant[0]").value],
             "anchor_section": f"{block.doc}#{block.section}",
-            "negatives": [each.id for each in found],
+            "negatives": [negative.id for negative in suggested],
             "type": block.type,
             DRAFT: True,
         }
@@ -149,8 +149,8 @@ def _comments(lookup: Lookup, block: Block) -> tuple[str, ...]:
     named = " > ".join(title for title in titles if title)
     lines = [f"{block.doc}#{block.section}" + (f": {named}" if named else "")]
     if anchor is not None:
-        said = lookup.text(block.doc)[anchor[0] : anchor[1]].decode()
-        lines.append(f"begins with: {said}")
+        beginning = lookup.text(block.doc)[anchor[0] : anchor[1]].decode()
+        lines.append(f"begins with: {beginning}")
     return tuple(_comment(line) for line in lines)
 
 
@@ -196,9 +196,9 @@ def draft_text(
             "the corpus has no block to draft from",
             hint="a block needs three words; name other sections, or build the corpus again",
         )
-    rows = [each.row for each in drafts]
+    rows = [item.row for item in drafts]
     if form == "yaml":
-        text = yaml_writer.list_text(rows, [each.comments for each in drafts])
+        text = yaml_writer.list_text(rows, [item.comments for item in drafts])
     else:
         lines = [json.dumps(row, ensure_ascii=False) for row in rows]
         text = "".join(f"{line}\n" for line in lines)
@@ -208,7 +208,7 @@ def draft_text(
     return Drafts(
         text=text,
         drafts=len(rows),
-        types=dict(sorted(types.items(), key=lambda each: (-each[1], each[0]))),
+        types=dict(sorted(types.items(), key=lambda entry: (-entry[1], entry[0]))),
         documents=len({row["relevant"][0]["doc"] for row in rows}),
         all_documents=len(lookup.documents),
         sections=len({row["anchor_section"] for row in rows}),

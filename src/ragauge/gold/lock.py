@@ -110,24 +110,24 @@ def lock_path(gold: str | os.PathLike[str]) -> Path:
 
 def frozen(items: Sequence[GoldItem], dialect: str, name: str) -> Lock:
     """Freeze a gold set; an id that stands twice is refused, because a lock has one item an id."""
-    known: dict[Key, GoldItem] = {}
+    by_key: dict[Key, GoldItem] = {}
     problems: list[Problem] = []
     for item in items:
         key = (item.qid, item.turn)
-        if key in known:
-            told = "" if item.turn is None else f" with turn {item.turn}"
+        if key in by_key:
+            with_turn = "" if item.turn is None else f" with turn {item.turn}"
             problems.append(
                 Problem(
                     "duplicate-qid",
-                    f"the id `{item.qid}`{told} stands twice, first on line {known[key].line}",
+                    f"the id `{item.qid}`{with_turn} stands twice, first on line {by_key[key].line}",
                     "give every gold item its own id (or turn)",
                     Place(name, item.line, item.qid),
                 )
             )
-        known.setdefault(key, item)
+        by_key.setdefault(key, item)
     if problems:
         raise RagaugeError(problems[:MAX_REPORTED], total=len(problems))
-    ordered = {key: replace(known[key], line=None) for key in sorted(known, key=_by_key)}
+    ordered = {key: replace(by_key[key], line=None) for key in sorted(by_key, key=_by_key)}
     return Lock(dialect=dialect, gold_hash=_hash_of(ordered), items=ordered)
 
 
@@ -187,8 +187,8 @@ def read_lock(path: str | os.PathLike[str]) -> Lock:
 
 def _head(line: bytes, name: str) -> _Head:
     try:
-        said = msgspec.json.decode(line)
-        schema = said.get("schema") if isinstance(said, dict) else None
+        fields = msgspec.json.decode(line)
+        schema = fields.get("schema") if isinstance(fields, dict) else None
         if isinstance(schema, str) and schema.startswith(_FAMILY) and schema != SCHEMA:
             raise RagaugeError.of(
                 "bad-lock",
@@ -223,11 +223,11 @@ def compare(lock: Lock, items: Sequence[GoldItem], name: str) -> Difference:
     for key, old in lock.items.items():
         if key not in now:
             continue
-        found = changes(old, replace(now[key], line=lines[key]))
-        if found.changes:
-            changed.append(found)
-        elif found.unread:
-            remarked.append(found)
+        difference = changes(old, replace(now[key], line=lines[key]))
+        if difference.changes:
+            changed.append(difference)
+        elif difference.unread:
+            remarked.append(difference)
         else:
             unchanged += 1
     return Difference(
@@ -243,7 +243,7 @@ def compare(lock: Lock, items: Sequence[GoldItem], name: str) -> Difference:
 
 def changes(old: GoldItem, new: GoldItem) -> Changed:
     """What is different between two versions of an item, field by field."""
-    was, now = (msgspec.to_builtins(replace(each, line=None)) for each in (old, new))
+    was, now = (msgspec.to_builtins(replace(item, line=None)) for item in (old, new))
     unread_was, unread_now = was.pop("extra", {}), now.pop("extra", {})
     return Changed(
         item=new,
@@ -325,11 +325,11 @@ def freeze(
 def verify(gold: PathLike, lock: PathLike | None = None) -> Verified:
     """Compare a gold set with its lock, read in the dialect that the lock names."""
     path = Path(lock) if lock is not None else lock_path(gold)
-    known = read_lock(path)
-    with gold_file(gold, dialect=known.dialect) as file:
+    stored = read_lock(path)
+    with gold_file(gold, dialect=stored.dialect) as file:
         items, name = file.items, file.source.name
-    now = frozen(items, known.dialect, name)
-    return Verified(path, known, now, compare(known, items, name))
+    now = frozen(items, stored.dialect, name)
+    return Verified(path, stored, now, compare(stored, items, name))
 
 
 def update(verified: Verified) -> None:

@@ -58,7 +58,7 @@ class Suggester:
         by_doc: dict[str, list[int]] = {}
         for place, block in enumerate(self.blocks):
             by_doc.setdefault(block.doc, []).append(place)
-        self.places = {doc: np.array(found, np.int64) for doc, found in by_doc.items()}
+        self.places = {doc: np.array(numbers, np.int64) for doc, numbers in by_doc.items()}
 
     def _texts(self) -> Iterator[str]:
         for block in self.blocks:
@@ -122,7 +122,9 @@ class Suggester:
 
     def _distance(self, place: int, sections: Sequence[tuple[str, str]]) -> int:
         block = self.blocks[place]
-        return min(distance(block.section, each) for doc, each in sections if doc == block.doc)
+        return min(
+            distance(block.section, section) for doc, section in sections if doc == block.doc
+        )
 
 
 class _Refused:
@@ -146,30 +148,30 @@ class _Refused:
         ):
             return True
         text = normalised(self.lookup.text(block.doc)[start:end].decode())
-        return any(said in text for said in self.said)
+        return any(quote in text for quote in self.said)
 
 
 def _by_score(places: NDArray[np.int64], scores: NDArray[np.float64], count: int) -> Iterator[int]:
     """Places by falling score, then as they stand; those that share no word are left out."""
-    found = places[scores[places] > 0]
-    if len(found) > count + _LOOKED_AT:
+    matching = places[scores[places] > 0]
+    if len(matching) > count + _LOOKED_AT:
         # Most are never asked for: order the best ones first.
-        kept = -np.partition(-scores[found], count + _LOOKED_AT - 1)[count + _LOOKED_AT - 1]
-        best = found[scores[found] >= kept]
+        lowest = -np.partition(-scores[matching], count + _LOOKED_AT - 1)[count + _LOOKED_AT - 1]
+        best = matching[scores[matching] >= lowest]
         yield from (int(at) for at in best[np.lexsort((best, -scores[best]))])
-        found = found[scores[found] < kept]
-    yield from (int(at) for at in found[np.lexsort((found, -scores[found]))])
+        matching = matching[scores[matching] < lowest]
+    yield from (int(at) for at in matching[np.lexsort((matching, -scores[matching]))])
 
 
 def _sections(item: GoldItem, evidence: Sequence[Spot]) -> list[tuple[str, str]]:
     """The sections of the evidence, and the anchor section where it lies in the same document."""
-    found = [(spot.doc, spot.section or "S.0") for spot in evidence]
+    sections = [(spot.doc, spot.section or "S.0") for spot in evidence]
     if item.anchor_section is not None:
         doc, section = split_section(item.anchor_section)
         docs = {spot.doc for spot in evidence}
         if doc in docs or (doc is None and len(docs) == 1):
-            found.append((doc or next(iter(docs)), section))
-    return list(dict.fromkeys(found))
+            sections.append((doc or next(iter(docs)), section))
+    return list(dict.fromkeys(sections))
 
 
 class Suggested(Struct, frozen=True, kw_only=True):
@@ -209,7 +211,7 @@ def suggest_negatives(
     lookup = open_corpus(corpus)
     pinner = Pinner(lookup, read_chunk_list(chunks))
     suggester = Suggester(lookup)
-    found: list[Suggested] = []
+    suggested: list[Suggested] = []
     changes: dict[int, dict[str, Any]] = {}
     problems: list[Problem] = []
     failed = unplaced = short = 0
@@ -226,14 +228,17 @@ def suggest_negatives(
         new = suggester.suggest(item, pinned.spots, wanted, anywhere=anywhere)
         unplaced += not pinned.spots
         short += bool(pinned.spots) and len(new) < wanted
-        found.append(Suggested(qid=item.qid, line=raw.line, negatives=tuple(new)))
+        suggested.append(Suggested(qid=item.qid, line=raw.line, negatives=tuple(new)))
         if new:
-            kept = list(raw.fields.get("negatives") or ())
-            changes[index] = {**raw.fields, "negatives": [*kept, *(each.id for each in new)]}
+            present = list(raw.fields.get("negatives") or ())
+            changes[index] = {
+                **raw.fields,
+                "negatives": [*present, *(negative.id for negative in new)],
+            }
     if failed:
         raise RagaugeError(problems, total=failed)
     lost = 0
     if out is not None:
         write_atomically(out, written(rows, changes, out))
         lost = comments_lost(rows, changes, out)
-    return Suggestions(items=tuple(found), unplaced=unplaced, short=short, comments=lost)
+    return Suggestions(items=tuple(suggested), unplaced=unplaced, short=short, comments=lost)

@@ -102,27 +102,27 @@ class Pinner:
         fields = dict(row)
         unit = unit_in(row, "", "byte")
         only = only_document(row, own)
-        found: list[Found] = []
+        pinned_entries: list[Found] = []
         listed = entries(row, own)
         refuse_mixed_units(listed, unit)
         for name, path, value in listed:
-            made = self.entry(value, path, unit=unit, doc=only)
-            found.append(made)
-            if made.value != value:
-                fields[name] = replaced(fields[name], path.removeprefix(name), made.value)
-        if unit != "byte" and found:
+            pinned = self.entry(value, path, unit=unit, doc=only)
+            pinned_entries.append(pinned)
+            if pinned.value != value:
+                fields[name] = replaced(fields[name], path.removeprefix(name), pinned.value)
+        if unit != "byte" and pinned_entries:
             del fields["unit"]  # every entry has bytes now
         return PinnedRow(
             fields,
-            tuple(dict.fromkeys(spot for each in found for spot in each.spots)),
-            Counter(each.kind for each in found),
+            tuple(dict.fromkeys(spot for entry in pinned_entries for spot in entry.spots)),
+            Counter(entry.kind for entry in pinned_entries),
         )
 
     def entry(self, value: Any, path: str, *, unit: str = "byte", doc: str | None = None) -> Found:
         """Pin one entry: an id, an object with an id, a place or a quote."""
         if not isinstance(value, Mapping):
             return self._named({"id": value}, as_id(value, path), path)
-        id_name, given = pick(value, HIT_IDS, inside=f"{path}.")
+        id_name, identifier = pick(value, HIT_IDS, inside=f"{path}.")
         spans = spans_in(value, path, unit=unit)
         if spans or value.get("quote") is not None:
             doc_name, named = pick(value, HIT_DOCS, inside=f"{path}.")
@@ -138,14 +138,14 @@ class Pinner:
             return (
                 self._placed(entry, doc, spans, path) if spans else self._quoted(entry, doc, path)
             )
-        if given is None:
+        if identifier is None:
             raise wrong_type(
                 path,
                 "an id, or a place in a document",
                 value,
                 'write "id" or {"doc": "guide.md", "quote": "..."}',
             )
-        return self._named(dict(value), as_id(given, id_name), path)
+        return self._named(dict(value), as_id(identifier, id_name), path)
 
     def _named(self, entry: dict[str, Any], name: str, path: str) -> Found:
         """Give an id its place."""
@@ -156,14 +156,14 @@ class Pinner:
         else:
             spots = (self.lookup.spot_of(self._block(name)),)
             section = None
-        said = pick(entry, HIT_DOCS, inside=f"{path}.")[1]
-        if said is not None and said != spots[0].doc:
+        stated_doc = pick(entry, HIT_DOCS, inside=f"{path}.")[1]
+        if stated_doc is not None and stated_doc != spots[0].doc:
             raise FieldError(
                 "unresolved",
-                f"`{path}` names the document `{said}`, and `{name}` lies in `{spots[0].doc}`",
+                f"`{path}` names the document `{stated_doc}`, and `{name}` lies in `{spots[0].doc}`",
                 "keep the one that is meant",
             )
-        if said is None:
+        if stated_doc is None:
             entry["doc"] = spots[0].doc
         _write_spans(entry, spots)
         return Found(self._evidenced(entry, spots, section), spots, "pinned")
@@ -220,8 +220,8 @@ class Pinner:
 
     def _placed(self, entry: dict[str, Any], doc: str, spans: Sequence[Span], path: str) -> Found:
         """Check a place, and give it in bytes."""
-        said = entry.get("quote", entry.get("text"))
-        quote = as_text(said, f"{path}.quote") if said is not None else None
+        stated = entry.get("quote", entry.get("text"))
+        quote = as_text(stated, f"{path}.quote") if stated is not None else None
         kind = "pinned" if quote is None and entry.get(_QUOTE_HASH) is None else "checked"
         if any(span.unit != "byte" for span in spans):
             kind = "converted"
@@ -246,19 +246,19 @@ class Pinner:
     def _renamed(self, entry: dict[str, Any], spot: Spot) -> dict[str, Any]:
         """An entry that moved: its old id is of another text now, so the block there gives one."""
         block = self.lookup.blocks.get(spot.block or "")
-        made: dict[str, Any] = {}
+        renamed: dict[str, Any] = {}
         for name, value in entry.items():
             if name not in HIT_IDS:
-                made[name] = value
+                renamed[name] = value
             elif block is not None and block.span == (spot.start, spot.end):
-                made[name] = block.id
-        return made
+                renamed[name] = block.id
+        return renamed
 
     def _check_hashes(self, entry: Row, spots: Sequence[Spot], path: str) -> None:
         """A place without a quote is believed if nothing speaks against it."""
-        said = entry.get(_QUOTE_HASH)
-        if said is not None:
-            if said != self._hash(spots):
+        quote_hash = entry.get(_QUOTE_HASH)
+        if quote_hash is not None:
+            if quote_hash != self._hash(spots):
                 raise FieldError(
                     "quote-moved",
                     f"the text at {spots[0].start} to {spots[-1].end} of `{spots[0].doc}` is not "
@@ -266,9 +266,12 @@ class Pinner:
                     "`ragauge corpus diff` and `gold migrate` follow an edit",
                 )
             return
-        name, known = pick(entry, HIT_HASHES[0], inside=f"{path}.")
+        name, doc_hash = pick(entry, HIT_HASHES[0], inside=f"{path}.")
         document = self.lookup.document(spots[0].doc)
-        if known is not None and as_text(known, name) not in (document.hash, document.source_hash):
+        if doc_hash is not None and as_text(doc_hash, name) not in (
+            document.hash,
+            document.source_hash,
+        ):
             raise FieldError(
                 "unresolved",
                 f"`{document.doc}` was edited since `{path}` was pinned, and there is no quote to "
@@ -280,21 +283,24 @@ class Pinner:
         self, entry: dict[str, Any], spots: Sequence[Spot], section: str | None = None
     ) -> dict[str, Any]:
         """Add to an entry the text at its place, the hash of its document and its section."""
-        made = dict(entry)
+        evidence = dict(entry)
         text = self.lookup.quote(spots[0])
-        if len(spots) > 1 or (made.get("quote") is None and len(text) > LONGEST_QUOTE):
-            made[_QUOTE_HASH] = self._hash(spots)
-        elif "text" not in made:
-            made["quote"] = text
-        hash_name = next((each for each in HIT_HASHES[0] if made.get(each) is not None), "doc_hash")
-        made[hash_name] = self.lookup.document(spots[0].doc).hash
+        if len(spots) > 1 or (evidence.get("quote") is None and len(text) > LONGEST_QUOTE):
+            evidence[_QUOTE_HASH] = self._hash(spots)
+        elif "text" not in evidence:
+            evidence["quote"] = text
+        hash_name = next(
+            (spelling for spelling in HIT_HASHES[0] if evidence.get(spelling) is not None),
+            "doc_hash",
+        )
+        evidence[hash_name] = self.lookup.document(spots[0].doc).hash
         section = section if section is not None else spots[0].section
-        if section is not None and all(made.get(each) is None for each in HIT_SECTIONS):
-            made["section"] = section
-        return made
+        if section is not None and all(evidence.get(spelling) is None for spelling in HIT_SECTIONS):
+            evidence["section"] = section
+        return evidence
 
     def _hash(self, spots: Sequence[Spot]) -> str:
-        text = b"".join(self.lookup.text(each.doc)[each.start : each.end] for each in spots)
+        text = b"".join(self.lookup.text(spot.doc)[spot.start : spot.end] for spot in spots)
         return sha256(text).hexdigest()
 
 
@@ -307,19 +313,19 @@ def pin(gold: GoldRows, pinner: Pinner) -> Pinning:
     fatal = False
     for index, raw in enumerate(gold.rows):
         try:
-            made = pinner.row(raw.fields, gold.reader.own_gold)
-            item = gold.reader.gold(without_draft(made.fields), raw.line)
+            pinned = pinner.row(raw.fields, gold.reader.own_gold)
+            item = gold.reader.gold(without_draft(pinned.fields), raw.line)
         except FieldError as error:
             failed += 1
             fatal = fatal or error.code not in UNRESOLVED
             if len(problems) < MAX_REPORTED:
                 problems.append(gold.problem(error, index))
             continue
-        counts += made.counts
+        counts += pinned.counts
         placed = {anchor.id for anchor in item.anchors}
         graded += sum(name not in placed for name in item.grades)
-        if made.fields != raw.fields:
-            changes[index] = made.fields
+        if pinned.fields != raw.fields:
+            changes[index] = pinned.fields
     return Pinning(
         changes=changes,
         counts=dict(counts),
@@ -332,8 +338,8 @@ def pin(gold: GoldRows, pinner: Pinner) -> Pinning:
 
 
 def _occurrence(entry: Row, path: str) -> int | None:
-    given = entry.get("occurrence")
-    return None if given is None else as_int(given, f"{path}.occurrence")
+    occurrence = entry.get("occurrence")
+    return None if occurrence is None else as_int(occurrence, f"{path}.occurrence")
 
 
 def _write_spans(entry: dict[str, Any], spots: Sequence[Spot]) -> None:
@@ -341,11 +347,11 @@ def _write_spans(entry: dict[str, Any], spots: Sequence[Spot]) -> None:
     if len(spots) == 1:
         extent = [spots[0].start, spots[0].end]
         # Beside some values of `kind`, a plain start and end would count lines.
-        made: dict[str, Any] = dict(zip(("start", "end"), extent, strict=True))
+        offsets: dict[str, Any] = dict(zip(("start", "end"), extent, strict=True))
         if "kind" in entry:
-            made = {"span": extent}
+            offsets = {"span": extent}
     else:
-        made = {"source_spans": [[spot.start, spot.end] for spot in spots]}
+        offsets = {"source_spans": [[spot.start, spot.end] for spot in spots]}
     names = list(entry)
     first = next((name for name in names if name in _SPAN_NAMES), None)
     behind = next((name for name in names if name in HIT_DOCS), None)
@@ -353,11 +359,11 @@ def _write_spans(entry: dict[str, Any], spots: Sequence[Spot]) -> None:
     entry.clear()
     for name in names:
         if name == first:
-            entry.update(made)
+            entry.update(offsets)
         if name not in _SPAN_NAMES:
             entry[name] = old[name]
         if first is None and name == behind:
-            entry.update(made)
+            entry.update(offsets)
 
 
 def pin_file(

@@ -47,18 +47,20 @@ class Matching:
             if doc in self.identical:
                 continue
             (start, end), (low, high) = self.old.ranges[doc], self.new.ranges[other]
-            mine: list[int] = []
+            old_gap: list[int] = []
             for item in range(start, end + 1):
                 if item < end and item not in self.anchored:
                     if self.there[item] is None:
-                        mine.append(item)
+                        old_gap.append(item)
                     continue
                 place = self.there[item] if item < end else high
                 assert place is not None
-                theirs = [each for each in range(low, place) if self.origin[each] is None]
-                if mine and theirs:
-                    yield mine, theirs
-                mine, low = [], place + 1
+                new_gap = [
+                    new_item for new_item in range(low, place) if self.origin[new_item] is None
+                ]
+                if old_gap and new_gap:
+                    yield old_gap, new_gap
+                old_gap, low = [], place + 1
 
 
 def matched(old: Side, new: Side) -> Matching:
@@ -73,13 +75,13 @@ def matched(old: Side, new: Side) -> Matching:
 def _match_in_order(matching: Matching, doc: int, other: int) -> None:
     old, new = matching.old, matching.new
     (start, end), (low, high) = old.ranges[doc], new.ranges[other]
-    mine = [each.key for each in old.items[start:end]]
-    theirs = [each.key for each in new.items[low:high]]
-    if old.documents[doc].hash == new.documents[other].hash and mine == theirs:
-        spans = [each.span for each in old.items[start:end]]
-        if spans == [each.span for each in new.items[low:high]]:
+    old_keys = [item.key for item in old.items[start:end]]
+    new_keys = [item.key for item in new.items[low:high]]
+    if old.documents[doc].hash == new.documents[other].hash and old_keys == new_keys:
+        spans = [item.span for item in old.items[start:end]]
+        if spans == [item.span for item in new.items[low:high]]:
             matching.identical.add(doc)
-    for i, j, length in common(mine, theirs):
+    for i, j, length in common(old_keys, new_keys):
         for k in range(length):
             matching.match(start + i + k, low + j + k)
             matching.anchored.add(start + i + k)
@@ -89,9 +91,9 @@ def _match_moved(matching: Matching) -> None:
     """Match what is left by text that occurs once on both sides, then as often on both sides."""
     old, new = matching.old, matching.new
     for most in (1, None):
-        mine, theirs = _by_key(old, matching.there), _by_key(new, matching.origin)
-        for key, items in mine.items():
-            places = theirs.get(key, [])
+        old_by_key, new_by_key = _by_key(old, matching.there), _by_key(new, matching.origin)
+        for key, items in old_by_key.items():
+            places = new_by_key.get(key, [])
             if len(items) != len(places) or (most is not None and len(items) > most):
                 continue
             if old.items[items[0]].size < LONG_ENOUGH:
@@ -122,11 +124,11 @@ def _match_neighbours(matching: Matching, item: int, place: int) -> None:
 
 def _by_key(side: Side, matches: list[int | None]) -> dict[str, list[int]]:
     """The blocks that are not matched yet, by what they say."""
-    found: dict[str, list[int]] = defaultdict(list)
+    by_key: dict[str, list[int]] = defaultdict(list)
     for number, item in enumerate(side.items):
         if matches[number] is None and item.block is not None:
-            found[item.key].append(number)
-    return found
+            by_key[item.key].append(number)
+    return by_key
 
 
 def _paired(old: Side, new: Side) -> dict[int, int]:
@@ -148,7 +150,7 @@ def _paired(old: Side, new: Side) -> dict[int, int]:
     gone = [number for number in gone if number not in pairs]
     taken = set(pairs.values())
     if gone:
-        _pair_by_blocks(old, new, gone, {each for each in added if each not in taken}, pairs)
+        _pair_by_blocks(old, new, gone, {number for number in added if number not in taken}, pairs)
     return pairs
 
 

@@ -42,21 +42,21 @@ class Placed(Struct, frozen=True):
 
 def placed(matching: Matching) -> dict[int, Placed]:
     """Place every old item that can be found at all."""
-    found = {
+    placements = {
         item: _same(matching, item, place)
         for item, place in enumerate(matching.there)
         if place is not None
     }
-    for mine, theirs in matching.gaps():
-        found.update(_changed(matching, mine, theirs))
+    for old_items, new_items in matching.gaps():
+        placements.update(_changed(matching, old_items, new_items))
     left = [
         number
         for number, item in enumerate(matching.old.items)
-        if item.block is not None and (number not in found or found[number].share < SURE)
+        if item.block is not None and (number not in placements or placements[number].share < SURE)
     ]
     if left:
-        found.update(_elsewhere(matching, left, found))
-    return found
+        placements.update(_elsewhere(matching, left, placements))
+    return placements
 
 
 def _same(matching: Matching, item: int, place: int) -> Placed:
@@ -66,8 +66,8 @@ def _same(matching: Matching, item: int, place: int) -> Placed:
     moved = item not in matching.anchored
     if old.items[item].doc in matching.identical or old.bytes_of(item) == new.bytes_of(place):
         return Placed(whole.size, (whole,), exact=True, moved=moved)
-    mine, theirs = words_of([old.stretch(item)]), words_of([new.stretch(place)])
-    parts = tuple(kept_between(mine, theirs))
+    old_words, new_words = words_of([old.stretch(item)]), words_of([new.stretch(place)])
+    parts = tuple(kept_between(old_words, new_words))
     parts = parts or (Kept(item, place, 0, _ends(matching, item, place)),)
     return Placed(whole.size, parts, exact=True, moved=moved)
 
@@ -76,18 +76,20 @@ def _ends(matching: Matching, item: int, place: int) -> tuple[Run, ...]:
     return ((*matching.old.items[item].span, *matching.new.items[place].span),)
 
 
-def _changed(matching: Matching, mine: list[int], theirs: list[int]) -> dict[int, Placed]:
+def _changed(matching: Matching, old_items: list[int], new_items: list[int]) -> dict[int, Placed]:
     """Align the changed text between two matches."""
-    words = words_of(matching.old.stretch(item) for item in mine)
-    others = words_of(matching.new.stretch(item) for item in theirs)
+    old_words = words_of(matching.old.stretch(item) for item in old_items)
+    new_words = words_of(matching.new.stretch(item) for item in new_items)
     by_item: dict[int, list[Kept]] = defaultdict(list)
-    for kept in kept_between(words, others):
-        by_item[kept.old].append(kept)
-    sizes = weight(words)
+    for part in kept_between(old_words, new_words):
+        by_item[part.old].append(part)
+    sizes = weight(old_words)
     return {item: Placed(sizes[item], tuple(parts)) for item, parts in by_item.items()}
 
 
-def _elsewhere(matching: Matching, left: list[int], found: dict[int, Placed]) -> dict[int, Placed]:
+def _elsewhere(
+    matching: Matching, left: list[int], placements: dict[int, Placed]
+) -> dict[int, Placed]:
     """Look for what is left in all new blocks that are not the same as an old one."""
     old, new = matching.old, matching.new
     index: dict[int, list[int]] = defaultdict(list)
@@ -96,21 +98,21 @@ def _elsewhere(matching: Matching, left: list[int], found: dict[int, Placed]) ->
             for phrase in _phrases(words_of([new.stretch(number)])):
                 if len(index[phrase]) <= _FEW:
                     index[phrase].append(number)
-    once = _standing_once(matching)
+    unique = _standing_once(matching)
     better = {}
     for number in left:
-        copy = once.get(old.items[number].key)
+        copy = unique.get(old.items[number].key)
         if copy is not None:
             better[number] = _same(matching, number, copy)
             continue
         words = words_of([old.stretch(number)])
-        here = found.get(number)
-        nearby = [] if here is None else [part.new for part in here.parts]
+        in_place = placements.get(number)
+        nearby = [] if in_place is None else [part.new for part in in_place.parts]
         candidates = _candidates(words, index)
-        if not [each for each in candidates if each not in nearby]:
+        if not [candidate for candidate in candidates if candidate not in nearby]:
             continue
         moved = _assembled(matching, words, list(dict.fromkeys(candidates + nearby)))
-        if here is None or moved.share > here.share + _BETTER:
+        if in_place is None or moved.share > in_place.share + _BETTER:
             better[number] = moved
     return better
 
@@ -129,12 +131,12 @@ def _phrases(words: Words) -> list[int]:
     """The phrases of a text as numbers; of a long text one in four, chosen by the phrase itself."""
     listed = words.words
     every = len(listed) <= _SHORT
-    found: dict[int, None] = {}
+    phrases: dict[int, None] = {}
     for start in range(max(1, len(listed) - _PHRASE + 1)):
         number = crc32(b" ".join(listed[start : start + _PHRASE]))
         if every or number % 4 == 0:
-            found[number] = None
-    return list(found)
+            phrases[number] = None
+    return list(phrases)
 
 
 def _candidates(words: Words, index: dict[int, list[int]]) -> list[int]:
@@ -154,10 +156,10 @@ def _assembled(matching: Matching, words: Words, candidates: list[int]) -> Place
     parts: list[Kept] = []
     rest = words
     for candidate in candidates:
-        others = words_of([matching.new.stretch(candidate)])
-        for kept in kept_between(rest, others):
-            parts.append(kept)
-            rest = rest.without(set(kept.words))
+        new_words = words_of([matching.new.stretch(candidate)])
+        for part in kept_between(rest, new_words):
+            parts.append(part)
+            rest = rest.without(set(part.words))
             break
         if not rest.words:
             break

@@ -19,9 +19,9 @@ from ragauge.model.migration import SCHEMA, Header, MapRow, MigrationMap
 _HINT = "make it again with `ragauge corpus diff OLD NEW -o MAP`"
 
 
-def write_map(name: str | os.PathLike[str], found: MigrationMap) -> None:
+def write_map(name: str | os.PathLike[str], migration: MigrationMap) -> None:
     """Write a map; the same map gives the same bytes."""
-    write_rows(name, [found.header, *found.rows])
+    write_rows(name, [migration.header, *migration.rows])
 
 
 def write_rows(name: str | os.PathLike[str], rows: Iterable[Header | MapRow]) -> None:

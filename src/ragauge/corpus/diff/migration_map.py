@@ -83,12 +83,12 @@ class _Mapper:
             others = [self.new.documents[place] for place in self._taken(home)]
             before = OldPlace(**_whole(document))
             after = tuple(
-                NewPlace(**_whole(each), runs=self._stretches(number, place))
-                for each, place in zip(others, self._taken(home), strict=True)
+                NewPlace(**_whole(other), runs=self._stretches(number, place))
+                for other, place in zip(others, self._taken(home), strict=True)
             )
             merged = any(shared[place] > 1 for place in home.places)
             kind = _document_kind(document, others, merged=merged)
-            named = any(each.doc == document.doc for each in others)
+            named = any(other.doc == document.doc for other in others)
             yield _row("document", kind, before, after, home.share, named=named)
 
     def _stretches(self, doc: int, other: int) -> tuple[Run, ...] | None:
@@ -124,9 +124,9 @@ class _Mapper:
             )
             after = tuple(
                 NewPlace(
-                    id=_section_id(each), doc=each.doc, span=each.subtree, heading=each.heading
+                    id=_section_id(other), doc=other.doc, span=other.subtree, heading=other.heading
                 )
-                for each in others
+                for other in others
             )
             if not places:
                 kind: Kind = "unmapped"
@@ -180,28 +180,28 @@ class _Mapper:
 
     def _parts(self, item: int) -> tuple[Kept, ...]:
         """The new items that hold a real part of one; none if too little is left of it."""
-        found = self.placed.get(item)
-        if found is None:
+        placement = self.placed.get(item)
+        if placement is None:
             return ()
-        listed = tuple(part for part in found.parts if self._is_part(found, part))
-        return listed if _share(found, listed) >= LEAST else ()
+        listed = tuple(part for part in placement.parts if self._is_part(placement, part))
+        return listed if _share(placement, listed) >= LEAST else ()
 
-    def _is_part(self, found: Placed, part: Kept) -> bool:
+    def _is_part(self, placement: Placed, part: Kept) -> bool:
         item = self.new.items[part.new]
         if (item.block is None) != (self.old.items[part.old].block is None):
             return False
-        return found.exact or part.size >= _PART * found.size or 2 * part.size >= item.size
+        return placement.exact or part.size >= _PART * placement.size or 2 * part.size >= item.size
 
     def _block(self, number: int, parts: tuple[Kept, ...], holders: dict[int, list[int]]) -> MapRow:
         old = self.old.blocks[number]
         item = self.old.item_of_block[number]
         before = OldPlace(id=old.id, doc=old.doc, span=old.span)
-        found = self.placed.get(item)
-        if found is None or not parts:
-            return _row("block", "unmapped", before, (), 0.0, note=self._nearest(found))
+        placement = self.placed.get(item)
+        if placement is None or not parts:
+            return _row("block", "unmapped", before, (), 0.0, note=self._nearest(placement))
         after = tuple(self._new_place(item, part) for part in parts)
-        share = _share(found, parts)
-        others = [each for each in holders[parts[0].new] if each != number]
+        share = _share(placement, parts)
+        others = [holder for holder in holders[parts[0].new] if holder != number]
         note = None
         if len(parts) > 1:
             kind: Kind = "split"
@@ -209,10 +209,10 @@ class _Mapper:
             kind = "merge"
             note = f"together with {self._named(others)}"
         else:
-            kind = self._moved_or_changed(number, parts[0], found, share)
+            kind = self._moved_or_changed(number, parts[0], placement, share)
         return _row("block", kind, before, after, share, note=note)
 
-    def _moved_or_changed(self, number: int, part: Kept, found: Placed, share: float) -> Kind:
+    def _moved_or_changed(self, number: int, part: Kept, placement: Placed, share: float) -> Kind:
         old, item = self.old.blocks[number], self.new.items[part.new]
         new = self.new.block(part.new)
         assert new is not None
@@ -220,11 +220,11 @@ class _Mapper:
         home = self.homes.sections[self.old.items[item_number].section]
         # A section that no old one became is a subtitle that was put in: nothing moved there.
         other_section = item.section not in home.places and item.section in self.known_sections
-        if found.moved or new.doc != old.doc or other_section:
+        if placement.moved or new.doc != old.doc or other_section:
             return "move"
-        if new.id == old.id and new.span == old.span and found.exact and not part.runs:
+        if new.id == old.id and new.span == old.span and placement.exact and not part.runs:
             return "same"
-        whole = found.exact or (
+        whole = placement.exact or (
             share == 1.0
             and same_letters(self.old.bytes_of(item_number), self.new.bytes_of(part.new))
         )
@@ -238,19 +238,19 @@ class _Mapper:
         runs = None if part.runs in ((), (whole,)) else part.runs
         return NewPlace(id=block.id, doc=block.doc, span=block.span, runs=runs)
 
-    def _nearest(self, found: Placed | None) -> str | None:
+    def _nearest(self, placement: Placed | None) -> str | None:
         """What an unmapped block came nearest to."""
-        if found is None or not found.parts:
+        if placement is None or not placement.parts:
             return None
-        part = max(found.parts, key=lambda each: (each.size, -each.new))
-        share = min(1.0, part.size / max(1, found.size))
+        part = max(placement.parts, key=lambda candidate: (candidate.size, -candidate.new))
+        share = min(1.0, part.size / max(1, placement.size))
         item = self.new.items[part.new]
         block = self.new.block(part.new)
         name = _section_id(self.new.sections[item.section]) if block is None else block.id
         return f"{share:.2f} of it is in {name}"
 
     def _named(self, numbers: Sequence[int]) -> str:
-        names = [self.old.blocks[each].id for each in numbers[:_MOST_NAMED]]
+        names = [self.old.blocks[number].id for number in numbers[:_MOST_NAMED]]
         more = len(numbers) - len(names)
         return ", ".join(names) + (f" and {more} more" if more else "")
 
@@ -267,10 +267,10 @@ def _whole(document: Document) -> dict[str, Any]:
     }
 
 
-def _share(found: Placed, parts: Sequence[Kept]) -> float:
-    if found.exact:
+def _share(placement: Placed, parts: Sequence[Kept]) -> float:
+    if placement.exact:
         return 1.0 if parts else 0.0
-    return min(1.0, sum(part.size for part in parts) / max(1, found.size))
+    return min(1.0, sum(part.size for part in parts) / max(1, placement.size))
 
 
 def _changed(same_id: bool, share: float, *, whole: bool) -> Kind:
@@ -322,13 +322,13 @@ def _version(corpus: Corpus) -> Version:
 
 def _figures(rows: Sequence[MapRow], old: Corpus, new: Corpus) -> Figures:
     blocks = [row for row in rows if row.of == "block"]
-    there = [row for row in blocks if row.new]
-    size = sum(row.old.span[1] - row.old.span[0] for row in there)
-    kept = sum(row.confidence * (row.old.span[1] - row.old.span[0]) for row in there)
+    mapped = [row for row in blocks if row.new]
+    size = sum(row.old.span[1] - row.old.span[0] for row in mapped)
+    kept_bytes = sum(row.confidence * (row.old.span[1] - row.old.span[0]) for row in mapped)
     return Figures(
-        coverage=len(there) / len(blocks) if blocks else None,
+        coverage=len(mapped) / len(blocks) if blocks else None,
         duplicate_ids=_duplicates(old) + _duplicates(new),
-        drift=max(0.0, round(1 - kept / size, 6)) if size else None,
+        drift=max(0.0, round(1 - kept_bytes / size, 6)) if size else None,
         review=sum(row.for_review for row in rows),
     )
 
@@ -361,7 +361,7 @@ def stretches(old: bytes, new: bytes, runs: Iterable[Run]) -> tuple[Run, ...]:
     What is in one run alone is known already, so only those that hold several come out. Blanks
     before and behind a stretch that stayed belong to it.
     """
-    found: list[Run] = []
+    long_runs: list[Run] = []
     joined = False
     start = shift = end = 0
     for before, after, size in sorted(set(runs)):
@@ -369,11 +369,11 @@ def stretches(old: bytes, new: bytes, runs: Iterable[Run]) -> tuple[Run, ...]:
             end, joined = max(end, before + size), True
             continue
         if joined:
-            found.append(_widened(old, new, start, end, shift))
+            long_runs.append(_widened(old, new, start, end, shift))
         start, end, shift, joined = before, before + size, after - before, False
     if joined:
-        found.append(_widened(old, new, start, end, shift))
-    return tuple(found)
+        long_runs.append(_widened(old, new, start, end, shift))
+    return tuple(long_runs)
 
 
 def _widened(old: bytes, new: bytes, start: int, end: int, shift: int) -> Run:

@@ -41,8 +41,10 @@ class Side:
         self.documents = corpus.documents
         self.sections = corpus.sections
         self.blocks = corpus.blocks
-        self.doc_numbers = {each.doc: n for n, each in enumerate(corpus.documents)}
-        self.section_numbers = {(each.doc, each.id): n for n, each in enumerate(corpus.sections)}
+        self.doc_numbers = {document.doc: n for n, document in enumerate(corpus.documents)}
+        self.section_numbers = {
+            (section.doc, section.id): n for n, section in enumerate(corpus.sections)
+        }
         self.items: list[Item] = []
         self.ranges: list[tuple[int, int]] = []
         self.item_of_block: list[int] = [0] * len(corpus.blocks)
@@ -50,10 +52,10 @@ class Side:
         self._texts: OrderedDict[int, bytes] = OrderedDict()
         self._lay_out()
         self.parents = [
-            None if each.parent is None else self.section_numbers[each.doc, each.parent]
-            for each in corpus.sections
+            None if section.parent is None else self.section_numbers[section.doc, section.parent]
+            for section in corpus.sections
         ]
-        self.subtrees = [self._subtree(each) for each in corpus.sections]
+        self.subtrees = [self._subtree(section) for section in corpus.sections]
 
     def _lay_out(self) -> None:
         by_doc: list[list[Item]] = [[] for _ in self.documents]
@@ -106,10 +108,10 @@ class Side:
 
     def bytes_of(self, item: int) -> bytes:
         """The bytes of an item."""
-        found = self.items[item]
-        return self.text(found.doc)[slice(*found.span)]
+        entry = self.items[item]
+        return self.text(entry.doc)[slice(*entry.span)]
 
     def stretch(self, item: int) -> Stretch:
         """An item as a stretch of text that belongs to it."""
-        found = self.items[item]
-        return Stretch(item, self.text(found.doc), found.span)
+        entry = self.items[item]
+        return Stretch(item, self.text(entry.doc), entry.span)

@@ -48,14 +48,14 @@ class _Piece(Struct, frozen=True):
 class Redirects:
     """A migration map, made ready to be asked."""
 
-    def __init__(self, found: MigrationMap) -> None:
-        self.header = found.header
+    def __init__(self, migration: MigrationMap) -> None:
+        self.header = migration.header
         self.blocks: dict[str, MapRow] = {}
         self.sections: dict[str, MapRow] = {}
         self.documents: dict[str, MapRow] = {}
         tables = {"block": self.blocks, "section": self.sections, "document": self.documents}
         self._rows: dict[str, list[MapRow]] = {}
-        for row in found.rows:
+        for row in migration.rows:
             tables[row.of][row.old.id] = row
             if row.of != "document":
                 self._rows.setdefault(row.old.doc, []).append(row)
@@ -86,22 +86,22 @@ class Redirects:
         if name is not None:
             return Redirected((NewSpan(name, (start, end)),), 1.0, exact=True)
         pieces, texts = self._laid_out(doc)
-        whole = sum(_shared(each, (start, end)) for each in _meeting(texts, start, end))
-        found = [
+        whole = sum(_shared(extent, (start, end)) for extent in _meeting(texts, start, end))
+        met = [
             piece
             for piece in pieces[_first(pieces, start) :]
             if _shared(piece.old, (start, end)) and piece.old[0] < end
         ]
-        kept = sum(_shared(piece.old, (start, end)) for piece in found if piece.kept)
-        if not kept:
+        kept_bytes = sum(_shared(piece.old, (start, end)) for piece in met if piece.kept)
+        if not kept_bytes:
             return Redirected((), 0.0, exact=False)
-        places = _joined([(_clipped(piece, start, end), piece) for piece in found], end - start)
-        exact = len(found) == 1 and found[0].exact and kept == end - start
+        places = _joined([(_clipped(piece, start, end), piece) for piece in met], end - start)
+        exact = len(met) == 1 and met[0].exact and kept_bytes == end - start
         unbroken = None if exact else _unbroken(row, start, end)
         if unbroken is not None:
             block = places[0].block if len(places) == 1 else None
             return Redirected((replace(unbroken, block=block),), 1.0, exact=True)
-        return Redirected(tuple(places), min(1.0, kept / whole) if whole else 0.0, exact)
+        return Redirected(tuple(places), min(1.0, kept_bytes / whole) if whole else 0.0, exact)
 
     def held(self, row: MapRow, place: NewPlace) -> Redirected:
         """Which bytes of one of its new blocks are those of an old block.
@@ -112,8 +112,8 @@ class Redirects:
         pieces = sorted(_pieces(row.old.span, place), key=lambda piece: (piece.old, piece.new))
         places = _joined([(piece.new, piece) for piece in pieces], end - start)
         exact = len(pieces) == 1 and pieces[0].exact and pieces[0].old == row.old.span
-        kept = sum(piece.old[1] - piece.old[0] for piece in pieces if piece.kept)
-        return Redirected(tuple(places), min(1.0, kept / max(1, end - start)), exact)
+        kept_bytes = sum(piece.old[1] - piece.old[0] for piece in pieces if piece.kept)
+        return Redirected(tuple(places), min(1.0, kept_bytes / max(1, end - start)), exact)
 
     def _laid_out(self, doc: str) -> tuple[list[_Piece], list[Extent]]:
         """The kept pieces of a document and its text, both in order."""
@@ -188,7 +188,7 @@ def _clipped(piece: _Piece, start: int, end: int) -> Extent:
     return piece.new[0] + before, piece.new[1] - behind
 
 
-def _joined(found: list[tuple[Extent, _Piece]], length: int) -> list[NewSpan]:
+def _joined(parts: list[tuple[Extent, _Piece]], length: int) -> list[NewSpan]:
     """Make one span of neighbours in order, unless much that is new stands between them.
 
     In one block the text between two kept pieces is what replaced the old text there. Two blocks
@@ -196,7 +196,7 @@ def _joined(found: list[tuple[Extent, _Piece]], length: int) -> list[NewSpan]:
     """
     places: list[NewSpan] = []
     last: _Piece | None = None
-    for span, piece in found:
+    for span, piece in parts:
         if last is not None and piece.doc == last.doc:
             gap, before = span[0] - places[-1].span[1], max(0, piece.old[0] - last.old[1])
             within = piece.block is not None and piece.block == last.block

@@ -45,12 +45,12 @@ class Homes:
 
     def spread(self, item: int) -> Iterator[tuple[int, float]]:
         """The new items that hold an old item, with the bytes of it that each has."""
-        found = self.placed.get(item)
-        if found is None:
+        placement = self.placed.get(item)
+        if placement is None:
             return
         size = self.matching.old.items[item].size
-        for part in found.parts:
-            share = 1.0 if found.exact else part.size / max(1, found.size)
+        for part in placement.parts:
+            share = 1.0 if placement.exact else part.size / max(1, placement.size)
             yield part.new, share * size
 
     def _section(self, number: int) -> Home:
@@ -67,12 +67,12 @@ class Homes:
         if not votes:
             return _NOWHERE
         total = sum(votes.values())
-        ranked = sorted(votes, key=lambda each: (-votes[each], each))
+        ranked = sorted(votes, key=lambda section: (-votes[section], section))
         places = self._titled(number, votes) or ranked[:1]
-        for each in ranked:
-            inside = any(_covers(new.subtrees[place], new.subtrees[each]) for place in places)
-            if votes[each] >= _PART * total and not inside:
-                places.append(each)
+        for section in ranked:
+            inside = any(_covers(new.subtrees[place], new.subtrees[section]) for place in places)
+            if votes[section] >= _PART * total and not inside:
+                places.append(section)
         ranges = [new.subtrees[place] for place in places]
         return self._home(range(start, end), places, ranges)
 
@@ -80,14 +80,14 @@ class Homes:
         """The section that has its heading now, if some of its text is in there, too."""
         subtrees = self.matching.new.subtrees
         heading = self.matching.old.item_of_heading.get(number)
-        found = self.placed.get(heading) if heading is not None else None
-        if found is None or found.share < 0.5:
+        placement = self.placed.get(heading) if heading is not None else None
+        if placement is None or placement.share < 0.5:
             return []
-        item = self.matching.new.items[found.parts[0].new]
+        item = self.matching.new.items[placement.parts[0].new]
         inside = sum(
             count
-            for each, count in votes.items()
-            if _covers(subtrees[item.section], subtrees[each])
+            for section, count in votes.items()
+            if _covers(subtrees[item.section], subtrees[section])
         )
         whole = item.block is None and inside >= _PART * sum(votes.values())
         return [item.section] if whole else []
@@ -112,9 +112,9 @@ class Homes:
         if not votes:
             return _NOWHERE
         total = sum(old.items[item].size for item in range(start, end))
-        ranked = sorted(votes, key=lambda each: (-votes[each], each != pair, each))
+        ranked = sorted(votes, key=lambda doc: (-votes[doc], doc != pair, doc))
         least = _DOCUMENT_PART * total * 1000
-        places = [each for each in ranked if votes[each] >= least] or ranked[:1]
+        places = [doc for doc in ranked if votes[doc] >= least] or ranked[:1]
         if votes[places[0]] >= SURE * total * 1000:
             del places[1:]
         return self._home(range(start, end), places, [new.ranges[place] for place in places])
@@ -122,20 +122,20 @@ class Homes:
     def _home(self, items: range, places: list[int], ranges: list[tuple[int, int]]) -> Home:
         """Measure how much of some items lies in ranges of new items."""
         old = self.matching.old
-        total = kept = moved = 0.0
+        total = kept_bytes = moved = 0.0
         exact = True
         for item in items:
             total += old.items[item].size
-            found = self.placed.get(item)
-            exact = exact and found is not None and found.exact
+            placement = self.placed.get(item)
+            exact = exact and placement is not None and placement.exact
             for place, size in self.spread(item):
                 if any(start <= place < end for start, end in ranges):
-                    kept += size
-                    moved += size if found is not None and found.moved else 0
+                    kept_bytes += size
+                    moved += size if placement is not None and placement.moved else 0
         there = sum(end - start for start, end in ranges)
-        share = min(1.0, kept / total) if total else 1.0
+        share = min(1.0, kept_bytes / total) if total else 1.0
         whole = exact and share == 1.0 and there == len(items)
-        return Home(tuple(places), share, whole, 2 * moved > kept)
+        return Home(tuple(places), share, whole, 2 * moved > kept_bytes)
 
 
 _NOWHERE = Home((), 0.0, whole=False)

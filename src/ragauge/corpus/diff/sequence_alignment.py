@@ -31,12 +31,12 @@ Codes = NDArray[np.int32]
 def common(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Match]:
     """Find the stretches that two sequences have in common, in order on both sides."""
     numbers: dict[Hashable, int] = {}
-    a = [numbers.setdefault(each, len(numbers)) for each in one]
-    b = [numbers.setdefault(each, len(numbers)) for each in other]
-    found: list[Match] = []
+    a = [numbers.setdefault(element, len(numbers)) for element in one]
+    b = [numbers.setdefault(element, len(numbers)) for element in other]
+    matches: list[Match] = []
     waiting = [(0, len(a), 0, len(b))]
     while waiting:
-        left, right, low, high = _without_ends(a, b, waiting.pop(), found)
+        left, right, low, high = _without_ends(a, b, waiting.pop(), matches)
         if left == right or low == high:
             continue
         cells = (right - left) * (high - low)
@@ -47,14 +47,14 @@ def common(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Match]:
                 if chain:
                     break
         if chain:
-            found += chain
+            matches += chain
             for i, j, length in chain:
                 waiting.append((left, i, low, j))
                 left, low = i + length, j + length
             waiting.append((left, right, low, high))
         elif cells <= _MOST_CELLS:
-            found += _exact(a[left:right], b[low:high], left, low)
-    return _joined(found)
+            matches += _exact(a[left:right], b[low:high], left, low)
+    return _joined(matches)
 
 
 def without_islands(
@@ -66,11 +66,13 @@ def without_islands(
     and what changed behind it are both at least as large as the match itself.
     """
     before, beside = _sums(one), _sums(other)
-    kept = list(matches)
+    remaining = list(matches)
     for _ in range(_PASSES):
         stays = []
         end = (0, 0)
-        for (i, j, length), (next_i, next_j, _) in pairwise([*kept, (len(one), len(other), 0)]):
+        for (i, j, length), (next_i, next_j, _) in pairwise(
+            [*remaining, (len(one), len(other), 0)]
+        ):
             size = before[i + length] - before[i]
             gap = max(before[i] - before[end[0]], beside[j] - beside[end[1]])
             behind = max(
@@ -81,10 +83,10 @@ def without_islands(
             if sure or size > gap or size > behind:
                 stays.append((i, j, length))
                 end = (i + length, j + length)
-        if len(stays) == len(kept):
+        if len(stays) == len(remaining):
             break
-        kept = stays
-    return kept
+        remaining = stays
+    return remaining
 
 
 def slid(
@@ -106,10 +108,10 @@ def slid(
         left_gap, low_gap = left - i - length, low - j - length
         if (left_gap == 0) == (low_gap == 0):
             continue
-        side, begin, end, known = (
+        side, begin, end, side_starts = (
             (one, i + length, left, starts) if left_gap else (other, j + length, low, other_starts)
         )
-        step = _best_step(side, begin, end, known, back=length, forth=more)
+        step = _best_step(side, begin, end, side_starts, back=length, forth=more)
         ends[position - 1] = (i, j, length + step)
         ends[position] = (left + step, low + step, more - step)
     return [match for match in ends if match[2]]
@@ -138,14 +140,14 @@ def _best_step(
 
 def _sums(sizes: Sequence[int]) -> list[int]:
     total, sums = 0, [0]
-    for each in sizes:
-        total += each
+    for size in sizes:
+        total += size
         sums.append(total)
     return sums
 
 
 def _without_ends(
-    a: Sequence[int], b: Sequence[int], region: tuple[int, int, int, int], found: list[Match]
+    a: Sequence[int], b: Sequence[int], region: tuple[int, int, int, int], matches: list[Match]
 ) -> tuple[int, int, int, int]:
     """Take equal beginnings and ends off a region, and note them."""
     left, right, low, high = region
@@ -153,12 +155,12 @@ def _without_ends(
     while left < right and low < high and a[left] == b[low]:
         left, low = left + 1, low + 1
     if left > start:
-        found.append((start, low - (left - start), left - start))
+        matches.append((start, low - (left - start), left - start))
     end = right
     while right > left and high > low and a[right - 1] == b[high - 1]:
         right, high = right - 1, high - 1
     if right < end:
-        found.append((right, high, end - right))
+        matches.append((right, high, end - right))
     return left, right, low, high
 
 
@@ -167,8 +169,8 @@ def _chain(
 ) -> list[Match]:
     """The longest ordered chain of stretches of a width that occur once on either side."""
     left, right, low, high = region
-    mine, theirs = _once(a, left, right, width), _once(b, low, high, width)
-    pairs = [(place, theirs[each]) for each, place in mine.items() if each in theirs]
+    places_in_a, places_in_b = _once(a, left, right, width), _once(b, low, high, width)
+    pairs = [(place, places_in_b[run]) for run, place in places_in_a.items() if run in places_in_b]
     chain: list[Match] = []
     for i, j in _longest_ascent(pairs):
         if chain:
@@ -190,7 +192,7 @@ def _once(values: Sequence[int], start: int, end: int, width: int) -> dict[Hasha
         else [tuple(values[i : i + width]) for i in range(start, end - width + 1)]
     )
     counts = Counter(keys)
-    return {each: start + i for i, each in enumerate(keys) if counts[each] == 1}
+    return {run: start + i for i, run in enumerate(keys) if counts[run] == 1}
 
 
 def _longest_ascent(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -219,26 +221,26 @@ def _exact(a: Sequence[int], b: Sequence[int], left: int, low: int) -> list[Matc
     """A longest common subsequence, from a table that is filled row by row."""
     other: Codes = np.array(b, np.int32)
     table = np.zeros((len(a) + 1, len(b) + 1), np.int32)
-    for i, each in enumerate(a):
-        taken = table[i, :-1] + (other == each)
+    for i, code in enumerate(a):
+        taken = table[i, :-1] + (other == code)
         np.maximum.accumulate(np.maximum(table[i, 1:], taken), out=table[i + 1, 1:])
-    found: list[Match] = []
+    matches: list[Match] = []
     i, j = len(a), len(b)
     while i and j:
         if a[i - 1] == b[j - 1]:
             i, j = i - 1, j - 1
-            found.append((left + i, low + j, 1))
+            matches.append((left + i, low + j, 1))
         elif table[i - 1, j] >= table[i, j - 1]:
             i -= 1
         else:
             j -= 1
-    return found
+    return matches
 
 
-def _joined(found: list[Match]) -> list[Match]:
+def _joined(matches: list[Match]) -> list[Match]:
     """The matches in order, with those that touch made one."""
     joined: list[Match] = []
-    for i, j, length in sorted(found):
+    for i, j, length in sorted(matches):
         if joined and (i, j) == (joined[-1][0] + joined[-1][2], joined[-1][1] + joined[-1][2]):
             joined[-1] = (*joined[-1][:2], joined[-1][2] + length)
         else:

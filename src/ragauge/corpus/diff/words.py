@@ -48,11 +48,11 @@ class Words(Struct):
 
     def without(self, taken: set[int]) -> Words:
         """The words but for some of them."""
-        kept = [i for i in range(len(self.words)) if i not in taken]
+        rest = [i for i in range(len(self.words)) if i not in taken]
         return Words(
-            [self.words[i] for i in kept],
-            [self.starts[i] for i in kept],
-            [self.owners[i] for i in kept],
+            [self.words[i] for i in rest],
+            [self.starts[i] for i in rest],
+            [self.owners[i] for i in rest],
             self.texts,
         )
 
@@ -83,16 +83,16 @@ class Kept(Struct, frozen=True):
 
 def words_of(stretches: Iterable[Stretch]) -> Words:
     """Take stretches of text apart into words."""
-    made = Words([], [], [], {})
+    words = Words([], [], [], {})
     texts: dict[int, bytes] = {}
     for stretch in stretches:
         texts[stretch.owner] = stretch.text
-        for found in _WORD.finditer(stretch.text, *stretch.span):
-            made.words.append(found[0])
-            made.starts.append(found.start())
-            made.owners.append(stretch.owner)
-    made.texts = texts
-    return made
+        for word in _WORD.finditer(stretch.text, *stretch.span):
+            words.words.append(word[0])
+            words.starts.append(word.start())
+            words.owners.append(stretch.owner)
+    words.texts = texts
+    return words
 
 
 def weight(words: Words) -> dict[int, int]:
@@ -115,14 +115,14 @@ def kept_between(old: Words, new: Words) -> list[Kept]:
     for match in _with_repairs(old, new, matches):
         for part in _cut(old, new, match):
             parts.setdefault((old.owners[part.old], new.owners[part.new]), []).append(part)
-    found = []
-    for (mine, theirs), listed in parts.items():
+    kept_texts = []
+    for (old_owner, new_owner), listed in parts.items():
         taken = [k for part in listed if part.kept for k in range(part.old, part.old_end)]
         runs = tuple(run for part in listed for run in _runs(old, new, part))
         size = sum(len(old.words[k]) for k in taken)
         if taken:
-            found.append(Kept(mine, theirs, size, runs, tuple(taken)))
-    return found
+            kept_texts.append(Kept(old_owner, new_owner, size, runs, tuple(taken)))
+    return kept_texts
 
 
 def _starts(words: Words) -> set[int]:
@@ -148,8 +148,8 @@ def _with_repairs(old: Words, new: Words, matches: Sequence[Match]) -> Iterator[
         if i < left and j < low:
             between = _Part(i, left, j, low, exact=False)
             if _is_short(old, new, between):
-                kept = _is_repair(old, new, between)
-                yield _Part(i, left, j, low, exact=False, kept=kept)
+                is_repair = _is_repair(old, new, between)
+                yield _Part(i, left, j, low, exact=False, kept=is_repair)
         if length:
             yield _Part(left, left + length, low, low + length)
         i, j = left + length, low + length
@@ -166,8 +166,8 @@ def _is_short(old: Words, new: Words, part: _Part) -> bool:
 
 
 def _is_repair(old: Words, new: Words, part: _Part) -> bool:
-    said = _letters(old.words[part.old : part.old_end])
-    return said != "" and said == _letters(new.words[part.new : part.new_end])
+    letters = _letters(old.words[part.old : part.old_end])
+    return letters != "" and letters == _letters(new.words[part.new : part.new_end])
 
 
 def _letters(words: Sequence[bytes]) -> str:

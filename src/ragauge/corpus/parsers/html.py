@@ -83,7 +83,7 @@ def parse(source: bytes) -> Parsed:
     reader.flush()
     if reader.left_out:
         notes += (f"navigation left out: {reader.left_out}",)
-    first = next((each.title for each in reader.headings if each.level == 1), None)
+    first = next((heading.title for heading in reader.headings if heading.level == 1), None)
     return Parsed(
         text=reader.writer.text,
         headings=tuple(reader.headings),
@@ -148,12 +148,12 @@ class _Reader:
             self._put_lines(text, at)
             return
         end = 0
-        for found in _WORDS.finditer(text):
-            if found.start() > end:
+        for words in _WORDS.finditer(text):
+            if words.start() > end:
                 self._separate(_SPACE, at + end)
-            self._emit(found[0], at + found.start())
+            self._emit(words[0], at + words.start())
             self.words, self.images = self.words or not image, self.images or image
-            end = found.end()
+            end = words.end()
         if end < len(text):
             self._separate(_SPACE, at + end)
 
@@ -254,14 +254,14 @@ class _Reader:
                 if name == "tr" or (name in CELLS and not self.rows):
                     self.rows.append([])
             return
-        in_figure = any(each.group is not None for each in self.stack[-8:])
+        in_figure = any(outer.group is not None for outer in self.stack[-8:])
         if name in LISTS or name == "blockquote":
             element.kind = "prose"
         elif name == "table" and attrs.get("role") not in ("presentation", "none"):
             element.kind, self.rows, self.caption = "table", [], []
         elif name in PREFORMATTED:
             element.kind = "code"
-            near = [element.classes, *(each.classes for each in self.stack[-2:][::-1])]
+            near = [element.classes, *(outer.classes for outer in self.stack[-2:][::-1])]
             self.language = next(filter(None, map(_language, near)), None)
         elif name in HEADINGS:
             element.kind = "heading"
@@ -386,11 +386,11 @@ class _Reader:
     def _pair(self, first: int) -> None:
         """Tie the captions of a figure to what they are captions of."""
         inside = range(first, len(self.pieces))
-        shown = [i for i in inside if self.pieces[i].type in ("figure", "table", "code")]
+        illustrated = [i for i in inside if self.pieces[i].type in ("figure", "table", "code")]
         for i in inside:
             piece = self.pieces[i]
-            if shown and piece.type == "caption" and "of" not in piece.attrs:
-                self.pieces[i] = replace(piece, attrs={"of": shown[0]})
+            if illustrated and piece.type == "caption" and "of" not in piece.attrs:
+                self.pieces[i] = replace(piece, attrs={"of": illustrated[0]})
 
 
 def _ends_in_markup(text: str, start: int) -> str:
@@ -399,8 +399,8 @@ def _ends_in_markup(text: str, start: int) -> str:
 
 
 def _language(classes: str) -> str | None:
-    found = _LANGUAGE.search(classes)
-    return None if found is None or found[1] in ("default", "none") else found[1].lower()
+    match = _LANGUAGE.search(classes)
+    return None if match is None or match[1] in ("default", "none") else match[1].lower()
 
 
 PARSER = Parser(name="html", title="HTML", suffixes=(".html", ".htm"), parse=parse)

@@ -92,7 +92,7 @@ def tokens(source: str) -> Iterator[Tag | Chars | Lost]:
             "HTML needs a package that is not installed",
             hint="pip install 'ragauge[corpus]'",
         ) from error
-    lines = [0, *(found.end() for found in _LINE_END.finditer(source))]
+    lines = [0, *(line_end.end() for line_end in _LINE_END.finditer(source))]
     end, token = 0, None
     for token in tokenize(source, resolve_references=False, capture_source=True):
         start = lines[token.line - 1] + token.col
@@ -122,18 +122,18 @@ def _runs(data: str, source: str, at: int) -> Iterator[Chars]:
         yield Chars(data, at)
         return
     begin, left = at, len(data)
-    for found in _NOT_ALIKE.finditer(source, at):
-        if found.start() - at >= left:
+    for match in _NOT_ALIKE.finditer(source, at):
+        if match.start() - at >= left:
             break
-        left -= found.start() - at
-        at = found.end()
-        if found[0] == "\r\n":
+        left -= match.start() - at
+        at = match.end()
+        if match[0] == "\r\n":
             left -= 1
         elif data.startswith(_NOTHING, len(data) - left):  # in a script it is text
             left -= len(_NOTHING)
         else:
-            if found.start() > begin:
-                yield Chars(source[begin : found.start()], begin)
+            if match.start() > begin:
+                yield Chars(source[begin : match.start()], begin)
             begin = at
     if at + left > begin:
         yield Chars(source[begin : at + left], begin)
@@ -176,11 +176,11 @@ def value_atoms(tag: Tag, name: str) -> list[Atom]:
     if opening is None:
         return [(value, tag.start + first)]
     first, end = opening.end(), end - len(opening[1])
-    found = [
-        (each.text, tag.start + first + each.start - len("<title>"))
-        for each in tokens(f"<title>{raw[first:end]}")
-        if isinstance(each, Chars)
+    atoms = [
+        (token.text, tag.start + first + token.start - len("<title>"))
+        for token in tokens(f"<title>{raw[first:end]}")
+        if isinstance(token, Chars)
     ]
     # Inside of attributes some references without `;` are none.
-    same = "".join(text for text, _ in found).split() == value.split()
-    return list(found) if same else [(value, tag.start + first)]
+    same = "".join(text for text, _ in atoms).split() == value.split()
+    return list(atoms) if same else [(value, tag.start + first)]

@@ -134,7 +134,7 @@ class _Reader:
 
     def __init__(self, text: bytes) -> None:
         self.text = text
-        self.starts = [0, *(found.end() for found in _LINE_END.finditer(text))]
+        self.starts = [0, *(line_end.end() for line_end in _LINE_END.finditer(text))]
         self.env: dict[str, Any] = {}
         self.headings: list[Heading] = []
         self.pieces: list[Piece] = []
@@ -298,16 +298,16 @@ class _Reader:
 
 def _begins_as_caption(content: str) -> bool:
     """Whether it begins with `Figure 1` or the like; `Figure 1 shows` is running text."""
-    found = _CAPTION.match(content)
-    return found is not None and not (found[1] or "").islower()
+    match = _CAPTION.match(content)
+    return match is not None and not (match[1] or "").islower()
 
 
 def _front_title(front: str) -> str | None:
     """The title that front matter names, if it can be read."""
     lines = _TEXT_LINE_END.split(front)
     if not front.startswith("+++"):
-        found = _TITLE.search("\n".join(lines))
-        return found[2].strip() if found else None
+        match = _TITLE.search("\n".join(lines))
+        return match[2].strip() if match else None
     try:
         title = tomllib.loads("\n".join(lines[1:-1])).get("title")
     except tomllib.TOMLDecodeError:

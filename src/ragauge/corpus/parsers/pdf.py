@@ -115,8 +115,8 @@ def _pages(document: Any) -> tuple[list[Page], list[str]]:
 
 
 def _listed(numbers: list[int]) -> str:
-    shown = ", ".join(map(str, numbers[:10]))
-    return shown if len(numbers) <= 10 else f"{shown} and {len(numbers) - 10} more"
+    first_ten = ", ".join(map(str, numbers[:10]))
+    return first_ten if len(numbers) <= 10 else f"{first_ten} and {len(numbers) - 10} more"
 
 
 def _upright(handle: Any, quarter: int) -> tuple[int, list[Word], int]:
@@ -126,11 +126,11 @@ def _upright(handle: Any, quarter: int) -> tuple[int, list[Word], int]:
     """
     best: tuple[int, list[Word], int] = (quarter, [], 0)
     most = -1
-    for turn in (quarter, *(each for each in range(4) if each != quarter)):
-        found = list(_words(handle, turn))
-        words = [word for word in found if isinstance(word, Word)]
+    for turn in (quarter, *(other for other in range(4) if other != quarter)):
+        words_or_lengths = list(_words(handle, turn))
+        words = [word for word in words_or_lengths if isinstance(word, Word)]
         letters = sum(len(word.text) for word in words)
-        others = sum(count for count in found if isinstance(count, int))
+        others = sum(count for count in words_or_lengths if isinstance(count, int))
         if letters > most:
             most, best = letters, (turn, words, others)
         if letters >= others:
@@ -223,14 +223,14 @@ def _words(handle: Any, quarter: int) -> Iterator[Word | int]:
 def _edges(page: Any, gatherer: _Gatherer) -> tuple[Edge, ...]:
     """The straight lines that are drawn on a page, and the sides of boxes; of too many none."""
     raw = gatherer.raw
-    found: list[Edge] = []
+    edges: list[Edge] = []
     for number in range(raw.FPDFPage_CountObjects(page)):
         drawn = raw.FPDFPage_GetObject(page, number)
         if raw.FPDFPageObj_GetType(drawn) == raw.FPDF_PAGEOBJ_PATH:
-            found += _edges_of(drawn, gatherer)
-        if len(found) > _MOST_EDGES:
+            edges += _edges_of(drawn, gatherer)
+        if len(edges) > _MOST_EDGES:
             return ()
-    return tuple(found)
+    return tuple(edges)
 
 
 def _edges_of(path: Any, gatherer: _Gatherer) -> Iterator[Edge]:
@@ -255,7 +255,7 @@ def _outlines(document: Any) -> dict[int, dict[str, int]]:
     """The titles of the outline with their levels, by page."""
     import pypdfium2
 
-    found: dict[int, dict[str, int]] = {}
+    outlines: dict[int, dict[str, int]] = {}
     try:
         for entry in document.get_toc():
             if hasattr(entry, "get_title"):
@@ -265,10 +265,10 @@ def _outlines(document: Any) -> dict[int, dict[str, int]]:
                 title, page = entry.title, entry.page_index
             key = matching(title)
             if page is not None and key:
-                found.setdefault(page, {}).setdefault(key, min(entry.level + 1, 6))
+                outlines.setdefault(page, {}).setdefault(key, min(entry.level + 1, 6))
     except pypdfium2.PdfiumError:
         return {}
-    return found
+    return outlines
 
 
 def _written(
@@ -306,7 +306,7 @@ def _written(
                 pieces.append(Piece(type=block.kind, span=span, page=number + 1, attrs=attrs))
     _pair(pieces, writer.text)
     top = min((heading.level for heading in headings), default=0)
-    title = next((each.title for each in headings if each.level == top), named or None)
+    title = next((heading.title for heading in headings if heading.level == top), named or None)
     return Parsed(
         text=writer.text,
         headings=tuple(headings),
@@ -335,18 +335,21 @@ def _levels(blocks: list[PdfBlock]) -> dict[float, int]:
 
     A size that the outline never names has the level of the next smaller one that it does name.
     """
-    found = [block for block in blocks if block.kind == "heading"]
-    known: dict[float, int] = {}
-    for block in found:
+    headings = [block for block in blocks if block.kind == "heading"]
+    level_by_size: dict[float, int] = {}
+    for block in headings:
         if block.level:
             size = rounded(block.size)
-            known[size] = min(block.level, known.get(size, 6))
-    sizes = sorted({rounded(block.size) for block in found}, reverse=True)
-    if not known:
+            level_by_size[size] = min(block.level, level_by_size.get(size, 6))
+    sizes = sorted({rounded(block.size) for block in headings}, reverse=True)
+    if not level_by_size:
         return {size: min(rank, 6) for rank, size in enumerate(sizes, 1)}
-    deepest = min(max(known.values()) + 1, 6)
+    deepest = min(max(level_by_size.values()) + 1, 6)
     return {
-        size: min((known[each] for each in known if each <= size), default=deepest)
+        size: min(
+            (level_by_size[outlined] for outlined in level_by_size if outlined <= size),
+            default=deepest,
+        )
         for size in sizes
     }
 

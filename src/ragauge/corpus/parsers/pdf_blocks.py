@@ -73,8 +73,8 @@ def style_of(pages: Sequence[Sequence[Line]]) -> Style:
                 steps.setdefault(line.size, Counter())[step] += 1
     body = max(sizes.items(), key=lambda item: (item[1], -item[0]))[0] if sizes else 0.0
     leading = {
-        size: max(found.items(), key=lambda item: (item[1], -item[0]))[0]
-        for size, found in steps.items()
+        size: max(counts.items(), key=lambda item: (item[1], -item[0]))[0]
+        for size, counts in steps.items()
     }
     code = 5 * mono <= 3 * total
     text = [line.text for lines in pages for line in lines if not (line.mono and code)]
@@ -83,17 +83,17 @@ def style_of(pages: Sequence[Sequence[Line]]) -> Style:
 
 def words_of(lines: Sequence[str]) -> Counter[str]:
     """How often each word occurs, and each part of one with hyphens; what is divided is none."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     divided = False
     for line in lines:
         words = [word.casefold() for word in _WORD.findall(line)]
         words = words[1:] if divided else words
         divided = line.endswith("-") and line[-2:-1].isalpha()
         for word in words[:-1] if divided else words:
-            found[word] += 1
+            counts[word] += 1
             if "-" in word:
-                found.update(word.split("-"))
-    return found
+                counts.update(word.split("-"))
+    return counts
 
 
 def is_compound(before: str, after: str, words: Mapping[str, int]) -> bool:
@@ -148,7 +148,7 @@ def _continues(
     if _is_code(before, style) != _is_code(line, style):
         return False
     if matching(line.text) in outline or matching(before.text) in outline:
-        return matching(" ".join(each.text for each in (*group, line))) in outline
+        return matching(" ".join(part.text for part in (*group, line))) in outline
     if abs(before.size - line.size) > 0.75:
         return False
     if before.flow != line.flow:  # a paragraph may go on in the next column
@@ -170,7 +170,7 @@ def _is_indented(before: Line, line: Line, following: Line | None) -> bool:
     if following is None or following.flow != line.flow or BULLET.match(before.text):
         return False
     least, most = 0.8 * line.size, 4 * line.size
-    return all(least <= line.left - each.left <= most for each in (before, following))
+    return all(least <= line.left - neighbour.left <= most for neighbour in (before, following))
 
 
 def _block(group: list[Line], style: Style, outline: Mapping[str, int]) -> PdfBlock:

@@ -120,22 +120,22 @@ def running(pages: Sequence[Page]) -> set[tuple[int, int]]:
             if not page.bottom + edge < row[0].y < page.top - edge:
                 text = _DIGITS.sub("#", " ".join(word.text for word in row)).casefold()
                 seen[text].append((row[0].y, number, place))
-    found: set[tuple[int, int]] = set()
-    for each in seen.values():
-        for group in _near(sorted(each)):
+    repeated: set[tuple[int, int]] = set()
+    for occurrences in seen.values():
+        for group in _near(sorted(occurrences)):
             count = len({number for _, number, _ in group})
             if count >= 3 or (count >= 2 and 2 * count >= len(pages)):
-                found.update((number, place) for _, number, place in group)
-    return found
+                repeated.update((number, place) for _, number, place in group)
+    return repeated
 
 
 def _near(heights: list[tuple[float, int, int]]) -> Iterator[list[tuple[float, int, int]]]:
     group: list[tuple[float, int, int]] = []
-    for each in heights:
-        if group and each[0] - group[-1][0] > 3:
+    for height in heights:
+        if group and height[0] - group[-1][0] > 3:
             yield group
             group = []
-        group.append(each)
+        group.append(height)
     if group:
         yield group
 

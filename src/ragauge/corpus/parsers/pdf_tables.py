@@ -52,7 +52,7 @@ def with_ruled_tables(page: Page) -> Page:
 
 def with_aligned_tables(lines: Sequence[Line], *, mono_is_code: bool) -> list[Line]:
     """Make lines below each other whose parts stand in columns one line of one word."""
-    made: list[Line] = []
+    result: list[Line] = []
     at = 0
     while at < len(lines):
         end = _end_of_aligned(lines, at, mono_is_code)
@@ -60,12 +60,12 @@ def with_aligned_tables(lines: Sequence[Line], *, mono_is_code: bool) -> list[Li
             rows = [list(parts_of(line.words)) for line in lines[at:end]]
             cells = [[flowing([Line(tuple(part), 0)]) for part in row] for row in rows]
             table = _Table(cells, [word for row in rows for part in row for word in part])
-            made.append(Line((_as_word(table),), lines[at].row, lines[at].flow))
+            result.append(Line((_as_word(table),), lines[at].row, lines[at].flow))
             at = end
         else:
-            made.append(lines[at])
+            result.append(lines[at])
             at += 1
-    return made
+    return result
 
 
 def _as_word(table: _Table) -> Word:
@@ -110,10 +110,10 @@ def _ruled(page: Page) -> list[_Table]:
     return tables + _between_rules(page, alone)
 
 
-def _merged(found: Iterable[tuple[float, float, float]]) -> list[Rule]:
+def _merged(segments: Iterable[tuple[float, float, float]]) -> list[Rule]:
     """Rules that go on in each other made one; the two sides of a thin box are one, too."""
     groups: list[list[tuple[float, float, float]]] = []
-    for rule in sorted(found):
+    for rule in sorted(segments):
         if groups and rule[0] - groups[-1][0][0] <= 2:
             groups[-1].append(rule)
         else:
@@ -281,8 +281,8 @@ def _end_of_aligned(lines: Sequence[Line], at: int, mono_is_code: bool) -> int:
 
 def _is_no_row(line: Line, mono_is_code: bool) -> bool:
     """Whether a line is a table already, code, or one of a table of contents."""
-    made = any(word.table is not None for word in line.words)
-    return made or (line.mono and mono_is_code) or LEADERS.search(line.text) is not None
+    is_table = any(word.table is not None for word in line.words)
+    return is_table or (line.mono and mono_is_code) or LEADERS.search(line.text) is not None
 
 
 def _stands_in_line(column: list[list[Word]]) -> bool:

@@ -52,15 +52,17 @@ def parse(source: bytes) -> Parsed:
     starts = [*line_starts(text), len(text)]
     tree = _doctree([_OTHER_LINE_ENDS.sub(" ", line) for line in lines])
     explicit = explicit_blocks(lines)
-    inside = {line for each in explicit for line in range(each.first, each.end)}
+    inside = {line for markup in explicit for line in range(markup.first, markup.end)}
     tables = _tables(tree)
-    blocks = [_Block(each.first, "directive", explicit=each) for each in explicit]
-    blocks += [each for each in _blocks(tree, 0, lines) if each.first not in inside]
+    blocks = [_Block(markup.first, "directive", explicit=markup) for markup in explicit]
+    blocks += [block for block in _blocks(tree, 0, lines) if block.first not in inside]
     blocks.sort(key=lambda block: block.first)
     headings: list[Heading] = []
     pieces = _piece(text, starts, 0, blocks[0].first if blocks else len(lines), "prose", {})
     highlight = ""
-    for block, end in zip(blocks, [*(each.first for each in blocks[1:]), len(lines)], strict=False):
+    for block, end in zip(
+        blocks, [*(following.first for following in blocks[1:]), len(lines)], strict=False
+    ):
         if block.kind == "heading":
             first = block.first + is_adornment(lines[block.first])
             span = trimmed(text, starts[block.first], starts[min(first + 2, len(lines))])
@@ -115,7 +117,7 @@ def _blocks(parent: nodes.Element, depth: int, lines: list[str]) -> list[_Block]
     """The blocks of a document or a section in order; what stands in lists and quotes is theirs."""
     from docutils import nodes
 
-    found: list[_Block] = []
+    blocks: list[_Block] = []
     for node in parent.children:
         line = (getattr(node, "line", None) or 0) - 1
         if isinstance(node, nodes.section):
@@ -123,12 +125,12 @@ def _blocks(parent: nodes.Element, depth: int, lines: list[str]) -> list[_Block]
             over = under >= 2 and is_adornment(lines[under - 2]) and lines[under - 1][:1] != ""
             over = over and lines[under - 2].rstrip() == lines[under].rstrip()
             first = under - 2 if over else under - 1
-            found.append(_Block(max(first, 0), "heading", depth + 1))
-            found += _blocks(node, depth + 1, lines)
+            blocks.append(_Block(max(first, 0), "heading", depth + 1))
+            blocks += _blocks(node, depth + 1, lines)
         elif 0 <= line < len(lines) and not isinstance(node, nodes.title | nodes.system_message):
             kind, attrs = _kind(node)
-            found.append(_Block(line, kind, attrs=attrs))
-    return found
+            blocks.append(_Block(line, kind, attrs=attrs))
+    return blocks
 
 
 def _kind(node: nodes.Node) -> tuple[str, dict[str, Any]]:
@@ -166,34 +168,38 @@ def _size(table: nodes.table) -> dict[str, Any]:
 
 
 def _directive(
-    text: bytes, starts: list[int], found: Explicit, tables: dict[int, dict[str, Any]], place: int
+    text: bytes,
+    starts: list[int],
+    directive: Explicit,
+    tables: dict[int, dict[str, Any]],
+    place: int,
 ) -> list[Piece]:
     """The pieces of a directive; a caption and a legend are pieces of their own."""
-    first, end = found.first, found.end
-    if found.name in CODE:
-        language = found.argument.lower() or ("pycon" if found.name == "doctest" else "")
-        plain = found.name in ("parsed-literal", "productionlist", "testoutput")
+    first, end = directive.first, directive.end
+    if directive.name in CODE:
+        language = directive.argument.lower() or ("pycon" if directive.name == "doctest" else "")
+        plain = directive.name in ("parsed-literal", "productionlist", "testoutput")
         attrs = {"language": language} if language and not plain else {}
         return _piece(text, starts, first, end, "code", attrs)
-    if found.name in TABLES:
+    if directive.name in TABLES:
         near = (size for line, size in tables.items() if first <= line < end)
         attrs = next(near, {})
-        if not found.argument or found.body >= end:
+        if not directive.argument or directive.body >= end:
             return _piece(text, starts, first, end, "table", attrs)
-        title = found.argument.encode()
+        title = directive.argument.encode()
         begin = text.index(title, text.index(b"::", starts[first]) + 2)
         span = (begin, begin + len(title))
         caption = [Piece(type="caption", span=span, attrs={"of": place + 1})]
         return caption + _piece(text, starts, first + 1, end, "table", attrs)
-    if found.name in FIGURES:
-        attrs = {"alt": found.options["alt"]} if found.options.get("alt") else {}
-        pieces = _piece(text, starts, first, found.body, "figure", attrs)
-        if found.body < end:
-            break_at = _paragraph_end(text, starts, found.body, end)
-            pieces += _piece(text, starts, found.body, break_at, "caption", {"of": place})
+    if directive.name in FIGURES:
+        attrs = {"alt": directive.options["alt"]} if directive.options.get("alt") else {}
+        pieces = _piece(text, starts, first, directive.body, "figure", attrs)
+        if directive.body < end:
+            break_at = _paragraph_end(text, starts, directive.body, end)
+            pieces += _piece(text, starts, directive.body, break_at, "caption", {"of": place})
             pieces += _piece(text, starts, break_at, end, "prose", {})
         return pieces
-    return [] if found.name in SILENT else _piece(text, starts, first, end, "prose", {})
+    return [] if directive.name in SILENT else _piece(text, starts, first, end, "prose", {})
 
 
 def _paragraph_end(text: bytes, starts: list[int], first: int, end: int) -> int:

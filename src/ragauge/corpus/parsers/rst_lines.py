@@ -40,7 +40,7 @@ class Explicit(Struct, frozen=True):
 
 def explicit_blocks(lines: Sequence[str]) -> list[Explicit]:
     """All explicit markup at the left margin; lines are counted from 0."""
-    found = []
+    blocks = []
     at, free = 0, True  # whether a block may begin here
     while at < len(lines):
         line = lines[at]
@@ -48,12 +48,12 @@ def explicit_blocks(lines: Sequence[str]) -> list[Explicit]:
             end = at + 1
             while end < len(lines) and (not lines[end].strip() or lines[end][0] in " \t"):
                 end += 1
-            found.append(_explicit(lines, at, end))
+            blocks.append(_explicit(lines, at, end))
             at = end
             continue
         free = not line.strip() or _ADORNMENT.match(line) is not None
         at += 1
-    return found
+    return blocks
 
 
 def _explicit(lines: Sequence[str], first: int, end: int) -> Explicit:
@@ -83,7 +83,7 @@ def is_adornment(line: str) -> bool:
 
 def plain_title(line: str) -> str:
     """A title without its inline markup; roles are taken at their word, known or not."""
-    line = _ROLE.sub(lambda found: _TARGET.sub("", found[1]) or found[1], line.strip())
+    line = _ROLE.sub(lambda match: _TARGET.sub("", match[1]) or match[1], line.strip())
     line = _LITERAL.sub(r"\1", line)
-    line = _QUOTED.sub(lambda found: _TARGET.sub("", found[1]) or found[1], line)
+    line = _QUOTED.sub(lambda match: _TARGET.sub("", match[1]) or match[1], line)
     return _STRESSED.sub(r"\2", line)

@@ -170,9 +170,10 @@ class Desk:
         return DocumentView(
             doc=doc,
             text=text,
-            blocks=tuple((each.id, *each.span) for each in self.lookup.blocks_by_doc[doc]),
+            blocks=tuple((block.id, *block.span) for block in self.lookup.blocks_by_doc[doc]),
             sections=tuple(
-                (each.id, each.title, each.subtree[0]) for each in self.lookup.sections_by_doc[doc]
+                (section.id, section.title, section.subtree[0])
+                for section in self.lookup.sections_by_doc[doc]
             ),
         )
 
@@ -249,48 +250,48 @@ class Desk:
         name = relevant_name(row, self._own)
         value = row.get(name)
         unit, doc = unit_in(row, "", "byte"), only_document(row, self._own)
-        found = []
+        views = []
         for ref, entry in enumerate(as_list(value, name) if value is not None else ()):
             path = f"{name}[{ref}]"
             label = str(meaning(entry)) if not isinstance(meaning(entry), dict) else ""
             try:
                 spots = self.pinner.entry(entry, path, unit=unit, doc=doc).spots
             except FieldError as error:
-                said = label or str(entry.get("quote", path))
-                found.append(EvidenceView(ref=ref, label=said, problem=error.message))
+                text = label or str(entry.get("quote", path))
+                views.append(EvidenceView(ref=ref, label=text, problem=error.message))
                 continue
-            views = tuple(SpotView(spot.doc, spot.start, spot.end) for spot in spots)
-            found.append(EvidenceView(ref=ref, label=label, spots=views))
-        return tuple(found)
+            spot_views = tuple(SpotView(spot.doc, spot.start, spot.end) for spot in spots)
+            views.append(EvidenceView(ref=ref, label=label, spots=spot_views))
+        return tuple(views)
 
     def _changed(self, edit: Edit) -> dict[str, Any]:
         """The row with what the form says of it; what it says again stays untouched."""
         if not 0 <= edit.index < len(self.gold.rows):
             raise ChangedOnDiskError  # the form was shown another file
         row = self.gold.rows[edit.index].fields
-        shown = self._readable(edit.index, row)
+        view = self._readable(edit.index, row)
         new = dict(row)
-        if edit.question != shown.question:
+        if edit.question != view.question:
             new[self._field(row, "question")[0]] = edit.question
-        if tuple(edit.paraphrases) != shown.paraphrases:
+        if tuple(edit.paraphrases) != view.paraphrases:
             new["paraphrases"] = edit.paraphrases
-        if edit.expect != shown.expect:
+        if edit.expect != view.expect:
             new.pop("answerable", None)
             if edit.expect:
                 new["answerable"] = edit.expect == "answer"
-        if edit.anchor_section != shown.anchor_section:
+        if edit.anchor_section != view.anchor_section:
             name = self._field(row, "anchor_section")[0]
             new.pop(name, None)
             if edit.anchor_section:
                 new[name] = edit.anchor_section
-        if tuple(edit.negatives) != shown.negatives:
+        if tuple(edit.negatives) != view.negatives:
             new["negatives"] = edit.negatives
-        if edit.evidence != [each.ref for each in shown.evidence]:
+        if edit.evidence != [entry.ref for entry in view.evidence]:
             self._set_evidence(new, row, edit)
         if edit.draft:
             new[DRAFT] = True
         else:
-            if shown.draft and not (edit.question.strip() or edit.paraphrases):
+            if view.draft and not (edit.question.strip() or edit.paraphrases):
                 raise FieldError(
                     "draft-item", "a draft without a question stays a draft", "write the question"
                 )
@@ -305,21 +306,23 @@ class Desk:
 
     def _set_evidence(self, new: dict[str, Any], row: Row, edit: Edit) -> None:
         name = relevant_name(row, self._own)
-        given = row.get(name) or []
+        old_entries = row.get(name) or []
         entries: list[Any] = []
-        for place, each in enumerate(edit.evidence):
-            if isinstance(each, NewEvidence):
-                spot = self._spot(each)
+        for place, entry in enumerate(edit.evidence):
+            if isinstance(entry, NewEvidence):
+                spot = self._spot(entry)
                 fresh = {"doc": spot.doc, "start": spot.start, "end": spot.end}
                 entries.append(self.pinner.entry(fresh, f"{name}[{place}]").value)
-            elif 0 <= each < len(given):
-                entries.append(given[each])
+            elif 0 <= entry < len(old_entries):
+                entries.append(old_entries[entry])
             else:
                 raise ChangedOnDiskError
         fresh_in_characters = unit_in(row, "", "byte") != "byte" and any(
-            isinstance(each, NewEvidence) for each in edit.evidence
+            isinstance(entry, NewEvidence) for entry in edit.evidence
         )
-        for spelling in [each for each in _RELEVANT if new.get(each) is not None] or [name]:
+        for spelling in [spelling for spelling in _RELEVANT if new.get(spelling) is not None] or [
+            name
+        ]:
             new[spelling] = entries
         if fresh_in_characters:
             raise FieldError(
@@ -328,13 +331,13 @@ class Desk:
                 "run `ragauge gold pin` on the file first",
             )
 
-    def _spot(self, said: NewEvidence) -> Spot:
+    def _spot(self, selected: NewEvidence) -> Spot:
         """The place that the form means, which must have the text that it saw there."""
-        spot = self.lookup.spot(said.doc, said.start, said.end)
-        if self.lookup.quote(spot) != said.quote:
+        spot = self.lookup.spot(selected.doc, selected.start, selected.end)
+        if self.lookup.quote(spot) != selected.quote:
             raise FieldError(
                 "quote-moved",
-                f"the text at {said.start} to {said.end} of `{said.doc}` is not what was selected",
+                f"the text at {selected.start} to {selected.end} of `{selected.doc}` is not what was selected",
                 "load the page again; if it stays, please report it",
             )
         return spot

@@ -126,8 +126,10 @@ class _Handler(BaseHTTPRequestHandler):
         except msgspec.DecodeError as error:
             self._json(400, {"message": f"the request cannot be read: {error}"})
         except RagaugeError as error:
-            said = [f"{each.place}: {each.message} ({each.hint})" for each in error.problems]
-            self._json(400, {"message": "; ".join(said)})
+            messages = [
+                f"{problem.place}: {problem.message} ({problem.hint})" for problem in error.problems
+            ]
+            self._json(400, {"message": "; ".join(messages)})
         except ChangedOnDiskError:
             message = (
                 "the file has changed on disk since it was read; nothing was saved. "

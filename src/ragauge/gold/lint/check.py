@@ -72,8 +72,8 @@ class LintReport(Struct, frozen=True, kw_only=True):
 
     def count(self, severity: Severity) -> int:
         """How many findings of a severity there are; a row that cannot be read is an error."""
-        found = sum(each.severity == severity for each in self.findings)
-        return found + (self.problem_count if severity == "error" else 0)
+        count = sum(finding.severity == severity for finding in self.findings)
+        return count + (self.problem_count if severity == "error" else 0)
 
 
 def check(
@@ -101,7 +101,7 @@ def check(
 
     def found() -> Iterator[Finding]:
         near = may_be_near(wordings)
-        for item, reach, said, alike in zip(items, reaches, wordings, near, strict=True):
+        for item, reach, texts, alike in zip(items, reaches, wordings, near, strict=True):
             yield from item_findings(
                 item,
                 around.options,
@@ -109,7 +109,7 @@ def check(
                 paraphrases=around.profile.name == "canary",
             )
             if alike:
-                yield from near_paraphrases(item, said)
+                yield from near_paraphrases(item, texts)
             if item.negatives:
                 yield from far_negatives(item, reach.homes, reacher.home, judged)
                 if around.lookup is not None:
@@ -160,17 +160,17 @@ def to_json(report: LintReport) -> dict[str, Any]:
         "items": report.items,
         "unreadable": report.problem_count,
         "counts": {severity: report.count(severity) for severity in SEVERITIES},
-        "rules": dict(sorted(Counter(each.rule for each in report.findings).items())),
+        "rules": dict(sorted(Counter(finding.rule for finding in report.findings).items())),
         "problems": [
             {
-                "code": each.code,
-                "message": each.message,
-                "hint": each.hint,
-                "line": None if each.place is None else each.place.line,
+                "code": problem.code,
+                "message": problem.message,
+                "hint": problem.hint,
+                "line": None if problem.place is None else problem.place.line,
             }
-            for each in report.problems
+            for problem in report.problems
         ],
-        "findings": [to_builtins(each) for each in report.findings],
+        "findings": [to_builtins(finding) for finding in report.findings],
         "not_judged": {"turns": report.turns, "negatives": report.unplaced},
         "types": report.types,
         "looked_up": None

@@ -14,7 +14,7 @@ TOLD = 200
 """Items whose missing evidence is told one by one: finding what may be meant takes time."""
 
 
-def unresolved(items: Sequence[GoldItem], resolver: Resolver, found: Found) -> Iterator[Finding]:
+def unresolved(items: Sequence[GoldItem], resolver: Resolver, report: Found) -> Iterator[Finding]:
     """What of the evidence is not in the corpus; beyond some items it is only counted.
 
     `found` gets the counts of what was looked up.
@@ -25,9 +25,9 @@ def unresolved(items: Sequence[GoldItem], resolver: Resolver, found: Found) -> I
         count = sum(1 for _ in resolver.item(item, brief))
         if count:
             bad.append((item, count))
-    found.ids, found.places, found.quotes = brief.ids, brief.places, brief.quotes
-    found.problem_count = sum(count for _, count in bad)
-    bad.sort(key=lambda each: identity(each[0]))
+    report.ids, report.places, report.quotes = brief.ids, brief.places, brief.quotes
+    report.problem_count = sum(count for _, count in bad)
+    bad.sort(key=lambda entry: identity(entry[0]))
     for item, _ in bad[:TOLD]:
         for error in resolver.item(item, Found()):
             yield find(error.code, error.message, error.hint, item)

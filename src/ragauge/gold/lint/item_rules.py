@@ -112,11 +112,11 @@ def _contradictions(item: GoldItem, options: Options) -> Iterator[Finding]:
                 item,
             )
             continue
-        for other, said in wanted:
-            if folded in said:
+        for other, folded_other in wanted:
+            if folded in folded_other:
                 both = (
                     "both asked for and forbidden"
-                    if folded == said
+                    if folded == folded_other
                     else (f"forbidden, and stands in {_quoted([other])}, which is asked for")
                 )
                 yield find(
@@ -130,7 +130,7 @@ def _contradictions(item: GoldItem, options: Options) -> Iterator[Finding]:
 def _relevant_negatives(item: GoldItem) -> Iterator[Finding]:
     if not item.negatives and item.decoy_section is None:
         return
-    named = {each if isinstance(each, str) else each.id for each in evidence_of(item)}
+    named = {entry if isinstance(entry, str) else entry.id for entry in evidence_of(item)}
     for name in dict.fromkeys(item.negatives):
         if name in named:
             yield find(
@@ -184,13 +184,17 @@ def far_negatives(
 ) -> Iterator[Finding]:
     """The negatives that are far from all homes of the answer; `home` tells where an id lies."""
     for name in dict.fromkeys(item.negatives):
-        steps = [_steps(home(name), each) for each in homes]
-        known = [each for each in steps if each is not None]
+        steps = [_steps(home(name), section) for section in homes]
+        known_steps = [count for count in steps if count is not None]
         judged.negatives += 1
-        if not known:
+        if not known_steps:
             judged.unplaced += 1
-        elif min(known) > FARTHEST:
-            away = "in another document" if min(known) == _ELSEWHERE else f"{min(known)} edges away"
+        elif min(known_steps) > FARTHEST:
+            away = (
+                "in another document"
+                if min(known_steps) == _ELSEWHERE
+                else f"{min(known_steps)} edges away"
+            )
             yield find(
                 "far-negative",
                 f"the negative `{name}` is {away} from the answer",
@@ -212,6 +216,6 @@ def _steps(one: Home, other: Home) -> int | None:
 
 
 def _quoted(texts: list[str]) -> str:
-    said = [text if len(text) <= 40 else f"{text[:37]}..." for text in texts[:3]]
+    shortened = [text if len(text) <= 40 else f"{text[:37]}..." for text in texts[:3]]
     more = f" and {len(texts) - 3} more" if len(texts) > 3 else ""
-    return ", ".join(f"`{text}`" for text in said) + more
+    return ", ".join(f"`{text}`" for text in shortened) + more

@@ -51,8 +51,8 @@ def likeness(one: str, other: str) -> float:
     """The share of runs that two normalised texts have in common; 0 if their numbers differ."""
     if _numbers(one) != _numbers(other):
         return 0.0
-    mine, theirs = _runs(one), _runs(other)
-    return len(mine & theirs) / len(mine | theirs)
+    one_runs, other_runs = _runs(one), _runs(other)
+    return len(one_runs & other_runs) / len(one_runs | other_runs)
 
 
 def families(texts: Sequence[str], owners: Sequence[int]) -> list[list[int]]:
@@ -110,15 +110,15 @@ class _Kin:
     def labels(self, *, fresh: bool) -> Ints:
         """The root of every owner; unless they must be fresh, some may have been joined since."""
         if self._labels is None or (fresh and self._joined):
-            self._labels = np.array([self.root(each) for each in range(len(self.parents))])
+            self._labels = np.array([self.root(member) for member in range(len(self.parents))])
             self._joined = False
         return self._labels
 
     def families(self) -> list[list[int]]:
-        found: dict[int, list[int]] = {}
+        by_root: dict[int, list[int]] = {}
         for member in range(len(self.parents)):
-            found.setdefault(self.root(member), []).append(member)
-        return [members for members in found.values() if len(members) > 1]
+            by_root.setdefault(self.root(member), []).append(member)
+        return [members for members in by_root.values() if len(members) > 1]
 
 
 def _candidates(texts: Sequence[str], owners: Ints, kin: _Kin) -> Iterator[Ints]:
@@ -183,14 +183,14 @@ def _numbers_for(values: Ints) -> Ints:
 
 def _numbered(texts: Iterable[str]) -> Ints:
     """The same number for texts that name the same numbers."""
-    known: dict[frozenset[str], int] = {}
-    return np.array([known.setdefault(_numbers(text), len(known)) for text in texts], np.int64)
+    numbers: dict[frozenset[str], int] = {}
+    return np.array([numbers.setdefault(_numbers(text), len(numbers)) for text in texts], np.int64)
 
 
 def _near(one: str, other: str) -> bool:
-    mine, theirs = _runs(one), _runs(other)
-    common = len(mine & theirs)
-    return BOTTOM * common >= TOP * (len(mine) + len(theirs) - common)
+    one_runs, other_runs = _runs(one), _runs(other)
+    common = len(one_runs & other_runs)
+    return BOTTOM * common >= TOP * (len(one_runs) + len(other_runs) - common)
 
 
 @lru_cache(maxsize=4096)

@@ -52,7 +52,7 @@ def _rules(severity: Severity, *entries: tuple[str, str, str]) -> dict[str, Rule
 def _shared(*names: str) -> dict[str, Rule]:
     """Rules that are errors of other commands too, under the same names."""
     codes = (CODES[name] for name in names)
-    return {each.name: Rule(each.name, "error", each.title, each.explanation) for each in codes}
+    return {code.name: Rule(code.name, "error", code.title, code.explanation) for code in codes}
 
 
 RULES: dict[str, Rule] = {

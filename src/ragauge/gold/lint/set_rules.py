@@ -20,17 +20,17 @@ SHOWN_CHANGE = 0.10
 
 def duplicates(items: Sequence[GoldItem], *, turns: bool) -> Iterator[Finding]:
     """Ids that stand twice; with `turns` an id may stand once a turn."""
-    found: dict[tuple[str, int | None], list[GoldItem]] = {}
+    by_key: dict[tuple[str, int | None], list[GoldItem]] = {}
     for item in items:
-        found.setdefault((item.qid, item.turn if turns else None), []).append(item)
-    for (qid, turn), same in found.items():
+        by_key.setdefault((item.qid, item.turn if turns else None), []).append(item)
+    for (qid, turn), same in by_key.items():
         if len(same) > 1:
-            told = "" if turn is None else f" with turn {turn}"
+            with_turn = "" if turn is None else f" with turn {turn}"
             lines = [str(item.line) for item in same if item.line is not None]
             where = f"they stand on lines {some(lines)}: " if lines else ""
             yield find(
                 "duplicate-qid",
-                f"{len(same)} items have the id `{qid}`{told}",
+                f"{len(same)} items have the id `{qid}`{with_turn}",
                 f"{where}give every item its own id",
                 same[0],
                 times=len(same) - 1,
@@ -49,19 +49,19 @@ def near_duplicates(
     texts: list[str] = []
     owners: list[int] = []
     first: dict[str, GoldItem] = {}
-    for item, said in zip(items, wordings, strict=True):
+    for item, item_texts in zip(items, wordings, strict=True):
         if item.turn is None:
             first.setdefault(item.qid, item)
-            texts += said
-            owners += [number_of[item.qid]] * len(said)
+            texts += item_texts
+            owners += [number_of[item.qid]] * len(item_texts)
     families = resemblance.families(texts, owners)
-    members = {each for family in families if len(family) == 2 for each in family}
+    members = {owner for family in families if len(family) == 2 for owner in family}
     words: dict[int, list[str]] = {}
     for text, owner in zip(texts, owners, strict=True):
         if owner in members and text:
             words.setdefault(owner, []).append(text)
     for family in families:
-        names = [ids[each] for each in family]
+        names = [ids[owner] for owner in family]
         alike = "nearly the same"
         if len(family) == 2:
             one, other = family
@@ -131,13 +131,13 @@ def low_coverage(coverage: Coverage | None) -> Iterator[Finding]:
         )
 
 
-def size(known: Size) -> Iterator[Finding]:
+def size(set_size: Size) -> Iterator[Finding]:
     """Whether the set is too small to show much."""
-    if known.detectable is not None and known.detectable > SHOWN_CHANGE:
+    if set_size.detectable is not None and set_size.detectable > SHOWN_CHANGE:
         yield find(
             "set-size",
-            f"{known.n} question{'' if known.n == 1 else 's'}: a change of a rate below "
-            f"{known.detectable:.2f} would not show",
-            f"a change of {SHOWN_CHANGE:.2f} takes {known.needed(SHOWN_CHANGE)} questions, "
-            f"one of 0.05 takes {known.needed(0.05)}",
+            f"{set_size.n} question{'' if set_size.n == 1 else 's'}: a change of a rate below "
+            f"{set_size.detectable:.2f} would not show",
+            f"a change of {SHOWN_CHANGE:.2f} takes {set_size.needed(SHOWN_CHANGE)} questions, "
+            f"one of 0.05 takes {set_size.needed(0.05)}",
         )

@@ -54,7 +54,7 @@ def rarest_runs(texts: Sequence[str]) -> Rarest:
     rarest = np.argsort(often, kind="stable")
     rank_of = np.argsort(rarest, kind="stable").astype(np.int32)
     shared = shared[rarest]
-    found: list[tuple[Shorts, Shorts, NDArray[np.bool_]]] = []
+    parts: list[tuple[Shorts, Shorts, NDArray[np.bool_]]] = []
     sizes, sketches = np.zeros(len(texts), np.int64), np.zeros((WORDS, len(texts)), np.uint64)
     for place, part in enumerate(_parts(texts)):
         letters, lengths = _letters(part)
@@ -70,8 +70,8 @@ def rarest_runs(texts: Sequence[str]) -> Rarest:
         taken = np.flatnonzero(shared[rank] & (at <= _wide(size)[text]))
         text, rank, at = text[taken], rank[taken], at[taken]
         first = at <= _narrow(size)[text]
-        found.append(((text + base).astype(np.int32), rank.astype(np.int32), first))
-    texts_of, ranks, firsts = (np.concatenate(each) for each in zip(*found, strict=True))
+        parts.append(((text + base).astype(np.int32), rank.astype(np.int32), first))
+    texts_of, ranks, firsts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return Rarest(texts_of, ranks, firsts, sizes, sketches)
 
 
@@ -88,23 +88,23 @@ def may_be_near(groups: Sequence[Sequence[str]]) -> list[bool]:
 
     Groups that are large are not looked at.
     """
-    found = np.zeros(len(groups), np.bool_)
+    flags = np.zeros(len(groups), np.bool_)
     for begin in range(0, len(groups), _AT_ONCE // 4):
         texts: list[str] = []
         owners: list[int] = []
         for number, group in enumerate(groups[begin : begin + _AT_ONCE // 4], begin):
-            said = [text for text in group if text]
-            if len(said) > _LARGE:
-                found[number] = True
-            elif len(said) > 1:
-                texts += said
-                owners += [number] * len(said)
+            filled = [text for text in group if text]
+            if len(filled) > _LARGE:
+                flags[number] = True
+            elif len(filled) > 1:
+                texts += filled
+                owners += [number] * len(filled)
         if texts:
-            _find_near(texts, np.array(owners, np.int64), found)
-    return [bool(each) for each in found]
+            _find_near(texts, np.array(owners, np.int64), flags)
+    return [bool(flag) for flag in flags]
 
 
-def _find_near(texts: Sequence[str], owners: Ints, found: NDArray[np.bool_]) -> None:
+def _find_near(texts: Sequence[str], owners: Ints, flags: NDArray[np.bool_]) -> None:
     letters, lengths = _letters(texts)
     sketches, runs = _sketched(letters, lengths), lengths - (RUN - 1)
     for step in range(1, int(np.bincount(owners - owners[0]).max())):
@@ -112,7 +112,7 @@ def _find_near(texts: Sequence[str], owners: Ints, found: NDArray[np.bool_]) -> 
         right = left + step
         apart = sum(ones(word[left] ^ word[right]) for word in sketches)
         near = apart <= most_apart(runs[left], runs[right])
-        found[owners[left[near]]] = True
+        flags[owners[left[near]]] = True
 
 
 def most_apart(one: Ints, other: Ints) -> Ints:
@@ -156,8 +156,8 @@ def _sketched(letters: NDArray[np.uint32], lengths: Ints) -> Bits:
     starts = np.cumsum(runs) - runs
     return np.stack(
         [
-            np.bitwise_or.reduceat(np.where(word == each, bits, np.uint64(0)), starts)
-            for each in range(WORDS)
+            np.bitwise_or.reduceat(np.where(word == number, bits, np.uint64(0)), starts)
+            for number in range(WORDS)
         ]
     )
 
@@ -167,21 +167,24 @@ def _numbered_runs(texts: Sequence[str]) -> tuple[list[Shorts], Ints]:
     there = np.zeros(0x110000, np.bool_)
     for part in _parts(texts):
         there[_letters(part)[0]] = True
-    digits, known = np.cumsum(there) - 1, int(there.sum())
+    digits, letter_count = np.cumsum(there) - 1, int(there.sum())
     pairs = None
-    if known**RUN >= 1 << 62:  # too many letters: known pairs of them are numbered instead
+    if letter_count**RUN >= 1 << 62:  # too many letters: known pairs of them are numbered instead
         pairs = distinct(
             np.concatenate(
-                [distinct(_pairs(digits[_letters(part)[0]], known)) for part in _parts(texts)]
+                [
+                    distinct(_pairs(digits[_letters(part)[0]], letter_count))
+                    for part in _parts(texts)
+                ]
             )
         )
-    base = known * known if pairs is None else len(pairs)
+    base = letter_count * letter_count if pairs is None else len(pairs)
     most = base * base
     values: list[Ints] = []
     seen = np.zeros(most if most <= _TABLE else 0, np.bool_)
     for part in _parts(texts):
         letters, lengths = _letters(part)
-        two = _pairs(digits[letters], known)
+        two = _pairs(digits[letters], letter_count)
         if pairs is not None:
             two = np.searchsorted(pairs, two)
         four = (two[:-2] * base + two[2:])[_within(lengths)]
@@ -191,19 +194,19 @@ def _numbered_runs(texts: Sequence[str]) -> tuple[list[Shorts], Ints]:
     if most <= _TABLE:
         number_of = np.cumsum(seen, dtype=np.int32) - 1
         count = int(seen.sum())
-        numbers = [number_of[each] for each in values]
+        numbers = [number_of[runs] for runs in values]
     else:
-        kinds = distinct(np.concatenate([distinct(each) for each in values]))
+        kinds = distinct(np.concatenate([distinct(runs) for runs in values]))
         count = len(kinds)
-        numbers = [np.searchsorted(kinds, each).astype(np.int32) for each in values]
+        numbers = [np.searchsorted(kinds, runs).astype(np.int32) for runs in values]
     often = np.zeros(count, np.int64)
-    for each in numbers:
-        often += np.bincount(each, minlength=count)
+    for part_numbers in numbers:
+        often += np.bincount(part_numbers, minlength=count)
     return numbers, often
 
 
-def _pairs(digits: Ints, known: int) -> Ints:
-    return digits[:-1] * known + digits[1:]
+def _pairs(digits: Ints, letter_count: int) -> Ints:
+    return digits[:-1] * letter_count + digits[1:]
 
 
 def distinct(values: Ints) -> Ints:

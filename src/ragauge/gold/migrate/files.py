@@ -196,20 +196,20 @@ def _rewritten(
         try:
             row = decode_row(data, cut=cut, overlong=overlong)
             changes = rewrite(row, rewriter)
-            made = _encoded(data, changes)
+            encoded = _encoded(data, changes)
         except FieldError as error:
             seen.bad += 1
             _note(seen.problems, error, row, source.name, line)
             continue
         seen.changed += bool(changes)
         _tell(rewriter, row, source.name, line, seen)
-        yield made + b"\n"
+        yield encoded + b"\n"
 
 
 def _note(listed: list[Problem], error: FieldError, row: Row, name: str, line: int) -> None:
     if len(listed) < MAX_REPORTED:
-        given = (row.get(each) for each in GOLD_SPELLINGS["qid"])
-        qid = next((str(each) for each in given if isinstance(each, str | int)), None)
+        ids = (row.get(spelling) for spelling in GOLD_SPELLINGS["qid"])
+        qid = next((str(value) for value in ids if isinstance(value, str | int)), None)
         place = Place(name, line, qid)
         listed.append(Problem(error.code, error.message, error.hint, place))
 
@@ -269,12 +269,12 @@ def _texts(folder: str | os.PathLike[str], header: Header) -> Texts:
             hint="give the corpus that was the NEW one of `ragauge corpus diff`",
         )
     documents = {document.doc: document for document in corpus.documents}
-    known: dict[str, bytes] = {}
+    read_texts: dict[str, bytes] = {}
 
     def text(doc: str, start: int, end: int) -> str:
-        if doc not in known:
-            known[doc] = corpus.text(documents[doc])
-        return known[doc][start:end].decode("utf-8", "replace")
+        if doc not in read_texts:
+            read_texts[doc] = corpus.text(documents[doc])
+        return read_texts[doc][start:end].decode("utf-8", "replace")
 
     return text
 
