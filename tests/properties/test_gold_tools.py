@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ragauge import registry
-from ragauge.gold.lint.check import Surroundings, check
+from ragauge.gold.lint.check import LintContext, check
 from ragauge.gold.lock import compare, frozen, read_lock, written
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.spans import Span
@@ -60,7 +60,7 @@ def key(item: GoldItem) -> tuple[str, int | None]:
 
 def findings(items: list[GoldItem], profile: str) -> list[tuple[Any, ...]]:
     numbered = [replace(item, line=line) for line, item in enumerate(items, 1)]
-    report = check(numbered, Surroundings(profile=registry.profile(profile)), name="gold")
+    report = check(numbered, LintContext(profile=registry.profile(profile)), name="gold")
     lines = [float("inf") if each.line is None else each.line for each in report.findings]
     assert lines == sorted(lines)
     told = [

@@ -67,27 +67,27 @@ def _sentences(words: str) -> Iterator[tuple[int, int]]:
     """Where each sentence begins and ends, without marks before it and white space behind it."""
     at = 0
     while at < len(words):
-        break_ = _NEXT_PARAGRAPH.search(words, _skipped(_MARKS, words, at))
+        break_ = _NEXT_PARAGRAPH.search(words, _skip(_MARKS, words, at))
         behind = break_.end() if break_ is not None else len(words)
         paragraph = words[at : break_.start() if break_ is not None else len(words)]
-        begin = _skipped(_MARKS, paragraph, 0)
+        begin = _skip(_MARKS, paragraph, 0)
         for stop in _STOP.finditer(paragraph, begin):
             if stop[0][0] != "." or not _is_abbreviation(paragraph, stop.start(), stop.end()):
                 yield at + begin, at + stop.end()
-                begin = _skipped(_SPACES, paragraph, stop.end())
+                begin = _skip(_SPACES, paragraph, stop.end())
         if begin < len(paragraph):
             yield at + begin, at + len(paragraph.rstrip())
         at = behind
 
 
-def _skipped(pattern: re.Pattern[str], words: str, at: int) -> int:
+def _skip(pattern: re.Pattern[str], words: str, at: int) -> int:
     match = pattern.match(words, at)
     return at if match is None else match.end()
 
 
 def _is_abbreviation(paragraph: str, at: int, end: int) -> bool:
     """Whether a full stop belongs to a short form, an initial or an ordinal."""
-    if _skipped(_SPACES, paragraph, end) == len(paragraph):
+    if _skip(_SPACES, paragraph, end) == len(paragraph):
         return False
     match = _LAST_WORD.search(paragraph[max(at - 40, 0) : at])
     word = match[0] if match else ""

@@ -28,7 +28,7 @@ _BLANK = re.compile(r"[ \t\r\n]")
 _TAIL = re.compile(r"(S(?:\.[0-9]+)*)\.[a-z]\.Bk([0-9]+)([a-z]?)")
 
 
-def blocks(doc: str, parsed: Parsed, sections: Sequence[Section]) -> tuple[Block, ...]:
+def build_blocks(doc: str, parsed: Parsed, sections: Sequence[Section]) -> tuple[Block, ...]:
     """Build the blocks of a document, in reading order; a caption names the block it is of."""
     numbers: dict[str, int] = {}
     places = []

@@ -25,14 +25,14 @@ from msgspec import Struct
 
 from ragauge import registry
 from ragauge.concurrency import read_message, started, write_message
-from ragauge.corpus.blocks import blocks
-from ragauge.corpus.manifest import MANIFEST, Counts, Manifest, Writer, is_corpus
-from ragauge.corpus.title_tree import check, outline
+from ragauge.corpus.blocks import build_blocks
+from ragauge.corpus.manifest import MANIFEST, CorpusCounts, CorpusWriter, Manifest, is_corpus
+from ragauge.corpus.title_tree import build_sections, check_spans
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Block, Document, Section
 
-Told = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
 """Is called with the number of files that are done, and of all files."""
 
 _AHEAD = 8
@@ -43,14 +43,14 @@ _NO_SUFFIX = "no suffix"
 _MOJIBAKE = ("â€™", "â€œ", "â€“", "Ã¤", "Ã¶", "Ã¼", "Ã©", "Â\N{NO-BREAK SPACE}")
 
 
-class Source(Struct, frozen=True):
+class SourceFile(Struct, frozen=True):
     """A file that was found, and the name of its document."""
 
     doc: str
     path: str
 
 
-class Reading(Struct, frozen=True, kw_only=True):
+class ParsedFile(Struct, frozen=True, kw_only=True):
     """What became of one file: a document with its rows, or a problem, or a fault of ours."""
 
     document: Document | None = None
@@ -61,7 +61,7 @@ class Reading(Struct, frozen=True, kw_only=True):
     fault: str | None = None
 
 
-class Note(Struct, frozen=True):
+class DocumentNote(Struct, frozen=True):
     """Something that a reader should know of a document."""
 
     doc: str
@@ -73,18 +73,18 @@ class Built(Struct, frozen=True, kw_only=True):
 
     folder: str
     manifest: Manifest
-    notes: tuple[Note, ...] = ()
+    notes: tuple[DocumentNote, ...] = ()
     skipped: tuple[Problem, ...] = ()
     skipped_count: int = 0
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> CorpusCounts:
         """How much is in the corpus."""
         return self.manifest.counts
 
 
-class _Found(Struct):
-    sources: list[Source]
+class _FoundFiles(Struct):
+    sources: list[SourceFile]
     problems: list[Problem]
     left_out: Counter[str]
     bytes: int = 0
@@ -96,15 +96,15 @@ def build(
     *,
     workers: int | None = None,
     on_bad_file: Literal["stop", "skip"] = "stop",
-    progress: Told | None = None,
+    progress: Progress | None = None,
 ) -> Built:
     """Build a corpus from files and folders; the result does not depend on `workers`."""
     folder = Path(out)
-    writer = Writer(folder)
+    writer = CorpusWriter(folder)
     found_files = _find([Path(path) for path in paths])
     problems = list(found_files.problems)
-    notes: list[Note] = []
-    files = _readings(found_files.sources, _worker_count(workers, found_files))
+    notes: list[DocumentNote] = []
+    files = _parsed_files(found_files.sources, _worker_count(workers, found_files))
     with writer, closing(files):
         for done, reading in enumerate(files, 1):
             if reading.fault is not None:
@@ -113,13 +113,15 @@ def build(
                 problems.append(reading.problem)
             elif reading.document is not None and (not problems or on_bad_file == "skip"):
                 writer.add(reading.document, reading.sections, reading.blocks, reading.text)
-                notes += [Note(reading.document.doc, note) for note in reading.document.notes]
+                notes += [
+                    DocumentNote(reading.document.doc, note) for note in reading.document.notes
+                ]
             if progress is not None:
                 progress(done, len(found_files.sources))
         if problems and on_bad_file == "stop":
             raise RagaugeError(problems[:MAX_REPORTED], total=len(problems))
         if not writer.totals["documents"]:
-            raise _nothing(found_files, problems)
+            raise _no_documents(found_files, problems)
         manifest = writer.finish(found_files.left_out)
     return Built(
         folder=str(folder),
@@ -130,7 +132,7 @@ def build(
     )
 
 
-def _nothing(found_files: _Found, problems: Sequence[Problem]) -> RagaugeError:
+def _no_documents(found_files: _FoundFiles, problems: Sequence[Problem]) -> RagaugeError:
     if problems:
         why = f"none of the {len(problems)} files could be read"
         listed = [*problems[: MAX_REPORTED - 1]]
@@ -144,9 +146,9 @@ def _nothing(found_files: _Found, problems: Sequence[Problem]) -> RagaugeError:
     return RagaugeError([Problem("nothing-measured", why, hint), *listed], total=len(problems) + 1)
 
 
-def _find(paths: Sequence[Path]) -> _Found:
+def _find(paths: Sequence[Path]) -> _FoundFiles:
     """Find the files of all paths, by document; a corpus is no source, so nor is the output."""
-    found_files = _Found([], [], Counter())
+    found_files = _FoundFiles([], [], Counter())
     by_doc: dict[str, str] = {}
     for path in paths:
         if path.is_dir():
@@ -165,7 +167,7 @@ def _find(paths: Sequence[Path]) -> _Found:
             name = str(file)
             before = by_doc.setdefault(doc, name)
             if before == name:
-                found_files.sources.append(Source(doc, name))
+                found_files.sources.append(SourceFile(doc, name))
             elif os.path.realpath(before) != os.path.realpath(name):
                 raise RagaugeError.of(
                     "usage",
@@ -178,7 +180,7 @@ def _find(paths: Sequence[Path]) -> _Found:
     return found_files
 
 
-def _refuse_names(found_files: _Found) -> None:
+def _refuse_names(found_files: _FoundFiles) -> None:
     """Turn names that no id can hold into problems."""
     usable_sources = []
     for source in found_files.sources:
@@ -246,7 +248,7 @@ def _files_below(root: Path) -> Iterator[tuple[str, Path]]:
                 yield place
 
 
-def read(source: Source) -> Reading:
+def read(source: SourceFile) -> ParsedFile:
     """Read and parse one file."""
     place = Place(source.path)
     try:
@@ -254,19 +256,19 @@ def read(source: Source) -> Reading:
     except OSError as error:
         message = f"the file cannot be read: {error.strerror or error}"
         hint = "check that it is there and its permissions"
-        return Reading(problem=Problem("file-unreadable", message, hint, place))
+        return ParsedFile(problem=Problem("file-unreadable", message, hint, place))
     parser = registry.parsers()[PurePath(source.doc).suffix.lower()]
     try:
         parsed = parser.parse(data)
-        check(parsed)
-        sections = outline(source.doc, parsed)
-        document_blocks = blocks(source.doc, parsed, sections)
+        check_spans(parsed)
+        sections = build_sections(source.doc, parsed)
+        document_blocks = build_blocks(source.doc, parsed, sections)
     except FieldError as error:
-        return Reading(problem=Problem(error.code, error.message, error.hint, place))
+        return ParsedFile(problem=Problem(error.code, error.message, error.hint, place))
     except RagaugeError as error:
-        return Reading(problem=msgspec.structs.replace(error.problems[0], place=place))
+        return ParsedFile(problem=msgspec.structs.replace(error.problems[0], place=place))
     except Exception as error:
-        return Reading(fault=f"{source.path}: {parser.name}: {type(error).__name__}: {error}")
+        return ParsedFile(fault=f"{source.path}: {parser.name}: {type(error).__name__}: {error}")
     document = Document(
         doc=source.doc,
         format=parser.name,
@@ -280,7 +282,9 @@ def read(source: Source) -> Reading:
         origins=parsed.origins,
         notes=(*parsed.notes, *_warnings(parsed.text)),
     )
-    return Reading(document=document, sections=sections, blocks=document_blocks, text=parsed.text)
+    return ParsedFile(
+        document=document, sections=sections, blocks=document_blocks, text=parsed.text
+    )
 
 
 def _warnings(text: bytes) -> tuple[str, ...]:
@@ -293,7 +297,7 @@ def _warnings(text: bytes) -> tuple[str, ...]:
     return (f"{garbled} characters look like UTF-8 that was read as cp1252 (mojibake)",)
 
 
-def _worker_count(workers: int | None, found_files: _Found) -> int:
+def _worker_count(workers: int | None, found_files: _FoundFiles) -> int:
     if workers is None:
         if found_files.bytes < _BYTES_FOR_WORKERS:
             return 1
@@ -302,12 +306,12 @@ def _worker_count(workers: int | None, found_files: _Found) -> int:
     return max(1, min(workers, len(found_files.sources)))
 
 
-def _readings(sources: Sequence[Source], workers: int) -> Generator[Reading, None, None]:
+def _parsed_files(sources: Sequence[SourceFile], workers: int) -> Generator[ParsedFile, None, None]:
     """Read files in order, in this process or in workers."""
     if workers == 1:
         yield from map(read, sources)
         return
-    decode = msgspec.msgpack.Decoder(Reading).decode
+    decode = msgspec.msgpack.Decoder(ParsedFile).decode
     ahead: deque[Future[bytes]] = deque()
     with _Workers(workers) as crew:
         for source in sources:
@@ -345,11 +349,11 @@ class _Workers:
                     if stream is not None:
                         stream.close()
 
-    def submit(self, source: Source) -> Future[bytes]:
+    def submit(self, source: SourceFile) -> Future[bytes]:
         """Have a file parsed by the next worker that is idle."""
         return self.threads.submit(self._ask, source)
 
-    def _ask(self, source: Source) -> bytes:
+    def _ask(self, source: SourceFile) -> bytes:
         process = self.idle.get()
         reply = None
         try:
@@ -370,5 +374,5 @@ def serve() -> None:
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # what a library prints must not get between the answers
     while (message := read_message(stdin)) is not None:
-        reading = read(msgspec.msgpack.decode(message, type=Source))
+        reading = read(msgspec.msgpack.decode(message, type=SourceFile))
         write_message(stdout, msgspec.msgpack.encode(reading))

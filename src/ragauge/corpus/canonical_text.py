@@ -9,7 +9,7 @@ from ragauge.files.fields import FieldError
 
 BOM = b"\xef\xbb\xbf"
 
-Run = tuple[int, int, int]
+OriginRun = tuple[int, int, int]
 """From a byte of the text, a character of the source, and how many bytes are alike."""
 Atom = tuple[str, int | None]
 """A bit of text, and the character of the source that it comes from, if it comes from there."""
@@ -85,7 +85,7 @@ def stripped(atoms: Sequence[Atom], *, lines: bool = False) -> list[Atom]:
     return inner
 
 
-class Writer:
+class TextWriter:
     """Writes canonical text block by block and remembers where each run of it came from."""
 
     def __init__(self) -> None:
@@ -127,6 +127,6 @@ class Writer:
         return "".join(self._parts).encode("utf-8")
 
     @property
-    def origins(self) -> tuple[Run, ...]:
+    def origins(self) -> tuple[OriginRun, ...]:
         """The runs in order."""
         return tuple((start, source, length) for start, source, length in self._runs)

@@ -22,7 +22,7 @@ from ragauge.quotes import normalised
 from ragauge.spans import spans_in
 from ragauge.text import text_hash
 
-Check = Callable[[str, Chunk], Chunk]
+ChunkCheck = Callable[[str, Chunk], Chunk]
 """Looks at a chunk with its id: returns it with what more is known of it, or raises FieldError."""
 
 
@@ -34,7 +34,7 @@ class ChunkList(Struct, frozen=True):
     problem_count: int
 
 
-def load_chunks(source: Source, *, check: Check | None = None) -> dict[str, Chunk]:
+def load_chunks(source: Source, *, check: ChunkCheck | None = None) -> dict[str, Chunk]:
     """Read a list of chunks: `{id, doc, start, end}`, with what else is known of them.
 
     That may be `section`, `type`, `text`, `text_hash`, `doc_hash`, `chunker_version` and
@@ -46,7 +46,7 @@ def load_chunks(source: Source, *, check: Check | None = None) -> dict[str, Chun
     return chunk_list.chunks
 
 
-def read_chunks(source: Source, *, check: Check | None = None) -> ChunkList:
+def read_chunks(source: Source, *, check: ChunkCheck | None = None) -> ChunkList:
     """Read a list of chunks to its end; a chunk that does not pass the check is in it all the same.
 
     So its id is known, and what is wrong is told once.

@@ -16,10 +16,10 @@ from ragauge.corpus.manifest import read_blocks, read_documents
 from ragauge.files.fields import FieldError
 from ragauge.spans import Span
 
-Place = tuple[str, tuple[Span, ...]]
+DocumentSpans = tuple[str, tuple[Span, ...]]
 """A document, and spans of it."""
-_CHARACTERS_KEPT = 1 << 24
-_ENTRIES_KEPT = 1 << 16
+_CACHED_CHARACTERS = 1 << 24
+_CACHED_EXCERPTS = 1 << 16
 
 
 class Excerpt(NamedTuple):
@@ -32,7 +32,7 @@ class Excerpt(NamedTuple):
     type: str | None = None
 
 
-class _Block(NamedTuple):
+class _BlockPlace(NamedTuple):
     doc: str
     start: int
     end: int
@@ -51,11 +51,11 @@ class Excerpts:
 
     def __init__(self, folders: Iterable[str | os.PathLike[str]]) -> None:
         self._corpora = [_Corpus(folder) for folder in folders]
-        self._known: dict[tuple[object, ...], Excerpt | None] = {}
-        self._kept = 0
+        self._cache: dict[tuple[object, ...], Excerpt | None] = {}
+        self._cached_characters = 0
         self.foreign: set[str] = set()
-        self.lost: set[Place] = set()
-        self.cut: set[Place] = set()
+        self.lost: set[DocumentSpans] = set()
+        self.cut: set[DocumentSpans] = set()
 
     def find(
         self, name: str, docs: tuple[str, ...], spans: tuple[Span, ...], hashes: tuple[str, ...]
@@ -65,18 +65,21 @@ class Excerpts:
         `docs` are the names that the document may have, `hashes` all that is known of its content.
         """
         key = (None if spans else name, docs, spans, hashes)
-        if key in self._known:
-            return self._known[key]
-        excerpt = self._found(name, docs, spans, hashes)
+        if key in self._cache:
+            return self._cache[key]
+        excerpt = self._read(name, docs, spans, hashes)
         size = 0 if excerpt is None else sum(map(len, excerpt.parts))
-        if self._kept + size > _CHARACTERS_KEPT or len(self._known) >= _ENTRIES_KEPT:
-            self._known.clear()
-            self._kept = 0
-        self._known[key] = excerpt
-        self._kept += size
+        if (
+            self._cached_characters + size > _CACHED_CHARACTERS
+            or len(self._cache) >= _CACHED_EXCERPTS
+        ):
+            self._cache.clear()
+            self._cached_characters = 0
+        self._cache[key] = excerpt
+        self._cached_characters += size
         return excerpt
 
-    def _found(
+    def _read(
         self, name: str, docs: tuple[str, ...], spans: tuple[Span, ...], hashes: tuple[str, ...]
     ) -> Excerpt | None:
         foreign: list[str] = []
@@ -112,9 +115,9 @@ class _Corpus:
         self._is_of: dict[tuple[str, tuple[str, ...]], bool] = {}
 
     @cached_property
-    def blocks(self) -> dict[str, _Block]:
+    def blocks(self) -> dict[str, _BlockPlace]:
         return {
-            block.id: _Block(block.doc, *block.span, block.section, block.type)
+            block.id: _BlockPlace(block.doc, *block.span, block.section, block.type)
             for block in read_blocks(self.lookup.corpus)
         }
 

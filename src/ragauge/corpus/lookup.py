@@ -24,16 +24,16 @@ from ragauge.model.corpus import Block, Document, Extent, Section
 from ragauge.quotes import normalised
 from ragauge.spans import Span
 
-_BYTES_KEPT = 64 * 1024 * 1024
-_NAMED = 3
-_COMPARED = 200
+_CACHED_BYTES = 64 * 1024 * 1024
+_MAX_SUGGESTED = 3
+_MAX_COMPARED = 200
 _SHORTEST_HASH = 8
-_ELSEWHERE = (
+_OTHER_CORPUS = (
     "check that it is the corpus that the ids were made from; `corpus redirect` follows ids"
 )
 
 
-class Spot(Struct, frozen=True, kw_only=True):
+class CorpusSpot(Struct, frozen=True, kw_only=True):
     """A place in a corpus: bytes of a document, with the section and the block that hold it.
 
     `block` is the block that the place lies in; None where it lies in several or between them.
@@ -54,7 +54,7 @@ class Lookup:
         self.documents = {document.doc: document for document in corpus.documents}
         self.blocks = {block.id: block for block in corpus.blocks}
         self._texts: OrderedDict[str, bytes] = OrderedDict()
-        self._kept = 0
+        self._cached_bytes = 0
         self._decoded: tuple[str, str] = ("", "")
 
     @cached_property
@@ -102,7 +102,11 @@ class Lookup:
         doc, _, tail = name.rpartition("#")
         if doc in self.documents:
             return _near(name, (block.id for block in self.blocks_by_doc[doc]))
-        moved = [f"{other_doc}#{tail}" for other_doc in _alike(doc, self.documents)] if doc else []
+        moved = (
+            [f"{other_doc}#{tail}" for other_doc in _similar_names(doc, self.documents)]
+            if doc
+            else []
+        )
         return _suggest([block_id for block_id in moved if block_id in self.blocks])
 
     def section(self, name: str, doc: str | None = None) -> Section:
@@ -136,9 +140,9 @@ class Lookup:
             return text
         text = self.corpus.text(self.document(doc))
         self._texts[doc] = text
-        self._kept += len(text)
-        while self._kept > _BYTES_KEPT and len(self._texts) > 1:
-            self._kept -= len(self._texts.popitem(last=False)[1])
+        self._cached_bytes += len(text)
+        while self._cached_bytes > _CACHED_BYTES and len(self._texts) > 1:
+            self._cached_bytes -= len(self._texts.popitem(last=False)[1])
         return text
 
     def _characters(self, doc: str) -> str:
@@ -147,11 +151,11 @@ class Lookup:
             self._decoded = (doc, self.text(doc).decode())
         return self._decoded[1]
 
-    def quote(self, spot: Spot) -> str:
+    def quote(self, spot: CorpusSpot) -> str:
         """The text at a place."""
         return self.text(spot.doc)[spot.start : spot.end].decode()
 
-    def spot(self, doc: str, start: int, end: int) -> Spot:
+    def spot(self, doc: str, start: int, end: int) -> CorpusSpot:
         """The place of some bytes, which must lie in the text and not cut a character in two."""
         size = self.document(doc).bytes
         if not 0 <= start < end <= size:
@@ -170,11 +174,11 @@ class Lookup:
                 )
         return self._spot(doc, start, end)
 
-    def _spot(self, doc: str, start: int, end: int) -> Spot:
+    def _spot(self, doc: str, start: int, end: int) -> CorpusSpot:
         section = section_at(self.sections_by_doc[doc], start)
         touched = self.touched(doc, start, end)
         inside = len(touched) == 1 and touched[0].span[0] <= start and end <= touched[0].span[1]
-        return Spot(
+        return CorpusSpot(
             doc=doc,
             start=start,
             end=end,
@@ -182,10 +186,12 @@ class Lookup:
             block=touched[0].id if inside else None,
         )
 
-    def spot_of(self, block: Block) -> Spot:
+    def spot_of(self, block: Block) -> CorpusSpot:
         """The place of a block."""
         start, end = block.span
-        return Spot(doc=block.doc, start=start, end=end, section=block.section, block=block.id)
+        return CorpusSpot(
+            doc=block.doc, start=start, end=end, section=block.section, block=block.id
+        )
 
     def touched(self, doc: str, start: int, end: int) -> Sequence[Block]:
         """The blocks that share at least one byte with an extent, in reading order."""
@@ -245,7 +251,7 @@ class Lookup:
         """Every place of a quote: as it stands, else with white space and NFC made alike."""
         return places_in(self.text(doc), quote)
 
-    def find_quote(self, doc: str, quote: str, occurrence: int | None = None) -> Spot:
+    def find_quote(self, doc: str, quote: str, occurrence: int | None = None) -> CorpusSpot:
         """The place of a quote; where it stands several times, the occurrence says which."""
         self.document(doc)
         places = self.places_of(doc, quote) if quote.strip() else []
@@ -270,12 +276,12 @@ class Lookup:
             )
         return self._spot(doc, *places[(occurrence or 1) - 1])
 
-    def check_quote(self, spot: Spot, quote: str) -> None:
+    def check_quote(self, spot: CorpusSpot, quote: str) -> None:
         """Refuse a quote that does not stand at its place, and say where it does stand."""
         if normalised(self.quote(spot)) == normalised(quote):
             return
         places = self.places_of(spot.doc, quote)
-        elsewhere = ", ".join(f"{start} to {end}" for start, end in places[:_NAMED])
+        elsewhere = ", ".join(f"{start} to {end}" for start, end in places[:_MAX_SUGGESTED])
         raise FieldError(
             "quote-moved",
             f"the text at {spot.start} to {spot.end} of `{spot.doc}` is not the quote: "
@@ -291,31 +297,33 @@ def is_hash_of(document: Document, digest: str) -> bool:
     return len(prefix) >= _SHORTEST_HASH and any(full.startswith(prefix) for full in hashes)
 
 
-def _alike(name: str, candidates: Iterable[str]) -> list[str]:
+def _similar_names(name: str, candidates: Iterable[str]) -> list[str]:
     """Names that have the same last part, or else are spelt much alike."""
     names = list(candidates)
     last = name.rpartition("/")[2]
     same = [candidate for candidate in names if candidate.rpartition("/")[2] == last]
     if same:
-        return same[:_NAMED]
+        return same[:_MAX_SUGGESTED]
     # Comparing takes long: only those that begin alike are looked at closely.
-    nearest = heapq.nlargest(_COMPARED, names, key=lambda candidate: _alike_until(name, candidate))
-    return difflib.get_close_matches(name, nearest, n=_NAMED, cutoff=0.8)
+    nearest = heapq.nlargest(
+        _MAX_COMPARED, names, key=lambda candidate: _common_prefix(name, candidate)
+    )
+    return difflib.get_close_matches(name, nearest, n=_MAX_SUGGESTED, cutoff=0.8)
 
 
-def _alike_until(one: str, other: str) -> int:
+def _common_prefix(one: str, other: str) -> int:
     """How many characters two names have in common at their beginning."""
     pairs = zip(one, other, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def _near(name: str, candidates: Iterable[str]) -> str:
-    return _suggest(_alike(name, candidates))
+    return _suggest(_similar_names(name, candidates))
 
 
 def _suggest(close: Sequence[str]) -> str:
     named = " or ".join(f"`{candidate}`" for candidate in close)
-    return f"did you mean {named}?" if named else _ELSEWHERE
+    return f"did you mean {named}?" if named else _OTHER_CORPUS
 
 
 def _short(quote: str) -> str:

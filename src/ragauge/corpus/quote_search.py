@@ -21,18 +21,18 @@ def places_in(text: bytes, quote: str) -> list[Extent]:
     characters as their parts.
     """
     wanted = quote.encode(errors="surrogatepass")
-    exact = [(at, at + len(wanted)) for at in _all(text, wanted)] if wanted else []
-    return exact if exact else _loose(text.decode(), normalised(quote))
+    exact = [(at, at + len(wanted)) for at in _all_starts(text, wanted)] if wanted else []
+    return exact if exact else _normalised_places(text.decode(), normalised(quote))
 
 
-def _all(text: AnyStr, wanted: AnyStr) -> Iterator[int]:
+def _all_starts(text: AnyStr, wanted: AnyStr) -> Iterator[int]:
     at = text.find(wanted)
     while at >= 0:
         yield at
         at = text.find(wanted, at + 1)
 
 
-def _loose(text: str, wanted: str) -> list[Extent]:
+def _normalised_places(text: str, wanted: str) -> list[Extent]:
     """The places of a normalised quote; an extent never begins or ends in white space."""
     if not wanted:
         return []
@@ -44,7 +44,7 @@ def _loose(text: str, wanted: str) -> list[Extent]:
         starts.append(at)
         at += len(word) + 1
     places = []
-    for first in _all(" ".join(folded), wanted):
+    for first in _all_starts(" ".join(folded), wanted):
         edges = []
         for letter, behind in ((first, False), (first + len(wanted) - 1, True)):
             number = bisect_right(starts, letter) - 1

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragauge.corpus.lookup import Lookup, Spot, is_hash_of
+from ragauge.corpus.lookup import CorpusSpot, Lookup, is_hash_of
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.files.fields import FieldError
 from ragauge.model.chunk import Chunk
@@ -19,8 +19,8 @@ from ragauge.quotes import normalised
 from ragauge.spans import Span
 from ragauge.text import text_hash
 
-_MOST_SEEN = 1 << 18
-_UNTOLD = FieldError("unresolved", "one of many", "only the first problems are told")
+_MAX_CACHED = 1 << 18
+_UNREPORTED = FieldError("unresolved", "one of many", "only the first problems are told")
 _FOREIGN = "if it is a chunk of another chunker, say where those lie with --chunks"
 
 
@@ -57,7 +57,7 @@ class Found(Struct, kw_only=True):
         return ", ".join(parts)
 
 
-class _Known(NamedTuple):
+class _ReferenceCounts(NamedTuple):
     """What is known of a hit that was looked up lately."""
 
     ids: int
@@ -74,7 +74,7 @@ class Resolver:
         self.known = frozenset(lookup.blocks) | frozenset(lookup.documents)
         if chunks is not None:
             self.known |= chunks.keys()
-        self.seen: dict[object, _Known] = {}
+        self.seen: dict[object, _ReferenceCounts] = {}
 
     def item(self, item: GoldItem, report: Found) -> Iterator[FieldError]:
         """What of a gold item is not there; what is looked up is counted."""
@@ -85,20 +85,20 @@ class Resolver:
         for anchor in dict.fromkeys((*item.anchors, *item.places, *anchors)):
             report.places += 1
             report.quotes += anchor.quote is not None
-            yield from _tried(self._anchor, anchor, report.dull)
+            yield from _errors_of(self._anchor, anchor, report.dull)
         for doc in dict.fromkeys(item.relevant_docs or ()):
             report.ids += 1
-            yield from _tried(self.lookup.document, doc)
+            yield from _errors_of(self.lookup.document, doc)
         for section in (item.anchor_section, item.decoy_section):
             if section is not None:
                 report.ids += 1
-                yield from _tried(self.lookup.section, section, self._doc_of(item))
+                yield from _errors_of(self.lookup.section, section, self._doc_of(item))
 
     def names(self, names: Iterable[str], report: Found) -> Iterator[FieldError]:
         """Which of some ids are not there; one that is named twice is looked up once."""
         for name in dict.fromkeys(names):
             report.ids += 1
-            yield from _tried(self._name, name, report.dull)
+            yield from _errors_of(self._name, name, report.dull)
 
     def _doc_of(self, item: GoldItem) -> str | None:
         """The only document of an item's evidence, in which a section without one is meant."""
@@ -122,12 +122,12 @@ class Resolver:
             lookup_counts = self.seen.get(key)
             if lookup_counts is None or (lookup_counts.problems and not report.dull):
                 docs = tuple(doc for doc in (hit.doc, hit.path) if doc is not None)
-                lookup_counts, errors = self._shown(hit, docs, report.dull, hashed=hit.doc_hash)
-                if len(self.seen) >= _MOST_SEEN:
+                lookup_counts, errors = self._reference(hit, docs, report.dull, hashed=hit.doc_hash)
+                if len(self.seen) >= _MAX_CACHED:
                     self.seen.clear()
                 self.seen[key] = lookup_counts
             else:
-                errors = [_UNTOLD] * lookup_counts.problems
+                errors = [_UNREPORTED] * lookup_counts.problems
             report.ids += lookup_counts.ids
             report.places += lookup_counts.places
             yield from errors
@@ -140,38 +140,40 @@ class Resolver:
                     report.ids += 1
                     continue
                 docs = () if cited.doc is None else (cited.doc,)
-                lookup_counts, errors = self._shown(cited, docs, report.dull, placed=cited.placed)
+                lookup_counts, errors = self._reference(
+                    cited, docs, report.dull, placed=cited.placed
+                )
                 report.ids += lookup_counts.ids
                 report.places += lookup_counts.places
                 yield from errors
 
-    def _shown(
+    def _reference(
         self,
         reference: Hit | Citation,
         docs: tuple[str, ...],
-        dull: bool,
+        brief: bool,
         *,
         hashed: str | None = None,
         placed: bool = False,
-    ) -> tuple[_Known, list[FieldError]]:
+    ) -> tuple[_ReferenceCounts, list[FieldError]]:
         """Look up a hit or citation by its id, its place, or both, which must fit together."""
         # An index may name its chunks as it likes, if it says where they lie.
         by_place = placed or (self.chunks is None and bool(docs) and bool(reference.spans))
         errors: list[FieldError] = []
         if not by_place or reference.id in self.lookup.blocks:
-            errors += _tried(self._named, reference.id, docs, dull)
+            errors += _errors_of(self._named, reference.id, docs, brief)
         if docs or reference.spans or reference.section is not None or hashed is not None:
             where = docs or self._docs_of((reference.id,))
             if where:
-                errors += _tried(self._fits, reference, where, hashed, dull, not errors)
-        return _Known(int(not by_place), int(bool(reference.spans)), len(errors)), errors
+                errors += _errors_of(self._fits, reference, where, hashed, brief, not errors)
+        return _ReferenceCounts(int(not by_place), int(bool(reference.spans)), len(errors)), errors
 
-    def _name(self, name: str, dull: bool) -> None:
+    def _name(self, name: str, brief: bool) -> None:
         """An id must be a block, a document or a chunk of the list."""
         if name in self.known:
             return
-        if dull:
-            raise _UNTOLD
+        if brief:
+            raise _UNREPORTED
         try:
             self.lookup.block(name)
         except FieldError as error:
@@ -184,9 +186,9 @@ class Resolver:
                 error.code, f"neither the corpus nor the list of chunks has `{name}`", error.hint
             ) from None
 
-    def _named(self, name: str, docs: tuple[str, ...], dull: bool) -> None:
+    def _named(self, name: str, docs: tuple[str, ...], brief: bool) -> None:
         """An id must be there, and in the document that is named beside it."""
-        self._name(name, dull)
+        self._name(name, brief)
         block = self.lookup.blocks.get(name)
         if block is not None and docs and block.doc not in docs:
             raise FieldError(
@@ -196,12 +198,12 @@ class Resolver:
             )
 
     def _placed(
-        self, docs: tuple[str, ...], spans: Iterable[Span], hashed: str | None, dull: bool
-    ) -> list[Spot]:
+        self, docs: tuple[str, ...], spans: Iterable[Span], hashed: str | None, brief: bool
+    ) -> list[CorpusSpot]:
         """A document must be there, with its bytes and its hash; it may have a second name."""
         known_docs = [doc for doc in docs if doc in self.lookup.documents]
-        if dull and not known_docs:
-            raise _UNTOLD
+        if brief and not known_docs:
+            raise _UNREPORTED
         doc = self.lookup.document(known_docs[0] if known_docs else docs[0]).doc
         if hashed is not None:
             self.check_hash(doc, hashed)
@@ -212,19 +214,19 @@ class Resolver:
         reference: Hit | Citation,
         docs: tuple[str, ...],
         hashed: str | None,
-        dull: bool,
+        brief: bool,
         id_is_good: bool,
     ) -> None:
         """A place must be there, in the block that is named beside it and in its section.
 
         `known`: nothing is wrong with the id, so it may be held against the place.
         """
-        spots = self._placed(docs, reference.spans, hashed, dull)
+        spots = self._placed(docs, reference.spans, hashed, brief)
         listed = None if self.chunks is None else self.chunks.get(reference.id)
         block = self.lookup.blocks.get(reference.id)
-        own: list[Spot] = []
+        own: list[CorpusSpot] = []
         if listed is not None:
-            own = self._placed((listed.doc,), listed.spans, None, dull)
+            own = self._placed((listed.doc,), listed.spans, None, brief)
         elif block is not None:
             own = [self.lookup.spot_of(block)]
         if id_is_good and own and spots:
@@ -235,7 +237,7 @@ class Resolver:
             doc = next((doc for doc in docs if doc in self.lookup.documents), None)
             self._in_section(reference.section, doc, spots or own)
 
-    def _in_section(self, name: str, doc: str | None, spots: Sequence[Spot]) -> None:
+    def _in_section(self, name: str, doc: str | None, spots: Sequence[CorpusSpot]) -> None:
         """A section must be there, and have some of the text: itself, or in one below it."""
         section = self.lookup.section(name, doc)
         if spots and not any(_shares(section.doc, section.subtree, spot) for spot in spots):
@@ -246,12 +248,12 @@ class Resolver:
                 f"they are in `{spots[0].section}`",
             )
 
-    def _anchor(self, anchor: Anchor, dull: bool) -> None:
+    def _anchor(self, anchor: Anchor, brief: bool) -> None:
         """The place of evidence must be there, in its section and with its quote.
 
         Its id may be of a chunking that is long gone; one of a block must be of that very text.
         """
-        spots = self._placed((anchor.doc,), anchor.spans, None, dull)
+        spots = self._placed((anchor.doc,), anchor.spans, None, brief)
         block = self.lookup.blocks.get(anchor.id or "")
         if block is not None:
             hint = "keep the one that is meant; `gold pin --repin` follows a quote"
@@ -259,16 +261,16 @@ class Resolver:
         if anchor.section is not None:
             self._in_section(anchor.section, anchor.doc, spots)
         if anchor.quote is not None and spots and not self._says(spots, anchor.quote):
-            if dull:
-                raise _UNTOLD
+            if brief:
+                raise _UNREPORTED
             self.lookup.check_quote(spots[0], anchor.quote)
 
-    def _says(self, spots: Sequence[Spot], quote: str) -> bool:
+    def _says(self, spots: Sequence[CorpusSpot], quote: str) -> bool:
         return normalised(" ".join(map(self.lookup.quote, spots))) == normalised(quote)
 
     def check_quote(self, anchor: Anchor) -> None:
         """The quote of evidence must stand at its place."""
-        spots = self._placed((anchor.doc,), anchor.spans, None, dull=False)
+        spots = self._placed((anchor.doc,), anchor.spans, None, brief=False)
         if anchor.quote is not None and not self._says(spots, anchor.quote):
             self.lookup.check_quote(spots[0], anchor.quote)
 
@@ -335,13 +337,15 @@ def refuse_moved(lookup: Lookup, items: Iterable[GoldItem], name: str) -> None:
         for anchor in (*item.anchors, *item.places):
             if anchor.quote is None or not anchor.spans or anchor.doc not in lookup.documents:
                 continue
-            for error in _tried(resolver.check_quote, anchor):
+            for error in _errors_of(resolver.check_quote, anchor):
                 report.note(error, Place(name, item.line, item.qid))
     if report.problems:
         raise RagaugeError(report.problems, total=report.problem_count)
 
 
-def _refuse_elsewhere(name: str, own: Sequence[Spot], claimed: Sequence[Spot], hint: str) -> None:
+def _refuse_elsewhere(
+    name: str, own: Sequence[CorpusSpot], claimed: Sequence[CorpusSpot], hint: str
+) -> None:
     """Refuse a place that has not one byte of the chunk that is named beside it."""
     if not claimed or any(
         _shares(one.doc, (one.start, one.end), other) for one in own for other in claimed
@@ -355,11 +359,11 @@ def _refuse_elsewhere(name: str, own: Sequence[Spot], claimed: Sequence[Spot], h
     )
 
 
-def _shares(doc: str, extent: Extent, spot: Spot) -> bool:
+def _shares(doc: str, extent: Extent, spot: CorpusSpot) -> bool:
     return doc == spot.doc and extent[0] < spot.end and spot.start < extent[1]
 
 
-def _tried(look: Callable[..., object], *arguments: object) -> Iterator[FieldError]:
+def _errors_of(look: Callable[..., object], *arguments: object) -> Iterator[FieldError]:
     try:
         look(*arguments)
     except FieldError as error:

@@ -84,7 +84,7 @@ def choose_blocks(
 
     At each step the document that was chosen least goes on, with the type that was chosen least.
     """
-    waiting = _waiting(lookup, sections)
+    waiting = _candidates(lookup, sections)
     docs: Counter[str] = Counter()
     types: Counter[str] = Counter()
     used: Counter[tuple[str, str]] = Counter()
@@ -111,7 +111,7 @@ def choose_blocks(
     return sorted(chosen, key=lambda block: place[block.id])
 
 
-def _waiting(lookup: Lookup, sections: Sequence[str]) -> dict[str, dict[str, deque[Block]]]:
+def _candidates(lookup: Lookup, sections: Sequence[str]) -> dict[str, dict[str, deque[Block]]]:
     """The blocks that may be chosen, by document and type."""
     wanted = [lookup.section(name) for name in sections]
     waiting: dict[str, dict[str, deque[Block]]] = {}

@@ -25,14 +25,14 @@ from ragauge.model.payloads import gold_hash, item_hash
 
 SCHEMA = "ragauge.gold-lock/1"
 SUFFIX = ".lock"
-_PACKED = (".gz", ".zst")
+_COMPRESSED = (".gz", ".zst")
 _FAMILY = "ragauge.gold-lock/"
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 Key = tuple[str, int | None]
 
 
-class _Head(Struct, frozen=True, kw_only=True):
+class _LockHeader(Struct, frozen=True, kw_only=True):
     """The first line."""
 
     schema: str
@@ -41,7 +41,7 @@ class _Head(Struct, frozen=True, kw_only=True):
     gold_hash: str
 
 
-class _Line(Struct, frozen=True, kw_only=True):
+class _LockLine(Struct, frozen=True, kw_only=True):
     """Any other line."""
 
     qid: str
@@ -101,7 +101,7 @@ def lock_path(gold: str | os.PathLike[str]) -> Path:
             hint="name the file of the lock",
         )
     path = Path(gold)
-    if path.suffix in _PACKED and path.with_suffix("").suffix:
+    if path.suffix in _COMPRESSED and path.with_suffix("").suffix:
         path = path.with_suffix("")
     return (
         path.with_name(path.stem + SUFFIX) if not Path(gold).is_dir() else Path(f"{path}{SUFFIX}")
@@ -119,7 +119,8 @@ def frozen(items: Sequence[GoldItem], dialect: str, name: str) -> Lock:
             problems.append(
                 Problem(
                     "duplicate-qid",
-                    f"the id `{item.qid}`{with_turn} stands twice, first on line {by_key[key].line}",
+                    f"the id `{item.qid}`{with_turn} stands twice, first on line "
+                    f"{by_key[key].line}",
                     "give every gold item its own id (or turn)",
                     Place(name, item.line, item.qid),
                 )
@@ -133,12 +134,12 @@ def frozen(items: Sequence[GoldItem], dialect: str, name: str) -> Lock:
 
 def written(lock: Lock) -> str:
     """The text of a lock."""
-    head = _Head(
+    head = _LockHeader(
         schema=SCHEMA, dialect=lock.dialect, count=len(lock.items), gold_hash=lock.gold_hash
     )
     lines = [_encode(head)]
     lines += [
-        _encode(_Line(qid=qid, turn=turn, hash=item_hash(item), item=item))
+        _encode(_LockLine(qid=qid, turn=turn, hash=item_hash(item), item=item))
         for (qid, turn), item in lock.items.items()
     ]
     return b"\n".join([*lines, b""]).decode()
@@ -162,9 +163,9 @@ def read_lock(path: str | os.PathLike[str]) -> Lock:
             hint="check its permissions",
         ) from error
     lines = data.split(b"\n")
-    head = _head(lines[0], name)
+    head = _read_header(lines[0], name)
     items: dict[Key, GoldItem] = {}
-    decode = msgspec.json.Decoder(_Line).decode
+    decode = msgspec.json.Decoder(_LockLine).decode
     for number, line in enumerate(lines[1:], 2):
         if not line:
             if number != len(lines):
@@ -185,7 +186,7 @@ def read_lock(path: str | os.PathLike[str]) -> Lock:
     return Lock(dialect=head.dialect, gold_hash=head.gold_hash, items=items)
 
 
-def _head(line: bytes, name: str) -> _Head:
+def _read_header(line: bytes, name: str) -> _LockHeader:
     try:
         fields = msgspec.json.decode(line)
         schema = fields.get("schema") if isinstance(fields, dict) else None
@@ -196,7 +197,7 @@ def _head(line: bytes, name: str) -> _Head:
                 hint="upgrade ragauge, or freeze the set again",
                 place=Place(name, 1),
             )
-        head = msgspec.json.decode(line, type=_Head)
+        head = msgspec.json.decode(line, type=_LockHeader)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         _refuse(name, 1, f"the line cannot be read: {error}")
     if head.schema != SCHEMA:
@@ -274,7 +275,7 @@ def _by_key(key: Key) -> tuple[str, int, int]:
     return qid, turn is not None, turn or 0
 
 
-class Frozen(Struct, frozen=True):
+class FreezeResult(Struct, frozen=True):
     """A lock that was written, or that stood there already."""
 
     path: Path
@@ -282,7 +283,7 @@ class Frozen(Struct, frozen=True):
     fresh: bool
 
 
-class Verified(Struct, frozen=True):
+class VerifyResult(Struct, frozen=True):
     """A lock, the set as it would be frozen now, and what is different between them."""
 
     path: Path
@@ -298,7 +299,7 @@ def freeze(
     profile: str | None = None,
     dialect: str = "auto",
     force: bool = False,
-) -> Frozen:
+) -> FreezeResult:
     """Write the lock of a gold set; one that holds another set is only replaced by `force`."""
     path = Path(out) if out is not None else lock_path(gold)
     if path.exists() and os.path.samefile(path, gold):
@@ -310,7 +311,7 @@ def freeze(
     text = written(lock)
     if path.exists():
         if path.is_file() and path.read_bytes() == text.encode():
-            return Frozen(path, lock, False)
+            return FreezeResult(path, lock, False)
         if not force:
             raise RagaugeError.of(
                 "file-exists",
@@ -319,19 +320,19 @@ def freeze(
                 "--force replaces it unseen",
             )
     write_atomically(path, text)
-    return Frozen(path, lock, True)
+    return FreezeResult(path, lock, True)
 
 
-def verify(gold: PathLike, lock: PathLike | None = None) -> Verified:
+def verify(gold: PathLike, lock: PathLike | None = None) -> VerifyResult:
     """Compare a gold set with its lock, read in the dialect that the lock names."""
     path = Path(lock) if lock is not None else lock_path(gold)
     stored = read_lock(path)
     with gold_file(gold, dialect=stored.dialect) as file:
         items, name = file.items, file.source.name
     now = frozen(items, stored.dialect, name)
-    return Verified(path, stored, now, compare(stored, items, name))
+    return VerifyResult(path, stored, now, compare(stored, items, name))
 
 
-def update(verified: Verified) -> None:
+def update(verified: VerifyResult) -> None:
     """Write the lock anew, as the set was when it was verified."""
     write_atomically(verified.path, written(verified.now))

@@ -13,9 +13,9 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ragauge.corpus.bm25 import Index, words_of
+from ragauge.corpus.bm25 import Bm25Index, words_of
 from ragauge.corpus.chunk_list import read_chunk_list
-from ragauge.corpus.lookup import Lookup, Spot, open_corpus
+from ragauge.corpus.lookup import CorpusSpot, Lookup, open_corpus
 from ragauge.errors import MAX_REPORTED, Problem, RagaugeError
 from ragauge.files.atomic_write import write_atomically
 from ragauge.files.fields import FieldError
@@ -30,7 +30,7 @@ Reason = Literal["section", "words"]
 FARTHEST = 4
 """Edges in the title tree to the farthest section that is near; `gold lint` warns beyond it."""
 
-_LOOKED_AT = 64
+_EXTRA_ORDERED = 64
 """How many more candidates than are asked for are ordered at first."""
 
 
@@ -45,7 +45,7 @@ class Negative(Struct, frozen=True, kw_only=True):
     reason: Reason
     distance: int | None
     score: float
-    spot: Spot
+    spot: CorpusSpot
 
 
 class Suggester:
@@ -54,7 +54,7 @@ class Suggester:
     def __init__(self, lookup: Lookup) -> None:
         self.lookup = lookup
         self.blocks = lookup.corpus.blocks
-        self.index = Index(self._texts())
+        self.index = Bm25Index(self._texts())
         by_doc: dict[str, list[int]] = {}
         for place, block in enumerate(self.blocks):
             by_doc.setdefault(block.doc, []).append(place)
@@ -66,7 +66,7 @@ class Suggester:
             yield self.lookup.text(block.doc)[start:end].decode()
 
     def suggest(
-        self, item: GoldItem, evidence: Sequence[Spot], count: int, *, anywhere: bool = False
+        self, item: GoldItem, evidence: Sequence[CorpusSpot], count: int, *, anywhere: bool = False
     ) -> list[Negative]:
         """Suggest so many negatives for an item whose evidence lies at some places.
 
@@ -89,7 +89,7 @@ class Suggester:
             ("section", iter(near)),
             ("words", _by_score(alike, scores, count)),
         ]
-        taken = self._take(lists, _Refused(self.lookup, item, evidence), count)
+        taken = self._take(lists, _Exclusions(self.lookup, item, evidence), count)
         return [
             Negative(
                 id=self.blocks[at].id,
@@ -102,9 +102,9 @@ class Suggester:
         ]
 
     def _take(
-        self, lists: Sequence[tuple[Reason, Iterator[int]]], refused: _Refused, count: int
+        self, lists: Sequence[tuple[Reason, Iterator[int]]], exclusions: _Exclusions, count: int
     ) -> dict[int, Reason]:
-        """Take from the lists in turn the next one that is not refused."""
+        """Take from the lists in turn the next block that is not excluded."""
         taken: dict[int, Reason] = {}
         waiting = list(lists)
         while waiting and len(taken) < count:
@@ -113,7 +113,7 @@ class Suggester:
                 if (
                     at not in taken
                     and self.index.lengths[at]
-                    and not refused.is_refused(self.blocks[at])
+                    and not exclusions.excludes(self.blocks[at])
                 ):
                     taken[at] = reason
                     waiting.append((reason, places))
@@ -127,20 +127,20 @@ class Suggester:
         )
 
 
-class _Refused:
+class _Exclusions:
     """What is no negative: the evidence, what says the same, and what is a negative already."""
 
-    def __init__(self, lookup: Lookup, item: GoldItem, evidence: Sequence[Spot]) -> None:
+    def __init__(self, lookup: Lookup, item: GoldItem, evidence: Sequence[CorpusSpot]) -> None:
         self.lookup = lookup
         self.evidence = evidence
-        self.known = {*item.negatives, *item.relevant}
-        self.known |= {anchor.id for anchor in item.anchors if anchor.id is not None}
-        self.known |= {name for name, grade in item.grades.items() if grade > 0}
-        self.said = [normalised(lookup.quote(spot)) for spot in evidence]
+        self.excluded_ids = {*item.negatives, *item.relevant}
+        self.excluded_ids |= {anchor.id for anchor in item.anchors if anchor.id is not None}
+        self.excluded_ids |= {name for name, grade in item.grades.items() if grade > 0}
+        self.quotes = [normalised(lookup.quote(spot)) for spot in evidence]
 
-    def is_refused(self, block: Block) -> bool:
+    def excludes(self, block: Block) -> bool:
         start, end = block.span
-        if block.id in self.known:
+        if block.id in self.excluded_ids:
             return True
         if any(
             spot.doc == block.doc and spot.start < end and start < spot.end
@@ -148,22 +148,24 @@ class _Refused:
         ):
             return True
         text = normalised(self.lookup.text(block.doc)[start:end].decode())
-        return any(quote in text for quote in self.said)
+        return any(quote in text for quote in self.quotes)
 
 
 def _by_score(places: NDArray[np.int64], scores: NDArray[np.float64], count: int) -> Iterator[int]:
     """Places by falling score, then as they stand; those that share no word are left out."""
     matching = places[scores[places] > 0]
-    if len(matching) > count + _LOOKED_AT:
+    if len(matching) > count + _EXTRA_ORDERED:
         # Most are never asked for: order the best ones first.
-        lowest = -np.partition(-scores[matching], count + _LOOKED_AT - 1)[count + _LOOKED_AT - 1]
+        lowest = -np.partition(-scores[matching], count + _EXTRA_ORDERED - 1)[
+            count + _EXTRA_ORDERED - 1
+        ]
         best = matching[scores[matching] >= lowest]
         yield from (int(at) for at in best[np.lexsort((best, -scores[best]))])
         matching = matching[scores[matching] < lowest]
     yield from (int(at) for at in matching[np.lexsort((matching, -scores[matching]))])
 
 
-def _sections(item: GoldItem, evidence: Sequence[Spot]) -> list[tuple[str, str]]:
+def _sections(item: GoldItem, evidence: Sequence[CorpusSpot]) -> list[tuple[str, str]]:
     """The sections of the evidence, and the anchor section where it lies in the same document."""
     sections = [(spot.doc, spot.section or "S.0") for spot in evidence]
     if item.anchor_section is not None:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge.corpus.chunk_list import read_chunk_list
-from ragauge.corpus.lookup import Lookup, Spot, open_corpus
+from ragauge.corpus.lookup import CorpusSpot, Lookup, open_corpus
 from ragauge.errors import MAX_REPORTED, Problem, RagaugeError
 from ragauge.files.atomic_write import write_atomically
 from ragauge.files.fields import FieldError, Row, as_id, as_int, as_text, pick, wrong_type
@@ -51,11 +51,11 @@ _SPAN_NAMES = frozenset(
 )  # fmt: skip
 
 
-class Found(NamedTuple):
+class PinnedEntry(NamedTuple):
     """Where one entry lies, and what came of it: `pinned`, `converted`, `moved` or `checked`."""
 
     value: Any
-    spots: tuple[Spot, ...]
+    spots: tuple[CorpusSpot, ...]
     kind: str
 
 
@@ -63,11 +63,11 @@ class PinnedRow(NamedTuple):
     """A row with its evidence pinned, all places of it, and how many entries became what."""
 
     fields: dict[str, Any]
-    spots: tuple[Spot, ...]
+    spots: tuple[CorpusSpot, ...]
     counts: Counter[str]
 
 
-class Pinning(Struct, frozen=True, kw_only=True):
+class PinResult(Struct, frozen=True, kw_only=True):
     """What pinning a file gave: the rows that changed, counts, and what could not be resolved.
 
     `graded` counts ids that stand in `grades`, which has room for ids alone; `comments` of YAML
@@ -102,7 +102,7 @@ class Pinner:
         fields = dict(row)
         unit = unit_in(row, "", "byte")
         only = only_document(row, own)
-        pinned_entries: list[Found] = []
+        pinned_entries: list[PinnedEntry] = []
         listed = entries(row, own)
         refuse_mixed_units(listed, unit)
         for name, path, value in listed:
@@ -118,7 +118,9 @@ class Pinner:
             Counter(entry.kind for entry in pinned_entries),
         )
 
-    def entry(self, value: Any, path: str, *, unit: str = "byte", doc: str | None = None) -> Found:
+    def entry(
+        self, value: Any, path: str, *, unit: str = "byte", doc: str | None = None
+    ) -> PinnedEntry:
         """Pin one entry: an id, an object with an id, a place or a quote."""
         if not isinstance(value, Mapping):
             return self._named({"id": value}, as_id(value, path), path)
@@ -147,7 +149,7 @@ class Pinner:
             )
         return self._named(dict(value), as_id(identifier, id_name), path)
 
-    def _named(self, entry: dict[str, Any], name: str, path: str) -> Found:
+    def _named(self, entry: dict[str, Any], name: str, path: str) -> PinnedEntry:
         """Give an id its place."""
         chunk = self.chunks.get(name)
         if chunk is not None:
@@ -160,13 +162,14 @@ class Pinner:
         if stated_doc is not None and stated_doc != spots[0].doc:
             raise FieldError(
                 "unresolved",
-                f"`{path}` names the document `{stated_doc}`, and `{name}` lies in `{spots[0].doc}`",
+                f"`{path}` names the document `{stated_doc}`, and `{name}` lies in "
+                f"`{spots[0].doc}`",
                 "keep the one that is meant",
             )
         if stated_doc is None:
             entry["doc"] = spots[0].doc
         _write_spans(entry, spots)
-        return Found(self._evidenced(entry, spots, section), spots, "pinned")
+        return PinnedEntry(self._evidenced(entry, spots, section), spots, "pinned")
 
     def _block(self, name: str) -> Any:
         try:
@@ -180,7 +183,7 @@ class Pinner:
                 hint = f"{hint}; ids of another chunker need its list: --chunks"
             raise FieldError(error.code, error.message, hint) from error
 
-    def _chunk_spots(self, name: str, chunk: Chunk) -> tuple[Spot, ...]:
+    def _chunk_spots(self, name: str, chunk: Chunk) -> tuple[CorpusSpot, ...]:
         """Where a chunk of the list lies; its text and hash must be those of the corpus."""
         document = self.lookup.document(chunk.doc)
         if chunk.doc_hash not in (None, document.hash, document.source_hash):
@@ -200,7 +203,7 @@ class Pinner:
                 )
         return spots
 
-    def _spots(self, doc: str, spans: Sequence[Span]) -> tuple[Spot, ...]:
+    def _spots(self, doc: str, spans: Sequence[Span]) -> tuple[CorpusSpot, ...]:
         return tuple(self.lookup.spot(doc, *self._extent(doc, span)) for span in spans)
 
     def _extent(self, doc: str, span: Span) -> Extent:
@@ -211,14 +214,16 @@ class Pinner:
             end = start + len(self.lookup.text(doc)[start:end].rstrip(b"\r\n"))
         return start, end
 
-    def _quoted(self, entry: dict[str, Any], doc: str, path: str) -> Found:
+    def _quoted(self, entry: dict[str, Any], doc: str, path: str) -> PinnedEntry:
         """Find a quote that has no offsets."""
         quote = as_text(entry["quote"], f"{path}.quote")
         spot = self.lookup.find_quote(doc, quote, _occurrence(entry, path))
         _write_spans(entry, (spot,))
-        return Found(self._evidenced(entry, (spot,)), (spot,), "pinned")
+        return PinnedEntry(self._evidenced(entry, (spot,)), (spot,), "pinned")
 
-    def _placed(self, entry: dict[str, Any], doc: str, spans: Sequence[Span], path: str) -> Found:
+    def _placed(
+        self, entry: dict[str, Any], doc: str, spans: Sequence[Span], path: str
+    ) -> PinnedEntry:
         """Check a place, and give it in bytes."""
         stated = entry.get("quote", entry.get("text"))
         quote = as_text(stated, f"{path}.quote") if stated is not None else None
@@ -241,9 +246,9 @@ class Pinner:
         if kind == "moved":
             entry = {name: value for name, value in entry.items() if name not in HIT_SECTIONS}
             entry = self._renamed(entry, spots[0])
-        return Found(self._evidenced(entry, spots), spots, kind)
+        return PinnedEntry(self._evidenced(entry, spots), spots, kind)
 
-    def _renamed(self, entry: dict[str, Any], spot: Spot) -> dict[str, Any]:
+    def _renamed(self, entry: dict[str, Any], spot: CorpusSpot) -> dict[str, Any]:
         """An entry that moved: its old id is of another text now, so the block there gives one."""
         block = self.lookup.blocks.get(spot.block or "")
         renamed: dict[str, Any] = {}
@@ -254,7 +259,7 @@ class Pinner:
                 renamed[name] = block.id
         return renamed
 
-    def _check_hashes(self, entry: Row, spots: Sequence[Spot], path: str) -> None:
+    def _check_hashes(self, entry: Row, spots: Sequence[CorpusSpot], path: str) -> None:
         """A place without a quote is believed if nothing speaks against it."""
         quote_hash = entry.get(_QUOTE_HASH)
         if quote_hash is not None:
@@ -280,7 +285,7 @@ class Pinner:
             )
 
     def _evidenced(
-        self, entry: dict[str, Any], spots: Sequence[Spot], section: str | None = None
+        self, entry: dict[str, Any], spots: Sequence[CorpusSpot], section: str | None = None
     ) -> dict[str, Any]:
         """Add to an entry the text at its place, the hash of its document and its section."""
         evidence = dict(entry)
@@ -299,12 +304,12 @@ class Pinner:
             evidence["section"] = section
         return evidence
 
-    def _hash(self, spots: Sequence[Spot]) -> str:
+    def _hash(self, spots: Sequence[CorpusSpot]) -> str:
         text = b"".join(self.lookup.text(spot.doc)[spot.start : spot.end] for spot in spots)
         return sha256(text).hexdigest()
 
 
-def pin(gold: GoldRows, pinner: Pinner) -> Pinning:
+def pin(gold: GoldRows, pinner: Pinner) -> PinResult:
     """Pin every row of a file; a row with a problem stays as it is, and is told."""
     changes: dict[int, dict[str, Any]] = {}
     counts: Counter[str] = Counter()
@@ -326,7 +331,7 @@ def pin(gold: GoldRows, pinner: Pinner) -> Pinning:
         graded += sum(name not in placed for name in item.grades)
         if pinned.fields != raw.fields:
             changes[index] = pinned.fields
-    return Pinning(
+    return PinResult(
         changes=changes,
         counts=dict(counts),
         items=len(gold.rows),
@@ -342,7 +347,7 @@ def _occurrence(entry: Row, path: str) -> int | None:
     return None if occurrence is None else as_int(occurrence, f"{path}.occurrence")
 
 
-def _write_spans(entry: dict[str, Any], spots: Sequence[Spot]) -> None:
+def _write_spans(entry: dict[str, Any], spots: Sequence[CorpusSpot]) -> None:
     """Give an entry its bytes where its offsets stood, or behind its document."""
     if len(spots) == 1:
         extent = [spots[0].start, spots[0].end]
@@ -375,7 +380,7 @@ def pin_file(
     repin: bool = False,
     keep: bool = False,
     dialect: str = "auto",
-) -> Pinning:
+) -> PinResult:
     """Pin the evidence of a gold file and write it; nothing is written if it cannot be pinned.
 
     `keep`: items that cannot be resolved are written as they are.

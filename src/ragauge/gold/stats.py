@@ -12,9 +12,9 @@ from msgspec import Struct
 from ragauge.corpus.chunk_list import read_chunk_list
 from ragauge.corpus.lookup import Lookup
 from ragauge.files.open import PathLike
-from ragauge.gold.coverage import COVERAGE, Coverage, Reach, Reacher, covered, evidence_of
+from ragauge.gold.coverage import COVERAGE, Coverage, Reach, ReachFinder, coverage_of, evidence_of
 from ragauge.gold.gold_file import gold_file, lookup_of
-from ragauge.gold.lint.check import sized
+from ragauge.gold.lint.check import size_json
 from ragauge.model.chunk import Chunk
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.stats.sample_size import Size
@@ -71,8 +71,8 @@ def stats_of(
     notes: Sequence[str] = (),
 ) -> GoldStats:
     """Count what is in a gold set."""
-    reacher = Reacher(lookup, chunks or {})
-    reaches = [reacher.reach(item) for item in items]
+    reach_finder = ReachFinder(lookup, chunks or {})
+    reaches = [reach_finder.reach(item) for item in items]
     evident = [item for item in items if any(evidence_of(item)) or item.places]
     expected = Counter(EXPECTED[item.expect] for item in items)
     answered = [
@@ -90,7 +90,7 @@ def stats_of(
         entries=sum(len(list(evidence_of(item))) for item in items),
         evident=len(evident),
         pinned=sum(_is_pinned(item) for item in evident),
-        coverage=None if lookup is None else covered(lookup, answered),
+        coverage=None if lookup is None else coverage_of(lookup, answered),
         sizes={
             "all": Size(len(items)),
             "to be answered": Size(expected["answer"]),
@@ -198,7 +198,7 @@ def to_json(stats: GoldStats) -> dict[str, Any]:
             "documents_reached": coverage.docs_reached,
             "blocks": coverage.blocks,
         },
-        "sizes": {name: sized(size) for name, size in stats.sizes.items()},
+        "sizes": {name: size_json(size) for name, size in stats.sizes.items()},
     }
 
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragauge.corpus.anchors import anchor_of, sentence_in
-from ragauge.corpus.blocks import blocks
+from ragauge.corpus.blocks import build_blocks
 from ragauge.corpus.parsers import html, markdown, rst, text
-from ragauge.corpus.title_tree import outline
+from ragauge.corpus.title_tree import build_sections
 from ragauge.model.corpus import BlockType, Parsed, Piece
 
 
@@ -124,8 +124,8 @@ def test_a_long_list_of_nothing_has_no_anchor() -> None:
 def test_blocks_and_sections_have_anchors() -> None:
     source = "# A\n\nNo. The rule is this. More.\n\n```sh\nmake\n```\n\n![pic](p.png)\n\n- x\n"
     parsed = markdown.parse(source.encode())
-    (section,) = sections = outline("d.md", parsed)
-    made = blocks("d.md", parsed, sections)
+    (section,) = sections = build_sections("d.md", parsed)
+    made = build_blocks("d.md", parsed, sections)
     anchors = [block.anchor_span for block in made]
     assert [each and source[slice(*each)] for each in anchors] == [
         "The rule is this.", "make", "![pic](p.png)", None,
@@ -135,7 +135,7 @@ def test_blocks_and_sections_have_anchors() -> None:
 
 def test_of_a_caption_only_a_part_is_in_the_block_that_it_is_of() -> None:
     parsed = html.parse(b"<table><caption>The sizes</caption><tr><th>a<th>b<tr><td>1<td>2</table>")
-    made = blocks("d", parsed, outline("d", parsed))
+    made = build_blocks("d", parsed, build_sections("d", parsed))
     anchors = [block.anchor_span for block in made]
     assert [each and parsed.text[slice(*each)] for each in anchors] == [b"The sizes", b"a | b"]
 
@@ -155,7 +155,7 @@ def test_every_parser_gives_blocks_with_anchors_on_whole_characters(
     content: str, parse: Any
 ) -> None:
     parsed: Parsed = parse(content.encode())
-    for block in blocks("d", parsed, outline("d", parsed)):
+    for block in build_blocks("d", parsed, build_sections("d", parsed)):
         if block.anchor_span is not None:
             start, end = block.anchor_span
             assert block.span[0] <= start < end <= block.span[1]

@@ -157,7 +157,7 @@ def test_blocks_are_read_only_if_somebody_asks_for_one(tmp_path: Path) -> None:
 def test_what_is_kept_does_not_show(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int
 ) -> None:
-    monkeypatch.setattr(excerpts, "_CHARACTERS_KEPT", kept)
+    monkeypatch.setattr(excerpts, "_CACHED_CHARACTERS", kept)
     texts = Excerpts([made(tmp_path)])
     for _ in range(3):
         assert read(texts, Span(0, 7)) == ("# Guide",)

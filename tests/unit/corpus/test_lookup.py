@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ragauge.corpus import lookup as module
-from ragauge.corpus.lookup import Lookup, Spot
+from ragauge.corpus.lookup import CorpusSpot, Lookup
 from ragauge.corpus.quote_search import places_in
 from ragauge.errors import RagaugeError
 from ragauge.files.fields import FieldError
@@ -39,7 +39,7 @@ def test_documents_and_blocks_are_found_by_their_names(lookup: Lookup) -> None:
     assert lookup.document("guide.md").bytes == 89
     assert lookup.block(CODE).span == (53, 71)
     assert [block.id for block in lookup.blocks_by_doc["guide.md"]] == [FIRST, CODE, LAST]
-    assert lookup.spot_of(lookup.block(LAST)) == Spot(
+    assert lookup.spot_of(lookup.block(LAST)) == CorpusSpot(
         doc="guide.md", start=73, end=88, section="S.1.1", block=LAST
     )
 
@@ -125,7 +125,7 @@ def test_a_section_of_two_documents_needs_its_document(tmp_path: Path) -> None:
 
 
 def test_a_place_knows_its_section_and_block(lookup: Lookup) -> None:
-    assert lookup.spot("guide.md", 9, 24) == Spot(
+    assert lookup.spot("guide.md", 9, 24) == CorpusSpot(
         doc="guide.md", start=9, end=24, section="S.1", block=FIRST
     )
     assert lookup.quote(lookup.spot("guide.md", 9, 24)) == "Äpfel are red."
@@ -286,7 +286,7 @@ def test_any_span_of_characters_is_the_same_text_in_bytes(
 
 
 def test_a_quote_is_found_where_it_stands(lookup: Lookup) -> None:
-    assert lookup.find_quote("guide.md", "Bananas are not.") == Spot(
+    assert lookup.find_quote("guide.md", "Bananas are not.") == CorpusSpot(
         doc="guide.md", start=25, end=41, section="S.1", block=FIRST
     )
     assert lookup.find_quote("guide.md", "make\n  all").start == 59
@@ -401,7 +401,7 @@ def module_clusters(text: str) -> list[str]:
 def test_texts_are_kept_up_to_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The one asked for longest ago goes first, and one that is too large alone stays."""
     found = looked_up(tmp_path, {f"{name}.txt": name * 10 for name in "abc"})
-    monkeypatch.setattr(module, "_BYTES_KEPT", 25)
+    monkeypatch.setattr(module, "_CACHED_BYTES", 25)
     read: list[str] = []
     original = type(found.corpus).text
 
@@ -413,7 +413,7 @@ def test_texts_are_kept_up_to_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for name in ("a", "b", "a", "c", "a", "b"):
         assert found.text(f"{name}.txt") == name.encode() * 10
     assert read == ["a.txt", "b.txt", "c.txt", "b.txt"]
-    monkeypatch.setattr(module, "_BYTES_KEPT", 5)
+    monkeypatch.setattr(module, "_CACHED_BYTES", 5)
     found.text("c.txt")
     found.text("c.txt")
     assert read[4:] == ["c.txt"]

@@ -7,9 +7,9 @@ from hashlib import sha256
 import pytest
 
 from ragauge import ids
-from ragauge.corpus.blocks import blocks, fingerprint, reading_order
+from ragauge.corpus.blocks import build_blocks, fingerprint, reading_order
 from ragauge.corpus.parsers import markdown
-from ragauge.corpus.title_tree import check, outline, section_at
+from ragauge.corpus.title_tree import build_sections, check_spans, section_at
 from ragauge.model.corpus import Block, Heading, Parsed, Piece, Section
 
 
@@ -19,16 +19,16 @@ def leveled(*levels: int) -> tuple[Section, ...]:
     headings = tuple(
         Heading(level=level, title="t", span=(3 * i, 3 * i + 1)) for i, level in enumerate(levels)
     )
-    return outline("d", Parsed(text=text, headings=headings, pieces=()))
+    return build_sections("d", Parsed(text=text, headings=headings, pieces=()))
 
 
 def sections_of(source: str) -> tuple[Section, ...]:
-    return outline("d.md", markdown.parse(source.encode()))
+    return build_sections("d.md", markdown.parse(source.encode()))
 
 
 def blocks_of(source: str, doc: str = "d.md") -> tuple[Block, ...]:
     parsed = markdown.parse(source.encode())
-    return blocks(doc, parsed, outline(doc, parsed))
+    return build_blocks(doc, parsed, build_sections(doc, parsed))
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,11 @@ def test_pages_come_from_the_parser() -> None:
         ),
         pages=(0, 3),
     )
-    assert [block.page for block in blocks("d", parsed, outline("d", parsed))] == [1, 2, 9]
+    assert [block.page for block in build_blocks("d", parsed, build_sections("d", parsed))] == [
+        1,
+        2,
+        9,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -170,11 +174,11 @@ def test_a_parser_is_held_to_its_promises(spans: list[tuple[int, int]]) -> None:
     """The text is `abcdeä`: byte 6 is the second half of the last character."""
     pieces = tuple(Piece(type="prose", span=span) for span in spans)
     with pytest.raises(ValueError, match=r"span|byte|order"):
-        check(Parsed(text="abcdeä".encode(), headings=(), pieces=pieces))
+        check_spans(Parsed(text="abcdeä".encode(), headings=(), pieces=pieces))
 
 
 def test_a_heading_inside_a_piece_is_noticed() -> None:
     heading = Heading(level=1, title="t", span=(2, 3))
     piece = Piece(type="prose", span=(0, 5))
     with pytest.raises(ValueError, match="overlaps"):
-        check(Parsed(text=b"abcdef", headings=(heading,), pieces=(piece,)))
+        check_spans(Parsed(text=b"abcdef", headings=(heading,), pieces=(piece,)))

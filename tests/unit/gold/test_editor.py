@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ragauge.errors import RagaugeError
-from ragauge.gold.editor.form import ChangedOnDiskError, Desk, Edit, NewEvidence, Saving
+from ragauge.gold.editor.form import ChangedOnDiskError, Desk, ItemEdit, NewEvidence, SaveRequest
 from ragauge.gold.editor.server import ADDRESS, FormServer
 from tests.support.authored import BLOCK, CODE, HOST, PORT, make_corpus
 from tests.support.command import Folder, Row
@@ -298,11 +298,11 @@ def test_two_spellings_that_agree_stay_so(folder: Folder) -> None:
     folder.write("gold.jsonl", [{"qid": "A", "relevant": [BLOCK, PORT], "gold_ids": [BLOCK, PORT]}])
     desk = Desk("gold.jsonl", lookup)
     shown = desk.file()
-    edit = Edit(
+    edit = ItemEdit(
         index=0, question="", paraphrases=[], expect="", evidence=[1], negatives=[],
         anchor_section="", draft=False,
     )  # fmt: skip
-    desk.save(Saving(revision=shown.revision, edits=[edit]))
+    desk.save(SaveRequest(revision=shown.revision, edits=[edit]))
     assert rows(folder) == [{"qid": "A", "relevant": [PORT], "gold_ids": [PORT]}]
 
 
@@ -314,20 +314,20 @@ def test_an_item_in_characters_takes_no_bytes(folder: Folder) -> None:
     desk = Desk("gold.jsonl", lookup)
     shown = desk.file()
     assert shown.items[0].evidence[0].spots[0].start == 23
-    edit = Edit(
+    edit = ItemEdit(
         index=0, question="", paraphrases=[], expect="",
         evidence=[0, NewEvidence("guide.md", 11, 14, "Die")], negatives=[], anchor_section="",
         draft=False,
     )  # fmt: skip
     with pytest.raises(RagaugeError) as raised:
-        desk.save(Saving(revision=shown.revision, edits=[edit]))
+        desk.save(SaveRequest(revision=shown.revision, edits=[edit]))
     assert raised.value.code == "mixed-units"
-    other = Edit(
+    other = ItemEdit(
         index=7, question="", paraphrases=[], expect="", evidence=[], negatives=[],
         anchor_section="", draft=False,
     )  # fmt: skip
     with pytest.raises(ChangedOnDiskError):
-        desk.save(Saving(revision=shown.revision, edits=[other]))
+        desk.save(SaveRequest(revision=shown.revision, edits=[other]))
 
 
 def test_files_that_cannot_be_edited_are_refused(folder: Folder) -> None:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from ragauge.corpus.diff.reading_order import Side
-from ragauge.corpus.diff.sequence_alignment import common
+from ragauge.corpus.diff.reading_order import OrderedCorpus
+from ragauge.corpus.diff.sequence_alignment import align
 
 LONG_ENOUGH = 40
 """From this many bytes on, a text that occurs once is taken for the same wherever it stands."""
 
-_RENAMED = 0.3
+_RENAMED_SHARE = 0.3
 _FEW_DOCUMENTS = 8
 
 
@@ -27,13 +27,13 @@ class Matching:
     are old items whose match is in order within a pair of documents.
     """
 
-    def __init__(self, old: Side, new: Side) -> None:
+    def __init__(self, old: OrderedCorpus, new: OrderedCorpus) -> None:
         self.old = old
         self.new = new
         self.there: list[int | None] = [None] * len(old.items)
         self.origin: list[int | None] = [None] * len(new.items)
         self.anchored: set[int] = set()
-        self.pairs = _paired(old, new)
+        self.pairs = _pair_documents(old, new)
         self.identical: set[int] = set()
 
     def match(self, item: int, place: int) -> None:
@@ -63,7 +63,7 @@ class Matching:
                 old_gap, low = [], place + 1
 
 
-def matched(old: Side, new: Side) -> Matching:
+def match_exactly(old: OrderedCorpus, new: OrderedCorpus) -> Matching:
     """Match two corpora by what is the same in them."""
     matching = Matching(old, new)
     for doc, other in sorted(matching.pairs.items()):
@@ -81,7 +81,7 @@ def _match_in_order(matching: Matching, doc: int, other: int) -> None:
         spans = [item.span for item in old.items[start:end]]
         if spans == [item.span for item in new.items[low:high]]:
             matching.identical.add(doc)
-    for i, j, length in common(old_keys, new_keys):
+    for i, j, length in align(old_keys, new_keys):
         for k in range(length):
             matching.match(start + i + k, low + j + k)
             matching.anchored.add(start + i + k)
@@ -91,7 +91,10 @@ def _match_moved(matching: Matching) -> None:
     """Match what is left by text that occurs once on both sides, then as often on both sides."""
     old, new = matching.old, matching.new
     for most in (1, None):
-        old_by_key, new_by_key = _by_key(old, matching.there), _by_key(new, matching.origin)
+        old_by_key, new_by_key = (
+            _unmatched_by_key(old, matching.there),
+            _unmatched_by_key(new, matching.origin),
+        )
         for key, items in old_by_key.items():
             places = new_by_key.get(key, [])
             if len(items) != len(places) or (most is not None and len(items) > most):
@@ -122,7 +125,7 @@ def _match_neighbours(matching: Matching, item: int, place: int) -> None:
             i, j = i + step, j + step
 
 
-def _by_key(side: Side, matches: list[int | None]) -> dict[str, list[int]]:
+def _unmatched_by_key(side: OrderedCorpus, matches: list[int | None]) -> dict[str, list[int]]:
     """The blocks that are not matched yet, by what they say."""
     by_key: dict[str, list[int]] = defaultdict(list)
     for number, item in enumerate(side.items):
@@ -131,7 +134,7 @@ def _by_key(side: Side, matches: list[int | None]) -> dict[str, list[int]]:
     return by_key
 
 
-def _paired(old: Side, new: Side) -> dict[int, int]:
+def _pair_documents(old: OrderedCorpus, new: OrderedCorpus) -> dict[int, int]:
     """Pair documents: by name, then by content, then by most of their blocks."""
     pairs = {
         number: new.doc_numbers[document.doc]
@@ -155,7 +158,7 @@ def _paired(old: Side, new: Side) -> dict[int, int]:
 
 
 def _pair_by_blocks(
-    old: Side, new: Side, gone: list[int], added: set[int], pairs: dict[int, int]
+    old: OrderedCorpus, new: OrderedCorpus, gone: list[int], added: set[int], pairs: dict[int, int]
 ) -> None:
     """Pair renamed documents by the bytes of the blocks that they share, the largest share first.
 
@@ -178,6 +181,6 @@ def _pair_by_blocks(
         votes += [(-size / total, doc, other) for other, size in shared.items()]
     taken: set[int] = set()
     for share, doc, other in sorted(votes):
-        if -share >= _RENAMED and doc not in pairs and other not in taken:
+        if -share >= _RENAMED_SHARE and doc not in pairs and other not in taken:
             pairs[doc] = other
             taken.add(other)

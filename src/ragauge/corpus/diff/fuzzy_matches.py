@@ -12,17 +12,17 @@ from zlib import crc32
 from msgspec import Struct
 
 from ragauge.corpus.diff.exact_matches import LONG_ENOUGH, Matching
-from ragauge.corpus.diff.words import Kept, Words, kept_between, weight, words_of
+from ragauge.corpus.diff.words import KeptText, Words, find_kept, sizes_by_owner, split_words
 from ragauge.model.migration import SURE, Run
 
-_PHRASE = 4
-_SHORT = 40  # words up to which every phrase of a block is remembered, and not one in four
-_FEW = 8
-_CANDIDATES = 4
-_BETTER = 0.02
+_PHRASE_WORDS = 4
+_SHORT_TEXT = 40  # words up to which every phrase of a block is remembered, and not one in four
+_RARE = 8
+_MAX_CANDIDATES = 4
+_MIN_GAIN = 0.02
 
 
-class Placed(Struct, frozen=True):
+class Placement(Struct, frozen=True):
     """Where an old item stands now: its bytes without blanks, and what of them is in which item.
 
     `exact` says that it is one new item which says the same, `moved` that it left its place in
@@ -30,7 +30,7 @@ class Placed(Struct, frozen=True):
     """
 
     size: int
-    parts: tuple[Kept, ...]
+    parts: tuple[KeptText, ...]
     exact: bool = False
     moved: bool = False
 
@@ -40,84 +40,86 @@ class Placed(Struct, frozen=True):
         return 1.0 if self.exact else sum(part.size for part in self.parts) / max(1, self.size)
 
 
-def placed(matching: Matching) -> dict[int, Placed]:
+def place_items(matching: Matching) -> dict[int, Placement]:
     """Place every old item that can be found at all."""
     placements = {
-        item: _same(matching, item, place)
+        item: _place_exact(matching, item, place)
         for item, place in enumerate(matching.there)
         if place is not None
     }
     for old_items, new_items in matching.gaps():
-        placements.update(_changed(matching, old_items, new_items))
+        placements.update(_place_changed(matching, old_items, new_items))
     left = [
         number
         for number, item in enumerate(matching.old.items)
         if item.block is not None and (number not in placements or placements[number].share < SURE)
     ]
     if left:
-        placements.update(_elsewhere(matching, left, placements))
+        placements.update(_place_elsewhere(matching, left, placements))
     return placements
 
 
-def _same(matching: Matching, item: int, place: int) -> Placed:
+def _place_exact(matching: Matching, item: int, place: int) -> Placement:
     """Two items that say the same; only where their bytes differ the text must be looked at."""
     old, new = matching.old, matching.new
-    whole = Kept(item, place, old.items[item].size, ())
+    whole = KeptText(item, place, old.items[item].size, ())
     moved = item not in matching.anchored
     if old.items[item].doc in matching.identical or old.bytes_of(item) == new.bytes_of(place):
-        return Placed(whole.size, (whole,), exact=True, moved=moved)
-    old_words, new_words = words_of([old.stretch(item)]), words_of([new.stretch(place)])
-    parts = tuple(kept_between(old_words, new_words))
-    parts = parts or (Kept(item, place, 0, _ends(matching, item, place)),)
-    return Placed(whole.size, parts, exact=True, moved=moved)
+        return Placement(whole.size, (whole,), exact=True, moved=moved)
+    old_words, new_words = split_words([old.owned_text(item)]), split_words([new.owned_text(place)])
+    parts = tuple(find_kept(old_words, new_words))
+    parts = parts or (KeptText(item, place, 0, _ends(matching, item, place)),)
+    return Placement(whole.size, parts, exact=True, moved=moved)
 
 
 def _ends(matching: Matching, item: int, place: int) -> tuple[Run, ...]:
     return ((*matching.old.items[item].span, *matching.new.items[place].span),)
 
 
-def _changed(matching: Matching, old_items: list[int], new_items: list[int]) -> dict[int, Placed]:
+def _place_changed(
+    matching: Matching, old_items: list[int], new_items: list[int]
+) -> dict[int, Placement]:
     """Align the changed text between two matches."""
-    old_words = words_of(matching.old.stretch(item) for item in old_items)
-    new_words = words_of(matching.new.stretch(item) for item in new_items)
-    by_item: dict[int, list[Kept]] = defaultdict(list)
-    for part in kept_between(old_words, new_words):
+    old_words = split_words(matching.old.owned_text(item) for item in old_items)
+    new_words = split_words(matching.new.owned_text(item) for item in new_items)
+    by_item: dict[int, list[KeptText]] = defaultdict(list)
+    for part in find_kept(old_words, new_words):
         by_item[part.old].append(part)
-    sizes = weight(old_words)
-    return {item: Placed(sizes[item], tuple(parts)) for item, parts in by_item.items()}
+    sizes = sizes_by_owner(old_words)
+    return {item: Placement(sizes[item], tuple(parts)) for item, parts in by_item.items()}
 
 
-def _elsewhere(
-    matching: Matching, left: list[int], placements: dict[int, Placed]
-) -> dict[int, Placed]:
+def _place_elsewhere(
+    matching: Matching, left: list[int], placements: dict[int, Placement]
+) -> dict[int, Placement]:
     """Look for what is left in all new blocks that are not the same as an old one."""
     old, new = matching.old, matching.new
     index: dict[int, list[int]] = defaultdict(list)
     for number, item in enumerate(new.items):
         if item.block is not None and matching.origin[number] is None:
-            for phrase in _phrases(words_of([new.stretch(number)])):
-                if len(index[phrase]) <= _FEW:
+            for phrase in _phrases(split_words([new.owned_text(number)])):
+                if len(index[phrase]) <= _RARE:
                     index[phrase].append(number)
-    unique = _standing_once(matching)
+    unique = _unique_texts(matching)
     better = {}
     for number in left:
         copy = unique.get(old.items[number].key)
         if copy is not None:
-            better[number] = _same(matching, number, copy)
+            better[number] = _place_exact(matching, number, copy)
             continue
-        words = words_of([old.stretch(number)])
+        words = split_words([old.owned_text(number)])
         in_place = placements.get(number)
         nearby = [] if in_place is None else [part.new for part in in_place.parts]
         candidates = _candidates(words, index)
         if not [candidate for candidate in candidates if candidate not in nearby]:
             continue
-        moved = _assembled(matching, words, list(dict.fromkeys(candidates + nearby)))
-        if in_place is None or moved.share > in_place.share + _BETTER:
+        moved = _assemble(matching, words, list(dict.fromkeys(candidates + nearby)))
+        if in_place is None or moved.share > in_place.share + _MIN_GAIN:
             better[number] = moved
     return better
 
 
-def _standing_once(matching: Matching) -> dict[str, int]:
+def _unique_texts(matching: Matching) -> dict[str, int]:
     """Every long text that stands once in the new corpus, also where it was there before."""
     counts = Counter(item.key for item in matching.new.items)
     return {
@@ -130,10 +132,10 @@ def _standing_once(matching: Matching) -> dict[str, int]:
 def _phrases(words: Words) -> list[int]:
     """The phrases of a text as numbers; of a long text one in four, chosen by the phrase itself."""
     listed = words.words
-    every = len(listed) <= _SHORT
+    every = len(listed) <= _SHORT_TEXT
     phrases: dict[int, None] = {}
-    for start in range(max(1, len(listed) - _PHRASE + 1)):
-        number = crc32(b" ".join(listed[start : start + _PHRASE]))
+    for start in range(max(1, len(listed) - _PHRASE_WORDS + 1)):
+        number = crc32(b" ".join(listed[start : start + _PHRASE_WORDS]))
         if every or number % 4 == 0:
             phrases[number] = None
     return list(phrases)
@@ -144,23 +146,23 @@ def _candidates(words: Words, index: dict[int, list[int]]) -> list[int]:
     votes: Counter[int] = Counter()
     for phrase in _phrases(words):
         holders = index.get(phrase, [])
-        if len(holders) <= _FEW:
+        if len(holders) <= _RARE:
             votes.update(holders)
     ranked = sorted(votes, key=lambda number: (-votes[number], number))
-    return ranked[:_CANDIDATES]
+    return ranked[:_MAX_CANDIDATES]
 
 
-def _assembled(matching: Matching, words: Words, candidates: list[int]) -> Placed:
+def _assemble(matching: Matching, words: Words, candidates: list[int]) -> Placement:
     """Take from each candidate what the ones before it did not have; parts may be in any order."""
     size = sum(map(len, words.words))
-    parts: list[Kept] = []
+    parts: list[KeptText] = []
     rest = words
     for candidate in candidates:
-        new_words = words_of([matching.new.stretch(candidate)])
-        for part in kept_between(rest, new_words):
+        new_words = split_words([matching.new.owned_text(candidate)])
+        for part in find_kept(rest, new_words):
             parts.append(part)
             rest = rest.without(set(part.words))
             break
         if not rest.words:
             break
-    return Placed(size, tuple(sorted(parts, key=lambda part: part.new)), moved=True)
+    return Placement(size, tuple(sorted(parts, key=lambda part: part.new)), moved=True)

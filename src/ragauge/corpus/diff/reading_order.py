@@ -7,14 +7,14 @@ from collections import OrderedDict
 
 from msgspec import Struct
 
-from ragauge.corpus.diff.words import Stretch
+from ragauge.corpus.diff.words import OwnedText
 from ragauge.corpus.manifest import Corpus
 from ragauge.model.corpus import Block, Document, Extent, Section
 
-_TEXTS = 64
+_TEXTS_CACHED = 64
 
 
-class Item(Struct, frozen=True):
+class OrderedItem(Struct, frozen=True):
     """A heading or a block; `key` is the same for those that say the same.
 
     `section` is the place of its section among all sections, `block` that of a block among all
@@ -33,7 +33,7 @@ class Item(Struct, frozen=True):
         return self.span[1] - self.span[0]
 
 
-class Side:
+class OrderedCorpus:
     """One of two corpora that are compared: everything in it by its number."""
 
     def __init__(self, corpus: Corpus) -> None:
@@ -45,29 +45,31 @@ class Side:
         self.section_numbers = {
             (section.doc, section.id): n for n, section in enumerate(corpus.sections)
         }
-        self.items: list[Item] = []
+        self.items: list[OrderedItem] = []
         self.ranges: list[tuple[int, int]] = []
         self.item_of_block: list[int] = [0] * len(corpus.blocks)
         self.item_of_heading: dict[int, int] = {}
         self._texts: OrderedDict[int, bytes] = OrderedDict()
-        self._lay_out()
+        self._collect_items()
         self.parents = [
             None if section.parent is None else self.section_numbers[section.doc, section.parent]
             for section in corpus.sections
         ]
         self.subtrees = [self._subtree(section) for section in corpus.sections]
 
-    def _lay_out(self) -> None:
-        by_doc: list[list[Item]] = [[] for _ in self.documents]
+    def _collect_items(self) -> None:
+        by_doc: list[list[OrderedItem]] = [[] for _ in self.documents]
         for number, section in enumerate(self.sections):
             if section.heading is not None:
                 doc = self.doc_numbers[section.doc]
                 title = " ".join(section.title.lower().split())
-                by_doc[doc].append(Item(doc, section.heading, f"# {title}", number))
+                by_doc[doc].append(OrderedItem(doc, section.heading, f"# {title}", number))
         for number, block in enumerate(self.blocks):
             doc = self.doc_numbers[block.doc]
             section_number = self.section_numbers[block.doc, block.section]
-            by_doc[doc].append(Item(doc, block.span, block.fingerprint, section_number, number))
+            by_doc[doc].append(
+                OrderedItem(doc, block.span, block.fingerprint, section_number, number)
+            )
         for listed in by_doc:
             start = len(self.items)
             self.items += sorted(listed, key=lambda item: item.span)
@@ -102,7 +104,7 @@ class Side:
             self._texts.move_to_end(doc)
         else:
             self._texts[doc] = self.corpus.text(self.documents[doc])
-            if len(self._texts) > _TEXTS:
+            if len(self._texts) > _TEXTS_CACHED:
                 self._texts.popitem(last=False)
         return self._texts[doc]
 
@@ -111,7 +113,7 @@ class Side:
         entry = self.items[item]
         return self.text(entry.doc)[slice(*entry.span)]
 
-    def stretch(self, item: int) -> Stretch:
+    def owned_text(self, item: int) -> OwnedText:
         """An item as a stretch of text that belongs to it."""
         entry = self.items[item]
-        return Stretch(item, self.text(entry.doc), entry.span)
+        return OwnedText(item, self.text(entry.doc), entry.span)

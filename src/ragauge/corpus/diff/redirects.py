@@ -85,7 +85,7 @@ class Redirects:
         name = self.unchanged(doc)
         if name is not None:
             return Redirected((NewSpan(name, (start, end)),), 1.0, exact=True)
-        pieces, texts = self._laid_out(doc)
+        pieces, texts = self._pieces_of(doc)
         whole = sum(_shared(extent, (start, end)) for extent in _meeting(texts, start, end))
         met = [
             piece
@@ -95,7 +95,7 @@ class Redirects:
         kept_bytes = sum(_shared(piece.old, (start, end)) for piece in met if piece.kept)
         if not kept_bytes:
             return Redirected((), 0.0, exact=False)
-        places = _joined([(_clipped(piece, start, end), piece) for piece in met], end - start)
+        places = _join_neighbours([(_clip(piece, start, end), piece) for piece in met], end - start)
         exact = len(met) == 1 and met[0].exact and kept_bytes == end - start
         unbroken = None if exact else _unbroken(row, start, end)
         if unbroken is not None:
@@ -110,12 +110,12 @@ class Redirects:
         """
         start, end = row.old.span
         pieces = sorted(_pieces(row.old.span, place), key=lambda piece: (piece.old, piece.new))
-        places = _joined([(piece.new, piece) for piece in pieces], end - start)
+        places = _join_neighbours([(piece.new, piece) for piece in pieces], end - start)
         exact = len(pieces) == 1 and pieces[0].exact and pieces[0].old == row.old.span
         kept_bytes = sum(piece.old[1] - piece.old[0] for piece in pieces if piece.kept)
         return Redirected(tuple(places), min(1.0, kept_bytes / max(1, end - start)), exact)
 
-    def _laid_out(self, doc: str) -> tuple[list[_Piece], list[Extent]]:
+    def _pieces_of(self, doc: str) -> tuple[list[_Piece], list[Extent]]:
         """The kept pieces of a document and its text, both in order."""
         if doc not in self._pieces:
             pieces: list[_Piece] = []
@@ -127,7 +127,7 @@ class Redirects:
                         pieces += _pieces(row.old.span, place)
                 elif row.old.heading is not None:
                     texts.append(row.old.heading)
-                    pieces += _heading(row.old.heading, row.new[:1])
+                    pieces += _heading_piece(row.old.heading, row.new[:1])
             pieces.sort(key=lambda piece: (piece.old, piece.doc, piece.new))
             self._pieces[doc] = pieces, sorted(texts)
         return self._pieces[doc]
@@ -155,7 +155,7 @@ def _pieces(old: Extent, place: NewPlace) -> Iterable[_Piece]:
         yield _Piece(before, after, place.doc, place.id, len(run) == 3, len(run) < 5)
 
 
-def _heading(old: Extent, places: Iterable[NewPlace]) -> Iterable[_Piece]:
+def _heading_piece(old: Extent, places: Iterable[NewPlace]) -> Iterable[_Piece]:
     for place in places:
         if place.heading is not None:
             yield _Piece(old, place.heading, place.doc, None, exact=False)
@@ -180,7 +180,7 @@ def _shared(one: Extent, other: Extent) -> int:
     return max(0, min(one[1], other[1]) - max(one[0], other[0]))
 
 
-def _clipped(piece: _Piece, start: int, end: int) -> Extent:
+def _clip(piece: _Piece, start: int, end: int) -> Extent:
     """The new bytes of the part of a piece that lies in a span; of other letters all of them."""
     if not piece.exact:
         return piece.new
@@ -188,7 +188,7 @@ def _clipped(piece: _Piece, start: int, end: int) -> Extent:
     return piece.new[0] + before, piece.new[1] - behind
 
 
-def _joined(parts: list[tuple[Extent, _Piece]], length: int) -> list[NewSpan]:
+def _join_neighbours(parts: list[tuple[Extent, _Piece]], length: int) -> list[NewSpan]:
     """Make one span of neighbours in order, unless much that is new stands between them.
 
     In one block the text between two kept pieces is what replaced the old text there. Two blocks

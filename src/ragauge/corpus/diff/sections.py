@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from ragauge.corpus.diff.exact_matches import Matching
-from ragauge.corpus.diff.fuzzy_matches import Placed
+from ragauge.corpus.diff.fuzzy_matches import Placement
 from ragauge.model.migration import SURE
 
-_PART = 0.25
+_SECTION_PART = 0.25
 _DOCUMENT_PART = 0.10
 
 
-class Home(Struct, frozen=True):
+class Destination(Struct, frozen=True):
     """Where a section or a document went: the main place first, and how much of it stands there.
 
     `whole` says that every item of it is there unchanged, and nothing else is; `moved` that most
@@ -28,24 +28,24 @@ class Home(Struct, frozen=True):
     moved: bool = False
 
 
-class Homes:
+class Destinations:
     """The homes of all sections and documents; an empty one has no places."""
 
-    def __init__(self, matching: Matching, placed: Mapping[int, Placed]) -> None:
+    def __init__(self, matching: Matching, placements: Mapping[int, Placement]) -> None:
         self.matching = matching
-        self.placed = placed
+        self.placements = placements
         self.children: list[list[int]] = [[] for _ in matching.old.sections]
         for number, above in enumerate(matching.old.parents):
             if above is not None:
                 self.children[above].append(number)
-        self.sections: list[Home] = [_NOWHERE] * len(matching.old.sections)
+        self.sections: list[Destination] = [_NOWHERE] * len(matching.old.sections)
         for number in reversed(range(len(self.sections))):
             self.sections[number] = self._section(number)
         self.documents = [self._document(n) for n in range(len(matching.old.documents))]
 
     def spread(self, item: int) -> Iterator[tuple[int, float]]:
         """The new items that hold an old item, with the bytes of it that each has."""
-        placement = self.placed.get(item)
+        placement = self.placements.get(item)
         if placement is None:
             return
         size = self.matching.old.items[item].size
@@ -53,7 +53,7 @@ class Homes:
             share = 1.0 if placement.exact else part.size / max(1, placement.size)
             yield part.new, share * size
 
-    def _section(self, number: int) -> Home:
+    def _section(self, number: int) -> Destination:
         """Sections come before those below them, so these are settled already."""
         old, new = self.matching.old, self.matching.new
         votes: Counter[int] = Counter()
@@ -68,19 +68,19 @@ class Homes:
             return _NOWHERE
         total = sum(votes.values())
         ranked = sorted(votes, key=lambda section: (-votes[section], section))
-        places = self._titled(number, votes) or ranked[:1]
+        places = self._heading_destination(number, votes) or ranked[:1]
         for section in ranked:
             inside = any(_covers(new.subtrees[place], new.subtrees[section]) for place in places)
-            if votes[section] >= _PART * total and not inside:
+            if votes[section] >= _SECTION_PART * total and not inside:
                 places.append(section)
         ranges = [new.subtrees[place] for place in places]
-        return self._home(range(start, end), places, ranges)
+        return self._measure(range(start, end), places, ranges)
 
-    def _titled(self, number: int, votes: Counter[int]) -> list[int]:
+    def _heading_destination(self, number: int, votes: Counter[int]) -> list[int]:
         """The section that has its heading now, if some of its text is in there, too."""
         subtrees = self.matching.new.subtrees
         heading = self.matching.old.item_of_heading.get(number)
-        placement = self.placed.get(heading) if heading is not None else None
+        placement = self.placements.get(heading) if heading is not None else None
         if placement is None or placement.share < 0.5:
             return []
         item = self.matching.new.items[placement.parts[0].new]
@@ -89,7 +89,7 @@ class Homes:
             for section, count in votes.items()
             if _covers(subtrees[item.section], subtrees[section])
         )
-        whole = item.block is None and inside >= _PART * sum(votes.values())
+        whole = item.block is None and inside >= _SECTION_PART * sum(votes.values())
         return [item.section] if whole else []
 
     def _vote_by_children(self, number: int, votes: Counter[int]) -> None:
@@ -99,12 +99,12 @@ class Homes:
                 if upper is not None:
                     votes[upper] += 1
 
-    def _document(self, number: int) -> Home:
+    def _document(self, number: int) -> Destination:
         old, new = self.matching.old, self.matching.new
         start, end = old.ranges[number]
         pair = self.matching.pairs.get(number)
         if start == end:
-            return _NOWHERE if pair is None else Home((pair,), 1.0, whole=True)
+            return _NOWHERE if pair is None else Destination((pair,), 1.0, whole=True)
         votes: Counter[int] = Counter()
         for item in range(start, end):
             for place, size in self.spread(item):
@@ -117,16 +117,18 @@ class Homes:
         places = [doc for doc in ranked if votes[doc] >= least] or ranked[:1]
         if votes[places[0]] >= SURE * total * 1000:
             del places[1:]
-        return self._home(range(start, end), places, [new.ranges[place] for place in places])
+        return self._measure(range(start, end), places, [new.ranges[place] for place in places])
 
-    def _home(self, items: range, places: list[int], ranges: list[tuple[int, int]]) -> Home:
+    def _measure(
+        self, items: range, places: list[int], ranges: list[tuple[int, int]]
+    ) -> Destination:
         """Measure how much of some items lies in ranges of new items."""
         old = self.matching.old
         total = kept_bytes = moved = 0.0
         exact = True
         for item in items:
             total += old.items[item].size
-            placement = self.placed.get(item)
+            placement = self.placements.get(item)
             exact = exact and placement is not None and placement.exact
             for place, size in self.spread(item):
                 if any(start <= place < end for start, end in ranges):
@@ -135,10 +137,10 @@ class Homes:
         there = sum(end - start for start, end in ranges)
         share = min(1.0, kept_bytes / total) if total else 1.0
         whole = exact and share == 1.0 and there == len(items)
-        return Home(tuple(places), share, whole, 2 * moved > kept_bytes)
+        return Destination(tuple(places), share, whole, 2 * moved > kept_bytes)
 
 
-_NOWHERE = Home((), 0.0, whole=False)
+_NOWHERE = Destination((), 0.0, whole=False)
 
 
 def _covers(outer: tuple[int, int], inner: tuple[int, int]) -> bool:

@@ -20,15 +20,15 @@ Match = tuple[int, int, int]
 """Where a common stretch begins on either side, and how long it is."""
 
 _WIDTHS = (6, 3, 1)
-_AT_ONCE = 1 << 14  # cells of a table that is filled without looking for rare stretches first
-_MOST_CELLS = 1 << 22
+_SMALL_TABLE = 1 << 14  # cells of a table that is filled without looking for rare stretches first
+_LARGEST_TABLE = 1 << 22
 _SURE_WORDS, _SURE_SIZE = 4, 16
 _PASSES = 12
 
 Codes = NDArray[np.int32]
 
 
-def common(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Match]:
+def align(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Match]:
     """Find the stretches that two sequences have in common, in order on both sides."""
     numbers: dict[Hashable, int] = {}
     a = [numbers.setdefault(element, len(numbers)) for element in one]
@@ -36,12 +36,12 @@ def common(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Match]:
     matches: list[Match] = []
     waiting = [(0, len(a), 0, len(b))]
     while waiting:
-        left, right, low, high = _without_ends(a, b, waiting.pop(), matches)
+        left, right, low, high = _strip_equal_ends(a, b, waiting.pop(), matches)
         if left == right or low == high:
             continue
         cells = (right - left) * (high - low)
         chain: list[Match] = []
-        if cells > _AT_ONCE:
+        if cells > _SMALL_TABLE:
             for width in _WIDTHS:
                 chain = _chain(a, b, (left, right, low, high), width)
                 if chain:
@@ -52,14 +52,12 @@ def common(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Match]:
                 waiting.append((left, i, low, j))
                 left, low = i + length, j + length
             waiting.append((left, right, low, high))
-        elif cells <= _MOST_CELLS:
-            matches += _exact(a[left:right], b[low:high], left, low)
-    return _joined(matches)
+        elif cells <= _LARGEST_TABLE:
+            matches += _exact_lcs(a[left:right], b[low:high], left, low)
+    return _merge_adjacent(matches)
 
 
-def without_islands(
-    matches: Sequence[Match], one: Sequence[int], other: Sequence[int]
-) -> list[Match]:
+def drop_islands(matches: Sequence[Match], one: Sequence[int], other: Sequence[int]) -> list[Match]:
     """Leave out matches that are lost among changes: a few common words in rewritten text.
 
     `one` and `other` are the sizes of the elements. A short match goes if what changed before it
@@ -89,7 +87,7 @@ def without_islands(
     return remaining
 
 
-def slid(
+def slide_gaps(
     matches: Sequence[Match],
     one: Sequence[Hashable],
     other: Sequence[Hashable],
@@ -146,7 +144,7 @@ def _sums(sizes: Sequence[int]) -> list[int]:
     return sums
 
 
-def _without_ends(
+def _strip_equal_ends(
     a: Sequence[int], b: Sequence[int], region: tuple[int, int, int, int], matches: list[Match]
 ) -> tuple[int, int, int, int]:
     """Take equal beginnings and ends off a region, and note them."""
@@ -169,10 +167,13 @@ def _chain(
 ) -> list[Match]:
     """The longest ordered chain of stretches of a width that occur once on either side."""
     left, right, low, high = region
-    places_in_a, places_in_b = _once(a, left, right, width), _once(b, low, high, width)
+    places_in_a, places_in_b = (
+        _unique_runs(a, left, right, width),
+        _unique_runs(b, low, high, width),
+    )
     pairs = [(place, places_in_b[run]) for run, place in places_in_a.items() if run in places_in_b]
     chain: list[Match] = []
-    for i, j in _longest_ascent(pairs):
+    for i, j in _longest_increasing(pairs):
         if chain:
             last_i, last_j, length = chain[-1]
             if i - j == last_i - last_j and i <= last_i + length:
@@ -184,7 +185,7 @@ def _chain(
     return chain
 
 
-def _once(values: Sequence[int], start: int, end: int, width: int) -> dict[Hashable, int]:
+def _unique_runs(values: Sequence[int], start: int, end: int, width: int) -> dict[Hashable, int]:
     """The stretches that occur once in a region, with their places, in order."""
     keys: list[Hashable] = (
         list(values[start:end])
@@ -195,7 +196,7 @@ def _once(values: Sequence[int], start: int, end: int, width: int) -> dict[Hasha
     return {run: start + i for i, run in enumerate(keys) if counts[run] == 1}
 
 
-def _longest_ascent(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Of pairs in the order of their first member, the most that ascend in the second, too."""
     tails: list[int] = []
     at: list[int] = []
@@ -217,7 +218,7 @@ def _longest_ascent(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return chain[::-1]
 
 
-def _exact(a: Sequence[int], b: Sequence[int], left: int, low: int) -> list[Match]:
+def _exact_lcs(a: Sequence[int], b: Sequence[int], left: int, low: int) -> list[Match]:
     """A longest common subsequence, from a table that is filled row by row."""
     other: Codes = np.array(b, np.int32)
     table = np.zeros((len(a) + 1, len(b) + 1), np.int32)
@@ -237,7 +238,7 @@ def _exact(a: Sequence[int], b: Sequence[int], left: int, low: int) -> list[Matc
     return matches
 
 
-def _joined(matches: list[Match]) -> list[Match]:
+def _merge_adjacent(matches: list[Match]) -> list[Match]:
     """The matches in order, with those that touch made one."""
     joined: list[Match] = []
     for i, j, length in sorted(matches):

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from ragauge.corpus.diff.sequence_alignment import Match, common, slid, without_islands
+from ragauge.corpus.diff.sequence_alignment import Match, align, drop_islands, slide_gaps
 from ragauge.model.corpus import Extent
 from ragauge.model.migration import Run
 
@@ -22,11 +22,11 @@ _WORD = re.compile(
     rb"|[!-/:-@\[-^`{-~]+"
     rb"|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf7][\x80-\xbf]{3}|\xc2[\x80-\x9f\xa1-\xbf]"
 )
-_MOST_REPAIRED = 64
-_LETTERS = re.compile(r"[\W_]+")
+_LONGEST_REPAIR = 64
+_NO_LETTERS = re.compile(r"[\W_]+")
 
 
-class Stretch(Struct, frozen=True):
+class OwnedText(Struct, frozen=True):
     """A part of a text that belongs to something, such as a block."""
 
     owner: int
@@ -57,7 +57,7 @@ class Words(Struct):
         )
 
 
-class _Part(Struct, frozen=True):
+class _AlignedWords(Struct, frozen=True):
     """Words of either side, from a place up to another: the same, as good as, or in its stead."""
 
     old: int
@@ -68,7 +68,7 @@ class _Part(Struct, frozen=True):
     kept: bool = True
 
 
-class Kept(Struct, frozen=True):
+class KeptText(Struct, frozen=True):
     """What of one owner stands in another: its bytes without blanks, and where they are.
 
     `words` are the places of those words among the words that were compared.
@@ -81,7 +81,7 @@ class Kept(Struct, frozen=True):
     words: tuple[int, ...] = ()
 
 
-def words_of(stretches: Iterable[Stretch]) -> Words:
+def split_words(stretches: Iterable[OwnedText]) -> Words:
     """Take stretches of text apart into words."""
     words = Words([], [], [], {})
     texts: dict[int, bytes] = {}
@@ -95,7 +95,7 @@ def words_of(stretches: Iterable[Stretch]) -> Words:
     return words
 
 
-def weight(words: Words) -> dict[int, int]:
+def sizes_by_owner(words: Words) -> dict[int, int]:
     """How many bytes without blanks each owner has."""
     sizes: dict[int, int] = {}
     for owner, word in zip(words.owners, words.words, strict=True):
@@ -103,29 +103,29 @@ def weight(words: Words) -> dict[int, int]:
     return sizes
 
 
-def kept_between(old: Words, new: Words) -> list[Kept]:
+def find_kept(old: Words, new: Words) -> list[KeptText]:
     """Find which words of one side stand on the other, by pairs of owners, in reading order."""
-    aligned = common(old.words, new.words)
-    matches = without_islands(
-        slid(aligned, old.words, new.words, _starts(old), _starts(new)),
+    aligned = align(old.words, new.words)
+    matches = drop_islands(
+        slide_gaps(aligned, old.words, new.words, _owner_starts(old), _owner_starts(new)),
         [len(word) for word in old.words],
         [len(word) for word in new.words],
     )
-    parts: dict[tuple[int, int], list[_Part]] = {}
+    parts: dict[tuple[int, int], list[_AlignedWords]] = {}
     for match in _with_repairs(old, new, matches):
-        for part in _cut(old, new, match):
+        for part in _split_by_owner(old, new, match):
             parts.setdefault((old.owners[part.old], new.owners[part.new]), []).append(part)
     kept_texts = []
     for (old_owner, new_owner), listed in parts.items():
         taken = [k for part in listed if part.kept for k in range(part.old, part.old_end)]
-        runs = tuple(run for part in listed for run in _runs(old, new, part))
+        runs = tuple(run for part in listed for run in _byte_runs(old, new, part))
         size = sum(len(old.words[k]) for k in taken)
         if taken:
-            kept_texts.append(Kept(old_owner, new_owner, size, runs, tuple(taken)))
+            kept_texts.append(KeptText(old_owner, new_owner, size, runs, tuple(taken)))
     return kept_texts
 
 
-def _starts(words: Words) -> set[int]:
+def _owner_starts(words: Words) -> set[int]:
     """Where something else begins."""
     owners = words.owners
     return {i for i, owner in enumerate(owners) if i == 0 or owners[i - 1] != owner}
@@ -136,7 +136,7 @@ def same_letters(one: bytes, other: bytes) -> bool:
     return _letters([one]) == _letters([other])
 
 
-def _with_repairs(old: Words, new: Words, matches: Sequence[Match]) -> Iterator[_Part]:
+def _with_repairs(old: Words, new: Words, matches: Sequence[Match]) -> Iterator[_AlignedWords]:
     """The matches, and what stands between them on both sides.
 
     Words that differ in nothing but blanks, marks and case are kept: that is what a better repair
@@ -146,36 +146,36 @@ def _with_repairs(old: Words, new: Words, matches: Sequence[Match]) -> Iterator[
     i = j = 0
     for left, low, length in [*matches, (len(old.words), len(new.words), 0)]:
         if i < left and j < low:
-            between = _Part(i, left, j, low, exact=False)
+            between = _AlignedWords(i, left, j, low, exact=False)
             if _is_short(old, new, between):
                 is_repair = _is_repair(old, new, between)
-                yield _Part(i, left, j, low, exact=False, kept=is_repair)
+                yield _AlignedWords(i, left, j, low, exact=False, kept=is_repair)
         if length:
-            yield _Part(left, left + length, low, low + length)
+            yield _AlignedWords(left, left + length, low, low + length)
         i, j = left + length, low + length
 
 
-def _is_short(old: Words, new: Words, part: _Part) -> bool:
+def _is_short(old: Words, new: Words, part: _AlignedWords) -> bool:
     """Whether a part is a few words of one thing on either side."""
     return (
-        part.old_end - part.old <= _MOST_REPAIRED
-        and part.new_end - part.new <= _MOST_REPAIRED
+        part.old_end - part.old <= _LONGEST_REPAIR
+        and part.new_end - part.new <= _LONGEST_REPAIR
         and old.owners[part.old] == old.owners[part.old_end - 1]
         and new.owners[part.new] == new.owners[part.new_end - 1]
     )
 
 
-def _is_repair(old: Words, new: Words, part: _Part) -> bool:
+def _is_repair(old: Words, new: Words, part: _AlignedWords) -> bool:
     letters = _letters(old.words[part.old : part.old_end])
     return letters != "" and letters == _letters(new.words[part.new : part.new_end])
 
 
 def _letters(words: Sequence[bytes]) -> str:
     text = b"".join(words).decode("utf-8", "replace")
-    return _LETTERS.sub("", unicodedata.normalize("NFC", text).lower())
+    return _NO_LETTERS.sub("", unicodedata.normalize("NFC", text).lower())
 
 
-def _cut(old: Words, new: Words, part: _Part) -> Iterator[_Part]:
+def _split_by_owner(old: Words, new: Words, part: _AlignedWords) -> Iterator[_AlignedWords]:
     """Cut a part wherever one of its sides begins to belong to something else."""
     if not part.exact:
         yield part
@@ -188,11 +188,11 @@ def _cut(old: Words, new: Words, part: _Part) -> Iterator[_Part]:
             or old.owners[k] != old.owners[start]
             or new.owners[k + shift] != new.owners[start + shift]
         ):
-            yield _Part(start, k, start + shift, k + shift)
+            yield _AlignedWords(start, k, start + shift, k + shift)
             start = k
 
 
-def _runs(old: Words, new: Words, part: _Part) -> Iterator[Run]:
+def _byte_runs(old: Words, new: Words, part: _AlignedWords) -> Iterator[Run]:
     """The bytes of a part: equal bytes as far as they go, other blanks between them apart."""
     begin, low = old.starts[part.old], new.starts[part.new]
     end, high = old.end(part.old_end - 1), new.end(part.new_end - 1)

@@ -15,11 +15,18 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragauge.corpus.canonical_text import Atom, Writer, stripped
-from ragauge.corpus.parsers.html_tokens import Chars, Lost, Tag, decoded, tokens, value_atoms
+from ragauge.corpus.canonical_text import Atom, TextWriter, stripped
+from ragauge.corpus.parsers.html_tokens import (
+    Chars,
+    Tag,
+    UnfinishedMarkup,
+    decoded,
+    tokens,
+    value_atoms,
+)
 from ragauge.model.corpus import BlockType, Heading, Parsed, Parser, Piece
 
-MOST_DEEP = 512  # as browsers do; deeper elements still give their text
+MAX_DEPTH = 512  # as browsers do; deeper elements still give their text
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 LISTS = frozenset(("ul", "ol", "dl", "menu", "dir"))
 PREFORMATTED = frozenset(("pre", "listing", "xmp", "plaintext"))
@@ -69,9 +76,9 @@ _SPACE, _NEWLINE = 1, 2
 def parse(source: bytes) -> Parsed:
     """Read a page of HTML."""
     text, notes = decoded(source)
-    reader = _Reader()
+    reader = _HtmlReader()
     for token in tokens(text.replace("\x00", "\ufffd")):
-        if isinstance(token, Lost):
+        if isinstance(token, UnfinishedMarkup):
             notes += (_ends_in_markup(text, token.start),)
         elif isinstance(token, Chars):
             reader.chars(token)
@@ -102,11 +109,11 @@ class _Element(Struct):
     classes: str = ""
 
 
-class _Reader:
+class _HtmlReader:
     """Takes tags and characters in order, and writes a block when one is complete."""
 
     def __init__(self) -> None:
-        self.writer = Writer()
+        self.writer = TextWriter()
         self.pieces: list[Piece] = []
         self.headings: list[Heading] = []
         self.title = ""
@@ -197,7 +204,7 @@ class _Reader:
             self.language = self.language or _language(classes)
         if name in ("html", "body") or not (block or dropped or self.dropping):
             return
-        if len(self.stack) >= MOST_DEEP:
+        if len(self.stack) >= MAX_DEPTH:
             return
         element = _Element(name, dropped, classes=classes)
         if not (dropped or self.dropping):

@@ -45,7 +45,7 @@ class Chars(Struct, frozen=True):
     start: int
 
 
-class Lost(Struct, frozen=True):
+class UnfinishedMarkup(Struct, frozen=True):
     """The end of a source that is no text, because a tag or a comment in it never ends."""
 
     start: int
@@ -82,7 +82,7 @@ def _by(source: bytes, codec: str) -> str:
         ) from error
 
 
-def tokens(source: str) -> Iterator[Tag | Chars | Lost]:
+def tokens(source: str) -> Iterator[Tag | Chars | UnfinishedMarkup]:
     """The tags and the characters of a source in order, without comments and declarations."""
     try:
         from turbohtml import TokenType, tokenize
@@ -113,7 +113,7 @@ def tokens(source: str) -> Iterator[Tag | Chars | Lost]:
     if markup and markup[0] == "<" and markup[-1] != ">":
         end = start
     if source[end:].replace(_NOTHING, ""):
-        yield Lost(end)
+        yield UnfinishedMarkup(end)
 
 
 def _runs(data: str, source: str, at: int) -> Iterator[Chars]:

@@ -57,7 +57,7 @@ _DEEPEST = 250
 _DEEPEST_INLINE = 100
 
 
-class _Top(Struct, gc=False):
+class _TopBlock(Struct, gc=False):
     """A block at the top, as much of it as is needed when all link definitions are known."""
 
     type: str
@@ -91,7 +91,7 @@ def _hand_over(state: StateBlock, first: int, stop: int, silent: bool) -> bool:
     The parser itself would skip all that follows, to the end of the file.
     """
     if state.level == 0:
-        _take(state.tokens, state.env["tops"])
+        _collect(state.tokens, state.env["tops"])
         return False
     if state.level < _DEEPEST or silent:
         return False
@@ -105,12 +105,12 @@ def _hand_over(state: StateBlock, first: int, stop: int, silent: bool) -> bool:
     return True
 
 
-def _take(tokens: list[Token], tops: list[_Top]) -> None:
+def _collect(tokens: list[Token], tops: list[_TopBlock]) -> None:
     """Turn the tokens of blocks at the top into what is needed of them."""
     for position, token in enumerate(tokens):
         if token.level or token.nesting < 0 or token.map is None:
             continue
-        top = _Top(token.type, (token.map[0], token.map[1]), tag=token.tag)
+        top = _TopBlock(token.type, (token.map[0], token.map[1]), tag=token.tag)
         if token.type == "heading_open":
             top.content = tokens[position + 1].content
         elif token.type == "paragraph_open":
@@ -129,7 +129,7 @@ def _take(tokens: list[Token], tops: list[_Top]) -> None:
     tokens.clear()
 
 
-class _Reader:
+class _MarkdownReader:
     """Walks over the top-level blocks of one text and collects headings and pieces."""
 
     def __init__(self, text: bytes) -> None:
@@ -184,13 +184,13 @@ class _Reader:
     def walk(self, source: str, skipped: int) -> None:
         """Take the blocks of the text behind the skipped lines."""
         machine = _block_machine()
-        tops: list[_Top] = []
+        tops: list[_TopBlock] = []
         self.env["tops"] = tops
         tokens: list[Token] = []
         plain = source.replace("\r\n", "\n").replace("\r", "\n")
         plain = plain.replace("\0", "\N{REPLACEMENT CHARACTER}")
         machine.block.parse(plain, machine, self.env, tokens)
-        _take(tokens, tops)
+        _collect(tokens, tops)
         if self.env.get("too deep"):
             self.notes.append("lists or quotes are nested too deep: what is in them was not parsed")
         for top in tops:
@@ -326,7 +326,7 @@ def parse(data: bytes) -> Parsed:
             f"the bytes from {error.start + len(data) - len(text)} on are not UTF-8",
             "convert the file to UTF-8; dropping the bytes would move every offset behind them",
         ) from error
-    reader = _Reader(text)
+    reader = _MarkdownReader(text)
     title = None
     skipped = reader.front_matter()
     if skipped:

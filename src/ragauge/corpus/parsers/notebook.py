@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ragauge import registry
-from ragauge.corpus.canonical_text import Atom, Writer, utf8, well_formed, without_bom
+from ragauge.corpus.canonical_text import Atom, TextWriter, utf8, well_formed, without_bom
 from ragauge.files.fields import FieldError, as_list, as_object, as_text, wrong_type
 from ragauge.model.corpus import Extent, Heading, Parsed, Parser, Piece
 
@@ -39,7 +39,7 @@ def parse(source: bytes) -> Parsed:
 def _parsed(source: bytes) -> Parsed:
     notebook = _decoded(source)
     language = _language(notebook)
-    writer = Writer()
+    writer = TextWriter()
     headings: list[Heading] = []
     pieces: list[Piece] = []
     notes: dict[str, None] = {}

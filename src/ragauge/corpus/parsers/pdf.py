@@ -15,16 +15,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ragauge.corpus.canonical_text import Writer, well_formed
-from ragauge.corpus.parsers.pdf_blocks import PdfBlock, blocks_of, matching, style_of
+from ragauge.corpus.canonical_text import TextWriter, well_formed
+from ragauge.corpus.parsers.pdf_blocks import PdfBlock, blocks_of, style_of, title_key
 from ragauge.corpus.parsers.pdf_layout import (
     Edge,
-    Line,
-    Page,
-    Word,
+    PdfLine,
+    PdfPage,
+    PdfWord,
     lines_in_order,
     rounded,
-    running,
+    running_lines,
 )
 from ragauge.corpus.parsers.pdf_tables import with_aligned_tables, with_ruled_tables
 from ragauge.errors import RagaugeError
@@ -59,7 +59,7 @@ def parse(source: bytes) -> Parsed:
         named = document.get_metadata_dict().get("Title", "").strip()
     finally:
         document.close()
-    without = running(pages)
+    without = running_lines(pages)
     lines = [
         lines_in_order(page, {row for number, row in without if number == place})
         for place, page in enumerate(pages)
@@ -78,11 +78,11 @@ def _unreadable(error: Exception) -> FieldError:
     )
 
 
-def _pages(document: Any) -> tuple[list[Page], list[str]]:
+def _pages(document: Any) -> tuple[list[PdfPage], list[str]]:
     """The words of all pages, and notes on what could not be read."""
     import pypdfium2
 
-    pages: list[Page] = []
+    pages: list[PdfPage] = []
     damaged: list[int] = []
     empty: list[int] = []
     rotated = 0
@@ -92,13 +92,13 @@ def _pages(document: Any) -> tuple[list[Page], list[str]]:
             textpage = page.get_textpage()
         except pypdfium2.PdfiumError:
             damaged.append(number + 1)
-            pages.append(Page((), 0.0, 0.0))
+            pages.append(PdfPage((), 0.0, 0.0))
             continue
         quarter, words, others = _upright(textpage.raw, page.get_rotation() // 90)
         left, bottom, right, top = page.get_bbox()
         edges = ((bottom, top), (-right, -left), (-top, -bottom), (left, right))[quarter]
-        drawn = _edges(page.raw, _Gatherer(textpage.raw, quarter))
-        pages.append(with_ruled_tables(Page(tuple(words), *edges, drawn)))
+        drawn = _edges(page.raw, _CharacterReader(textpage.raw, quarter))
+        pages.append(with_ruled_tables(PdfPage(tuple(words), *edges, drawn)))
         rotated += others
         if not words and not others:
             empty.append(number + 1)
@@ -119,16 +119,16 @@ def _listed(numbers: list[int]) -> str:
     return first_ten if len(numbers) <= 10 else f"{first_ten} and {len(numbers) - 10} more"
 
 
-def _upright(handle: Any, quarter: int) -> tuple[int, list[Word], int]:
+def _upright(handle: Any, quarter: int) -> tuple[int, list[PdfWord], int]:
     """The quarter by which a page is turned to be read, its words, and how many letters are not.
 
     A page is read as it is seen, unless most of it is set sideways, as wide tables are.
     """
-    best: tuple[int, list[Word], int] = (quarter, [], 0)
+    best: tuple[int, list[PdfWord], int] = (quarter, [], 0)
     most = -1
     for turn in (quarter, *(other for other in range(4) if other != quarter)):
         words_or_lengths = list(_words(handle, turn))
-        words = [word for word in words_or_lengths if isinstance(word, Word)]
+        words = [word for word in words_or_lengths if isinstance(word, PdfWord)]
         letters = sum(len(word.text) for word in words)
         others = sum(count for count in words_or_lengths if isinstance(count, int))
         if letters > most:
@@ -138,7 +138,7 @@ def _upright(handle: Any, quarter: int) -> tuple[int, list[Word], int]:
     return best
 
 
-class _Gatherer:
+class _CharacterReader:
     """Reads characters of a page, turned upright by quarters."""
 
     def __init__(self, handle: Any, quarter: int) -> None:
@@ -183,18 +183,18 @@ class _Gatherer:
         return (size if 0.1 <= size <= 10_000 else 1.0), fixed, upright
 
 
-def _words(handle: Any, quarter: int) -> Iterator[Word | int]:
+def _words(handle: Any, quarter: int) -> Iterator[PdfWord | int]:
     """The words of a page in the order of the file; of one that is not upright its length."""
-    gatherer = _Gatherer(handle, quarter)
+    gatherer = _CharacterReader(handle, quarter)
     count = gatherer.raw.FPDFText_CountChars(handle)
     text, first, size, fixed, upright = "", 0, 0.0, False, True
     left = right = y = 0.0
     before: tuple[float, float, float] | None = None
 
-    def word() -> Word | int:
+    def word() -> PdfWord | int:
         if not upright:
             return len(text)
-        return Word(well_formed(text), left, right, y, size, fixed, first)
+        return PdfWord(well_formed(text), left, right, y, size, fixed, first)
 
     for index in range(count):
         code = gatherer.raw.FPDFText_GetUnicode(handle, index)
@@ -220,7 +220,7 @@ def _words(handle: Any, quarter: int) -> Iterator[Word | int]:
         yield word()
 
 
-def _edges(page: Any, gatherer: _Gatherer) -> tuple[Edge, ...]:
+def _edges(page: Any, gatherer: _CharacterReader) -> tuple[Edge, ...]:
     """The straight lines that are drawn on a page, and the sides of boxes; of too many none."""
     raw = gatherer.raw
     edges: list[Edge] = []
@@ -233,7 +233,7 @@ def _edges(page: Any, gatherer: _Gatherer) -> tuple[Edge, ...]:
     return tuple(edges)
 
 
-def _edges_of(path: Any, gatherer: _Gatherer) -> Iterator[Edge]:
+def _edges_of(path: Any, gatherer: _CharacterReader) -> Iterator[Edge]:
     raw, matrix = gatherer.raw, gatherer.matrix
     x, y = ctypes.c_float(), ctypes.c_float()
     if not raw.FPDFPageObj_GetMatrix(path, matrix):
@@ -263,7 +263,7 @@ def _outlines(document: Any) -> dict[int, dict[str, int]]:
                 page = None if target is None else target.get_index()
             else:  # before version 5
                 title, page = entry.title, entry.page_index
-            key = matching(title)
+            key = title_key(title)
             if page is not None and key:
                 outlines.setdefault(page, {}).setdefault(key, min(entry.level + 1, 6))
     except pypdfium2.PdfiumError:
@@ -272,7 +272,7 @@ def _outlines(document: Any) -> dict[int, dict[str, int]]:
 
 
 def _written(
-    pages: list[list[Line]], outlines: dict[int, dict[str, int]], notes: list[str], named: str
+    pages: list[list[PdfLine]], outlines: dict[int, dict[str, int]], notes: list[str], named: str
 ) -> Parsed:
     """Write the blocks of all pages as canonical text."""
     style = style_of(pages)
@@ -285,7 +285,7 @@ def _written(
         for number, lines in enumerate(pages)
     ]
     levels = _levels([block for page in blocks for block in page])
-    writer = Writer()
+    writer = TextWriter()
     headings: list[Heading] = []
     pieces: list[Piece] = []
     starts: list[int] = []
@@ -304,7 +304,7 @@ def _written(
                 rows, columns = block.table
                 attrs = {"rows": rows, "columns": columns} if rows else {}
                 pieces.append(Piece(type=block.kind, span=span, page=number + 1, attrs=attrs))
-    _pair(pieces, writer.text)
+    _attach_captions(pieces, writer.text)
     top = min((heading.level for heading in headings), default=0)
     title = next((heading.title for heading in headings if heading.level == top), named or None)
     return Parsed(
@@ -318,7 +318,7 @@ def _written(
     )
 
 
-def _pair(pieces: list[Piece], text: bytes) -> None:
+def _attach_captions(pieces: list[Piece], text: bytes) -> None:
     """Tie the caption of a table to the table right before or behind it on its page."""
     for place, piece in enumerate(pieces):
         if piece.type != "caption" or text[piece.span[0] : piece.span[0] + 3].lower() != b"tab":

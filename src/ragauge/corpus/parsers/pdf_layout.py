@@ -18,7 +18,7 @@ MARGIN = 0.12
 _DIGITS = re.compile(r"\d+")
 
 
-class Word(Struct, frozen=True):
+class PdfWord(Struct, frozen=True):
     """A word: its text, its box, its size in points, and its first character's index.
 
     A word may stand for a whole table, and then has the number of its rows and columns.
@@ -34,10 +34,10 @@ class Word(Struct, frozen=True):
     table: tuple[int, int] | None = None
 
 
-class Line(Struct, frozen=True):
+class PdfLine(Struct, frozen=True):
     """Words on one height, in order; `flow` is the number of the column that they stand in."""
 
-    words: tuple[Word, ...]
+    words: tuple[PdfWord, ...]
     row: int
     flow: int = 0
 
@@ -79,10 +79,10 @@ Edge = tuple[float, float, float, float]
 """A straight line that is drawn: x and y of its beginning and of its end."""
 
 
-class Page(Struct, frozen=True):
+class PdfPage(Struct, frozen=True):
     """One page: its words, its lower and upper edge, and the straight lines drawn on it."""
 
-    words: tuple[Word, ...]
+    words: tuple[PdfWord, ...]
     bottom: float
     top: float
     edges: tuple[Edge, ...] = ()
@@ -93,9 +93,9 @@ def rounded(size: float) -> float:
     return round(size * 2) / 2
 
 
-def rows_of(words: Iterable[Word]) -> list[list[Word]]:
+def rows_of(words: Iterable[PdfWord]) -> list[list[PdfWord]]:
     """Words by their height, from the top down, and from left to right on one height."""
-    rows: list[list[Word]] = []
+    rows: list[list[PdfWord]] = []
     anchor, size = 0.0, 0.0
     for word in sorted(words, key=lambda word: (-word.y, word.left, word.index)):
         if rows and anchor - word.y <= 0.4 * max(size, word.size):
@@ -107,7 +107,7 @@ def rows_of(words: Iterable[Word]) -> list[list[Word]]:
     return [sorted(row, key=lambda word: (word.left, word.index)) for row in rows]
 
 
-def running(pages: Sequence[Page]) -> set[tuple[int, int]]:
+def running_lines(pages: Sequence[PdfPage]) -> set[tuple[int, int]]:
     """Running headers and footers: (page, row) of lines that repeat at one height.
 
     A line is one if it stands near an edge and, with its numbers made alike, on at least three
@@ -122,14 +122,16 @@ def running(pages: Sequence[Page]) -> set[tuple[int, int]]:
                 seen[text].append((row[0].y, number, place))
     repeated: set[tuple[int, int]] = set()
     for occurrences in seen.values():
-        for group in _near(sorted(occurrences)):
+        for group in _group_by_height(sorted(occurrences)):
             count = len({number for _, number, _ in group})
             if count >= 3 or (count >= 2 and 2 * count >= len(pages)):
                 repeated.update((number, place) for _, number, place in group)
     return repeated
 
 
-def _near(heights: list[tuple[float, int, int]]) -> Iterator[list[tuple[float, int, int]]]:
+def _group_by_height(
+    heights: list[tuple[float, int, int]],
+) -> Iterator[list[tuple[float, int, int]]]:
     group: list[tuple[float, int, int]] = []
     for height in heights:
         if group and height[0] - group[-1][0] > 3:
@@ -140,22 +142,22 @@ def _near(heights: list[tuple[float, int, int]]) -> Iterator[list[tuple[float, i
         yield group
 
 
-def lines_in_order(page: Page, without: set[int]) -> list[Line]:
+def lines_in_order(page: PdfPage, without: set[int]) -> list[PdfLine]:
     """The lines of a page in reading order, without some of its rows."""
     segments = [
-        Line(tuple(part), number)
+        PdfLine(tuple(part), number)
         for number, row in enumerate(rows_of(page.words))
         if number not in without
         for part in parts_of(row)
     ]
     return [
-        Line(line.words, line.row, flow)
+        PdfLine(line.words, line.row, flow)
         for flow, column in enumerate(_columns(segments))
         for line in column
     ]
 
 
-def parts_of(row: Sequence[Word]) -> Iterator[list[Word]]:
+def parts_of(row: Sequence[PdfWord]) -> Iterator[list[PdfWord]]:
     """Cut a row where the space between words is as wide as between columns."""
     part = [row[0]]
     for before, word in pairwise(row):
@@ -166,16 +168,16 @@ def parts_of(row: Sequence[Word]) -> Iterator[list[Word]]:
     yield part
 
 
-def _columns(segments: list[Line], depth: int = 0) -> Iterator[list[Line]]:
+def _columns(segments: list[PdfLine], depth: int = 0) -> Iterator[list[PdfLine]]:
     """Runs of lines in reading order: what crosses the gutter breaks the columns."""
     gutter = gutter_of(segments) if depth < 2 else None
     if gutter is None:
         if segments:
-            yield _joined(segments)
+            yield _join_rows(segments)
         return
-    left: list[Line] = []
-    right: list[Line] = []
-    across: list[Line] = []
+    left: list[PdfLine] = []
+    right: list[PdfLine] = []
+    across: list[PdfLine] = []
     for segment in segments:
         side = left if segment.right <= gutter else right if segment.left >= gutter else None
         if side is None:
@@ -189,24 +191,24 @@ def _columns(segments: list[Line], depth: int = 0) -> Iterator[list[Line]]:
             across.append(segment)
             continue
         if across:
-            yield _joined(across)
+            yield _join_rows(across)
             across = []
         side.append(segment)
     if across:
-        yield _joined(across)
+        yield _join_rows(across)
     yield from _columns(left, depth + 1)
     yield from _columns(right, depth + 1)
 
 
-def _joined(segments: list[Line]) -> list[Line]:
+def _join_rows(segments: list[PdfLine]) -> list[PdfLine]:
     """Segments of one row made one line again."""
-    rows: dict[int, list[Word]] = {}
+    rows: dict[int, list[PdfWord]] = {}
     for segment in segments:
         rows.setdefault(segment.row, []).extend(segment.words)
-    return [Line(tuple(words), row) for row, words in rows.items()]
+    return [PdfLine(tuple(words), row) for row, words in rows.items()]
 
 
-def gutter_of(segments: list[Line]) -> float | None:
+def gutter_of(segments: list[PdfLine]) -> float | None:
     """The middle of a clear gutter: an upright strip with wide lines on either side of it."""
     if len(segments) < 6:
         return None

@@ -35,7 +35,7 @@ SILENT = frozenset(
 _OTHER_LINE_ENDS = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029\x00]")
 
 
-class _Block(Struct):
+class _RstBlock(Struct):
     """What begins at a line, counted from 0, and ends where the next one begins."""
 
     first: int
@@ -54,7 +54,7 @@ def parse(source: bytes) -> Parsed:
     explicit = explicit_blocks(lines)
     inside = {line for markup in explicit for line in range(markup.first, markup.end)}
     tables = _tables(tree)
-    blocks = [_Block(markup.first, "directive", explicit=markup) for markup in explicit]
+    blocks = [_RstBlock(markup.first, "directive", explicit=markup) for markup in explicit]
     blocks += [block for block in _blocks(tree, 0, lines) if block.first not in inside]
     blocks.sort(key=lambda block: block.first)
     headings: list[Heading] = []
@@ -113,11 +113,11 @@ def _doctree(lines: list[str]) -> nodes.document:
     return document
 
 
-def _blocks(parent: nodes.Element, depth: int, lines: list[str]) -> list[_Block]:
+def _blocks(parent: nodes.Element, depth: int, lines: list[str]) -> list[_RstBlock]:
     """The blocks of a document or a section in order; what stands in lists and quotes is theirs."""
     from docutils import nodes
 
-    blocks: list[_Block] = []
+    blocks: list[_RstBlock] = []
     for node in parent.children:
         line = (getattr(node, "line", None) or 0) - 1
         if isinstance(node, nodes.section):
@@ -125,11 +125,11 @@ def _blocks(parent: nodes.Element, depth: int, lines: list[str]) -> list[_Block]
             over = under >= 2 and is_adornment(lines[under - 2]) and lines[under - 1][:1] != ""
             over = over and lines[under - 2].rstrip() == lines[under].rstrip()
             first = under - 2 if over else under - 1
-            blocks.append(_Block(max(first, 0), "heading", depth + 1))
+            blocks.append(_RstBlock(max(first, 0), "heading", depth + 1))
             blocks += _blocks(node, depth + 1, lines)
         elif 0 <= line < len(lines) and not isinstance(node, nodes.title | nodes.system_message):
             kind, attrs = _kind(node)
-            blocks.append(_Block(line, kind, attrs=attrs))
+            blocks.append(_RstBlock(line, kind, attrs=attrs))
     return blocks
 
 

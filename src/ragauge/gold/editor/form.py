@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ragauge.corpus.lookup import Lookup, Spot
+from ragauge.corpus.lookup import CorpusSpot, Lookup
 from ragauge.errors import RagaugeError
 from ragauge.files.atomic_write import write_atomically
 from ragauge.files.fields import FieldError, Row, as_list, meaning, pick
@@ -88,7 +88,7 @@ class NewEvidence(Struct, frozen=True, forbid_unknown_fields=True):
     quote: str
 
 
-class Edit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ItemEdit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the form says of one item; evidence is an entry that was there, or a new one."""
 
     index: int
@@ -101,11 +101,11 @@ class Edit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     draft: bool
 
 
-class Saving(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SaveRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a form saves: its edits, and the revision of the file that it was shown."""
 
     revision: str
-    edits: list[Edit]
+    edits: list[ItemEdit]
 
 
 class FileView(Struct, frozen=True, kw_only=True):
@@ -177,7 +177,7 @@ class Desk:
             ),
         )
 
-    def save(self, saving: Saving) -> FileView:
+    def save(self, saving: SaveRequest) -> FileView:
         """Write the file with some items changed, and read it again.
 
         Raises `RagaugeError` with what is wrong, or `ChangedOnDiskError`; then nothing is written.
@@ -264,7 +264,7 @@ class Desk:
             views.append(EvidenceView(ref=ref, label=label, spots=spot_views))
         return tuple(views)
 
-    def _changed(self, edit: Edit) -> dict[str, Any]:
+    def _changed(self, edit: ItemEdit) -> dict[str, Any]:
         """The row with what the form says of it; what it says again stays untouched."""
         if not 0 <= edit.index < len(self.gold.rows):
             raise ChangedOnDiskError  # the form was shown another file
@@ -304,7 +304,7 @@ class Desk:
         bare = {name: [] if name in _RELEVANT else value for name, value in row.items()}
         return self.gold.reader.gold(without_draft(bare), None)
 
-    def _set_evidence(self, new: dict[str, Any], row: Row, edit: Edit) -> None:
+    def _set_evidence(self, new: dict[str, Any], row: Row, edit: ItemEdit) -> None:
         name = relevant_name(row, self._own)
         old_entries = row.get(name) or []
         entries: list[Any] = []
@@ -331,13 +331,14 @@ class Desk:
                 "run `ragauge gold pin` on the file first",
             )
 
-    def _spot(self, selected: NewEvidence) -> Spot:
+    def _spot(self, selected: NewEvidence) -> CorpusSpot:
         """The place that the form means, which must have the text that it saw there."""
         spot = self.lookup.spot(selected.doc, selected.start, selected.end)
         if self.lookup.quote(spot) != selected.quote:
             raise FieldError(
                 "quote-moved",
-                f"the text at {selected.start} to {selected.end} of `{selected.doc}` is not what was selected",
+                f"the text at {selected.start} to {selected.end} of `{selected.doc}` is not "
+                "what was selected",
                 "load the page again; if it stays, please report it",
             )
         return spot

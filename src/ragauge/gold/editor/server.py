@@ -19,7 +19,7 @@ import msgspec
 
 from ragauge.errors import RagaugeError
 from ragauge.files.fields import FieldError
-from ragauge.gold.editor.form import ChangedOnDiskError, Desk, Saving
+from ragauge.gold.editor.form import ChangedOnDiskError, Desk, SaveRequest
 
 ADDRESS = "127.0.0.1"
 LARGEST_REQUEST = 64 * 1024 * 1024
@@ -43,8 +43,8 @@ class FormServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, desk: Desk, port: int = 0) -> None:
-        self.desk = desk
+    def __init__(self, editor: Desk, port: int = 0) -> None:
+        self.editor = editor
         self.token: str | None = secrets.token_urlsafe(24)
         self.cookie = secrets.token_urlsafe(24)
         try:
@@ -94,7 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(204, b"", _STATIC["/"][1])
         elif asked.path in self._ANSWERS:
             try:
-                self._json(200, self._ANSWERS[asked.path](self.server.desk, query))
+                self._json(200, self._ANSWERS[asked.path](self.server.editor, query))
             except (FieldError, RagaugeError) as error:
                 self._json(404, {"message": str(error)})
         else:
@@ -121,8 +121,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(413, {"message": "the request has no length, or is too large"})
             return
         try:
-            saving = msgspec.json.decode(self.rfile.read(size), type=Saving)
-            self._json(200, self.server.desk.save(saving))
+            saving = msgspec.json.decode(self.rfile.read(size), type=SaveRequest)
+            self._json(200, self.server.editor.save(saving))
         except msgspec.DecodeError as error:
             self._json(400, {"message": f"the request cannot be read: {error}"})
         except RagaugeError as error:
@@ -195,6 +195,6 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing: the terminal is for what the user must know."""
 
     _ANSWERS: ClassVar[dict[str, Callable[[Desk, dict[str, str]], Any]]] = {
-        "/items": lambda desk, _: desk.file(),
-        "/document": lambda desk, query: desk.document(query.get("doc", "")),
+        "/items": lambda editor, _: editor.file(),
+        "/document": lambda editor, query: editor.document(query.get("doc", "")),
     }

@@ -6,15 +6,17 @@ from collections.abc import Iterator, Sequence
 
 from ragauge.corpus.resolve import Found, Resolver
 from ragauge.errors import MAX_REPORTED, Problem
-from ragauge.gold.coverage import Reach, Reacher, same_place
-from ragauge.gold.lint.rules import Finding, find, identity
+from ragauge.gold.coverage import Reach, ReachFinder, same_place
+from ragauge.gold.lint.rules import LintFinding, identity, lint_finding
 from ragauge.model.gold import GoldItem
 
-TOLD = 200
+MAX_LISTED_ITEMS = 200
 """Items whose missing evidence is told one by one: finding what may be meant takes time."""
 
 
-def unresolved(items: Sequence[GoldItem], resolver: Resolver, report: Found) -> Iterator[Finding]:
+def unresolved(
+    items: Sequence[GoldItem], resolver: Resolver, report: Found
+) -> Iterator[LintFinding]:
     """What of the evidence is not in the corpus; beyond some items it is only counted.
 
     `found` gets the counts of what was looked up.
@@ -28,24 +30,27 @@ def unresolved(items: Sequence[GoldItem], resolver: Resolver, report: Found) -> 
     report.ids, report.places, report.quotes = brief.ids, brief.places, brief.quotes
     report.problem_count = sum(count for _, count in bad)
     bad.sort(key=lambda entry: identity(entry[0]))
-    for item, _ in bad[:TOLD]:
+    for item, _ in bad[:MAX_LISTED_ITEMS]:
         for error in resolver.item(item, Found()):
-            yield find(error.code, error.message, error.hint, item)
-    more = sum(count for _, count in bad[TOLD:])
+            yield lint_finding(error.code, error.message, error.hint, item)
+    more = sum(count for _, count in bad[MAX_LISTED_ITEMS:])
     if more:
-        yield find(
+        yield lint_finding(
             "unresolved",
-            f"{more} more ids or places of {len(bad) - TOLD} other items are not in the corpus",
+            f"{more} more ids or places of {len(bad) - MAX_LISTED_ITEMS} other items are not in "
+            "the corpus",
             "mend those above first: is it the corpus that the set was made for?",
             times=more,
         )
 
 
-def overlapping_negatives(item: GoldItem, reach: Reach, reacher: Reacher) -> Iterator[Finding]:
+def overlapping_negatives(
+    item: GoldItem, reach: Reach, reach_finder: ReachFinder
+) -> Iterator[LintFinding]:
     """Negatives that lie where the evidence lies, under another id."""
     for name in dict.fromkeys(item.negatives):
-        if name not in item.relevant and same_place(reacher.spots(name), reach.places):
-            yield find(
+        if name not in item.relevant and same_place(reach_finder.spots(name), reach.places):
+            yield lint_finding(
                 "relevant-negative",
                 f"the negative `{name}` lies where the evidence lies",
                 "choose another negative, or another place",

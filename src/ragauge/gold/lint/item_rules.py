@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
-from ragauge.gold.coverage import Home, evidence_of
+from ragauge.gold.coverage import SectionRef, evidence_of
 from ragauge.gold.findings import lacks_evidence, names_evidence
-from ragauge.gold.lint.near_duplicates import LEAST, likeness, normalised
-from ragauge.gold.lint.rules import Finding, find
+from ragauge.gold.lint.near_duplicates import NEAR_SHARE, normalised, similarity
+from ragauge.gold.lint.rules import LintFinding, lint_finding
 from ragauge.ids import distance, lies_in, split_section
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
@@ -20,7 +20,7 @@ FARTHEST = 4
 """Edges of the title tree to a negative that is near: as far as a cousin section."""
 
 
-class Judged(Struct):
+class NegativeCounts(Struct):
     """How many negatives were measured, and how many could not be."""
 
     negatives: int = 0
@@ -29,21 +29,21 @@ class Judged(Struct):
 
 def item_findings(
     item: GoldItem, options: Options, *, texts: bool, paraphrases: bool
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     """What is wrong with an item by itself.
 
     `texts`: questions are expected; judgements have none. `paraphrases`: three of them are.
     """
     yield from _question(item, texts=texts)
     if lacks_evidence(item):
-        yield find(
+        yield lint_finding(
             "no-evidence",
             "the item is answerable and names no evidence",
             "name the chunks or places that hold the answer, or set answerable to false",
             item,
         )
     if item.expect == "refuse" and names_evidence(item):
-        yield find(
+        yield lint_finding(
             "refusal-with-evidence",
             "the item is unanswerable and names evidence",
             "remove the evidence (near misses belong in negatives), or set answerable to true",
@@ -53,7 +53,7 @@ def item_findings(
     yield from _contradictions(item, options)
     yield from _relevant_negatives(item)
     if paraphrases and len(set(item.paraphrases)) < PARAPHRASES:
-        yield find(
+        yield lint_finding(
             "few-paraphrases",
             f"the item has {len(set(item.paraphrases))} paraphrases, and {PARAPHRASES} are asked",
             "add wordings of the same question, not of the same words",
@@ -61,19 +61,19 @@ def item_findings(
         )
 
 
-def _question(item: GoldItem, *, texts: bool) -> Iterator[Finding]:
+def _question(item: GoldItem, *, texts: bool) -> Iterator[LintFinding]:
     blank = [
         f"paraphrases[{number}]" for number, text in enumerate(item.paraphrases) if not text.strip()
     ]
     if item.question is not None and not item.question.strip() and not blank:
         blank = ["the question"]
     for name in blank:
-        yield find("empty-question", f"{name} has no text", "write it, or remove it", item)
+        yield lint_finding("empty-question", f"{name} has no text", "write it, or remove it", item)
     if item.question is None and texts:
-        yield find("no-question", "the item has no question", "add the question", item)
+        yield lint_finding("no-question", "the item has no question", "add the question", item)
 
 
-def _claims(item: GoldItem) -> Iterator[Finding]:
+def _claims(item: GoldItem) -> Iterator[LintFinding]:
     claims = item.claims_any or ()
     needles = phrase_needles if item.claim_rule == "phrase" else substring_needles
     short = [claim for claim in claims if not needles([claim])]
@@ -81,7 +81,7 @@ def _claims(item: GoldItem) -> Iterator[Finding]:
         return
     least = f"a claim needs {MIN_NEEDLE} characters"
     if len(short) == len(claims) and item.expect != "refuse":
-        yield find(
+        yield lint_finding(
             "unmatchable-claims",
             f"no claim can match: {_quoted(short)}",
             f"{least} to match; quote more of the answer",
@@ -89,7 +89,7 @@ def _claims(item: GoldItem) -> Iterator[Finding]:
         )
         return
     for claim in short:
-        yield find(
+        yield lint_finding(
             "short-claim",
             f"the claim {_quoted([claim])} can never match",
             f"{least} to match; quote more of the answer, or remove it",
@@ -97,7 +97,7 @@ def _claims(item: GoldItem) -> Iterator[Finding]:
         )
 
 
-def _contradictions(item: GoldItem, options: Options) -> Iterator[Finding]:
+def _contradictions(item: GoldItem, options: Options) -> Iterator[LintFinding]:
     wanted = [
         (text, fold(text, ignore_case=options.ignore_case))
         for text in dict.fromkeys(item.must_contain)
@@ -105,7 +105,7 @@ def _contradictions(item: GoldItem, options: Options) -> Iterator[Finding]:
     for text in dict.fromkeys(item.forbidden):
         folded = fold(text, ignore_case=options.ignore_case)
         if not folded:
-            yield find(
+            yield lint_finding(
                 "contradiction",
                 "the empty string is forbidden, and every answer contains it",
                 "remove it",
@@ -119,7 +119,7 @@ def _contradictions(item: GoldItem, options: Options) -> Iterator[Finding]:
                     if folded == folded_other
                     else (f"forbidden, and stands in {_quoted([other])}, which is asked for")
                 )
-                yield find(
+                yield lint_finding(
                     "contradiction",
                     f"{_quoted([text])} is {both}",
                     "no answer can pass: remove one of them",
@@ -127,13 +127,13 @@ def _contradictions(item: GoldItem, options: Options) -> Iterator[Finding]:
                 )
 
 
-def _relevant_negatives(item: GoldItem) -> Iterator[Finding]:
+def _relevant_negatives(item: GoldItem) -> Iterator[LintFinding]:
     if not item.negatives and item.decoy_section is None:
         return
     named = {entry if isinstance(entry, str) else entry.id for entry in evidence_of(item)}
     for name in dict.fromkeys(item.negatives):
         if name in named:
-            yield find(
+            yield lint_finding(
                 "relevant-negative",
                 f"`{name}` is both evidence and a negative",
                 "remove it from one of the lists",
@@ -143,7 +143,7 @@ def _relevant_negatives(item: GoldItem) -> Iterator[Finding]:
         decoy, anchor = split_section(item.decoy_section), split_section(item.anchor_section)
         apart = None not in (decoy[0], anchor[0]) and decoy[0] != anchor[0]
         if not apart and lies_in(decoy[1], anchor[1]):
-            yield find(
+            yield lint_finding(
                 "relevant-negative",
                 f"the decoy section `{item.decoy_section}` lies in the anchor section "
                 f"`{item.anchor_section}`",
@@ -152,14 +152,14 @@ def _relevant_negatives(item: GoldItem) -> Iterator[Finding]:
             )
 
 
-def near_paraphrases(item: GoldItem, wordings: Sequence[str]) -> Iterator[Finding]:
+def near_paraphrases(item: GoldItem, wordings: Sequence[str]) -> Iterator[LintFinding]:
     """Wordings of an item, as they are compared, that are nearly the same."""
     seen: list[str] = []
     for text in wordings:
-        alike = max((likeness(text, other) for other in seen), default=0.0) if text else 0.0
-        if alike >= LEAST:
+        alike = max((similarity(text, other) for other in seen), default=0.0) if text else 0.0
+        if alike >= NEAR_SHARE:
             words = "the same words" if alike == 1 else f"nearly the same words ({alike:.2f})"
-            yield find(
+            yield lint_finding(
                 "near-duplicate-paraphrase",
                 f"two wordings of the question have {words}: {_quoted([text])}",
                 "word it anew, or remove it",
@@ -180,11 +180,14 @@ def wordings_of(item: GoldItem) -> list[str]:
 
 
 def far_negatives(
-    item: GoldItem, homes: Sequence[Home], home: Callable[[str], Home], judged: Judged
-) -> Iterator[Finding]:
-    """The negatives that are far from all homes of the answer; `home` tells where an id lies."""
+    item: GoldItem,
+    sections: Sequence[SectionRef],
+    section_ref: Callable[[str], SectionRef],
+    judged: NegativeCounts,
+) -> Iterator[LintFinding]:
+    """The negatives that are far from all sections of the answer; `section_ref` locates an id."""
     for name in dict.fromkeys(item.negatives):
-        steps = [_steps(home(name), section) for section in homes]
+        steps = [_steps(section_ref(name), section) for section in sections]
         known_steps = [count for count in steps if count is not None]
         judged.negatives += 1
         if not known_steps:
@@ -192,10 +195,10 @@ def far_negatives(
         elif min(known_steps) > FARTHEST:
             away = (
                 "in another document"
-                if min(known_steps) == _ELSEWHERE
+                if min(known_steps) == _OTHER_DOCUMENT
                 else f"{min(known_steps)} edges away"
             )
-            yield find(
+            yield lint_finding(
                 "far-negative",
                 f"the negative `{name}` is {away} from the answer",
                 f"choose one no more than {FARTHEST} edges away: `ragauge gold negatives` "
@@ -204,12 +207,12 @@ def far_negatives(
             )
 
 
-_ELSEWHERE = 1 << 30
+_OTHER_DOCUMENT = 1 << 30
 
 
-def _steps(one: Home, other: Home) -> int | None:
+def _steps(one: SectionRef, other: SectionRef) -> int | None:
     if one[0] is not None and other[0] is not None and one[0] != other[0]:
-        return _ELSEWHERE
+        return _OTHER_DOCUMENT
     if one[1] is None or other[1] is None:
         return None
     return distance(one[1], other[1])

@@ -21,14 +21,14 @@ from ragauge.gold.lint.shingles import (
     TOP,
     Bits,
     Ints,
+    count_bits,
     distinct,
     most_apart,
-    ones,
     padded,
     rarest_runs,
 )
 
-LEAST = TOP / BOTTOM
+NEAR_SHARE = TOP / BOTTOM
 """The share from which on two texts are nearly the same."""
 
 _PAIRS = 1 << 17  # pairs that are looked at together, so that they stay near the processor
@@ -47,7 +47,7 @@ def normalised(text: str) -> str:
     return " ".join(word for word in words if word)
 
 
-def likeness(one: str, other: str) -> float:
+def similarity(one: str, other: str) -> float:
     """The share of runs that two normalised texts have in common; 0 if their numbers differ."""
     if _numbers(one) != _numbers(other):
         return 0.0
@@ -55,12 +55,12 @@ def likeness(one: str, other: str) -> float:
     return len(one_runs & other_runs) / len(one_runs | other_runs)
 
 
-def families(texts: Sequence[str], owners: Sequence[int]) -> list[list[int]]:
+def group_near_duplicates(texts: Sequence[str], owners: Sequence[int]) -> list[list[int]]:
     """Owners whose normalised texts resemble each other, each family in ascending order.
 
     Who resembles a member of a family belongs to it. Empty texts resemble nothing.
     """
-    kin = _Kin(max(owners, default=-1) + 1)
+    kin = _DisjointSets(max(owners, default=-1) + 1)
     places: dict[str, int] = {}
     firsts: list[int] = []
     for text, owner in zip(texts, owners, strict=True):
@@ -83,7 +83,7 @@ def families(texts: Sequence[str], owners: Sequence[int]) -> list[list[int]]:
     return kin.families()
 
 
-class _Kin:
+class _DisjointSets:
     """Disjoint sets of owners."""
 
     def __init__(self, size: int) -> None:
@@ -121,18 +121,18 @@ class _Kin:
         return [members for members in by_root.values() if len(members) > 1]
 
 
-def _candidates(texts: Sequence[str], owners: Ints, kin: _Kin) -> Iterator[Ints]:
+def _candidates(texts: Sequence[str], owners: Ints, kin: _DisjointSets) -> Iterator[Ints]:
     """Pairs of texts that may be near, some at a time; no pair that is near is left out."""
     rare = rarest_runs(texts)
     count = len(texts)
     order = np.argsort(rare.sizes, kind="stable")
     place = np.argsort(order, kind="stable")
-    numbers, owners = _numbered(texts)[order], owners[order]
+    numbers, owners = _number_sets(texts)[order], owners[order]
     sizes, sketches = rare.sizes[order], np.ascontiguousarray(rare.sketches[:, order])
     larger = place[rare.text]
     # Texts are listed under their rare runs; those that name other numbers have other lists.
     lists = rare.rank.astype(np.int64) * (int(numbers.max()) + 1) + numbers[larger]
-    keys = (_numbers_for(lists) * count + larger) * 2 + rare.first
+    keys = (_rank_values(lists) * count + larger) * 2 + rare.first
     del rare, lists
     keys.sort()  # in this order all that follows walks through memory once
     listed = keys[(keys & 1) == 1] >> 1
@@ -164,14 +164,14 @@ def _sifted(left: Ints, right: Ints, sizes: Ints, sketches: Bits) -> Ints:
     most = most_apart(sizes[left], sizes[right])
     apart = np.zeros(len(left), np.int64)
     for sketch in sketches:
-        apart += ones(sketch[left] ^ sketch[right])
+        apart += count_bits(sketch[left] ^ sketch[right])
         near = np.flatnonzero(apart <= most)
         left, right, most, apart = left[near], right[near], most[near], apart[near]
     pairs = distinct(left * len(sizes) + right)
     return np.stack(np.divmod(pairs, len(sizes)), axis=1)
 
 
-def _numbers_for(values: Ints) -> Ints:
+def _rank_values(values: Ints) -> Ints:
     """A number from 0 for each value, in the order of the values."""
     order = np.argsort(values)
     ordered = values[order]
@@ -181,7 +181,7 @@ def _numbers_for(values: Ints) -> Ints:
     return numbers
 
 
-def _numbered(texts: Iterable[str]) -> Ints:
+def _number_sets(texts: Iterable[str]) -> Ints:
     """The same number for texts that name the same numbers."""
     numbers: dict[frozenset[str], int] = {}
     return np.array([numbers.setdefault(_numbers(text), len(numbers)) for text in texts], np.int64)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ragauge.gold.coverage import COVERAGE, Coverage
 from ragauge.gold.findings import unread_fields
 from ragauge.gold.lint import near_duplicates as resemblance
-from ragauge.gold.lint.rules import Finding, find, identity
+from ragauge.gold.lint.rules import LintFinding, identity, lint_finding
 from ragauge.model.dialect import GOLD_NAMES
 from ragauge.model.gold import GoldItem
 from ragauge.stats.sample_size import Size
@@ -18,7 +18,7 @@ SHOWN_CHANGE = 0.10
 """A set that cannot show a change of this much is small."""
 
 
-def duplicates(items: Sequence[GoldItem], *, turns: bool) -> Iterator[Finding]:
+def duplicates(items: Sequence[GoldItem], *, turns: bool) -> Iterator[LintFinding]:
     """Ids that stand twice; with `turns` an id may stand once a turn."""
     by_key: dict[tuple[str, int | None], list[GoldItem]] = {}
     for item in items:
@@ -28,7 +28,7 @@ def duplicates(items: Sequence[GoldItem], *, turns: bool) -> Iterator[Finding]:
             with_turn = "" if turn is None else f" with turn {turn}"
             lines = [str(item.line) for item in same if item.line is not None]
             where = f"they stand on lines {some(lines)}: " if lines else ""
-            yield find(
+            yield lint_finding(
                 "duplicate-qid",
                 f"{len(same)} items have the id `{qid}`{with_turn}",
                 f"{where}give every item its own id",
@@ -39,7 +39,7 @@ def duplicates(items: Sequence[GoldItem], *, turns: bool) -> Iterator[Finding]:
 
 def near_duplicates(
     items: Sequence[GoldItem], wordings: Sequence[Sequence[str]]
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     """Items that ask nearly the same; a family of them is one finding.
 
     `wordings` are those of each item, as they are compared.
@@ -54,7 +54,7 @@ def near_duplicates(
             first.setdefault(item.qid, item)
             texts += item_texts
             owners += [number_of[item.qid]] * len(item_texts)
-    families = resemblance.families(texts, owners)
+    families = resemblance.group_near_duplicates(texts, owners)
     members = {owner for family in families if len(family) == 2 for owner in family}
     words: dict[int, list[str]] = {}
     for text, owner in zip(texts, owners, strict=True):
@@ -65,9 +65,9 @@ def near_duplicates(
         alike = "nearly the same"
         if len(family) == 2:
             one, other = family
-            most = max(resemblance.likeness(a, b) for a in words[one] for b in words[other])
+            most = max(resemblance.similarity(a, b) for a in words[one] for b in words[other])
             alike = "the same" if most == 1 else f"nearly the same ({most:.2f})"
-        yield find(
+        yield lint_finding(
             "near-duplicate-question",
             f"{len(names)} items ask {alike}: {some(names)}",
             "keep one of them, or make the others ask for something else",
@@ -76,14 +76,14 @@ def near_duplicates(
         )
 
 
-def unread(items: Sequence[GoldItem]) -> Iterator[Finding]:
+def unread(items: Sequence[GoldItem]) -> Iterator[LintFinding]:
     """Fields that nothing reads, each with the field that may be meant."""
     for name, having in sorted(unread_fields(items).items()):
         near = difflib.get_close_matches(name.lower(), sorted(GOLD_NAMES), 1, cutoff=0.8)
         count = f"{len(having)} item{'' if len(having) == 1 else 's'}"
         item = min(having, key=identity)
         if near:
-            yield find(
+            yield lint_finding(
                 "misspelt-field",
                 f"nothing reads the field `{name}` of {count}",
                 f"did you mean `{near[0]}`?",
@@ -91,7 +91,7 @@ def unread(items: Sequence[GoldItem]) -> Iterator[Finding]:
                 times=len(having),
             )
         else:
-            yield find(
+            yield lint_finding(
                 "unread-field",
                 f"nothing reads the field `{name}` of {count}",
                 "leave it if it is a remark; `ragauge explain unread-field` says more",
@@ -100,11 +100,13 @@ def unread(items: Sequence[GoldItem]) -> Iterator[Finding]:
             )
 
 
-def balance(types: Mapping[str, int], coverage: Coverage | None, min_n: int) -> Iterator[Finding]:
+def balance(
+    types: Mapping[str, int], coverage: Coverage | None, min_n: int
+) -> Iterator[LintFinding]:
     """Types of content that too few questions, or none, are on."""
     for name, blocks in coverage.blocks.items() if coverage is not None else ():
         if name != "caption" and not types.get(name):
-            yield find(
+            yield lint_finding(
                 "missing-type",
                 f"no question is on {name}; the corpus has {blocks} such blocks",
                 f"add {min_n} or more, so that the slice has a value",
@@ -112,18 +114,18 @@ def balance(types: Mapping[str, int], coverage: Coverage | None, min_n: int) -> 
     for name, count in sorted(types.items()):
         if count < min_n:
             noun = "question is" if count == 1 else "questions are"
-            yield find(
+            yield lint_finding(
                 "few-of-type",
                 f"{count} {noun} on {name}, and a slice needs {min_n}",
                 f"add {min_n - count} more, or do not read the slice",
             )
 
 
-def low_coverage(coverage: Coverage | None) -> Iterator[Finding]:
+def low_coverage(coverage: Coverage | None) -> Iterator[LintFinding]:
     """Whether the questions reach too few sections."""
     share = None if coverage is None else coverage.share
     if coverage is not None and share is not None and share < COVERAGE:
-        yield find(
+        yield lint_finding(
             "low-coverage",
             f"the questions reach {coverage.sections_reached} of {coverage.sections} sections "
             f"({share:.2f}), and the target is {COVERAGE:.2f}",
@@ -131,10 +133,10 @@ def low_coverage(coverage: Coverage | None) -> Iterator[Finding]:
         )
 
 
-def size(set_size: Size) -> Iterator[Finding]:
+def size(set_size: Size) -> Iterator[LintFinding]:
     """Whether the set is too small to show much."""
     if set_size.detectable is not None and set_size.detectable > SHOWN_CHANGE:
-        yield find(
+        yield lint_finding(
             "set-size",
             f"{set_size.n} question{'' if set_size.n == 1 else 's'}: a change of a rate below "
             f"{set_size.detectable:.2f} would not show",

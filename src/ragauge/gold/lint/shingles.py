@@ -28,7 +28,7 @@ Shorts = NDArray[np.int32]
 Bits = NDArray[np.uint64]
 
 
-class Rarest(Struct, frozen=True):
+class RareRuns(Struct, frozen=True):
     """The rarest runs of each text that another one may share, text by text.
 
     Of a near pair the larger set has a common run among its rarest, and the smaller one among the
@@ -47,7 +47,7 @@ def padded(text: str) -> str:
     return f"  {text} "
 
 
-def rarest_runs(texts: Sequence[str]) -> Rarest:
+def rarest_runs(texts: Sequence[str]) -> RareRuns:
     """The rarest runs of all texts, none of which is empty, and a sketch of each text."""
     numbers, often = _numbered_runs(texts)
     shared = often > 1
@@ -67,19 +67,19 @@ def rarest_runs(texts: Sequence[str]) -> Rarest:
         size = np.bincount(text, minlength=len(part))
         sizes[base : base + len(part)] = size
         at = np.arange(len(text)) - np.repeat(np.cumsum(size) - size, size)
-        taken = np.flatnonzero(shared[rank] & (at <= _wide(size)[text]))
+        taken = np.flatnonzero(shared[rank] & (at <= _prefix_of_larger(size)[text]))
         text, rank, at = text[taken], rank[taken], at[taken]
-        first = at <= _narrow(size)[text]
+        first = at <= _prefix_of_smaller(size)[text]
         parts.append(((text + base).astype(np.int32), rank.astype(np.int32), first))
     texts_of, ranks, firsts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return Rarest(texts_of, ranks, firsts, sizes, sketches)
+    return RareRuns(texts_of, ranks, firsts, sizes, sketches)
 
 
-def _wide(sizes: Ints) -> Ints:
+def _prefix_of_larger(sizes: Ints) -> Ints:
     return sizes - -(-TOP * sizes // BOTTOM)
 
 
-def _narrow(sizes: Ints) -> Ints:
+def _prefix_of_smaller(sizes: Ints) -> Ints:
     return sizes - -(-2 * TOP * sizes // (TOP + BOTTOM))
 
 
@@ -100,17 +100,17 @@ def may_be_near(groups: Sequence[Sequence[str]]) -> list[bool]:
                 texts += filled
                 owners += [number] * len(filled)
         if texts:
-            _find_near(texts, np.array(owners, np.int64), flags)
+            _flag_near(texts, np.array(owners, np.int64), flags)
     return [bool(flag) for flag in flags]
 
 
-def _find_near(texts: Sequence[str], owners: Ints, flags: NDArray[np.bool_]) -> None:
+def _flag_near(texts: Sequence[str], owners: Ints, flags: NDArray[np.bool_]) -> None:
     letters, lengths = _letters(texts)
     sketches, runs = _sketched(letters, lengths), lengths - (RUN - 1)
     for step in range(1, int(np.bincount(owners - owners[0]).max())):
         left = np.flatnonzero(owners[:-step] == owners[step:])
         right = left + step
-        apart = sum(ones(word[left] ^ word[right]) for word in sketches)
+        apart = sum(count_bits(word[left] ^ word[right]) for word in sketches)
         near = apart <= most_apart(runs[left], runs[right])
         flags[owners[left[near]]] = True
 
@@ -217,7 +217,7 @@ def distinct(values: Ints) -> Ints:
     return once
 
 
-def ones(words: Bits) -> Ints:
+def count_bits(words: Bits) -> Ints:
     """Count the bits of each word."""
     if hasattr(np, "bitwise_count"):  # numpy 2 on
         counted: Ints = np.bitwise_count(words).astype(np.int64)

@@ -22,7 +22,7 @@ from ragauge.model.migration import MapRow, NewPlace
 from ragauge.spans import Span, spans_in
 
 OnUnmapped = Literal["stop", "keep", "drop"]
-Texts = Callable[[str, int, int], str]
+NewTexts = Callable[[str, int, int], str]
 """Gives the text at some bytes of a document of the new corpus."""
 
 UNMAPPED = "unmapped"
@@ -39,7 +39,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     least: float
     on_unmapped: OnUnmapped = "stop"
     strict: bool = True
-    texts: Texts | None = None
+    texts: NewTexts | None = None
 
 
 class Rewriter:
@@ -208,7 +208,7 @@ class Rewriter:
         if new is None:
             return self.rejected(value)
         if row is None or not row.new:
-            return [renamed(value, {old_id: new[0]}, old_id, prev=prev)]
+            return [with_names(value, {old_id: new[0]}, old_id, prev=prev)]
         placed = bool(spans)
         return [
             self._copied(value, place, row, old_id, spans=placed, prev=prev) for place in row.new
@@ -231,9 +231,9 @@ class Rewriter:
 
         A place stays that of its own text, also where the new block holds more.
         """
-        entry = renamed(value, {old_id: place.id, row.old.doc: place.doc}, old_id, prev=prev)
+        entry = with_names(value, {old_id: place.id, row.old.doc: place.doc}, old_id, prev=prev)
         entry = self._hashed(entry, row.old.doc, place.doc)
-        entry = in_section(entry, section_of(place.id))
+        entry = with_section(entry, section_of(place.id))
         if not spans:
             whole = place.runs is None and place.span[1] - place.span[0] == _length(row)
             return self._quoted(entry, place.doc, [place.span], exact=whole)
@@ -247,7 +247,7 @@ class Rewriter:
             return [value]
         old = as_id(value[name], f"{path}.{name}")
         return [
-            self._hashed(renamed(value, {old: new}, None, prev=False), old, new)
+            self._hashed(with_names(value, {old: new}, None, prev=False), old, new)
             for new in self.documents(old, f"{path}.{name}")
         ]
 
@@ -310,7 +310,7 @@ class Rewriter:
         names = {doc: new_doc}
         if old_id is not None:
             names[old_id] = self._id_there(old_id, places, path)
-        entry = self._hashed(renamed(value, names, old_id, prev=prev), doc, new_doc)
+        entry = self._hashed(with_names(value, names, old_id, prev=prev), doc, new_doc)
         entry = self._section_there(entry, doc, names.get(old_id or ""), places, path)
         spans = [place.span for place in places]
         if spans != [(s.start, s.end) for s in spans_in(value, path)]:
@@ -337,7 +337,7 @@ class Rewriter:
             return entry
         section = section_of(new_id or places[0].block or "")
         if section is not None:
-            return in_section(entry, section)
+            return with_section(entry, section)
         return {**entry, name: self.section(entry[name], [doc], f"{path}.{name}")}
 
     def is_there(self, value: Row, doc: str) -> bool:
@@ -382,7 +382,7 @@ class Rewriter:
             return {(f"{name}_prev" if name in names else name): entry[name] for name in entry}
         quote = "".join(texts(doc, *span) for span in spans)
         self.tally["quote cut anew"] += 1
-        return requoted(entry, quote, parts=len(spans))
+        return with_quote(entry, quote, parts=len(spans))
 
 
 def _doc(value: Row, old_id: str | None, row: MapRow | None) -> str:
@@ -424,7 +424,7 @@ def hash_in(value: Row) -> str | None:
     return stated if isinstance(stated, str) else None
 
 
-def renamed(entry: Row, names: Mapping[str, str], old_id: str | None, *, prev: bool) -> Row:
+def with_names(entry: Row, names: Mapping[str, str], old_id: str | None, *, prev: bool) -> Row:
     """Put new names where an object has its id and its document."""
     changed: dict[str, Any] = {}
     for name, value in entry.items():
@@ -436,7 +436,7 @@ def renamed(entry: Row, names: Mapping[str, str], old_id: str | None, *, prev: b
     return changed
 
 
-def requoted(entry: Row, quote: str, *, parts: int) -> Row:
+def with_quote(entry: Row, quote: str, *, parts: int) -> Row:
     """Put a new quote where an object has one; of text in several parts its hash is kept."""
     digest = sha256(quote.encode()).hexdigest()
     changed: dict[str, Any] = {}
@@ -450,17 +450,19 @@ def requoted(entry: Row, quote: str, *, parts: int) -> Row:
     return changed
 
 
-def in_section(entry: Row, section: str | None) -> Row:
+def with_section(entry: Row, section: str | None) -> Row:
     """Put a new section where an object names its own."""
     if section is None:
         return entry
     return {
-        name: _like(value, section) if name in HIT_SECTIONS and isinstance(value, str) else value
+        name: _section_like(value, section)
+        if name in HIT_SECTIONS and isinstance(value, str)
+        else value
         for name, value in entry.items()
     }
 
 
-def _like(old: str, section: str) -> str:
+def _section_like(old: str, section: str) -> str:
     """Write a section as the one that it replaces: with its document or without, with S or not."""
     doc, tail = split_section(old)
     if not tail.startswith("S"):
@@ -475,11 +477,11 @@ def with_spans(entry: Row, spans: Sequence[tuple[int, int]]) -> Row:
         listed = entry.get("source_spans")
         model = listed[0] if isinstance(listed, list) and listed else None
         rest = {name: value for name, value in entry.items() if name not in SPAN_NAMES}
-        return {**rest, "source_spans": [_formed(model, span) for span in spans]}
+        return {**rest, "source_spans": [_span_like(model, span) for span in spans]}
     start, end = spans[0]
     plain = {"start": start, "end": end, "start_byte": start, "end_byte": end}
     return {
-        name: _formed(value, spans[0])
+        name: _span_like(value, spans[0])
         if name in ("span", "offsets") and value is not None
         else plain.get(name, value)
         if value is not None
@@ -488,7 +490,7 @@ def with_spans(entry: Row, spans: Sequence[tuple[int, int]]) -> Row:
     }
 
 
-def _formed(model: Any, span: tuple[int, int]) -> Any:
+def _span_like(model: Any, span: tuple[int, int]) -> Any:
     if not isinstance(model, Mapping):
         return list(span)
     plain = {"start": span[0], "end": span[1], "start_byte": span[0], "end_byte": span[1]}

@@ -54,7 +54,7 @@ def rewrite_gold(row: Row, rewriter: Rewriter) -> dict[str, Any]:
         elif name in _SECTIONS:
             changed[name] = rewriter.section(value, docs, name)
     changed = {name: value for name, value in changed.items() if value != row[name]}
-    _tell(row, changed, rewriter)
+    _count_losses(row, changed, rewriter)
     return changed
 
 
@@ -132,7 +132,7 @@ def _docs(row: Row) -> Iterable[str]:
                 yield as_id(one, name)
 
 
-def _tell(row: Row, changed: Mapping[str, Any], rewriter: Rewriter) -> None:
+def _count_losses(row: Row, changed: Mapping[str, Any], rewriter: Rewriter) -> None:
     """Count what an item lost, or says against itself now."""
     names = (*_LISTS, *GOLD_SPELLINGS["groups"], *GOLD_SPELLINGS["grades"])
     before = any(row.get(name) for name in names)

@@ -34,21 +34,25 @@ def rewrite_trace(row: Row, rewriter: Rewriter) -> dict[str, Any]:
             continue
         if name in TRACE_SPELLINGS["hits"]:
             changed[name], counts = _hits(value, name, rewriter)
-            _stretch(row, changed, counts)
+            _repeat_values(row, changed, counts)
         elif name == "retrieval":
             changed[name] = _retrieval(value, row, changed, rewriter)
         elif name in _CITATIONS and isinstance(value, list):
             changed[name] = _citations(value, name, rewriter)
         elif name in TRACE_SPELLINGS["answer"] and isinstance(value, dict):
             changed[name] = _answer(value, name, rewriter, replaced)
-        elif name in ("answer", "answer_text") and isinstance(value, str) and not _listed(row):
+        elif (
+            name in ("answer", "answer_text")
+            and isinstance(value, str)
+            and not _has_citation_list(row)
+        ):
             changed[name] = _in_text(value, name, rewriter, replaced)
     if replaced:
         changed[REDIRECTS] = replaced
     return {name: value for name, value in changed.items() if name not in row or value != row[name]}
 
 
-def _listed(row: Row) -> bool:
+def _has_citation_list(row: Row) -> bool:
     """Whether the citations stand in a list, so that those in the text are not read."""
     body = [row.get(name) for name in TRACE_SPELLINGS["answer"]]
     inner = [part.get("citations") for part in body if isinstance(part, Mapping)]
@@ -67,7 +71,7 @@ def _hits(value: Any, path: str, rewriter: Rewriter) -> tuple[list[Any], list[in
     return hits, counts
 
 
-def _stretch(row: Row, changed: dict[str, Any], counts: list[int]) -> None:
+def _repeat_values(row: Row, changed: dict[str, Any], counts: list[int]) -> None:
     """Repeat the entries of lists that go with the hits, where hits became more or fewer."""
     if all(count == 1 for count in counts):
         return
@@ -81,7 +85,7 @@ def _stretch(row: Row, changed: dict[str, Any], counts: list[int]) -> None:
 def _retrieval(value: Any, row: Row, changed: dict[str, Any], rewriter: Rewriter) -> Any:
     if isinstance(value, list):
         hits, counts = _hits(value, "retrieval", rewriter)
-        _stretch(row, changed, counts)
+        _repeat_values(row, changed, counts)
         return hits
     if not isinstance(value, dict):
         return value
@@ -89,7 +93,7 @@ def _retrieval(value: Any, row: Row, changed: dict[str, Any], rewriter: Rewriter
     for name in TRACE_SPELLINGS["hits"]:
         if isinstance(value.get(name), list):
             inside[name], counts = _hits(value[name], f"retrieval.{name}", rewriter)
-            _stretch(row, changed, counts)
+            _repeat_values(row, changed, counts)
     return {**value, **inside}
 
 

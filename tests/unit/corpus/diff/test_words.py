@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from ragauge.corpus.diff.words import Kept, Stretch, Words, kept_between, weight, words_of
+from ragauge.corpus.diff.words import (
+    KeptText,
+    OwnedText,
+    Words,
+    find_kept,
+    sizes_by_owner,
+    split_words,
+)
 
 
 def words(*texts: str) -> Words:
@@ -14,13 +21,13 @@ def words(*texts: str) -> Words:
     at = 0
     for owner, text in enumerate(texts):
         size = len(text.encode())
-        stretches.append(Stretch(owner, whole, (at, at + size)))
+        stretches.append(OwnedText(owner, whole, (at, at + size)))
         at += size + 2
-    return words_of(stretches)
+    return split_words(stretches)
 
 
-def kept(old: str, new: str) -> Kept | None:
-    found = kept_between(words(old), words(new))
+def kept(old: str, new: str) -> KeptText | None:
+    found = find_kept(words(old), words(new))
     assert len(found) <= 1
     return found[0] if found else None
 
@@ -50,7 +57,7 @@ def test_a_changed_word_is_not_kept() -> None:
     assert found is not None
     assert found.size == 19
     assert found.runs == ((0, 0, 11), (12, 16, 12, 16, 0), (17, 17, 11))
-    assert weight(words("The port is 8080 by default.")) == {0: 23}
+    assert sizes_by_owner(words("The port is 8080 by default.")) == {0: 23}
 
 
 def test_other_line_breaks_change_nothing() -> None:
@@ -65,7 +72,7 @@ def test_a_repaired_hyphen_keeps_the_word() -> None:
     """`infor-` and `mation` are 12 bytes; as one word they have the same letters."""
     found = kept("All the infor-\nmation there is", "All the information there is")
     assert found is not None
-    assert found.size == weight(words("All the infor-\nmation there is"))[0]
+    assert found.size == sizes_by_owner(words("All the infor-\nmation there is"))[0]
     assert (8, 21, 8, 19) in found.runs
 
 
@@ -73,7 +80,7 @@ def test_letters_in_another_case_or_form_are_kept() -> None:
     old, new = "the Cafe\N{COMBINING ACUTE ACCENT} of old", "the CAFÉ of old"
     found = kept(old, new)
     assert found is not None
-    assert found.size == weight(words(old))[0]
+    assert found.size == sizes_by_owner(words(old))[0]
 
 
 def test_marks_alone_are_not_the_same_letters() -> None:
@@ -92,7 +99,7 @@ def test_rewritten_text_shares_nothing() -> None:
 
 def test_text_is_cut_where_it_belongs_to_something_else() -> None:
     """One paragraph became two: a part in each."""
-    found = kept_between(
+    found = find_kept(
         words("First things first. Second things later."),
         words("First things first.", "Second things later."),
     )
@@ -101,7 +108,7 @@ def test_text_is_cut_where_it_belongs_to_something_else() -> None:
 
 
 def test_two_that_became_one_are_both_found_in_it() -> None:
-    found = kept_between(
+    found = find_kept(
         words("One and two.", "Three and four."), words("One and two.\nThree and four.")
     )
     assert [(each.old, each.new) for each in found] == [(0, 0), (1, 0)]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from ragauge.corpus.parsers.pdf import PARSER
-from ragauge.corpus.parsers.pdf_blocks import is_compound, matching, words_of
+from ragauge.corpus.parsers.pdf_blocks import count_words, is_compound, title_key
 from ragauge.errors import RagaugeError
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Parsed
@@ -475,7 +475,7 @@ def test_a_compound_is_told_by_its_words(
 
 def test_divided_words_are_no_words() -> None:
     """The halves of one divided word do not prove that another one has a hyphen."""
-    found = words_of(["We met a long-", "term and a well-", "known plan-", "ner of Well-Being"])
+    found = count_words(["We met a long-", "term and a well-", "known plan-", "ner of Well-Being"])
     assert found == {"we": 1, "met": 1, "a": 2, "and": 1, "of": 1, "well-being": 1, "well": 1,
                      "being": 1}  # fmt: skip
 
@@ -607,6 +607,6 @@ def test_without_pypdfium2_the_error_says_what_to_install(monkeypatch: pytest.Mo
 
 
 def test_titles_are_compared_without_their_numbers() -> None:
-    assert matching("2.1  First Part!") == matching("First  part") == "firstpart"
-    assert matching("IV. End") == "end"
-    assert matching("Civil rights") == "civilrights"
+    assert title_key("2.1  First Part!") == title_key("First  part") == "firstpart"
+    assert title_key("IV. End") == "end"
+    assert title_key("Civil rights") == "civilrights"
