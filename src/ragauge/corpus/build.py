@@ -32,7 +32,7 @@ from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Block, Document, Section
 
-Progress = Callable[[int, int], None]
+ProgressCallback = Callable[[int, int], None]
 """Is called with the number of files that are done, and of all files."""
 
 _AHEAD = 8
@@ -96,7 +96,7 @@ def build(
     *,
     workers: int | None = None,
     on_bad_file: Literal["stop", "skip"] = "stop",
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Built:
     """Build a corpus from files and folders; the result does not depend on `workers`."""
     folder = Path(out)

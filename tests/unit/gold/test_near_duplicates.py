@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge.gold.lint import near_duplicates, shingles
+from ragauge.gold.lint import near_duplicates
 from ragauge.gold.lint.near_duplicates import (
     NEAR_SHARE,
     group_near_duplicates,
@@ -114,8 +114,8 @@ def test_groups_without_near_texts_are_told_and_no_others(
     groups: list[list[str]], at_once: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shingles, "_AT_ONCE", at_once)
-        told = shingles.may_be_near(groups)
+        patch.setattr(near_duplicates, "_AT_ONCE", at_once)
+        told = near_duplicates.may_be_near(groups)
     for group, maybe in zip(groups, told, strict=True):
         said = [text for text in group if text]
         if any(similarity(a, b) >= NEAR_SHARE for a, b in itertools.combinations(said, 2)):
@@ -124,9 +124,8 @@ def test_groups_without_near_texts_are_told_and_no_others(
 
 def test_most_groups_need_no_closer_look() -> None:
     group = ["how is the index of a shard rebuilt", "who pays for the second licence", ""]
-    assert shingles.may_be_near([group, [*group, "who pays for the second licences"], []]) == [
-        False, True, False,
-    ]  # fmt: skip
+    groups = [group, [*group, "who pays for the second licences"], []]
+    assert near_duplicates.may_be_near(groups) == [False, True, False]
 
 
 def test_a_set_with_more_letters_than_a_script_is_searched_too() -> None:
@@ -140,4 +139,4 @@ def test_a_set_with_more_letters_than_a_script_is_searched_too() -> None:
 def test_bits_are_counted_without_a_new_numpy_too(monkeypatch: pytest.MonkeyPatch) -> None:
     words = np.array([0, 1, 0xFF, (1 << 64) - 1, 0x8000000000000001], np.uint64)
     monkeypatch.delattr(np, "bitwise_count", raising=False)
-    assert shingles.count_bits(words).tolist() == [0, 1, 8, 64, 2]
+    assert near_duplicates.count_bits(words).tolist() == [0, 1, 8, 64, 2]

@@ -16,16 +16,17 @@ from ragauge.files.open import PathLike
 from ragauge.gold.coverage import COVERAGE, Coverage, ReachFinder, coverage_of
 from ragauge.gold.gold_file import gold_file, lookup_of
 from ragauge.gold.lint import set_rules
-from ragauge.gold.lint.corpus_rules import overlapping_negatives, unresolved
 from ragauge.gold.lint.item_rules import (
     NegativeCounts,
     far_negatives,
     item_findings,
     near_paraphrases,
+    overlapping_negatives,
+    unresolved,
     wordings_of,
 )
+from ragauge.gold.lint.near_duplicates import may_be_near
 from ragauge.gold.lint.rules import RULES, SEVERITIES, LintFinding, Severity
-from ragauge.gold.lint.shingles import may_be_near
 from ragauge.model.chunk import Chunk
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options

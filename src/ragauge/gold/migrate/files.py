@@ -76,7 +76,7 @@ class MigrationResult(Struct, frozen=True, kw_only=True):
     comments: int = 0
 
 
-class _Progress(Struct):
+class _MigrationCounts(Struct):
     rows: int = 0
     changed: int = 0
     bad: int = 0
@@ -117,7 +117,7 @@ def relocate(
     texts = None if corpus is None else _texts(corpus, redirects.header)
     settings = Settings(least=least, on_unmapped=on_unmapped, strict=what == "gold", texts=texts)
     rewriter = Rewriter(redirects, settings)
-    seen = _Progress()
+    seen = _MigrationCounts()
     if what == "gold" and target.lower().endswith(_DOCUMENTS):
         comments = _migrate_document(os.fspath(name), target, rewriter, seen)
         return _result(rewriter, seen, comments)
@@ -134,7 +134,7 @@ def relocate(
     return _result(rewriter, seen, _comments(os.fspath(name), target) if what == "gold" else 0)
 
 
-def _result(rewriter: Rewriter, seen: _Progress, comments: int) -> MigrationResult:
+def _result(rewriter: Rewriter, seen: _MigrationCounts, comments: int) -> MigrationResult:
     return MigrationResult(
         rows=seen.rows,
         changed=seen.changed,
@@ -152,7 +152,7 @@ def _comments(name: str, out: str) -> int:
     return comments_lost(read_gold_rows(name), {}, out)
 
 
-def _migrate_document(name: str, out: str, rewriter: Rewriter, seen: _Progress) -> int:
+def _migrate_document(name: str, out: str, rewriter: Rewriter, seen: _MigrationCounts) -> int:
     """Move a gold set to a file of YAML or JSON; what nothing moves keeps its place in it."""
     gold = read_gold_rows(name)
     changes: dict[int, dict[str, Any]] = {}
@@ -175,7 +175,9 @@ def _migrate_document(name: str, out: str, rewriter: Rewriter, seen: _Progress) 
     return comments_lost(gold, changes, out)
 
 
-def _record_problems(rewriter: Rewriter, row: Row, name: str, line: int, seen: _Progress) -> None:
+def _record_problems(
+    rewriter: Rewriter, row: Row, name: str, line: int, seen: _MigrationCounts
+) -> None:
     """Keep what could not be redirected in a row."""
     seen.unmapped += len(rewriter.problems)
     for problem in rewriter.problems:
@@ -187,7 +189,7 @@ def _rewritten(
     source: Source,
     rewrite: Callable[[Row, Rewriter], dict[str, Any]],
     rewriter: Rewriter,
-    seen: _Progress,
+    seen: _MigrationCounts,
 ) -> Iterator[bytes]:
     """The lines of the new file; what is wrong with the old ones is kept in `seen`."""
     for line, data, cut, overlong in rows_of(source):
@@ -246,7 +248,7 @@ def _is_finite(value: Any) -> bool:
     return all(map(_is_finite, value)) if isinstance(value, list) else True
 
 
-def _stop(name: str, seen: _Progress, on_unmapped: OnUnmapped) -> None:
+def _stop(name: str, seen: _MigrationCounts, on_unmapped: OnUnmapped) -> None:
     """Raise what forbids that the new file is written."""
     if seen.bad:
         raise RagaugeError(seen.problems, total=seen.bad)

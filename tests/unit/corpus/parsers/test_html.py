@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from turbohtml import Token, TokenType, tokenize
 
-from ragauge.corpus.parsers import html_tokens
-from ragauge.corpus.parsers.html import PARSER
+from ragauge.corpus.parsers.html import PARSER, Chars, tokens
 from ragauge.errors import RagaugeError
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Parsed
@@ -409,7 +408,7 @@ def test_anything_gives_pieces_in_order(source: str) -> None:
 def test_no_character_is_lost_or_made_up(parts: list[str]) -> None:
     """What is read with places is what turbohtml reads without them."""
     source = "".join(parts)
-    found = [token for token in html_tokens.tokens(source) if isinstance(token, html_tokens.Chars)]
+    found = [token for token in tokens(source) if isinstance(token, Chars)]
     read = "".join(token.text.replace("\r\n", "\n").replace("\r", "\n") for token in found)
     assert read == "".join(token.data or "" for token in tokenize(source) if _is_text(token))
     for token in found:
