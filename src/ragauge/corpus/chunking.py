@@ -29,8 +29,10 @@ Unit = Literal["char", "word", "byte"]
 CHUNKER = "ragauge.chunk/1"
 """The version of the chunker; a changed result for the same policy bumps it."""
 
-_SOFT = 15  # per cent of a chunk, at its end, in which a good place to cut is looked for
-_MARKS = 16
+# Per cent of a chunk, at its end, in which a good place to cut is looked for. More would find more
+# ends of sentences, and chunks would differ more in size.
+_SOFT = 15
+_MARKS = 16  # characters between a stop and the place to cut: quotes, brackets, white space
 _WORD = re.compile(r"\S+")
 _STOP = re.compile(r"[.!?…][\"')\]*_`”’»]*(?=\s|\Z)|[。！？]|\n(?=[ \t]*\r?\n)")  # noqa: RUF001
 _BLANK = re.compile(r"\s*")
@@ -191,6 +193,7 @@ class _Splitter:
         if len(self.text) == len(self.bytes):
             return None
         raw = np.frombuffer(self.bytes, np.uint8)
+        # Bytes 10xxxxxx go on with a character of UTF-8; all others begin one.
         return np.append(np.flatnonzero(raw & 0xC0 != 0x80), len(raw))
 
     @cached_property
@@ -207,6 +210,8 @@ class _Splitter:
             yield self.first + self._byte(start), self.first + self._byte(end)
             if end >= total:
                 return
+            # In bytes, an overlap may begin inside the first character of this very chunk. Words
+            # always go on: the overlap is smaller than the size.
             start = max(self._back(end), start + 1) if self.unit != "word" else self._back(end)
 
     def _byte(self, position: int) -> int:
@@ -238,6 +243,7 @@ class _Splitter:
 
     def _soft(self, start: int, limit: int) -> int:
         """The last end of a sentence shortly before the limit, else of a word, else the limit."""
+        # A chunk no longer than the overlap would make the next one begin where it began.
         least = max(self._reach(start, self.least), self._reach(start, self.overlap + 1))
         best = 0
         # A stop may stand a little earlier, with marks and white space up to a good place.

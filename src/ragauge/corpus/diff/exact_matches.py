@@ -1,8 +1,8 @@
 """Matching what says the same in two corpora: documents first, then headings and blocks.
 
-Documents are paired by name, and those that lost theirs by what stands in them. Inside a pair,
-items that say the same are matched in order. What is left over is matched wherever in the corpus
-it went, if it is long enough to be itself, and with it the neighbours that moved along.
+Documents are paired by name, and those that lost theirs by their content. Inside a pair, items
+that say the same are matched in order. The rest is matched wherever in the corpus it went, if it
+is long enough to be recognised, and with it the neighbours that moved along.
 """
 
 from __future__ import annotations
@@ -14,9 +14,18 @@ from ragauge.corpus.diff.reading_order import OrderedCorpus
 from ragauge.corpus.diff.sequence_alignment import align
 
 LONG_ENOUGH = 40
-"""From this many bytes on, a text that occurs once is taken for the same wherever it stands."""
+"""From this many bytes on, a text that occurs once is taken for the same wherever it is.
 
+Shorter texts (`Example`, `See also`) are too common: one that disappears here and one that is new
+there have nothing to do with each other, so they only keep their place in the order.
+"""
+
+# The share of a document's bytes that another must have to be the same one, renamed. A larger share
+# would lose documents that were renamed and edited all over; a smaller one would pair documents
+# that have only some standard paragraphs in common.
 _RENAMED_SHARE = 0.3
+# A block in more documents than this (licence notes, navigation) does not identify any of them,
+# and counting it would make the votes grow with the square of the documents.
 _FEW_DOCUMENTS = 8
 
 
@@ -24,7 +33,8 @@ class Matching:
     """Which items of the old side are the same as which of the new one.
 
     `there` holds for each old item the new one or None, `origin` the other way round. `anchored`
-    are old items whose match is in order within a pair of documents.
+    are old items whose match is in order within a pair of documents; `identical` are old documents
+    of which not a byte changed.
     """
 
     def __init__(self, old: OrderedCorpus, new: OrderedCorpus) -> None:
@@ -47,6 +57,8 @@ class Matching:
             if doc in self.identical:
                 continue
             (start, end), (low, high) = self.old.ranges[doc], self.new.ranges[other]
+            # Only matches in order delimit a gap: one that moved here from elsewhere says nothing
+            # about what its neighbours were. One step behind the end closes the last gap.
             old_gap: list[int] = []
             for item in range(start, end + 1):
                 if item < end and item not in self.anchored:
@@ -77,6 +89,8 @@ def _match_in_order(matching: Matching, doc: int, other: int) -> None:
     (start, end), (low, high) = old.ranges[doc], new.ranges[other]
     old_keys = [item.key for item in old.items[start:end]]
     new_keys = [item.key for item in new.items[low:high]]
+    # The hash is of the text alone. Another version of a parser may cut the same text otherwise,
+    # so sections and spans are compared as well.
     if old.documents[doc].hash == new.documents[other].hash and old_keys == new_keys:
         spans = [item.span for item in old.items[start:end]]
         if spans == [item.span for item in new.items[low:high]]:
@@ -88,7 +102,11 @@ def _match_in_order(matching: Matching, doc: int, other: int) -> None:
 
 
 def _match_moved(matching: Matching) -> None:
-    """Match what is left by text that occurs once on both sides, then as often on both sides."""
+    """Match what is left by text that occurs once on both sides, then as often on both sides.
+
+    Unique texts go first: their neighbours are matched along with them, which leaves fewer copies
+    to be assigned in the order in which they come.
+    """
     old, new = matching.old, matching.new
     for most in (1, None):
         old_by_key, new_by_key = (
@@ -145,7 +163,7 @@ def _pair_documents(old: OrderedCorpus, new: OrderedCorpus) -> dict[int, int]:
     taken = set(pairs.values())
     added = [number for number in range(len(new.documents)) if number not in taken]
     by_hash: dict[str, list[int]] = defaultdict(list)
-    for number in reversed(added):
+    for number in reversed(added):  # `pop` then gives copies away in reading order
         by_hash[new.documents[number].hash].append(number)
     for number in gone:
         if by_hash[old.documents[number].hash]:
@@ -180,7 +198,7 @@ def _pair_by_blocks(
         total = sum(item.size for item in items) or 1
         votes += [(-size / total, doc, other) for other, size in shared.items()]
     taken: set[int] = set()
-    for share, doc, other in sorted(votes):
+    for share, doc, other in sorted(votes):  # shares are negative: the largest comes first
         if -share >= _RENAMED_SHARE and doc not in pairs and other not in taken:
             pairs[doc] = other
             taken.add(other)

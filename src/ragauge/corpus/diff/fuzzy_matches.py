@@ -1,7 +1,9 @@
 """Finding text that was changed: in its place between what stayed, or anywhere by rare phrases.
 
 A phrase is four words in a row. Only blocks that share a phrase which few blocks have are ever
-compared, so the work grows with the text and not with the pairs of blocks.
+compared, so the work grows with the text and not with the pairs of blocks. What is found in its
+place to at least 0.85 (`SURE`, from which on a row of the map needs no review) is not searched for
+anywhere else.
 """
 
 from __future__ import annotations
@@ -15,15 +17,21 @@ from ragauge.corpus.diff.exact_matches import LONG_ENOUGH, Matching
 from ragauge.corpus.diff.words import KeptText, Words, find_kept, sizes_by_owner, split_words
 from ragauge.model.migration import SURE, Run
 
+# Longer phrases are rarer, and fewer of them survive an edit: each changed word takes out as many
+# phrases as a phrase has words.
 _PHRASE_WORDS = 4
-_SHORT_TEXT = 40  # words up to which every phrase of a block is remembered, and not one in four
-_RARE = 8
+_SHORT_TEXT = 40  # words up to which every phrase of a block is indexed, and not one in four
+_RARE = 8  # blocks that may share a phrase; one in more of them (boilerplate) says nothing
+# Blocks that are aligned with a lost one. More would find text that was scattered over more blocks,
+# and each costs an alignment.
 _MAX_CANDIDATES = 4
+# What text elsewhere must have more than what is in place. With no such margin, a few common words
+# more in another block would make a move of an edit; a large one would keep text at a worse place.
 _MIN_GAIN = 0.02
 
 
 class Placement(Struct, frozen=True):
-    """Where an old item stands now: its bytes without blanks, and what of them is in which item.
+    """Where an old item is now: its bytes without blanks, and what of them is in which new item.
 
     `exact` says that it is one new item which says the same, `moved` that it left its place in
     the order of what stayed.
@@ -68,6 +76,7 @@ def _place_exact(matching: Matching, item: int, place: int) -> Placement:
         return Placement(whole.size, (whole,), exact=True, moved=moved)
     old_words, new_words = split_words([old.owned_text(item)]), split_words([new.owned_text(place)])
     parts = tuple(find_kept(old_words, new_words))
+    # Fingerprints ignore case and form, so the same text may have no word in common.
     parts = parts or (KeptText(item, place, 0, _ends(matching, item, place)),)
     return Placement(whole.size, parts, exact=True, moved=moved)
 
@@ -79,7 +88,10 @@ def _ends(matching: Matching, item: int, place: int) -> tuple[Run, ...]:
 def _place_changed(
     matching: Matching, old_items: list[int], new_items: list[int]
 ) -> dict[int, Placement]:
-    """Align the changed text between two matches."""
+    """Align the changed text between two matches, over the borders of blocks.
+
+    So one block may turn up in two (a subtitle was inserted), and two in one.
+    """
     old_words = split_words(matching.old.owned_text(item) for item in old_items)
     new_words = split_words(matching.new.owned_text(item) for item in new_items)
     by_item: dict[int, list[KeptText]] = defaultdict(list)
@@ -98,13 +110,14 @@ def _place_elsewhere(
     for number, item in enumerate(new.items):
         if item.block is not None and matching.origin[number] is None:
             for phrase in _phrases(split_words([new.owned_text(number)])):
+                # One more than is rare: a full list tells that the phrase is not.
                 if len(index[phrase]) <= _RARE:
                     index[phrase].append(number)
     unique = _unique_texts(matching)
     better = {}
     for number in left:
         copy = unique.get(old.items[number].key)
-        if copy is not None:
+        if copy is not None:  # copies that became one: the one that stayed has its own match
             better[number] = _place_exact(matching, number, copy)
             continue
         words = split_words([old.owned_text(number)])
@@ -130,7 +143,11 @@ def _unique_texts(matching: Matching) -> dict[str, int]:
 
 
 def _phrases(words: Words) -> list[int]:
-    """The phrases of a text as numbers; of a long text one in four, chosen by the phrase itself."""
+    """The phrases of a text as numbers; of a long text one in four, chosen by the phrase itself.
+
+    Choosing by the number makes both corpora keep the same phrases. CRC-32 is the same on every
+    machine, unlike `hash`; two phrases with one number only cost a comparison in vain.
+    """
     listed = words.words
     every = len(listed) <= _SHORT_TEXT
     phrases: dict[int, None] = {}

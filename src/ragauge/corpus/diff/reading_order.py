@@ -1,4 +1,4 @@
-"""One corpus laid out for comparison: its headings and blocks in reading order."""
+"""One of two corpora that are compared: its headings and blocks in reading order, by number."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ragauge.corpus.diff.words import OwnedText
 from ragauge.corpus.manifest import Corpus
 from ragauge.model.corpus import Block, Document, Extent, Section
 
-_TEXTS_CACHED = 64
+_TEXTS_CACHED = 64  # documents; they are compared in order, so a few are enough
 
 
 class OrderedItem(Struct, frozen=True):
     """A heading or a block; `key` is the same for those that say the same.
 
-    `section` is the place of its section among all sections, `block` that of a block among all
-    blocks, or None for a heading.
+    `doc`, `section` and `block` are numbers: places among all documents, sections and blocks of
+    the corpus. A heading has no `block`.
     """
 
     doc: int
@@ -34,7 +34,11 @@ class OrderedItem(Struct, frozen=True):
 
 
 class OrderedCorpus:
-    """One of two corpora that are compared: everything in it by its number."""
+    """A corpus in which everything has a number: matches are then pairs of integers.
+
+    `items` are all headings and blocks, document by document; `ranges` are the first item of each
+    document and the one behind its last, `subtrees` the same for each section.
+    """
 
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
@@ -62,6 +66,7 @@ class OrderedCorpus:
         for number, section in enumerate(self.sections):
             if section.heading is not None:
                 doc = self.doc_numbers[section.doc]
+                # The mark keeps a heading apart from a block; fingerprints are hexadecimal.
                 title = " ".join(section.title.lower().split())
                 by_doc[doc].append(OrderedItem(doc, section.heading, f"# {title}", number))
         for number, block in enumerate(self.blocks):
@@ -114,6 +119,6 @@ class OrderedCorpus:
         return self.text(entry.doc)[slice(*entry.span)]
 
     def owned_text(self, item: int) -> OwnedText:
-        """An item as a stretch of text that belongs to it."""
+        """The text of an item, with the number of the item as its owner."""
         entry = self.items[item]
         return OwnedText(item, self.text(entry.doc), entry.span)

@@ -26,7 +26,7 @@ class NewSpan(Struct, frozen=True):
 class Redirected(Struct, frozen=True):
     """Where bytes went: in reading order, how much of them is there, and whether nothing changed.
 
-    `share` is of the bytes that stand in blocks and headings; what is between them is no text.
+    `share` is of the bytes that are in blocks and headings; what is between them is no text.
     """
 
     places: tuple[NewSpan, ...]
@@ -35,7 +35,7 @@ class Redirected(Struct, frozen=True):
 
 
 class _Piece(Struct, frozen=True):
-    """Old bytes and new ones: the same (`exact`), as good as, or what came in their stead."""
+    """Old bytes and new ones: the same (`exact`), the same letters (`kept`), or a replacement."""
 
     old: Extent
     new: Extent
@@ -46,7 +46,7 @@ class _Piece(Struct, frozen=True):
 
 
 class Redirects:
-    """A migration map, made ready to be asked."""
+    """A migration map with its rows by id, and the pieces of a document in order once asked for."""
 
     def __init__(self, migration: MigrationMap) -> None:
         self.header = migration.header
@@ -78,7 +78,7 @@ class Redirects:
         return row.new[0].doc
 
     def span(self, doc: str, start: int, end: int) -> Redirected | None:
-        """Where the bytes of a document went; None if no row speaks of the document."""
+        """Where the bytes of a document went; None if no row is about the document."""
         row = self.documents.get(doc)
         if row is None:
             return None
@@ -97,6 +97,8 @@ class Redirects:
             return Redirected((), 0.0, exact=False)
         places = _join_neighbours([(_clip(piece, start, end), piece) for piece in met], end - start)
         exact = len(met) == 1 and met[0].exact and kept_bytes == end - start
+        # Pieces end with their blocks, so text over a heading is never one exact piece. The row of
+        # the document knows what went on unchanged over headings and blocks.
         unbroken = None if exact else _unbroken(row, start, end)
         if unbroken is not None:
             block = places[0].block if len(places) == 1 else None
@@ -162,7 +164,7 @@ def _heading_piece(old: Extent, places: Iterable[NewPlace]) -> Iterable[_Piece]:
 
 
 def _first(pieces: list[_Piece], start: int) -> int:
-    """The first piece that may meet a span; pieces of the same bytes may stand side by side."""
+    """The first piece that may meet a span; the same old bytes may be in several pieces."""
     position = bisect_right(pieces, start, key=lambda piece: piece.old[0])
     while position and pieces[position - 1].old[1] > start:
         position -= 1
@@ -183,16 +185,17 @@ def _shared(one: Extent, other: Extent) -> int:
 def _clip(piece: _Piece, start: int, end: int) -> Extent:
     """The new bytes of the part of a piece that lies in a span; of other letters all of them."""
     if not piece.exact:
-        return piece.new
+        return piece.new  # which of its letters are meant cannot be counted off
     before, behind = max(0, start - piece.old[0]), max(0, piece.old[1] - end)
     return piece.new[0] + before, piece.new[1] - behind
 
 
 def _join_neighbours(parts: list[tuple[Extent, _Piece]], length: int) -> list[NewSpan]:
-    """Make one span of neighbours in order, unless much that is new stands between them.
+    """Make one span of neighbours in order, unless much that is new is between them.
 
-    In one block the text between two kept pieces is what replaced the old text there. Two blocks
-    are joined where they still follow each other.
+    In one block the text between two kept pieces is what replaced the old text there; it may be
+    longer by as much as the whole span was long. Two blocks are joined where they still follow
+    each other.
     """
     places: list[NewSpan] = []
     last: _Piece | None = None

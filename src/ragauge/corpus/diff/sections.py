@@ -1,4 +1,9 @@
-"""Where the sections and documents of a corpus went, judged by where their text went."""
+"""Where the sections and documents of a corpus went, judged by where their text went.
+
+Every item votes with its bytes for the section or document that it is in now. The one with most
+votes is the destination, unless the heading says otherwise; others with a large share are further
+places of a section that was split.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +16,15 @@ from ragauge.corpus.diff.exact_matches import Matching
 from ragauge.corpus.diff.fuzzy_matches import Placement
 from ragauge.model.migration import SURE
 
+# The share of the votes from which on a further section, or document, is a place as well. A smaller
+# share would call a section split from which one paragraph moved away. Documents are larger, so a
+# tenth of one is whole sections.
 _SECTION_PART = 0.25
 _DOCUMENT_PART = 0.10
 
 
 class Destination(Struct, frozen=True):
-    """Where a section or a document went: the main place first, and how much of it stands there.
+    """Where a section or a document went: the main place first, and how much of it is there.
 
     `whole` says that every item of it is there unchanged, and nothing else is; `moved` that most
     of it left its place in the order of what stayed.
@@ -29,7 +37,7 @@ class Destination(Struct, frozen=True):
 
 
 class Destinations:
-    """The homes of all sections and documents; an empty one has no places."""
+    """The destinations of all sections and documents; what went nowhere has no places."""
 
     def __init__(self, matching: Matching, placements: Mapping[int, Placement]) -> None:
         self.matching = matching
@@ -54,13 +62,15 @@ class Destinations:
             yield part.new, share * size
 
     def _section(self, number: int) -> Destination:
-        """Sections come before those below them, so these are settled already."""
+        """Sections come before those below them; going backwards, those are known already."""
         old, new = self.matching.old, self.matching.new
         votes: Counter[int] = Counter()
         start, end = old.subtrees[number]
+        # Only the section's own text votes: that of the sections below it may have moved away.
         own = [item for item in range(start, end) if old.items[item].section == number]
         for item in own:
             for place, size in self.spread(item):
+                # Integers add up to the same sum in any order; a thousandth of a byte is enough.
                 votes[new.items[place].section] += round(size * 1000)
         if not votes:
             self._vote_by_children(number, votes)
@@ -81,7 +91,7 @@ class Destinations:
         subtrees = self.matching.new.subtrees
         heading = self.matching.old.item_of_heading.get(number)
         placement = self.placements.get(heading) if heading is not None else None
-        if placement is None or placement.share < 0.5:
+        if placement is None or placement.share < 0.5:  # half of its words are other words now
             return []
         item = self.matching.new.items[placement.parts[0].new]
         inside = sum(
@@ -115,6 +125,7 @@ class Destinations:
         ranked = sorted(votes, key=lambda doc: (-votes[doc], doc != pair, doc))
         least = _DOCUMENT_PART * total * 1000
         places = [doc for doc in ranked if votes[doc] >= least] or ranked[:1]
+        # Almost all of it is in one document: what is elsewhere was moved, and is no second half.
         if votes[places[0]] >= SURE * total * 1000:
             del places[1:]
         return self._measure(range(start, end), places, [new.ranges[place] for place in places])

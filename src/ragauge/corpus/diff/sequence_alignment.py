@@ -1,9 +1,10 @@
-"""Aligning two sequences: what stands in both, in the same order, in time near to linear.
+"""Aligning two sequences: what is in both, in the same order, in time near to linear.
 
-Equal ends are taken off first. Then stretches that occur once on either side are looked for, longer
-ones first, and the longest chain of them that is in order on both sides is kept; what lies between
-is aligned in the same way. A small rest is solved exactly. A large rest in which nothing is rare
-is left unaligned: that costs confidence, never correctness.
+Equal ends are taken off first. Then runs that occur once on either side are looked for, longer ones
+first, and the longest chain of them that is in order on both sides is kept (as in patience diff);
+what lies between is aligned in the same way. A small rest is solved exactly. A large rest in which
+nothing is rare is left unaligned: that costs confidence, never correctness. difflib compares all
+pairs, which takes hours on a corpus that was rewritten.
 """
 
 from __future__ import annotations
@@ -11,30 +12,36 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Container, Hashable, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 Match = tuple[int, int, int]
-"""Where a common stretch begins on either side, and how long it is."""
+"""Where a common run begins on either side, and how long it is."""
 
+# Lengths of the runs that are looked for. A run of six words that occurs once on either side is
+# hardly an accident; a single word may well be, and is asked only where no longer run is found.
 _WIDTHS = (6, 3, 1)
-_SMALL_TABLE = 1 << 14  # cells of a table that is filled without looking for rare stretches first
+_SMALL_TABLE = 1 << 14  # cells of a table that is filled without looking for rare runs first
+# Cells of the largest table that is filled: 16 MiB of 32-bit integers, for 2,000 by 2,000 words.
+# A larger rest, in which nothing is rare, is left unaligned.
 _LARGEST_TABLE = 1 << 22
+# A match of this many words and bytes is kept wherever it is: `_PHRASE_WORDS` in fuzzy_matches
+# takes as many words for a phrase. Fewer words may be accidents of the language (`in the case of`).
 _SURE_WORDS, _SURE_SIZE = 4, 16
+# A dropped match widens the gap beside its neighbours, which may then have to go as well. That
+# settles after a few rounds; the limit only bounds the time for texts made to be awkward.
 _PASSES = 12
-
-Codes = NDArray[np.int32]
 
 
 def align(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Match]:
-    """Find the stretches that two sequences have in common, in order on both sides."""
+    """Find the runs that two sequences have in common, in order on both sides."""
     numbers: dict[Hashable, int] = {}
     a = [numbers.setdefault(element, len(numbers)) for element in one]
     b = [numbers.setdefault(element, len(numbers)) for element in other]
     matches: list[Match] = []
-    waiting = [(0, len(a), 0, len(b))]
+    waiting = [(0, len(a), 0, len(b))]  # a stack of regions, since recursion could go deep
     while waiting:
         left, right, low, high = _strip_equal_ends(a, b, waiting.pop(), matches)
         if left == right or low == high:
@@ -58,12 +65,13 @@ def align(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Match]:
 
 
 def drop_islands(matches: Sequence[Match], one: Sequence[int], other: Sequence[int]) -> list[Match]:
-    """Leave out matches that are lost among changes: a few common words in rewritten text.
+    """Drop matches that are lost among changes: a few common words in rewritten text.
 
     `one` and `other` are the sizes of the elements. A short match goes if what changed before it
     and what changed behind it are both at least as large as the match itself.
     """
-    before, beside = _sums(one), _sums(other)
+    before = list(accumulate(one, initial=0))
+    beside = list(accumulate(other, initial=0))
     remaining = list(matches)
     for _ in range(_PASSES):
         stays = []
@@ -105,7 +113,7 @@ def slide_gaps(
         left, low, more = ends[position]
         left_gap, low_gap = left - i - length, low - j - length
         if (left_gap == 0) == (low_gap == 0):
-            continue
+            continue  # text was replaced, or nothing changed: there is nothing to slide
         side, begin, end, side_starts = (
             (one, i + length, left, starts) if left_gap else (other, j + length, low, other_starts)
         )
@@ -136,14 +144,6 @@ def _best_step(
     return min(steps, key=fit)
 
 
-def _sums(sizes: Sequence[int]) -> list[int]:
-    total, sums = 0, [0]
-    for size in sizes:
-        total += size
-        sums.append(total)
-    return sums
-
-
 def _strip_equal_ends(
     a: Sequence[int], b: Sequence[int], region: tuple[int, int, int, int], matches: list[Match]
 ) -> tuple[int, int, int, int]:
@@ -165,7 +165,7 @@ def _strip_equal_ends(
 def _chain(
     a: Sequence[int], b: Sequence[int], region: tuple[int, int, int, int], width: int
 ) -> list[Match]:
-    """The longest ordered chain of stretches of a width that occur once on either side."""
+    """The longest ordered chain of runs of a width that occur once on either side."""
     left, right, low, high = region
     places_in_a, places_in_b = (
         _unique_runs(a, left, right, width),
@@ -176,17 +176,18 @@ def _chain(
     for i, j in _longest_increasing(pairs):
         if chain:
             last_i, last_j, length = chain[-1]
+            # Runs begin at every word, so neighbours overlap: on the same diagonal they are one.
             if i - j == last_i - last_j and i <= last_i + length:
                 chain[-1] = (last_i, last_j, i + width - last_i)
                 continue
             if i < last_i + length or j < last_j + length:
-                continue
+                continue  # it would use words a second time
         chain.append((i, j, width))
     return chain
 
 
 def _unique_runs(values: Sequence[int], start: int, end: int, width: int) -> dict[Hashable, int]:
-    """The stretches that occur once in a region, with their places, in order."""
+    """The runs that occur once in a region, with their places, in order."""
     keys: list[Hashable] = (
         list(values[start:end])
         if width == 1
@@ -198,6 +199,8 @@ def _unique_runs(values: Sequence[int], start: int, end: int, width: int) -> dic
 
 def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Of pairs in the order of their first member, the most that ascend in the second, too."""
+    # `tails[n]` is the smallest second member that ends a chain of n + 1 pairs, `at[n]` its pair,
+    # and `before` leads from each pair back to the one before it: O(n log n).
     tails: list[int] = []
     at: list[int] = []
     before: list[int] = []
@@ -220,9 +223,11 @@ def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int
 
 def _exact_lcs(a: Sequence[int], b: Sequence[int], left: int, low: int) -> list[Match]:
     """A longest common subsequence, from a table that is filled row by row."""
-    other: Codes = np.array(b, np.int32)
+    other: NDArray[np.int32] = np.array(b, np.int32)
     table = np.zeros((len(a) + 1, len(b) + 1), np.int32)
     for i, code in enumerate(a):
+        # A cell is the largest of the one above, the one to the left, and the one above the left
+        # plus a match. The running maximum stands for the cell to the left: rows never fall.
         taken = table[i, :-1] + (other == code)
         np.maximum.accumulate(np.maximum(table[i, 1:], taken), out=table[i + 1, 1:])
     matches: list[Match] = []

@@ -1,4 +1,4 @@
-"""Text as words at their bytes, and which bytes of one text stand in another.
+"""Text as words at their bytes, and which bytes of one text are in another.
 
 A word is a run of ASCII letters, digits and two-byte letters, a run of ASCII marks, or any other
 character on its own, so that scripts without blanks are compared character by character. Blanks
@@ -17,17 +17,22 @@ from ragauge.corpus.diff.sequence_alignment import Match, align, drop_islands, s
 from ragauge.model.corpus import Extent
 from ragauge.model.migration import Run
 
+# Over bytes, since all places are bytes: decoding would need a table to get back. The two-byte
+# letters of UTF-8 are those of European scripts, Hebrew and Arabic; of C2 xx only the no-break
+# space (C2 A0) is a blank.
 _WORD = re.compile(
     rb"(?:[0-9A-Za-z_]|[\xc3-\xdf][\x80-\xbf])+"
     rb"|[!-/:-@\[-^`{-~]+"
     rb"|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf7][\x80-\xbf]{3}|\xc2[\x80-\x9f\xa1-\xbf]"
 )
+# Words between two matches that may be the same letters written otherwise. A longer gap is text
+# that was rewritten; comparing its letters would seldom find anything.
 _LONGEST_REPAIR = 64
 _NO_LETTERS = re.compile(r"[\W_]+")
 
 
 class OwnedText(Struct, frozen=True):
-    """A part of a text that belongs to something, such as a block."""
+    """A span of a text that belongs to something, such as a block; `owner` is its number."""
 
     owner: int
     text: bytes
@@ -58,7 +63,10 @@ class Words(Struct):
 
 
 class _AlignedWords(Struct, frozen=True):
-    """Words of either side, from a place up to another: the same, as good as, or in its stead."""
+    """Words of either side, from a place up to another.
+
+    They are the same (`exact`), the same letters written otherwise (`kept`), or what replaced them.
+    """
 
     old: int
     old_end: int
@@ -69,7 +77,7 @@ class _AlignedWords(Struct, frozen=True):
 
 
 class KeptText(Struct, frozen=True):
-    """What of one owner stands in another: its bytes without blanks, and where they are.
+    """What of one owner is in another: its bytes without blanks, and where they are.
 
     `words` are the places of those words among the words that were compared.
     """
@@ -82,7 +90,7 @@ class KeptText(Struct, frozen=True):
 
 
 def split_words(stretches: Iterable[OwnedText]) -> Words:
-    """Take stretches of text apart into words."""
+    """Split texts into words."""
     words = Words([], [], [], {})
     texts: dict[int, bytes] = {}
     for stretch in stretches:
@@ -104,13 +112,15 @@ def sizes_by_owner(words: Words) -> dict[int, int]:
 
 
 def find_kept(old: Words, new: Words) -> list[KeptText]:
-    """Find which words of one side stand on the other, by pairs of owners, in reading order."""
+    """Find which words of one side are on the other, by pairs of owners, in reading order."""
     aligned = align(old.words, new.words)
+    # Slide first: an island is judged by what changed around it, which sliding moves.
     matches = drop_islands(
         slide_gaps(aligned, old.words, new.words, _owner_starts(old), _owner_starts(new)),
         [len(word) for word in old.words],
         [len(word) for word in new.words],
     )
+    # Words were aligned over the borders of blocks; what they say is about pairs of blocks.
     parts: dict[tuple[int, int], list[_AlignedWords]] = {}
     for match in _with_repairs(old, new, matches):
         for part in _split_by_owner(old, new, match):
@@ -178,7 +188,7 @@ def _letters(words: Sequence[bytes]) -> str:
 def _split_by_owner(old: Words, new: Words, part: _AlignedWords) -> Iterator[_AlignedWords]:
     """Cut a part wherever one of its sides begins to belong to something else."""
     if not part.exact:
-        yield part
+        yield part  # `_is_short` has seen to it that either side has one owner
         return
     start = part.old
     shift = part.new - part.old
@@ -193,7 +203,11 @@ def _split_by_owner(old: Words, new: Words, part: _AlignedWords) -> Iterator[_Al
 
 
 def _byte_runs(old: Words, new: Words, part: _AlignedWords) -> Iterator[Run]:
-    """The bytes of a part: equal bytes as far as they go, other blanks between them apart."""
+    """The bytes of a part: equal bytes as far as they go, other blanks between them apart.
+
+    Three numbers are old start, new start and length of equal bytes; four are both spans of the
+    same letters in other bytes; four and a 0 are what replaced the old text.
+    """
     begin, low = old.starts[part.old], new.starts[part.new]
     end, high = old.end(part.old_end - 1), new.end(part.new_end - 1)
     if not part.exact:
@@ -209,6 +223,8 @@ def _byte_runs(old: Words, new: Words, part: _AlignedWords) -> Iterator[Run]:
         halt, next_one = new.end(k + shift), new.starts[k + 1 + shift]
         if text[stop:following] != other[halt:next_one]:
             yield begin, low, stop - begin
+            # Blanks that became other blanks are kept text; where one side has none, there is
+            # nothing to point at.
             between = text[stop:following], other[halt:next_one]
             if all(between) and not b"".join(between).strip():
                 yield stop, following, halt, next_one

@@ -34,6 +34,8 @@ _CHARSET = re.compile(
     rb"""<meta\s[^>]*?charset\s*=\s*["']?\s*([\w:.-]+)|^\s*<\?xml[^>]*?encoding=["']([\w:.-]+)""",
     re.IGNORECASE,
 )
+# Codecs of Python that are none of files; and a page cannot say in ASCII that it is UTF-16, so the
+# standard takes that as UTF-8.
 _NOT_FOR_FILES = ("idna", "punycode", "unicode", "raw_unicode", "undefined", "utf-7", "utf-16")
 
 
@@ -65,6 +67,7 @@ def decoded(source: bytes) -> tuple[str, tuple[str, ...]]:
     if source.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return _by(source, "utf-16"), ("decoded as utf-16, as its byte order mark says",)
     plain = without_bom(source)
+    # The standard looks at the first 1,024 bytes; a byte order mark counts for more.
     declared = _CHARSET.search(plain[:1024]) if plain is source else None
     if declared is None:
         return utf8(plain), ()
@@ -101,6 +104,7 @@ def tokens(source: str) -> Iterator[Tag | Chars | UnfinishedMarkup]:
             "HTML needs a package that is not installed",
             hint="pip install 'ragauge[corpus]'",
         ) from error
+    # Tokens have a line and a column; their offsets count CRLF as one character, the source as two.
     lines = [0, *(line_end.end() for line_end in _LINE_END.finditer(source))]
     end, token = 0, None
     for token in tokenize(source, resolve_references=False, capture_source=True):
@@ -118,6 +122,8 @@ def tokens(source: str) -> Iterator[Tag | Chars | UnfinishedMarkup]:
             closing = token.type == TokenType.END_TAG
             attrs = dict(token.attrs or ())
             yield Tag(token.tag, closing, attrs, source[start:end] if attrs else "", start)
+    # Where a page ends inside a tag, the standard drops the rest and there is no token for it. A
+    # comment or declaration that never ends is a token, but what it has swallowed is no markup.
     markup = token.source if token is not None and token.tag is None else None
     if markup and markup[0] == "<" and markup[-1] != ">":
         end = start
@@ -130,6 +136,7 @@ def _runs(data: str, source: str, at: int) -> Iterator[Chars]:
     if source.startswith(data, at):
         yield Chars(data, at)
         return
+    # `left` counts the characters of the token that the source still has to account for.
     begin, left = at, len(data)
     for match in _NOT_ALIKE.finditer(source, at):
         if match.start() - at >= left:
@@ -159,7 +166,10 @@ def _behind(source: str, start: int, length: int) -> int:
 
 
 def _reference(meant: str, raw: str, start: int) -> Iterator[Chars]:
-    """What a reference stands for; letters behind one without `;` are their own."""
+    """What a reference stands for; letters behind one without `;` are their own.
+
+    In `&notit` the token has these letters, too: what is equal at the end of both is text.
+    """
     behind = 0
     while behind < len(meant) - 1 and meant[-1 - behind] == raw[-1 - behind]:
         behind += 1
@@ -175,6 +185,9 @@ def value_atoms(tag: Tag, name: str) -> list[Atom]:
     value = tag.attrs.get(name, "")
     if not value:
         return []
+    # The tokenizer gives the value of an attribute without its place, the tree of a fragment gives
+    # the place. References in between shift places, so the bare value is read once more as the
+    # text of a title, in which only references count.
     raw = tag.raw.replace("\r", " ")  # as long as it was, and white space as well
     element = parse_fragment(raw, source_locations=True).find(tag.name)
     where = element.source_location if element is not None else None
@@ -426,7 +439,7 @@ class _HtmlReader:
                 if name == "tr" or (name in CELLS and not self.rows):
                     self.rows.append([])
             return
-        in_figure = any(outer.group is not None for outer in self.stack[-8:])
+        in_figure = any(outer.group is not None for outer in self.stack[-8:])  # not far above
         if name in LISTS or name == "blockquote":
             element.kind = "prose"
         elif name == "table" and attrs.get("role") not in ("presentation", "none"):
@@ -455,7 +468,8 @@ class _HtmlReader:
             self._close_to((name,), barrier)
 
     def _close_to(self, names: Any, barrier: Any) -> None:
-        """Close elements up to the nearest of some names, unless a barrier stands before it."""
+        """Close elements up to the nearest of some names, unless a barrier is before it."""
+        # Without this count, a page of unclosed tags would walk the whole stack for each of them.
         if not any(self.opened[name] for name in names):
             return
         for count, element in enumerate(reversed(self.stack), 1):

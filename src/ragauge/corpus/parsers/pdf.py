@@ -33,6 +33,7 @@ from ragauge.model.corpus import Heading, Parsed, Parser, Piece
 
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB06: "st"}
 _HYPHENS = (0x02, 0xAD, 0xFFFE)  # how pdfium gives a hyphen at the end of a line, and a soft one
+# Not every font of fixed width has the flag that says so; then its name tells.
 _MONO = re.compile(r"mono|courier|consol|menlo|typewriter|cmtt|inconsolata", re.IGNORECASE)
 _FIXED_PITCH = 1
 _WRONG_PASSWORD = 4
@@ -122,7 +123,8 @@ def _listed(numbers: list[int]) -> str:
 def _upright(handle: Any, quarter: int) -> tuple[int, list[PdfWord], int]:
     """The quarter by which a page is turned to be read, its words, and how many letters are not.
 
-    A page is read as it is seen, unless most of it is set sideways, as wide tables are.
+    A page is read as it is seen, unless most of it is set sideways, as wide tables are. The page's
+    own rotation comes first, so that the other three quarters are seldom tried.
     """
     best: tuple[int, list[PdfWord], int] = (quarter, [], 0)
     most = -1
@@ -175,11 +177,12 @@ class _CharacterReader:
         if self.raw.FPDFText_GetMatrix(self.handle, index, self.matrix):
             size *= hypot(self.matrix.c, self.matrix.d)
             right, up = self.turned(self.matrix.a, self.matrix.b)
-            upright = right > 0 and abs(up) <= 0.3 * right
+            upright = right > 0 and abs(up) <= 0.3 * right  # up to 17 degrees
         self.name.value = b""
         self.raw.FPDFText_GetFontInfo(self.handle, index, self.name, len(self.name), self.flags)
         name = self.name.value.decode("utf-8", "replace")
         fixed = bool(self.flags.value & _FIXED_PITCH) or _MONO.search(name) is not None
+        # A size of nothing, or one that no page can hold, is none: all ratios would fail on it.
         return (size if 0.1 <= size <= 10_000 else 1.0), fixed, upright
 
 
@@ -205,6 +208,8 @@ def _words(handle: Any, quarter: int) -> Iterator[PdfWord | int]:
                 yield word()
             text = ""
             continue
+        # Many files have no space characters: a gap of a quarter of the size ends a word. Kerning
+        # and accents go back a little, a new line or cell goes back further.
         level = abs(place[2] - y) <= 0.5 * size
         near = level and -0.5 * size <= place[0] - right <= 0.25 * size
         near = near or place == before  # the second letter of a ligature

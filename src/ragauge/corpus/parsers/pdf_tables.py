@@ -1,7 +1,9 @@
-"""Tables of a PDF: words in a grid of rules, or in columns that stand in line.
+"""Tables of a PDF: words in a grid of ruled lines, or in columns that are aligned.
 
-Only what can be told is a table: at least two rows and two columns, drawn or clearly in line. All
-else stays running text. A table becomes one word with the text of its rows, in its place.
+A PDF has no tables, only words and strokes. Only what is clear is a table: at least two rows and
+two columns, drawn or aligned. All else stays running text, since a table that is none garbles the
+text of a whole page, and one that is missed still has its words. A table becomes one word with the
+text of its rows, in its place.
 """
 
 from __future__ import annotations
@@ -23,19 +25,24 @@ from ragauge.corpus.parsers.pdf_layout import (
     rows_of,
 )
 
-_MEETING_DISTANCE = 3.0  # points within which rules meet
-_MOST_RULES = 1_500
-_LEAST_FILLED = 0.4
-_LEAST_ROWS = 3  # of a table without any rules
+_MEETING_DISTANCE = 3.0  # points within which ruled lines meet
+_MOST_RULES = 1_500  # every level one is compared with every upright one; a drawing has more
+_LEAST_FILLED = 0.4  # of the cells of a grid; the grid of a chart is mostly empty
+_LEAST_ROWS = 3  # of a table without ruled lines: two lines are aligned by accident
 _IN_LINE = 2.5  # points by which edges of a column may differ
-_WIDEST_STEP = 2.4  # from one row to the next, by the smallest one or the size of letters
+# From one row to the next, by the smallest step or the size of letters. A larger factor would make
+# one table of two with text between them; a smaller one would refuse rows of uneven height.
+_WIDEST_STEP = 2.4
 _LONG_CELL = 15  # characters; lines of narrow columns of text are longer
 
 Cells = list[list[str]]
 
 
 class RuledLine(Struct, frozen=True, order=True):
-    """A straight line: its height, or its distance from the left if it is upright, and its ends."""
+    """A stroke or the side of a box, level or upright, merged with those that it goes on in.
+
+    `at` is its height, or its distance from the left if it is upright, `first` and `last` its ends.
+    """
 
     at: float
     first: float
@@ -92,6 +99,8 @@ def _as_word(table: _PdfTable) -> PdfWord:
 
 
 def _ruled_tables(page: PdfPage) -> list[_PdfTable]:
+    # Shorter strokes are parts of symbols or ticks of a chart. Upright ones may be shorter, since
+    # cells are lower than they are wide. A stroke may be 1.5 points off straight.
     level = _merge_segments(
         (y, min(x, other), max(x, other))
         for x, y, other, end in page.edges
@@ -110,7 +119,7 @@ def _ruled_tables(page: PdfPage) -> list[_PdfTable]:
         if not columns:
             alone += rows
             continue
-        gridded = len(columns) >= 3
+        gridded = len(columns) >= 3  # with two upright lines it is a frame with rows in it
         table = _grid_table(page, rows, columns) if gridded else _banded_table(page, rows)
         if table is not None:
             tables.append(table)
@@ -118,7 +127,10 @@ def _ruled_tables(page: PdfPage) -> list[_PdfTable]:
 
 
 def _merge_segments(segments: Iterable[tuple[float, float, float]]) -> list[RuledLine]:
-    """Rules that go on in each other made one; the two sides of a thin box are one, too."""
+    """Ruled lines from segments that go on in each other; both sides of a thin box are one line.
+
+    Many programs draw a line as a thin filled box, or cell by cell.
+    """
     groups: list[list[tuple[float, float, float]]] = []
     for rule in sorted(segments):
         if groups and rule[0] - groups[-1][0][0] <= 2:
@@ -141,7 +153,7 @@ def _merge_segments(segments: Iterable[tuple[float, float, float]]) -> list[Rule
 def _connected_rules(
     level: list[RuledLine], upright: list[RuledLine]
 ) -> list[tuple[list[RuledLine], list[RuledLine]]]:
-    """Rules that meet, directly or by others."""
+    """Groups of ruled lines that meet, directly or through others (union-find)."""
     root = list(range(len(level) + len(upright)))
 
     def top(place: int) -> int:
@@ -165,7 +177,7 @@ def _connected_rules(
 
 
 def _inside(page: PdfPage, left: float, right: float, low: float, high: float) -> list[PdfWord]:
-    """Words whose middle is in a box; a baseline is a little below the middle of its letters."""
+    """Words whose middle is in a box: letters reach about 0.6 of their size above the baseline."""
     return [
         word
         for word in page.words
@@ -209,6 +221,8 @@ def _between_rules(page: PdfPage, rules: list[RuledLine]) -> list[_PdfTable]:
             groups.append([rule])
     tables = []
     for group in groups:
+        # Rules of one width may be those of several tables: the largest run that is one table is
+        # tried first, of at most 60 rules, so that a page of ruled paper takes no time.
         at = 0
         while at < len(group) - 1:
             for end in range(min(len(group), at + 60), at + 1, -1):
@@ -239,6 +253,7 @@ def _banded_table(page: PdfPage, rules: list[RuledLine]) -> _PdfTable | None:
             bands[-1][1] = max(bands[-1][1], right)
         else:
             bands.append([left, right])
+    # Where three fifths of the rows have several parts: the others may go on with a long cell.
     several = sum(len(row) >= 2 for row in rows)
     if len(bands) < 2 or 5 * several < 3 * len(rows):
         return None
@@ -279,6 +294,7 @@ def _end_of_aligned(lines: Sequence[PdfLine], at: int, mono_is_code: bool) -> in
         parts = list(parts_of(line.words))
         if line.flow != first.flow or line.size != first.size or len(parts) != len(columns):
             break
+        # Rows follow each other evenly, not more than two and a half lines apart.
         if not 0 < down <= 2.5 * line.size or (step and not step / 1.6 <= down <= 1.6 * step):
             break
         if _cannot_be_row(line, mono_is_code):
@@ -287,6 +303,8 @@ def _end_of_aligned(lines: Sequence[PdfLine], at: int, mono_is_code: bool) -> in
         if not all(map(_stands_in_line, longer)):
             break
         columns, step, end = longer, step or down, end + 1
+    # Bullets with their texts, and columns of running text that `gutter_of` did not see, are
+    # aligned as well.
     bullets = all(BULLET.fullmatch(part[0].text) for part in columns[0])
     return at if bullets or all(map(_reads_as_text, columns)) else end
 

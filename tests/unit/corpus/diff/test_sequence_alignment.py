@@ -62,8 +62,8 @@ def test_short_sequences_are_aligned_as_well_as_can_be(one: str, other: str) -> 
 def test_matches_are_right_without_the_exact_table(one: str, other: str) -> None:
     """The path of long sequences: rare stretches first, here with little left to the table."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sequence_alignment, "_AT_ONCE", 0)
-        patch.setattr(sequence_alignment, "_MOST_CELLS", 9)
+        patch.setattr(sequence_alignment, "_SMALL_TABLE", 0)
+        patch.setattr(sequence_alignment, "_LARGEST_TABLE", 9)
         found = align(one, other)
     check(one, other, found)
     assert sum(length for _, _, length in found) <= longest(one, other)
