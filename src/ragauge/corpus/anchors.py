@@ -16,10 +16,11 @@ SHORTEST = 8
 
 _LONGEST_SENTENCE = 4_096
 _LOOKED_AT = 1 << 16  # bytes of a block; a longer one without any sentence has no anchor
-# What a line of prose may begin with that is no part of a sentence: marks of lists and quotes.
+# What a line of prose may begin with that is no part of a sentence: markers of lists and quotes.
 _MARKS = re.compile(r"(?:[\s>]|[-*+•]\s|[0-9]{1,9}[.)]\s)*")
 _NEXT_PARAGRAPH = re.compile(r"(?:\r\n|\r|\n)[ \t>]*(?:(?=[\r\n])|[-*+•]\s|[0-9]{1,9}[.)]\s)")
 _STOP = re.compile(r"[.!?…][\"')\]*_`”’»]*(?=\s+[^\sa-z]|\s*\Z)|[。！？]")  # noqa: RUF001
+# Words that a full stop belongs to without ending a sentence, in English and German.
 _ABBREVIATIONS = frozenset(
     (
         "abb", "al", "approx", "bzw", "ca", "cf", "dr", "ed", "eds", "eq", "etc", "fig", "figs",

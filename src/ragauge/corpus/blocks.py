@@ -6,7 +6,7 @@ comes or goes moves the sections behind it at its depth. A number has at least t
 grammar's letter behind the number is left to chunkers that cut a block into parts: no block of a
 corpus has one.
 
-Ids do not sort as text, because the type stands before the number and `S.10` before `S.2`;
+Ids do not sort as text, because the type comes before the number and `S.10` before `S.2`;
 `reading_order` gives the key that does.
 """
 
@@ -23,7 +23,7 @@ from ragauge.corpus.title_tree import section_at
 from ragauge.ids import section_path
 from ragauge.model.corpus import LETTERS, Block, Parsed, Section
 
-_PORTION = 1 << 20  # characters
+_PORTION = 1 << 20  # characters that are normalised at once
 _BLANK = re.compile(r"[ \t\r\n]")
 _TAIL = re.compile(r"(S(?:\.[0-9]+)*)\.[a-z]\.Bk([0-9]+)([a-z]?)")
 
@@ -68,7 +68,7 @@ def block_id(doc: str, section: str, kind: str, number: int) -> str:
 
 
 def fingerprint(text: str) -> str:
-    """Hash what a block says: NFC, small letters, every run of white space one blank."""
+    """Hash what a block says: NFC, lower case, every run of white space one blank."""
     digest = sha256()
     between = ""
     for part in _portions(text):

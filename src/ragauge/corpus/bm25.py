@@ -15,9 +15,9 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-K1 = 1.2
+K1 = 1.2  # with B the values of Lucene, OpenSearch and Elasticsearch
 B = 0.75
-DECIMALS = 4
+DECIMALS = 4  # sums differ in their last digits between machines; the order of texts must not
 
 _WORD = re.compile(r"\w+")
 # Scripts without blanks between words: each two neighbours count as a word.
@@ -44,7 +44,7 @@ def words_of(text: str) -> list[str]:
 
 
 class Bm25Index:
-    """An index over texts, which are known by their place in the order they were given in.
+    """An index over texts, which are known by their place in the order they come in.
 
     `lengths` are their numbers of words.
     """
@@ -85,11 +85,12 @@ class Bm25Index:
         )
 
     def scores(self, query: str) -> NDArray[np.float64]:
-        """How like the query each text is; a word counts once however often it is said."""
+        """How like the query each text is; a word counts once however often the query has it."""
         total = np.zeros(self.size)
         for word in sorted(set(words_of(query))):
             term = self._terms.get(word)
             if term is not None:
                 part = slice(self._starts[term], self._starts[term + 1])
-                total[self._texts[part]] += self._weights[part]  # a text stands there once
+                # A text is listed once for each word, so the indices are distinct, as `+=` needs.
+                total[self._texts[part]] += self._weights[part]
         return np.round(total, DECIMALS)

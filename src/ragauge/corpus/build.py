@@ -1,8 +1,9 @@
 """Building a corpus: finds files, parses them in this process or in workers, writes the folder.
 
-Workers are plain subprocesses, as in `engines.pool`: they are told a file, read and parse it, and
-answer with its rows. Answers are taken in the order of the documents, a few ahead at most, so the
-result does not depend on their number and memory does not grow with the corpus.
+Workers are plain subprocesses, as those that score (decision 0003): they get the name of a file,
+read and parse it, and answer with its rows. Answers are taken in the order of the documents, a few
+ahead at most, so the result does not depend on their number and memory does not grow with the
+corpus.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ from ragauge.model.corpus import Block, Document, Section
 ProgressCallback = Callable[[int, int], None]
 """Is called with the number of files that are done, and of all files."""
 
-_AHEAD = 8
-_BYTES_FOR_WORKERS = 1 << 20
-_MOST_WORKERS = 8
+_AHEAD = 8  # files for each worker that may be parsed before it is their turn to be written
+_BYTES_FOR_WORKERS = 1 << 20  # smaller corpora are parsed before a worker has started
+_MOST_WORKERS = 8  # one process writes all that the others parse
 _NO_SUFFIX = "no suffix"
 # UTF-8 that was read as cp1252 and written again: "â€™" for an apostrophe, "Ã¤" for "ä".
 _MOJIBAKE = ("â€™", "â€œ", "â€“", "Ã¤", "Ã¶", "Ã¼", "Ã©", "Â\N{NO-BREAK SPACE}")
@@ -69,7 +70,7 @@ class DocumentNote(Struct, frozen=True):
 
 
 class Built(Struct, frozen=True, kw_only=True):
-    """What came of a build: the manifest, and what was left out or is worth a look."""
+    """The result of a build: the manifest, notes on documents, and files that were skipped."""
 
     folder: str
     manifest: Manifest
@@ -244,7 +245,7 @@ def _files_below(root: Path) -> Iterator[tuple[str, Path]]:
             place = (f"{inside}{entry.name}", folder / entry.name)
             if entry.is_dir():
                 (linked if entry.is_symlink() else waiting).append((f"{place[0]}/", place[1]))
-            elif entry.is_file() or entry.is_symlink():  # a broken link is told as a bad file
+            elif entry.is_file() or entry.is_symlink():  # a broken link is reported as a bad file
                 yield place
 
 
@@ -292,7 +293,7 @@ def _warnings(text: bytes) -> tuple[str, ...]:
     if not text.strip():
         return ("the document is empty",)
     garbled = sum(text.count(sequence.encode()) for sequence in _MOJIBAKE)
-    if garbled < 3:
+    if garbled < 3:  # one or two may be an example of mojibake
         return ()
     return (f"{garbled} characters look like UTF-8 that was read as cp1252 (mojibake)",)
 
@@ -313,9 +314,9 @@ def _parsed_files(sources: Sequence[SourceFile], workers: int) -> Generator[Pars
         return
     decode = msgspec.msgpack.Decoder(ParsedFile).decode
     ahead: deque[Future[bytes]] = deque()
-    with _Workers(workers) as crew:
+    with _Workers(workers) as pool:
         for source in sources:
-            ahead.append(crew.submit(source))
+            ahead.append(pool.submit(source))
             if len(ahead) >= workers * _AHEAD:
                 yield decode(ahead.popleft().result())
         while ahead:

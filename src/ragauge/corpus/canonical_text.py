@@ -86,7 +86,11 @@ def stripped(atoms: Sequence[Atom], *, lines: bool = False) -> list[Atom]:
 
 
 class TextWriter:
-    """Writes canonical text block by block and remembers where each run of it came from."""
+    """Writes canonical text block by block and records where each run of it came from.
+
+    Neighbouring atoms become one run where the source goes on as well, so that a page of plain
+    text has a handful of runs and not one for each word.
+    """
 
     def __init__(self) -> None:
         self._parts: list[str] = []

@@ -49,7 +49,7 @@ def load_chunks(source: Source, *, check: ChunkCheck | None = None) -> dict[str,
 def read_chunks(source: Source, *, check: ChunkCheck | None = None) -> ChunkList:
     """Read a list of chunks to its end; a chunk that does not pass the check is in it all the same.
 
-    So its id is known, and what is wrong is told once.
+    So its id is known, and what is wrong is reported once, not again at every hit on the chunk.
     """
     chunks: dict[str, Chunk] = {}
     problems: list[Problem] = []

@@ -1,4 +1,4 @@
-"""Chunkings for reference: documents of a corpus cut by size, by section or by block.
+"""Reference chunkings: documents of a corpus cut by size, by section or by block.
 
 A chunking is a function of the text and its policy alone: the same corpus and the same settings
 give the same chunks under the same ids.
@@ -45,7 +45,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     size       how large a chunk may be; None leaves sections and blocks whole
     overlap    how much of a chunk the next one repeats, where a text is cut by size
     hard       cut exactly at the size, not at the end of a sentence or word shortly before it
-    merge_to   join blocks of a section that stand next to each other up to this size
+    merge_to   join neighbouring blocks of a section up to this size
     """
 
     by: By = "size"
@@ -246,7 +246,7 @@ class _Splitter:
         # A chunk no longer than the overlap would make the next one begin where it began.
         least = max(self._reach(start, self.least), self._reach(start, self.overlap + 1))
         best = 0
-        # A stop may stand a little earlier, with marks and white space up to a good place.
+        # A stop may be a little earlier, with marks and white space up to a good place.
         for stop in _STOP.finditer(self.text, max(start, least - _MARKS), limit + 1):
             behind = _BLANK.match(self.text, stop.end(), limit)
             end = behind.end() if behind is not None else stop.end()

@@ -1,6 +1,6 @@
-"""Excerpts: what stands at a place of a built corpus, for those who show it.
+"""Excerpts: the text at a place of a built corpus, for reports that show it.
 
-Texts are read when they are asked for, and only the last of them are kept: memory does not grow
+Texts are read when they are asked for, and only the last of them are cached: memory does not grow
 with the corpus.
 """
 
@@ -60,7 +60,7 @@ class Excerpts:
     def find(
         self, name: str, docs: tuple[str, ...], spans: tuple[Span, ...], hashes: tuple[str, ...]
     ) -> Excerpt | None:
-        """What stands at the spans of a document, or in the block of that name if there are none.
+        """The text at the spans of a document, or of the block of that name if there are none.
 
         `docs` are the names that the document may have, `hashes` all that is known of its content.
         """

@@ -1,6 +1,6 @@
-"""A corpus that is asked: which block, section or text is meant, and where a quote stands.
+"""Looking things up in a corpus: the block or section of an id, the text of a span, a quote.
 
-Whatever cannot be found is a `FieldError` that names what would have been found nearby.
+Whatever cannot be found is a `FieldError` that names similar things that are there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ragauge.spans import Span
 _CACHED_BYTES = 64 * 1024 * 1024
 _MAX_SUGGESTED = 3
 _MAX_COMPARED = 200
-_SHORTEST_HASH = 8
+_SHORTEST_HASH = 8  # hexadecimal digits; fewer would confirm a document by accident
 _OTHER_CORPUS = (
     "check that it is the corpus that the ids were made from; `corpus redirect` follows ids"
 )
@@ -304,7 +304,7 @@ def _similar_names(name: str, candidates: Iterable[str]) -> list[str]:
     same = [candidate for candidate in names if candidate.rpartition("/")[2] == last]
     if same:
         return same[:_MAX_SUGGESTED]
-    # Comparing takes long: only those that begin alike are looked at closely.
+    # difflib takes long: only the names with the longest common beginning are compared.
     nearest = heapq.nlargest(
         _MAX_COMPARED, names, key=lambda candidate: _common_prefix(name, candidate)
     )

@@ -9,6 +9,7 @@ The same documents give the same bytes: there is no clock, no machine and no ord
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import shutil
@@ -36,8 +37,10 @@ _LISTS = ("documents.jsonl", "sections.jsonl", "blocks.jsonl")
 _ENTRIES = {MANIFEST, TEXT, *_LISTS}
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._ ()+,=@~-]")
-_DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|\Z)", re.IGNORECASE)
-_LONGEST_NAME = 180
+_DEVICES = re.compile(
+    r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|\Z)", re.IGNORECASE
+)  # of Windows
+_LONGEST_NAME = 180  # most file systems take 255 bytes; `.txt` and a hash may still be added
 _ROWS_AT_ONCE = 4096  # rows that are encoded together
 
 T = TypeVar("T", Document, Section, Block)
@@ -337,13 +340,18 @@ def _unwritable(out: Path, error: OSError) -> RagaugeError:
 
 
 MARKER = ".ragauge-building"
+"""A file in the folder of a build, locked as long as the build runs.
 
-
+It tells leftovers from a running build, and our folders from any other that is called alike.
+"""
 _NEW, _OLD = "new", "old"
 
 
 class BuildFolder:
-    """A marked folder with a new folder in it, which comes to its place in one step."""
+    """The temporary folder of a build: the new corpus in it is renamed to its place in one step.
+
+    It is beside the output, since a rename works only within one file system.
+    """
 
     def __init__(self, out: Path) -> None:
         """Make the folder beside `out`, after clearing what earlier builds have left."""
@@ -360,7 +368,7 @@ class BuildFolder:
             raise
 
     def _mark(self) -> None:
-        """Put the marker in; it is held before anybody can see it."""
+        """Put the marker in; it is locked under another name before anybody can see it."""
         early = self.folder / f"{MARKER}.early"
         self.marker = early.open("wb")
         self.marker.write(_marker_text(self.out))
@@ -395,7 +403,7 @@ def remove_leftovers(out: Path) -> None:
     One may have been ended between taking the old output away and putting the new one there: then
     the old one comes back first.
     """
-    for folder in sorted(out.parent.glob(f".{_escaped(out.name)}.*")):
+    for folder in sorted(out.parent.glob(f".{glob.escape(out.name)}.*")):
         marker = folder / MARKER
         with suppress(OSError):
             if (
@@ -413,9 +421,3 @@ def remove_leftovers(out: Path) -> None:
 
 def _marker_text(out: Path) -> bytes:
     return f"a corpus is being built here, to become {out.name}\n".encode(errors="surrogateescape")
-
-
-def _escaped(name: str) -> str:
-    import glob
-
-    return glob.escape(name)

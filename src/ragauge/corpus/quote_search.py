@@ -1,4 +1,4 @@
-"""Where a quote stands in a text: as it is, or with white space and composition made alike."""
+"""Where a quote is in a text: byte for byte, or up to white space and Unicode composition."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORD = re.compile(r"\S+")
 def places_in(text: bytes, quote: str) -> list[Extent]:
     """Every place of a quote in a text, in order; those that overlap an earlier one as well.
 
-    Where it stands nowhere as it is, runs of white space count as one blank, and composed
+    Where it is nowhere byte for byte, runs of white space count as one blank, and composed
     characters as their parts.
     """
     wanted = quote.encode(errors="surrogatepass")
@@ -36,6 +36,8 @@ def _normalised_places(text: str, wanted: str) -> list[Extent]:
     """The places of a normalised quote; an extent never begins or ends in white space."""
     if not wanted:
         return []
+    # The text is composed word by word, so that a place in the composed text leads back to a word
+    # of the text by its number, whatever composing did to lengths.
     words = [(word[0], word.start()) for word in _WORD.finditer(text)]
     folded = [unicodedata.normalize("NFC", word) for word, _ in words]
     starts = []

@@ -38,7 +38,7 @@ class Found(Struct, kw_only=True):
 
     @property
     def dull(self) -> bool:
-        """Whether further problems are only counted: what they would say need not be known."""
+        """Whether further problems are only counted, so that their texts need not be made."""
         return len(self.problems) >= MAX_REPORTED
 
     def note(self, error: FieldError, place: Place) -> None:
@@ -58,7 +58,7 @@ class Found(Struct, kw_only=True):
 
 
 class _ReferenceCounts(NamedTuple):
-    """What is known of a hit that was looked up lately."""
+    """What a hit or citation adds to the counts; cached, since traces repeat the same hits."""
 
     ids: int
     places: int
@@ -134,7 +134,7 @@ class Resolver:
         if trace.answer is not None:
             named = {hit.id for hit in trace.hits}
             for cited in trace.answer.listed:
-                # What is wrong with a hit is told there.
+                # What is wrong with a hit is reported there.
                 bare = not cited.spans and cited.doc is None and cited.section is None
                 if cited.id in named and bare:
                     report.ids += 1
@@ -327,9 +327,9 @@ def block_chunks(lookup: Lookup) -> dict[str, Chunk]:
 
 
 def refuse_moved(lookup: Lookup, items: Iterable[GoldItem], name: str) -> None:
-    """Raise where a quote of gold does not stand at its place in the corpus that is scored with.
+    """Raise where a quote of gold is not at its place in the corpus that is scored with.
 
-    Places of documents that the corpus does not have are left to those who look all ids up.
+    Documents that the corpus does not have are passed over: `validate` reports them.
     """
     report = Found()
     resolver = Resolver(lookup, None)

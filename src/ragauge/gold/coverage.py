@@ -20,7 +20,7 @@ SectionRef = tuple[str | None, str | None]
 """A document and a section in it, as far as they are known."""
 
 COVERAGE = 0.80
-"""The share of a corpus's sections that the questions should reach."""
+"""The share of a corpus's sections that questions should reach; only those with blocks count."""
 
 
 class Reach(Struct, frozen=True, kw_only=True):
@@ -55,7 +55,7 @@ class ReachFinder:
         self.chunks = chunks
 
     def reach(self, item: GoldItem) -> Reach:
-        """What an item reaches. What cannot be found reaches nothing: others tell of it."""
+        """What an item reaches. What cannot be found reaches nothing; other rules report it."""
         sections: dict[SectionRef, None] = {}
         types: dict[str, None] = {}
         places: dict[tuple[str, Span], None] = {}

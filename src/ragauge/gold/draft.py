@@ -131,7 +131,7 @@ def _is_in(block: Block, section: Section) -> bool:
 def _qid(block: Block, taken: set[str]) -> str:
     """An id that the same block always gets."""
     digest = sha256(block.id.encode()).hexdigest()
-    length = 8
+    length = 8  # readable; where two blocks have the same eight digits, one gets more
     while f"q-{digest[:length]}" in taken:
         length += 1
     return f"q-{digest[:length]}"

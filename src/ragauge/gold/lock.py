@@ -90,7 +90,7 @@ class Difference(Struct, frozen=True, kw_only=True):
 
 
 def lock_path(gold: str | os.PathLike[str]) -> Path:
-    """Where the lock of a gold set lies unless it is said: `eval/gold.jsonl` has `eval/gold.lock`.
+    """Where the lock of a gold set is by default: `eval/gold.jsonl` has `eval/gold.lock`.
 
     A set from standard input has no such place.
     """
@@ -181,6 +181,8 @@ def read_lock(path: str | os.PathLike[str]) -> Lock:
         if key in items:
             _refuse(name, number, f"the item `{row.qid}` stands twice")
         items[key] = row.item
+    # Each line must have its hash, and the first line that of the set: an edit by hand or half a
+    # merge is an error, and never a pass.
     if len(items) != head.count or _hash_of(items) != head.gold_hash:
         _refuse(name, 1, f"it speaks of {head.count} items that are not those of the lines below")
     return Lock(dialect=head.dialect, gold_hash=head.gold_hash, items=items)
@@ -262,7 +264,7 @@ def _changes(old: dict[str, Any], new: dict[str, Any], names: Iterable[str]) -> 
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Whether two values are written alike: 1 and true are not."""
+    """Whether two values are the same JSON: 1 and true are not, though Python calls them equal."""
     return _encode(one) == _encode(other)
 
 
@@ -276,7 +278,7 @@ def _by_key(key: Key) -> tuple[str, int, int]:
 
 
 class FreezeResult(Struct, frozen=True):
-    """A lock that was written, or that stood there already."""
+    """A lock that was written (`fresh`), or that was there already."""
 
     path: Path
     lock: Lock

@@ -75,13 +75,15 @@ class Suggester:
         if count <= 0 or not evidence:
             return []
         asked = " ".join(filter(None, [item.question, *item.paraphrases]))
-        if not words_of(asked):
+        if not words_of(asked):  # a draft has no question yet
             asked = " ".join(self.lookup.quote(spot) for spot in evidence)
         scores = self.index.scores(asked)
         docs = list(dict.fromkeys(spot.doc for spot in evidence))
         inside = np.concatenate([self.places.get(doc, np.zeros(0, np.int64)) for doc in docs])
         sections = _sections(item, evidence)
         far = {int(place): self._distance(int(place), sections) for place in inside}
+        # Both lists are of near blocks, because `gold lint` warns of others; an item may get fewer
+        # than were asked for.
         near = [at for at in far if far[at] <= FARTHEST]
         near.sort(key=lambda at: (far[at], -scores[at], at))
         alike = np.arange(len(self.blocks)) if anywhere else np.array(sorted(near), np.int64)
@@ -128,7 +130,10 @@ class Suggester:
 
 
 class _Exclusions:
-    """What is no negative: the evidence, what says the same, and what is a negative already."""
+    """What is no negative: the evidence, what says the same, and what is a negative already.
+
+    A block that contains the text of the evidence would be a right answer that counts as wrong.
+    """
 
     def __init__(self, lookup: Lookup, item: GoldItem, evidence: Sequence[CorpusSpot]) -> None:
         self.lookup = lookup
@@ -187,7 +192,7 @@ class Suggested(Struct, frozen=True, kw_only=True):
 class Suggestions(Struct, frozen=True, kw_only=True):
     """The negatives of a file; `unplaced` items have no evidence, so nothing is near them.
 
-    `comments` of YAML that stood in what changed are gone.
+    `comments` counts those of YAML that were lost in rows that changed.
     """
 
     items: tuple[Suggested, ...]

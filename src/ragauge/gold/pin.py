@@ -36,7 +36,10 @@ from ragauge.quotes import normalised
 from ragauge.spans import Span, spans_in, unit_in
 
 LONGEST_QUOTE = 2000
-"""Characters of the longest quote that is added; of longer text its hash is kept."""
+"""Characters of the longest quote that is added; of longer text its hash is kept.
+
+A hash is enough to notice a change; a quote that an author wrote is never dropped.
+"""
 
 UNRESOLVED = frozenset({"unresolved", "quote-not-found", "quote-ambiguous", "quote-moved"})
 """What `keep` leaves as it is; any other problem is one of the file."""
@@ -52,7 +55,7 @@ _SPAN_NAMES = frozenset(
 
 
 class PinnedEntry(NamedTuple):
-    """Where one entry lies, and what came of it: `pinned`, `converted`, `moved` or `checked`."""
+    """Where one entry lies, and what was done: `pinned`, `converted`, `moved` or `checked`."""
 
     value: Any
     spots: tuple[CorpusSpot, ...]
@@ -70,8 +73,8 @@ class PinnedRow(NamedTuple):
 class PinResult(Struct, frozen=True, kw_only=True):
     """What pinning a file gave: the rows that changed, counts, and what could not be resolved.
 
-    `graded` counts ids that stand in `grades`, which has room for ids alone; `comments` of YAML
-    that stood in what changed are gone.
+    `graded` counts ids in `grades`, which has room for ids alone; `comments` counts those of YAML
+    that were lost in rows that changed.
     """
 
     changes: dict[int, dict[str, Any]]
@@ -87,7 +90,7 @@ class PinResult(Struct, frozen=True, kw_only=True):
 class Pinner:
     """Pins entries to a corpus; ids are blocks of it, or chunks of a list.
 
-    `repin`: a quote that stands once, and elsewhere than its offsets say, is followed.
+    `repin`: a quote that occurs once, and not where its offsets say, is followed.
     """
 
     def __init__(
@@ -194,8 +197,8 @@ class Pinner:
             )
         spots = self._spots(chunk.doc, chunk.spans)
         if chunk.text is not None:
-            stands = " ".join(self.lookup.quote(spot) for spot in spots)
-            if normalised(stands) != normalised(chunk.text) and len(spots) == 1:
+            text = " ".join(self.lookup.quote(spot) for spot in spots)
+            if normalised(text) != normalised(chunk.text) and len(spots) == 1:
                 raise FieldError(
                     "quote-moved",
                     f"the text of the chunk `{name}` is not the one at its place in the corpus",
@@ -237,13 +240,15 @@ class Pinner:
             else:
                 self._check_hashes(entry, spots, path)
         except FieldError as error:
+            # Only to a quote that occurs once: `find_quote` raises otherwise. Anything else is the
+            # work of a migration map.
             if not self.repin or quote is None or error.code not in UNRESOLVED:
                 raise
             spots = (self.lookup.find_quote(doc, quote),)
             kind = "moved"
         if kind in ("converted", "moved"):
             _write_spans(entry, spots)
-        if kind == "moved":
+        if kind == "moved":  # the section is that of the old place; the new one is added below
             entry = {name: value for name, value in entry.items() if name not in HIT_SECTIONS}
             entry = self._renamed(entry, spots[0])
         return PinnedEntry(self._evidenced(entry, spots), spots, kind)
@@ -260,7 +265,10 @@ class Pinner:
         return renamed
 
     def _check_hashes(self, entry: Row, spots: Sequence[CorpusSpot], path: str) -> None:
-        """A place without a quote is believed if nothing speaks against it."""
+        """A place without a quote is accepted unless a hash contradicts it.
+
+        In an edited document, nothing shows that such a place still means the same.
+        """
         quote_hash = entry.get(_QUOTE_HASH)
         if quote_hash is not None:
             if quote_hash != self._hash(spots):
@@ -310,7 +318,11 @@ class Pinner:
 
 
 def pin(gold: GoldRows, pinner: Pinner) -> PinResult:
-    """Pin every row of a file; a row with a problem stays as it is, and is told."""
+    """Pin every row of a file; a row with a problem stays as it is, and is reported.
+
+    A row is pinned whole or not at all: half pinned, one part of its evidence would be found by id
+    and the other by place.
+    """
     changes: dict[int, dict[str, Any]] = {}
     counts: Counter[str] = Counter()
     problems: list[Problem] = []

@@ -39,7 +39,7 @@ class GoldStats(Struct, frozen=True, kw_only=True):
 
     counts   items by expect, type, tag, difficulty and language; an item may have several types
     spreads  what items have: kinds of evidence, negatives, wordings, lengths of questions
-    grades   how often each grade stands
+    grades   how often each grade occurs
     entries  entries of evidence; `evident` items have some, and `pinned` of these have a place
              in a document beside or instead of every id
     sizes    what the questions can show: all, those to be answered, those to be refused

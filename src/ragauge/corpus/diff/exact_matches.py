@@ -180,7 +180,7 @@ def _pair_by_blocks(
 ) -> None:
     """Pair renamed documents by the bytes of the blocks that they share, the largest share first.
 
-    What stands in many documents says nothing about which one this is.
+    What is in many documents says nothing about which one this is.
     """
     holders: dict[str, list[int]] = defaultdict(list)
     for doc in sorted(added):

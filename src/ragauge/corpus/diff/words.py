@@ -89,16 +89,16 @@ class KeptText(Struct, frozen=True):
     words: tuple[int, ...] = ()
 
 
-def split_words(stretches: Iterable[OwnedText]) -> Words:
+def split_words(owned_texts: Iterable[OwnedText]) -> Words:
     """Split texts into words."""
     words = Words([], [], [], {})
     texts: dict[int, bytes] = {}
-    for stretch in stretches:
-        texts[stretch.owner] = stretch.text
-        for word in _WORD.finditer(stretch.text, *stretch.span):
+    for part in owned_texts:
+        texts[part.owner] = part.text
+        for word in _WORD.finditer(part.text, *part.span):
             words.words.append(word[0])
             words.starts.append(word.start())
-            words.owners.append(stretch.owner)
+            words.owners.append(part.owner)
     words.texts = texts
     return words
 
@@ -147,7 +147,7 @@ def same_letters(one: bytes, other: bytes) -> bool:
 
 
 def _with_repairs(old: Words, new: Words, matches: Sequence[Match]) -> Iterator[_AlignedWords]:
-    """The matches, and what stands between them on both sides.
+    """The matches, and what is between them on both sides.
 
     Words that differ in nothing but blanks, marks and case are kept: that is what a better repair
     of hyphens, a heading in capitals or another form of the same letters leaves behind. Others

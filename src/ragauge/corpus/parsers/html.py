@@ -295,7 +295,7 @@ class _HtmlReader:
         self.pieces: list[Piece] = []
         self.headings: list[Heading] = []
         self.title = ""
-        self.named: _Element | None = None  # the element that the title stands in
+        self.named: _Element | None = None  # the element that holds the title
         self.left_out = 0
         self.stack: list[_Element] = []
         self.opened: Counter[str] = Counter()

@@ -1,7 +1,7 @@
 """Markdown: CommonMark with tables and front matter, by the line ranges of markdown-it-py.
 
-Only blocks are parsed; what stands inside a line is looked at where it decides something: titles,
-paragraphs that may be images, and captions. Link definitions and rules (`---`) are no pieces.
+Only blocks are parsed; inline markup is looked at where it decides something: titles, paragraphs
+that may be images, and captions. Link definitions and rules (`---`) are no pieces.
 Front matter is a piece of code with the role `front-matter`, so that a citation of it has a place.
 A table's rows are counted with its header, as in HTML.
 """
@@ -52,7 +52,8 @@ _COMMENT = re.compile(r"\s*<!--.*-->\s*", re.DOTALL)
 # Longer titles and captions are shown as they are written: inline markup is not linear in length.
 _LONGEST_INLINE = 4_000
 _MOST_BRACKETS = 200
-# Every level is a call within a call; lists count twice. What is deeper is taken as it stands.
+# Every level is a call within a call; lists count twice. What is deeper is taken as plain text:
+# the parser would skip the rest of the file, and Python would run out of stack at some depth.
 _DEEPEST = 250
 _DEEPEST_INLINE = 100
 

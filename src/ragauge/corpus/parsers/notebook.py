@@ -1,6 +1,6 @@
 """Jupyter notebooks: their Markdown and code cells in order, without what code has printed.
 
-Outputs are left out and counted: they change with every run and would re-key the document. Origins
+Outputs are excluded and counted: they change with every run and would re-key the document. Origins
 count characters of the file, without a byte order mark; what is escaped there has none.
 """
 

@@ -1,8 +1,8 @@
 """PDF with a text layer: pypdfium2 gives characters and boxes, the layout is found from them.
 
 Pages are joined by a form feed. The origins give, for each block, the index of its first character
-on its page, as pdfium counts. Tables are recognised by rules or by columns that stand in line;
-pictures are not.
+on its page, as pdfium counts. Tables are recognised by ruled lines or by aligned columns; pictures
+are not.
 """
 
 from __future__ import annotations

@@ -105,8 +105,8 @@ def count_words(lines: Sequence[str]) -> Counter[str]:
 def is_compound(before: str, after: str, words: Mapping[str, int]) -> bool:
     """Whether a hyphen at the end of a line belongs to the word that goes on in the next one.
 
-    The document itself tells: it writes the word with its hyphen, at least as often as without; or
-    it has it in neither form, and has both halves as words.
+    The document itself shows it: it writes the word with its hyphen, at least as often as without;
+    or it has it in neither form, and has both halves as words.
     """
     one, other = _LAST_WORD.search(before.casefold()), _WORD.match(after.casefold())
     if one is None or other is None:
@@ -202,7 +202,7 @@ def _block(group: list[PdfLine], style: Style, outline: Mapping[str, int]) -> Pd
 def join_lines(group: Sequence[PdfLine], words: Mapping[str, int] | None = None) -> str:
     """Lines as flowing text; a word that was divided between two is whole again.
 
-    `words` of the document tell which hyphens were there before the line ended.
+    `words` of the document decide which hyphens belong to a word.
     """
     text = group[0].text
     for before, line in pairwise(group):

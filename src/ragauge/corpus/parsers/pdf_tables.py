@@ -246,7 +246,7 @@ def _banded_table(page: PdfPage, rules: list[RuledLine]) -> _PdfTable | None:
         return None
     steps = [one[0][0].y - other[0][0].y for one, other in pairwise(rows)]
     if max(steps) > _WIDEST_STEP * max(min(steps), rows[0][0][0].size):
-        return None  # what stands apart is between two tables
+        return None  # what is that far apart is two tables, and text between them
     bands: list[list[float]] = []
     for left, right in sorted((part[0].left, part[-1].right) for row in rows for part in row):
         if bands and left <= bands[-1][1]:

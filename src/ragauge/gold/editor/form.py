@@ -1,4 +1,4 @@
-"""A gold file on the desk: its items as a form shows them, and what a form gives back.
+"""A gold file in the editor: its items as a form shows them, and what a form gives back.
 
 Nothing here knows of HTTP. Places are UTF-8 bytes; the form says which text it saw at them, and an
 entry whose text is another is refused, so that no offset that was counted wrongly is ever stored.
@@ -300,7 +300,7 @@ class Desk:
         return new
 
     def _item_of(self, row: Row) -> GoldItem:
-        """The item without its evidence: a quote that stands nowhere is told beside it."""
+        """The item without its evidence, whose problems are shown beside each entry."""
         bare = {name: [] if name in _RELEVANT else value for name, value in row.items()}
         return self.gold.reader.gold(without_draft(bare), None)
 
@@ -317,6 +317,7 @@ class Desk:
                 entries.append(old_entries[entry])
             else:
                 raise ChangedOnDiskError
+        # The unit is the row's: new bytes beside old characters would be read as characters.
         fresh_in_characters = unit_in(row, "", "byte") != "byte" and any(
             isinstance(entry, NewEvidence) for entry in edit.evidence
         )

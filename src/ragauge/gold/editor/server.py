@@ -104,6 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Save."""
         if not self._is_our_host():
             return
+        # A page of another origin can send a form here with the cookie; it cannot forge `Origin`.
         if self.headers.get("Origin") not in [f"http://{host}" for host in self.server.hosts]:
             self._json(403, {"message": "the request came from another page"})
             return

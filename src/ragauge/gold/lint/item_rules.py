@@ -18,8 +18,12 @@ from ragauge.model.options import Options
 from ragauge.text import MIN_NEEDLE, fold, phrase_needles, substring_needles
 
 PARAPHRASES = 3
+"""Wordings of a question under `canary`: its convergence is measured over three slots."""
 FARTHEST = 4
-"""Edges of the title tree to a negative that is near: as far as a cousin section."""
+"""Edges of the title tree to a negative that is near: as far as a cousin section.
+
+Up to the parent of the parent and down again, as from S.4.2 to S.1.3.
+"""
 
 
 class NegativeCounts(Struct):
@@ -114,6 +118,7 @@ def _contradictions(item: GoldItem, options: Options) -> Iterator[LintFinding]:
                 item,
             )
             continue
+        # Only this way round: with `port` asked for, `port 80` may be forbidden.
         for other, folded_other in wanted:
             if folded in folded_other:
                 both = (
@@ -227,7 +232,7 @@ def _quoted(texts: list[str]) -> str:
 
 
 MAX_LISTED_ITEMS = 200
-"""Items whose missing evidence is told one by one: finding what may be meant takes time."""
+"""Items whose missing evidence is reported one by one: finding what may be meant takes time."""
 
 
 def unresolved(
@@ -237,6 +242,8 @@ def unresolved(
 
     `found` gets the counts of what was looked up.
     """
+    # A report that is full already only counts, which is fast; the texts are made afterwards, for
+    # the first items by id. So the findings do not depend on the order of the file.
     brief = Found(problems=[Problem("unresolved", "", "")] * MAX_REPORTED)
     bad: list[tuple[GoldItem, int]] = []
     for item in items:

@@ -20,20 +20,210 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 TOP, BOTTOM = 4, 5
-"""The share of common runs, 4/5, from which on two sets are near."""
+"""The share of common runs, 4/5, from which on two sets are near; integers are never rounded."""
+
+NEAR_SHARE = TOP / BOTTOM
+"""The share from which on two texts are nearly the same.
+
+A typo in a question of 40 letters takes 4 of 40 runs away on either side: 36 / 44 = 0.82.
+"""
 
 RUN = 4
+"""Characters of a run. They work in every script and see through a typo, where words do not."""
 WORDS = 4
 """Words of 64 bits in which a set of runs is sketched."""
 
+_PAIRS = 1 << 17  # pairs that are compared together, so that they stay in the processor's cache
+_MANY = 1 << 12  # pairs from which on it pays to see first which owners are joined by now
 _AT_ONCE = 1 << 13  # texts
-_LARGE = 64  # texts of a group
+_LARGE = 64  # texts of a group; more are not compared by sketches, which takes all pairs
 _TABLE = 1 << 25  # the largest table that saves sorting
+_ENDS = ".,;:!?¿¡\"'`´()[]{}<>«»“”„‘’…。，、；：！？（）「」『』《》"  # noqa: RUF001
+_DIGIT = re.compile(r"\d")
+# Odd constants with well mixed bits, as in xxHash: one for each character of a run.
 _MIX = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93)
 
 Ints = NDArray[np.int64]
 Shorts = NDArray[np.int32]
 Bits = NDArray[np.uint64]
+
+
+def normalised(text: str) -> str:
+    """A text without case, compatibility forms, and the punctuation around its words.
+
+    Signs inside a word or without a place in a sentence stay: `C` and `C++` are two languages.
+    """
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    words = (word.strip(_ENDS) for word in folded.split())
+    return " ".join(word for word in words if word)
+
+
+def similarity(one: str, other: str) -> float:
+    """The share of runs that two normalised texts have in common; 0 if their numbers differ."""
+    if _numbers(one) != _numbers(other):
+        return 0.0
+    one_runs, other_runs = _runs(one), _runs(other)
+    return len(one_runs & other_runs) / len(one_runs | other_runs)
+
+
+def group_near_duplicates(texts: Sequence[str], owners: Sequence[int]) -> list[list[int]]:
+    """Owners whose normalised texts resemble each other, each family in ascending order.
+
+    Who resembles a member of a family belongs to it. Empty texts resemble nothing.
+    """
+    # Equal texts are joined at once, so that all that follows is about distinct texts.
+    kin = _DisjointSets(max(owners, default=-1) + 1)
+    places: dict[str, int] = {}
+    firsts: list[int] = []
+    for text, owner in zip(texts, owners, strict=True):
+        if not text:
+            continue
+        if text in places:
+            kin.join(firsts[places[text]], owner)
+        else:
+            places[text] = len(firsts)
+            firsts.append(owner)
+    unique = list(places)
+    if len(unique) > 1:
+        owner_of = np.array(firsts, np.int64)
+        for pairs in _candidates(unique, owner_of, kin):
+            for left, right in pairs.tolist():
+                if not kin.related(firsts[left], firsts[right]) and _near(
+                    unique[left], unique[right]
+                ):
+                    kin.join(firsts[left], firsts[right])
+    return kin.families()
+
+
+class _DisjointSets:
+    """Disjoint sets of owners."""
+
+    def __init__(self, size: int) -> None:
+        self.parents = list(range(size))
+        self._labels: Ints | None = None
+        self._joined = False
+
+    def root(self, member: int) -> int:
+        parents = self.parents
+        while parents[member] != member:
+            parents[member] = parents[parents[member]]
+            member = parents[member]
+        return member
+
+    def related(self, one: int, other: int) -> bool:
+        return self.root(one) == self.root(other)
+
+    def join(self, one: int, other: int) -> None:
+        first, second = sorted((self.root(one), self.root(other)))
+        if first != second:
+            self.parents[second] = first
+            self._joined = True
+
+    def labels(self, *, fresh: bool) -> Ints:
+        """The root of every owner; unless they must be fresh, some may have been joined since."""
+        if self._labels is None or (fresh and self._joined):
+            self._labels = np.array([self.root(member) for member in range(len(self.parents))])
+            self._joined = False
+        return self._labels
+
+    def families(self) -> list[list[int]]:
+        by_root: dict[int, list[int]] = {}
+        for member in range(len(self.parents)):
+            by_root.setdefault(self.root(member), []).append(member)
+        return [members for members in by_root.values() if len(members) > 1]
+
+
+def _candidates(texts: Sequence[str], owners: Ints, kin: _DisjointSets) -> Iterator[Ints]:
+    """Pairs of texts that may be near, some at a time; no pair that is near is missing.
+
+    Texts are ordered by size. Each looks in the lists of its own rare runs for smaller texts, down
+    to four fifths of its size: smaller ones cannot share enough with it.
+    """
+    rare = rarest_runs(texts)
+    count = len(texts)
+    order = np.argsort(rare.sizes, kind="stable")
+    place = np.argsort(order, kind="stable")
+    numbers, owners = _number_sets(texts)[order], owners[order]
+    sizes, sketches = rare.sizes[order], np.ascontiguousarray(rare.sketches[:, order])
+    larger = place[rare.text]
+    # Texts are listed under their rare runs; those that name other numbers have other lists.
+    lists = rare.rank.astype(np.int64) * (int(numbers.max()) + 1) + numbers[larger]
+    # A key is list, text and flag in one integer; sorted, each list is one range of it.
+    keys = (_rank_values(lists) * count + larger) * 2 + rare.first
+    del rare, lists
+    keys.sort()  # in this order all that follows walks through memory once
+    listed = keys[(keys & 1) == 1] >> 1
+    keys >>= 1
+    larger, smaller = keys % count, listed % count
+    smallest = np.searchsorted(sizes, -(-TOP * sizes // BOTTOM))
+    begin = np.searchsorted(listed, keys - larger + smallest[larger])
+    counts = np.searchsorted(listed, keys) - begin
+    del keys, listed
+    asked = np.flatnonzero(counts)
+    larger, begin, counts = larger[asked], begin[asked], counts[asked]
+    totals = np.cumsum(counts)
+    done, last = 0, 0
+    while done < len(larger):
+        stop = max(done + 1, int(np.searchsorted(totals, last + _PAIRS, side="right")))
+        here = counts[done:stop]
+        right = np.repeat(larger[done:stop], here)
+        first = begin[done:stop] - (np.cumsum(here) - here)
+        left = smaller[np.repeat(first, here) + np.arange(len(right))]
+        last, done = int(totals[stop - 1]), stop
+        pairs = _sifted(left, right, sizes, sketches)
+        if len(pairs):
+            # Pairs within a family say nothing new: a thousand alike would be half a million.
+            family = kin.labels(fresh=len(pairs) > _MANY)[owners]
+            yield order[pairs[family[pairs[:, 0]] != family[pairs[:, 1]]]]
+
+
+def _sifted(left: Ints, right: Ints, sizes: Ints, sketches: Bits) -> Ints:
+    """The pairs whose sketches differ by no more than near sets may."""
+    most = most_apart(sizes[left], sizes[right])
+    apart = np.zeros(len(left), np.int64)
+    for sketch in sketches:
+        apart += count_bits(sketch[left] ^ sketch[right])
+        near = np.flatnonzero(apart <= most)  # most pairs go after the first word
+        left, right, most, apart = left[near], right[near], most[near], apart[near]
+    pairs = distinct(left * len(sizes) + right)
+    return np.stack(np.divmod(pairs, len(sizes)), axis=1)
+
+
+def _rank_values(values: Ints) -> Ints:
+    """A number from 0 for each value, in the order of the values."""
+    order = np.argsort(values)
+    ordered = values[order]
+    fresh = np.concatenate([[False], ordered[1:] != ordered[:-1]])
+    numbers = np.empty(len(values), np.int64)
+    numbers[order] = np.cumsum(fresh[: len(values)])
+    return numbers
+
+
+def _number_sets(texts: Iterable[str]) -> Ints:
+    """The same number for texts that name the same numbers."""
+    numbers: dict[frozenset[str], int] = {}
+    return np.array([numbers.setdefault(_numbers(text), len(numbers)) for text in texts], np.int64)
+
+
+def _near(one: str, other: str) -> bool:
+    one_runs, other_runs = _runs(one), _runs(other)
+    common = len(one_runs & other_runs)
+    return BOTTOM * common >= TOP * (len(one_runs) + len(other_runs) - common)
+
+
+@lru_cache(maxsize=4096)
+def _runs(text: str) -> frozenset[str]:
+    whole = padded(text)
+    return frozenset({whole[at : at + RUN] for at in range(len(whole) - RUN + 1)})
+
+
+def _numbers(text: str) -> frozenset[str]:
+    if _DIGIT.search(text) is None:
+        return frozenset()
+    return frozenset(word for word in text.split() if _DIGIT.search(word))
+
+
+# Texts as sets of runs, in numbers
 
 
 class RareRuns(Struct, frozen=True):
@@ -57,6 +247,7 @@ def padded(text: str) -> str:
 
 def rarest_runs(texts: Sequence[str]) -> RareRuns:
     """The rarest runs of all texts, none of which is empty, and a sketch of each text."""
+    # A run that occurs once cannot be shared. It still has its place among the rarest.
     numbers, often = _numbered_runs(texts)
     shared = often > 1
     rarest = np.argsort(often, kind="stable")
@@ -84,10 +275,16 @@ def rarest_runs(texts: Sequence[str]) -> RareRuns:
 
 
 def _prefix_of_larger(sizes: Ints) -> Ints:
+    """The last place, by rarity, at which the larger set of a near pair must have a common run.
+
+    At least 4/5 of it are common, because the union is no smaller: if none of its first
+    n - ceil(4n/5) + 1 runs were, too few would be left.
+    """
     return sizes - -(-TOP * sizes // BOTTOM)
 
 
 def _prefix_of_smaller(sizes: Ints) -> Ints:
+    """The same for the smaller set: 4/9 of both sizes together are common, so 8/9 of it."""
     return sizes - -(-2 * TOP * sizes // (TOP + BOTTOM))
 
 
@@ -124,7 +321,11 @@ def _flag_near(texts: Sequence[str], owners: Ints, flags: NDArray[np.bool_]) -> 
 
 
 def most_apart(one: Ints, other: Ints) -> Ints:
-    """In how many runs near sets of these sizes differ at most; a bit that differs is a run."""
+    """In how many runs near sets of these sizes differ at most; a bit that differs is a run.
+
+    Near sets have at least 4/9 of both sizes in common, which leaves 1/9 of both sizes. Two runs
+    may share a bit, so sketches never differ in more bits than sets in runs.
+    """
     return (one + other) * (BOTTOM - TOP) // (BOTTOM + TOP)
 
 
@@ -171,7 +372,10 @@ def _sketched(letters: NDArray[np.uint32], lengths: Ints) -> Bits:
 
 
 def _numbered_runs(texts: Sequence[str]) -> tuple[list[Shorts], Ints]:
-    """The number of every run of every text, part by part, and how often each number stands."""
+    """The number of every run of every text, part by part, and how often each number occurs.
+
+    A run is a number with four digits, in a system with as many digits as there are letters.
+    """
     there = np.zeros(0x110000, np.bool_)
     for part in _parts(texts):
         there[_letters(part)[0]] = True
@@ -236,180 +440,3 @@ def count_bits(words: Bits) -> Ints:
     count = (count + (count >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
     summed: Ints = ((count * np.uint64(0x0101010101010101)) >> np.uint64(56)).astype(np.int64)
     return summed
-
-
-NEAR_SHARE = TOP / BOTTOM
-"""The share from which on two texts are nearly the same."""
-
-_PAIRS = 1 << 17  # pairs that are looked at together, so that they stay near the processor
-_MANY = 1 << 12  # pairs that are worth a look at who is related by now
-_ENDS = ".,;:!?¿¡\"'`´()[]{}<>«»“”„‘’…。，、；：！？（）「」『』《》"  # noqa: RUF001
-_DIGIT = re.compile(r"\d")
-
-
-def normalised(text: str) -> str:
-    """A text without case, compatibility forms, and the punctuation around its words.
-
-    Signs inside a word or without a place in a sentence stay: `C` and `C++` are two languages.
-    """
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    words = (word.strip(_ENDS) for word in folded.split())
-    return " ".join(word for word in words if word)
-
-
-def similarity(one: str, other: str) -> float:
-    """The share of runs that two normalised texts have in common; 0 if their numbers differ."""
-    if _numbers(one) != _numbers(other):
-        return 0.0
-    one_runs, other_runs = _runs(one), _runs(other)
-    return len(one_runs & other_runs) / len(one_runs | other_runs)
-
-
-def group_near_duplicates(texts: Sequence[str], owners: Sequence[int]) -> list[list[int]]:
-    """Owners whose normalised texts resemble each other, each family in ascending order.
-
-    Who resembles a member of a family belongs to it. Empty texts resemble nothing.
-    """
-    kin = _DisjointSets(max(owners, default=-1) + 1)
-    places: dict[str, int] = {}
-    firsts: list[int] = []
-    for text, owner in zip(texts, owners, strict=True):
-        if not text:
-            continue
-        if text in places:
-            kin.join(firsts[places[text]], owner)
-        else:
-            places[text] = len(firsts)
-            firsts.append(owner)
-    unique = list(places)
-    if len(unique) > 1:
-        owner_of = np.array(firsts, np.int64)
-        for pairs in _candidates(unique, owner_of, kin):
-            for left, right in pairs.tolist():
-                if not kin.related(firsts[left], firsts[right]) and _near(
-                    unique[left], unique[right]
-                ):
-                    kin.join(firsts[left], firsts[right])
-    return kin.families()
-
-
-class _DisjointSets:
-    """Disjoint sets of owners."""
-
-    def __init__(self, size: int) -> None:
-        self.parents = list(range(size))
-        self._labels: Ints | None = None
-        self._joined = False
-
-    def root(self, member: int) -> int:
-        parents = self.parents
-        while parents[member] != member:
-            parents[member] = parents[parents[member]]
-            member = parents[member]
-        return member
-
-    def related(self, one: int, other: int) -> bool:
-        return self.root(one) == self.root(other)
-
-    def join(self, one: int, other: int) -> None:
-        first, second = sorted((self.root(one), self.root(other)))
-        if first != second:
-            self.parents[second] = first
-            self._joined = True
-
-    def labels(self, *, fresh: bool) -> Ints:
-        """The root of every owner; unless they must be fresh, some may have been joined since."""
-        if self._labels is None or (fresh and self._joined):
-            self._labels = np.array([self.root(member) for member in range(len(self.parents))])
-            self._joined = False
-        return self._labels
-
-    def families(self) -> list[list[int]]:
-        by_root: dict[int, list[int]] = {}
-        for member in range(len(self.parents)):
-            by_root.setdefault(self.root(member), []).append(member)
-        return [members for members in by_root.values() if len(members) > 1]
-
-
-def _candidates(texts: Sequence[str], owners: Ints, kin: _DisjointSets) -> Iterator[Ints]:
-    """Pairs of texts that may be near, some at a time; no pair that is near is left out."""
-    rare = rarest_runs(texts)
-    count = len(texts)
-    order = np.argsort(rare.sizes, kind="stable")
-    place = np.argsort(order, kind="stable")
-    numbers, owners = _number_sets(texts)[order], owners[order]
-    sizes, sketches = rare.sizes[order], np.ascontiguousarray(rare.sketches[:, order])
-    larger = place[rare.text]
-    # Texts are listed under their rare runs; those that name other numbers have other lists.
-    lists = rare.rank.astype(np.int64) * (int(numbers.max()) + 1) + numbers[larger]
-    keys = (_rank_values(lists) * count + larger) * 2 + rare.first
-    del rare, lists
-    keys.sort()  # in this order all that follows walks through memory once
-    listed = keys[(keys & 1) == 1] >> 1
-    keys >>= 1
-    larger, smaller = keys % count, listed % count
-    smallest = np.searchsorted(sizes, -(-TOP * sizes // BOTTOM))
-    begin = np.searchsorted(listed, keys - larger + smallest[larger])
-    counts = np.searchsorted(listed, keys) - begin
-    del keys, listed
-    asked = np.flatnonzero(counts)
-    larger, begin, counts = larger[asked], begin[asked], counts[asked]
-    totals = np.cumsum(counts)
-    done, last = 0, 0
-    while done < len(larger):
-        stop = max(done + 1, int(np.searchsorted(totals, last + _PAIRS, side="right")))
-        here = counts[done:stop]
-        right = np.repeat(larger[done:stop], here)
-        first = begin[done:stop] - (np.cumsum(here) - here)
-        left = smaller[np.repeat(first, here) + np.arange(len(right))]
-        last, done = int(totals[stop - 1]), stop
-        pairs = _sifted(left, right, sizes, sketches)
-        if len(pairs):
-            family = kin.labels(fresh=len(pairs) > _MANY)[owners]
-            yield order[pairs[family[pairs[:, 0]] != family[pairs[:, 1]]]]
-
-
-def _sifted(left: Ints, right: Ints, sizes: Ints, sketches: Bits) -> Ints:
-    """The pairs whose sketches differ by no more than near sets may."""
-    most = most_apart(sizes[left], sizes[right])
-    apart = np.zeros(len(left), np.int64)
-    for sketch in sketches:
-        apart += count_bits(sketch[left] ^ sketch[right])
-        near = np.flatnonzero(apart <= most)
-        left, right, most, apart = left[near], right[near], most[near], apart[near]
-    pairs = distinct(left * len(sizes) + right)
-    return np.stack(np.divmod(pairs, len(sizes)), axis=1)
-
-
-def _rank_values(values: Ints) -> Ints:
-    """A number from 0 for each value, in the order of the values."""
-    order = np.argsort(values)
-    ordered = values[order]
-    fresh = np.concatenate([[False], ordered[1:] != ordered[:-1]])
-    numbers = np.empty(len(values), np.int64)
-    numbers[order] = np.cumsum(fresh[: len(values)])
-    return numbers
-
-
-def _number_sets(texts: Iterable[str]) -> Ints:
-    """The same number for texts that name the same numbers."""
-    numbers: dict[frozenset[str], int] = {}
-    return np.array([numbers.setdefault(_numbers(text), len(numbers)) for text in texts], np.int64)
-
-
-def _near(one: str, other: str) -> bool:
-    one_runs, other_runs = _runs(one), _runs(other)
-    common = len(one_runs & other_runs)
-    return BOTTOM * common >= TOP * (len(one_runs) + len(other_runs) - common)
-
-
-@lru_cache(maxsize=4096)
-def _runs(text: str) -> frozenset[str]:
-    whole = padded(text)
-    return frozenset({whole[at : at + RUN] for at in range(len(whole) - RUN + 1)})
-
-
-def _numbers(text: str) -> frozenset[str]:
-    if _DIGIT.search(text) is None:
-        return frozenset()
-    return frozenset(word for word in text.split() if _DIGIT.search(word))

@@ -1,7 +1,7 @@
 """Rewriting evidence through a migration map: ids, places, sections and documents inside rows.
 
 Every entry keeps the form it has: an id stays an id, an object keeps its names, their order and
-what nobody reads. What cannot be redirected is a problem, and is kept or left out as was asked.
+what nobody reads. What cannot be redirected is a problem, and is kept or dropped as was asked.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ NewTexts = Callable[[str, int, int], str]
 
 UNMAPPED = "unmapped"
 _HINT = "look at the row in the map; mend it by hand, or say --on-unmapped keep or drop"
-_LETTERED = re.compile(r"(.+\.Bk[0-9]+)([a-z])")
+_LETTERED = re.compile(r"(.+\.Bk[0-9]+)([a-z])")  # a chunker's part of a block: `...p.Bk011b`
 
 
 class Settings(Struct, frozen=True, kw_only=True):
     """How rows are rewritten: which confidence is enough, and what becomes of the rest.
 
     `strict` refuses a place whose `doc_hash` is neither that of the old text nor of the new one.
+    It is on for gold, and off for traces: these say what was retrieved then.
     """
 
     least: float
@@ -61,7 +62,7 @@ class Rewriter:
         self.problems.append(FieldError(UNMAPPED, f"`{path}`: {message}", _HINT))
 
     def rejected(self, value: Any) -> list[Any]:
-        """What stands for an entry that cannot be redirected."""
+        """What replaces an entry that cannot be redirected."""
         return [] if self.settings.on_unmapped == "drop" else [value]
 
     def entry(self, value: Any, path: str, *, unit: str = "byte", prev: bool = False) -> list[Any]:
@@ -90,16 +91,19 @@ class Rewriter:
         return [place.id for place in row.new]
 
     def _unlisted(self, old: str, path: str) -> list[str] | None:
-        """An id that no row speaks of: part of a block, foreign, or wrong."""
+        """An id that no row is about: part of a block, foreign, or wrong."""
         lettered = _LETTERED.fullmatch(old)
         row = self.redirects.blocks.get(lettered[1]) if lettered else None
         if row is not None and lettered is not None:
+            # How a chunker would cut the new block is known only if the text is the same.
             if row.new and row.confidence == 1 and row.kind in ("same", "shift", "move"):
                 self.tally[row.kind] += 1
                 return [f"{row.new[0].id}{lettered[2]}"]
             self.fail(path, f"`{old}` is a part of a block that did not stay as it was")
             return None
         parts = parts_of(old)
+        # An id of the corpus' own grammar that the map does not have is a mistake. Any other one
+        # is of another chunker, and is kept: nothing is known about it.
         if parts.section is not None and parts.doc in self.redirects.documents:
             self.fail(path, f"no block of the old corpus has the id `{old}`")
             return None
@@ -111,6 +115,8 @@ class Rewriter:
             near = f" ({row.note})" if row.note else ""
             self.fail(path, f"`{row.old.id}` has no place in the new corpus{near}")
             return False
+        # What points at a section points at what is below that heading, also after a paragraph of
+        # it has gone: under its old name it is followed with less.
         if row.confidence < self.settings.least and not row.named:
             self.fail(
                 path,
@@ -139,6 +145,8 @@ class Rewriter:
         """
         old = as_id(value, path)
         doc, section = split_section(old)
+        # A bare `S.2` is of a document that the item names, else of any that has such a section.
+        # In several documents it is followed only if all of them agree on the new number.
         named = [doc] if doc is not None else [name for name in docs if self._has(name, section)]
         if doc is None and not named:
             named = self._holding(section)
@@ -194,6 +202,8 @@ class Rewriter:
         row = self.redirects.find(old_id) if old_id is not None else None
         spans = spans_in(value, path, unit=unit)
         doc = _doc(value, old_id, row)
+        # A place is more exact than an id: it is followed by its bytes, unless it is just the place
+        # of the whole block that is named, which then goes wherever the block goes.
         if spans and doc in self.redirects.documents:
             settled = self._settled(value, path, doc)
             if settled is not None:
@@ -215,7 +225,11 @@ class Rewriter:
         ]
 
     def _settled(self, value: Row, path: str, doc: str) -> list[Any] | None:
-        """What becomes of a place whose hash says that it is not of the old text; None if it is."""
+        """What becomes of a place whose hash says that it is not of the old text; None if it is.
+
+        A file that was migrated already has the hash of the new text: running twice changes
+        nothing.
+        """
         if self.is_there(value, doc):
             self.tally["already new"] += 1
             return [value]
@@ -369,9 +383,10 @@ class Rewriter:
     def _quoted(
         self, entry: Row, doc: str, spans: Sequence[tuple[int, int]], *, exact: bool
     ) -> Row:
-        """Cut a quote anew where its text changed; without the texts the old one is put aside.
+        """Cut a quote anew where its text changed; without the texts it is renamed `quote_prev`.
 
-        What a trace quotes is what was retrieved, and stays.
+        A quote that is not the text at its place would be an error of `gold lint`. What a trace
+        quotes is what was retrieved, and stays.
         """
         names = [name for name in QUOTES if entry.get(name) is not None]
         if exact or not names or not self.settings.strict:

@@ -57,15 +57,16 @@ _COUNT_LABELS = {
 _DOCUMENTS = (".yaml", ".yml", ".json")
 _NO_LINES = (".yaml", ".yml", ".gz", ".zst", ".parquet", ".csv", ".tsv")
 
+# Fields that do not change keep their bytes: numbers keep their digits, and strings their escapes.
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class MigrationResult(Struct, frozen=True, kw_only=True):
     """What came of moving a file: rows, and what was done with what is in them.
 
-    `tally` counts redirects by kind, and what a reader should know of; `problems` are those that
-    were kept or left out as was asked, as many as are listed. `comments` of YAML that stood in
-    what changed are gone.
+    `tally` counts redirects by kind, and what a reader should know of; `problems` are the first of
+    those that were kept or dropped with `on_unmapped`. `comments` counts those of YAML that were
+    lost in rows that changed.
     """
 
     rows: int
@@ -178,7 +179,7 @@ def _migrate_document(name: str, out: str, rewriter: Rewriter, seen: _MigrationC
 def _record_problems(
     rewriter: Rewriter, row: Row, name: str, line: int, seen: _MigrationCounts
 ) -> None:
-    """Keep what could not be redirected in a row."""
+    """Record what could not be redirected in a row."""
     seen.unmapped += len(rewriter.problems)
     for problem in rewriter.problems:
         _note(seen.losses, problem, row, name, line)

@@ -1,8 +1,8 @@
 """Gold rows through a migration map: which fields hold evidence, and how each is rewritten.
 
-A block that was split stands for all of its parts: each is evidence in `relevant`, with the grade
-that the block had, and any of them will do in a group that the block was in. Blocks that became
-one stand for it once.
+A block that was split is replaced by all of its parts: each is evidence in `relevant`, with the
+grade that the block had, and any of them will do in a group that the block was in. Blocks that
+became one are listed once.
 """
 
 from __future__ import annotations
@@ -79,6 +79,7 @@ def _entries(value: Any, path: str, rewriter: Rewriter, unit: str) -> list[Any]:
     first_from: dict[str, int] = {}
     for i, old in enumerate(as_list(value, path)):
         for new in rewriter.entry(old, f"{path}[{i}]", unit=unit):
+            # Entries that became the same are one; what the author wrote twice stays twice.
             key = repr(new)
             if first_from.setdefault(key, i) == i or new == old:
                 rewritten.append(new)

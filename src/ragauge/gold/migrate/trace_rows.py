@@ -72,7 +72,7 @@ def _hits(value: Any, path: str, rewriter: Rewriter) -> tuple[list[Any], list[in
 
 
 def _repeat_values(row: Row, changed: dict[str, Any], counts: list[int]) -> None:
-    """Repeat the entries of lists that go with the hits, where hits became more or fewer."""
+    """Repeat the values of lists that are parallel to the hits, where hits became more or fewer."""
     if all(count == 1 for count in counts):
         return
     for name in greek_names.DELTA_S:
