@@ -494,8 +494,8 @@ def test_a_manifest_that_cannot_be_read(folder: Folder, content: str) -> None:
 def test_a_newer_schema_is_not_guessed(folder: Folder) -> None:
     folder.write("a.md", "# A\n")
     build(["a.md"], "out")
-    said = json.loads((folder.path / "out/manifest.json").read_text("utf-8"))
-    folder.write("out/manifest.json", json.dumps({**said, "schema": "ragauge.corpus/2"}))
+    manifest = json.loads((folder.path / "out/manifest.json").read_text("utf-8"))
+    folder.write("out/manifest.json", json.dumps({**manifest, "schema": "ragauge.corpus/2"}))
     with pytest.raises(RagaugeError, match="this version reads"):
         read_manifest("out")
 
@@ -566,9 +566,9 @@ def test_an_empty_file_is_a_document_without_blocks(folder: Folder) -> None:
 def test_progress_is_told(folder: Folder) -> None:
     for number in range(5):
         folder.write(f"docs/{number}.md", "# A\n")
-    said: list[tuple[int, int]] = []
-    build(["docs"], "out", progress=lambda done, total: said.append((done, total)))
-    assert said == [(1, 5), (2, 5), (3, 5), (4, 5), (5, 5)]
+    calls: list[tuple[int, int]] = []
+    build(["docs"], "out", progress=lambda done, total: calls.append((done, total)))
+    assert calls == [(1, 5), (2, 5), (3, 5), (4, 5), (5, 5)]
 
 
 @pytest.mark.skipif(shutil.which("false") is None, reason="no program that fails")

@@ -81,8 +81,8 @@ def test_equal_and_empty_titles_are_sections_of_their_own() -> None:
 
 def test_the_section_of_a_byte() -> None:
     sections = sections_of("pre\n\n# A\n\na\n\n## B\n\nb\n")
-    found = [section_at(sections, byte) for byte in (0, 4, 5, 8, 10, 12, 13, 18)]
-    assert [each.id for each in found if each] == [
+    holders = [section_at(sections, byte) for byte in (0, 4, 5, 8, 10, 12, 13, 18)]
+    assert [section.id for section in holders if section] == [
         "S.0", "S.0", "S.1", "S.1", "S.1", "S.1", "S.1.1", "S.1.1",
     ]  # fmt: skip
     assert section_at(sections_of("\n# A\n"), 0) is None
@@ -102,8 +102,8 @@ def test_an_anchor_is_of_the_first_prose_of_the_body() -> None:
 
 def test_blocks_are_numbered_within_their_section() -> None:
     source = "p\n\n# A\n\na\n\n```\nb\n```\n\n![c](d)\n\nFigure 1: e\n\n| f |\n|---|\n\n## B\n\ng\n"
-    made = blocks_of(source, "guide/a#b.md")
-    assert [block.id for block in made] == [
+    blocks = blocks_of(source, "guide/a#b.md")
+    assert [block.id for block in blocks] == [
         "guide/a#b.md#S.0.p.Bk001",
         "guide/a#b.md#S.1.p.Bk001",
         "guide/a#b.md#S.1.c.Bk002",
@@ -112,7 +112,7 @@ def test_blocks_are_numbered_within_their_section() -> None:
         "guide/a#b.md#S.1.t.Bk005",
         "guide/a#b.md#S.1.1.p.Bk001",
     ]
-    assert made[4].attrs == {"of": "guide/a#b.md#S.1.f.Bk003"}
+    assert blocks[4].attrs == {"of": "guide/a#b.md#S.1.f.Bk003"}
 
 
 def test_ids_say_document_section_and_type() -> None:
@@ -141,9 +141,9 @@ def test_equal_blocks_have_equal_fingerprints() -> None:
 def test_a_long_text_has_the_fingerprint_of_its_words(between: str) -> None:
     """It is hashed in portions of a mebibyte; the ΟΔΟΣ ends in a sigma whose form depends on it."""
     words = ["Ünd", "ΟΔΟΣ", "abcdefg"] * 100_000
-    said = " ".join(words).lower()
-    assert len(said) > 1 << 20
-    assert fingerprint(between.join(words)) == sha256(said.encode()).hexdigest()[:32]
+    text = " ".join(words).lower()
+    assert len(text) > 1 << 20
+    assert fingerprint(between.join(words)) == sha256(text.encode()).hexdigest()[:32]
     assert fingerprint("x" * (3 << 20)) == sha256(b"x" * (3 << 20)).hexdigest()[:32]
 
 

@@ -56,7 +56,7 @@ def test_texts_that_name_other_numbers_are_not_alike() -> None:
 def test_a_family_holds_all_who_are_near_a_member() -> None:
     base = "how is the index of the second shard rebuilt after a crash of the node"
     texts = [base, "who pays", base + "s", "", base + "s x", ""]
-    assert group_near_duplicates([normalised(each) for each in texts], [0, 1, 2, 3, 4, 5]) == [
+    assert group_near_duplicates([normalised(text) for text in texts], [0, 1, 2, 3, 4, 5]) == [
         [0, 2, 4]
     ]
 
@@ -93,11 +93,11 @@ def by_hand(texts: list[str]) -> list[list[int]]:
     for one, other in itertools.combinations(range(len(texts)), 2):
         if texts[one] and texts[other] and similarity(texts[one], texts[other]) >= NEAR_SHARE:
             old, new = family[other], family[one]
-            family = [new if each == old else each for each in family]
-    found: dict[int, list[int]] = {}
+            family = [new if label == old else label for label in family]
+    families: dict[int, list[int]] = {}
     for member, label in enumerate(family):
-        found.setdefault(label, []).append(member)
-    return [members for members in found.values() if len(members) > 1]
+        families.setdefault(label, []).append(member)
+    return [members for members in families.values() if len(members) > 1]
 
 
 @given(TEXTS, st.sampled_from([1, 3, 1 << 20]))
@@ -115,10 +115,10 @@ def test_groups_without_near_texts_are_told_and_no_others(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(near_duplicates, "_AT_ONCE", at_once)
-        told = near_duplicates.may_be_near(groups)
-    for group, maybe in zip(groups, told, strict=True):
-        said = [text for text in group if text]
-        if any(similarity(a, b) >= NEAR_SHARE for a, b in itertools.combinations(said, 2)):
+        flags = near_duplicates.may_be_near(groups)
+    for group, maybe in zip(groups, flags, strict=True):
+        filled = [text for text in group if text]
+        if any(similarity(a, b) >= NEAR_SHARE for a, b in itertools.combinations(filled, 2)):
             assert maybe
 
 

@@ -24,10 +24,10 @@ def longest(one: str, other: str) -> int:
     return row[-1]
 
 
-def check(one: str, other: str, found: list[Match]) -> None:
+def check(one: str, other: str, matches: list[Match]) -> None:
     """Matches are equal on both sides, in order, apart, and as long as they can be."""
     i = j = 0
-    for left, low, length in found:
+    for left, low, length in matches:
         assert length > 0
         assert left >= i
         assert low >= j
@@ -53,9 +53,9 @@ def test_what_is_common_is_found(one: str, other: str, found: list[Match]) -> No
 
 @given(SEQUENCE, SEQUENCE)
 def test_short_sequences_are_aligned_as_well_as_can_be(one: str, other: str) -> None:
-    found = align(one, other)
-    check(one, other, found)
-    assert sum(length for _, _, length in found) == longest(one, other)
+    matches = align(one, other)
+    check(one, other, matches)
+    assert sum(length for _, _, length in matches) == longest(one, other)
 
 
 @given(SEQUENCE, SEQUENCE)
@@ -64,9 +64,9 @@ def test_matches_are_right_without_the_exact_table(one: str, other: str) -> None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sequence_alignment, "_SMALL_TABLE", 0)
         patch.setattr(sequence_alignment, "_LARGEST_TABLE", 9)
-        found = align(one, other)
-    check(one, other, found)
-    assert sum(length for _, _, length in found) <= longest(one, other)
+        matches = align(one, other)
+    check(one, other, matches)
+    assert sum(length for _, _, length in matches) <= longest(one, other)
 
 
 def test_long_sequences_are_aligned_by_what_is_rare() -> None:
@@ -77,8 +77,8 @@ def test_long_sequences_are_aligned_by_what_is_rare() -> None:
     replaced = range(50, 20_000, 100)
     for place in replaced:
         other[place] = -place
-    found = align(one, other)
-    assert sum(length for _, _, length in found) == 20_000 - len(replaced)
+    matches = align(one, other)
+    assert sum(length for _, _, length in matches) == 20_000 - len(replaced)
 
 
 def test_a_long_sequence_in_which_nothing_is_rare_ends_somewhere() -> None:
@@ -146,7 +146,7 @@ def test_what_came_or_went_slides_to_where_a_paragraph_begins(
 def test_sliding_keeps_matches_right_and_loses_none(
     one: str, other: str, starts: set[int], others: set[int]
 ) -> None:
-    found = align(one, other)
-    moved = slide_gaps(found, one, other, starts, others)
+    matches = align(one, other)
+    moved = slide_gaps(matches, one, other, starts, others)
     check(one, other, moved)
-    assert sum(length for _, _, length in moved) == sum(length for _, _, length in found)
+    assert sum(length for _, _, length in moved) == sum(length for _, _, length in matches)
