@@ -85,12 +85,11 @@ class Bm25Index:
         )
 
     def scores(self, query: str) -> NDArray[np.float64]:
-        """How like the query each text is; a word counts once however often the query has it."""
+        """How like the query each text is; a word counts once however often it is said."""
         total = np.zeros(self.size)
         for word in sorted(set(words_of(query))):
             term = self._terms.get(word)
             if term is not None:
                 part = slice(self._starts[term], self._starts[term + 1])
-                # A text is listed once for each word, so the indices are distinct, as `+=` needs.
-                total[self._texts[part]] += self._weights[part]
+                total[self._texts[part]] += self._weights[part]  # a text stands there once
         return np.round(total, DECIMALS)

@@ -116,10 +116,10 @@ def test_a_comparison_takes_the_part_of_a_merged_block(moved: Folder) -> None:
 
     alike = Mock()
     alike.same_chunking.return_value = True
-    followed = Follower(redirects).by_id(BLOCK(2), alike)
-    assert followed is not None
-    assert followed.anchors[1] is not None
-    assert followed.anchors[1].spans == (Span(start, end),)
+    found = Follower(redirects).by_id(BLOCK(2), alike)
+    assert found is not None
+    assert found.anchors[1] is not None
+    assert found.anchors[1].spans == (Span(start, end),)
 
 
 # --- files ---
