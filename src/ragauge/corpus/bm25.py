@@ -43,7 +43,7 @@ def words_of(text: str) -> list[str]:
     return words
 
 
-class Bm25Index:
+class Index:
     """An index over texts, which are known by their place in the order they come in.
 
     `lengths` are their numbers of words.

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ragauge.corpus.bm25 import Bm25Index, words_of
+from ragauge.corpus.bm25 import Index, words_of
 from ragauge.corpus.chunk_list import read_chunk_list
 from ragauge.corpus.lookup import CorpusSpot, Lookup, open_corpus
 from ragauge.errors import MAX_REPORTED, Problem, RagaugeError
@@ -54,7 +54,7 @@ class Suggester:
     def __init__(self, lookup: Lookup) -> None:
         self.lookup = lookup
         self.blocks = lookup.corpus.blocks
-        self.index = Bm25Index(self._texts())
+        self.index = Index(self._texts())
         by_doc: dict[str, list[int]] = {}
         for place, block in enumerate(self.blocks):
             by_doc.setdefault(block.doc, []).append(place)
