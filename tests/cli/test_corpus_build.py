@@ -17,7 +17,7 @@ import pytest
 
 from ragauge import registry
 from ragauge.corpus.build import build
-from ragauge.corpus.manifest import Workplace, read_corpus, read_manifest, safe_name
+from ragauge.corpus.manifest import BuildFolder, read_corpus, read_manifest, safe_name
 from ragauge.errors import RagaugeError
 from ragauge.model.corpus import Parsed, Parser, Piece
 from tests.support.command import Folder
@@ -300,9 +300,9 @@ def test_long_names_are_cut_and_stay_apart() -> None:
 
 def test_names_that_differ_in_case_are_two_files(folder: Folder) -> None:
     """On some systems `A.md` and `a.md` cannot both be there, so the documents are made up."""
-    from ragauge.corpus.manifest import Writer
+    from ragauge.corpus.manifest import CorpusWriter
 
-    with Writer("out") as writer:
+    with CorpusWriter("out") as writer:
         names = [writer.text_name(doc) for doc in ("AB.md", "Ab.md", "aB.md")]
     assert names[0] == "text/AB.md.txt"
     assert len({name.lower() for name in names}) == 3
@@ -320,7 +320,7 @@ def test_an_interrupt_leaves_nothing_behind(folder: Folder, workers: int) -> Non
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        build(["docs"], "out", workers=workers, told=interrupt)
+        build(["docs"], "out", workers=workers, progress=interrupt)
     assert os.listdir() == ["docs"]
 
 
@@ -366,13 +366,13 @@ def test_a_rename_that_fails_puts_the_old_corpus_back(
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from ragauge.building import build
+from ragauge.corpus.build import build
 
 def kill(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 if sys.argv[1] == "parsing":
-    build(["docs"], "out", workers=1, told=kill)
+    build(["docs"], "out", workers=1, progress=kill)
 else:
     rename = Path.rename
     Path.rename = lambda path, to: kill() if path.name == "new" else rename(path, to)
@@ -409,7 +409,7 @@ def test_leftovers_of_others_and_folders_without_a_marker_stay(folder: Folder) -
     folder.write(".out.mine/notes.txt", "x")
     folder.write(".out.marked/.ragauge-building", "something else")
     folder.write(".out.other.x/.ragauge-building", "")
-    other = Workplace(folder.path / "out.other")  # its name begins like one of `out`
+    other = BuildFolder(folder.path / "out.other")  # its name begins like one of `out`
     assert other.marker is not None
     other.marker.close()  # as if its process had ended
     before = hidden()
@@ -422,7 +422,7 @@ def test_leftovers_of_others_and_folders_without_a_marker_stay(folder: Folder) -
 @pytest.mark.skipif(sys.platform == "win32", reason="nothing is held there")
 def test_a_build_that_goes_on_is_left_alone(folder: Folder) -> None:
     folder.write("a.md", "# A\n")
-    going_on = Workplace(folder.path / "out")
+    going_on = BuildFolder(folder.path / "out")
     build(["a.md"], "out")
     assert going_on.new.is_dir()
     going_on.discard()
@@ -494,8 +494,8 @@ def test_a_manifest_that_cannot_be_read(folder: Folder, content: str) -> None:
 def test_a_newer_schema_is_not_guessed(folder: Folder) -> None:
     folder.write("a.md", "# A\n")
     build(["a.md"], "out")
-    said = json.loads((folder.path / "out/manifest.json").read_text("utf-8"))
-    folder.write("out/manifest.json", json.dumps({**said, "schema": "ragauge.corpus/2"}))
+    manifest = json.loads((folder.path / "out/manifest.json").read_text("utf-8"))
+    folder.write("out/manifest.json", json.dumps({**manifest, "schema": "ragauge.corpus/2"}))
     with pytest.raises(RagaugeError, match="this version reads"):
         read_manifest("out")
 
@@ -533,7 +533,7 @@ def test_a_large_file_is_read_to_its_end(folder: Folder) -> None:
 
 MEASURED = """
 from pathlib import Path
-from ragauge.building import build
+from ragauge.corpus.build import build
 built = build(["docs"], "out", workers=1)
 # Not ru_maxrss: that also counts how large the process was that started this one.
 (peak,) = [line for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line]
@@ -566,9 +566,9 @@ def test_an_empty_file_is_a_document_without_blocks(folder: Folder) -> None:
 def test_progress_is_told(folder: Folder) -> None:
     for number in range(5):
         folder.write(f"docs/{number}.md", "# A\n")
-    said: list[tuple[int, int]] = []
-    build(["docs"], "out", told=lambda done, total: said.append((done, total)))
-    assert said == [(1, 5), (2, 5), (3, 5), (4, 5), (5, 5)]
+    calls: list[tuple[int, int]] = []
+    build(["docs"], "out", progress=lambda done, total: calls.append((done, total)))
+    assert calls == [(1, 5), (2, 5), (3, 5), (4, 5), (5, 5)]
 
 
 @pytest.mark.skipif(shutil.which("false") is None, reason="no program that fails")

@@ -31,7 +31,7 @@ def cut(lookup: Lookup, doc: str = "a.txt", **policy: Any) -> list[Cut]:
 
 def texts(tmp_path: Path, text: str, **policy: Any) -> list[str]:
     """The chunks of a plain text."""
-    return [each.text for each in cut(looked_up(tmp_path, {"a.txt": text}), **policy)]
+    return [chunk.text for chunk in cut(looked_up(tmp_path, {"a.txt": text}), **policy)]
 
 
 def rows(folder: Folder, *options: str) -> list[Row]:
@@ -82,8 +82,8 @@ def test_a_cut_goes_to_a_sentence_or_word_end_near_the_size(
 
 def test_a_soft_cut_never_costs_progress(tmp_path: Path) -> None:
     """With 19 of 20 repeated, a cut before the size would begin where the last chunk began."""
-    found = texts(tmp_path, "aaaa bbbb cccccccc eeeeee", size=20, overlap=19)
-    assert found == [
+    chunk_texts = texts(tmp_path, "aaaa bbbb cccccccc eeeeee", size=20, overlap=19)
+    assert chunk_texts == [
         "aaaa bbbb cccccccc e", "aaa bbbb cccccccc ee", "aa bbbb cccccccc eee",
         "a bbbb cccccccc eeee", " bbbb cccccccc eeeee", "bbbb cccccccc eeeeee",
     ]  # fmt: skip
@@ -120,8 +120,8 @@ def test_bytes_never_cut_a_character(tmp_path: Path) -> None:
 
 def test_offsets_are_bytes_whatever_is_counted(tmp_path: Path) -> None:
     lookup = looked_up(tmp_path, {"a.txt": "ääääbbbb"})
-    found = [(each.start, each.end) for each in cut(lookup, size=3, hard=True)]
-    assert found == [(0, 6), (6, 10), (10, 12)]  # äää, äbb, bb
+    extents = [(chunk.start, chunk.end) for chunk in cut(lookup, size=3, hard=True)]
+    assert extents == [(0, 6), (6, 10), (10, 12)]  # äää, äbb, bb
 
 
 def test_white_space_alone_is_no_chunk(tmp_path: Path) -> None:
@@ -131,16 +131,16 @@ def test_white_space_alone_is_no_chunk(tmp_path: Path) -> None:
 def test_white_space_in_a_block_is_a_chunk(tmp_path: Path) -> None:
     """Every byte of a block is kept, blanks in code as well."""
     lookup = looked_up(tmp_path, {"a.md": "```\na\n\n\n\nb\n```\n"})
-    found = cut(lookup, "a.md", size=2, hard=True)
-    assert "\n\n" in [each.text for each in found]
+    chunks = cut(lookup, "a.md", size=2, hard=True)
+    assert "\n\n" in [chunk.text for chunk in chunks]
 
 
 # --- by section and block ---
 
 
 def test_a_section_is_its_own_body(tmp_path: Path) -> None:
-    found = cut(looked_up(tmp_path), "guide.md", by="section")
-    assert [(each.id, each.section, each.type) for each in found] == [
+    chunks = cut(looked_up(tmp_path), "guide.md", by="section")
+    assert [(chunk.id, chunk.section, chunk.type) for chunk in chunks] == [
         ("guide.md#9-41", "S.1", "prose"),
         ("guide.md#53-88", "S.1.1", "code"),  # 18 of code, 15 of prose
     ]
@@ -149,29 +149,32 @@ def test_a_section_is_its_own_body(tmp_path: Path) -> None:
 def test_white_space_of_a_block_is_in_its_section(tmp_path: Path) -> None:
     corpus = looked_up(tmp_path).corpus
     wide = tuple(
-        replace(each, span=(8, 42)) if each.id == FIRST else each for each in corpus.blocks
+        replace(block, span=(8, 42)) if block.id == FIRST else block for block in corpus.blocks
     )
-    found = cut(Lookup(replace(corpus, blocks=wide)), "guide.md", by="section")
-    assert (found[0].start, found[0].end) == (8, 42)
+    chunks = cut(Lookup(replace(corpus, blocks=wide)), "guide.md", by="section")
+    assert (chunks[0].start, chunks[0].end) == (8, 42)
 
 
 def test_a_section_without_text_has_no_chunk(tmp_path: Path) -> None:
     lookup = looked_up(tmp_path, {"a.md": "# A\n\n## B\n\ntext\n"})
-    assert [each.section for each in cut(lookup, "a.md", by="section")] == ["S.1.1"]
+    assert [chunk.section for chunk in cut(lookup, "a.md", by="section")] == ["S.1.1"]
 
 
 def test_a_large_section_is_cut(tmp_path: Path) -> None:
-    found = cut(looked_up(tmp_path), "guide.md", by="section", size=20, overlap=2, hard=True)
-    assert [(each.start, each.end) for each in found] == [
+    chunks = cut(looked_up(tmp_path), "guide.md", by="section", size=20, overlap=2, hard=True)
+    assert [(chunk.start, chunk.end) for chunk in chunks] == [
         (9, 30), (28, 41),  # 31 characters: 20, then from the 18th
         (53, 73), (71, 88),  # 34 characters, the second Ä in the second
     ]  # fmt: skip
-    assert [each.text for each in found][2:] == ["```sh\nmake all\n```\n\n", "\n\nÄpfel are red."]
+    assert [chunk.text for chunk in chunks][2:] == [
+        "```sh\nmake all\n```\n\n",
+        "\n\nÄpfel are red.",
+    ]
 
 
 def test_a_block_keeps_its_id(tmp_path: Path) -> None:
-    found = cut(looked_up(tmp_path), "guide.md", by="block")
-    assert [(each.id, each.section, each.type) for each in found] == [
+    chunks = cut(looked_up(tmp_path), "guide.md", by="block")
+    assert [(chunk.id, chunk.section, chunk.type) for chunk in chunks] == [
         (FIRST, "S.1", "prose"), (CODE, "S.1.1", "code"), (LAST, "S.1.1", "prose")
     ]  # fmt: skip
 
@@ -191,13 +194,13 @@ def test_a_block_keeps_its_id(tmp_path: Path) -> None:
 def test_blocks_of_a_section_are_joined_as_far_as_they_fit(
     tmp_path: Path, merge_to: int, unit: str, ids: list[str]
 ) -> None:
-    found = cut(looked_up(tmp_path), "guide.md", by="block", merge_to=merge_to, unit=unit)
-    assert [each.id for each in found] == ids
+    chunks = cut(looked_up(tmp_path), "guide.md", by="block", merge_to=merge_to, unit=unit)
+    assert [chunk.id for chunk in chunks] == ids
 
 
 def test_a_large_block_is_cut_and_its_parts_have_ids_of_their_own(tmp_path: Path) -> None:
-    found = cut(looked_up(tmp_path), "guide.md", by="block", size=20)
-    assert [each.id for each in found] == ["guide.md#9-30", "guide.md#30-41", CODE, LAST]
+    chunks = cut(looked_up(tmp_path), "guide.md", by="block", size=20)
+    assert [chunk.id for chunk in chunks] == ["guide.md#9-30", "guide.md#30-41", CODE, LAST]
 
 
 # --- what holds for every chunking ---
@@ -233,17 +236,17 @@ def test_every_byte_of_every_block_is_in_a_chunk(
 ) -> None:
     lookup = looked_up(tmp_path_factory.mktemp("cut"), {"a.md": f"x\n\n{text}"})
     raw = lookup.text("a.md")
-    found = list(cuts_of(lookup, lookup.document("a.md"), policy))
-    starts = [(each.start, each.end) for each in found]
+    chunks = list(cuts_of(lookup, lookup.document("a.md"), policy))
+    starts = [(chunk.start, chunk.end) for chunk in chunks]
     assert starts == sorted(starts)
-    assert len({each.id for each in found}) == len(found)
+    assert len({chunk.id for chunk in chunks}) == len(chunks)
     union = merged(starts)
     for block in lookup.blocks_by_doc["a.md"]:
         held = merged([*union, block.span])
         assert size(held) == size(union), (block, starts)
-    for each in found:
-        assert raw[each.start : each.end].decode() == each.text
-        assert each.start < each.end
+    for chunk in chunks:
+        assert raw[chunk.start : chunk.end].decode() == chunk.text
+        assert chunk.start < chunk.end
 
 
 @given(TEXTS, policies())
@@ -253,16 +256,16 @@ def test_sizes_and_overlaps_are_as_asked(
 ) -> None:
     lookup = looked_up(tmp_path_factory.mktemp("cut"), {"a.txt": f"x{text}"})
     raw = lookup.text("a.txt")
-    found = list(cuts_of(lookup, lookup.document("a.txt"), policy))
+    chunks = list(cuts_of(lookup, lookup.document("a.txt"), policy))
     unit, limit = policy.unit, policy.size
     if limit is None:
         return
-    for each in found:
-        one_character = len(each.text) == 1 and unit == "byte"
-        assert length_of(each.text.encode(), unit) <= limit or one_character
+    for chunk in chunks:
+        one_character = len(chunk.text) == 1 and unit == "byte"
+        assert length_of(chunk.text.encode(), unit) <= limit or one_character
     if policy.by != "size":
         return
-    for one, other in pairwise(found):
+    for one, other in pairwise(chunks):
         between = length_of(raw[other.start : one.end], unit) if other.start <= one.end else None
         if between is None:
             continue  # white space was left out between them
@@ -327,7 +330,7 @@ def test_the_policy_hash_tells_settings_apart() -> None:
         Policy(by="section", size=100), Policy(by="block", size=100),
         Policy(by="block", size=100, merge_to=5), Policy(by="section"),
     ]  # fmt: skip
-    assert len({each.hash for each in settings_}) == len(settings_)
+    assert len({policy.hash for policy in settings_}) == len(settings_)
     assert Policy(size=100).hash == Policy(size=100, overlap=0).hash
 
 

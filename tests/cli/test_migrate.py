@@ -95,17 +95,17 @@ def gold(folder: Folder, row: Row, *options: str) -> Row:
     """A gold row as it is in the new corpus."""
     done = run(folder, "gold", [{"qid": "q", **row}], *options)
     assert done.exit_code == 0, done.err
-    (made,) = out(folder)
-    assert made.pop("qid") == "q"
-    return made
+    (written,) = out(folder)
+    assert written.pop("qid") == "q"
+    return written
 
 
 def trace(folder: Folder, row: Row, *options: str) -> Row:
     """A trace as it is in the new corpus."""
     done = run(folder, "traces", [row], *options)
     assert done.exit_code == 0, done.err
-    (made,) = out(folder)
-    return made
+    (written,) = out(folder)
+    return written
 
 
 def digest(text: str) -> str:
@@ -251,12 +251,12 @@ def test_what_was_done_is_told(moved: Folder) -> None:
 
 def test_groups_grades_and_negatives_are_redirected(moved: Folder) -> None:
     """Any part of a split block will do in a group; of two grades the higher one counts."""
-    made = gold(
+    row = gold(
         moved,
         {"groups": [[SPLIT, "p1#2"], [LAST]], "grades": {SPLIT: 2, ONE: 1, TWO: 3},
          "negatives": [MOVED, ONE]},
     )  # fmt: skip
-    assert made == {
+    assert row == {
         "groups": [[*PARTS, "p1#2"], [LAST_NOW]],
         "grades": {PARTS[0]: 2, PARTS[1]: 2, BOTH: 3},
         "negatives": [MOVED_NOW, BOTH],
@@ -319,9 +319,9 @@ def test_offsets_keep_their_form(moved: Folder, form: str) -> None:
 
 
 def test_a_place_that_was_torn_apart_has_several_spans(moved: Folder) -> None:
-    made = gold(moved, {"relevant": [{"doc": "g.md", **span(OLD, "with pip. It needs Python")}]})
+    row = gold(moved, {"relevant": [{"doc": "g.md", **span(OLD, "with pip. It needs Python")}]})
     parts = [list(span(NEW, part).values()) for part in ("with pip.", "It needs Python")]
-    assert made == {"relevant": [{"doc": "g.md", "source_spans": parts}]}
+    assert row == {"relevant": [{"doc": "g.md", "source_spans": parts}]}
     quoted = {"doc": "g.md", **span(OLD, "with pip. It needs"), "quote": "with pip. It needs"}
     (entry,) = gold(moved, {"relevant": [quoted]}, "--corpus", "new")["relevant"]
     assert entry["quote_hash"] == digest("with pip.It needs")
@@ -332,13 +332,13 @@ def test_a_quote_whose_text_changed_is_put_aside_or_cut_anew(moved: Folder) -> N
     quote = "It listens on the port that the settings name."
     place = {"doc": "g.md", **span(OLD, quote), "quote": quote}
     now = "It listens to the port that the settings name."
-    (made,) = gold(moved, {"relevant": [place]})["relevant"]
-    assert made == {"doc": "g.md", **span(NEW, now), "quote_prev": quote}
-    (made,) = gold(moved, {"relevant": [place]}, "--corpus", "new")["relevant"]
-    assert made == {"doc": "g.md", **span(NEW, now), "quote": now}
+    (entry,) = gold(moved, {"relevant": [place]})["relevant"]
+    assert entry == {"doc": "g.md", **span(NEW, now), "quote_prev": quote}
+    (entry,) = gold(moved, {"relevant": [place]}, "--corpus", "new")["relevant"]
+    assert entry == {"doc": "g.md", **span(NEW, now), "quote": now}
     hashed = {"doc": "g.md", **span(OLD, quote), "quote_hash": digest(quote)}
-    (made,) = gold(moved, {"relevant": [hashed]}, "--corpus", "new")["relevant"]
-    assert made == {"doc": "g.md", **span(NEW, now), "quote_hash": digest(now)}
+    (entry,) = gold(moved, {"relevant": [hashed]}, "--corpus", "new")["relevant"]
+    assert entry == {"doc": "g.md", **span(NEW, now), "quote_hash": digest(now)}
     done = run(moved, "gold", [{"qid": "q", "relevant": [place]}], "--corpus", "old")
     assert (done.exit_code, done.codes) == (3, {"unmapped"})
 
@@ -482,12 +482,12 @@ def test_bad_rows_are_never_passed_over(
 
 def test_hits_and_citations_are_redirected(moved: Folder) -> None:
     """A hit stays an id; a redirected citation keeps its old id."""
-    made = trace(
+    row = trace(
         moved,
         {"qid": "q", "retrieved_ids": [LAST, FIRST, "p1#2"], "x": 1,
          "answer_json": {"claim": "so", "citations": [LAST, FIRST]}},
     )  # fmt: skip
-    assert made == {
+    assert row == {
         "qid": "q", "retrieved_ids": [LAST_NOW, FIRST, "p1#2"], "x": 1,
         "answer_json": {
             "claim": "so", "citations": [{"id": LAST_NOW, "id_prev": LAST}, FIRST],
@@ -498,12 +498,12 @@ def test_hits_and_citations_are_redirected(moved: Folder) -> None:
 def test_hits_that_are_objects_keep_their_old_id(moved: Folder) -> None:
     old = read_corpus("old").blocks[5]
     new = next(block for block in read_corpus("new").blocks if block.id == LAST_NOW)
-    made = trace(
+    row = trace(
         moved,
         {"topk": [{"score": 0.5, "chunk_id": LAST, "doc": "g.md", "section_id": "S.1.2",
                    "start": old.span[0], "end": old.span[1], "text": "as retrieved"}]},
     )  # fmt: skip
-    assert made == {
+    assert row == {
         "topk": [{"score": 0.5, "chunk_id": LAST_NOW, "id_prev": LAST, "doc": "g.md",
                   "section_id": "S.1.3", "start": new.span[0], "end": new.span[1],
                   "text": "as retrieved"}]
@@ -512,20 +512,20 @@ def test_hits_that_are_objects_keep_their_old_id(moved: Folder) -> None:
 
 def test_a_hit_on_a_split_block_is_one_on_each_part(moved: Folder) -> None:
     """What is listed beside the hits is repeated; hits that became one stay two."""
-    made = trace(moved, {"retrieval": {"hits": [SPLIT, ONE, TWO]}, "ΔS_list": [0.1, 0.2, 0.3]})
-    assert made == {
+    row = trace(moved, {"retrieval": {"hits": [SPLIT, ONE, TWO]}, "ΔS_list": [0.1, 0.2, 0.3]})
+    assert row == {
         "retrieval": {"hits": [*PARTS, BOTH, BOTH]}, "ΔS_list": [0.1, 0.1, 0.2, 0.3],
     }  # fmt: skip
 
 
 def test_citations_that_became_one_stand_once(moved: Folder) -> None:
-    made = trace(moved, {"citations": [ONE, TWO, SPLIT]})
-    assert [each["id"] for each in made["citations"]] == [BOTH, *PARTS]
+    row = trace(moved, {"citations": [ONE, TWO, SPLIT]})
+    assert [citation["id"] for citation in row["citations"]] == [BOTH, *PARTS]
 
 
 def test_ids_in_the_text_of_an_answer_are_redirected(moved: Folder) -> None:
-    made = trace(moved, {"answer": f"So it is. Citations: [{LAST}, p1#2]"})
-    assert made == {
+    row = trace(moved, {"answer": f"So it is. Citations: [{LAST}, p1#2]"})
+    assert row == {
         "answer": f"So it is. Citations: [{LAST_NOW}, p1#2]",
         "redirects": [{"id": LAST_NOW, "id_prev": LAST}],
     }
@@ -535,8 +535,8 @@ def test_ids_in_the_text_of_an_answer_are_redirected(moved: Folder) -> None:
 
 def test_a_citation_by_place_gets_its_new_bytes(moved: Folder) -> None:
     words = "Start the server with one command."
-    made = trace(moved, {"citations": [{"citation": {"doc": "g.md", **span(OLD, words)}}]})
-    assert made == {"citations": [{"citation": {"doc": "g.md", **span(NEW, words)}}]}
+    row = trace(moved, {"citations": [{"citation": {"doc": "g.md", **span(OLD, words)}}]})
+    assert row == {"citations": [{"citation": {"doc": "g.md", **span(NEW, words)}}]}
 
 
 def test_unmapped_traces_stop_are_kept_or_dropped(moved: Folder) -> None:

@@ -281,7 +281,7 @@ def test_what_is_remembered_of_hits_is_bounded(
     ]
     plain = checked(folder, None, rows)
     assert ", 30 not found" in plain.out
-    monkeypatch.setattr(resolve, "_MOST_SEEN", 2)
+    monkeypatch.setattr(resolve, "_MAX_CACHED", 2)
     assert checked(folder, None, rows) == plain
 
 

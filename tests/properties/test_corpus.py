@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragauge import ids
-from ragauge.corpus.blocks import blocks, reading_order
+from ragauge.corpus.blocks import build_blocks, reading_order
 from ragauge.corpus.build import build
 from ragauge.corpus.parsers import markdown, text
-from ragauge.corpus.title_tree import check, outline
+from ragauge.corpus.title_tree import build_sections, check_spans
 from ragauge.model.corpus import Block, Parsed, Section
 
 # Bits of markup that meet in any order, with every kind of line end, also where none is meant.
@@ -38,8 +38,8 @@ SECTION = st.tuples(st.integers(1, 6), BODY)
 
 def made(source: bytes) -> tuple[Parsed, tuple[Section, ...], tuple[Block, ...]]:
     parsed = markdown.parse(source)
-    sections = outline("d.md", parsed)
-    return parsed, sections, blocks("d.md", parsed, sections)
+    sections = build_sections("d.md", parsed)
+    return parsed, sections, build_blocks("d.md", parsed, sections)
 
 
 def rendered(preamble: list[str], sections: list[tuple[int, list[str]]]) -> bytes:
@@ -63,7 +63,7 @@ def test_spans_are_whole_characters_in_order(source: str) -> None:
     for parse in (markdown.parse, text.parse):
         parsed = parse(source.encode())
         assert parsed.text == source.encode().removeprefix(b"\xef\xbb\xbf")
-        check(parsed)
+        check_spans(parsed)
         at = 0
         for start, end in sorted(
             [piece.span for piece in parsed.pieces] + [each.span for each in parsed.headings]

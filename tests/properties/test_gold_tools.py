@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ragauge import registry
-from ragauge.gold.lint.check import Surroundings, check
+from ragauge.gold.lint.check import LintContext, check
 from ragauge.gold.lock import compare, frozen, read_lock, written
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.spans import Span
@@ -60,14 +60,14 @@ def key(item: GoldItem) -> tuple[str, int | None]:
 
 def findings(items: list[GoldItem], profile: str) -> list[tuple[Any, ...]]:
     numbered = [replace(item, line=line) for line, item in enumerate(items, 1)]
-    report = check(numbered, Surroundings(profile=registry.profile(profile)), name="gold")
-    lines = [float("inf") if each.line is None else each.line for each in report.findings]
+    report = check(numbered, LintContext(profile=registry.profile(profile)), name="gold")
+    lines = [float("inf") if finding.line is None else finding.line for finding in report.findings]
     assert lines == sorted(lines)
-    told = [
-        (each.rule, each.severity, each.message, each.qid, each.turn, each.times)
-        for each in report.findings
+    facts = [
+        (finding.rule, finding.severity, finding.message, finding.qid, finding.turn, finding.times)
+        for finding in report.findings
     ]
-    return sorted(told, key=repr)
+    return sorted(facts, key=repr)
 
 
 @given(st.data(), SETS, st.sampled_from(["all", "canary", "ship"]))
@@ -108,7 +108,7 @@ def test_any_change_of_any_field_is_found(data: st.DataObject, item: GoldItem, f
     if changed == item:
         assert difference.same
         return
-    [found] = [*difference.changed, *difference.remarked]
+    [changed_item] = [*difference.changed, *difference.remarked]
     assert bool(difference.remarked) == (field == "extra")
-    names = {each.field for each in (*found.changes, *found.unread)}
+    names = {change.field for change in (*changed_item.changes, *changed_item.unread)}
     assert names <= {"note", "negative"} if field == "extra" else names == {field}

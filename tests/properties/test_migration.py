@@ -75,10 +75,10 @@ def texts(corpus: Corpus) -> dict[str, bytes]:
 
 
 def by_text(corpus: Corpus, known: dict[str, bytes]) -> dict[bytes, list[str]]:
-    found: dict[bytes, list[str]] = {}
+    ids_by_text: dict[bytes, list[str]] = {}
     for block in corpus.blocks:
-        found.setdefault(known[block.doc][slice(*block.span)], []).append(block.id)
-    return found
+        ids_by_text.setdefault(known[block.doc][slice(*block.span)], []).append(block.id)
+    return ids_by_text
 
 
 @given(edits(), st.sets(st.integers(0, 11), max_size=4))
@@ -101,9 +101,9 @@ def test_a_block_holds_its_own_text_of_another_and_no_more(
         for place in row.new:
             held = redirects.held(row, place)
             assert held.places
-            for each in held.places:
-                assert place.span[0] <= each.span[0] < each.span[1] <= place.span[1]
-                assert (each.doc, each.block) == (place.doc, place.id)
+            for part in held.places:
+                assert place.span[0] <= part.span[0] < part.span[1] <= place.span[1]
+                assert (part.doc, part.block) == (place.doc, place.id)
             if held.exact:
                 (only,) = held.places
                 assert after[only.doc][slice(*only.span)] == mine
@@ -119,8 +119,8 @@ def test_every_block_that_survives_is_mapped_to_itself(
     with TemporaryDirectory() as folder:
         old, new = built(versions[0], Path(folder, "old")), built(versions[1], Path(folder, "new"))
         before, after = texts(old), texts(new)
-        found = migration_map(old, new)
-    rows = {row.old.id: row for row in found.rows if row.of == "block"}
+        migration = migration_map(old, new)
+    rows = {row.old.id: row for row in migration.rows if row.of == "block"}
     assert list(rows) == [block.id for block in old.blocks]
     there = by_text(new, after)
     for text, names in by_text(old, before).items():
@@ -128,10 +128,10 @@ def test_every_block_that_survives_is_mapped_to_itself(
             row = rows[names[0]]
             assert [place.id for place in row.new] == there[text]
             assert row.confidence == 1.0
-    for row in found.rows:
+    for row in migration.rows:
         assert (row.kind == "unmapped") == (not row.new)
         assert 0 <= row.confidence <= 1
-    counts = Counter(row.of for row in found.rows)
+    counts = Counter(row.of for row in migration.rows)
     assert counts == {
         key: count
         for key, count in (
@@ -150,9 +150,9 @@ def test_kept_bytes_are_the_same_bytes(
     with TemporaryDirectory() as folder:
         old, new = built(versions[0], Path(folder, "old")), built(versions[1], Path(folder, "new"))
         before, after = texts(old), texts(new)
-        found = migration_map(old, new)
-    redirects = Redirects(found)
-    for row in found.rows:
+        migration = migration_map(old, new)
+    redirects = Redirects(migration)
+    for row in migration.rows:
         if row.of != "block":
             continue
         start, end = row.old.span
@@ -180,9 +180,9 @@ def test_what_crosses_headings_is_the_same_text_only_where_its_bytes_are(
     with TemporaryDirectory() as folder:
         old, new = built(versions[0], Path(folder, "old")), built(versions[1], Path(folder, "new"))
         before, after = texts(old), texts(new)
-        found = migration_map(old, new)
-    redirects = Redirects(found)
-    for row in found.rows:
+        migration = migration_map(old, new)
+    redirects = Redirects(migration)
+    for row in migration.rows:
         if row.of != "document":
             continue
         text = before[row.old.doc]
@@ -204,9 +204,9 @@ def test_moving_to_the_same_corpus_changes_nothing(files: dict[str, list[str]]) 
     with TemporaryDirectory() as folder:
         root = Path(folder)
         corpus = built(files, root / "corpus")
-        found = migration_map(corpus, corpus)
-        assert {(row.kind, row.confidence) for row in found.rows} <= {("same", 1.0)}
-        write_map(root / "map.jsonl", found)
+        migration = migration_map(corpus, corpus)
+        assert {(row.kind, row.confidence) for row in migration.rows} <= {("same", 1.0)}
+        write_map(root / "map.jsonl", migration)
         names = [block.id for block in corpus.blocks]
         gold = [
             {"qid": block.id, "relevant": [block.id, {"doc": block.doc, "start": block.span[0],
@@ -215,7 +215,7 @@ def test_moving_to_the_same_corpus_changes_nothing(files: dict[str, list[str]]) 
             for block in corpus.blocks
         ]  # fmt: skip
         traces = [
-            {"qid": "q", "topk": [{"id": each, "score": 0.10} for each in names],
+            {"qid": "q", "topk": [{"id": name, "score": 0.10} for name in names],
              "answer_json": {"citations": names}}
         ]  # fmt: skip
         kinds: tuple[tuple[What, list[Any]], ...] = (("gold", gold), ("traces", traces))

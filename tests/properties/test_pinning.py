@@ -56,8 +56,8 @@ def test_a_quote_cut_anywhere_is_pinned_to_its_bytes(
         with pytest.raises(FieldError):
             pinner.entry({"doc": "a.md", "quote": text[start:end]}, "x")
     else:
-        found = pinner.entry({"doc": "a.md", "quote": text[start:end]}, "x").value
-        assert (found["start"], found["end"]) == (entry["start"], entry["end"])
+        pinned = pinner.entry({"doc": "a.md", "quote": text[start:end]}, "x").value
+        assert (pinned["start"], pinned["end"]) == (entry["start"], entry["end"])
 
 
 @settings(max_examples=25, deadline=None)

@@ -6,27 +6,27 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
-from ragauge.corpus.blocks import blocks
+from ragauge.corpus.blocks import build_blocks
 from ragauge.corpus.diff.migration_map import migration_map
-from ragauge.corpus.manifest import Corpus, Writer, read_corpus
+from ragauge.corpus.manifest import Corpus, CorpusWriter, read_corpus
 from ragauge.corpus.parsers import markdown
-from ragauge.corpus.title_tree import outline
+from ragauge.corpus.title_tree import build_sections
 from ragauge.model.corpus import Document
 from ragauge.model.migration import MapRow, MigrationMap
 
 
 def corpus_of(files: Mapping[str, str], folder: Path) -> Corpus:
     """Write a corpus of Markdown files to a folder, and read it."""
-    with Writer(folder) as writer:
+    with CorpusWriter(folder) as writer:
         for doc, source in sorted(files.items()):
             data = source.encode()
             parsed = markdown.parse(data)
-            sections = outline(doc, parsed)
+            sections = build_sections(doc, parsed)
             document = Document(
                 doc=doc, format="markdown", hash=sha256(parsed.text).hexdigest(),
                 bytes=len(parsed.text), text="", source_hash=sha256(data).hexdigest(),
             )  # fmt: skip
-            writer.add(document, sections, blocks(doc, parsed, sections), parsed.text)
+            writer.add(document, sections, build_blocks(doc, parsed, sections), parsed.text)
         writer.finish({})
     return read_corpus(folder)
 

@@ -16,10 +16,11 @@ SHORTEST = 8
 
 _LONGEST_SENTENCE = 4_096
 _LOOKED_AT = 1 << 16  # bytes of a block; a longer one without any sentence has no anchor
-# What a line of prose may begin with that is no part of a sentence: marks of lists and quotes.
+# What a line of prose may begin with that is no part of a sentence: markers of lists and quotes.
 _MARKS = re.compile(r"(?:[\s>]|[-*+•]\s|[0-9]{1,9}[.)]\s)*")
 _NEXT_PARAGRAPH = re.compile(r"(?:\r\n|\r|\n)[ \t>]*(?:(?=[\r\n])|[-*+•]\s|[0-9]{1,9}[.)]\s)")
 _STOP = re.compile(r"[.!?…][\"')\]*_`”’»]*(?=\s+[^\sa-z]|\s*\Z)|[。！？]")  # noqa: RUF001
+# Words that a full stop belongs to without ending a sentence, in English and German.
 _ABBREVIATIONS = frozenset(
     (
         "abb", "al", "approx", "bzw", "ca", "cf", "dr", "ed", "eds", "eq", "etc", "fig", "figs",
@@ -67,30 +68,30 @@ def _sentences(words: str) -> Iterator[tuple[int, int]]:
     """Where each sentence begins and ends, without marks before it and white space behind it."""
     at = 0
     while at < len(words):
-        found = _NEXT_PARAGRAPH.search(words, _skipped(_MARKS, words, at))
-        behind = found.end() if found is not None else len(words)
-        paragraph = words[at : found.start() if found is not None else len(words)]
-        begin = _skipped(_MARKS, paragraph, 0)
+        break_ = _NEXT_PARAGRAPH.search(words, _skip(_MARKS, words, at))
+        behind = break_.end() if break_ is not None else len(words)
+        paragraph = words[at : break_.start() if break_ is not None else len(words)]
+        begin = _skip(_MARKS, paragraph, 0)
         for stop in _STOP.finditer(paragraph, begin):
             if stop[0][0] != "." or not _is_abbreviation(paragraph, stop.start(), stop.end()):
                 yield at + begin, at + stop.end()
-                begin = _skipped(_SPACES, paragraph, stop.end())
+                begin = _skip(_SPACES, paragraph, stop.end())
         if begin < len(paragraph):
             yield at + begin, at + len(paragraph.rstrip())
         at = behind
 
 
-def _skipped(pattern: re.Pattern[str], words: str, at: int) -> int:
-    found = pattern.match(words, at)
-    return at if found is None else found.end()
+def _skip(pattern: re.Pattern[str], words: str, at: int) -> int:
+    match = pattern.match(words, at)
+    return at if match is None else match.end()
 
 
 def _is_abbreviation(paragraph: str, at: int, end: int) -> bool:
     """Whether a full stop belongs to a short form, an initial or an ordinal."""
-    if _skipped(_SPACES, paragraph, end) == len(paragraph):
+    if _skip(_SPACES, paragraph, end) == len(paragraph):
         return False
-    found = _LAST_WORD.search(paragraph[max(at - 40, 0) : at])
-    word = found[0] if found else ""
+    match = _LAST_WORD.search(paragraph[max(at - 40, 0) : at])
+    word = match[0] if match else ""
     short_number = word.isdigit() and len(word) <= 2
     initial = len(word) == 1 and word.isalpha()
     return short_number or initial or word.lower() in _ABBREVIATIONS or _dotted(word)
@@ -104,12 +105,12 @@ def _dotted(word: str) -> bool:
 def _lines(text: bytes, span: Extent, around: re.Pattern[bytes]) -> Iterator[Extent]:
     """The lines of a span that are not blank, from the first that is not around it on."""
     begun = False
-    for found in _LINE.finditer(text, *span):
-        line = found[0].strip(_BLANKS)
+    for match in _LINE.finditer(text, *span):
+        line = match[0].strip(_BLANKS)
         if not line or (not begun and around.fullmatch(line)):
             continue
         begun = True
-        start = found.start() + found[0].index(line)
+        start = match.start() + match[0].index(line)
         yield start, start + len(line)
 
 

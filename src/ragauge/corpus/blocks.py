@@ -6,7 +6,7 @@ comes or goes moves the sections behind it at its depth. A number has at least t
 grammar's letter behind the number is left to chunkers that cut a block into parts: no block of a
 corpus has one.
 
-Ids do not sort as text, because the type stands before the number and `S.10` before `S.2`;
+Ids do not sort as text, because the type comes before the number and `S.10` before `S.2`;
 `reading_order` gives the key that does.
 """
 
@@ -23,12 +23,12 @@ from ragauge.corpus.title_tree import section_at
 from ragauge.ids import section_path
 from ragauge.model.corpus import LETTERS, Block, Parsed, Section
 
-_PORTION = 1 << 20  # characters
+_PORTION = 1 << 20  # characters that are normalised at once
 _BLANK = re.compile(r"[ \t\r\n]")
 _TAIL = re.compile(r"(S(?:\.[0-9]+)*)\.[a-z]\.Bk([0-9]+)([a-z]?)")
 
 
-def blocks(doc: str, parsed: Parsed, sections: Sequence[Section]) -> tuple[Block, ...]:
+def build_blocks(doc: str, parsed: Parsed, sections: Sequence[Section]) -> tuple[Block, ...]:
     """Build the blocks of a document, in reading order; a caption names the block it is of."""
     numbers: dict[str, int] = {}
     places = []
@@ -38,7 +38,7 @@ def blocks(doc: str, parsed: Parsed, sections: Sequence[Section]) -> tuple[Block
             raise ValueError(f"no section holds the piece at byte {piece.span[0]}")
         number = numbers[section.id] = numbers.get(section.id, 0) + 1
         places.append((section.id, block_id(doc, section.id, piece.type, number)))
-    made = []
+    blocks_made = []
     for piece, (section_id, name) in zip(parsed.pieces, places, strict=True):
         attrs = dict(piece.attrs)
         if isinstance(attrs.get("of"), int):
@@ -46,7 +46,7 @@ def blocks(doc: str, parsed: Parsed, sections: Sequence[Section]) -> tuple[Block
         page = piece.page
         if page is None and parsed.pages:
             page = max(1, bisect_right(parsed.pages, piece.span[0]))
-        made.append(
+        blocks_made.append(
             Block(
                 id=name,
                 doc=doc,
@@ -59,7 +59,7 @@ def blocks(doc: str, parsed: Parsed, sections: Sequence[Section]) -> tuple[Block
                 attrs=attrs,
             )
         )
-    return tuple(made)
+    return tuple(blocks_made)
 
 
 def block_id(doc: str, section: str, kind: str, number: int) -> str:
@@ -68,13 +68,13 @@ def block_id(doc: str, section: str, kind: str, number: int) -> str:
 
 
 def fingerprint(text: str) -> str:
-    """Hash what a block says: NFC, small letters, every run of white space one blank."""
+    """Hash what a block says: NFC, lower case, every run of white space one blank."""
     digest = sha256()
     between = ""
     for part in _portions(text):
-        said = " ".join(unicodedata.normalize("NFC", part).lower().split())
-        if said:
-            digest.update(f"{between}{said}".encode())
+        words = " ".join(unicodedata.normalize("NFC", part).lower().split())
+        if words:
+            digest.update(f"{between}{words}".encode())
             between = " "
     return digest.hexdigest()[:32]
 
@@ -83,8 +83,8 @@ def _portions(text: str) -> Iterator[str]:
     """Cut a text of many megabytes at white space, since a list of its words would be larger."""
     at = 0
     while len(text) - at > _PORTION:
-        found = _BLANK.search(text, at + _PORTION)
-        end = found.start() if found is not None else len(text)
+        blank = _BLANK.search(text, at + _PORTION)
+        end = blank.start() if blank is not None else len(text)
         yield text[at:end]
         at = end
     yield text[at:]
@@ -93,7 +93,7 @@ def _portions(text: str) -> Iterator[str]:
 def reading_order(block: str) -> tuple[str, tuple[int | str, ...], int, str]:
     """The key that sorts ids of blocks by document, and as they stand in it."""
     doc, _, tail = block.rpartition("#")
-    found = _TAIL.fullmatch(tail)
-    if found is None:
+    match = _TAIL.fullmatch(tail)
+    if match is None:
         raise ValueError(f"`{block}` is not the id of a block")
-    return doc, section_path(found[1]), int(found[2]), found[3]
+    return doc, section_path(match[1]), int(match[2]), match[3]

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-K1 = 1.2
+K1 = 1.2  # with B the values of Lucene, OpenSearch and Elasticsearch
 B = 0.75
-DECIMALS = 4
+DECIMALS = 4  # sums differ in their last digits between machines; the order of texts must not
 
 _WORD = re.compile(r"\w+")
 # Scripts without blanks between words: each two neighbours count as a word.
@@ -29,25 +29,25 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf
 
 def words_of(text: str) -> list[str]:
     """The words of a text in order: folded in case and form, pairs where nothing parts them."""
-    found: list[str] = []
+    words: list[str] = []
     for word in _WORD.findall(unicodedata.normalize("NFKC", text).casefold()):
         if _UNSPACED.search(word) is None:
-            found.append(word)
+            words.append(word)
             continue
         at = 0
         for run in _UNSPACED.finditer(word):
             if word[at : run.start()]:
-                found.append(word[at : run.start()])
+                words.append(word[at : run.start()])
             pairs = [run[0][i : i + 2] for i in range(len(run[0]) - 1)]
-            found += pairs or [run[0]]
+            words += pairs or [run[0]]
             at = run.end()
         if word[at:]:
-            found.append(word[at:])
-    return found
+            words.append(word[at:])
+    return words
 
 
 class Index:
-    """An index over texts, which are known by their place in the order they were given in.
+    """An index over texts, which are known by their place in the order they come in.
 
     `lengths` are their numbers of words.
     """

@@ -1,8 +1,9 @@
 """Building a corpus: finds files, parses them in this process or in workers, writes the folder.
 
-Workers are plain subprocesses, as in `engines.pool`: they are told a file, read and parse it, and
-answer with its rows. Answers are taken in the order of the documents, a few ahead at most, so the
-result does not depend on their number and memory does not grow with the corpus.
+Workers are plain subprocesses, as those that score (decision 0003): they get the name of a file,
+read and parse it, and answer with its rows. Answers are taken in the order of the documents, a few
+ahead at most, so the result does not depend on their number and memory does not grow with the
+corpus.
 """
 
 from __future__ import annotations
@@ -25,32 +26,32 @@ from msgspec import Struct
 
 from ragauge import registry
 from ragauge.concurrency import read_message, started, write_message
-from ragauge.corpus.blocks import blocks
-from ragauge.corpus.manifest import MANIFEST, Counts, Manifest, Writer, is_corpus
-from ragauge.corpus.title_tree import check, outline
+from ragauge.corpus.blocks import build_blocks
+from ragauge.corpus.manifest import MANIFEST, CorpusCounts, CorpusWriter, Manifest, is_corpus
+from ragauge.corpus.title_tree import build_sections, check_spans
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Block, Document, Section
 
-Told = Callable[[int, int], None]
+ProgressCallback = Callable[[int, int], None]
 """Is called with the number of files that are done, and of all files."""
 
-_AHEAD = 8
-_BYTES_FOR_WORKERS = 1 << 20
-_MOST_WORKERS = 8
+_AHEAD = 8  # files for each worker that may be parsed before it is their turn to be written
+_BYTES_FOR_WORKERS = 1 << 20  # smaller corpora are parsed before a worker has started
+_MOST_WORKERS = 8  # one process writes all that the others parse
 _NO_SUFFIX = "no suffix"
 # UTF-8 that was read as cp1252 and written again: "â€™" for an apostrophe, "Ã¤" for "ä".
 _MOJIBAKE = ("â€™", "â€œ", "â€“", "Ã¤", "Ã¶", "Ã¼", "Ã©", "Â\N{NO-BREAK SPACE}")
 
 
-class Source(Struct, frozen=True):
+class SourceFile(Struct, frozen=True):
     """A file that was found, and the name of its document."""
 
     doc: str
     path: str
 
 
-class Reading(Struct, frozen=True, kw_only=True):
+class ParsedFile(Struct, frozen=True, kw_only=True):
     """What became of one file: a document with its rows, or a problem, or a fault of ours."""
 
     document: Document | None = None
@@ -61,7 +62,7 @@ class Reading(Struct, frozen=True, kw_only=True):
     fault: str | None = None
 
 
-class Note(Struct, frozen=True):
+class DocumentNote(Struct, frozen=True):
     """Something that a reader should know of a document."""
 
     doc: str
@@ -69,22 +70,22 @@ class Note(Struct, frozen=True):
 
 
 class Built(Struct, frozen=True, kw_only=True):
-    """What came of a build: the manifest, and what was left out or is worth a look."""
+    """The result of a build: the manifest, notes on documents, and files that were skipped."""
 
     folder: str
     manifest: Manifest
-    notes: tuple[Note, ...] = ()
+    notes: tuple[DocumentNote, ...] = ()
     skipped: tuple[Problem, ...] = ()
     skipped_count: int = 0
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> CorpusCounts:
         """How much is in the corpus."""
         return self.manifest.counts
 
 
-class _Found(Struct):
-    sources: list[Source]
+class _FoundFiles(Struct):
+    sources: list[SourceFile]
     problems: list[Problem]
     left_out: Counter[str]
     bytes: int = 0
@@ -96,15 +97,15 @@ def build(
     *,
     workers: int | None = None,
     on_bad_file: Literal["stop", "skip"] = "stop",
-    told: Told | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Built:
     """Build a corpus from files and folders; the result does not depend on `workers`."""
     folder = Path(out)
-    writer = Writer(folder)
-    found = _find([Path(path) for path in paths])
-    problems = list(found.problems)
-    notes: list[Note] = []
-    files = _readings(found.sources, _worker_count(workers, found))
+    writer = CorpusWriter(folder)
+    found_files = _find([Path(path) for path in paths])
+    problems = list(found_files.problems)
+    notes: list[DocumentNote] = []
+    files = _parsed_files(found_files.sources, _worker_count(workers, found_files))
     with writer, closing(files):
         for done, reading in enumerate(files, 1):
             if reading.fault is not None:
@@ -113,14 +114,16 @@ def build(
                 problems.append(reading.problem)
             elif reading.document is not None and (not problems or on_bad_file == "skip"):
                 writer.add(reading.document, reading.sections, reading.blocks, reading.text)
-                notes += [Note(reading.document.doc, note) for note in reading.document.notes]
-            if told is not None:
-                told(done, len(found.sources))
+                notes += [
+                    DocumentNote(reading.document.doc, note) for note in reading.document.notes
+                ]
+            if progress is not None:
+                progress(done, len(found_files.sources))
         if problems and on_bad_file == "stop":
             raise RagaugeError(problems[:MAX_REPORTED], total=len(problems))
         if not writer.totals["documents"]:
-            raise _nothing(found, problems)
-        manifest = writer.finish(found.left_out)
+            raise _no_documents(found_files, problems)
+        manifest = writer.finish(found_files.left_out)
     return Built(
         folder=str(folder),
         manifest=manifest,
@@ -130,21 +133,23 @@ def build(
     )
 
 
-def _nothing(found: _Found, problems: Sequence[Problem]) -> RagaugeError:
+def _no_documents(found_files: _FoundFiles, problems: Sequence[Problem]) -> RagaugeError:
     if problems:
         why = f"none of the {len(problems)} files could be read"
-        shown = [*problems[: MAX_REPORTED - 1]]
+        listed = [*problems[: MAX_REPORTED - 1]]
     else:
-        kinds = ", ".join(f"{suffix} {count}" for suffix, count in sorted(found.left_out.items()))
+        kinds = ", ".join(
+            f"{suffix} {count}" for suffix, count in sorted(found_files.left_out.items())
+        )
         why = "no document was found" + (f"; files of other kinds: {kinds}" if kinds else "")
-        shown = []
+        listed = []
     hint = f"files that are read end in {', '.join(sorted(registry.parsers()))}"
-    return RagaugeError([Problem("nothing-measured", why, hint), *shown], total=len(problems) + 1)
+    return RagaugeError([Problem("nothing-measured", why, hint), *listed], total=len(problems) + 1)
 
 
-def _find(paths: Sequence[Path]) -> _Found:
+def _find(paths: Sequence[Path]) -> _FoundFiles:
     """Find the files of all paths, by document; a corpus is no source, so nor is the output."""
-    found = _Found([], [], Counter())
+    found_files = _FoundFiles([], [], Counter())
     by_doc: dict[str, str] = {}
     for path in paths:
         if path.is_dir():
@@ -158,46 +163,46 @@ def _find(paths: Sequence[Path]) -> _Found:
         for doc, file in files:
             suffix = PurePath(doc).suffix.lower()
             if suffix not in registry.parsers():
-                found.left_out[suffix or _NO_SUFFIX] += 1
+                found_files.left_out[suffix or _NO_SUFFIX] += 1
                 continue
             name = str(file)
             before = by_doc.setdefault(doc, name)
             if before == name:
-                found.sources.append(Source(doc, name))
+                found_files.sources.append(SourceFile(doc, name))
             elif os.path.realpath(before) != os.path.realpath(name):
                 raise RagaugeError.of(
                     "usage",
                     f"`{before}` and `{name}` would both be the document `{doc}`",
                     hint="name the folder that holds both: a document is called by its path in it",
                 )
-    found.sources = sorted(set(found.sources), key=lambda source: source.doc)
-    _refuse_names(found)
-    found.bytes = sum(_size(source.path) for source in found.sources)
-    return found
+    found_files.sources = sorted(set(found_files.sources), key=lambda source: source.doc)
+    _refuse_names(found_files)
+    found_files.bytes = sum(_size(source.path) for source in found_files.sources)
+    return found_files
 
 
-def _refuse_names(found: _Found) -> None:
+def _refuse_names(found_files: _FoundFiles) -> None:
     """Turn names that no id can hold into problems."""
-    kept = []
-    for source in found.sources:
+    usable_sources = []
+    for source in found_files.sources:
         try:
             source.doc.encode()
             usable = "|" not in source.doc
         except UnicodeEncodeError:
             usable = False
         if usable:
-            kept.append(source)
+            usable_sources.append(source)
             continue
-        shown = ascii(source.path)[1:-1] if not source.path.isprintable() else source.path
-        found.problems.append(
+        printable = ascii(source.path)[1:-1] if not source.path.isprintable() else source.path
+        found_files.problems.append(
             Problem(
                 "bad-document",
                 "the name of the file cannot be part of an id: it holds `|` or is not UTF-8",
                 "rename the file or the folder",
-                Place(shown),
+                Place(printable),
             )
         )
-    found.sources = kept
+    found_files.sources = usable_sources
 
 
 def _size(path: str) -> int:
@@ -240,11 +245,11 @@ def _files_below(root: Path) -> Iterator[tuple[str, Path]]:
             place = (f"{inside}{entry.name}", folder / entry.name)
             if entry.is_dir():
                 (linked if entry.is_symlink() else waiting).append((f"{place[0]}/", place[1]))
-            elif entry.is_file() or entry.is_symlink():  # a broken link is told as a bad file
+            elif entry.is_file() or entry.is_symlink():  # a broken link is reported as a bad file
                 yield place
 
 
-def read(source: Source) -> Reading:
+def read(source: SourceFile) -> ParsedFile:
     """Read and parse one file."""
     place = Place(source.path)
     try:
@@ -252,19 +257,19 @@ def read(source: Source) -> Reading:
     except OSError as error:
         message = f"the file cannot be read: {error.strerror or error}"
         hint = "check that it is there and its permissions"
-        return Reading(problem=Problem("file-unreadable", message, hint, place))
+        return ParsedFile(problem=Problem("file-unreadable", message, hint, place))
     parser = registry.parsers()[PurePath(source.doc).suffix.lower()]
     try:
         parsed = parser.parse(data)
-        check(parsed)
-        sections = outline(source.doc, parsed)
-        made = blocks(source.doc, parsed, sections)
+        check_spans(parsed)
+        sections = build_sections(source.doc, parsed)
+        document_blocks = build_blocks(source.doc, parsed, sections)
     except FieldError as error:
-        return Reading(problem=Problem(error.code, error.message, error.hint, place))
+        return ParsedFile(problem=Problem(error.code, error.message, error.hint, place))
     except RagaugeError as error:
-        return Reading(problem=msgspec.structs.replace(error.problems[0], place=place))
+        return ParsedFile(problem=msgspec.structs.replace(error.problems[0], place=place))
     except Exception as error:
-        return Reading(fault=f"{source.path}: {parser.name}: {type(error).__name__}: {error}")
+        return ParsedFile(fault=f"{source.path}: {parser.name}: {type(error).__name__}: {error}")
     document = Document(
         doc=source.doc,
         format=parser.name,
@@ -278,38 +283,40 @@ def read(source: Source) -> Reading:
         origins=parsed.origins,
         notes=(*parsed.notes, *_warnings(parsed.text)),
     )
-    return Reading(document=document, sections=sections, blocks=made, text=parsed.text)
+    return ParsedFile(
+        document=document, sections=sections, blocks=document_blocks, text=parsed.text
+    )
 
 
 def _warnings(text: bytes) -> tuple[str, ...]:
     """What is likely wrong with a text. It is never repaired: that would move offsets."""
     if not text.strip():
         return ("the document is empty",)
-    garbled = sum(text.count(each.encode()) for each in _MOJIBAKE)
-    if garbled < 3:
+    garbled = sum(text.count(sequence.encode()) for sequence in _MOJIBAKE)
+    if garbled < 3:  # one or two may be an example of mojibake
         return ()
     return (f"{garbled} characters look like UTF-8 that was read as cp1252 (mojibake)",)
 
 
-def _worker_count(workers: int | None, found: _Found) -> int:
+def _worker_count(workers: int | None, found_files: _FoundFiles) -> int:
     if workers is None:
-        if found.bytes < _BYTES_FOR_WORKERS:
+        if found_files.bytes < _BYTES_FOR_WORKERS:
             return 1
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         workers = min(cores or 1, _MOST_WORKERS)
-    return max(1, min(workers, len(found.sources)))
+    return max(1, min(workers, len(found_files.sources)))
 
 
-def _readings(sources: Sequence[Source], workers: int) -> Generator[Reading, None, None]:
+def _parsed_files(sources: Sequence[SourceFile], workers: int) -> Generator[ParsedFile, None, None]:
     """Read files in order, in this process or in workers."""
     if workers == 1:
         yield from map(read, sources)
         return
-    decode = msgspec.msgpack.Decoder(Reading).decode
+    decode = msgspec.msgpack.Decoder(ParsedFile).decode
     ahead: deque[Future[bytes]] = deque()
-    with _Workers(workers) as crew:
+    with _Workers(workers) as pool:
         for source in sources:
-            ahead.append(crew.submit(source))
+            ahead.append(pool.submit(source))
             if len(ahead) >= workers * _AHEAD:
                 yield decode(ahead.popleft().result())
         while ahead:
@@ -343,11 +350,11 @@ class _Workers:
                     if stream is not None:
                         stream.close()
 
-    def submit(self, source: Source) -> Future[bytes]:
+    def submit(self, source: SourceFile) -> Future[bytes]:
         """Have a file parsed by the next worker that is idle."""
         return self.threads.submit(self._ask, source)
 
-    def _ask(self, source: Source) -> bytes:
+    def _ask(self, source: SourceFile) -> bytes:
         process = self.idle.get()
         reply = None
         try:
@@ -368,5 +375,5 @@ def serve() -> None:
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # what a library prints must not get between the answers
     while (message := read_message(stdin)) is not None:
-        reading = read(msgspec.msgpack.decode(message, type=Source))
+        reading = read(msgspec.msgpack.decode(message, type=SourceFile))
         write_message(stdout, msgspec.msgpack.encode(reading))

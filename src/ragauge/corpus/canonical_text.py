@@ -9,7 +9,7 @@ from ragauge.files.fields import FieldError
 
 BOM = b"\xef\xbb\xbf"
 
-Run = tuple[int, int, int]
+OriginRun = tuple[int, int, int]
 """From a byte of the text, a character of the source, and how many bytes are alike."""
 Atom = tuple[str, int | None]
 """A bit of text, and the character of the source that it comes from, if it comes from there."""
@@ -50,7 +50,7 @@ def lines_of(text: str) -> list[str]:
 
 def line_starts(text: bytes) -> list[int]:
     """The first byte of each line; lines end at CRLF, CR or LF and nothing else."""
-    return [0, *(found.end() for found in _LINE_END_BYTES.finditer(text))]
+    return [0, *(line_end.end() for line_end in _LINE_END_BYTES.finditer(text))]
 
 
 def trimmed(text: bytes, start: int, end: int) -> tuple[int, int]:
@@ -63,30 +63,34 @@ def trimmed(text: bytes, start: int, end: int) -> tuple[int, int]:
     blank = len(inside) - len(inside.lstrip(b" \t\r\n"))
     if start + blank >= end:
         return end, end
-    kept = max(inside.rfind(b"\n", 0, blank), inside.rfind(b"\r", 0, blank))
-    return start + kept + 1, end
+    last_break = max(inside.rfind(b"\n", 0, blank), inside.rfind(b"\r", 0, blank))
+    return start + last_break + 1, end
 
 
 def stripped(atoms: Sequence[Atom], *, lines: bool = False) -> list[Atom]:
     """Atoms without the white space around them; of lines the first keeps its indentation."""
-    text = "".join(each for each, _ in atoms)
+    text = "".join(part for part, _ in atoms)
     start, end = len(text) - len(text.lstrip()), len(text.rstrip())
     if start >= end:
         return []
     if lines:
         start = text.rfind("\n", 0, start) + 1
-    kept: list[Atom] = []
+    inner: list[Atom] = []
     at = 0
-    for each, origin in atoms:
-        first, last = max(start - at, 0), min(end - at, len(each))
+    for part, origin in atoms:
+        first, last = max(start - at, 0), min(end - at, len(part))
         if first < last:
-            kept.append((each[first:last], None if origin is None else origin + first))
-        at += len(each)
-    return kept
+            inner.append((part[first:last], None if origin is None else origin + first))
+        at += len(part)
+    return inner
 
 
-class Writer:
-    """Writes canonical text block by block and remembers where each run of it came from."""
+class TextWriter:
+    """Writes canonical text block by block and records where each run of it came from.
+
+    Neighbouring atoms become one run where the source goes on as well, so that a page of plain
+    text has a handful of runs and not one for each word.
+    """
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -127,6 +131,6 @@ class Writer:
         return "".join(self._parts).encode("utf-8")
 
     @property
-    def origins(self) -> tuple[Run, ...]:
+    def origins(self) -> tuple[OriginRun, ...]:
         """The runs in order."""
         return tuple((start, source, length) for start, source, length in self._runs)

@@ -22,7 +22,7 @@ from ragauge.quotes import normalised
 from ragauge.spans import spans_in
 from ragauge.text import text_hash
 
-Check = Callable[[str, Chunk], Chunk]
+ChunkCheck = Callable[[str, Chunk], Chunk]
 """Looks at a chunk with its id: returns it with what more is known of it, or raises FieldError."""
 
 
@@ -34,22 +34,22 @@ class ChunkList(Struct, frozen=True):
     problem_count: int
 
 
-def load_chunks(source: Source, *, check: Check | None = None) -> dict[str, Chunk]:
+def load_chunks(source: Source, *, check: ChunkCheck | None = None) -> dict[str, Chunk]:
     """Read a list of chunks: `{id, doc, start, end}`, with what else is known of them.
 
     That may be `section`, `type`, `text`, `text_hash`, `doc_hash`, `chunker_version` and
     `policy_hash`; the last ones let a comparison see what changed between two indexes.
     """
-    found = read_chunks(source, check=check)
-    if found.problem_count:
-        raise RagaugeError(found.problems, total=found.problem_count)
-    return found.chunks
+    chunk_list = read_chunks(source, check=check)
+    if chunk_list.problem_count:
+        raise RagaugeError(chunk_list.problems, total=chunk_list.problem_count)
+    return chunk_list.chunks
 
 
-def read_chunks(source: Source, *, check: Check | None = None) -> ChunkList:
+def read_chunks(source: Source, *, check: ChunkCheck | None = None) -> ChunkList:
     """Read a list of chunks to its end; a chunk that does not pass the check is in it all the same.
 
-    So its id is known, and what is wrong is told once.
+    So its id is known, and what is wrong is reported once, not again at every hit on the chunk.
     """
     chunks: dict[str, Chunk] = {}
     problems: list[Problem] = []
@@ -79,8 +79,8 @@ def read_chunks(source: Source, *, check: Check | None = None) -> ChunkList:
 
 def digest(chunks: Mapping[str, Chunk]) -> str:
     """A short name for what a list of chunks says, whatever its order."""
-    said = msgspec.json.encode(sorted(chunks.items(), key=lambda each: each[0]))
-    return sha256(said).hexdigest()[:16]
+    encoded = msgspec.json.encode(sorted(chunks.items(), key=lambda entry: entry[0]))
+    return sha256(encoded).hexdigest()[:16]
 
 
 def full_texts(chunks: Mapping[str, Chunk]) -> dict[str, str]:
@@ -91,15 +91,15 @@ def full_texts(chunks: Mapping[str, Chunk]) -> dict[str, str]:
     by_doc: dict[str, list[Chunk]] = {}
     for chunk in chunks.values():
         by_doc.setdefault(chunk.doc, []).append(chunk)
-    found = {}
+    texts = {}
     for doc, listed in by_doc.items():
         if all(_holds_its_place(chunk) for chunk in listed):
             text = bytearray(b" " * max(chunk.spans[0].end for chunk in listed))
             for chunk in listed:
                 span = chunk.spans[0]
                 text[span.start : span.end] = (chunk.text or "").encode()
-            found[doc] = normalised(text.decode("utf-8", "replace"))
-    return found
+            texts[doc] = normalised(text.decode("utf-8", "replace"))
+    return texts
 
 
 def _holds_its_place(chunk: Chunk) -> bool:
@@ -110,8 +110,8 @@ def _holds_its_place(chunk: Chunk) -> bool:
 
 
 def _chunk(row: Row) -> tuple[str, Chunk]:
-    name, found = pick(row, HIT_IDS)
-    if found is None:
+    name, value = pick(row, HIT_IDS)
+    if value is None:
         raise FieldError(
             "missing-field",
             "the chunk has no id",
@@ -123,7 +123,7 @@ def _chunk(row: Row) -> tuple[str, Chunk]:
         raise wrong_type(
             name,
             "the id of a chunk with doc, start and end",
-            found,
+            value,
             'write {"id": "c1", "doc": "guide.md", "start": 0, "end": 400}',
         )
     section = pick(row, HIT_SECTIONS)
@@ -131,7 +131,7 @@ def _chunk(row: Row) -> tuple[str, Chunk]:
     hashes = hits.hashes(row, "")
     if text is not None and "text_hash" not in hashes:
         hashes["text_hash"] = text_hash(as_text(text, "text"))
-    return as_id(found, name), Chunk(
+    return as_id(value, name), Chunk(
         as_id(doc, doc_name),
         spans,
         _text(section[1], section[0]),

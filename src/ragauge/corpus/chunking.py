@@ -1,4 +1,4 @@
-"""Chunkings for reference: documents of a corpus cut by size, by section or by block.
+"""Reference chunkings: documents of a corpus cut by size, by section or by block.
 
 A chunking is a function of the text and its policy alone: the same corpus and the same settings
 give the same chunks under the same ids.
@@ -29,8 +29,10 @@ Unit = Literal["char", "word", "byte"]
 CHUNKER = "ragauge.chunk/1"
 """The version of the chunker; a changed result for the same policy bumps it."""
 
-_SOFT = 15  # per cent of a chunk, at its end, in which a good place to cut is looked for
-_MARKS = 16
+# Per cent of a chunk, at its end, in which a good place to cut is looked for. More would find more
+# ends of sentences, and chunks would differ more in size.
+_SOFT = 15
+_MARKS = 16  # characters between a stop and the place to cut: quotes, brackets, white space
 _WORD = re.compile(r"\S+")
 _STOP = re.compile(r"[.!?…][\"')\]*_`”’»]*(?=\s|\Z)|[。！？]|\n(?=[ \t]*\r?\n)")  # noqa: RUF001
 _BLANK = re.compile(r"\s*")
@@ -43,7 +45,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     size       how large a chunk may be; None leaves sections and blocks whole
     overlap    how much of a chunk the next one repeats, where a text is cut by size
     hard       cut exactly at the size, not at the end of a sentence or word shortly before it
-    merge_to   join blocks of a section that stand next to each other up to this size
+    merge_to   join neighbouring blocks of a section up to this size
     """
 
     by: By = "size"
@@ -56,8 +58,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     @property
     def hash(self) -> str:
         """A name for the settings: equal for equal ones."""
-        said = msgspec.json.encode([CHUNKER, msgspec.to_builtins(self)], order="deterministic")
-        return sha256(said).hexdigest()[:16]
+        encoded = msgspec.json.encode([CHUNKER, msgspec.to_builtins(self)], order="deterministic")
+        return sha256(encoded).hexdigest()[:16]
 
 
 class Cut(Struct, frozen=True, kw_only=True):
@@ -99,8 +101,8 @@ def cuts_of(lookup: Lookup, document: Document, policy: Policy) -> Iterator[Cut]
     sections = lookup.sections_by_doc[doc]
     whole = {block.span: block.id for block in lookup.blocks_by_doc[doc]}
     for start, end in _extents(lookup, document, policy):
-        said = text[start:end].decode()
-        if not said.strip() and not lookup.touched(doc, start, end):
+        chunk_text = text[start:end].decode()
+        if not chunk_text.strip() and not lookup.touched(doc, start, end):
             continue
         section = section_at(sections, start)
         name = whole.get((start, end)) if policy.by == "block" else None
@@ -111,7 +113,7 @@ def cuts_of(lookup: Lookup, document: Document, policy: Policy) -> Iterator[Cut]
             end=end,
             section=None if section is None else section.id,
             type=lookup.type_at(doc, start, end),
-            text=said,
+            text=chunk_text,
         )
 
 
@@ -167,8 +169,8 @@ def length_of(text: bytes, unit: Unit) -> int:
     """How long a text is in a unit."""
     if unit == "byte":
         return len(text)
-    said = text.decode()
-    return len(said) if unit == "char" else len(said.split())
+    characters = text.decode()
+    return len(characters) if unit == "char" else len(characters.split())
 
 
 class _Splitter:
@@ -191,12 +193,13 @@ class _Splitter:
         if len(self.text) == len(self.bytes):
             return None
         raw = np.frombuffer(self.bytes, np.uint8)
+        # Bytes 10xxxxxx go on with a character of UTF-8; all others begin one.
         return np.append(np.flatnonzero(raw & 0xC0 != 0x80), len(raw))
 
     @cached_property
     def _words(self) -> list[int]:
         """Where each word begins, and the end; white space belongs to the word before it."""
-        return [*(found.start() for found in _WORD.finditer(self.text)), len(self.text)]
+        return [*(word.start() for word in _WORD.finditer(self.text)), len(self.text)]
 
     def extents(self) -> Iterator[Extent]:
         """The chunks in order."""
@@ -207,6 +210,8 @@ class _Splitter:
             yield self.first + self._byte(start), self.first + self._byte(end)
             if end >= total:
                 return
+            # In bytes, an overlap may begin inside the first character of this very chunk. Words
+            # always go on: the overlap is smaller than the size.
             start = max(self._back(end), start + 1) if self.unit != "word" else self._back(end)
 
     def _byte(self, position: int) -> int:
@@ -238,12 +243,13 @@ class _Splitter:
 
     def _soft(self, start: int, limit: int) -> int:
         """The last end of a sentence shortly before the limit, else of a word, else the limit."""
+        # A chunk no longer than the overlap would make the next one begin where it began.
         least = max(self._reach(start, self.least), self._reach(start, self.overlap + 1))
         best = 0
-        # A stop may stand a little earlier, with marks and white space up to a good place.
-        for found in _STOP.finditer(self.text, max(start, least - _MARKS), limit + 1):
-            behind = _BLANK.match(self.text, found.end(), limit)
-            end = behind.end() if behind is not None else found.end()
+        # A stop may be a little earlier, with marks and white space up to a good place.
+        for stop in _STOP.finditer(self.text, max(start, least - _MARKS), limit + 1):
+            behind = _BLANK.match(self.text, stop.end(), limit)
+            end = behind.end() if behind is not None else stop.end()
             if least <= end <= limit and (self.unit != "word" or self._begins(end)):
                 best = end
         if best:

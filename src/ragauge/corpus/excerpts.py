@@ -1,6 +1,6 @@
-"""Excerpts: what stands at a place of a built corpus, for those who show it.
+"""Excerpts: the text at a place of a built corpus, for reports that show it.
 
-Texts are read when they are asked for, and only the last of them are kept: memory does not grow
+Texts are read when they are asked for, and only the last of them are cached: memory does not grow
 with the corpus.
 """
 
@@ -16,10 +16,10 @@ from ragauge.corpus.manifest import read_blocks, read_documents
 from ragauge.files.fields import FieldError
 from ragauge.spans import Span
 
-Place = tuple[str, tuple[Span, ...]]
+DocumentSpans = tuple[str, tuple[Span, ...]]
 """A document, and spans of it."""
-_CHARACTERS_KEPT = 1 << 24
-_ENTRIES_KEPT = 1 << 16
+_CACHED_CHARACTERS = 1 << 24
+_CACHED_EXCERPTS = 1 << 16
 
 
 class Excerpt(NamedTuple):
@@ -32,7 +32,7 @@ class Excerpt(NamedTuple):
     type: str | None = None
 
 
-class _Block(NamedTuple):
+class _BlockPlace(NamedTuple):
     doc: str
     start: int
     end: int
@@ -51,32 +51,35 @@ class Excerpts:
 
     def __init__(self, folders: Iterable[str | os.PathLike[str]]) -> None:
         self._corpora = [_Corpus(folder) for folder in folders]
-        self._known: dict[tuple[object, ...], Excerpt | None] = {}
-        self._kept = 0
+        self._cache: dict[tuple[object, ...], Excerpt | None] = {}
+        self._cached_characters = 0
         self.foreign: set[str] = set()
-        self.lost: set[Place] = set()
-        self.cut: set[Place] = set()
+        self.lost: set[DocumentSpans] = set()
+        self.cut: set[DocumentSpans] = set()
 
     def find(
         self, name: str, docs: tuple[str, ...], spans: tuple[Span, ...], hashes: tuple[str, ...]
     ) -> Excerpt | None:
-        """What stands at the spans of a document, or in the block of that name if there are none.
+        """The text at the spans of a document, or of the block of that name if there are none.
 
         `docs` are the names that the document may have, `hashes` all that is known of its content.
         """
         key = (None if spans else name, docs, spans, hashes)
-        if key in self._known:
-            return self._known[key]
-        found = self._found(name, docs, spans, hashes)
-        size = 0 if found is None else sum(map(len, found.parts))
-        if self._kept + size > _CHARACTERS_KEPT or len(self._known) >= _ENTRIES_KEPT:
-            self._known.clear()
-            self._kept = 0
-        self._known[key] = found
-        self._kept += size
-        return found
+        if key in self._cache:
+            return self._cache[key]
+        excerpt = self._read(name, docs, spans, hashes)
+        size = 0 if excerpt is None else sum(map(len, excerpt.parts))
+        if (
+            self._cached_characters + size > _CACHED_CHARACTERS
+            or len(self._cache) >= _CACHED_EXCERPTS
+        ):
+            self._cache.clear()
+            self._cached_characters = 0
+        self._cache[key] = excerpt
+        self._cached_characters += size
+        return excerpt
 
-    def _found(
+    def _read(
         self, name: str, docs: tuple[str, ...], spans: tuple[Span, ...], hashes: tuple[str, ...]
     ) -> Excerpt | None:
         foreign: list[str] = []
@@ -85,7 +88,9 @@ class Excerpts:
             names, where = docs, spans
             if block is not None:
                 names, where = (block.doc,), (Span(block.start, block.end),)
-            doc = next((each for each in names if each in corpus.lookup.documents), None)
+            doc = next(
+                (candidate for candidate in names if candidate in corpus.lookup.documents), None
+            )
             if doc is None or not where:
                 continue
             if not corpus.is_of(doc, hashes):
@@ -110,30 +115,32 @@ class _Corpus:
         self._is_of: dict[tuple[str, tuple[str, ...]], bool] = {}
 
     @cached_property
-    def blocks(self) -> dict[str, _Block]:
+    def blocks(self) -> dict[str, _BlockPlace]:
         return {
-            each.id: _Block(each.doc, *each.span, each.section, each.type)
-            for each in read_blocks(self.lookup.corpus)
+            block.id: _BlockPlace(block.doc, *block.span, block.section, block.type)
+            for block in read_blocks(self.lookup.corpus)
         }
 
     def is_of(self, doc: str, hashes: tuple[str, ...]) -> bool:
         """Whether all hashes are of the text that a document has here."""
-        found = self._is_of.get((doc, hashes))
-        if found is None:
+        matches = self._is_of.get((doc, hashes))
+        if matches is None:
             document = self.lookup.documents[doc]
-            found = self._is_of[doc, hashes] = all(is_hash_of(document, each) for each in hashes)
-        return found
+            matches = self._is_of[doc, hashes] = all(
+                is_hash_of(document, digest) for digest in hashes
+            )
+        return matches
 
     def parts(self, doc: str, spans: Sequence[Span]) -> tuple[str, ...] | None:
         """The text at each span; None where one is not in the document or cuts a character."""
         size = self.lookup.documents[doc].bytes
-        found = []
+        texts = []
         for span in spans:
             try:
                 start, end = self.lookup.in_bytes(doc, span)
                 if not 0 <= start <= end <= size:
                     return None
-                found.append(self.lookup.text(doc)[start:end].decode())
+                texts.append(self.lookup.text(doc)[start:end].decode())
             except (FieldError, UnicodeDecodeError):
                 return None
-        return tuple(found)
+        return tuple(texts)

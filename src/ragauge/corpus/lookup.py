@@ -1,6 +1,6 @@
-"""A corpus that is asked: which block, section or text is meant, and where a quote stands.
+"""Looking things up in a corpus: the block or section of an id, the text of a span, a quote.
 
-Whatever cannot be found is a `FieldError` that names what would have been found nearby.
+Whatever cannot be found is a `FieldError` that names similar things that are there.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from ragauge.model.corpus import Block, Document, Extent, Section
 from ragauge.quotes import normalised
 from ragauge.spans import Span
 
-_BYTES_KEPT = 64 * 1024 * 1024
-_NAMED = 3
-_COMPARED = 200
-_SHORTEST_HASH = 8
-_ELSEWHERE = (
+_CACHED_BYTES = 64 * 1024 * 1024
+_MAX_SUGGESTED = 3
+_MAX_COMPARED = 200
+_SHORTEST_HASH = 8  # hexadecimal digits; fewer would confirm a document by accident
+_OTHER_CORPUS = (
     "check that it is the corpus that the ids were made from; `corpus redirect` follows ids"
 )
 
 
-class Spot(Struct, frozen=True, kw_only=True):
+class CorpusSpot(Struct, frozen=True, kw_only=True):
     """A place in a corpus: bytes of a document, with the section and the block that hold it.
 
     `block` is the block that the place lies in; None where it lies in several or between them.
@@ -51,93 +51,99 @@ class Lookup:
 
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
-        self.documents = {each.doc: each for each in corpus.documents}
-        self.blocks = {each.id: each for each in corpus.blocks}
+        self.documents = {document.doc: document for document in corpus.documents}
+        self.blocks = {block.id: block for block in corpus.blocks}
         self._texts: OrderedDict[str, bytes] = OrderedDict()
-        self._kept = 0
+        self._cached_bytes = 0
         self._decoded: tuple[str, str] = ("", "")
 
     @cached_property
     def blocks_by_doc(self) -> dict[str, list[Block]]:
         """The blocks of each document, in reading order."""
-        found: dict[str, list[Block]] = {doc: [] for doc in self.documents}
+        by_doc: dict[str, list[Block]] = {doc: [] for doc in self.documents}
         for block in self.corpus.blocks:
-            found[block.doc].append(block)
-        return found
+            by_doc[block.doc].append(block)
+        return by_doc
 
     @cached_property
     def sections_by_doc(self) -> dict[str, list[Section]]:
         """The sections of each document, in reading order."""
-        found: dict[str, list[Section]] = {doc: [] for doc in self.documents}
+        by_doc: dict[str, list[Section]] = {doc: [] for doc in self.documents}
         for section in self.corpus.sections:
-            found[section.doc].append(section)
-        return found
+            by_doc[section.doc].append(section)
+        return by_doc
 
     @cached_property
     def _sections(self) -> dict[str, dict[str, Section]]:
         """The sections of each id, by document."""
-        found: dict[str, dict[str, Section]] = {}
+        by_id: dict[str, dict[str, Section]] = {}
         for section in self.corpus.sections:
-            found.setdefault(section.id, {})[section.doc] = section
-        return found
+            by_id.setdefault(section.id, {})[section.doc] = section
+        return by_id
 
     def document(self, doc: str) -> Document:
         """The document of that name."""
-        found = self.documents.get(doc)
-        if found is None:
+        document = self.documents.get(doc)
+        if document is None:
             raise FieldError(
                 "unresolved", f"the corpus has no document `{doc}`", _near(doc, self.documents)
             )
-        return found
+        return document
 
     def block(self, name: str) -> Block:
         """The block of that id."""
-        found = self.blocks.get(name)
-        if found is None:
+        block = self.blocks.get(name)
+        if block is None:
             raise FieldError("unresolved", f"the corpus has no block `{name}`", self._like(name))
-        return found
+        return block
 
     def _like(self, name: str) -> str:
         """Name blocks that may be meant: of the same document, or of one called alike."""
         doc, _, tail = name.rpartition("#")
         if doc in self.documents:
             return _near(name, (block.id for block in self.blocks_by_doc[doc]))
-        moved = [f"{each}#{tail}" for each in _alike(doc, self.documents)] if doc else []
-        return _suggest([each for each in moved if each in self.blocks])
+        moved = (
+            [f"{other_doc}#{tail}" for other_doc in _similar_names(doc, self.documents)]
+            if doc
+            else []
+        )
+        return _suggest([block_id for block_id in moved if block_id in self.blocks])
 
     def section(self, name: str, doc: str | None = None) -> Section:
         """The section that `guide.md#S.4.2` names, or `S.4.2` in a document."""
         inside, path = split_section(name)
         doc = inside if inside is not None else doc
         # With or without the leading `S.`.
-        found = {**self._sections.get(f"S.{path}", {}), **self._sections.get(path, {})}
+        by_doc = {**self._sections.get(f"S.{path}", {}), **self._sections.get(path, {})}
         if doc is None:
-            if len(found) != 1:
-                why = f"it stands in {len(found)} documents" if found else "no document has it"
+            if len(by_doc) != 1:
+                why = f"it stands in {len(by_doc)} documents" if by_doc else "no document has it"
                 raise FieldError(
                     "unresolved",
                     f"the section `{name}` cannot be told: {why}",
                     "write it with its document, as in guide.md#S.4.2",
                 )
-            return next(iter(found.values()))
+            return next(iter(by_doc.values()))
         self.document(doc)
-        if doc not in found:
-            known = [section.id for section in self.sections_by_doc[doc]]
-            raise FieldError("unresolved", f"`{doc}` has no section `{path}`", _near(path, known))
-        return found[doc]
+        if doc not in by_doc:
+            section_ids = [section.id for section in self.sections_by_doc[doc]]
+            raise FieldError(
+                "unresolved", f"`{doc}` has no section `{path}`", _near(path, section_ids)
+            )
+        return by_doc[doc]
 
     def text(self, doc: str) -> bytes:
         """The canonical text of a document; those asked for last are kept."""
-        found = self._texts.get(doc)
-        if found is not None:
+        text = self._texts.get(doc)
+        if text is not None:
             self._texts.move_to_end(doc)
-            return found
-        found = self.corpus.text(self.document(doc))
-        self._texts[doc] = found
-        self._kept += len(found)
-        while self._kept > _BYTES_KEPT and len(self._texts) > 1:
-            self._kept -= len(self._texts.popitem(last=False)[1])
-        return found
+            return text
+        text = self.corpus.text(self.document(doc))
+        self._texts[doc] = text
+        self._cached_bytes += len(text)
+        while self._cached_bytes > _CACHED_BYTES and len(self._texts) > 1:
+            self._cached_bytes -= len(self._texts.popitem(last=False)[1])
+        return text
 
     def _characters(self, doc: str) -> str:
         """The text of a document as characters; the last one is kept."""
@@ -145,11 +151,11 @@ class Lookup:
             self._decoded = (doc, self.text(doc).decode())
         return self._decoded[1]
 
-    def quote(self, spot: Spot) -> str:
+    def quote(self, spot: CorpusSpot) -> str:
         """The text at a place."""
         return self.text(spot.doc)[spot.start : spot.end].decode()
 
-    def spot(self, doc: str, start: int, end: int) -> Spot:
+    def spot(self, doc: str, start: int, end: int) -> CorpusSpot:
         """The place of some bytes, which must lie in the text and not cut a character in two."""
         size = self.document(doc).bytes
         if not 0 <= start < end <= size:
@@ -168,11 +174,11 @@ class Lookup:
                 )
         return self._spot(doc, start, end)
 
-    def _spot(self, doc: str, start: int, end: int) -> Spot:
+    def _spot(self, doc: str, start: int, end: int) -> CorpusSpot:
         section = section_at(self.sections_by_doc[doc], start)
         touched = self.touched(doc, start, end)
         inside = len(touched) == 1 and touched[0].span[0] <= start and end <= touched[0].span[1]
-        return Spot(
+        return CorpusSpot(
             doc=doc,
             start=start,
             end=end,
@@ -180,10 +186,12 @@ class Lookup:
             block=touched[0].id if inside else None,
         )
 
-    def spot_of(self, block: Block) -> Spot:
+    def spot_of(self, block: Block) -> CorpusSpot:
         """The place of a block."""
         start, end = block.span
-        return Spot(doc=block.doc, start=start, end=end, section=block.section, block=block.id)
+        return CorpusSpot(
+            doc=block.doc, start=start, end=end, section=block.section, block=block.id
+        )
 
     def touched(self, doc: str, start: int, end: int) -> Sequence[Block]:
         """The blocks that share at least one byte with an extent, in reading order."""
@@ -243,7 +251,7 @@ class Lookup:
         """Every place of a quote: as it stands, else with white space and NFC made alike."""
         return places_in(self.text(doc), quote)
 
-    def find_quote(self, doc: str, quote: str, occurrence: int | None = None) -> Spot:
+    def find_quote(self, doc: str, quote: str, occurrence: int | None = None) -> CorpusSpot:
         """The place of a quote; where it stands several times, the occurrence says which."""
         self.document(doc)
         places = self.places_of(doc, quote) if quote.strip() else []
@@ -268,12 +276,12 @@ class Lookup:
             )
         return self._spot(doc, *places[(occurrence or 1) - 1])
 
-    def check_quote(self, spot: Spot, quote: str) -> None:
+    def check_quote(self, spot: CorpusSpot, quote: str) -> None:
         """Refuse a quote that does not stand at its place, and say where it does stand."""
         if normalised(self.quote(spot)) == normalised(quote):
             return
         places = self.places_of(spot.doc, quote)
-        elsewhere = ", ".join(f"{start} to {end}" for start, end in places[:_NAMED])
+        elsewhere = ", ".join(f"{start} to {end}" for start, end in places[:_MAX_SUGGESTED])
         raise FieldError(
             "quote-moved",
             f"the text at {spot.start} to {spot.end} of `{spot.doc}` is not the quote: "
@@ -282,43 +290,45 @@ class Lookup:
         )
 
 
-def is_hash_of(document: Document, given: str) -> bool:
+def is_hash_of(document: Document, digest: str) -> bool:
     """Whether a hash is of this text; it may be cut short, and be of the source file."""
-    said = given.removeprefix("sha256:").lower()
+    prefix = digest.removeprefix("sha256:").lower()
     hashes = (document.hash, document.source_hash)
-    return len(said) >= _SHORTEST_HASH and any(each.startswith(said) for each in hashes)
+    return len(prefix) >= _SHORTEST_HASH and any(full.startswith(prefix) for full in hashes)
 
 
-def _alike(name: str, known: Iterable[str]) -> list[str]:
+def _similar_names(name: str, candidates: Iterable[str]) -> list[str]:
     """Names that have the same last part, or else are spelt much alike."""
-    names = list(known)
+    names = list(candidates)
     last = name.rpartition("/")[2]
-    same = [each for each in names if each.rpartition("/")[2] == last]
+    same = [candidate for candidate in names if candidate.rpartition("/")[2] == last]
     if same:
-        return same[:_NAMED]
-    # Comparing takes long: only those that begin alike are looked at closely.
-    nearest = heapq.nlargest(_COMPARED, names, key=lambda each: _alike_until(name, each))
-    return difflib.get_close_matches(name, nearest, n=_NAMED, cutoff=0.8)
+        return same[:_MAX_SUGGESTED]
+    # difflib takes long: only the names with the longest common beginning are compared.
+    nearest = heapq.nlargest(
+        _MAX_COMPARED, names, key=lambda candidate: _common_prefix(name, candidate)
+    )
+    return difflib.get_close_matches(name, nearest, n=_MAX_SUGGESTED, cutoff=0.8)
 
 
-def _alike_until(one: str, other: str) -> int:
+def _common_prefix(one: str, other: str) -> int:
     """How many characters two names have in common at their beginning."""
     pairs = zip(one, other, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
-def _near(name: str, known: Iterable[str]) -> str:
-    return _suggest(_alike(name, known))
+def _near(name: str, candidates: Iterable[str]) -> str:
+    return _suggest(_similar_names(name, candidates))
 
 
 def _suggest(close: Sequence[str]) -> str:
-    named = " or ".join(f"`{each}`" for each in close)
-    return f"did you mean {named}?" if named else _ELSEWHERE
+    named = " or ".join(f"`{candidate}`" for candidate in close)
+    return f"did you mean {named}?" if named else _OTHER_CORPUS
 
 
 def _short(quote: str) -> str:
-    said = normalised(quote)
-    return f"`{said}`" if len(said) <= 60 else f"`{said[:57]}...`"
+    text = normalised(quote)
+    return f"`{text}`" if len(text) <= 60 else f"`{text[:57]}...`"
 
 
 def open_corpus(folder: str) -> Lookup:

@@ -9,6 +9,7 @@ The same documents give the same bytes: there is no clock, no machine and no ord
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import shutil
@@ -33,17 +34,19 @@ NORMALISER = 1
 MANIFEST = "manifest.json"
 TEXT = "text"
 _LISTS = ("documents.jsonl", "sections.jsonl", "blocks.jsonl")
-_OURS = {MANIFEST, TEXT, *_LISTS}
+_ENTRIES = {MANIFEST, TEXT, *_LISTS}
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._ ()+,=@~-]")
-_DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|\Z)", re.IGNORECASE)
-_LONGEST_NAME = 180
-_AT_ONCE = 4096  # rows that are encoded together
+_DEVICES = re.compile(
+    r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|\Z)", re.IGNORECASE
+)  # of Windows
+_LONGEST_NAME = 180  # most file systems take 255 bytes; `.txt` and a hash may still be added
+_ROWS_AT_ONCE = 4096  # rows that are encoded together
 
 T = TypeVar("T", Document, Section, Block)
 
 
-class Counts(Struct, frozen=True, kw_only=True):
+class CorpusCounts(Struct, frozen=True, kw_only=True):
     """How much is in a corpus; `bytes` are those of the canonical texts."""
 
     documents: int
@@ -68,7 +71,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
     revision: str
     normaliser: int = NORMALISER
     parsers: dict[str, int]
-    counts: Counts
+    counts: CorpusCounts
     files: dict[str, FileHash]
     left_out: dict[str, int] = {}
 
@@ -94,7 +97,7 @@ class Corpus(Struct, frozen=True, kw_only=True):
         return text
 
 
-class Writer:
+class CorpusWriter:
     """Writes a corpus document by document into a temporary folder beside its place."""
 
     def __init__(self, out: str | os.PathLike[str]) -> None:
@@ -108,13 +111,13 @@ class Writer:
         self.hashes = [sha256() for _ in _LISTS]
         self.sizes = [0 for _ in _LISTS]
         self.streams: list[IO[bytes]] = []
-        self.workplace: Workplace | None = None
+        self.build_folder: BuildFolder | None = None
 
-    def __enter__(self) -> Writer:
+    def __enter__(self) -> CorpusWriter:
         try:
             self.out.parent.mkdir(parents=True, exist_ok=True)
-            self.workplace = Workplace(self.out)
-            self.streams = [(self.workplace.new / name).open("wb") for name in _LISTS]
+            self.build_folder = BuildFolder(self.out)
+            self.streams = [(self.build_folder.new / name).open("wb") for name in _LISTS]
         except OSError as error:
             self._discard()
             raise _unwritable(self.out, error) from error
@@ -138,16 +141,16 @@ class Writer:
         self, document: Document, sections: Sequence[Section], blocks: Sequence[Block], text: bytes
     ) -> None:
         """Write one document; they come in the order of `doc`."""
-        assert self.workplace is not None
+        assert self.build_folder is not None
         document = msgspec.structs.replace(document, text=self.text_name(document.doc))
         encode = msgspec.json.Encoder(order="deterministic").encode
         try:
-            path = self.workplace.new / document.text
+            path = self.build_folder.new / document.text
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text)
             for position, rows in enumerate(([document], sections, blocks)):
-                for at in range(0, len(rows), _AT_ONCE):
-                    lines = b"".join(encode(row) + b"\n" for row in rows[at : at + _AT_ONCE])
+                for at in range(0, len(rows), _ROWS_AT_ONCE):
+                    lines = b"".join(encode(row) + b"\n" for row in rows[at : at + _ROWS_AT_ONCE])
                     self.streams[position].write(lines)
                     self.hashes[position].update(lines)
                     self.sizes[position] += len(lines)
@@ -164,7 +167,7 @@ class Writer:
 
     def finish(self, left_out: Mapping[str, int]) -> Manifest:
         """Write the manifest and put the folder in its place."""
-        assert self.workplace is not None
+        assert self.build_folder is not None
         files = {
             name: FileHash(bytes=size, sha256=digest.hexdigest())
             for name, size, digest in zip(_LISTS, self.sizes, self.hashes, strict=True)
@@ -172,7 +175,7 @@ class Writer:
         manifest = Manifest(
             revision=_revision(files),
             parsers=dict(sorted(self.parsers.items())),
-            counts=Counts(
+            counts=CorpusCounts(
                 **self.totals,
                 formats=dict(sorted(self.formats.items())),
                 types=dict(sorted(self.types.items())),
@@ -183,11 +186,11 @@ class Writer:
         try:
             for stream in self.streams:
                 stream.close()
-            (self.workplace.new / TEXT).mkdir(exist_ok=True)
+            (self.build_folder.new / TEXT).mkdir(exist_ok=True)
             laid_out = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
-            (self.workplace.new / MANIFEST).write_bytes(laid_out + b"\n")
+            (self.build_folder.new / MANIFEST).write_bytes(laid_out + b"\n")
             refuse_foreign(self.out)
-            self.workplace.put_in_place()
+            self.build_folder.put_in_place()
         except OSError as error:
             raise _unwritable(self.out, error) from error
         return manifest
@@ -195,18 +198,18 @@ class Writer:
     def _discard(self) -> None:
         for stream in self.streams:
             stream.close()
-        if self.workplace is not None:
-            self.workplace.discard()
+        if self.build_folder is not None:
+            self.build_folder.discard()
 
 
 def refuse_foreign(out: Path) -> None:
     """Refuse to replace anything but an empty folder, or a corpus with nothing else in it."""
     if not out.exists():
         return
-    found = sorted(entry.name for entry in out.iterdir()) if out.is_dir() else None
-    if found == [] or (is_corpus(out) and found is not None and _OURS.issuperset(found)):
+    entries = sorted(entry.name for entry in out.iterdir()) if out.is_dir() else None
+    if entries == [] or (is_corpus(out) and entries is not None and _ENTRIES.issuperset(entries)):
         return
-    strange = [name for name in found or () if name not in _OURS]
+    strange = [name for name in entries or () if name not in _ENTRIES]
     why = f"it holds `{strange[0]}`" if strange else "it is not a corpus"
     raise RagaugeError.of(
         "file-exists",
@@ -218,10 +221,10 @@ def refuse_foreign(out: Path) -> None:
 def is_corpus(folder: Path) -> bool:
     """Whether a folder has a manifest of ours."""
     try:
-        said = msgspec.json.decode((folder / MANIFEST).read_bytes())
+        manifest = msgspec.json.decode((folder / MANIFEST).read_bytes())
     except (OSError, msgspec.DecodeError):
         return False
-    return isinstance(said, dict) and str(said.get("schema")).startswith("ragauge.corpus/")
+    return isinstance(manifest, dict) and str(manifest.get("schema")).startswith("ragauge.corpus/")
 
 
 def safe_name(doc: str) -> str:
@@ -233,7 +236,7 @@ def safe_name(doc: str) -> str:
 
 
 def _safe_part(part: str) -> str:
-    name = _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), part)
+    name = _UNSAFE.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), part)
     if not name:
         return "%"
     if name[0] in ". " or _DEVICES.match(name):
@@ -298,8 +301,8 @@ def _rows(path: Path, manifest: Manifest, kind: type[T]) -> Iterator[T]:
 
 
 def _revision(files: Mapping[str, FileHash]) -> str:
-    said = "".join(f"{name} {files[name].sha256}\n" for name in _LISTS)
-    return sha256(f"{SCHEMA} {NORMALISER}\n{said}".encode()).hexdigest()[:32]
+    hashes = "".join(f"{name} {files[name].sha256}\n" for name in _LISTS)
+    return sha256(f"{SCHEMA} {NORMALISER}\n{hashes}".encode()).hexdigest()[:32]
 
 
 def _bytes_of(path: Path) -> bytes:
@@ -337,18 +340,23 @@ def _unwritable(out: Path, error: OSError) -> RagaugeError:
 
 
 MARKER = ".ragauge-building"
+"""A file in the folder of a build, locked as long as the build runs.
 
-
+It tells leftovers from a running build, and our folders from any other that is called alike.
+"""
 _NEW, _OLD = "new", "old"
 
 
-class Workplace:
-    """A marked folder with a new folder in it, which comes to its place in one step."""
+class BuildFolder:
+    """The temporary folder of a build: the new corpus in it is renamed to its place in one step.
+
+    It is beside the output, since a rename works only within one file system.
+    """
 
     def __init__(self, out: Path) -> None:
         """Make the folder beside `out`, after clearing what earlier builds have left."""
         self.out = out
-        clear(out)
+        remove_leftovers(out)
         self.folder = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
         self.new = self.folder / _NEW
         self.marker: IO[bytes] | None = None
@@ -360,10 +368,10 @@ class Workplace:
             raise
 
     def _mark(self) -> None:
-        """Put the marker in; it is held before anybody can see it."""
+        """Put the marker in; it is locked under another name before anybody can see it."""
         early = self.folder / f"{MARKER}.early"
         self.marker = early.open("wb")
-        self.marker.write(_said(self.out))
+        self.marker.write(_marker_text(self.out))
         self.marker.flush()
         hold(self.marker)
         with suppress(PermissionError):  # Windows renames no open files: leftovers stay there
@@ -389,16 +397,20 @@ class Workplace:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def clear(out: Path) -> None:
+def remove_leftovers(out: Path) -> None:
     """Remove what builds of this output left when they were ended by force.
 
     One may have been ended between taking the old output away and putting the new one there: then
     the old one comes back first.
     """
-    for folder in sorted(out.parent.glob(f".{_escaped(out.name)}.*")):
+    for folder in sorted(out.parent.glob(f".{glob.escape(out.name)}.*")):
         marker = folder / MARKER
         with suppress(OSError):
-            if folder.is_symlink() or marker.is_symlink() or marker.read_bytes() != _said(out):
+            if (
+                folder.is_symlink()
+                or marker.is_symlink()
+                or marker.read_bytes() != _marker_text(out)
+            ):
                 continue
             with marker.open("rb+") as stream:
                 hold(stream)  # whoever still builds holds it, which is an error here
@@ -407,11 +419,5 @@ def clear(out: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _said(out: Path) -> bytes:
+def _marker_text(out: Path) -> bytes:
     return f"a corpus is being built here, to become {out.name}\n".encode(errors="surrogateescape")
-
-
-def _escaped(name: str) -> str:
-    import glob
-
-    return glob.escape(name)

@@ -1,4 +1,4 @@
-"""Where a quote stands in a text: as it is, or with white space and composition made alike."""
+"""Where a quote is in a text: byte for byte, or up to white space and Unicode composition."""
 
 from __future__ import annotations
 
@@ -17,34 +17,36 @@ _WORD = re.compile(r"\S+")
 def places_in(text: bytes, quote: str) -> list[Extent]:
     """Every place of a quote in a text, in order; those that overlap an earlier one as well.
 
-    Where it stands nowhere as it is, runs of white space count as one blank, and composed
+    Where it is nowhere byte for byte, runs of white space count as one blank, and composed
     characters as their parts.
     """
     wanted = quote.encode(errors="surrogatepass")
-    exact = [(at, at + len(wanted)) for at in _all(text, wanted)] if wanted else []
-    return exact if exact else _loose(text.decode(), normalised(quote))
+    exact = [(at, at + len(wanted)) for at in _all_starts(text, wanted)] if wanted else []
+    return exact if exact else _normalised_places(text.decode(), normalised(quote))
 
 
-def _all(text: AnyStr, wanted: AnyStr) -> Iterator[int]:
+def _all_starts(text: AnyStr, wanted: AnyStr) -> Iterator[int]:
     at = text.find(wanted)
     while at >= 0:
         yield at
         at = text.find(wanted, at + 1)
 
 
-def _loose(text: str, wanted: str) -> list[Extent]:
+def _normalised_places(text: str, wanted: str) -> list[Extent]:
     """The places of a normalised quote; an extent never begins or ends in white space."""
     if not wanted:
         return []
-    words = [(found[0], found.start()) for found in _WORD.finditer(text)]
+    # The text is composed word by word, so that a place in the composed text leads back to a word
+    # of the text by its number, whatever composing did to lengths.
+    words = [(word[0], word.start()) for word in _WORD.finditer(text)]
     folded = [unicodedata.normalize("NFC", word) for word, _ in words]
     starts = []
     at = 0
     for word in folded:
         starts.append(at)
         at += len(word) + 1
-    found = []
-    for first in _all(" ".join(folded), wanted):
+    places = []
+    for first in _all_starts(" ".join(folded), wanted):
         edges = []
         for letter, behind in ((first, False), (first + len(wanted) - 1, True)):
             number = bisect_right(starts, letter) - 1
@@ -54,19 +56,19 @@ def _loose(text: str, wanted: str) -> list[Extent]:
                 edges.append(origin + inside + behind)
             else:
                 edges.append(origin + _edges(word)[inside][behind])
-        found.append((edges[0], edges[1]))
-    return [(len(text[:start].encode()), len(text[:end].encode())) for start, end in found]
+        places.append((edges[0], edges[1]))
+    return [(len(text[:start].encode()), len(text[:end].encode())) for start, end in places]
 
 
 def _edges(word: str) -> list[tuple[int, int]]:
     """From where to where the letters of a word come that are left when it is composed."""
-    found: list[tuple[int, int]] = []
+    edges: list[tuple[int, int]] = []
     at = 0
     for cluster in _clusters(word):
         composed = unicodedata.normalize("NFC", cluster)
-        found += [(at, at + len(cluster))] * len(composed)
+        edges += [(at, at + len(cluster))] * len(composed)
         at += len(cluster)
-    return found
+    return edges
 
 
 def _clusters(word: str) -> Iterator[str]:

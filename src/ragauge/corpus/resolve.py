@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragauge.corpus.lookup import Lookup, Spot, is_hash_of
+from ragauge.corpus.lookup import CorpusSpot, Lookup, is_hash_of
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.files.fields import FieldError
 from ragauge.model.chunk import Chunk
@@ -19,8 +19,8 @@ from ragauge.quotes import normalised
 from ragauge.spans import Span
 from ragauge.text import text_hash
 
-_MOST_SEEN = 1 << 18
-_UNTOLD = FieldError("unresolved", "one of many", "only the first problems are told")
+_MAX_CACHED = 1 << 18
+_UNREPORTED = FieldError("unresolved", "one of many", "only the first problems are told")
 _FOREIGN = "if it is a chunk of another chunker, say where those lie with --chunks"
 
 
@@ -38,7 +38,7 @@ class Found(Struct, kw_only=True):
 
     @property
     def dull(self) -> bool:
-        """Whether further problems are only counted: what they would say need not be known."""
+        """Whether further problems are only counted, so that their texts need not be made."""
         return len(self.problems) >= MAX_REPORTED
 
     def note(self, error: FieldError, place: Place) -> None:
@@ -57,8 +57,8 @@ class Found(Struct, kw_only=True):
         return ", ".join(parts)
 
 
-class _Known(NamedTuple):
-    """What is known of a hit that was looked up lately."""
+class _ReferenceCounts(NamedTuple):
+    """What a hit or citation adds to the counts; cached, since traces repeat the same hits."""
 
     ids: int
     places: int
@@ -74,31 +74,31 @@ class Resolver:
         self.known = frozenset(lookup.blocks) | frozenset(lookup.documents)
         if chunks is not None:
             self.known |= chunks.keys()
-        self.seen: dict[object, _Known] = {}
+        self.seen: dict[object, _ReferenceCounts] = {}
 
-    def item(self, item: GoldItem, found: Found) -> Iterator[FieldError]:
+    def item(self, item: GoldItem, report: Found) -> Iterator[FieldError]:
         """What of a gold item is not there; what is looked up is counted."""
-        members = [each for group in item.groups for each in group]
-        named = [each for each in members if isinstance(each, str)]
-        anchors = [each for each in members if isinstance(each, Anchor)]
-        yield from self.names((*item.relevant, *item.grades, *named, *item.negatives), found)
+        members = [member for group in item.groups for member in group]
+        named = [member for member in members if isinstance(member, str)]
+        anchors = [member for member in members if isinstance(member, Anchor)]
+        yield from self.names((*item.relevant, *item.grades, *named, *item.negatives), report)
         for anchor in dict.fromkeys((*item.anchors, *item.places, *anchors)):
-            found.places += 1
-            found.quotes += anchor.quote is not None
-            yield from _tried(self._anchor, anchor, found.dull)
+            report.places += 1
+            report.quotes += anchor.quote is not None
+            yield from _errors_of(self._anchor, anchor, report.dull)
         for doc in dict.fromkeys(item.relevant_docs or ()):
-            found.ids += 1
-            yield from _tried(self.lookup.document, doc)
+            report.ids += 1
+            yield from _errors_of(self.lookup.document, doc)
         for section in (item.anchor_section, item.decoy_section):
             if section is not None:
-                found.ids += 1
-                yield from _tried(self.lookup.section, section, self._doc_of(item))
+                report.ids += 1
+                yield from _errors_of(self.lookup.section, section, self._doc_of(item))
 
-    def names(self, names: Iterable[str], found: Found) -> Iterator[FieldError]:
+    def names(self, names: Iterable[str], report: Found) -> Iterator[FieldError]:
         """Which of some ids are not there; one that is named twice is looked up once."""
         for name in dict.fromkeys(names):
-            found.ids += 1
-            yield from _tried(self._name, name, found.dull)
+            report.ids += 1
+            yield from _errors_of(self._name, name, report.dull)
 
     def _doc_of(self, item: GoldItem) -> str | None:
         """The only document of an item's evidence, in which a section without one is meant."""
@@ -109,69 +109,71 @@ class Resolver:
     def _docs_of(self, names: Iterable[str]) -> tuple[str, ...]:
         """The documents that ids are in, or are, as far as they are known."""
         chunks, documents = self.chunks or {}, self.lookup.documents
-        found = (
+        entries = (
             self.lookup.blocks.get(name) or chunks.get(name) or documents.get(name)
             for name in names
         )
-        return tuple(each.doc for each in found if each is not None)
+        return tuple(entry.doc for entry in entries if entry is not None)
 
-    def trace(self, trace: Trace, found: Found) -> Iterator[FieldError]:
+    def trace(self, trace: Trace, report: Found) -> Iterator[FieldError]:
         """What of a trace is not there; an id that stands there twice is two ids."""
         for hit in trace.hits:
             key = (hit.id, hit.doc, hit.path, hit.section, hit.spans, hit.doc_hash)
-            known = self.seen.get(key)
-            if known is None or (known.problems and not found.dull):
+            lookup_counts = self.seen.get(key)
+            if lookup_counts is None or (lookup_counts.problems and not report.dull):
                 docs = tuple(doc for doc in (hit.doc, hit.path) if doc is not None)
-                known, errors = self._shown(hit, docs, found.dull, hashed=hit.doc_hash)
-                if len(self.seen) >= _MOST_SEEN:
+                lookup_counts, errors = self._reference(hit, docs, report.dull, hashed=hit.doc_hash)
+                if len(self.seen) >= _MAX_CACHED:
                     self.seen.clear()
-                self.seen[key] = known
+                self.seen[key] = lookup_counts
             else:
-                errors = [_UNTOLD] * known.problems
-            found.ids += known.ids
-            found.places += known.places
+                errors = [_UNREPORTED] * lookup_counts.problems
+            report.ids += lookup_counts.ids
+            report.places += lookup_counts.places
             yield from errors
         if trace.answer is not None:
             named = {hit.id for hit in trace.hits}
             for cited in trace.answer.listed:
-                # What is wrong with a hit is told there.
+                # What is wrong with a hit is reported there.
                 bare = not cited.spans and cited.doc is None and cited.section is None
                 if cited.id in named and bare:
-                    found.ids += 1
+                    report.ids += 1
                     continue
                 docs = () if cited.doc is None else (cited.doc,)
-                known, errors = self._shown(cited, docs, found.dull, placed=cited.placed)
-                found.ids += known.ids
-                found.places += known.places
+                lookup_counts, errors = self._reference(
+                    cited, docs, report.dull, placed=cited.placed
+                )
+                report.ids += lookup_counts.ids
+                report.places += lookup_counts.places
                 yield from errors
 
-    def _shown(
+    def _reference(
         self,
-        each: Hit | Citation,
+        reference: Hit | Citation,
         docs: tuple[str, ...],
-        dull: bool,
+        brief: bool,
         *,
         hashed: str | None = None,
         placed: bool = False,
-    ) -> tuple[_Known, list[FieldError]]:
+    ) -> tuple[_ReferenceCounts, list[FieldError]]:
         """Look up a hit or citation by its id, its place, or both, which must fit together."""
         # An index may name its chunks as it likes, if it says where they lie.
-        by_place = placed or (self.chunks is None and bool(docs) and bool(each.spans))
+        by_place = placed or (self.chunks is None and bool(docs) and bool(reference.spans))
         errors: list[FieldError] = []
-        if not by_place or each.id in self.lookup.blocks:
-            errors += _tried(self._named, each.id, docs, dull)
-        if docs or each.spans or each.section is not None or hashed is not None:
-            where = docs or self._docs_of((each.id,))
+        if not by_place or reference.id in self.lookup.blocks:
+            errors += _errors_of(self._named, reference.id, docs, brief)
+        if docs or reference.spans or reference.section is not None or hashed is not None:
+            where = docs or self._docs_of((reference.id,))
             if where:
-                errors += _tried(self._fits, each, where, hashed, dull, not errors)
-        return _Known(int(not by_place), int(bool(each.spans)), len(errors)), errors
+                errors += _errors_of(self._fits, reference, where, hashed, brief, not errors)
+        return _ReferenceCounts(int(not by_place), int(bool(reference.spans)), len(errors)), errors
 
-    def _name(self, name: str, dull: bool) -> None:
+    def _name(self, name: str, brief: bool) -> None:
         """An id must be a block, a document or a chunk of the list."""
         if name in self.known:
             return
-        if dull:
-            raise _UNTOLD
+        if brief:
+            raise _UNREPORTED
         try:
             self.lookup.block(name)
         except FieldError as error:
@@ -184,9 +186,9 @@ class Resolver:
                 error.code, f"neither the corpus nor the list of chunks has `{name}`", error.hint
             ) from None
 
-    def _named(self, name: str, docs: tuple[str, ...], dull: bool) -> None:
+    def _named(self, name: str, docs: tuple[str, ...], brief: bool) -> None:
         """An id must be there, and in the document that is named beside it."""
-        self._name(name, dull)
+        self._name(name, brief)
         block = self.lookup.blocks.get(name)
         if block is not None and docs and block.doc not in docs:
             raise FieldError(
@@ -196,44 +198,46 @@ class Resolver:
             )
 
     def _placed(
-        self, docs: tuple[str, ...], spans: Iterable[Span], hashed: str | None, dull: bool
-    ) -> list[Spot]:
+        self, docs: tuple[str, ...], spans: Iterable[Span], hashed: str | None, brief: bool
+    ) -> list[CorpusSpot]:
         """A document must be there, with its bytes and its hash; it may have a second name."""
-        known = [doc for doc in docs if doc in self.lookup.documents]
-        if dull and not known:
-            raise _UNTOLD
-        doc = self.lookup.document(known[0] if known else docs[0]).doc
+        known_docs = [doc for doc in docs if doc in self.lookup.documents]
+        if brief and not known_docs:
+            raise _UNREPORTED
+        doc = self.lookup.document(known_docs[0] if known_docs else docs[0]).doc
         if hashed is not None:
             self.check_hash(doc, hashed)
         return [self.lookup.spot(doc, *self.lookup.in_bytes(doc, span)) for span in spans]
 
     def _fits(
         self,
-        each: Hit | Citation,
+        reference: Hit | Citation,
         docs: tuple[str, ...],
         hashed: str | None,
-        dull: bool,
-        known: bool,
+        brief: bool,
+        id_is_good: bool,
     ) -> None:
         """A place must be there, in the block that is named beside it and in its section.
 
         `known`: nothing is wrong with the id, so it may be held against the place.
         """
-        spots = self._placed(docs, each.spans, hashed, dull)
-        listed = None if self.chunks is None else self.chunks.get(each.id)
-        block = self.lookup.blocks.get(each.id)
-        own: list[Spot] = []
+        spots = self._placed(docs, reference.spans, hashed, brief)
+        listed = None if self.chunks is None else self.chunks.get(reference.id)
+        block = self.lookup.blocks.get(reference.id)
+        own: list[CorpusSpot] = []
         if listed is not None:
-            own = self._placed((listed.doc,), listed.spans, None, dull)
+            own = self._placed((listed.doc,), listed.spans, None, brief)
         elif block is not None:
             own = [self.lookup.spot_of(block)]
-        if known and own and spots:
-            _refuse_elsewhere(each.id, own, spots, "keep the one that is meant")
-        if each.section is not None and (listed is None or each.section != listed.section):
+        if id_is_good and own and spots:
+            _refuse_elsewhere(reference.id, own, spots, "keep the one that is meant")
+        if reference.section is not None and (
+            listed is None or reference.section != listed.section
+        ):
             doc = next((doc for doc in docs if doc in self.lookup.documents), None)
-            self._in_section(each.section, doc, spots or own)
+            self._in_section(reference.section, doc, spots or own)
 
-    def _in_section(self, name: str, doc: str | None, spots: Sequence[Spot]) -> None:
+    def _in_section(self, name: str, doc: str | None, spots: Sequence[CorpusSpot]) -> None:
         """A section must be there, and have some of the text: itself, or in one below it."""
         section = self.lookup.section(name, doc)
         if spots and not any(_shares(section.doc, section.subtree, spot) for spot in spots):
@@ -244,12 +248,12 @@ class Resolver:
                 f"they are in `{spots[0].section}`",
             )
 
-    def _anchor(self, anchor: Anchor, dull: bool) -> None:
+    def _anchor(self, anchor: Anchor, brief: bool) -> None:
         """The place of evidence must be there, in its section and with its quote.
 
         Its id may be of a chunking that is long gone; one of a block must be of that very text.
         """
-        spots = self._placed((anchor.doc,), anchor.spans, None, dull)
+        spots = self._placed((anchor.doc,), anchor.spans, None, brief)
         block = self.lookup.blocks.get(anchor.id or "")
         if block is not None:
             hint = "keep the one that is meant; `gold pin --repin` follows a quote"
@@ -257,26 +261,26 @@ class Resolver:
         if anchor.section is not None:
             self._in_section(anchor.section, anchor.doc, spots)
         if anchor.quote is not None and spots and not self._says(spots, anchor.quote):
-            if dull:
-                raise _UNTOLD
+            if brief:
+                raise _UNREPORTED
             self.lookup.check_quote(spots[0], anchor.quote)
 
-    def _says(self, spots: Sequence[Spot], quote: str) -> bool:
+    def _says(self, spots: Sequence[CorpusSpot], quote: str) -> bool:
         return normalised(" ".join(map(self.lookup.quote, spots))) == normalised(quote)
 
     def check_quote(self, anchor: Anchor) -> None:
         """The quote of evidence must stand at its place."""
-        spots = self._placed((anchor.doc,), anchor.spans, None, dull=False)
+        spots = self._placed((anchor.doc,), anchor.spans, None, brief=False)
         if anchor.quote is not None and not self._says(spots, anchor.quote):
             self.lookup.check_quote(spots[0], anchor.quote)
 
-    def check_hash(self, doc: str, given: str) -> None:
+    def check_hash(self, doc: str, digest: str) -> None:
         """Refuse the hash of another text; a hash may be cut short, and be of the source file."""
         document = self.lookup.document(doc)
-        if not is_hash_of(document, given):
+        if not is_hash_of(document, digest):
             raise FieldError(
                 "unresolved",
-                f"`{doc}` has the hash {document.hash[:16]}... in the corpus, not `{given}`",
+                f"`{doc}` has the hash {document.hash[:16]}... in the corpus, not `{digest}`",
                 "the document is another version, or its hash was made otherwise (sha256 of "
                 "the text)",
             )
@@ -293,7 +297,7 @@ class Resolver:
                 "the list was made from another version of the document: make it again",
             )
         if any(span.unit == "char" for span in chunk.spans):
-            chunk = replace(chunk, spans=tuple(Span(each.start, each.end) for each in spots))
+            chunk = replace(chunk, spans=tuple(Span(spot.start, spot.end) for spot in spots))
         if not spots or (chunk.section is not None and chunk.type is not None):
             return chunk
         first = spots[0]
@@ -306,12 +310,12 @@ class Resolver:
 
 def block_chunks(lookup: Lookup) -> dict[str, Chunk]:
     """The blocks of a corpus as a list of chunks; every text is read, and so is checked."""
-    found = {}
+    chunks = {}
     for document in lookup.corpus.documents:
         text = lookup.text(document.doc)
         for block in lookup.blocks_by_doc[document.doc]:
             start, end = block.span
-            found[block.id] = Chunk(
+            chunks[block.id] = Chunk(
                 block.doc,
                 (Span(start, end),),
                 block.section,
@@ -319,46 +323,48 @@ def block_chunks(lookup: Lookup) -> dict[str, Chunk]:
                 text_hash=text_hash(text[start:end].decode()),
                 doc_hash=document.hash,
             )
-    return found
+    return chunks
 
 
 def refuse_moved(lookup: Lookup, items: Iterable[GoldItem], name: str) -> None:
-    """Raise where a quote of gold does not stand at its place in the corpus that is scored with.
+    """Raise where a quote of gold is not at its place in the corpus that is scored with.
 
-    Places of documents that the corpus does not have are left to those who look all ids up.
+    Documents that the corpus does not have are passed over: `validate` reports them.
     """
-    found = Found()
+    report = Found()
     resolver = Resolver(lookup, None)
     for item in items:
         for anchor in (*item.anchors, *item.places):
             if anchor.quote is None or not anchor.spans or anchor.doc not in lookup.documents:
                 continue
-            for error in _tried(resolver.check_quote, anchor):
-                found.note(error, Place(name, item.line, item.qid))
-    if found.problems:
-        raise RagaugeError(found.problems, total=found.problem_count)
+            for error in _errors_of(resolver.check_quote, anchor):
+                report.note(error, Place(name, item.line, item.qid))
+    if report.problems:
+        raise RagaugeError(report.problems, total=report.problem_count)
 
 
-def _refuse_elsewhere(name: str, own: Sequence[Spot], said: Sequence[Spot], hint: str) -> None:
+def _refuse_elsewhere(
+    name: str, own: Sequence[CorpusSpot], claimed: Sequence[CorpusSpot], hint: str
+) -> None:
     """Refuse a place that has not one byte of the chunk that is named beside it."""
-    if not said or any(
-        _shares(one.doc, (one.start, one.end), other) for one in own for other in said
+    if not claimed or any(
+        _shares(one.doc, (one.start, one.end), other) for one in own for other in claimed
     ):
         return
     raise FieldError(
         "unresolved",
         f"`{name}` has the bytes {own[0].start} to {own[-1].end} of `{own[0].doc}`, and its place "
-        f"is said to be {said[0].start} to {said[-1].end}",
+        f"is said to be {claimed[0].start} to {claimed[-1].end}",
         hint,
     )
 
 
-def _shares(doc: str, extent: Extent, spot: Spot) -> bool:
+def _shares(doc: str, extent: Extent, spot: CorpusSpot) -> bool:
     return doc == spot.doc and extent[0] < spot.end and spot.start < extent[1]
 
 
-def _tried(look: Callable[..., object], *given: object) -> Iterator[FieldError]:
+def _errors_of(look: Callable[..., object], *arguments: object) -> Iterator[FieldError]:
     try:
-        look(*given)
+        look(*arguments)
     except FieldError as error:
         yield error

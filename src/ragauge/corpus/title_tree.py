@@ -20,7 +20,7 @@ DEEPEST = 6
 PREAMBLE = "S.0"
 
 
-def check(parsed: Parsed) -> None:
+def check_spans(parsed: Parsed) -> None:
     """Hold a parser to its promises: spans in order, apart, inside the text, on whole characters.
 
     Raises:
@@ -46,7 +46,7 @@ def check(parsed: Parsed) -> None:
             raise ValueError("headings or pieces are not in reading order")
 
 
-def outline(doc: str, parsed: Parsed) -> tuple[Section, ...]:
+def build_sections(doc: str, parsed: Parsed) -> tuple[Section, ...]:
     """Build the sections of a document, in reading order."""
     headings = parsed.headings
     size = len(parsed.text)

@@ -16,17 +16,17 @@ from ragauge.model.chunk import Chunk
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.spans import Span, share_half
 
-Home = tuple[str | None, str | None]
+SectionRef = tuple[str | None, str | None]
 """A document and a section in it, as far as they are known."""
 
 COVERAGE = 0.80
-"""The share of a corpus's sections that the questions should reach."""
+"""The share of a corpus's sections that questions should reach; only those with blocks count."""
 
 
 class Reach(Struct, frozen=True, kw_only=True):
     """What one item reaches; `places` are the bytes of its evidence by document."""
 
-    homes: tuple[Home, ...] = ()
+    sections: tuple[SectionRef, ...] = ()
     docs: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     places: tuple[tuple[str, Span], ...] = ()
@@ -47,7 +47,7 @@ class Coverage(Struct, frozen=True, kw_only=True):
         return self.sections_reached / self.sections if self.sections else None
 
 
-class Reacher:
+class ReachFinder:
     """Finds what items reach in a corpus and a list of chunks, as far as there are any."""
 
     def __init__(self, lookup: Lookup | None, chunks: Mapping[str, Chunk]) -> None:
@@ -55,71 +55,73 @@ class Reacher:
         self.chunks = chunks
 
     def reach(self, item: GoldItem) -> Reach:
-        """What an item reaches. What cannot be found reaches nothing: others tell of it."""
-        homes: dict[Home, None] = {}
+        """What an item reaches. What cannot be found reaches nothing; other rules report it."""
+        sections: dict[SectionRef, None] = {}
         types: dict[str, None] = {}
         places: dict[tuple[str, Span], None] = {}
-        for each in (*evidence_of(item), *item.places):
-            name = each if isinstance(each, str) else each.id
-            for doc, span in self.spots(each):
+        for entry in (*evidence_of(item), *item.places):
+            name = entry if isinstance(entry, str) else entry.id
+            for doc, span in self.spots(entry):
                 places[doc, span] = None
-                for home, kind in self._touched(doc, span):
-                    homes[home] = None
+                for section, kind in self._touched(doc, span):
+                    sections[section] = None
                     types[kind] = None
-            home, found = self._told(each)
-            if home != (None, None) and not any(_says(other, home) for other in homes):
-                homes[home] = None
-            if found is not None and (self.lookup is None or name not in self.lookup.blocks):
-                types[found] = None
-        docs = {doc: None for doc, _ in homes if doc is not None}
+            section, kind_named = self._own_ref(entry)
+            if section != (None, None) and not any(
+                _covers_ref(other, section) for other in sections
+            ):
+                sections[section] = None
+            if kind_named is not None and (self.lookup is None or name not in self.lookup.blocks):
+                types[kind_named] = None
+        docs = {doc: None for doc, _ in sections if doc is not None}
         docs.update(dict.fromkeys(item.relevant_docs or ()))
         if item.anchor_section is not None:
-            home = self._section(item.anchor_section, docs)
-            homes = {home: None, **homes}
-            if home[0] is not None:
-                docs[home[0]] = None
+            section = self._section(item.anchor_section, docs)
+            sections = {section: None, **sections}
+            if section[0] is not None:
+                docs[section[0]] = None
         return Reach(
-            homes=tuple(homes),
+            sections=tuple(sections),
             docs=tuple(docs),
             types=(item.type,) if item.type is not None else tuple(types),
             places=tuple(places),
         )
 
-    def home(self, name: str) -> Home:
+    def section_ref(self, name: str) -> SectionRef:
         """Where an id lies: by the corpus, the list of chunks, or its grammar."""
-        return self._told(name)[0]
+        return self._own_ref(name)[0]
 
-    def spots(self, each: str | Anchor) -> Iterable[tuple[str, Span]]:
+    def spots(self, entry: str | Anchor) -> Iterable[tuple[str, Span]]:
         """The bytes of an id or an anchor in the corpus; none where it is not there."""
         if self.lookup is None:
             return []
-        if isinstance(each, str):
-            if each in self.lookup.blocks:
-                block = self.lookup.blocks[each]
+        if isinstance(entry, str):
+            if entry in self.lookup.blocks:
+                block = self.lookup.blocks[entry]
                 return [(block.doc, Span(*block.span))]
-            if each not in self.chunks:
+            if entry not in self.chunks:
                 return []
-            doc, spans = self.chunks[each].doc, self.chunks[each].spans
+            doc, spans = self.chunks[entry].doc, self.chunks[entry].spans
         else:
-            doc, spans = each.doc, each.spans
-        found = []
+            doc, spans = entry.doc, entry.spans
+        places = []
         for span in spans:
             try:
                 start, end = self.lookup.in_bytes(doc, span)
                 self.lookup.spot(doc, start, end)
             except FieldError:
                 continue
-            found.append((doc, Span(start, end)))
-        return found
+            places.append((doc, Span(start, end)))
+        return places
 
-    def _touched(self, doc: str, span: Span) -> Iterable[tuple[Home, str]]:
+    def _touched(self, doc: str, span: Span) -> Iterable[tuple[SectionRef, str]]:
         assert self.lookup is not None
         for block in self.lookup.touched(doc, span.start, span.end):
             yield (doc, block.section), block.type
 
-    def _told(self, each: str | Anchor) -> tuple[Home, str | None]:
-        """The home and type that an id or anchor tells of itself."""
-        name = each if isinstance(each, str) else each.id
+    def _own_ref(self, entry: str | Anchor) -> tuple[SectionRef, str | None]:
+        """The section and type that an id or an anchor states itself, without the corpus text."""
+        name = entry if isinstance(entry, str) else entry.id
         doc = section = kind = None
         if name is not None:
             doc, section, kind = parts_of(name)
@@ -132,22 +134,22 @@ class Reacher:
                 chunk = self.chunks[name]
                 doc, section = chunk.doc, chunk.section or section
                 kind = chunk.type or kind
-        if isinstance(each, Anchor):
-            doc, section = each.doc, each.section or section
+        if isinstance(entry, Anchor):
+            doc, section = entry.doc, entry.section or section
         return (doc, section), kind
 
-    def _section(self, name: str, docs: Iterable[str]) -> Home:
-        """The home that a section names, in the only document that the item speaks of."""
+    def _section(self, name: str, docs: Iterable[str]) -> SectionRef:
+        """The section of that name, in the only document that the item is about."""
         doc, section = split_section(name)
-        known = list(docs)
-        if doc is None and len(known) == 1:
-            doc = known[0]
+        doc_names = list(docs)
+        if doc is None and len(doc_names) == 1:
+            doc = doc_names[0]
         if self.lookup is not None:
             try:
-                found = self.lookup.section(section, doc)
+                match = self.lookup.section(section, doc)
             except FieldError:
                 return doc, section
-            return found.doc, found.id
+            return match.doc, match.id
         return doc, section
 
 
@@ -160,20 +162,20 @@ def evidence_of(item: GoldItem) -> Iterator[str | Anchor]:
     yield from (name for name, grade in item.grades.items() if grade > 0)
 
 
-def covered(lookup: Lookup, reaches: Iterable[Reach]) -> Coverage:
+def coverage_of(lookup: Lookup, reaches: Iterable[Reach]) -> Coverage:
     """How much of a corpus some items reach together."""
     sections = {(block.doc, block.section) for block in lookup.corpus.blocks}
     blocks: dict[str, int] = {}
     for block in lookup.corpus.blocks:
         blocks[block.type] = blocks.get(block.type, 0) + 1
-    homes: set[Home] = set()
+    reached: set[SectionRef] = set()
     docs: set[str] = set()
     for reach in reaches:
-        homes.update(reach.homes)
+        reached.update(reach.sections)
         docs.update(reach.docs)
     return Coverage(
         sections=len(sections),
-        sections_reached=sum(section in homes for section in sections),
+        sections_reached=sum(section in reached for section in sections),
         docs=len(lookup.documents),
         docs_reached=sum(doc in docs for doc in lookup.documents),
         blocks=dict(sorted(blocks.items())),
@@ -186,6 +188,6 @@ def same_place(one: Iterable[tuple[str, Span]], other: Iterable[tuple[str, Span]
     return any(doc == also and share_half([a], [b]) for doc, a in one for also, b in theirs)
 
 
-def _says(known: Home, told: Home) -> bool:
-    """Whether a home is known at least as well as it was told."""
-    return told[0] in (None, known[0]) and told[1] in (None, known[1])
+def _covers_ref(full: SectionRef, partial: SectionRef) -> bool:
+    """Whether one reference says all that a partial one says, and nothing else."""
+    return partial[0] in (None, full[0]) and partial[1] in (None, full[1])

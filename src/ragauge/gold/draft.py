@@ -61,7 +61,7 @@ def draft(
         qid = _qid(block, taken)
         taken.add(qid)
         item = GoldItem(qid=qid, question="")
-        found = suggester.suggest(item, [spot], negatives) if suggester is not None else []
+        suggested = suggester.suggest(item, [spot], negatives) if suggester is not None else []
         row = {
             "qid": qid,
             "question": "",
@@ -69,7 +69,7 @@ def draft(
             "answerable": True,
             "relevant": [pinner.entry(block.id, "relevant[0]").value],
             "anchor_section": f"{block.doc}#{block.section}",
-            "negatives": [each.id for each in found],
+            "negatives": [negative.id for negative in suggested],
             "type": block.type,
             DRAFT: True,
         }
@@ -84,7 +84,7 @@ def choose_blocks(
 
     At each step the document that was chosen least goes on, with the type that was chosen least.
     """
-    waiting = _waiting(lookup, sections)
+    waiting = _candidates(lookup, sections)
     docs: Counter[str] = Counter()
     types: Counter[str] = Counter()
     used: Counter[tuple[str, str]] = Counter()
@@ -111,7 +111,7 @@ def choose_blocks(
     return sorted(chosen, key=lambda block: place[block.id])
 
 
-def _waiting(lookup: Lookup, sections: Sequence[str]) -> dict[str, dict[str, deque[Block]]]:
+def _candidates(lookup: Lookup, sections: Sequence[str]) -> dict[str, dict[str, deque[Block]]]:
     """The blocks that may be chosen, by document and type."""
     wanted = [lookup.section(name) for name in sections]
     waiting: dict[str, dict[str, deque[Block]]] = {}
@@ -131,7 +131,7 @@ def _is_in(block: Block, section: Section) -> bool:
 def _qid(block: Block, taken: set[str]) -> str:
     """An id that the same block always gets."""
     digest = sha256(block.id.encode()).hexdigest()
-    length = 8
+    length = 8  # readable; where two blocks have the same eight digits, one gets more
     while f"q-{digest[:length]}" in taken:
         length += 1
     return f"q-{digest[:length]}"
@@ -149,8 +149,8 @@ def _comments(lookup: Lookup, block: Block) -> tuple[str, ...]:
     named = " > ".join(title for title in titles if title)
     lines = [f"{block.doc}#{block.section}" + (f": {named}" if named else "")]
     if anchor is not None:
-        said = lookup.text(block.doc)[anchor[0] : anchor[1]].decode()
-        lines.append(f"begins with: {said}")
+        beginning = lookup.text(block.doc)[anchor[0] : anchor[1]].decode()
+        lines.append(f"begins with: {beginning}")
     return tuple(_comment(line) for line in lines)
 
 
@@ -196,9 +196,9 @@ def draft_text(
             "the corpus has no block to draft from",
             hint="a block needs three words; name other sections, or build the corpus again",
         )
-    rows = [each.row for each in drafts]
+    rows = [item.row for item in drafts]
     if form == "yaml":
-        text = yaml_writer.list_text(rows, [each.comments for each in drafts])
+        text = yaml_writer.list_text(rows, [item.comments for item in drafts])
     else:
         lines = [json.dumps(row, ensure_ascii=False) for row in rows]
         text = "".join(f"{line}\n" for line in lines)
@@ -208,7 +208,7 @@ def draft_text(
     return Drafts(
         text=text,
         drafts=len(rows),
-        types=dict(sorted(types.items(), key=lambda each: (-each[1], each[0]))),
+        types=dict(sorted(types.items(), key=lambda entry: (-entry[1], entry[0]))),
         documents=len({row["relevant"][0]["doc"] for row in rows}),
         all_documents=len(lookup.documents),
         sections=len({row["anchor_section"] for row in rows}),

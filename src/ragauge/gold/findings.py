@@ -12,22 +12,22 @@ def gold_findings(items: Sequence[GoldItem]) -> list[str]:
     """Sentences about gold items that can hardly be meant as they are."""
     unread = sorted(unread_fields(items))
     bare = [item.qid for item in items if lacks_evidence(item)]
-    said = []
+    sentences = []
     if unread:
-        said.append(f"fields of the gold set that nothing reads: {some(unread)}")
+        sentences.append(f"fields of the gold set that nothing reads: {some(unread)}")
     if bare:
         noun = "item" if len(bare) == 1 else "items"
-        said.append(f"{len(bare)} answerable gold {noun} without evidence: {some(bare)}")
-    return said
+        sentences.append(f"{len(bare)} answerable gold {noun} without evidence: {some(bare)}")
+    return sentences
 
 
 def unread_fields(items: Sequence[GoldItem]) -> dict[str, list[GoldItem]]:
     """The fields that nothing reads, each with the items that have it."""
-    found: dict[str, list[GoldItem]] = {}
+    items_by_field: dict[str, list[GoldItem]] = {}
     for item in items:
         for name in item.extra:
-            found.setdefault(name, []).append(item)
-    return found
+            items_by_field.setdefault(name, []).append(item)
+    return items_by_field
 
 
 def lacks_evidence(item: GoldItem) -> bool:

@@ -32,16 +32,16 @@ def locator(lookup: Lookup, *, convert: bool = True) -> Locate:
     def locate(row: Row, own: Own) -> Row:
         unit = unit_in(row, "", "byte")
         listed = entries(row, own)
-        wanted = [each for each in listed if _is_wanted(each, unit, convert=convert)]
+        wanted = [entry for entry in listed if _is_wanted(entry, unit, convert=convert)]
         if not wanted:
             return row
         refuse_mixed_units(listed, unit)
-        made: dict[str, Any] = dict(row)
+        located: dict[str, Any] = dict(row)
         only = only_document(row, own)
         for field, path, value in wanted:
             pinned = {**pinner.entry(value, path, unit=unit, doc=only).value, _UNIT: "byte"}
-            made[field] = replaced(made[field], path.removeprefix(field), pinned)
-        return made
+            located[field] = replaced(located[field], path.removeprefix(field), pinned)
+        return located
 
     return locate
 

@@ -25,14 +25,14 @@ from ragauge.model.payloads import gold_hash, item_hash
 
 SCHEMA = "ragauge.gold-lock/1"
 SUFFIX = ".lock"
-_PACKED = (".gz", ".zst")
+_COMPRESSED = (".gz", ".zst")
 _FAMILY = "ragauge.gold-lock/"
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 Key = tuple[str, int | None]
 
 
-class _Head(Struct, frozen=True, kw_only=True):
+class _LockHeader(Struct, frozen=True, kw_only=True):
     """The first line."""
 
     schema: str
@@ -41,7 +41,7 @@ class _Head(Struct, frozen=True, kw_only=True):
     gold_hash: str
 
 
-class _Line(Struct, frozen=True, kw_only=True):
+class _LockLine(Struct, frozen=True, kw_only=True):
     """Any other line."""
 
     qid: str
@@ -90,7 +90,7 @@ class Difference(Struct, frozen=True, kw_only=True):
 
 
 def lock_path(gold: str | os.PathLike[str]) -> Path:
-    """Where the lock of a gold set lies unless it is said: `eval/gold.jsonl` has `eval/gold.lock`.
+    """Where the lock of a gold set is by default: `eval/gold.jsonl` has `eval/gold.lock`.
 
     A set from standard input has no such place.
     """
@@ -101,7 +101,7 @@ def lock_path(gold: str | os.PathLike[str]) -> Path:
             hint="name the file of the lock",
         )
     path = Path(gold)
-    if path.suffix in _PACKED and path.with_suffix("").suffix:
+    if path.suffix in _COMPRESSED and path.with_suffix("").suffix:
         path = path.with_suffix("")
     return (
         path.with_name(path.stem + SUFFIX) if not Path(gold).is_dir() else Path(f"{path}{SUFFIX}")
@@ -110,35 +110,36 @@ def lock_path(gold: str | os.PathLike[str]) -> Path:
 
 def frozen(items: Sequence[GoldItem], dialect: str, name: str) -> Lock:
     """Freeze a gold set; an id that stands twice is refused, because a lock has one item an id."""
-    known: dict[Key, GoldItem] = {}
+    by_key: dict[Key, GoldItem] = {}
     problems: list[Problem] = []
     for item in items:
         key = (item.qid, item.turn)
-        if key in known:
-            told = "" if item.turn is None else f" with turn {item.turn}"
+        if key in by_key:
+            with_turn = "" if item.turn is None else f" with turn {item.turn}"
             problems.append(
                 Problem(
                     "duplicate-qid",
-                    f"the id `{item.qid}`{told} stands twice, first on line {known[key].line}",
+                    f"the id `{item.qid}`{with_turn} stands twice, first on line "
+                    f"{by_key[key].line}",
                     "give every gold item its own id (or turn)",
                     Place(name, item.line, item.qid),
                 )
             )
-        known.setdefault(key, item)
+        by_key.setdefault(key, item)
     if problems:
         raise RagaugeError(problems[:MAX_REPORTED], total=len(problems))
-    ordered = {key: replace(known[key], line=None) for key in sorted(known, key=_by_key)}
+    ordered = {key: replace(by_key[key], line=None) for key in sorted(by_key, key=_by_key)}
     return Lock(dialect=dialect, gold_hash=_hash_of(ordered), items=ordered)
 
 
 def written(lock: Lock) -> str:
     """The text of a lock."""
-    head = _Head(
+    head = _LockHeader(
         schema=SCHEMA, dialect=lock.dialect, count=len(lock.items), gold_hash=lock.gold_hash
     )
     lines = [_encode(head)]
     lines += [
-        _encode(_Line(qid=qid, turn=turn, hash=item_hash(item), item=item))
+        _encode(_LockLine(qid=qid, turn=turn, hash=item_hash(item), item=item))
         for (qid, turn), item in lock.items.items()
     ]
     return b"\n".join([*lines, b""]).decode()
@@ -162,9 +163,9 @@ def read_lock(path: str | os.PathLike[str]) -> Lock:
             hint="check its permissions",
         ) from error
     lines = data.split(b"\n")
-    head = _head(lines[0], name)
+    head = _read_header(lines[0], name)
     items: dict[Key, GoldItem] = {}
-    decode = msgspec.json.Decoder(_Line).decode
+    decode = msgspec.json.Decoder(_LockLine).decode
     for number, line in enumerate(lines[1:], 2):
         if not line:
             if number != len(lines):
@@ -180,15 +181,17 @@ def read_lock(path: str | os.PathLike[str]) -> Lock:
         if key in items:
             _refuse(name, number, f"the item `{row.qid}` stands twice")
         items[key] = row.item
+    # Each line must have its hash, and the first line that of the set: an edit by hand or half a
+    # merge is an error, and never a pass.
     if len(items) != head.count or _hash_of(items) != head.gold_hash:
         _refuse(name, 1, f"it speaks of {head.count} items that are not those of the lines below")
     return Lock(dialect=head.dialect, gold_hash=head.gold_hash, items=items)
 
 
-def _head(line: bytes, name: str) -> _Head:
+def _read_header(line: bytes, name: str) -> _LockHeader:
     try:
-        said = msgspec.json.decode(line)
-        schema = said.get("schema") if isinstance(said, dict) else None
+        fields = msgspec.json.decode(line)
+        schema = fields.get("schema") if isinstance(fields, dict) else None
         if isinstance(schema, str) and schema.startswith(_FAMILY) and schema != SCHEMA:
             raise RagaugeError.of(
                 "bad-lock",
@@ -196,7 +199,7 @@ def _head(line: bytes, name: str) -> _Head:
                 hint="upgrade ragauge, or freeze the set again",
                 place=Place(name, 1),
             )
-        head = msgspec.json.decode(line, type=_Head)
+        head = msgspec.json.decode(line, type=_LockHeader)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         _refuse(name, 1, f"the line cannot be read: {error}")
     if head.schema != SCHEMA:
@@ -223,11 +226,11 @@ def compare(lock: Lock, items: Sequence[GoldItem], name: str) -> Difference:
     for key, old in lock.items.items():
         if key not in now:
             continue
-        found = changes(old, replace(now[key], line=lines[key]))
-        if found.changes:
-            changed.append(found)
-        elif found.unread:
-            remarked.append(found)
+        difference = changes(old, replace(now[key], line=lines[key]))
+        if difference.changes:
+            changed.append(difference)
+        elif difference.unread:
+            remarked.append(difference)
         else:
             unchanged += 1
     return Difference(
@@ -243,7 +246,7 @@ def compare(lock: Lock, items: Sequence[GoldItem], name: str) -> Difference:
 
 def changes(old: GoldItem, new: GoldItem) -> Changed:
     """What is different between two versions of an item, field by field."""
-    was, now = (msgspec.to_builtins(replace(each, line=None)) for each in (old, new))
+    was, now = (msgspec.to_builtins(replace(item, line=None)) for item in (old, new))
     unread_was, unread_now = was.pop("extra", {}), now.pop("extra", {})
     return Changed(
         item=new,
@@ -261,7 +264,7 @@ def _changes(old: dict[str, Any], new: dict[str, Any], names: Iterable[str]) -> 
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Whether two values are written alike: 1 and true are not."""
+    """Whether two values are the same JSON: 1 and true are not, though Python calls them equal."""
     return _encode(one) == _encode(other)
 
 
@@ -274,15 +277,15 @@ def _by_key(key: Key) -> tuple[str, int, int]:
     return qid, turn is not None, turn or 0
 
 
-class Frozen(Struct, frozen=True):
-    """A lock that was written, or that stood there already."""
+class FreezeResult(Struct, frozen=True):
+    """A lock that was written (`fresh`), or that was there already."""
 
     path: Path
     lock: Lock
     fresh: bool
 
 
-class Verified(Struct, frozen=True):
+class VerifyResult(Struct, frozen=True):
     """A lock, the set as it would be frozen now, and what is different between them."""
 
     path: Path
@@ -298,7 +301,7 @@ def freeze(
     profile: str | None = None,
     dialect: str = "auto",
     force: bool = False,
-) -> Frozen:
+) -> FreezeResult:
     """Write the lock of a gold set; one that holds another set is only replaced by `force`."""
     path = Path(out) if out is not None else lock_path(gold)
     if path.exists() and os.path.samefile(path, gold):
@@ -310,7 +313,7 @@ def freeze(
     text = written(lock)
     if path.exists():
         if path.is_file() and path.read_bytes() == text.encode():
-            return Frozen(path, lock, False)
+            return FreezeResult(path, lock, False)
         if not force:
             raise RagaugeError.of(
                 "file-exists",
@@ -319,19 +322,19 @@ def freeze(
                 "--force replaces it unseen",
             )
     write_atomically(path, text)
-    return Frozen(path, lock, True)
+    return FreezeResult(path, lock, True)
 
 
-def verify(gold: PathLike, lock: PathLike | None = None) -> Verified:
+def verify(gold: PathLike, lock: PathLike | None = None) -> VerifyResult:
     """Compare a gold set with its lock, read in the dialect that the lock names."""
     path = Path(lock) if lock is not None else lock_path(gold)
-    known = read_lock(path)
-    with gold_file(gold, dialect=known.dialect) as file:
+    stored = read_lock(path)
+    with gold_file(gold, dialect=stored.dialect) as file:
         items, name = file.items, file.source.name
-    now = frozen(items, known.dialect, name)
-    return Verified(path, known, now, compare(known, items, name))
+    now = frozen(items, stored.dialect, name)
+    return VerifyResult(path, stored, now, compare(stored, items, name))
 
 
-def update(verified: Verified) -> None:
+def update(verified: VerifyResult) -> None:
     """Write the lock anew, as the set was when it was verified."""
     write_atomically(verified.path, written(verified.now))

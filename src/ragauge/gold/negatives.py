@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ragauge.corpus.bm25 import Index, words_of
 from ragauge.corpus.chunk_list import read_chunk_list
-from ragauge.corpus.lookup import Lookup, Spot, open_corpus
+from ragauge.corpus.lookup import CorpusSpot, Lookup, open_corpus
 from ragauge.errors import MAX_REPORTED, Problem, RagaugeError
 from ragauge.files.atomic_write import write_atomically
 from ragauge.files.fields import FieldError
@@ -30,7 +30,7 @@ Reason = Literal["section", "words"]
 FARTHEST = 4
 """Edges in the title tree to the farthest section that is near; `gold lint` warns beyond it."""
 
-_LOOKED_AT = 64
+_EXTRA_ORDERED = 64
 """How many more candidates than are asked for are ordered at first."""
 
 
@@ -45,7 +45,7 @@ class Negative(Struct, frozen=True, kw_only=True):
     reason: Reason
     distance: int | None
     score: float
-    spot: Spot
+    spot: CorpusSpot
 
 
 class Suggester:
@@ -58,7 +58,7 @@ class Suggester:
         by_doc: dict[str, list[int]] = {}
         for place, block in enumerate(self.blocks):
             by_doc.setdefault(block.doc, []).append(place)
-        self.places = {doc: np.array(found, np.int64) for doc, found in by_doc.items()}
+        self.places = {doc: np.array(numbers, np.int64) for doc, numbers in by_doc.items()}
 
     def _texts(self) -> Iterator[str]:
         for block in self.blocks:
@@ -66,7 +66,7 @@ class Suggester:
             yield self.lookup.text(block.doc)[start:end].decode()
 
     def suggest(
-        self, item: GoldItem, evidence: Sequence[Spot], count: int, *, anywhere: bool = False
+        self, item: GoldItem, evidence: Sequence[CorpusSpot], count: int, *, anywhere: bool = False
     ) -> list[Negative]:
         """Suggest so many negatives for an item whose evidence lies at some places.
 
@@ -75,13 +75,15 @@ class Suggester:
         if count <= 0 or not evidence:
             return []
         asked = " ".join(filter(None, [item.question, *item.paraphrases]))
-        if not words_of(asked):
+        if not words_of(asked):  # a draft has no question yet
             asked = " ".join(self.lookup.quote(spot) for spot in evidence)
         scores = self.index.scores(asked)
         docs = list(dict.fromkeys(spot.doc for spot in evidence))
         inside = np.concatenate([self.places.get(doc, np.zeros(0, np.int64)) for doc in docs])
         sections = _sections(item, evidence)
         far = {int(place): self._distance(int(place), sections) for place in inside}
+        # Both lists are of near blocks, because `gold lint` warns of others; an item may get fewer
+        # than were asked for.
         near = [at for at in far if far[at] <= FARTHEST]
         near.sort(key=lambda at: (far[at], -scores[at], at))
         alike = np.arange(len(self.blocks)) if anywhere else np.array(sorted(near), np.int64)
@@ -89,7 +91,7 @@ class Suggester:
             ("section", iter(near)),
             ("words", _by_score(alike, scores, count)),
         ]
-        taken = self._take(lists, _Refused(self.lookup, item, evidence), count)
+        taken = self._take(lists, _Exclusions(self.lookup, item, evidence), count)
         return [
             Negative(
                 id=self.blocks[at].id,
@@ -102,9 +104,9 @@ class Suggester:
         ]
 
     def _take(
-        self, lists: Sequence[tuple[Reason, Iterator[int]]], refused: _Refused, count: int
+        self, lists: Sequence[tuple[Reason, Iterator[int]]], exclusions: _Exclusions, count: int
     ) -> dict[int, Reason]:
-        """Take from the lists in turn the next one that is not refused."""
+        """Take from the lists in turn the next block that is not excluded."""
         taken: dict[int, Reason] = {}
         waiting = list(lists)
         while waiting and len(taken) < count:
@@ -113,7 +115,7 @@ class Suggester:
                 if (
                     at not in taken
                     and self.index.lengths[at]
-                    and not refused.is_refused(self.blocks[at])
+                    and not exclusions.excludes(self.blocks[at])
                 ):
                     taken[at] = reason
                     waiting.append((reason, places))
@@ -122,23 +124,28 @@ class Suggester:
 
     def _distance(self, place: int, sections: Sequence[tuple[str, str]]) -> int:
         block = self.blocks[place]
-        return min(distance(block.section, each) for doc, each in sections if doc == block.doc)
+        return min(
+            distance(block.section, section) for doc, section in sections if doc == block.doc
+        )
 
 
-class _Refused:
-    """What is no negative: the evidence, what says the same, and what is a negative already."""
+class _Exclusions:
+    """What is no negative: the evidence, what says the same, and what is a negative already.
 
-    def __init__(self, lookup: Lookup, item: GoldItem, evidence: Sequence[Spot]) -> None:
+    A block that contains the text of the evidence would be a right answer that counts as wrong.
+    """
+
+    def __init__(self, lookup: Lookup, item: GoldItem, evidence: Sequence[CorpusSpot]) -> None:
         self.lookup = lookup
         self.evidence = evidence
-        self.known = {*item.negatives, *item.relevant}
-        self.known |= {anchor.id for anchor in item.anchors if anchor.id is not None}
-        self.known |= {name for name, grade in item.grades.items() if grade > 0}
-        self.said = [normalised(lookup.quote(spot)) for spot in evidence]
+        self.excluded_ids = {*item.negatives, *item.relevant}
+        self.excluded_ids |= {anchor.id for anchor in item.anchors if anchor.id is not None}
+        self.excluded_ids |= {name for name, grade in item.grades.items() if grade > 0}
+        self.quotes = [normalised(lookup.quote(spot)) for spot in evidence]
 
-    def is_refused(self, block: Block) -> bool:
+    def excludes(self, block: Block) -> bool:
         start, end = block.span
-        if block.id in self.known:
+        if block.id in self.excluded_ids:
             return True
         if any(
             spot.doc == block.doc and spot.start < end and start < spot.end
@@ -146,30 +153,32 @@ class _Refused:
         ):
             return True
         text = normalised(self.lookup.text(block.doc)[start:end].decode())
-        return any(said in text for said in self.said)
+        return any(quote in text for quote in self.quotes)
 
 
 def _by_score(places: NDArray[np.int64], scores: NDArray[np.float64], count: int) -> Iterator[int]:
     """Places by falling score, then as they stand; those that share no word are left out."""
-    found = places[scores[places] > 0]
-    if len(found) > count + _LOOKED_AT:
+    matching = places[scores[places] > 0]
+    if len(matching) > count + _EXTRA_ORDERED:
         # Most are never asked for: order the best ones first.
-        kept = -np.partition(-scores[found], count + _LOOKED_AT - 1)[count + _LOOKED_AT - 1]
-        best = found[scores[found] >= kept]
+        lowest = -np.partition(-scores[matching], count + _EXTRA_ORDERED - 1)[
+            count + _EXTRA_ORDERED - 1
+        ]
+        best = matching[scores[matching] >= lowest]
         yield from (int(at) for at in best[np.lexsort((best, -scores[best]))])
-        found = found[scores[found] < kept]
-    yield from (int(at) for at in found[np.lexsort((found, -scores[found]))])
+        matching = matching[scores[matching] < lowest]
+    yield from (int(at) for at in matching[np.lexsort((matching, -scores[matching]))])
 
 
-def _sections(item: GoldItem, evidence: Sequence[Spot]) -> list[tuple[str, str]]:
+def _sections(item: GoldItem, evidence: Sequence[CorpusSpot]) -> list[tuple[str, str]]:
     """The sections of the evidence, and the anchor section where it lies in the same document."""
-    found = [(spot.doc, spot.section or "S.0") for spot in evidence]
+    sections = [(spot.doc, spot.section or "S.0") for spot in evidence]
     if item.anchor_section is not None:
         doc, section = split_section(item.anchor_section)
         docs = {spot.doc for spot in evidence}
         if doc in docs or (doc is None and len(docs) == 1):
-            found.append((doc or next(iter(docs)), section))
-    return list(dict.fromkeys(found))
+            sections.append((doc or next(iter(docs)), section))
+    return list(dict.fromkeys(sections))
 
 
 class Suggested(Struct, frozen=True, kw_only=True):
@@ -183,7 +192,7 @@ class Suggested(Struct, frozen=True, kw_only=True):
 class Suggestions(Struct, frozen=True, kw_only=True):
     """The negatives of a file; `unplaced` items have no evidence, so nothing is near them.
 
-    `comments` of YAML that stood in what changed are gone.
+    `comments` counts those of YAML that were lost in rows that changed.
     """
 
     items: tuple[Suggested, ...]
@@ -209,7 +218,7 @@ def suggest_negatives(
     lookup = open_corpus(corpus)
     pinner = Pinner(lookup, read_chunk_list(chunks))
     suggester = Suggester(lookup)
-    found: list[Suggested] = []
+    suggested: list[Suggested] = []
     changes: dict[int, dict[str, Any]] = {}
     problems: list[Problem] = []
     failed = unplaced = short = 0
@@ -226,14 +235,17 @@ def suggest_negatives(
         new = suggester.suggest(item, pinned.spots, wanted, anywhere=anywhere)
         unplaced += not pinned.spots
         short += bool(pinned.spots) and len(new) < wanted
-        found.append(Suggested(qid=item.qid, line=raw.line, negatives=tuple(new)))
+        suggested.append(Suggested(qid=item.qid, line=raw.line, negatives=tuple(new)))
         if new:
-            kept = list(raw.fields.get("negatives") or ())
-            changes[index] = {**raw.fields, "negatives": [*kept, *(each.id for each in new)]}
+            present = list(raw.fields.get("negatives") or ())
+            changes[index] = {
+                **raw.fields,
+                "negatives": [*present, *(negative.id for negative in new)],
+            }
     if failed:
         raise RagaugeError(problems, total=failed)
     lost = 0
     if out is not None:
         write_atomically(out, written(rows, changes, out))
         lost = comments_lost(rows, changes, out)
-    return Suggestions(items=tuple(found), unplaced=unplaced, short=short, comments=lost)
+    return Suggestions(items=tuple(suggested), unplaced=unplaced, short=short, comments=lost)

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge.corpus.chunk_list import read_chunk_list
-from ragauge.corpus.lookup import Lookup, Spot, open_corpus
+from ragauge.corpus.lookup import CorpusSpot, Lookup, open_corpus
 from ragauge.errors import MAX_REPORTED, Problem, RagaugeError
 from ragauge.files.atomic_write import write_atomically
 from ragauge.files.fields import FieldError, Row, as_id, as_int, as_text, pick, wrong_type
@@ -36,7 +36,10 @@ from ragauge.quotes import normalised
 from ragauge.spans import Span, spans_in, unit_in
 
 LONGEST_QUOTE = 2000
-"""Characters of the longest quote that is added; of longer text its hash is kept."""
+"""Characters of the longest quote that is added; of longer text its hash is kept.
+
+A hash is enough to notice a change; a quote that an author wrote is never dropped.
+"""
 
 UNRESOLVED = frozenset({"unresolved", "quote-not-found", "quote-ambiguous", "quote-moved"})
 """What `keep` leaves as it is; any other problem is one of the file."""
@@ -51,11 +54,11 @@ _SPAN_NAMES = frozenset(
 )  # fmt: skip
 
 
-class Found(NamedTuple):
-    """Where one entry lies, and what came of it: `pinned`, `converted`, `moved` or `checked`."""
+class PinnedEntry(NamedTuple):
+    """Where one entry lies, and what was done: `pinned`, `converted`, `moved` or `checked`."""
 
     value: Any
-    spots: tuple[Spot, ...]
+    spots: tuple[CorpusSpot, ...]
     kind: str
 
 
@@ -63,15 +66,15 @@ class PinnedRow(NamedTuple):
     """A row with its evidence pinned, all places of it, and how many entries became what."""
 
     fields: dict[str, Any]
-    spots: tuple[Spot, ...]
+    spots: tuple[CorpusSpot, ...]
     counts: Counter[str]
 
 
-class Pinning(Struct, frozen=True, kw_only=True):
+class PinResult(Struct, frozen=True, kw_only=True):
     """What pinning a file gave: the rows that changed, counts, and what could not be resolved.
 
-    `graded` counts ids that stand in `grades`, which has room for ids alone; `comments` of YAML
-    that stood in what changed are gone.
+    `graded` counts ids in `grades`, which has room for ids alone; `comments` counts those of YAML
+    that were lost in rows that changed.
     """
 
     changes: dict[int, dict[str, Any]]
@@ -87,7 +90,7 @@ class Pinning(Struct, frozen=True, kw_only=True):
 class Pinner:
     """Pins entries to a corpus; ids are blocks of it, or chunks of a list.
 
-    `repin`: a quote that stands once, and elsewhere than its offsets say, is followed.
+    `repin`: a quote that occurs once, and not where its offsets say, is followed.
     """
 
     def __init__(
@@ -102,27 +105,29 @@ class Pinner:
         fields = dict(row)
         unit = unit_in(row, "", "byte")
         only = only_document(row, own)
-        found: list[Found] = []
+        pinned_entries: list[PinnedEntry] = []
         listed = entries(row, own)
         refuse_mixed_units(listed, unit)
         for name, path, value in listed:
-            made = self.entry(value, path, unit=unit, doc=only)
-            found.append(made)
-            if made.value != value:
-                fields[name] = replaced(fields[name], path.removeprefix(name), made.value)
-        if unit != "byte" and found:
+            pinned = self.entry(value, path, unit=unit, doc=only)
+            pinned_entries.append(pinned)
+            if pinned.value != value:
+                fields[name] = replaced(fields[name], path.removeprefix(name), pinned.value)
+        if unit != "byte" and pinned_entries:
             del fields["unit"]  # every entry has bytes now
         return PinnedRow(
             fields,
-            tuple(dict.fromkeys(spot for each in found for spot in each.spots)),
-            Counter(each.kind for each in found),
+            tuple(dict.fromkeys(spot for entry in pinned_entries for spot in entry.spots)),
+            Counter(entry.kind for entry in pinned_entries),
         )
 
-    def entry(self, value: Any, path: str, *, unit: str = "byte", doc: str | None = None) -> Found:
+    def entry(
+        self, value: Any, path: str, *, unit: str = "byte", doc: str | None = None
+    ) -> PinnedEntry:
         """Pin one entry: an id, an object with an id, a place or a quote."""
         if not isinstance(value, Mapping):
             return self._named({"id": value}, as_id(value, path), path)
-        id_name, given = pick(value, HIT_IDS, inside=f"{path}.")
+        id_name, identifier = pick(value, HIT_IDS, inside=f"{path}.")
         spans = spans_in(value, path, unit=unit)
         if spans or value.get("quote") is not None:
             doc_name, named = pick(value, HIT_DOCS, inside=f"{path}.")
@@ -138,16 +143,16 @@ class Pinner:
             return (
                 self._placed(entry, doc, spans, path) if spans else self._quoted(entry, doc, path)
             )
-        if given is None:
+        if identifier is None:
             raise wrong_type(
                 path,
                 "an id, or a place in a document",
                 value,
                 'write "id" or {"doc": "guide.md", "quote": "..."}',
             )
-        return self._named(dict(value), as_id(given, id_name), path)
+        return self._named(dict(value), as_id(identifier, id_name), path)
 
-    def _named(self, entry: dict[str, Any], name: str, path: str) -> Found:
+    def _named(self, entry: dict[str, Any], name: str, path: str) -> PinnedEntry:
         """Give an id its place."""
         chunk = self.chunks.get(name)
         if chunk is not None:
@@ -156,17 +161,18 @@ class Pinner:
         else:
             spots = (self.lookup.spot_of(self._block(name)),)
             section = None
-        said = pick(entry, HIT_DOCS, inside=f"{path}.")[1]
-        if said is not None and said != spots[0].doc:
+        stated_doc = pick(entry, HIT_DOCS, inside=f"{path}.")[1]
+        if stated_doc is not None and stated_doc != spots[0].doc:
             raise FieldError(
                 "unresolved",
-                f"`{path}` names the document `{said}`, and `{name}` lies in `{spots[0].doc}`",
+                f"`{path}` names the document `{stated_doc}`, and `{name}` lies in "
+                f"`{spots[0].doc}`",
                 "keep the one that is meant",
             )
-        if said is None:
+        if stated_doc is None:
             entry["doc"] = spots[0].doc
         _write_spans(entry, spots)
-        return Found(self._evidenced(entry, spots, section), spots, "pinned")
+        return PinnedEntry(self._evidenced(entry, spots, section), spots, "pinned")
 
     def _block(self, name: str) -> Any:
         try:
@@ -180,7 +186,7 @@ class Pinner:
                 hint = f"{hint}; ids of another chunker need its list: --chunks"
             raise FieldError(error.code, error.message, hint) from error
 
-    def _chunk_spots(self, name: str, chunk: Chunk) -> tuple[Spot, ...]:
+    def _chunk_spots(self, name: str, chunk: Chunk) -> tuple[CorpusSpot, ...]:
         """Where a chunk of the list lies; its text and hash must be those of the corpus."""
         document = self.lookup.document(chunk.doc)
         if chunk.doc_hash not in (None, document.hash, document.source_hash):
@@ -191,8 +197,8 @@ class Pinner:
             )
         spots = self._spots(chunk.doc, chunk.spans)
         if chunk.text is not None:
-            stands = " ".join(self.lookup.quote(spot) for spot in spots)
-            if normalised(stands) != normalised(chunk.text) and len(spots) == 1:
+            text = " ".join(self.lookup.quote(spot) for spot in spots)
+            if normalised(text) != normalised(chunk.text) and len(spots) == 1:
                 raise FieldError(
                     "quote-moved",
                     f"the text of the chunk `{name}` is not the one at its place in the corpus",
@@ -200,7 +206,7 @@ class Pinner:
                 )
         return spots
 
-    def _spots(self, doc: str, spans: Sequence[Span]) -> tuple[Spot, ...]:
+    def _spots(self, doc: str, spans: Sequence[Span]) -> tuple[CorpusSpot, ...]:
         return tuple(self.lookup.spot(doc, *self._extent(doc, span)) for span in spans)
 
     def _extent(self, doc: str, span: Span) -> Extent:
@@ -211,17 +217,19 @@ class Pinner:
             end = start + len(self.lookup.text(doc)[start:end].rstrip(b"\r\n"))
         return start, end
 
-    def _quoted(self, entry: dict[str, Any], doc: str, path: str) -> Found:
+    def _quoted(self, entry: dict[str, Any], doc: str, path: str) -> PinnedEntry:
         """Find a quote that has no offsets."""
         quote = as_text(entry["quote"], f"{path}.quote")
         spot = self.lookup.find_quote(doc, quote, _occurrence(entry, path))
         _write_spans(entry, (spot,))
-        return Found(self._evidenced(entry, (spot,)), (spot,), "pinned")
+        return PinnedEntry(self._evidenced(entry, (spot,)), (spot,), "pinned")
 
-    def _placed(self, entry: dict[str, Any], doc: str, spans: Sequence[Span], path: str) -> Found:
+    def _placed(
+        self, entry: dict[str, Any], doc: str, spans: Sequence[Span], path: str
+    ) -> PinnedEntry:
         """Check a place, and give it in bytes."""
-        said = entry.get("quote", entry.get("text"))
-        quote = as_text(said, f"{path}.quote") if said is not None else None
+        stated = entry.get("quote", entry.get("text"))
+        quote = as_text(stated, f"{path}.quote") if stated is not None else None
         kind = "pinned" if quote is None and entry.get(_QUOTE_HASH) is None else "checked"
         if any(span.unit != "byte" for span in spans):
             kind = "converted"
@@ -232,33 +240,38 @@ class Pinner:
             else:
                 self._check_hashes(entry, spots, path)
         except FieldError as error:
+            # Only to a quote that occurs once: `find_quote` raises otherwise. Anything else is the
+            # work of a migration map.
             if not self.repin or quote is None or error.code not in UNRESOLVED:
                 raise
             spots = (self.lookup.find_quote(doc, quote),)
             kind = "moved"
         if kind in ("converted", "moved"):
             _write_spans(entry, spots)
-        if kind == "moved":
+        if kind == "moved":  # the section is that of the old place; the new one is added below
             entry = {name: value for name, value in entry.items() if name not in HIT_SECTIONS}
             entry = self._renamed(entry, spots[0])
-        return Found(self._evidenced(entry, spots), spots, kind)
+        return PinnedEntry(self._evidenced(entry, spots), spots, kind)
 
-    def _renamed(self, entry: dict[str, Any], spot: Spot) -> dict[str, Any]:
+    def _renamed(self, entry: dict[str, Any], spot: CorpusSpot) -> dict[str, Any]:
         """An entry that moved: its old id is of another text now, so the block there gives one."""
         block = self.lookup.blocks.get(spot.block or "")
-        made: dict[str, Any] = {}
+        renamed: dict[str, Any] = {}
         for name, value in entry.items():
             if name not in HIT_IDS:
-                made[name] = value
+                renamed[name] = value
             elif block is not None and block.span == (spot.start, spot.end):
-                made[name] = block.id
-        return made
+                renamed[name] = block.id
+        return renamed
 
-    def _check_hashes(self, entry: Row, spots: Sequence[Spot], path: str) -> None:
-        """A place without a quote is believed if nothing speaks against it."""
-        said = entry.get(_QUOTE_HASH)
-        if said is not None:
-            if said != self._hash(spots):
+    def _check_hashes(self, entry: Row, spots: Sequence[CorpusSpot], path: str) -> None:
+        """A place without a quote is accepted unless a hash contradicts it.
+
+        In an edited document, nothing shows that such a place still means the same.
+        """
+        quote_hash = entry.get(_QUOTE_HASH)
+        if quote_hash is not None:
+            if quote_hash != self._hash(spots):
                 raise FieldError(
                     "quote-moved",
                     f"the text at {spots[0].start} to {spots[-1].end} of `{spots[0].doc}` is not "
@@ -266,9 +279,12 @@ class Pinner:
                     "`ragauge corpus diff` and `gold migrate` follow an edit",
                 )
             return
-        name, known = pick(entry, HIT_HASHES[0], inside=f"{path}.")
+        name, doc_hash = pick(entry, HIT_HASHES[0], inside=f"{path}.")
         document = self.lookup.document(spots[0].doc)
-        if known is not None and as_text(known, name) not in (document.hash, document.source_hash):
+        if doc_hash is not None and as_text(doc_hash, name) not in (
+            document.hash,
+            document.source_hash,
+        ):
             raise FieldError(
                 "unresolved",
                 f"`{document.doc}` was edited since `{path}` was pinned, and there is no quote to "
@@ -277,29 +293,36 @@ class Pinner:
             )
 
     def _evidenced(
-        self, entry: dict[str, Any], spots: Sequence[Spot], section: str | None = None
+        self, entry: dict[str, Any], spots: Sequence[CorpusSpot], section: str | None = None
     ) -> dict[str, Any]:
         """Add to an entry the text at its place, the hash of its document and its section."""
-        made = dict(entry)
+        evidence = dict(entry)
         text = self.lookup.quote(spots[0])
-        if len(spots) > 1 or (made.get("quote") is None and len(text) > LONGEST_QUOTE):
-            made[_QUOTE_HASH] = self._hash(spots)
-        elif "text" not in made:
-            made["quote"] = text
-        hash_name = next((each for each in HIT_HASHES[0] if made.get(each) is not None), "doc_hash")
-        made[hash_name] = self.lookup.document(spots[0].doc).hash
+        if len(spots) > 1 or (evidence.get("quote") is None and len(text) > LONGEST_QUOTE):
+            evidence[_QUOTE_HASH] = self._hash(spots)
+        elif "text" not in evidence:
+            evidence["quote"] = text
+        hash_name = next(
+            (spelling for spelling in HIT_HASHES[0] if evidence.get(spelling) is not None),
+            "doc_hash",
+        )
+        evidence[hash_name] = self.lookup.document(spots[0].doc).hash
         section = section if section is not None else spots[0].section
-        if section is not None and all(made.get(each) is None for each in HIT_SECTIONS):
-            made["section"] = section
-        return made
+        if section is not None and all(evidence.get(spelling) is None for spelling in HIT_SECTIONS):
+            evidence["section"] = section
+        return evidence
 
-    def _hash(self, spots: Sequence[Spot]) -> str:
-        text = b"".join(self.lookup.text(each.doc)[each.start : each.end] for each in spots)
+    def _hash(self, spots: Sequence[CorpusSpot]) -> str:
+        text = b"".join(self.lookup.text(spot.doc)[spot.start : spot.end] for spot in spots)
         return sha256(text).hexdigest()
 
 
-def pin(gold: GoldRows, pinner: Pinner) -> Pinning:
-    """Pin every row of a file; a row with a problem stays as it is, and is told."""
+def pin(gold: GoldRows, pinner: Pinner) -> PinResult:
+    """Pin every row of a file; a row with a problem stays as it is, and is reported.
+
+    A row is pinned whole or not at all: half pinned, one part of its evidence would be found by id
+    and the other by place.
+    """
     changes: dict[int, dict[str, Any]] = {}
     counts: Counter[str] = Counter()
     problems: list[Problem] = []
@@ -307,20 +330,20 @@ def pin(gold: GoldRows, pinner: Pinner) -> Pinning:
     fatal = False
     for index, raw in enumerate(gold.rows):
         try:
-            made = pinner.row(raw.fields, gold.reader.own_gold)
-            item = gold.reader.gold(without_draft(made.fields), raw.line)
+            pinned = pinner.row(raw.fields, gold.reader.own_gold)
+            item = gold.reader.gold(without_draft(pinned.fields), raw.line)
         except FieldError as error:
             failed += 1
             fatal = fatal or error.code not in UNRESOLVED
             if len(problems) < MAX_REPORTED:
                 problems.append(gold.problem(error, index))
             continue
-        counts += made.counts
+        counts += pinned.counts
         placed = {anchor.id for anchor in item.anchors}
         graded += sum(name not in placed for name in item.grades)
-        if made.fields != raw.fields:
-            changes[index] = made.fields
-    return Pinning(
+        if pinned.fields != raw.fields:
+            changes[index] = pinned.fields
+    return PinResult(
         changes=changes,
         counts=dict(counts),
         items=len(gold.rows),
@@ -332,20 +355,20 @@ def pin(gold: GoldRows, pinner: Pinner) -> Pinning:
 
 
 def _occurrence(entry: Row, path: str) -> int | None:
-    given = entry.get("occurrence")
-    return None if given is None else as_int(given, f"{path}.occurrence")
+    occurrence = entry.get("occurrence")
+    return None if occurrence is None else as_int(occurrence, f"{path}.occurrence")
 
 
-def _write_spans(entry: dict[str, Any], spots: Sequence[Spot]) -> None:
+def _write_spans(entry: dict[str, Any], spots: Sequence[CorpusSpot]) -> None:
     """Give an entry its bytes where its offsets stood, or behind its document."""
     if len(spots) == 1:
         extent = [spots[0].start, spots[0].end]
         # Beside some values of `kind`, a plain start and end would count lines.
-        made: dict[str, Any] = dict(zip(("start", "end"), extent, strict=True))
+        offsets: dict[str, Any] = dict(zip(("start", "end"), extent, strict=True))
         if "kind" in entry:
-            made = {"span": extent}
+            offsets = {"span": extent}
     else:
-        made = {"source_spans": [[spot.start, spot.end] for spot in spots]}
+        offsets = {"source_spans": [[spot.start, spot.end] for spot in spots]}
     names = list(entry)
     first = next((name for name in names if name in _SPAN_NAMES), None)
     behind = next((name for name in names if name in HIT_DOCS), None)
@@ -353,11 +376,11 @@ def _write_spans(entry: dict[str, Any], spots: Sequence[Spot]) -> None:
     entry.clear()
     for name in names:
         if name == first:
-            entry.update(made)
+            entry.update(offsets)
         if name not in _SPAN_NAMES:
             entry[name] = old[name]
         if first is None and name == behind:
-            entry.update(made)
+            entry.update(offsets)
 
 
 def pin_file(
@@ -369,7 +392,7 @@ def pin_file(
     repin: bool = False,
     keep: bool = False,
     dialect: str = "auto",
-) -> Pinning:
+) -> PinResult:
     """Pin the evidence of a gold file and write it; nothing is written if it cannot be pinned.
 
     `keep`: items that cannot be resolved are written as they are.

@@ -12,9 +12,9 @@ from msgspec import Struct
 from ragauge.corpus.chunk_list import read_chunk_list
 from ragauge.corpus.lookup import Lookup
 from ragauge.files.open import PathLike
-from ragauge.gold.coverage import COVERAGE, Coverage, Reach, Reacher, covered, evidence_of
+from ragauge.gold.coverage import COVERAGE, Coverage, Reach, ReachFinder, coverage_of, evidence_of
 from ragauge.gold.gold_file import gold_file, lookup_of
-from ragauge.gold.lint.check import sized
+from ragauge.gold.lint.check import size_json
 from ragauge.model.chunk import Chunk
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.stats.sample_size import Size
@@ -39,7 +39,7 @@ class GoldStats(Struct, frozen=True, kw_only=True):
 
     counts   items by expect, type, tag, difficulty and language; an item may have several types
     spreads  what items have: kinds of evidence, negatives, wordings, lengths of questions
-    grades   how often each grade stands
+    grades   how often each grade occurs
     entries  entries of evidence; `evident` items have some, and `pinned` of these have a place
              in a document beside or instead of every id
     sizes    what the questions can show: all, those to be answered, those to be refused
@@ -71,8 +71,8 @@ def stats_of(
     notes: Sequence[str] = (),
 ) -> GoldStats:
     """Count what is in a gold set."""
-    reacher = Reacher(lookup, chunks or {})
-    reaches = [reacher.reach(item) for item in items]
+    reach_finder = ReachFinder(lookup, chunks or {})
+    reaches = [reach_finder.reach(item) for item in items]
     evident = [item for item in items if any(evidence_of(item)) or item.places]
     expected = Counter(EXPECTED[item.expect] for item in items)
     answered = [
@@ -90,7 +90,7 @@ def stats_of(
         entries=sum(len(list(evidence_of(item))) for item in items),
         evident=len(evident),
         pinned=sum(_is_pinned(item) for item in evident),
-        coverage=None if lookup is None else covered(lookup, answered),
+        coverage=None if lookup is None else coverage_of(lookup, answered),
         sizes={
             "all": Size(len(items)),
             "to be answered": Size(expected["answer"]),
@@ -103,7 +103,7 @@ def stats_of(
 def _counts(
     items: Sequence[GoldItem], reaches: Sequence[Reach], expected: Mapping[str, int]
 ) -> dict[str, dict[str, int]]:
-    found = {
+    counts_by_field = {
         "expect": {name: expected[name] for name in EXPECTED.values() if expected[name]},
         "type": _tally(kind for reach in reaches for kind in dict.fromkeys(reach.types)),
         "tag": _tally(tag for item in items for tag in dict.fromkeys(item.tags)),
@@ -111,30 +111,30 @@ def _counts(
         "language": _tally(item.lang for item in items),
         "group": _tally(item.group for item in items),
     }
-    return {name: counts for name, counts in found.items() if counts}
+    return {name: counts for name, counts in counts_by_field.items() if counts}
 
 
 def _is_pinned(item: GoldItem) -> bool:
     """Whether any chunker can be scored by an item: places are known, and not only ids."""
-    return bool(item.places) or all(isinstance(each, Anchor) for each in evidence_of(item))
+    return bool(item.places) or all(isinstance(entry, Anchor) for entry in evidence_of(item))
 
 
 def _tally(values: Iterable[str | None]) -> dict[str, int]:
     """How often each value stands, the most frequent first."""
     counts = Counter(value for value in values if value is not None)
-    return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
+    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
 def _spreads(items: Sequence[GoldItem], reaches: Sequence[Reach]) -> dict[str, Spread]:
     questions = [item.question for item in items if item.question is not None]
     anchored = [
-        [each for each in (*evidence_of(item), *item.places) if isinstance(each, Anchor)]
+        [entry for entry in (*evidence_of(item), *item.places) if isinstance(entry, Anchor)]
         for item in items
     ]
-    found = {
+    counts_by_kind = {
         "evidence ids": [sum(isinstance(e, str) for e in evidence_of(item)) for item in items],
         "places": [len(anchors) for anchors in anchored],
-        "quotes": [sum(each.quote is not None for each in anchors) for anchors in anchored],
+        "quotes": [sum(anchor.quote is not None for anchor in anchors) for anchors in anchored],
         "documents": [len(reach.docs) for reach in reaches],
         "groups": [len(item.groups) for item in items],
         "grades": [len(item.grades) for item in items],
@@ -146,7 +146,7 @@ def _spreads(items: Sequence[GoldItem], reaches: Sequence[Reach]) -> dict[str, S
         "characters of a question": [len(text) for text in questions],
         "words of a question": [len(text.split()) for text in questions],
     }
-    return {name: _spread(counts) for name, counts in found.items() if any(counts)}
+    return {name: _spread(counts) for name, counts in counts_by_kind.items() if any(counts)}
 
 
 def _spread(counts: Sequence[int]) -> Spread:
@@ -172,13 +172,13 @@ def to_json(stats: GoldStats) -> dict[str, Any]:
         "counts": stats.counts,
         "spreads": {
             name: {
-                "items": each.items,
-                "total": each.total,
-                "least": each.least,
-                "median": each.median,
-                "most": each.most,
+                "items": spread.items,
+                "total": spread.total,
+                "least": spread.least,
+                "median": spread.median,
+                "most": spread.most,
             }
-            for name, each in stats.spreads.items()
+            for name, spread in stats.spreads.items()
         },
         "grades": stats.grades,
         "evidence": {
@@ -198,7 +198,7 @@ def to_json(stats: GoldStats) -> dict[str, Any]:
             "documents_reached": coverage.docs_reached,
             "blocks": coverage.blocks,
         },
-        "sizes": {name: sized(size) for name, size in stats.sizes.items()},
+        "sizes": {name: size_json(size) for name, size in stats.sizes.items()},
     }
 
 

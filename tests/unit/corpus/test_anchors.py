@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragauge.corpus.anchors import anchor_of, sentence_in
-from ragauge.corpus.blocks import blocks
+from ragauge.corpus.blocks import build_blocks
 from ragauge.corpus.parsers import html, markdown, rst, text
-from ragauge.corpus.title_tree import outline
+from ragauge.corpus.title_tree import build_sections
 from ragauge.model.corpus import BlockType, Parsed, Piece
 
 
@@ -19,11 +19,11 @@ def anchor(kind: BlockType, content: str, **attrs: Any) -> str | None:
     """The anchor of a block behind a character of two bytes, and before one."""
     source = f"ä {content}ü".encode()
     span = (3, len(source) - 2)
-    found = anchor_of(source, Piece(type=kind, span=span, attrs=attrs))
-    if found is None:
+    extent = anchor_of(source, Piece(type=kind, span=span, attrs=attrs))
+    if extent is None:
         return None
-    assert span[0] <= found[0] < found[1] <= span[1]
-    return source[slice(*found)].decode()
+    assert span[0] <= extent[0] < extent[1] <= span[1]
+    return source[slice(*extent)].decode()
 
 
 @pytest.mark.parametrize(
@@ -124,10 +124,10 @@ def test_a_long_list_of_nothing_has_no_anchor() -> None:
 def test_blocks_and_sections_have_anchors() -> None:
     source = "# A\n\nNo. The rule is this. More.\n\n```sh\nmake\n```\n\n![pic](p.png)\n\n- x\n"
     parsed = markdown.parse(source.encode())
-    (section,) = sections = outline("d.md", parsed)
-    made = blocks("d.md", parsed, sections)
-    anchors = [block.anchor_span for block in made]
-    assert [each and source[slice(*each)] for each in anchors] == [
+    (section,) = sections = build_sections("d.md", parsed)
+    blocks = build_blocks("d.md", parsed, sections)
+    anchors = [block.anchor_span for block in blocks]
+    assert [anchor_span and source[slice(*anchor_span)] for anchor_span in anchors] == [
         "The rule is this.", "make", "![pic](p.png)", None,
     ]  # fmt: skip
     assert section.anchor == anchors[0]
@@ -135,9 +135,12 @@ def test_blocks_and_sections_have_anchors() -> None:
 
 def test_of_a_caption_only_a_part_is_in_the_block_that_it_is_of() -> None:
     parsed = html.parse(b"<table><caption>The sizes</caption><tr><th>a<th>b<tr><td>1<td>2</table>")
-    made = blocks("d", parsed, outline("d", parsed))
-    anchors = [block.anchor_span for block in made]
-    assert [each and parsed.text[slice(*each)] for each in anchors] == [b"The sizes", b"a | b"]
+    blocks = build_blocks("d", parsed, build_sections("d", parsed))
+    anchors = [block.anchor_span for block in blocks]
+    assert [anchor_span and parsed.text[slice(*anchor_span)] for anchor_span in anchors] == [
+        b"The sizes",
+        b"a | b",
+    ]
 
 
 _WORDS = st.text(alphabet="ab .!?\n\r\t->*|`+=:ä日0", max_size=60)
@@ -146,8 +149,8 @@ _WORDS = st.text(alphabet="ab .!?\n\r\t->*|`+=:ä日0", max_size=60)
 @given(_WORDS, st.sampled_from(("prose", "code", "table", "figure", "caption")))
 def test_an_anchor_is_inside_its_block_and_not_blank(content: str, kind: BlockType) -> None:
     if content.strip():
-        found = anchor(kind, content)
-        assert found is None or kind in ("figure", "caption") or found == found.strip(" \t\r\n")
+        extent = anchor(kind, content)
+        assert extent is None or kind in ("figure", "caption") or extent == extent.strip(" \t\r\n")
 
 
 @given(_WORDS, st.sampled_from((markdown.parse, html.parse, text.parse, rst.parse)))
@@ -155,7 +158,7 @@ def test_every_parser_gives_blocks_with_anchors_on_whole_characters(
     content: str, parse: Any
 ) -> None:
     parsed: Parsed = parse(content.encode())
-    for block in blocks("d", parsed, outline("d", parsed)):
+    for block in build_blocks("d", parsed, build_sections("d", parsed)):
         if block.anchor_span is not None:
             start, end = block.anchor_span
             assert block.span[0] <= start < end <= block.span[1]

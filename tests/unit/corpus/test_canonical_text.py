@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragauge.corpus.canonical_text import (
-    Writer,
+    TextWriter,
     line_starts,
     lines_of,
     stripped,
@@ -48,7 +48,7 @@ def test_stripped_atoms_keep_their_origins() -> None:
 
 
 def test_runs_that_go_on_in_the_source_are_one() -> None:
-    writer = Writer()
+    writer = TextWriter()
     assert writer.block([("a", 4), ("é", 5), ("b", 6), ("c", 9)]) == (0, 5)
     assert writer.block([("d", 10), (" | ", None), ("e", 11)]) == (7, 12)
     assert writer.text.decode() == "aébc\n\nd | e"

@@ -22,8 +22,8 @@ G = ("guide.md",)
 
 
 def read(texts: Excerpts, *spans: Span, hashes: tuple[str, ...] = ()) -> tuple[str, ...] | None:
-    found = texts.find("any", G, spans, hashes)
-    return None if found is None else found.parts
+    excerpt = texts.find("any", G, spans, hashes)
+    return None if excerpt is None else excerpt.parts
 
 
 # --- places
@@ -86,8 +86,8 @@ def test_blocks_are_known_by_name_where_there_are_no_spans(tmp_path: Path) -> No
 
 def test_a_document_may_have_a_second_name_or_be_unknown(tmp_path: Path) -> None:
     texts = Excerpts([made(tmp_path)])
-    found = texts.find("any", ("doc-7", "sub/notes.txt"), (Span(0, 8),), ())
-    assert found == Excerpt(("Plain a.",), "sub/notes.txt", (Span(0, 8),))
+    excerpt = texts.find("any", ("doc-7", "sub/notes.txt"), (Span(0, 8),), ())
+    assert excerpt == Excerpt(("Plain a.",), "sub/notes.txt", (Span(0, 8),))
     assert texts.find("any", ("doc-7",), (Span(0, 8),), ()) is None
     assert texts.find("any", (), (Span(0, 8),), ()) is None
     assert (texts.foreign, texts.lost) == (set(), set())
@@ -120,9 +120,9 @@ def test_of_two_versions_the_one_with_the_hash_is_read(tmp_path: Path) -> None:
     assert read(texts, Span(0, 15), hashes=(sha256(later.encode()).hexdigest(),)) == (
         "# The new guide",
     )
-    found = texts.find(FIRST, (), (), (sha256(later.encode()).hexdigest(),))
-    assert found is not None
-    assert (found.parts, found.spans) == (("Äpfel are red. Bananas are not.",), (Span(17, 49),))
+    excerpt = texts.find(FIRST, (), (), (sha256(later.encode()).hexdigest(),))
+    assert excerpt is not None
+    assert (excerpt.parts, excerpt.spans) == (("Äpfel are red. Bananas are not.",), (Span(17, 49),))
     assert texts.find(NOTE, (), (), ()) is not None  # which only the first has
     assert texts.foreign == set()
 
@@ -157,7 +157,7 @@ def test_blocks_are_read_only_if_somebody_asks_for_one(tmp_path: Path) -> None:
 def test_what_is_kept_does_not_show(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int
 ) -> None:
-    monkeypatch.setattr(excerpts, "_CHARACTERS_KEPT", kept)
+    monkeypatch.setattr(excerpts, "_CACHED_CHARACTERS", kept)
     texts = Excerpts([made(tmp_path)])
     for _ in range(3):
         assert read(texts, Span(0, 7)) == ("# Guide",)
@@ -181,12 +181,12 @@ def test_whatever_is_shown_is_what_stands_there(
         return offset == len(data) or data[offset] & 0xC0 != 0x80
 
     good = all(0 <= a <= b <= len(data) and is_edge(a) and is_edge(b) for a, b in spans)
-    found = read(guide, *(Span(a, b) for a, b in spans))
+    excerpt = read(guide, *(Span(a, b) for a, b in spans))
     # An empty span inside a character has nothing to cut.
-    if found is None:
+    if excerpt is None:
         assert not good
     else:
-        assert tuple(part.encode() for part in found) == tuple(data[a:b] for a, b in spans)
+        assert tuple(part.encode() for part in excerpt) == tuple(data[a:b] for a, b in spans)
 
 
 # --- parts with gaps between them
@@ -218,7 +218,7 @@ def test_the_same_characters_are_lit_with_gaps_and_without(
     text = "".join(parts)
     inside = [(a, min(b, len(text))) for a, b in lit if a < min(b, len(text))]
     lighted = "".join(
-        each for at, each in enumerate(text) if any(a <= at < b for a, b in inside)
+        letter for at, letter in enumerate(text) if any(a <= at < b for a, b in inside)
     )  # fmt: skip
     moved = spaced(inside, [len(part) for part in parts], 3)
     joined = " … ".join(parts)

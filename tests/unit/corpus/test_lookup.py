@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ragauge.corpus import lookup as module
-from ragauge.corpus.lookup import Lookup, Spot
+from ragauge.corpus.lookup import CorpusSpot, Lookup
 from ragauge.corpus.quote_search import places_in
 from ragauge.errors import RagaugeError
 from ragauge.files.fields import FieldError
@@ -39,7 +39,7 @@ def test_documents_and_blocks_are_found_by_their_names(lookup: Lookup) -> None:
     assert lookup.document("guide.md").bytes == 89
     assert lookup.block(CODE).span == (53, 71)
     assert [block.id for block in lookup.blocks_by_doc["guide.md"]] == [FIRST, CODE, LAST]
-    assert lookup.spot_of(lookup.block(LAST)) == Spot(
+    assert lookup.spot_of(lookup.block(LAST)) == CorpusSpot(
         doc="guide.md", start=73, end=88, section="S.1.1", block=LAST
     )
 
@@ -115,17 +115,17 @@ def test_a_section_that_is_not_there_is_refused(
 
 
 def test_a_section_of_two_documents_needs_its_document(tmp_path: Path) -> None:
-    found = looked_up(tmp_path, {"a.md": "# A\n\none\n", "b.md": "# B\n\ntwo\n"})
-    assert found.section("S.1", "b.md").title == "B"
+    lookup = looked_up(tmp_path, {"a.md": "# A\n\none\n", "b.md": "# B\n\ntwo\n"})
+    assert lookup.section("S.1", "b.md").title == "B"
     with refused("unresolved", "it stands in 2 documents", "as in guide.md#S.4.2"):
-        found.section("S.1")
+        lookup.section("S.1")
 
 
 # --- spans ---
 
 
 def test_a_place_knows_its_section_and_block(lookup: Lookup) -> None:
-    assert lookup.spot("guide.md", 9, 24) == Spot(
+    assert lookup.spot("guide.md", 9, 24) == CorpusSpot(
         doc="guide.md", start=9, end=24, section="S.1", block=FIRST
     )
     assert lookup.quote(lookup.spot("guide.md", 9, 24)) == "Äpfel are red."
@@ -146,8 +146,8 @@ def test_a_place_knows_its_section_and_block(lookup: Lookup) -> None:
 def test_a_place_is_in_a_block_only_if_it_lies_in_that_one(
     lookup: Lookup, start: int, end: int, section: str, block: str | None
 ) -> None:
-    found = lookup.spot("guide.md", start, end)
-    assert (found.section, found.block) == (section, block)
+    spot = lookup.spot("guide.md", start, end)
+    assert (spot.section, spot.block) == (section, block)
 
 
 @pytest.mark.parametrize(
@@ -197,9 +197,9 @@ def test_the_type_is_that_of_the_block_with_most_bytes(lookup: Lookup) -> None:
     assert lookup.type_at("guide.md", 70, 71) == "code"
     assert lookup.type_at("guide.md", 41, 53) is None
     # One byte each: the first.
-    made = [("code", (0, 4)), ("prose", (4, 8))]
+    typed_spans = [("code", (0, 4)), ("prose", (4, 8))]
     blocks = tuple(
-        replace(lookup.block(FIRST), id=kind, type=kind, span=span) for kind, span in made
+        replace(lookup.block(FIRST), id=kind, type=kind, span=span) for kind, span in typed_spans
     )
     assert Lookup(replace(lookup.corpus, blocks=blocks)).type_at("guide.md", 3, 5) == "code"
 
@@ -251,8 +251,8 @@ def test_characters_are_those_of_the_document_that_is_asked_for(lookup: Lookup) 
 
 def test_pages_become_bytes_where_a_document_has_pages(lookup: Lookup) -> None:
     documents = tuple(
-        replace(each, pages=(0, 43)) if each.doc == "guide.md" else each
-        for each in lookup.corpus.documents
+        replace(document, pages=(0, 43)) if document.doc == "guide.md" else document
+        for document in lookup.corpus.documents
     )
     paged = Lookup(replace(lookup.corpus, documents=documents))
     assert paged.in_bytes("guide.md", Span(1, 2, "page")) == (0, 43)
@@ -263,10 +263,10 @@ def test_pages_become_bytes_where_a_document_has_pages(lookup: Lookup) -> None:
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
 def test_lines_end_in_any_way(tmp_path: Path, ends: str) -> None:
-    found = looked_up(tmp_path, {"a.txt": f"one{ends}two{ends}three"})
+    lookup = looked_up(tmp_path, {"a.txt": f"one{ends}two{ends}three"})
     start = 3 + len(ends)
-    assert found.in_bytes("a.txt", Span(2, 3, "line")) == (start, 2 * start)
-    assert found.in_bytes("a.txt", Span(3, 4, "line")) == (2 * start, 2 * start + 5)
+    assert lookup.in_bytes("a.txt", Span(2, 3, "line")) == (start, 2 * start)
+    assert lookup.in_bytes("a.txt", Span(3, 4, "line")) == (2 * start, 2 * start + 5)
 
 
 @given(st.text(st.sampled_from("aäΩ🙂\n ")), st.data())
@@ -274,19 +274,19 @@ def test_lines_end_in_any_way(tmp_path: Path, ends: str) -> None:
 def test_any_span_of_characters_is_the_same_text_in_bytes(
     tmp_path_factory: pytest.TempPathFactory, text: str, data: st.DataObject
 ) -> None:
-    found = looked_up(tmp_path_factory.mktemp("chars"), {"a.txt": f"x{text}"})
-    text = found.text("a.txt").decode()
+    lookup = looked_up(tmp_path_factory.mktemp("chars"), {"a.txt": f"x{text}"})
+    text = lookup.text("a.txt").decode()
     start = data.draw(st.integers(0, len(text) - 1))
     end = data.draw(st.integers(start + 1, len(text)))
-    first, last = found.in_bytes("a.txt", Span(start, end, "char"))
-    assert found.quote(found.spot("a.txt", first, last)) == text[start:end]
+    first, last = lookup.in_bytes("a.txt", Span(start, end, "char"))
+    assert lookup.quote(lookup.spot("a.txt", first, last)) == text[start:end]
 
 
 # --- quotes ---
 
 
 def test_a_quote_is_found_where_it_stands(lookup: Lookup) -> None:
-    assert lookup.find_quote("guide.md", "Bananas are not.") == Spot(
+    assert lookup.find_quote("guide.md", "Bananas are not.") == CorpusSpot(
         doc="guide.md", start=25, end=41, section="S.1", block=FIRST
     )
     assert lookup.find_quote("guide.md", "make\n  all").start == 59
@@ -389,10 +389,10 @@ def test_a_quote_made_otherwise_is_found_where_its_text_is(
 def module_clusters(text: str) -> list[str]:
     from ragauge.corpus.quote_search import _clusters
 
-    found = list(_clusters(text))
-    composed = "".join(unicodedata.normalize("NFC", each) for each in found)
+    clusters = list(_clusters(text))
+    composed = "".join(unicodedata.normalize("NFC", cluster) for cluster in clusters)
     assert composed == unicodedata.normalize("NFC", text)
-    return found
+    return clusters
 
 
 # --- texts ---
@@ -400,30 +400,30 @@ def module_clusters(text: str) -> list[str]:
 
 def test_texts_are_kept_up_to_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The one asked for longest ago goes first, and one that is too large alone stays."""
-    found = looked_up(tmp_path, {f"{name}.txt": name * 10 for name in "abc"})
-    monkeypatch.setattr(module, "_BYTES_KEPT", 25)
+    lookup = looked_up(tmp_path, {f"{name}.txt": name * 10 for name in "abc"})
+    monkeypatch.setattr(module, "_CACHED_BYTES", 25)
     read: list[str] = []
-    original = type(found.corpus).text
+    original = type(lookup.corpus).text
 
     def text(self: object, document: object) -> bytes:
         read.append(document.doc)  # type: ignore[attr-defined]
         return original(self, document)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(type(found.corpus), "text", text)
+    monkeypatch.setattr(type(lookup.corpus), "text", text)
     for name in ("a", "b", "a", "c", "a", "b"):
-        assert found.text(f"{name}.txt") == name.encode() * 10
+        assert lookup.text(f"{name}.txt") == name.encode() * 10
     assert read == ["a.txt", "b.txt", "c.txt", "b.txt"]
-    monkeypatch.setattr(module, "_BYTES_KEPT", 5)
-    found.text("c.txt")
-    found.text("c.txt")
+    monkeypatch.setattr(module, "_CACHED_BYTES", 5)
+    lookup.text("c.txt")
+    lookup.text("c.txt")
     assert read[4:] == ["c.txt"]
 
 
 def test_a_text_that_was_changed_is_refused(tmp_path: Path) -> None:
-    found = looked_up(tmp_path)
-    (tmp_path / "corpus" / found.document("guide.md").text).write_text(GUIDE + "more")
+    lookup = looked_up(tmp_path)
+    (tmp_path / "corpus" / lookup.document("guide.md").text).write_text(GUIDE + "more")
     with pytest.raises(RagaugeError) as caught:
-        found.spot("guide.md", 0, 1)
+        lookup.spot("guide.md", 0, 1)
     assert caught.value.exit_code == 3
-    assert found.text("sub/notes.txt") == b"Plain a.\n\nPlain b.\n"
-    assert found.block(NOTE).span == (0, 8)
+    assert lookup.text("sub/notes.txt") == b"Plain a.\n\nPlain b.\n"
+    assert lookup.block(NOTE).span == (0, 8)

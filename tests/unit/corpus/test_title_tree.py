@@ -7,9 +7,9 @@ from hashlib import sha256
 import pytest
 
 from ragauge import ids
-from ragauge.corpus.blocks import blocks, fingerprint, reading_order
+from ragauge.corpus.blocks import build_blocks, fingerprint, reading_order
 from ragauge.corpus.parsers import markdown
-from ragauge.corpus.title_tree import check, outline, section_at
+from ragauge.corpus.title_tree import build_sections, check_spans, section_at
 from ragauge.model.corpus import Block, Heading, Parsed, Piece, Section
 
 
@@ -19,16 +19,16 @@ def leveled(*levels: int) -> tuple[Section, ...]:
     headings = tuple(
         Heading(level=level, title="t", span=(3 * i, 3 * i + 1)) for i, level in enumerate(levels)
     )
-    return outline("d", Parsed(text=text, headings=headings, pieces=()))
+    return build_sections("d", Parsed(text=text, headings=headings, pieces=()))
 
 
 def sections_of(source: str) -> tuple[Section, ...]:
-    return outline("d.md", markdown.parse(source.encode()))
+    return build_sections("d.md", markdown.parse(source.encode()))
 
 
 def blocks_of(source: str, doc: str = "d.md") -> tuple[Block, ...]:
     parsed = markdown.parse(source.encode())
-    return blocks(doc, parsed, outline(doc, parsed))
+    return build_blocks(doc, parsed, build_sections(doc, parsed))
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_equal_and_empty_titles_are_sections_of_their_own() -> None:
 
 def test_the_section_of_a_byte() -> None:
     sections = sections_of("pre\n\n# A\n\na\n\n## B\n\nb\n")
-    found = [section_at(sections, byte) for byte in (0, 4, 5, 8, 10, 12, 13, 18)]
-    assert [each.id for each in found if each] == [
+    holders = [section_at(sections, byte) for byte in (0, 4, 5, 8, 10, 12, 13, 18)]
+    assert [section.id for section in holders if section] == [
         "S.0", "S.0", "S.1", "S.1", "S.1", "S.1", "S.1.1", "S.1.1",
     ]  # fmt: skip
     assert section_at(sections_of("\n# A\n"), 0) is None
@@ -102,8 +102,8 @@ def test_an_anchor_is_of_the_first_prose_of_the_body() -> None:
 
 def test_blocks_are_numbered_within_their_section() -> None:
     source = "p\n\n# A\n\na\n\n```\nb\n```\n\n![c](d)\n\nFigure 1: e\n\n| f |\n|---|\n\n## B\n\ng\n"
-    made = blocks_of(source, "guide/a#b.md")
-    assert [block.id for block in made] == [
+    blocks = blocks_of(source, "guide/a#b.md")
+    assert [block.id for block in blocks] == [
         "guide/a#b.md#S.0.p.Bk001",
         "guide/a#b.md#S.1.p.Bk001",
         "guide/a#b.md#S.1.c.Bk002",
@@ -112,7 +112,7 @@ def test_blocks_are_numbered_within_their_section() -> None:
         "guide/a#b.md#S.1.t.Bk005",
         "guide/a#b.md#S.1.1.p.Bk001",
     ]
-    assert made[4].attrs == {"of": "guide/a#b.md#S.1.f.Bk003"}
+    assert blocks[4].attrs == {"of": "guide/a#b.md#S.1.f.Bk003"}
 
 
 def test_ids_say_document_section_and_type() -> None:
@@ -141,9 +141,9 @@ def test_equal_blocks_have_equal_fingerprints() -> None:
 def test_a_long_text_has_the_fingerprint_of_its_words(between: str) -> None:
     """It is hashed in portions of a mebibyte; the ΟΔΟΣ ends in a sigma whose form depends on it."""
     words = ["Ünd", "ΟΔΟΣ", "abcdefg"] * 100_000
-    said = " ".join(words).lower()
-    assert len(said) > 1 << 20
-    assert fingerprint(between.join(words)) == sha256(said.encode()).hexdigest()[:32]
+    text = " ".join(words).lower()
+    assert len(text) > 1 << 20
+    assert fingerprint(between.join(words)) == sha256(text.encode()).hexdigest()[:32]
     assert fingerprint("x" * (3 << 20)) == sha256(b"x" * (3 << 20)).hexdigest()[:32]
 
 
@@ -158,7 +158,11 @@ def test_pages_come_from_the_parser() -> None:
         ),
         pages=(0, 3),
     )
-    assert [block.page for block in blocks("d", parsed, outline("d", parsed))] == [1, 2, 9]
+    assert [block.page for block in build_blocks("d", parsed, build_sections("d", parsed))] == [
+        1,
+        2,
+        9,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -170,11 +174,11 @@ def test_a_parser_is_held_to_its_promises(spans: list[tuple[int, int]]) -> None:
     """The text is `abcdeä`: byte 6 is the second half of the last character."""
     pieces = tuple(Piece(type="prose", span=span) for span in spans)
     with pytest.raises(ValueError, match=r"span|byte|order"):
-        check(Parsed(text="abcdeä".encode(), headings=(), pieces=pieces))
+        check_spans(Parsed(text="abcdeä".encode(), headings=(), pieces=pieces))
 
 
 def test_a_heading_inside_a_piece_is_noticed() -> None:
     heading = Heading(level=1, title="t", span=(2, 3))
     piece = Piece(type="prose", span=(0, 5))
     with pytest.raises(ValueError, match="overlaps"):
-        check(Parsed(text=b"abcdef", headings=(heading,), pieces=(piece,)))
+        check_spans(Parsed(text=b"abcdef", headings=(heading,), pieces=(piece,)))

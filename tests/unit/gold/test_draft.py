@@ -20,14 +20,14 @@ def new(folder: Folder, *options: str, out: str = "draft.yaml") -> str:
 
 
 def loaded(folder: Folder, name: str = "draft.yaml") -> list[Row]:
-    found: Any = yaml.safe_load((folder.path / name).read_text("utf-8"))
-    return list(found)
+    drafts: Any = yaml.safe_load((folder.path / name).read_text("utf-8"))
+    return list(drafts)
 
 
 def test_a_draft_has_evidence_and_no_question(folder: Folder) -> None:
     lookup = make_corpus(folder)
-    said = new(folder, "--section", "guide.md#S.1.2", "--negatives", "2")
-    assert said.splitlines()[:4] == [
+    printed = new(folder, "--section", "guide.md#S.1.2", "--negatives", "2")
+    assert printed.splitlines()[:4] == [
         "wrote draft.yaml", "drafts     1  (prose 1)", "documents  1 of 2",
         "sections   1 of 4 that have text",
     ]  # fmt: skip
@@ -63,8 +63,8 @@ def test_documents_come_first_then_types_then_sections(folder: Folder) -> None:
 
 def test_a_section_is_meant_with_all_below_it(folder: Folder) -> None:
     lookup = make_corpus(folder)
-    found = choose_blocks(lookup, 9, sections=["guide.md#S.1.1"], per_section=9)
-    assert [block.id for block in found] == [PORT, CODE]
+    blocks = choose_blocks(lookup, 9, sections=["guide.md#S.1.1"], per_section=9)
+    assert [block.id for block in blocks] == [PORT, CODE]
     assert len(choose_blocks(lookup, 9, sections=["guide.md#S.1"], per_section=9)) == 4
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ragauge.errors import RagaugeError
-from ragauge.gold.editor.form import ChangedOnDiskError, Desk, Edit, NewEvidence, Saving
+from ragauge.gold.editor.form import ChangedOnDiskError, Desk, ItemEdit, NewEvidence, SaveRequest
 from ragauge.gold.editor.server import ADDRESS, FormServer
 from tests.support.authored import BLOCK, CODE, HOST, PORT, make_corpus
 from tests.support.command import Folder, Row
@@ -44,15 +44,15 @@ class Browser:
         self.cookie: str | None = None
 
     def ask(self, path: str, body: Any = None, **headers: str | None) -> Answer:
-        said = {"Host": f"127.0.0.1:{self.port}", "Cookie": self.cookie}
+        sent = {"Host": f"127.0.0.1:{self.port}", "Cookie": self.cookie}
         if body is not None:
-            said["Origin"] = f"http://127.0.0.1:{self.port}"
-        said |= headers
+            sent["Origin"] = f"http://127.0.0.1:{self.port}"
+        sent |= headers
         connection = HTTPConnection(ADDRESS, self.port, timeout=10)
         try:
             connection.putrequest("POST" if body is not None else "GET", path, skip_host=True)
             data = json.dumps(body).encode() if body is not None else None
-            for name, value in said.items():
+            for name, value in sent.items():
                 if value is not None:
                     connection.putheader(name, value)
             if data is not None:
@@ -86,9 +86,9 @@ def browsing(folder: Folder, gold: Any = GOLD, name: str = "gold.jsonl") -> Iter
 
 def edit_of(item: Any, **changes: Any) -> Row:
     """What the form sends for an item that is shown so."""
-    kept = ("index", "question", "paraphrases", "expect", "negatives", "anchor_section", "draft")
-    evidence = [each["ref"] for each in item["evidence"]]
-    return {**{name: item[name] for name in kept}, "evidence": evidence, **changes}
+    names = ("index", "question", "paraphrases", "expect", "negatives", "anchor_section", "draft")
+    evidence = [entry["ref"] for entry in item["evidence"]]
+    return {**{name: item[name] for name in names}, "evidence": evidence, **changes}
 
 
 def rows(folder: Folder, name: str = "gold.jsonl") -> list[Row]:
@@ -128,8 +128,8 @@ def test_other_host_names_are_refused(folder: Folder, host: str | None) -> None:
 def test_other_pages_cannot_save(folder: Folder, origin: str | None) -> None:
     with browsing(folder) as browser:
         browser.enter()
-        found = browser.ask("/items").said
-        body = {"revision": found["revision"], "edits": [edit_of(found["items"][0], question="!")]}
+        view = browser.ask("/items").said
+        body = {"revision": view["revision"], "edits": [edit_of(view["items"][0], question="!")]}
         assert browser.ask("/save", body, Origin=origin).status == 403
         assert rows(folder) == GOLD
 
@@ -157,9 +157,9 @@ def test_every_field_has_a_label() -> None:
 def test_items_and_documents_are_shown(folder: Folder) -> None:
     with browsing(folder) as browser:
         browser.enter()
-        found = browser.ask("/items").said
-        assert (found["name"], found["documents"]) == ("gold.jsonl", ["guide.md", "notes.txt"])
-        first, second = found["items"]
+        view = browser.ask("/items").said
+        assert (view["name"], view["documents"]) == ("gold.jsonl", ["guide.md", "notes.txt"])
+        first, second = view["items"]
         assert (first["qid"], first["line"], first["question"]) == ("A", 1, "Wie groß?")
         assert first["evidence"] == [
             {"ref": 0, "label": BLOCK, "problem": None,
@@ -177,13 +177,13 @@ def test_items_and_documents_are_shown(folder: Folder) -> None:
 def test_what_is_saved_keeps_the_names_and_the_other_fields(folder: Folder) -> None:
     with browsing(folder) as browser:
         browser.enter()
-        found = browser.ask("/items").said
+        view = browser.ask("/items").said
         new = {"doc": "guide.md", "start": 23, "end": 27, "quote": "🙂"}
         edit = edit_of(
-            found["items"][0], question="Wie?", expect="answer", evidence=[0, new],
+            view["items"][0], question="Wie?", expect="answer", evidence=[0, new],
             negatives=[CODE], anchor_section="guide.md#S.1", paraphrases=["Wie groß ist es?"],
         )  # fmt: skip
-        answer = browser.ask("/save", {"revision": found["revision"], "edits": [edit]})
+        answer = browser.ask("/save", {"revision": view["revision"], "edits": [edit]})
         assert answer.status == 200, answer.body
         row, other = rows(folder)
         assert other == GOLD[1]
@@ -210,17 +210,17 @@ def test_saving_nothing_new_leaves_the_bytes(folder: Folder) -> None:
     with browsing(folder) as browser:
         browser.enter()
         before = (folder.path / "gold.jsonl").read_bytes()
-        found = browser.ask("/items").said
-        edits = [edit_of(item) for item in found["items"]]
-        assert browser.ask("/save", {"revision": found["revision"], "edits": edits}).status == 200
+        view = browser.ask("/items").said
+        edits = [edit_of(item) for item in view["items"]]
+        assert browser.ask("/save", {"revision": view["revision"], "edits": edits}).status == 200
         assert (folder.path / "gold.jsonl").read_bytes() == before
 
 
 def test_a_file_that_changed_on_disk_is_not_written_over(folder: Folder) -> None:
     with browsing(folder) as browser:
         browser.enter()
-        found = browser.ask("/items").said
-        body = {"revision": found["revision"], "edits": [edit_of(found["items"][0], question="!")]}
+        view = browser.ask("/items").said
+        body = {"revision": view["revision"], "edits": [edit_of(view["items"][0], question="!")]}
         folder.write("gold.jsonl", [GOLD[1], GOLD[0]])
         answer = browser.ask("/save", body)
         assert answer.status == 409
@@ -250,9 +250,9 @@ def test_what_is_wrong_is_told_and_nothing_is_saved(
 ) -> None:
     with browsing(folder) as browser:
         browser.enter()
-        found = browser.ask("/items").said
-        edits = [edit_of(found["items"][0], **changes), edit_of(found["items"][1], question="!")]
-        answer = browser.ask("/save", {"revision": found["revision"], "edits": edits})
+        view = browser.ask("/items").said
+        edits = [edit_of(view["items"][0], **changes), edit_of(view["items"][1], question="!")]
+        answer = browser.ask("/save", {"revision": view["revision"], "edits": edits})
         assert answer.status == 400
         assert said in answer.said["message"]
         assert rows(folder) == GOLD
@@ -261,10 +261,10 @@ def test_what_is_wrong_is_told_and_nothing_is_saved(
 def test_a_draft_is_confirmed_with_a_question_and_not_without(folder: Folder) -> None:
     with browsing(folder) as browser:
         browser.enter()
-        found = browser.ask("/items").said
+        view = browser.ask("/items").said
         for question, status in (("", 400), ("Was zählt?", 200)):
-            edit = edit_of(found["items"][1], draft=False, evidence=[], question=question)
-            body = {"revision": found["revision"], "edits": [edit]}
+            edit = edit_of(view["items"][1], draft=False, evidence=[], question=question)
+            body = {"revision": view["revision"], "edits": [edit]}
             assert browser.ask("/save", body).status == status
         assert rows(folder)[1] == {"qid": "B", "q": "Was zählt?", "gold_ids": []}
 
@@ -275,9 +275,9 @@ def test_yaml_keeps_its_comments(folder: Folder) -> None:
     )
     with browsing(folder, text, "gold.yaml") as browser:
         browser.enter()
-        found = browser.ask("/items").said
-        edit = edit_of(found["items"][1], question="why", negatives=[HOST])
-        answer = browser.ask("/save", {"revision": found["revision"], "edits": [edit]})
+        view = browser.ask("/items").said
+        edit = edit_of(view["items"][1], question="why", negatives=[HOST])
+        answer = browser.ask("/save", {"revision": view["revision"], "edits": [edit]})
         assert answer.status == 200, answer.body
     new = (folder.path / "gold.yaml").read_text("utf-8")
     assert new == f"{text.rstrip()}\n  query: why\n  negatives: [{HOST}]\n"
@@ -286,23 +286,23 @@ def test_yaml_keeps_its_comments(folder: Folder) -> None:
 def test_an_item_that_cannot_be_read_is_shown_and_not_edited(folder: Folder) -> None:
     with browsing(folder, [{"qid": "A", "q": 7, "gold_ids": []}, GOLD[0]]) as browser:
         browser.enter()
-        found = browser.ask("/items").said
-        assert "`q` must be a string" in found["items"][0]["blocked"]
-        assert found["items"][1]["blocked"] is None
-        edits = [edit_of(found["items"][0], question="x")]
-        assert browser.ask("/save", {"revision": found["revision"], "edits": edits}).status == 400
+        view = browser.ask("/items").said
+        assert "`q` must be a string" in view["items"][0]["blocked"]
+        assert view["items"][1]["blocked"] is None
+        edits = [edit_of(view["items"][0], question="x")]
+        assert browser.ask("/save", {"revision": view["revision"], "edits": edits}).status == 400
 
 
 def test_two_spellings_that_agree_stay_so(folder: Folder) -> None:
     lookup = make_corpus(folder)
     folder.write("gold.jsonl", [{"qid": "A", "relevant": [BLOCK, PORT], "gold_ids": [BLOCK, PORT]}])
     desk = Desk("gold.jsonl", lookup)
-    shown = desk.file()
-    edit = Edit(
+    view = desk.file()
+    edit = ItemEdit(
         index=0, question="", paraphrases=[], expect="", evidence=[1], negatives=[],
         anchor_section="", draft=False,
     )  # fmt: skip
-    desk.save(Saving(revision=shown.revision, edits=[edit]))
+    desk.save(SaveRequest(revision=view.revision, edits=[edit]))
     assert rows(folder) == [{"qid": "A", "relevant": [PORT], "gold_ids": [PORT]}]
 
 
@@ -312,22 +312,22 @@ def test_an_item_in_characters_takes_no_bytes(folder: Folder) -> None:
     place = {"doc": "guide.md", "start": 19, "end": 20}
     folder.write("gold.jsonl", [{"qid": "A", "unit": "char", "relevant": [place]}])
     desk = Desk("gold.jsonl", lookup)
-    shown = desk.file()
-    assert shown.items[0].evidence[0].spots[0].start == 23
-    edit = Edit(
+    view = desk.file()
+    assert view.items[0].evidence[0].spots[0].start == 23
+    edit = ItemEdit(
         index=0, question="", paraphrases=[], expect="",
         evidence=[0, NewEvidence("guide.md", 11, 14, "Die")], negatives=[], anchor_section="",
         draft=False,
     )  # fmt: skip
     with pytest.raises(RagaugeError) as raised:
-        desk.save(Saving(revision=shown.revision, edits=[edit]))
+        desk.save(SaveRequest(revision=view.revision, edits=[edit]))
     assert raised.value.code == "mixed-units"
-    other = Edit(
+    other = ItemEdit(
         index=7, question="", paraphrases=[], expect="", evidence=[], negatives=[],
         anchor_section="", draft=False,
     )  # fmt: skip
     with pytest.raises(ChangedOnDiskError):
-        desk.save(Saving(revision=shown.revision, edits=[other]))
+        desk.save(SaveRequest(revision=view.revision, edits=[other]))
 
 
 def test_files_that_cannot_be_edited_are_refused(folder: Folder) -> None:

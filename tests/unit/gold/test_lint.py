@@ -51,7 +51,7 @@ A note far down.
 def found(outcome: Outcome) -> list[dict[str, Any]]:
     """The findings of a report, without those that any small set gets."""
     document = json.loads(outcome.out)
-    return [each for each in document["findings"] if each["rule"] not in SET_WIDE]
+    return [finding for finding in document["findings"] if finding["rule"] not in SET_WIDE]
 
 
 def lint(folder: Folder, *rows: Row, options: tuple[str, ...] = ()) -> Outcome:
@@ -123,12 +123,12 @@ def test_a_rule_finds_its_item_and_not_the_neighbour(
     folder: Folder, rule: str, bad: Row, good: Row
 ) -> None:
     outcome = lint(folder, OTHER, bad)
-    mine = [each for each in found(outcome) if each["rule"] == rule]
-    assert [(each["line"], each["qid"]) for each in mine] == [(2, "Q1")]
+    mine = [finding for finding in found(outcome) if finding["rule"] == rule]
+    assert [(finding["line"], finding["qid"]) for finding in mine] == [(2, "Q1")]
     assert mine[0]["severity"] == RULES[rule].severity
     assert mine[0]["hint"].strip()
     assert outcome.exit_code == (3 if RULES[rule].severity == "error" else 0)
-    assert rule not in [each["rule"] for each in found(lint(folder, OTHER, good))]
+    assert rule not in [finding["rule"] for finding in found(lint(folder, OTHER, good))]
 
 
 def test_a_good_set_is_ok_with_its_counts(folder: Folder) -> None:
@@ -154,8 +154,8 @@ def test_ids_that_stand_twice(
     folder: Folder, rows: list[Row], options: tuple[str, ...], times: int
 ) -> None:
     outcome = lint(folder, *rows, options=options)
-    mine = [each for each in found(outcome) if each["rule"] == "duplicate-qid"]
-    assert sum(each.get("times", 1) for each in mine) == times
+    mine = [finding for finding in found(outcome) if finding["rule"] == "duplicate-qid"]
+    assert sum(finding.get("times", 1) for finding in mine) == times
     assert outcome.exit_code == (3 if times else 0)
     if times:
         assert str(len(rows)) in mine[0]["hint"]  # the last line is named
@@ -164,7 +164,7 @@ def test_ids_that_stand_twice(
 def test_items_that_ask_the_same_are_one_finding(folder: Folder) -> None:
     same = {**OTHER, "qid": "Q0", "question": "How LONG are settings kept"}
     third = {**OTHER, "qid": "Q9", "question": "How long are the settings kept?"}
-    assert [each["message"] for each in found(lint(folder, BASE, OTHER, same))] == [
+    assert [finding["message"] for finding in found(lint(folder, BASE, OTHER, same))] == [
         "2 items ask the same: Q0, Q2"
     ]
     [finding] = found(lint(folder, BASE, third, OTHER, same))
@@ -176,7 +176,7 @@ def test_items_that_ask_the_same_are_one_finding(folder: Folder) -> None:
 def test_a_paraphrase_may_be_the_question_of_another_item(folder: Folder) -> None:
     other = {**OTHER, "paraphrases": ["Which port does it listen on??"]}
     outcome = lint(folder, BASE, other, options=("--profile", "all"))
-    assert [each["rule"] for each in found(outcome)] == ["near-duplicate-question"]
+    assert [finding["rule"] for finding in found(outcome)] == ["near-duplicate-question"]
 
 
 def test_numbers_and_turns_make_questions_different(folder: Folder) -> None:
@@ -197,7 +197,7 @@ def test_canary_asks_for_three_paraphrases(folder: Folder, count: int, expected:
     row = {**BASE, "paraphrases": wordings[:count]}
     for profile, times in (("canary", expected), ("all", 0)):
         outcome = lint(folder, row, options=("--profile", profile))
-        rules = [each["rule"] for each in found(outcome)]
+        rules = [finding["rule"] for finding in found(outcome)]
         assert rules.count("few-paraphrases") == times
 
 
@@ -217,9 +217,9 @@ def test_evidence_is_looked_up_in_the_corpus(folder: Folder) -> None:
     options = with_corpus(folder)
     wrong = {**OTHER, "relevant": ["guide.md#S.1.2.p.Bk009"], "expected_doc": "gone.md"}
     outcome = lint(folder, BASE, wrong, options=options)
-    mine = [each for each in found(outcome) if each["rule"] == "unresolved"]
-    assert [each["line"] for each in mine] == [2, 2]
-    assert {"`guide.md#S.1.2.p.Bk009`" in each["message"] for each in mine} == {True, False}
+    mine = [finding for finding in found(outcome) if finding["rule"] == "unresolved"]
+    assert [finding["line"] for finding in mine] == [2, 2]
+    assert {"`guide.md#S.1.2.p.Bk009`" in finding["message"] for finding in mine} == {True, False}
     assert json.loads(outcome.out)["looked_up"] == {
         "ids": 3, "places": 0, "quotes": 0, "not_found": 2,
     }  # fmt: skip
@@ -233,10 +233,12 @@ def test_a_quote_must_stand_at_its_offset(folder: Folder) -> None:
     moved = {**at(quote), "start": at(quote)["start"] + 1, "quote": quote}
     bad = {**OTHER, "relevant": [moved]}
     assert "quote-moved" not in [
-        each["rule"] for each in found(lint(folder, good, options=options))
+        finding["rule"] for finding in found(lint(folder, good, options=options))
     ]
     [finding] = [
-        each for each in found(lint(folder, bad, options=options)) if each["severity"] == "error"
+        finding
+        for finding in found(lint(folder, bad, options=options))
+        if finding["severity"] == "error"
     ]
     assert finding["rule"] == "quote-moved"
     start = GUIDE.index(quote)
@@ -249,10 +251,10 @@ def test_a_negative_may_not_lie_where_the_evidence_lies(folder: Folder) -> None:
     near = {**BASE, "relevant": [place], "negatives": ["guide.md#S.1.1.p.Bk001"]}
     fine = {**BASE, "relevant": [place], "negatives": ["guide.md#S.1.2.p.Bk001"]}
     assert "relevant-negative" in [
-        each["rule"] for each in found(lint(folder, near, options=options))
+        finding["rule"] for finding in found(lint(folder, near, options=options))
     ]
     assert "relevant-negative" not in [
-        each["rule"] for each in found(lint(folder, fine, options=options))
+        finding["rule"] for finding in found(lint(folder, fine, options=options))
     ]
 
 
@@ -261,9 +263,9 @@ def test_the_corpus_tells_where_negatives_lie(folder: Folder) -> None:
     deep = "guide.md#S.1.2.1.1.1.p.Bk001"  # S.1.1 to S.1.2.1.1.1: 1 up, 4 down
     row = {**BASE, "negatives": [deep, "other.md#S.1.p.Bk001", "guide.md#S.1.p.Bk001"]}
     messages = [
-        each["message"]
-        for each in found(lint(folder, row, options=options))
-        if each["rule"] == "far-negative"
+        finding["message"]
+        for finding in found(lint(folder, row, options=options))
+        if finding["rule"] == "far-negative"
     ]
     assert len(messages) == 2
     assert f"the negative `{deep}` is 5 edges away from the answer" in messages
@@ -276,14 +278,14 @@ def test_the_share_of_sections_that_are_reached(folder: Folder) -> None:
     coverage = json.loads(outcome.out)["coverage"]
     assert (coverage["sections_reached"], coverage["sections"], coverage["share"]) == (2, 5, 0.4)
     assert (coverage["documents_reached"], coverage["documents"]) == (1, 2)
-    assert "low-coverage" in [each["rule"] for each in found(outcome)]
+    assert "low-coverage" in [finding["rule"] for finding in found(outcome)]
     more = [
         {"qid": f"M{n}", "question": f"What does part {n} say?", "relevant": [name]}
         for n, name in enumerate(["guide.md#S.1.p.Bk001", "other.md#S.1.p.Bk001"])
     ]
     outcome = lint(folder, BASE, OTHER, *more, options=options)
     assert json.loads(outcome.out)["coverage"]["share"] == 0.8  # 4 of 5 is enough
-    assert "low-coverage" not in [each["rule"] for each in found(outcome)]
+    assert "low-coverage" not in [finding["rule"] for finding in found(outcome)]
 
 
 def test_questions_to_be_refused_reach_nothing(folder: Folder) -> None:
@@ -298,12 +300,12 @@ def test_types_that_no_question_is_on(folder: Folder) -> None:
     folder.run("corpus", "build", "docs", "-o", "corpus")
     rows = [{**BASE, "qid": f"Q{n}", "question": f"What is said of item {n}?"} for n in range(5)]
     outcome = lint(folder, *rows[:4], options=("--corpus", "corpus"))
-    rules = {each["rule"]: each["message"] for each in json.loads(outcome.out)["findings"]}
+    rules = {finding["rule"]: finding["message"] for finding in json.loads(outcome.out)["findings"]}
     assert rules["missing-type"] == "no question is on code; the corpus has 1 such blocks"
     assert rules["few-of-type"] == "4 questions are on prose, and a slice needs 5"
     code = {**OTHER, "type": "code"}
     outcome = lint(folder, *rows, code, options=("--corpus", "corpus"))
-    rules = {each["rule"]: each["message"] for each in json.loads(outcome.out)["findings"]}
+    rules = {finding["rule"]: finding["message"] for finding in json.loads(outcome.out)["findings"]}
     assert "missing-type" not in rules
     assert rules["few-of-type"] == "1 question is on code, and a slice needs 5"
 
@@ -311,7 +313,7 @@ def test_types_that_no_question_is_on(folder: Folder) -> None:
 def test_beyond_some_items_missing_evidence_is_counted(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragauge.gold.lint.corpus_rules.TOLD", 2)
+    monkeypatch.setattr("ragauge.gold.lint.item_rules.MAX_LISTED_ITEMS", 2)
     options = with_corpus(folder)
     rows = [
         {**BASE, "qid": f"Q{n}", "question": f"What of {n}?", "relevant": ["x#S.1.p.Bk001", "y"]}
@@ -320,7 +322,7 @@ def test_beyond_some_items_missing_evidence_is_counted(
     rows.reverse()
     mine = [e for e in found(lint(folder, *rows, options=options)) if e["rule"] == "unresolved"]
     # 2 of each of the first 2 by id, wherever they stand, and one line for 6 of 3
-    assert [each.get("qid") for each in mine] == ["Q1", "Q1", "Q0", "Q0", None]
+    assert [finding.get("qid") for finding in mine] == ["Q1", "Q1", "Q0", "Q0", None]
     assert mine[-1]["message"] == "6 more ids or places of 3 other items are not in the corpus"
     assert mine[-1]["times"] == 6
 
@@ -395,15 +397,15 @@ def test_judgements_need_no_questions(folder: Folder) -> None:
 def test_the_same_finding_is_told_by_validate(folder: Folder) -> None:
     """One logic for both commands."""
     folder.write("gold.jsonl", [{**BASE, "relevant": [], "reviewer": "kim"}])
-    said = folder.run("validate", "gold.jsonl").out
-    assert "1 answerable gold item without evidence: Q1" in said
-    assert "fields of the gold set that nothing reads: reviewer" in said
+    printed = folder.run("validate", "gold.jsonl").out
+    assert "1 answerable gold item without evidence: Q1" in printed
+    assert "fields of the gold set that nothing reads: reviewer" in printed
     rules = json.loads(folder.run("gold", "lint", "gold.jsonl", "--format", "json").out)["rules"]
     assert {"no-evidence", "unread-field"} <= set(rules)
 
 
 def test_the_gold_of_the_tests_is_fine(folder: Folder) -> None:
-    assert [each["rule"] for each in found(lint(folder, *GOLD))] == []
+    assert [finding["rule"] for finding in found(lint(folder, *GOLD))] == []
 
 
 @pytest.mark.parametrize("name", RULES)

@@ -35,8 +35,8 @@ def corpus(folder: Folder) -> Folder:
 
 def rows_in(folder: Folder, name: str) -> list[Row]:
     text = (folder.path / name).read_text()
-    found: list[Row] = yaml.safe_load(text)["items"]
-    return found
+    rows: list[Row] = yaml.safe_load(text)["items"]
+    return rows
 
 
 # --- the header ---
@@ -113,9 +113,9 @@ def test_every_reader_takes_the_unit_of_the_header(corpus: Folder, unit: str) ->
     quoted = HEADED.replace("char", unit).replace("end: 40", f"end: 40, quote: {BANANAS}")
     corpus.write("quoted.yaml", quoted)
     for command in (["validate"], ["gold", "lint"]):
-        told = corpus.run(*command, "quoted.yaml", "--corpus", "corpus")
-        wrong = "quote-moved" in told.out + told.err
-        assert wrong == (unit == "byte"), told.out + told.err
+        outcome = corpus.run(*command, "quoted.yaml", "--corpus", "corpus")
+        wrong = "quote-moved" in outcome.out + outcome.err
+        assert wrong == (unit == "byte"), outcome.out + outcome.err
 
 
 def test_offsets_in_characters_are_not_followed_as_bytes(corpus: Folder) -> None:
@@ -159,7 +159,7 @@ def scored(folder: Folder, relevant: list[Any], *options: str, **fields: Any) ->
 
 def recalls(done: Outcome) -> list[float]:
     assert done.exit_code == 0, done.err
-    return [each["value"] for each in json.loads(done.out)["metrics"].values()]
+    return [metric["value"] for metric in json.loads(done.out)["metrics"].values()]
 
 
 EVIDENCE: dict[str, list[Any]] = {

@@ -64,8 +64,8 @@ def test_a_lock_has_a_line_about_the_set_and_one_for_each_item(folder: Folder) -
 def test_the_hash_is_the_one_that_scores_record(folder: Folder) -> None:
     lock = frozen(folder, *GOLD)
     folder.score(None, "--run-id", "one", "--store")
-    shown = folder.run("runs", "show", "one", "--format", "json").out
-    assert json.loads(lock.read_text().splitlines()[0])["gold_hash"] in shown
+    printed = folder.run("runs", "show", "one", "--format", "json").out
+    assert json.loads(lock.read_text().splitlines()[0])["gold_hash"] in printed
 
 
 def test_the_same_items_in_any_order_are_the_same_bytes(folder: Folder) -> None:

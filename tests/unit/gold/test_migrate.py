@@ -49,8 +49,8 @@ def migrated(folder: Folder, what: str, row: Row, *options: str) -> Row:
         what, "migrate", "in.jsonl", "--map", "map.jsonl", "-o", "out.jsonl", *options
     )
     assert done.exit_code == 0, done.err
-    made: Row = json.loads((folder.path / "out.jsonl").read_text())
-    return made
+    written: Row = json.loads((folder.path / "out.jsonl").read_text())
+    return written
 
 
 # What each old block is now: its parts, each with the new block that holds it.
@@ -68,12 +68,12 @@ def test_pinned_evidence_stays_at_its_own_text(moved: Folder, case: str) -> None
     moved.write("gold.jsonl", [{"qid": "q", "question": "x?", "relevant": [BLOCK(number)]}])
     assert moved.run("gold", "pin", "gold.jsonl", "--corpus", "old", "-o", "p.jsonl").exit_code == 0
     pinned = json.loads((moved.path / "p.jsonl").read_text())
-    found = migrated(moved, "gold", pinned, "--corpus", "new")["relevant"]
-    assert [(each["id"], each["quote"]) for each in found] == [
+    entries = migrated(moved, "gold", pinned, "--corpus", "new")["relevant"]
+    assert [(entry["id"], entry["quote"]) for entry in entries] == [
         (BLOCK(there), text) for there, text in parts
     ]
-    for each, (_, text) in zip(found, parts, strict=True):
-        assert {name: each[name] for name in ("doc", "start", "end")} == place(NEW, text)
+    for entry, (_, text) in zip(entries, parts, strict=True):
+        assert {name: entry[name] for name in ("doc", "start", "end")} == place(NEW, text)
     checked = moved.run("validate", "out.jsonl", "--corpus", "new")
     assert checked.exit_code == 0, checked.err
 
@@ -81,8 +81,8 @@ def test_pinned_evidence_stays_at_its_own_text(moved: Folder, case: str) -> None
 def test_the_id_beside_a_place_does_not_change_where_it_goes(moved: Folder) -> None:
     bare = place(OLD, SECOND)
     named = {"id": BLOCK(2), **bare}
-    found = migrated(moved, "gold", {"qid": "q", "relevant": [bare, named]})["relevant"]
-    assert found == [place(NEW, SECOND), {"id": BLOCK(1), **place(NEW, SECOND)}]
+    entries = migrated(moved, "gold", {"qid": "q", "relevant": [bare, named]})["relevant"]
+    assert entries == [place(NEW, SECOND), {"id": BLOCK(1), **place(NEW, SECOND)}]
 
 
 def test_an_id_without_a_place_is_the_whole_new_block(moved: Folder) -> None:
@@ -92,10 +92,10 @@ def test_an_id_without_a_place_is_the_whole_new_block(moved: Folder) -> None:
 def test_hits_and_citations_stay_at_their_own_text(moved: Folder) -> None:
     hit = {"id": BLOCK(2), **place(OLD, SECOND)}
     row = {"qid": "q", "topk": [hit], "answer_json": {"claim": "x", "citations": [hit]}}
-    made = migrated(moved, "traces", row)
+    written = migrated(moved, "traces", row)
     now = {"id": BLOCK(1), "id_prev": BLOCK(2), **place(NEW, SECOND)}
-    assert made["topk"] == [now]
-    assert made["answer_json"]["citations"] == [now]
+    assert written["topk"] == [now]
+    assert written["answer_json"]["citations"] == [now]
 
 
 def test_a_whole_block_of_another_text_is_refused(moved: Folder) -> None:
@@ -111,7 +111,7 @@ def test_a_comparison_takes_the_part_of_a_merged_block(moved: Folder) -> None:
     row = redirects.blocks[BLOCK(2)]
     held = redirects.held(row, row.new[0])
     start, end = place(NEW, SECOND)["start"], place(NEW, SECOND)["end"]
-    assert [each.span for each in held.places] == [(start, end)]
+    assert [part.span for part in held.places] == [(start, end)]
     assert (held.exact, held.share) == (True, 1.0)
 
     alike = Mock()
@@ -154,7 +154,7 @@ def test_yaml_stays_yaml_and_lost_comments_are_told(moved: Folder) -> None:
     assert "# about money" in text
     assert "# as they asked it" not in text
     assert "comments not kept        1\n" in done.out
-    ids = [each["expected_chunk_ids"] for each in yaml.safe_load(text)["queries"]]
+    ids = [query["expected_chunk_ids"] for query in yaml.safe_load(text)["queries"]]
     assert ids == [[BLOCK(3), BLOCK(4)], [BLOCK(1)]]
 
 

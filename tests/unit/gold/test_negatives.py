@@ -20,8 +20,11 @@ TWIN = "notes.txt#S.0.p.Bk002"
 def suggested(folder: Folder, item: Row, **options: Any) -> list[tuple[str, str, int | None]]:
     make_corpus(folder)
     folder.write("gold.jsonl", [{"qid": "A", **item}])
-    found = suggest_negatives("gold.jsonl", "corpus", **options)
-    return [(each.id, each.reason, each.distance) for each in found.items[0].negatives]
+    suggestions = suggest_negatives("gold.jsonl", "corpus", **options)
+    return [
+        (negative.id, negative.reason, negative.distance)
+        for negative in suggestions.items[0].negatives
+    ]
 
 
 def test_lists_by_section_and_by_words_are_taken_in_turn(folder: Folder) -> None:
@@ -41,11 +44,11 @@ def test_lists_by_section_and_by_words_are_taken_in_turn(folder: Folder) -> None
 def test_what_repeats_the_evidence_is_no_negative(folder: Folder) -> None:
     """The second block of the notes is word for word the evidence."""
     item = {"question": "Which port is kept?", "relevant": [PORT]}
-    found = suggested(folder, item, count=20, anywhere=True)
-    assert NOTE in {name for name, _, _ in found}
-    assert TWIN not in {name for name, _, _ in found}
-    assert PORT not in {name for name, _, _ in found}
-    assert found[0] == (CODE, "section", 0)
+    negatives = suggested(folder, item, count=20, anywhere=True)
+    assert NOTE in {name for name, _, _ in negatives}
+    assert TWIN not in {name for name, _, _ in negatives}
+    assert PORT not in {name for name, _, _ in negatives}
+    assert negatives[0] == (CODE, "section", 0)
 
 
 def test_what_is_a_negative_already_is_not_suggested_again(folder: Folder) -> None:
@@ -62,16 +65,16 @@ def test_of_sections_that_are_as_far_the_one_with_more_like_words_comes_first(
     folder.write(
         "gold.jsonl", [{"qid": "A", "question": "alpha", "relevant": ["a.md#S.1.p.Bk001"]}]
     )
-    found = suggest_negatives("gold.jsonl", "corpus", count=1).items[0].negatives
-    assert [each.id for each in found] == ["a.md#S.1.2.p.Bk001"]  # S.1.1 is as near
+    negatives = suggest_negatives("gold.jsonl", "corpus", count=1).items[0].negatives
+    assert [negative.id for negative in negatives] == ["a.md#S.1.2.p.Bk001"]  # S.1.1 is as near
 
 
 def test_candidates_are_in_order_however_many_there_are() -> None:
     """More than the best ones that are ordered first; scores fall, ties stand as in the text."""
     scores = np.array([float(number % 7) for number in range(500)])
-    found = list(_by_score(np.arange(500), scores, 3))
+    order = list(_by_score(np.arange(500), scores, 3))
     expected = sorted((at for at in range(500) if scores[at]), key=lambda at: (-scores[at], at))
-    assert found == expected
+    assert order == expected
 
 
 def test_what_is_suggested_is_near_enough_for_the_linter(folder: Folder) -> None:
@@ -83,9 +86,9 @@ def test_what_is_suggested_is_near_enough_for_the_linter(folder: Folder) -> None
     titles = "\n\n".join(f"{'#' * (depth + 1)} T\n\nport word {depth}" for depth in range(5))
     make_corpus(folder, a_md=f"{titles}\n\n{titles}\n")
     folder.write("gold.jsonl", [{"qid": "A", "question": "port", "relevant": ["a.md#S.1.p.Bk001"]}])
-    found = suggest_negatives("gold.jsonl", "corpus", count=20).items[0].negatives
-    assert sorted(each.distance or 0 for each in found) == [1, 2, 3, 3, 4, 4]
-    assert [each.id for each in found if each.distance == 4] == [
+    suggestions = suggest_negatives("gold.jsonl", "corpus", count=20).items[0].negatives
+    assert sorted(negative.distance or 0 for negative in suggestions) == [1, 2, 3, 3, 4, 4]
+    assert [negative.id for negative in suggestions if negative.distance == 4] == [
         "a.md#S.1.1.1.1.1.p.Bk001", "a.md#S.2.1.1.p.Bk001",
     ]  # fmt: skip
 
@@ -93,19 +96,19 @@ def test_what_is_suggested_is_near_enough_for_the_linter(folder: Folder) -> None
 def test_blocks_that_touch_the_evidence_are_left_out(folder: Folder) -> None:
     """The place covers the end of one block and the beginning of the next."""
     place = {"doc": "guide.md", "start": 75, "end": 90}
-    found = suggested(folder, {"question": "port", "relevant": [place]}, count=20)
-    assert {name for name, _, _ in found} == {BLOCK, HOST}
+    negatives = suggested(folder, {"question": "port", "relevant": [place]}, count=20)
+    assert {name for name, _, _ in negatives} == {BLOCK, HOST}
 
 
 def test_anywhere_opens_the_words_to_all_documents(folder: Folder) -> None:
     item = {"question": "settings kept for a day", "relevant": [HOST]}
-    found = suggested(folder, item, anywhere=True, count=2)
-    assert found == [(BLOCK, "section", 1), (NOTE, "words", None)]
+    negatives = suggested(folder, item, anywhere=True, count=2)
+    assert negatives == [(BLOCK, "section", 1), (NOTE, "words", None)]
 
 
 def test_without_a_question_the_words_of_the_evidence_are_sought(folder: Folder) -> None:
-    found = suggested(folder, {"relevant": [HOST], "draft": True, "question": ""}, count=2)
-    assert found == [(BLOCK, "section", 1), (PORT, "words", 2)]
+    negatives = suggested(folder, {"relevant": [HOST], "draft": True, "question": ""}, count=2)
+    assert negatives == [(BLOCK, "section", 1), (PORT, "words", 2)]
 
 
 def test_negatives_are_filled_up_and_a_second_time_changes_nothing(folder: Folder) -> None:
@@ -142,13 +145,16 @@ def test_json_has_the_numbers_and_nothing_is_written(folder: Folder) -> None:
     done = folder.run(
         "gold", "negatives", "gold.jsonl", "--corpus", "corpus", "-n", "9", "--format", "json"
     )
-    said = json.loads(done.out)
-    first = said["items"][0]["negatives"][0]
+    document = json.loads(done.out)
+    first = document["items"][0]["negatives"][0]
     assert first == {
         "id": BLOCK, "reason": "section", "distance": 1, "score": first["score"],
         "doc": "guide.md", "section": "S.1", "start": 11, "end": 35,
     }  # fmt: skip
-    assert (said["unplaced"], said["short"]) == (0, 1)  # nine were asked for, there are fewer
+    assert (document["unplaced"], document["short"]) == (
+        0,
+        1,
+    )  # nine were asked for, there are fewer
     assert "1 items got fewer than asked for" in done.err
     assert (folder.path / "gold.jsonl").read_bytes() == before
 

@@ -55,9 +55,9 @@ def test_an_id_becomes_a_place_under_the_name_that_the_dialect_has(
     assert done.out.splitlines() == [
         "wrote new.jsonl", "items      1, 1 changed", "pinned     1 entries given a place",
     ]  # fmt: skip
-    found = rows(folder)[0]
-    assert list(found) == [qid, "zzz", field, "aaa"]
-    assert list(found[field][0].items()) == list(PINNED.items())
+    row = rows(folder)[0]
+    assert list(row) == [qid, "zzz", field, "aaa"]
+    assert list(row[field][0].items()) == list(PINNED.items())
     # Fields that nothing touched keep their digits and spaces.
     assert '"aaa": {"b":[1.50]}' in (folder.path / "new.jsonl").read_text("utf-8")
 
@@ -76,11 +76,11 @@ def test_groups_and_gold_spans_are_pinned_and_grades_are_counted(folder: Folder)
     )
     assert done.exit_code == 0, done.err
     assert "graded     2 ids in grades, which have no place" in done.out
-    found = rows(folder)[0]
-    assert [[each["id"] for each in group] for group in found["groups"]] == [[BLOCK, PORT], [HOST]]
-    assert found["groups"][0][0] == PINNED
-    assert found["gold_spans"][0]["quote"] == "Die"
-    assert found["grades"] == {PORT: 2, HOST: 1}
+    row = rows(folder)[0]
+    assert [[entry["id"] for entry in group] for group in row["groups"]] == [[BLOCK, PORT], [HOST]]
+    assert row["groups"][0][0] == PINNED
+    assert row["gold_spans"][0]["quote"] == "Die"
+    assert row["grades"] == {PORT: 2, HOST: 1}
 
 
 @pytest.mark.parametrize(
@@ -100,28 +100,28 @@ def test_groups_and_gold_spans_are_pinned_and_grades_are_counted(folder: Folder)
 def test_quotes_characters_and_lines_become_bytes(
     folder: Folder, entry: Row, start: int, end: int
 ) -> None:
-    found = entry_of(folder, entry)
-    span = found.get("span") or [found["start"], found["end"]]
+    pinned = entry_of(folder, entry)
+    span = pinned.get("span") or [pinned["start"], pinned["end"]]
     assert span == [start, end]
-    assert found["quote"] == GUIDE.encode()[start:end].decode()
-    assert found["doc_hash"] == HASH
-    assert "unit" not in found
-    assert "start_char" not in found
-    assert "line_start" not in found
+    assert pinned["quote"] == GUIDE.encode()[start:end].decode()
+    assert pinned["doc_hash"] == HASH
+    assert "unit" not in pinned
+    assert "start_char" not in pinned
+    assert "line_start" not in pinned
 
 
 def test_a_unit_of_the_whole_item_is_converted_and_leaves(folder: Folder) -> None:
     place = {"doc": "guide.md", "start": 19, "end": 20}
     done = pin(folder, [{"qid": "A", "unit": "char", "relevant": [place, BLOCK]}])
     assert done.exit_code == 0, done.err
-    found = rows(folder)[0]
-    assert "unit" not in found
-    assert [(each["start"], each["end"]) for each in found["relevant"]] == [(23, 27), (11, 35)]
+    row = rows(folder)[0]
+    assert "unit" not in row
+    assert [(entry["start"], entry["end"]) for entry in row["relevant"]] == [(23, 27), (11, 35)]
 
 
 def test_a_quote_without_a_document_is_sought_in_the_only_one_of_the_item(folder: Folder) -> None:
-    found = entry_of(folder, {"quote": "a day"}, relevant_docs=["notes.txt"])
-    assert (found["doc"], found["start"], found["end"]) == ("notes.txt", 26, 31)
+    pinned = entry_of(folder, {"quote": "a day"}, relevant_docs=["notes.txt"])
+    assert (pinned["doc"], pinned["start"], pinned["end"]) == ("notes.txt", 26, 31)
 
 
 def test_long_text_keeps_a_hash_and_no_quote(folder: Folder) -> None:
@@ -201,9 +201,9 @@ def test_a_list_of_chunks_must_be_of_this_corpus(
 def test_a_kind_that_counts_lines_does_not_meet_plain_offsets(folder: Folder) -> None:
     """Beside `kind: line` a plain start and end would be read as lines again."""
     entry = {"doc": "guide.md", "kind": "line", "start": 3, "end": 3, "page": 1}
-    found = entry_of(folder, entry)
-    assert (found["kind"], found["page"], found["span"]) == ("line", 1, [START, START + LENGTH])
-    assert "start" not in found
+    pinned = entry_of(folder, entry)
+    assert (pinned["kind"], pinned["page"], pinned["span"]) == ("line", 1, [START, START + LENGTH])
+    assert "start" not in pinned
     again = folder.run("gold", "pin", "new.jsonl", "--corpus", "corpus", "-o", "new.jsonl")
     assert "items      1, 0 changed" in again.out
 
@@ -290,9 +290,9 @@ def test_a_quote_is_followed_only_when_asked_and_only_when_it_stands_once(folder
     assert "it stands at 28 to 34" in done.problems[0].hint
     done = pin(folder, gold, "--repin")
     assert "moved      1 entries moved to where the quote stands now" in done.out
-    found = rows(folder)[0]["relevant"][0]
-    assert (found["start"], found["end"], found["section"]) == (28, 34, "S.1")
-    assert found["doc_hash"] == HASH
+    pinned = rows(folder)[0]["relevant"][0]
+    assert (pinned["start"], pinned["end"], pinned["section"]) == (28, 34, "S.1")
+    assert pinned["doc_hash"] == HASH
     twice = {**moved, "quote": "can be changed"}
     done = pin(folder, [{"qid": "A", "relevant": [twice]}], "--repin")
     assert done.problems[0].code == "quote-ambiguous"
@@ -350,8 +350,8 @@ def test_yaml_keeps_its_comments_and_its_other_keys(folder: Folder) -> None:
     new = (folder.path / "new.yaml").read_text("utf-8")
     above = "# the suite\nname: mine   # kept\nqueries:\n  # about size\n  - id: A\n"
     below = "   # checked by Ada\n  - {id: B, query: x}   # nothing\nowner: ada\n"
-    for kept in (above, below):
-        assert kept in new
+    for comment in (above, below):
+        assert comment in new
     loaded = yaml.safe_load(new)
     assert loaded["queries"][0] == {
         "id": "A", "query": "Wie groß?", "expected_chunk_ids": [PINNED],
@@ -422,11 +422,11 @@ def test_pinned_gold_scores_hits_with_the_same_ids_and_hits_of_any_chunking(fold
     for name, hit in traces.items():
         folder.write("trace.jsonl", lines_of([{"qid": "A", "topk": [hit]}]))
         for gold in ("gold.jsonl", "new.jsonl"):
-            said = folder.run(
+            outcome = folder.run(
                 "score", gold, "trace.jsonl", "--profile", "all", "--format", "json", "--k", "1",
                 "--metrics", "retrieval.recall@1",
             )  # fmt: skip
-            value = json.loads(said.out)["metrics"]["retrieval.recall@1"]["value"]
+            value = json.loads(outcome.out)["metrics"]["retrieval.recall@1"]["value"]
             by_id = name in ("same", "id")
             expected = by_id if gold == "gold.jsonl" else name != "less"
             assert value == float(expected), (name, gold)

@@ -40,8 +40,8 @@ def test_gold_of_another_version_is_not_scored(edited: Folder) -> None:
     edited.write("trace.jsonl", [{"qid": "A", "topk": [ONE]}])
     arguments = ("score", "pinned.jsonl", "trace.jsonl", "--profile", "all", "--corpus")
     assert edited.run(*arguments, "old").exit_code == 0
-    found = edited.run(*arguments, "new")
-    assert (found.exit_code, "quote-moved" in found.err, "pinned.jsonl:1" in found.err) == (
+    outcome = edited.run(*arguments, "new")
+    assert (outcome.exit_code, "quote-moved" in outcome.err, "pinned.jsonl:1" in outcome.err) == (
         3, True, True,
     )  # fmt: skip
 
@@ -69,8 +69,8 @@ def test_an_id_of_a_block_that_lies_elsewhere_is_refused(edited: Folder) -> None
     pinned = row(edited, "pinned.jsonl")
     pinned["relevant"][0]["id"] = TWO
     edited.write("wrong.jsonl", [pinned])
-    found = edited.run("validate", "wrong.jsonl", "--corpus", "old")
-    assert (found.exit_code, "unresolved" in found.err) == (3, True)
+    outcome = edited.run("validate", "wrong.jsonl", "--corpus", "old")
+    assert (outcome.exit_code, "unresolved" in outcome.err) == (3, True)
     pinned["relevant"][0]["id"] = "chunk-of-long-ago"
     edited.write("other.jsonl", [pinned])
     assert edited.run("validate", "other.jsonl", "--corpus", "old").exit_code == 0
@@ -80,9 +80,9 @@ def test_an_item_is_migrated_once_and_as_a_whole(edited: Folder) -> None:
     edited.run("gold", "migrate", "pinned.jsonl", "--map", "map.jsonl", "-o", "one.jsonl")
     once = row(edited, "one.jsonl")
     assert (once["anchor_section"], once["negatives"]) == ("g.md#S.1.2", ["g.md#S.1.3.p.Bk001"])
-    found = edited.run("gold", "migrate", "one.jsonl", "--map", "map.jsonl", "-o", "two.jsonl")
+    outcome = edited.run("gold", "migrate", "one.jsonl", "--map", "map.jsonl", "-o", "two.jsonl")
     assert row(edited, "two.jsonl") == once
-    assert "already moved" in found.out
+    assert "already moved" in outcome.out
 
 
 def test_grades_of_pinned_evidence_count_once(edited: Folder) -> None:
@@ -92,9 +92,9 @@ def test_grades_of_pinned_evidence_count_once(edited: Folder) -> None:
     edited.run("gold", "pin", "graded.jsonl", "--corpus", "old", "-o", "placed.jsonl")
     edited.write("trace.jsonl", [{"qid": "A", "topk": [ONE, "elsewhere"]}])
     for name in ("graded.jsonl", "placed.jsonl"):
-        found = edited.run(
+        outcome = edited.run(
             "score", name, "trace.jsonl", "--profile", "all", "--corpus", "old", "--k", "2",
             "--metrics", "retrieval.ndcg", "--format", "json",
         )  # fmt: skip
-        value = json.loads(found.out)["metrics"]["retrieval.ndcg@2"]["value"]
+        value = json.loads(outcome.out)["metrics"]["retrieval.ndcg@2"]["value"]
         assert value == pytest.approx(0.2754, abs=5e-5), name

@@ -57,8 +57,8 @@ def test_evidence_is_counted_for_each_item(folder: Folder) -> None:
 
 def test_an_item_is_pinned_if_all_its_evidence_has_places(folder: Folder) -> None:
     pinned = {"qid": "5", "question": "Where?", "relevant": [PLACE]}
-    known = {"qid": "6", "question": "Whose?", "relevant": ["c1"], "gold_spans": [PLACE]}
-    evidence = stats(folder, rows=[*ROWS, pinned, known])["evidence"]
+    placed = {"qid": "6", "question": "Whose?", "relevant": ["c1"], "gold_spans": [PLACE]}
+    evidence = stats(folder, rows=[*ROWS, pinned, placed])["evidence"]
     # items 1, 2, 4, 5 and 6 have evidence; 1, 2 and 4 have ids without a place
     assert (evidence["items"], evidence["pinned"], evidence["share_pinned"]) == (5, 2, 0.4)
 

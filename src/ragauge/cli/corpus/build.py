@@ -40,7 +40,11 @@ def COMMAND(  # noqa: N802
     shows = sys.stderr.isatty()
     try:
         built = build(
-            paths, out, workers=workers, on_bad_file=on_bad_file, told=_progress if shows else None
+            paths,
+            out,
+            workers=workers,
+            on_bad_file=on_bad_file,
+            progress=_progress if shows else None,
         )
     finally:
         if shows:

@@ -1,8 +1,8 @@
 """Matching what says the same in two corpora: documents first, then headings and blocks.
 
-Documents are paired by name, and those that lost theirs by what stands in them. Inside a pair,
-items that say the same are matched in order. What is left over is matched wherever in the corpus
-it went, if it is long enough to be itself, and with it the neighbours that moved along.
+Documents are paired by name, and those that lost theirs by their content. Inside a pair, items
+that say the same are matched in order. The rest is matched wherever in the corpus it went, if it
+is long enough to be recognised, and with it the neighbours that moved along.
 """
 
 from __future__ import annotations
@@ -10,13 +10,22 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from ragauge.corpus.diff.reading_order import Side
-from ragauge.corpus.diff.sequence_alignment import common
+from ragauge.corpus.diff.reading_order import OrderedCorpus
+from ragauge.corpus.diff.sequence_alignment import align
 
 LONG_ENOUGH = 40
-"""From this many bytes on, a text that occurs once is taken for the same wherever it stands."""
+"""From this many bytes on, a text that occurs once is taken for the same wherever it is.
 
-_RENAMED = 0.3
+Shorter texts (`Example`, `See also`) are too common: one that disappears here and one that is new
+there have nothing to do with each other, so they only keep their place in the order.
+"""
+
+# The share of a document's bytes that another must have to be the same one, renamed. A larger share
+# would lose documents that were renamed and edited all over; a smaller one would pair documents
+# that have only some standard paragraphs in common.
+_RENAMED_SHARE = 0.3
+# A block in more documents than this (licence notes, navigation) does not identify any of them,
+# and counting it would make the votes grow with the square of the documents.
 _FEW_DOCUMENTS = 8
 
 
@@ -24,16 +33,17 @@ class Matching:
     """Which items of the old side are the same as which of the new one.
 
     `there` holds for each old item the new one or None, `origin` the other way round. `anchored`
-    are old items whose match is in order within a pair of documents.
+    are old items whose match is in order within a pair of documents; `identical` are old documents
+    of which not a byte changed.
     """
 
-    def __init__(self, old: Side, new: Side) -> None:
+    def __init__(self, old: OrderedCorpus, new: OrderedCorpus) -> None:
         self.old = old
         self.new = new
         self.there: list[int | None] = [None] * len(old.items)
         self.origin: list[int | None] = [None] * len(new.items)
         self.anchored: set[int] = set()
-        self.pairs = _paired(old, new)
+        self.pairs = _pair_documents(old, new)
         self.identical: set[int] = set()
 
     def match(self, item: int, place: int) -> None:
@@ -47,21 +57,25 @@ class Matching:
             if doc in self.identical:
                 continue
             (start, end), (low, high) = self.old.ranges[doc], self.new.ranges[other]
-            mine: list[int] = []
+            # Only matches in order delimit a gap: one that moved here from elsewhere says nothing
+            # about what its neighbours were. One step behind the end closes the last gap.
+            old_gap: list[int] = []
             for item in range(start, end + 1):
                 if item < end and item not in self.anchored:
                     if self.there[item] is None:
-                        mine.append(item)
+                        old_gap.append(item)
                     continue
                 place = self.there[item] if item < end else high
                 assert place is not None
-                theirs = [each for each in range(low, place) if self.origin[each] is None]
-                if mine and theirs:
-                    yield mine, theirs
-                mine, low = [], place + 1
+                new_gap = [
+                    new_item for new_item in range(low, place) if self.origin[new_item] is None
+                ]
+                if old_gap and new_gap:
+                    yield old_gap, new_gap
+                old_gap, low = [], place + 1
 
 
-def matched(old: Side, new: Side) -> Matching:
+def match_exactly(old: OrderedCorpus, new: OrderedCorpus) -> Matching:
     """Match two corpora by what is the same in them."""
     matching = Matching(old, new)
     for doc, other in sorted(matching.pairs.items()):
@@ -73,25 +87,34 @@ def matched(old: Side, new: Side) -> Matching:
 def _match_in_order(matching: Matching, doc: int, other: int) -> None:
     old, new = matching.old, matching.new
     (start, end), (low, high) = old.ranges[doc], new.ranges[other]
-    mine = [each.key for each in old.items[start:end]]
-    theirs = [each.key for each in new.items[low:high]]
-    if old.documents[doc].hash == new.documents[other].hash and mine == theirs:
-        spans = [each.span for each in old.items[start:end]]
-        if spans == [each.span for each in new.items[low:high]]:
+    old_keys = [item.key for item in old.items[start:end]]
+    new_keys = [item.key for item in new.items[low:high]]
+    # The hash is of the text alone. Another version of a parser may cut the same text otherwise,
+    # so sections and spans are compared as well.
+    if old.documents[doc].hash == new.documents[other].hash and old_keys == new_keys:
+        spans = [item.span for item in old.items[start:end]]
+        if spans == [item.span for item in new.items[low:high]]:
             matching.identical.add(doc)
-    for i, j, length in common(mine, theirs):
+    for i, j, length in align(old_keys, new_keys):
         for k in range(length):
             matching.match(start + i + k, low + j + k)
             matching.anchored.add(start + i + k)
 
 
 def _match_moved(matching: Matching) -> None:
-    """Match what is left by text that occurs once on both sides, then as often on both sides."""
+    """Match what is left by text that occurs once on both sides, then as often on both sides.
+
+    Unique texts go first: their neighbours are matched along with them, which leaves fewer copies
+    to be assigned in the order in which they come.
+    """
     old, new = matching.old, matching.new
     for most in (1, None):
-        mine, theirs = _by_key(old, matching.there), _by_key(new, matching.origin)
-        for key, items in mine.items():
-            places = theirs.get(key, [])
+        old_by_key, new_by_key = (
+            _unmatched_by_key(old, matching.there),
+            _unmatched_by_key(new, matching.origin),
+        )
+        for key, items in old_by_key.items():
+            places = new_by_key.get(key, [])
             if len(items) != len(places) or (most is not None and len(items) > most):
                 continue
             if old.items[items[0]].size < LONG_ENOUGH:
@@ -120,16 +143,16 @@ def _match_neighbours(matching: Matching, item: int, place: int) -> None:
             i, j = i + step, j + step
 
 
-def _by_key(side: Side, matches: list[int | None]) -> dict[str, list[int]]:
+def _unmatched_by_key(side: OrderedCorpus, matches: list[int | None]) -> dict[str, list[int]]:
     """The blocks that are not matched yet, by what they say."""
-    found: dict[str, list[int]] = defaultdict(list)
+    by_key: dict[str, list[int]] = defaultdict(list)
     for number, item in enumerate(side.items):
         if matches[number] is None and item.block is not None:
-            found[item.key].append(number)
-    return found
+            by_key[item.key].append(number)
+    return by_key
 
 
-def _paired(old: Side, new: Side) -> dict[int, int]:
+def _pair_documents(old: OrderedCorpus, new: OrderedCorpus) -> dict[int, int]:
     """Pair documents: by name, then by content, then by most of their blocks."""
     pairs = {
         number: new.doc_numbers[document.doc]
@@ -140,7 +163,7 @@ def _paired(old: Side, new: Side) -> dict[int, int]:
     taken = set(pairs.values())
     added = [number for number in range(len(new.documents)) if number not in taken]
     by_hash: dict[str, list[int]] = defaultdict(list)
-    for number in reversed(added):
+    for number in reversed(added):  # `pop` then gives copies away in reading order
         by_hash[new.documents[number].hash].append(number)
     for number in gone:
         if by_hash[old.documents[number].hash]:
@@ -148,16 +171,16 @@ def _paired(old: Side, new: Side) -> dict[int, int]:
     gone = [number for number in gone if number not in pairs]
     taken = set(pairs.values())
     if gone:
-        _pair_by_blocks(old, new, gone, {each for each in added if each not in taken}, pairs)
+        _pair_by_blocks(old, new, gone, {number for number in added if number not in taken}, pairs)
     return pairs
 
 
 def _pair_by_blocks(
-    old: Side, new: Side, gone: list[int], added: set[int], pairs: dict[int, int]
+    old: OrderedCorpus, new: OrderedCorpus, gone: list[int], added: set[int], pairs: dict[int, int]
 ) -> None:
     """Pair renamed documents by the bytes of the blocks that they share, the largest share first.
 
-    What stands in many documents says nothing about which one this is.
+    What is in many documents says nothing about which one this is.
     """
     holders: dict[str, list[int]] = defaultdict(list)
     for doc in sorted(added):
@@ -175,7 +198,7 @@ def _pair_by_blocks(
         total = sum(item.size for item in items) or 1
         votes += [(-size / total, doc, other) for other, size in shared.items()]
     taken: set[int] = set()
-    for share, doc, other in sorted(votes):
-        if -share >= _RENAMED and doc not in pairs and other not in taken:
+    for share, doc, other in sorted(votes):  # shares are negative: the largest comes first
+        if -share >= _RENAMED_SHARE and doc not in pairs and other not in taken:
             pairs[doc] = other
             taken.add(other)

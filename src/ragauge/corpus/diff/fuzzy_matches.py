@@ -1,7 +1,9 @@
 """Finding text that was changed: in its place between what stayed, or anywhere by rare phrases.
 
 A phrase is four words in a row. Only blocks that share a phrase which few blocks have are ever
-compared, so the work grows with the text and not with the pairs of blocks.
+compared, so the work grows with the text and not with the pairs of blocks. What is found in its
+place to at least 0.85 (`SURE`, from which on a row of the map needs no review) is not searched for
+anywhere else.
 """
 
 from __future__ import annotations
@@ -12,25 +14,31 @@ from zlib import crc32
 from msgspec import Struct
 
 from ragauge.corpus.diff.exact_matches import LONG_ENOUGH, Matching
-from ragauge.corpus.diff.words import Kept, Words, kept_between, weight, words_of
+from ragauge.corpus.diff.words import KeptText, Words, find_kept, sizes_by_owner, split_words
 from ragauge.model.migration import SURE, Run
 
-_PHRASE = 4
-_SHORT = 40  # words up to which every phrase of a block is remembered, and not one in four
-_FEW = 8
-_CANDIDATES = 4
-_BETTER = 0.02
+# Longer phrases are rarer, and fewer of them survive an edit: each changed word takes out as many
+# phrases as a phrase has words.
+_PHRASE_WORDS = 4
+_SHORT_TEXT = 40  # words up to which every phrase of a block is indexed, and not one in four
+_RARE = 8  # blocks that may share a phrase; one in more of them (boilerplate) says nothing
+# Blocks that are aligned with a lost one. More would find text that was scattered over more blocks,
+# and each costs an alignment.
+_MAX_CANDIDATES = 4
+# What text elsewhere must have more than what is in place. With no such margin, a few common words
+# more in another block would make a move of an edit; a large one would keep text at a worse place.
+_MIN_GAIN = 0.02
 
 
-class Placed(Struct, frozen=True):
-    """Where an old item stands now: its bytes without blanks, and what of them is in which item.
+class Placement(Struct, frozen=True):
+    """Where an old item is now: its bytes without blanks, and what of them is in which new item.
 
     `exact` says that it is one new item which says the same, `moved` that it left its place in
     the order of what stayed.
     """
 
     size: int
-    parts: tuple[Kept, ...]
+    parts: tuple[KeptText, ...]
     exact: bool = False
     moved: bool = False
 
@@ -40,82 +48,91 @@ class Placed(Struct, frozen=True):
         return 1.0 if self.exact else sum(part.size for part in self.parts) / max(1, self.size)
 
 
-def placed(matching: Matching) -> dict[int, Placed]:
+def place_items(matching: Matching) -> dict[int, Placement]:
     """Place every old item that can be found at all."""
-    found = {
-        item: _same(matching, item, place)
+    placements = {
+        item: _place_exact(matching, item, place)
         for item, place in enumerate(matching.there)
         if place is not None
     }
-    for mine, theirs in matching.gaps():
-        found.update(_changed(matching, mine, theirs))
+    for old_items, new_items in matching.gaps():
+        placements.update(_place_changed(matching, old_items, new_items))
     left = [
         number
         for number, item in enumerate(matching.old.items)
-        if item.block is not None and (number not in found or found[number].share < SURE)
+        if item.block is not None and (number not in placements or placements[number].share < SURE)
     ]
     if left:
-        found.update(_elsewhere(matching, left, found))
-    return found
+        placements.update(_place_elsewhere(matching, left, placements))
+    return placements
 
 
-def _same(matching: Matching, item: int, place: int) -> Placed:
+def _place_exact(matching: Matching, item: int, place: int) -> Placement:
     """Two items that say the same; only where their bytes differ the text must be looked at."""
     old, new = matching.old, matching.new
-    whole = Kept(item, place, old.items[item].size, ())
+    whole = KeptText(item, place, old.items[item].size, ())
     moved = item not in matching.anchored
     if old.items[item].doc in matching.identical or old.bytes_of(item) == new.bytes_of(place):
-        return Placed(whole.size, (whole,), exact=True, moved=moved)
-    mine, theirs = words_of([old.stretch(item)]), words_of([new.stretch(place)])
-    parts = tuple(kept_between(mine, theirs))
-    parts = parts or (Kept(item, place, 0, _ends(matching, item, place)),)
-    return Placed(whole.size, parts, exact=True, moved=moved)
+        return Placement(whole.size, (whole,), exact=True, moved=moved)
+    old_words, new_words = split_words([old.owned_text(item)]), split_words([new.owned_text(place)])
+    parts = tuple(find_kept(old_words, new_words))
+    # Fingerprints ignore case and form, so the same text may have no word in common.
+    parts = parts or (KeptText(item, place, 0, _ends(matching, item, place)),)
+    return Placement(whole.size, parts, exact=True, moved=moved)
 
 
 def _ends(matching: Matching, item: int, place: int) -> tuple[Run, ...]:
     return ((*matching.old.items[item].span, *matching.new.items[place].span),)
 
 
-def _changed(matching: Matching, mine: list[int], theirs: list[int]) -> dict[int, Placed]:
-    """Align the changed text between two matches."""
-    words = words_of(matching.old.stretch(item) for item in mine)
-    others = words_of(matching.new.stretch(item) for item in theirs)
-    by_item: dict[int, list[Kept]] = defaultdict(list)
-    for kept in kept_between(words, others):
-        by_item[kept.old].append(kept)
-    sizes = weight(words)
-    return {item: Placed(sizes[item], tuple(parts)) for item, parts in by_item.items()}
+def _place_changed(
+    matching: Matching, old_items: list[int], new_items: list[int]
+) -> dict[int, Placement]:
+    """Align the changed text between two matches, over the borders of blocks.
+
+    So one block may turn up in two (a subtitle was inserted), and two in one.
+    """
+    old_words = split_words(matching.old.owned_text(item) for item in old_items)
+    new_words = split_words(matching.new.owned_text(item) for item in new_items)
+    by_item: dict[int, list[KeptText]] = defaultdict(list)
+    for part in find_kept(old_words, new_words):
+        by_item[part.old].append(part)
+    sizes = sizes_by_owner(old_words)
+    return {item: Placement(sizes[item], tuple(parts)) for item, parts in by_item.items()}
 
 
-def _elsewhere(matching: Matching, left: list[int], found: dict[int, Placed]) -> dict[int, Placed]:
+def _place_elsewhere(
+    matching: Matching, left: list[int], placements: dict[int, Placement]
+) -> dict[int, Placement]:
     """Look for what is left in all new blocks that are not the same as an old one."""
     old, new = matching.old, matching.new
     index: dict[int, list[int]] = defaultdict(list)
     for number, item in enumerate(new.items):
         if item.block is not None and matching.origin[number] is None:
-            for phrase in _phrases(words_of([new.stretch(number)])):
-                if len(index[phrase]) <= _FEW:
+            for phrase in _phrases(split_words([new.owned_text(number)])):
+                # One more than is rare: a full list tells that the phrase is not.
+                if len(index[phrase]) <= _RARE:
                     index[phrase].append(number)
-    once = _standing_once(matching)
+    unique = _unique_texts(matching)
     better = {}
     for number in left:
-        copy = once.get(old.items[number].key)
-        if copy is not None:
-            better[number] = _same(matching, number, copy)
+        copy = unique.get(old.items[number].key)
+        if copy is not None:  # copies that became one: the one that stayed has its own match
+            better[number] = _place_exact(matching, number, copy)
             continue
-        words = words_of([old.stretch(number)])
-        here = found.get(number)
-        nearby = [] if here is None else [part.new for part in here.parts]
+        words = split_words([old.owned_text(number)])
+        in_place = placements.get(number)
+        nearby = [] if in_place is None else [part.new for part in in_place.parts]
         candidates = _candidates(words, index)
-        if not [each for each in candidates if each not in nearby]:
+        if not [candidate for candidate in candidates if candidate not in nearby]:
             continue
-        moved = _assembled(matching, words, list(dict.fromkeys(candidates + nearby)))
-        if here is None or moved.share > here.share + _BETTER:
+        moved = _assemble(matching, words, list(dict.fromkeys(candidates + nearby)))
+        if in_place is None or moved.share > in_place.share + _MIN_GAIN:
             better[number] = moved
     return better
 
 
-def _standing_once(matching: Matching) -> dict[str, int]:
+def _unique_texts(matching: Matching) -> dict[str, int]:
     """Every long text that stands once in the new corpus, also where it was there before."""
     counts = Counter(item.key for item in matching.new.items)
     return {
@@ -126,15 +143,19 @@ def _standing_once(matching: Matching) -> dict[str, int]:
 
 
 def _phrases(words: Words) -> list[int]:
-    """The phrases of a text as numbers; of a long text one in four, chosen by the phrase itself."""
+    """The phrases of a text as numbers; of a long text one in four, chosen by the phrase itself.
+
+    Choosing by the number makes both corpora keep the same phrases. CRC-32 is the same on every
+    machine, unlike `hash`; two phrases with one number only cost a comparison in vain.
+    """
     listed = words.words
-    every = len(listed) <= _SHORT
-    found: dict[int, None] = {}
-    for start in range(max(1, len(listed) - _PHRASE + 1)):
-        number = crc32(b" ".join(listed[start : start + _PHRASE]))
+    every = len(listed) <= _SHORT_TEXT
+    phrases: dict[int, None] = {}
+    for start in range(max(1, len(listed) - _PHRASE_WORDS + 1)):
+        number = crc32(b" ".join(listed[start : start + _PHRASE_WORDS]))
         if every or number % 4 == 0:
-            found[number] = None
-    return list(found)
+            phrases[number] = None
+    return list(phrases)
 
 
 def _candidates(words: Words, index: dict[int, list[int]]) -> list[int]:
@@ -142,23 +163,23 @@ def _candidates(words: Words, index: dict[int, list[int]]) -> list[int]:
     votes: Counter[int] = Counter()
     for phrase in _phrases(words):
         holders = index.get(phrase, [])
-        if len(holders) <= _FEW:
+        if len(holders) <= _RARE:
             votes.update(holders)
     ranked = sorted(votes, key=lambda number: (-votes[number], number))
-    return ranked[:_CANDIDATES]
+    return ranked[:_MAX_CANDIDATES]
 
 
-def _assembled(matching: Matching, words: Words, candidates: list[int]) -> Placed:
+def _assemble(matching: Matching, words: Words, candidates: list[int]) -> Placement:
     """Take from each candidate what the ones before it did not have; parts may be in any order."""
     size = sum(map(len, words.words))
-    parts: list[Kept] = []
+    parts: list[KeptText] = []
     rest = words
     for candidate in candidates:
-        others = words_of([matching.new.stretch(candidate)])
-        for kept in kept_between(rest, others):
-            parts.append(kept)
-            rest = rest.without(set(kept.words))
+        new_words = split_words([matching.new.owned_text(candidate)])
+        for part in find_kept(rest, new_words):
+            parts.append(part)
+            rest = rest.without(set(part.words))
             break
         if not rest.words:
             break
-    return Placed(size, tuple(sorted(parts, key=lambda part: part.new)), moved=True)
+    return Placement(size, tuple(sorted(parts, key=lambda part: part.new)), moved=True)

@@ -19,9 +19,9 @@ from ragauge.model.migration import SCHEMA, Header, MapRow, MigrationMap
 _HINT = "make it again with `ragauge corpus diff OLD NEW -o MAP`"
 
 
-def write_map(name: str | os.PathLike[str], found: MigrationMap) -> None:
+def write_map(name: str | os.PathLike[str], migration: MigrationMap) -> None:
     """Write a map; the same map gives the same bytes."""
-    write_rows(name, [found.header, *found.rows])
+    write_rows(name, [migration.header, *migration.rows])
 
 
 def write_rows(name: str | os.PathLike[str], rows: Iterable[Header | MapRow]) -> None:
@@ -66,6 +66,8 @@ def _read(source: Source) -> MigrationMap:
         raise _unusable(
             source, 1, f"its schema is `{header.schema}`, this version reads `{SCHEMA}`"
         )
+    # The sum only, not the counts by kind: a row corrected by hand may be of another kind, but a
+    # file that was cut off has fewer.
     counted = sum(sum(kinds.values()) for kinds in header.counts.values())
     if counted != len(rows):
         raise _unusable(source, None, f"it has {len(rows)} rows, its header counts {counted}")
@@ -73,7 +75,7 @@ def _read(source: Source) -> MigrationMap:
 
 
 def _check(source: Source, line: int, row: MapRow) -> None:
-    """Hold a row to what its kind says: people may mend rows by hand."""
+    """Hold a row to what its kind says: people may correct rows by hand."""
     wrong = None
     if not 0 <= row.confidence <= 1:
         wrong = f"the confidence must be from 0 to 1, got {row.confidence}"

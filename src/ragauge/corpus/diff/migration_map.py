@@ -4,8 +4,12 @@ same      the same id, the same bytes, the same place
 shift     the same text, or at least 0.85 of it under another id, at another place
 edit      the text was changed under its id, or to less than 0.85 under another
 split     several new blocks hold it; merge: its new block holds others, too
-move      it stands in another document, or not in the section that its own became
+move      it is in another document, or not in the section that its own became
 unmapped  less than 0.60 of it can be found
+
+0.85 and 0.60 are `SURE` and `LEAST` of model/migration. Shares are of the old text, in bytes
+without blanks: an edit of one word in 500 bytes keeps more than 0.98, and a sentence rewritten in
+a paragraph of three keeps about 0.67, which a person should review.
 """
 
 from __future__ import annotations
@@ -14,11 +18,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ragauge.corpus.diff.exact_matches import matched
-from ragauge.corpus.diff.fuzzy_matches import Placed, placed
-from ragauge.corpus.diff.reading_order import Side
-from ragauge.corpus.diff.sections import Home, Homes
-from ragauge.corpus.diff.words import Kept, same_letters
+from ragauge.corpus.diff.exact_matches import match_exactly
+from ragauge.corpus.diff.fuzzy_matches import Placement, place_items
+from ragauge.corpus.diff.reading_order import OrderedCorpus
+from ragauge.corpus.diff.sections import Destination, Destinations
+from ragauge.corpus.diff.words import KeptText, same_letters
 from ragauge.corpus.manifest import Corpus
 from ragauge.model.corpus import Document, Section
 from ragauge.model.migration import (
@@ -39,13 +43,17 @@ from ragauge.model.migration import (
 )
 
 COVERAGE, DRIFT = 0.995, 0.005
-_PART = 0.10
-_MOST_NAMED = 3
+"""Targets: the share of old blocks with a new place, and of their bytes that are not there."""
+
+# The share of a block from which on a new block holds a part of it. A smaller one would call a
+# block split of which a few words are in the next one.
+_BLOCK_PART = 0.10
+_MAX_LISTED = 3
 
 
 def migration_map(old: Corpus, new: Corpus) -> MigrationMap:
     """Map one version of a corpus to the next one."""
-    mapper = _Mapper(Side(old), Side(new))
+    mapper = _Mapper(OrderedCorpus(old), OrderedCorpus(new))
     rows = [*mapper.documents(), *mapper.sections(), *mapper.blocks()]
     figures = _figures(rows, old, new)
     counts: dict[str, dict[str, int]] = {}
@@ -66,33 +74,43 @@ def migration_map(old: Corpus, new: Corpus) -> MigrationMap:
 class _Mapper:
     """Turns what was matched and aligned into rows."""
 
-    def __init__(self, old: Side, new: Side) -> None:
+    def __init__(self, old: OrderedCorpus, new: OrderedCorpus) -> None:
         self.old = old
         self.new = new
-        self.matching = matched(old, new)
-        self.placed = placed(self.matching)
-        self.homes = Homes(self.matching, self.placed)
-        self.known_sections = {place for home in self.homes.sections for place in home.places}
+        self.matching = match_exactly(old, new)
+        self.placements = place_items(self.matching)
+        self.destinations = Destinations(self.matching, self.placements)
+        self.known_sections = {
+            place for destination in self.destinations.sections for place in destination.places
+        }
 
     def documents(self) -> Iterable[MapRow]:
         """One row for each document."""
-        shared = Counter(place for home in self.homes.documents for place in self._taken(home))
-        for number, (document, home) in enumerate(
-            zip(self.old.documents, self.homes.documents, strict=True)
+        shared = Counter(
+            place
+            for destination in self.destinations.documents
+            for place in self._accepted(destination)
+        )
+        for number, (document, destination) in enumerate(
+            zip(self.old.documents, self.destinations.documents, strict=True)
         ):
-            others = [self.new.documents[place] for place in self._taken(home)]
-            before = OldPlace(**_whole(document))
+            others = [self.new.documents[place] for place in self._accepted(destination)]
+            before = OldPlace(**_document_fields(document))
             after = tuple(
-                NewPlace(**_whole(each), runs=self._stretches(number, place))
-                for each, place in zip(others, self._taken(home), strict=True)
+                NewPlace(**_document_fields(other), runs=self._unchanged_runs(number, place))
+                for other, place in zip(others, self._accepted(destination), strict=True)
             )
-            merged = any(shared[place] > 1 for place in home.places)
+            merged = any(shared[place] > 1 for place in destination.places)
             kind = _document_kind(document, others, merged=merged)
-            named = any(each.doc == document.doc for each in others)
-            yield _row("document", kind, before, after, home.share, named=named)
+            named = any(other.doc == document.doc for other in others)
+            yield _row("document", kind, before, after, destination.share, named=named)
 
-    def _stretches(self, doc: int, other: int) -> tuple[Run, ...] | None:
-        """What of a document went on in another as it was, over headings and blocks."""
+    def _unchanged_runs(self, doc: int, other: int) -> tuple[Run, ...] | None:
+        """What of a document went on in another as it was, over headings and blocks.
+
+        Rows of blocks end with their blocks. With these runs, a place that begins in one paragraph
+        and ends in another can be followed to the byte.
+        """
         if self.old.documents[doc].hash == self.new.documents[other].hash:
             return None
         runs: list[Run] = []
@@ -103,18 +121,22 @@ class _Mapper:
                     here = self.old.items[item]
                     whole = (here.span[0], there.span[0], here.size)
                     runs += [run for run in part.runs or (whole,) if len(run) == 3]
-        return stretches(self.old.text(doc), self.new.text(other), runs) or None
+        return unchanged_runs(self.old.text(doc), self.new.text(other), runs) or None
 
-    def _taken(self, home: Home) -> tuple[int, ...]:
-        return home.places if home.share >= LEAST else ()
+    def _accepted(self, destination: Destination) -> tuple[int, ...]:
+        return destination.places if destination.share >= LEAST else ()
 
     def sections(self) -> Iterable[MapRow]:
         """One row for each section, under the id `doc#S.1.2`."""
-        shared = Counter(place for home in self.homes.sections for place in self._taken(home))
-        for number, (section, home) in enumerate(
-            zip(self.old.sections, self.homes.sections, strict=True)
+        shared = Counter(
+            place
+            for destination in self.destinations.sections
+            for place in self._accepted(destination)
+        )
+        for number, (section, destination) in enumerate(
+            zip(self.old.sections, self.destinations.sections, strict=True)
         ):
-            places = self._taken(home)
+            places = self._accepted(destination)
             others = [self.new.sections[place] for place in places]
             before = OldPlace(
                 id=_section_id(section),
@@ -124,9 +146,9 @@ class _Mapper:
             )
             after = tuple(
                 NewPlace(
-                    id=_section_id(each), doc=each.doc, span=each.subtree, heading=each.heading
+                    id=_section_id(other), doc=other.doc, span=other.subtree, heading=other.heading
                 )
-                for each in others
+                for other in others
             )
             if not places:
                 kind: Kind = "unmapped"
@@ -139,9 +161,11 @@ class _Mapper:
             elif before.id == after[0].id and self._same_bytes(section, others[0]):
                 kind = "same"
             else:
-                kind = _changed(before.id == after[0].id, home.share, whole=home.whole)
+                kind = _shift_or_edit(
+                    before.id == after[0].id, destination.share, whole=destination.whole
+                )
             named = bool(places) and self._has_its_heading(number, places[0])
-            yield _row("section", kind, before, after, home.share, named=named)
+            yield _row("section", kind, before, after, destination.share, named=named)
 
     def _has_its_heading(self, number: int, place: int) -> bool:
         """Whether a section went where its heading went; text before all headings has none."""
@@ -153,12 +177,12 @@ class _Mapper:
     def _was_moved(self, number: int, place: int) -> bool:
         """Whether it left its order, its document, or the section above it."""
         doc, other = self.old.sections[number].doc, self.new.sections[place].doc
-        if self.homes.sections[number].moved or doc != other:
+        if self.destinations.sections[number].moved or doc != other:
             return True
         above, upper = self.old.parents[number], self.new.parents[place]
         if above is None or upper is None:
             return above is not upper
-        return upper not in self.homes.sections[above].places
+        return upper not in self.destinations.sections[above].places
 
     def _same_bytes(self, old: Section, new: Section) -> bool:
         if old.subtree != new.subtree:
@@ -178,59 +202,69 @@ class _Mapper:
         for number, listed in enumerate(parts):
             yield self._block(number, listed, holders)
 
-    def _parts(self, item: int) -> tuple[Kept, ...]:
+    def _parts(self, item: int) -> tuple[KeptText, ...]:
         """The new items that hold a real part of one; none if too little is left of it."""
-        found = self.placed.get(item)
-        if found is None:
+        placement = self.placements.get(item)
+        if placement is None:
             return ()
-        listed = tuple(part for part in found.parts if self._is_part(found, part))
-        return listed if _share(found, listed) >= LEAST else ()
+        listed = tuple(part for part in placement.parts if self._is_part(placement, part))
+        return listed if _share(placement, listed) >= LEAST else ()
 
-    def _is_part(self, found: Placed, part: Kept) -> bool:
+    def _is_part(self, placement: Placement, part: KeptText) -> bool:
         item = self.new.items[part.new]
         if (item.block is None) != (self.old.items[part.old].block is None):
             return False
-        return found.exact or part.size >= _PART * found.size or 2 * part.size >= item.size
+        return (
+            placement.exact
+            or part.size >= _BLOCK_PART * placement.size
+            or 2 * part.size >= item.size  # a small new block may hold little else
+        )
 
-    def _block(self, number: int, parts: tuple[Kept, ...], holders: dict[int, list[int]]) -> MapRow:
+    def _block(
+        self, number: int, parts: tuple[KeptText, ...], holders: dict[int, list[int]]
+    ) -> MapRow:
         old = self.old.blocks[number]
         item = self.old.item_of_block[number]
         before = OldPlace(id=old.id, doc=old.doc, span=old.span)
-        found = self.placed.get(item)
-        if found is None or not parts:
-            return _row("block", "unmapped", before, (), 0.0, note=self._nearest(found))
+        placement = self.placements.get(item)
+        if placement is None or not parts:
+            return _row("block", "unmapped", before, (), 0.0, note=self._nearest(placement))
         after = tuple(self._new_place(item, part) for part in parts)
-        share = _share(found, parts)
-        others = [each for each in holders[parts[0].new] if each != number]
+        share = _share(placement, parts)
+        others = [holder for holder in holders[parts[0].new] if holder != number]
         note = None
         if len(parts) > 1:
             kind: Kind = "split"
         elif others:
             kind = "merge"
-            note = f"together with {self._named(others)}"
+            note = f"together with {self._listed_ids(others)}"
         else:
-            kind = self._moved_or_changed(number, parts[0], found, share)
+            kind = self._moved_or_changed(number, parts[0], placement, share)
         return _row("block", kind, before, after, share, note=note)
 
-    def _moved_or_changed(self, number: int, part: Kept, found: Placed, share: float) -> Kind:
+    def _moved_or_changed(
+        self, number: int, part: KeptText, placement: Placement, share: float
+    ) -> Kind:
         old, item = self.old.blocks[number], self.new.items[part.new]
         new = self.new.block(part.new)
         assert new is not None
         item_number = self.old.item_of_block[number]
-        home = self.homes.sections[self.old.items[item_number].section]
+        destination = self.destinations.sections[self.old.items[item_number].section]
         # A section that no old one became is a subtitle that was put in: nothing moved there.
-        other_section = item.section not in home.places and item.section in self.known_sections
-        if found.moved or new.doc != old.doc or other_section:
+        other_section = (
+            item.section not in destination.places and item.section in self.known_sections
+        )
+        if placement.moved or new.doc != old.doc or other_section:
             return "move"
-        if new.id == old.id and new.span == old.span and found.exact and not part.runs:
+        if new.id == old.id and new.span == old.span and placement.exact and not part.runs:
             return "same"
-        whole = found.exact or (
+        whole = placement.exact or (
             share == 1.0
             and same_letters(self.old.bytes_of(item_number), self.new.bytes_of(part.new))
         )
-        return _changed(new.id == old.id, share, whole=whole)
+        return _shift_or_edit(new.id == old.id, share, whole=whole)
 
-    def _new_place(self, item: int, part: Kept) -> NewPlace:
+    def _new_place(self, item: int, part: KeptText) -> NewPlace:
         block = self.new.block(part.new)
         assert block is not None
         here = self.old.items[item]
@@ -238,24 +272,24 @@ class _Mapper:
         runs = None if part.runs in ((), (whole,)) else part.runs
         return NewPlace(id=block.id, doc=block.doc, span=block.span, runs=runs)
 
-    def _nearest(self, found: Placed | None) -> str | None:
+    def _nearest(self, placement: Placement | None) -> str | None:
         """What an unmapped block came nearest to."""
-        if found is None or not found.parts:
+        if placement is None or not placement.parts:
             return None
-        part = max(found.parts, key=lambda each: (each.size, -each.new))
-        share = min(1.0, part.size / max(1, found.size))
+        part = max(placement.parts, key=lambda candidate: (candidate.size, -candidate.new))
+        share = min(1.0, part.size / max(1, placement.size))
         item = self.new.items[part.new]
         block = self.new.block(part.new)
         name = _section_id(self.new.sections[item.section]) if block is None else block.id
         return f"{share:.2f} of it is in {name}"
 
-    def _named(self, numbers: Sequence[int]) -> str:
-        names = [self.old.blocks[each].id for each in numbers[:_MOST_NAMED]]
+    def _listed_ids(self, numbers: Sequence[int]) -> str:
+        names = [self.old.blocks[number].id for number in numbers[:_MAX_LISTED]]
         more = len(numbers) - len(names)
         return ", ".join(names) + (f" and {more} more" if more else "")
 
 
-def _whole(document: Document) -> dict[str, Any]:
+def _document_fields(document: Document) -> dict[str, Any]:
     """A document as a place."""
     source = document.source_hash if document.source_hash != document.hash else None
     return {
@@ -267,13 +301,13 @@ def _whole(document: Document) -> dict[str, Any]:
     }
 
 
-def _share(found: Placed, parts: Sequence[Kept]) -> float:
-    if found.exact:
+def _share(placement: Placement, parts: Sequence[KeptText]) -> float:
+    if placement.exact:
         return 1.0 if parts else 0.0
-    return min(1.0, sum(part.size for part in parts) / max(1, found.size))
+    return min(1.0, sum(part.size for part in parts) / max(1, placement.size))
 
 
-def _changed(same_id: bool, share: float, *, whole: bool) -> Kind:
+def _shift_or_edit(same_id: bool, share: float, *, whole: bool) -> Kind:
     if whole or (not same_id and share >= SURE):
         return "shift"
     return "edit"
@@ -301,7 +335,7 @@ def _row(
 ) -> MapRow:
     rounded = round(share, 4)
     if rounded == 1.0 and share < 1.0:
-        rounded = 0.9999
+        rounded = 0.9999  # 1.0 says that nothing is missing
     confidence = rounded if kind != "unmapped" else 0.0
     return MapRow(of=of, kind=kind, old=old, new=new, confidence=confidence, named=named, note=note)
 
@@ -322,13 +356,13 @@ def _version(corpus: Corpus) -> Version:
 
 def _figures(rows: Sequence[MapRow], old: Corpus, new: Corpus) -> Figures:
     blocks = [row for row in rows if row.of == "block"]
-    there = [row for row in blocks if row.new]
-    size = sum(row.old.span[1] - row.old.span[0] for row in there)
-    kept = sum(row.confidence * (row.old.span[1] - row.old.span[0]) for row in there)
+    mapped = [row for row in blocks if row.new]
+    size = sum(row.old.span[1] - row.old.span[0] for row in mapped)
+    kept_bytes = sum(row.confidence * (row.old.span[1] - row.old.span[0]) for row in mapped)
     return Figures(
-        coverage=len(there) / len(blocks) if blocks else None,
+        coverage=len(mapped) / len(blocks) if blocks else None,
         duplicate_ids=_duplicates(old) + _duplicates(new),
-        drift=max(0.0, round(1 - kept / size, 6)) if size else None,
+        drift=max(0.0, round(1 - kept_bytes / size, 6)) if size else None,
         review=sum(row.for_review for row in rows),
     )
 
@@ -355,13 +389,13 @@ def _targets(figures: Figures) -> tuple[Target, ...]:
 _BLANK = frozenset(b" \t\r\n")
 
 
-def stretches(old: bytes, new: bytes, runs: Iterable[Run]) -> tuple[Run, ...]:
+def unchanged_runs(old: bytes, new: bytes, runs: Iterable[Run]) -> tuple[Run, ...]:
     """Join runs of the same bytes where the bytes between them are the same, too.
 
-    What is in one run alone is known already, so only those that hold several come out. Blanks
-    before and behind a stretch that stayed belong to it.
+    What is in one run alone is known already from the rows of blocks, so only those that hold
+    several come out. Blanks before and behind text that stayed belong to it.
     """
-    found: list[Run] = []
+    long_runs: list[Run] = []
     joined = False
     start = shift = end = 0
     for before, after, size in sorted(set(runs)):
@@ -369,14 +403,14 @@ def stretches(old: bytes, new: bytes, runs: Iterable[Run]) -> tuple[Run, ...]:
             end, joined = max(end, before + size), True
             continue
         if joined:
-            found.append(_widened(old, new, start, end, shift))
+            long_runs.append(_with_blanks(old, new, start, end, shift))
         start, end, shift, joined = before, before + size, after - before, False
     if joined:
-        found.append(_widened(old, new, start, end, shift))
-    return tuple(found)
+        long_runs.append(_with_blanks(old, new, start, end, shift))
+    return tuple(long_runs)
 
 
-def _widened(old: bytes, new: bytes, start: int, end: int, shift: int) -> Run:
+def _with_blanks(old: bytes, new: bytes, start: int, end: int, shift: int) -> Run:
     while start and start + shift and old[start - 1] == new[start + shift - 1] in _BLANK:
         start -= 1
     while end < len(old) and end + shift < len(new) and old[end] == new[end + shift] in _BLANK:

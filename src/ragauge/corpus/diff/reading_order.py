@@ -1,4 +1,4 @@
-"""One corpus laid out for comparison: its headings and blocks in reading order."""
+"""One of two corpora that are compared: its headings and blocks in reading order, by number."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections import OrderedDict
 
 from msgspec import Struct
 
-from ragauge.corpus.diff.words import Stretch
+from ragauge.corpus.diff.words import OwnedText
 from ragauge.corpus.manifest import Corpus
 from ragauge.model.corpus import Block, Document, Extent, Section
 
-_TEXTS = 64
+_TEXTS_CACHED = 64  # documents; they are compared in order, so a few are enough
 
 
-class Item(Struct, frozen=True):
+class OrderedItem(Struct, frozen=True):
     """A heading or a block; `key` is the same for those that say the same.
 
-    `section` is the place of its section among all sections, `block` that of a block among all
-    blocks, or None for a heading.
+    `doc`, `section` and `block` are numbers: places among all documents, sections and blocks of
+    the corpus. A heading has no `block`.
     """
 
     doc: int
@@ -33,39 +33,48 @@ class Item(Struct, frozen=True):
         return self.span[1] - self.span[0]
 
 
-class Side:
-    """One of two corpora that are compared: everything in it by its number."""
+class OrderedCorpus:
+    """A corpus in which everything has a number: matches are then pairs of integers.
+
+    `items` are all headings and blocks, document by document; `ranges` are the first item of each
+    document and the one behind its last, `subtrees` the same for each section.
+    """
 
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
         self.documents = corpus.documents
         self.sections = corpus.sections
         self.blocks = corpus.blocks
-        self.doc_numbers = {each.doc: n for n, each in enumerate(corpus.documents)}
-        self.section_numbers = {(each.doc, each.id): n for n, each in enumerate(corpus.sections)}
-        self.items: list[Item] = []
+        self.doc_numbers = {document.doc: n for n, document in enumerate(corpus.documents)}
+        self.section_numbers = {
+            (section.doc, section.id): n for n, section in enumerate(corpus.sections)
+        }
+        self.items: list[OrderedItem] = []
         self.ranges: list[tuple[int, int]] = []
         self.item_of_block: list[int] = [0] * len(corpus.blocks)
         self.item_of_heading: dict[int, int] = {}
         self._texts: OrderedDict[int, bytes] = OrderedDict()
-        self._lay_out()
+        self._collect_items()
         self.parents = [
-            None if each.parent is None else self.section_numbers[each.doc, each.parent]
-            for each in corpus.sections
+            None if section.parent is None else self.section_numbers[section.doc, section.parent]
+            for section in corpus.sections
         ]
-        self.subtrees = [self._subtree(each) for each in corpus.sections]
+        self.subtrees = [self._subtree(section) for section in corpus.sections]
 
-    def _lay_out(self) -> None:
-        by_doc: list[list[Item]] = [[] for _ in self.documents]
+    def _collect_items(self) -> None:
+        by_doc: list[list[OrderedItem]] = [[] for _ in self.documents]
         for number, section in enumerate(self.sections):
             if section.heading is not None:
                 doc = self.doc_numbers[section.doc]
+                # The mark keeps a heading apart from a block; fingerprints are hexadecimal.
                 title = " ".join(section.title.lower().split())
-                by_doc[doc].append(Item(doc, section.heading, f"# {title}", number))
+                by_doc[doc].append(OrderedItem(doc, section.heading, f"# {title}", number))
         for number, block in enumerate(self.blocks):
             doc = self.doc_numbers[block.doc]
             section_number = self.section_numbers[block.doc, block.section]
-            by_doc[doc].append(Item(doc, block.span, block.fingerprint, section_number, number))
+            by_doc[doc].append(
+                OrderedItem(doc, block.span, block.fingerprint, section_number, number)
+            )
         for listed in by_doc:
             start = len(self.items)
             self.items += sorted(listed, key=lambda item: item.span)
@@ -100,16 +109,16 @@ class Side:
             self._texts.move_to_end(doc)
         else:
             self._texts[doc] = self.corpus.text(self.documents[doc])
-            if len(self._texts) > _TEXTS:
+            if len(self._texts) > _TEXTS_CACHED:
                 self._texts.popitem(last=False)
         return self._texts[doc]
 
     def bytes_of(self, item: int) -> bytes:
         """The bytes of an item."""
-        found = self.items[item]
-        return self.text(found.doc)[slice(*found.span)]
+        entry = self.items[item]
+        return self.text(entry.doc)[slice(*entry.span)]
 
-    def stretch(self, item: int) -> Stretch:
-        """An item as a stretch of text that belongs to it."""
-        found = self.items[item]
-        return Stretch(item, self.text(found.doc), found.span)
+    def owned_text(self, item: int) -> OwnedText:
+        """The text of an item, with the number of the item as its owner."""
+        entry = self.items[item]
+        return OwnedText(item, self.text(entry.doc), entry.span)

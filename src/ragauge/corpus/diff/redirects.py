@@ -26,7 +26,7 @@ class NewSpan(Struct, frozen=True):
 class Redirected(Struct, frozen=True):
     """Where bytes went: in reading order, how much of them is there, and whether nothing changed.
 
-    `share` is of the bytes that stand in blocks and headings; what is between them is no text.
+    `share` is of the bytes that are in blocks and headings; what is between them is no text.
     """
 
     places: tuple[NewSpan, ...]
@@ -35,7 +35,7 @@ class Redirected(Struct, frozen=True):
 
 
 class _Piece(Struct, frozen=True):
-    """Old bytes and new ones: the same (`exact`), as good as, or what came in their stead."""
+    """Old bytes and new ones: the same (`exact`), the same letters (`kept`), or a replacement."""
 
     old: Extent
     new: Extent
@@ -46,16 +46,16 @@ class _Piece(Struct, frozen=True):
 
 
 class Redirects:
-    """A migration map, made ready to be asked."""
+    """A migration map with its rows by id, and the pieces of a document in order once asked for."""
 
-    def __init__(self, found: MigrationMap) -> None:
-        self.header = found.header
+    def __init__(self, migration: MigrationMap) -> None:
+        self.header = migration.header
         self.blocks: dict[str, MapRow] = {}
         self.sections: dict[str, MapRow] = {}
         self.documents: dict[str, MapRow] = {}
         tables = {"block": self.blocks, "section": self.sections, "document": self.documents}
         self._rows: dict[str, list[MapRow]] = {}
-        for row in found.rows:
+        for row in migration.rows:
             tables[row.of][row.old.id] = row
             if row.of != "document":
                 self._rows.setdefault(row.old.doc, []).append(row)
@@ -78,30 +78,32 @@ class Redirects:
         return row.new[0].doc
 
     def span(self, doc: str, start: int, end: int) -> Redirected | None:
-        """Where the bytes of a document went; None if no row speaks of the document."""
+        """Where the bytes of a document went; None if no row is about the document."""
         row = self.documents.get(doc)
         if row is None:
             return None
         name = self.unchanged(doc)
         if name is not None:
             return Redirected((NewSpan(name, (start, end)),), 1.0, exact=True)
-        pieces, texts = self._laid_out(doc)
-        whole = sum(_shared(each, (start, end)) for each in _meeting(texts, start, end))
-        found = [
+        pieces, texts = self._pieces_of(doc)
+        whole = sum(_shared(extent, (start, end)) for extent in _meeting(texts, start, end))
+        met = [
             piece
             for piece in pieces[_first(pieces, start) :]
             if _shared(piece.old, (start, end)) and piece.old[0] < end
         ]
-        kept = sum(_shared(piece.old, (start, end)) for piece in found if piece.kept)
-        if not kept:
+        kept_bytes = sum(_shared(piece.old, (start, end)) for piece in met if piece.kept)
+        if not kept_bytes:
             return Redirected((), 0.0, exact=False)
-        places = _joined([(_clipped(piece, start, end), piece) for piece in found], end - start)
-        exact = len(found) == 1 and found[0].exact and kept == end - start
+        places = _join_neighbours([(_clip(piece, start, end), piece) for piece in met], end - start)
+        exact = len(met) == 1 and met[0].exact and kept_bytes == end - start
+        # Pieces end with their blocks, so text over a heading is never one exact piece. The row of
+        # the document knows what went on unchanged over headings and blocks.
         unbroken = None if exact else _unbroken(row, start, end)
         if unbroken is not None:
             block = places[0].block if len(places) == 1 else None
             return Redirected((replace(unbroken, block=block),), 1.0, exact=True)
-        return Redirected(tuple(places), min(1.0, kept / whole) if whole else 0.0, exact)
+        return Redirected(tuple(places), min(1.0, kept_bytes / whole) if whole else 0.0, exact)
 
     def held(self, row: MapRow, place: NewPlace) -> Redirected:
         """Which bytes of one of its new blocks are those of an old block.
@@ -110,12 +112,12 @@ class Redirects:
         """
         start, end = row.old.span
         pieces = sorted(_pieces(row.old.span, place), key=lambda piece: (piece.old, piece.new))
-        places = _joined([(piece.new, piece) for piece in pieces], end - start)
+        places = _join_neighbours([(piece.new, piece) for piece in pieces], end - start)
         exact = len(pieces) == 1 and pieces[0].exact and pieces[0].old == row.old.span
-        kept = sum(piece.old[1] - piece.old[0] for piece in pieces if piece.kept)
-        return Redirected(tuple(places), min(1.0, kept / max(1, end - start)), exact)
+        kept_bytes = sum(piece.old[1] - piece.old[0] for piece in pieces if piece.kept)
+        return Redirected(tuple(places), min(1.0, kept_bytes / max(1, end - start)), exact)
 
-    def _laid_out(self, doc: str) -> tuple[list[_Piece], list[Extent]]:
+    def _pieces_of(self, doc: str) -> tuple[list[_Piece], list[Extent]]:
         """The kept pieces of a document and its text, both in order."""
         if doc not in self._pieces:
             pieces: list[_Piece] = []
@@ -127,7 +129,7 @@ class Redirects:
                         pieces += _pieces(row.old.span, place)
                 elif row.old.heading is not None:
                     texts.append(row.old.heading)
-                    pieces += _heading(row.old.heading, row.new[:1])
+                    pieces += _heading_piece(row.old.heading, row.new[:1])
             pieces.sort(key=lambda piece: (piece.old, piece.doc, piece.new))
             self._pieces[doc] = pieces, sorted(texts)
         return self._pieces[doc]
@@ -155,14 +157,14 @@ def _pieces(old: Extent, place: NewPlace) -> Iterable[_Piece]:
         yield _Piece(before, after, place.doc, place.id, len(run) == 3, len(run) < 5)
 
 
-def _heading(old: Extent, places: Iterable[NewPlace]) -> Iterable[_Piece]:
+def _heading_piece(old: Extent, places: Iterable[NewPlace]) -> Iterable[_Piece]:
     for place in places:
         if place.heading is not None:
             yield _Piece(old, place.heading, place.doc, None, exact=False)
 
 
 def _first(pieces: list[_Piece], start: int) -> int:
-    """The first piece that may meet a span; pieces of the same bytes may stand side by side."""
+    """The first piece that may meet a span; the same old bytes may be in several pieces."""
     position = bisect_right(pieces, start, key=lambda piece: piece.old[0])
     while position and pieces[position - 1].old[1] > start:
         position -= 1
@@ -180,23 +182,24 @@ def _shared(one: Extent, other: Extent) -> int:
     return max(0, min(one[1], other[1]) - max(one[0], other[0]))
 
 
-def _clipped(piece: _Piece, start: int, end: int) -> Extent:
+def _clip(piece: _Piece, start: int, end: int) -> Extent:
     """The new bytes of the part of a piece that lies in a span; of other letters all of them."""
     if not piece.exact:
-        return piece.new
+        return piece.new  # which of its letters are meant cannot be counted off
     before, behind = max(0, start - piece.old[0]), max(0, piece.old[1] - end)
     return piece.new[0] + before, piece.new[1] - behind
 
 
-def _joined(found: list[tuple[Extent, _Piece]], length: int) -> list[NewSpan]:
-    """Make one span of neighbours in order, unless much that is new stands between them.
+def _join_neighbours(parts: list[tuple[Extent, _Piece]], length: int) -> list[NewSpan]:
+    """Make one span of neighbours in order, unless much that is new is between them.
 
-    In one block the text between two kept pieces is what replaced the old text there. Two blocks
-    are joined where they still follow each other.
+    In one block the text between two kept pieces is what replaced the old text there; it may be
+    longer by as much as the whole span was long. Two blocks are joined where they still follow
+    each other.
     """
     places: list[NewSpan] = []
     last: _Piece | None = None
-    for span, piece in found:
+    for span, piece in parts:
         if last is not None and piece.doc == last.doc:
             gap, before = span[0] - places[-1].span[1], max(0, piece.old[0] - last.old[1])
             within = piece.block is not None and piece.block == last.block

@@ -1,4 +1,9 @@
-"""Where the sections and documents of a corpus went, judged by where their text went."""
+"""Where the sections and documents of a corpus went, judged by where their text went.
+
+Every item votes with its bytes for the section or document that it is in now. The one with most
+votes is the destination, unless the heading says otherwise; others with a large share are further
+places of a section that was split.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +13,18 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from ragauge.corpus.diff.exact_matches import Matching
-from ragauge.corpus.diff.fuzzy_matches import Placed
+from ragauge.corpus.diff.fuzzy_matches import Placement
 from ragauge.model.migration import SURE
 
-_PART = 0.25
+# The share of the votes from which on a further section, or document, is a place as well. A smaller
+# share would call a section split from which one paragraph moved away. Documents are larger, so a
+# tenth of one is whole sections.
+_SECTION_PART = 0.25
 _DOCUMENT_PART = 0.10
 
 
-class Home(Struct, frozen=True):
-    """Where a section or a document went: the main place first, and how much of it stands there.
+class Destination(Struct, frozen=True):
+    """Where a section or a document went: the main place first, and how much of it is there.
 
     `whole` says that every item of it is there unchanged, and nothing else is; `moved` that most
     of it left its place in the order of what stayed.
@@ -28,68 +36,70 @@ class Home(Struct, frozen=True):
     moved: bool = False
 
 
-class Homes:
-    """The homes of all sections and documents; an empty one has no places."""
+class Destinations:
+    """The destinations of all sections and documents; what went nowhere has no places."""
 
-    def __init__(self, matching: Matching, placed: Mapping[int, Placed]) -> None:
+    def __init__(self, matching: Matching, placements: Mapping[int, Placement]) -> None:
         self.matching = matching
-        self.placed = placed
+        self.placements = placements
         self.children: list[list[int]] = [[] for _ in matching.old.sections]
         for number, above in enumerate(matching.old.parents):
             if above is not None:
                 self.children[above].append(number)
-        self.sections: list[Home] = [_NOWHERE] * len(matching.old.sections)
+        self.sections: list[Destination] = [_NOWHERE] * len(matching.old.sections)
         for number in reversed(range(len(self.sections))):
             self.sections[number] = self._section(number)
         self.documents = [self._document(n) for n in range(len(matching.old.documents))]
 
     def spread(self, item: int) -> Iterator[tuple[int, float]]:
         """The new items that hold an old item, with the bytes of it that each has."""
-        found = self.placed.get(item)
-        if found is None:
+        placement = self.placements.get(item)
+        if placement is None:
             return
         size = self.matching.old.items[item].size
-        for part in found.parts:
-            share = 1.0 if found.exact else part.size / max(1, found.size)
+        for part in placement.parts:
+            share = 1.0 if placement.exact else part.size / max(1, placement.size)
             yield part.new, share * size
 
-    def _section(self, number: int) -> Home:
-        """Sections come before those below them, so these are settled already."""
+    def _section(self, number: int) -> Destination:
+        """Sections come before those below them; going backwards, those are known already."""
         old, new = self.matching.old, self.matching.new
         votes: Counter[int] = Counter()
         start, end = old.subtrees[number]
+        # Only the section's own text votes: that of the sections below it may have moved away.
         own = [item for item in range(start, end) if old.items[item].section == number]
         for item in own:
             for place, size in self.spread(item):
+                # Integers add up to the same sum in any order; a thousandth of a byte is enough.
                 votes[new.items[place].section] += round(size * 1000)
         if not votes:
             self._vote_by_children(number, votes)
         if not votes:
             return _NOWHERE
         total = sum(votes.values())
-        ranked = sorted(votes, key=lambda each: (-votes[each], each))
-        places = self._titled(number, votes) or ranked[:1]
-        for each in ranked:
-            inside = any(_covers(new.subtrees[place], new.subtrees[each]) for place in places)
-            if votes[each] >= _PART * total and not inside:
-                places.append(each)
+        ranked = sorted(votes, key=lambda section: (-votes[section], section))
+        places = self._heading_destination(number, votes) or ranked[:1]
+        for section in ranked:
+            inside = any(_covers(new.subtrees[place], new.subtrees[section]) for place in places)
+            if votes[section] >= _SECTION_PART * total and not inside:
+                places.append(section)
         ranges = [new.subtrees[place] for place in places]
-        return self._home(range(start, end), places, ranges)
+        return self._measure(range(start, end), places, ranges)
 
-    def _titled(self, number: int, votes: Counter[int]) -> list[int]:
+    def _heading_destination(self, number: int, votes: Counter[int]) -> list[int]:
         """The section that has its heading now, if some of its text is in there, too."""
         subtrees = self.matching.new.subtrees
         heading = self.matching.old.item_of_heading.get(number)
-        found = self.placed.get(heading) if heading is not None else None
-        if found is None or found.share < 0.5:
+        placement = self.placements.get(heading) if heading is not None else None
+        if placement is None or placement.share < 0.5:  # half of its words are other words now
             return []
-        item = self.matching.new.items[found.parts[0].new]
+        item = self.matching.new.items[placement.parts[0].new]
         inside = sum(
             count
-            for each, count in votes.items()
-            if _covers(subtrees[item.section], subtrees[each])
+            for section, count in votes.items()
+            if _covers(subtrees[item.section], subtrees[section])
         )
-        whole = item.block is None and inside >= _PART * sum(votes.values())
+        whole = item.block is None and inside >= _SECTION_PART * sum(votes.values())
         return [item.section] if whole else []
 
     def _vote_by_children(self, number: int, votes: Counter[int]) -> None:
@@ -99,12 +109,12 @@ class Homes:
                 if upper is not None:
                     votes[upper] += 1
 
-    def _document(self, number: int) -> Home:
+    def _document(self, number: int) -> Destination:
         old, new = self.matching.old, self.matching.new
         start, end = old.ranges[number]
         pair = self.matching.pairs.get(number)
         if start == end:
-            return _NOWHERE if pair is None else Home((pair,), 1.0, whole=True)
+            return _NOWHERE if pair is None else Destination((pair,), 1.0, whole=True)
         votes: Counter[int] = Counter()
         for item in range(start, end):
             for place, size in self.spread(item):
@@ -112,33 +122,36 @@ class Homes:
         if not votes:
             return _NOWHERE
         total = sum(old.items[item].size for item in range(start, end))
-        ranked = sorted(votes, key=lambda each: (-votes[each], each != pair, each))
+        ranked = sorted(votes, key=lambda doc: (-votes[doc], doc != pair, doc))
         least = _DOCUMENT_PART * total * 1000
-        places = [each for each in ranked if votes[each] >= least] or ranked[:1]
+        places = [doc for doc in ranked if votes[doc] >= least] or ranked[:1]
+        # Almost all of it is in one document: what is elsewhere was moved, and is no second half.
         if votes[places[0]] >= SURE * total * 1000:
             del places[1:]
-        return self._home(range(start, end), places, [new.ranges[place] for place in places])
+        return self._measure(range(start, end), places, [new.ranges[place] for place in places])
 
-    def _home(self, items: range, places: list[int], ranges: list[tuple[int, int]]) -> Home:
+    def _measure(
+        self, items: range, places: list[int], ranges: list[tuple[int, int]]
+    ) -> Destination:
         """Measure how much of some items lies in ranges of new items."""
         old = self.matching.old
-        total = kept = moved = 0.0
+        total = kept_bytes = moved = 0.0
         exact = True
         for item in items:
             total += old.items[item].size
-            found = self.placed.get(item)
-            exact = exact and found is not None and found.exact
+            placement = self.placements.get(item)
+            exact = exact and placement is not None and placement.exact
             for place, size in self.spread(item):
                 if any(start <= place < end for start, end in ranges):
-                    kept += size
-                    moved += size if found is not None and found.moved else 0
+                    kept_bytes += size
+                    moved += size if placement is not None and placement.moved else 0
         there = sum(end - start for start, end in ranges)
-        share = min(1.0, kept / total) if total else 1.0
+        share = min(1.0, kept_bytes / total) if total else 1.0
         whole = exact and share == 1.0 and there == len(items)
-        return Home(tuple(places), share, whole, 2 * moved > kept)
+        return Destination(tuple(places), share, whole, 2 * moved > kept_bytes)
 
 
-_NOWHERE = Home((), 0.0, whole=False)
+_NOWHERE = Destination((), 0.0, whole=False)
 
 
 def _covers(outer: tuple[int, int], inner: tuple[int, int]) -> bool:

@@ -1,9 +1,10 @@
-"""Aligning two sequences: what stands in both, in the same order, in time near to linear.
+"""Aligning two sequences: what is in both, in the same order, in time near to linear.
 
-Equal ends are taken off first. Then stretches that occur once on either side are looked for, longer
-ones first, and the longest chain of them that is in order on both sides is kept; what lies between
-is aligned in the same way. A small rest is solved exactly. A large rest in which nothing is rare
-is left unaligned: that costs confidence, never correctness.
+Equal ends are taken off first. Then runs that occur once on either side are looked for, longer ones
+first, and the longest chain of them that is in order on both sides is kept (as in patience diff);
+what lies between is aligned in the same way. A small rest is solved exactly. A large rest in which
+nothing is rare is left unaligned: that costs confidence, never correctness. difflib compares all
+pairs, which takes hours on a corpus that was rewritten.
 """
 
 from __future__ import annotations
@@ -11,66 +12,73 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Container, Hashable, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 Match = tuple[int, int, int]
-"""Where a common stretch begins on either side, and how long it is."""
+"""Where a common run begins on either side, and how long it is."""
 
+# Lengths of the runs that are looked for. A run of six words that occurs once on either side is
+# hardly an accident; a single word may well be, and is asked only where no longer run is found.
 _WIDTHS = (6, 3, 1)
-_AT_ONCE = 1 << 14  # cells of a table that is filled without looking for rare stretches first
-_MOST_CELLS = 1 << 22
+_SMALL_TABLE = 1 << 14  # cells of a table that is filled without looking for rare runs first
+# Cells of the largest table that is filled: 16 MiB of 32-bit integers, for 2,000 by 2,000 words.
+# A larger rest, in which nothing is rare, is left unaligned.
+_LARGEST_TABLE = 1 << 22
+# A match of this many words and bytes is kept wherever it is: `_PHRASE_WORDS` in fuzzy_matches
+# takes as many words for a phrase. Fewer words may be accidents of the language (`in the case of`).
 _SURE_WORDS, _SURE_SIZE = 4, 16
+# A dropped match widens the gap beside its neighbours, which may then have to go as well. That
+# settles after a few rounds; the limit only bounds the time for texts made to be awkward.
 _PASSES = 12
 
-Codes = NDArray[np.int32]
 
-
-def common(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Match]:
-    """Find the stretches that two sequences have in common, in order on both sides."""
+def align(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Match]:
+    """Find the runs that two sequences have in common, in order on both sides."""
     numbers: dict[Hashable, int] = {}
-    a = [numbers.setdefault(each, len(numbers)) for each in one]
-    b = [numbers.setdefault(each, len(numbers)) for each in other]
-    found: list[Match] = []
-    waiting = [(0, len(a), 0, len(b))]
+    a = [numbers.setdefault(element, len(numbers)) for element in one]
+    b = [numbers.setdefault(element, len(numbers)) for element in other]
+    matches: list[Match] = []
+    waiting = [(0, len(a), 0, len(b))]  # a stack of regions, since recursion could go deep
     while waiting:
-        left, right, low, high = _without_ends(a, b, waiting.pop(), found)
+        left, right, low, high = _strip_equal_ends(a, b, waiting.pop(), matches)
         if left == right or low == high:
             continue
         cells = (right - left) * (high - low)
         chain: list[Match] = []
-        if cells > _AT_ONCE:
+        if cells > _SMALL_TABLE:
             for width in _WIDTHS:
                 chain = _chain(a, b, (left, right, low, high), width)
                 if chain:
                     break
         if chain:
-            found += chain
+            matches += chain
             for i, j, length in chain:
                 waiting.append((left, i, low, j))
                 left, low = i + length, j + length
             waiting.append((left, right, low, high))
-        elif cells <= _MOST_CELLS:
-            found += _exact(a[left:right], b[low:high], left, low)
-    return _joined(found)
+        elif cells <= _LARGEST_TABLE:
+            matches += _exact_lcs(a[left:right], b[low:high], left, low)
+    return _merge_adjacent(matches)
 
 
-def without_islands(
-    matches: Sequence[Match], one: Sequence[int], other: Sequence[int]
-) -> list[Match]:
-    """Leave out matches that are lost among changes: a few common words in rewritten text.
+def drop_islands(matches: Sequence[Match], one: Sequence[int], other: Sequence[int]) -> list[Match]:
+    """Drop matches that are lost among changes: a few common words in rewritten text.
 
     `one` and `other` are the sizes of the elements. A short match goes if what changed before it
     and what changed behind it are both at least as large as the match itself.
     """
-    before, beside = _sums(one), _sums(other)
-    kept = list(matches)
+    before = list(accumulate(one, initial=0))
+    beside = list(accumulate(other, initial=0))
+    remaining = list(matches)
     for _ in range(_PASSES):
         stays = []
         end = (0, 0)
-        for (i, j, length), (next_i, next_j, _) in pairwise([*kept, (len(one), len(other), 0)]):
+        for (i, j, length), (next_i, next_j, _) in pairwise(
+            [*remaining, (len(one), len(other), 0)]
+        ):
             size = before[i + length] - before[i]
             gap = max(before[i] - before[end[0]], beside[j] - beside[end[1]])
             behind = max(
@@ -81,13 +89,13 @@ def without_islands(
             if sure or size > gap or size > behind:
                 stays.append((i, j, length))
                 end = (i + length, j + length)
-        if len(stays) == len(kept):
+        if len(stays) == len(remaining):
             break
-        kept = stays
-    return kept
+        remaining = stays
+    return remaining
 
 
-def slid(
+def slide_gaps(
     matches: Sequence[Match],
     one: Sequence[Hashable],
     other: Sequence[Hashable],
@@ -105,11 +113,11 @@ def slid(
         left, low, more = ends[position]
         left_gap, low_gap = left - i - length, low - j - length
         if (left_gap == 0) == (low_gap == 0):
-            continue
-        side, begin, end, known = (
+            continue  # text was replaced, or nothing changed: there is nothing to slide
+        side, begin, end, side_starts = (
             (one, i + length, left, starts) if left_gap else (other, j + length, low, other_starts)
         )
-        step = _best_step(side, begin, end, known, back=length, forth=more)
+        step = _best_step(side, begin, end, side_starts, back=length, forth=more)
         ends[position - 1] = (i, j, length + step)
         ends[position] = (left + step, low + step, more - step)
     return [match for match in ends if match[2]]
@@ -136,16 +144,8 @@ def _best_step(
     return min(steps, key=fit)
 
 
-def _sums(sizes: Sequence[int]) -> list[int]:
-    total, sums = 0, [0]
-    for each in sizes:
-        total += each
-        sums.append(total)
-    return sums
-
-
-def _without_ends(
-    a: Sequence[int], b: Sequence[int], region: tuple[int, int, int, int], found: list[Match]
+def _strip_equal_ends(
+    a: Sequence[int], b: Sequence[int], region: tuple[int, int, int, int], matches: list[Match]
 ) -> tuple[int, int, int, int]:
     """Take equal beginnings and ends off a region, and note them."""
     left, right, low, high = region
@@ -153,48 +153,54 @@ def _without_ends(
     while left < right and low < high and a[left] == b[low]:
         left, low = left + 1, low + 1
     if left > start:
-        found.append((start, low - (left - start), left - start))
+        matches.append((start, low - (left - start), left - start))
     end = right
     while right > left and high > low and a[right - 1] == b[high - 1]:
         right, high = right - 1, high - 1
     if right < end:
-        found.append((right, high, end - right))
+        matches.append((right, high, end - right))
     return left, right, low, high
 
 
 def _chain(
     a: Sequence[int], b: Sequence[int], region: tuple[int, int, int, int], width: int
 ) -> list[Match]:
-    """The longest ordered chain of stretches of a width that occur once on either side."""
+    """The longest ordered chain of runs of a width that occur once on either side."""
     left, right, low, high = region
-    mine, theirs = _once(a, left, right, width), _once(b, low, high, width)
-    pairs = [(place, theirs[each]) for each, place in mine.items() if each in theirs]
+    places_in_a, places_in_b = (
+        _unique_runs(a, left, right, width),
+        _unique_runs(b, low, high, width),
+    )
+    pairs = [(place, places_in_b[run]) for run, place in places_in_a.items() if run in places_in_b]
     chain: list[Match] = []
-    for i, j in _longest_ascent(pairs):
+    for i, j in _longest_increasing(pairs):
         if chain:
             last_i, last_j, length = chain[-1]
+            # Runs begin at every word, so neighbours overlap: on the same diagonal they are one.
             if i - j == last_i - last_j and i <= last_i + length:
                 chain[-1] = (last_i, last_j, i + width - last_i)
                 continue
             if i < last_i + length or j < last_j + length:
-                continue
+                continue  # it would use words a second time
         chain.append((i, j, width))
     return chain
 
 
-def _once(values: Sequence[int], start: int, end: int, width: int) -> dict[Hashable, int]:
-    """The stretches that occur once in a region, with their places, in order."""
+def _unique_runs(values: Sequence[int], start: int, end: int, width: int) -> dict[Hashable, int]:
+    """The runs that occur once in a region, with their places, in order."""
     keys: list[Hashable] = (
         list(values[start:end])
         if width == 1
         else [tuple(values[i : i + width]) for i in range(start, end - width + 1)]
     )
     counts = Counter(keys)
-    return {each: start + i for i, each in enumerate(keys) if counts[each] == 1}
+    return {run: start + i for i, run in enumerate(keys) if counts[run] == 1}
 
 
-def _longest_ascent(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Of pairs in the order of their first member, the most that ascend in the second, too."""
+    # `tails[n]` is the smallest second member that ends a chain of n + 1 pairs, `at[n]` its pair,
+    # and `before` leads from each pair back to the one before it: O(n log n).
     tails: list[int] = []
     at: list[int] = []
     before: list[int] = []
@@ -215,30 +221,32 @@ def _longest_ascent(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return chain[::-1]
 
 
-def _exact(a: Sequence[int], b: Sequence[int], left: int, low: int) -> list[Match]:
+def _exact_lcs(a: Sequence[int], b: Sequence[int], left: int, low: int) -> list[Match]:
     """A longest common subsequence, from a table that is filled row by row."""
-    other: Codes = np.array(b, np.int32)
+    other: NDArray[np.int32] = np.array(b, np.int32)
     table = np.zeros((len(a) + 1, len(b) + 1), np.int32)
-    for i, each in enumerate(a):
-        taken = table[i, :-1] + (other == each)
+    for i, code in enumerate(a):
+        # A cell is the largest of the one above, the one to the left, and the one above the left
+        # plus a match. The running maximum stands for the cell to the left: rows never fall.
+        taken = table[i, :-1] + (other == code)
         np.maximum.accumulate(np.maximum(table[i, 1:], taken), out=table[i + 1, 1:])
-    found: list[Match] = []
+    matches: list[Match] = []
     i, j = len(a), len(b)
     while i and j:
         if a[i - 1] == b[j - 1]:
             i, j = i - 1, j - 1
-            found.append((left + i, low + j, 1))
+            matches.append((left + i, low + j, 1))
         elif table[i - 1, j] >= table[i, j - 1]:
             i -= 1
         else:
             j -= 1
-    return found
+    return matches
 
 
-def _joined(found: list[Match]) -> list[Match]:
+def _merge_adjacent(matches: list[Match]) -> list[Match]:
     """The matches in order, with those that touch made one."""
     joined: list[Match] = []
-    for i, j, length in sorted(found):
+    for i, j, length in sorted(matches):
         if joined and (i, j) == (joined[-1][0] + joined[-1][2], joined[-1][1] + joined[-1][2]):
             joined[-1] = (*joined[-1][:2], joined[-1][2] + length)
         else:

@@ -1,4 +1,4 @@
-"""Text as words at their bytes, and which bytes of one text stand in another.
+"""Text as words at their bytes, and which bytes of one text are in another.
 
 A word is a run of ASCII letters, digits and two-byte letters, a run of ASCII marks, or any other
 character on its own, so that scripts without blanks are compared character by character. Blanks
@@ -13,21 +13,26 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from ragauge.corpus.diff.sequence_alignment import Match, common, slid, without_islands
+from ragauge.corpus.diff.sequence_alignment import Match, align, drop_islands, slide_gaps
 from ragauge.model.corpus import Extent
 from ragauge.model.migration import Run
 
+# Over bytes, since all places are bytes: decoding would need a table to get back. The two-byte
+# letters of UTF-8 are those of European scripts, Hebrew and Arabic; of C2 xx only the no-break
+# space (C2 A0) is a blank.
 _WORD = re.compile(
     rb"(?:[0-9A-Za-z_]|[\xc3-\xdf][\x80-\xbf])+"
     rb"|[!-/:-@\[-^`{-~]+"
     rb"|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf7][\x80-\xbf]{3}|\xc2[\x80-\x9f\xa1-\xbf]"
 )
-_MOST_REPAIRED = 64
-_LETTERS = re.compile(r"[\W_]+")
+# Words between two matches that may be the same letters written otherwise. A longer gap is text
+# that was rewritten; comparing its letters would seldom find anything.
+_LONGEST_REPAIR = 64
+_NO_LETTERS = re.compile(r"[\W_]+")
 
 
-class Stretch(Struct, frozen=True):
-    """A part of a text that belongs to something, such as a block."""
+class OwnedText(Struct, frozen=True):
+    """A span of a text that belongs to something, such as a block; `owner` is its number."""
 
     owner: int
     text: bytes
@@ -48,17 +53,20 @@ class Words(Struct):
 
     def without(self, taken: set[int]) -> Words:
         """The words but for some of them."""
-        kept = [i for i in range(len(self.words)) if i not in taken]
+        rest = [i for i in range(len(self.words)) if i not in taken]
         return Words(
-            [self.words[i] for i in kept],
-            [self.starts[i] for i in kept],
-            [self.owners[i] for i in kept],
+            [self.words[i] for i in rest],
+            [self.starts[i] for i in rest],
+            [self.owners[i] for i in rest],
             self.texts,
         )
 
 
-class _Part(Struct, frozen=True):
-    """Words of either side, from a place up to another: the same, as good as, or in its stead."""
+class _AlignedWords(Struct, frozen=True):
+    """Words of either side, from a place up to another.
+
+    They are the same (`exact`), the same letters written otherwise (`kept`), or what replaced them.
+    """
 
     old: int
     old_end: int
@@ -68,8 +76,8 @@ class _Part(Struct, frozen=True):
     kept: bool = True
 
 
-class Kept(Struct, frozen=True):
-    """What of one owner stands in another: its bytes without blanks, and where they are.
+class KeptText(Struct, frozen=True):
+    """What of one owner is in another: its bytes without blanks, and where they are.
 
     `words` are the places of those words among the words that were compared.
     """
@@ -81,21 +89,21 @@ class Kept(Struct, frozen=True):
     words: tuple[int, ...] = ()
 
 
-def words_of(stretches: Iterable[Stretch]) -> Words:
-    """Take stretches of text apart into words."""
-    made = Words([], [], [], {})
+def split_words(owned_texts: Iterable[OwnedText]) -> Words:
+    """Split texts into words."""
+    words = Words([], [], [], {})
     texts: dict[int, bytes] = {}
-    for stretch in stretches:
-        texts[stretch.owner] = stretch.text
-        for found in _WORD.finditer(stretch.text, *stretch.span):
-            made.words.append(found[0])
-            made.starts.append(found.start())
-            made.owners.append(stretch.owner)
-    made.texts = texts
-    return made
+    for part in owned_texts:
+        texts[part.owner] = part.text
+        for word in _WORD.finditer(part.text, *part.span):
+            words.words.append(word[0])
+            words.starts.append(word.start())
+            words.owners.append(part.owner)
+    words.texts = texts
+    return words
 
 
-def weight(words: Words) -> dict[int, int]:
+def sizes_by_owner(words: Words) -> dict[int, int]:
     """How many bytes without blanks each owner has."""
     sizes: dict[int, int] = {}
     for owner, word in zip(words.owners, words.words, strict=True):
@@ -103,29 +111,31 @@ def weight(words: Words) -> dict[int, int]:
     return sizes
 
 
-def kept_between(old: Words, new: Words) -> list[Kept]:
-    """Find which words of one side stand on the other, by pairs of owners, in reading order."""
-    aligned = common(old.words, new.words)
-    matches = without_islands(
-        slid(aligned, old.words, new.words, _starts(old), _starts(new)),
+def find_kept(old: Words, new: Words) -> list[KeptText]:
+    """Find which words of one side are on the other, by pairs of owners, in reading order."""
+    aligned = align(old.words, new.words)
+    # Slide first: an island is judged by what changed around it, which sliding moves.
+    matches = drop_islands(
+        slide_gaps(aligned, old.words, new.words, _owner_starts(old), _owner_starts(new)),
         [len(word) for word in old.words],
         [len(word) for word in new.words],
     )
-    parts: dict[tuple[int, int], list[_Part]] = {}
+    # Words were aligned over the borders of blocks; what they say is about pairs of blocks.
+    parts: dict[tuple[int, int], list[_AlignedWords]] = {}
     for match in _with_repairs(old, new, matches):
-        for part in _cut(old, new, match):
+        for part in _split_by_owner(old, new, match):
             parts.setdefault((old.owners[part.old], new.owners[part.new]), []).append(part)
-    found = []
-    for (mine, theirs), listed in parts.items():
+    kept_texts = []
+    for (old_owner, new_owner), listed in parts.items():
         taken = [k for part in listed if part.kept for k in range(part.old, part.old_end)]
-        runs = tuple(run for part in listed for run in _runs(old, new, part))
+        runs = tuple(run for part in listed for run in _byte_runs(old, new, part))
         size = sum(len(old.words[k]) for k in taken)
         if taken:
-            found.append(Kept(mine, theirs, size, runs, tuple(taken)))
-    return found
+            kept_texts.append(KeptText(old_owner, new_owner, size, runs, tuple(taken)))
+    return kept_texts
 
 
-def _starts(words: Words) -> set[int]:
+def _owner_starts(words: Words) -> set[int]:
     """Where something else begins."""
     owners = words.owners
     return {i for i, owner in enumerate(owners) if i == 0 or owners[i - 1] != owner}
@@ -136,8 +146,8 @@ def same_letters(one: bytes, other: bytes) -> bool:
     return _letters([one]) == _letters([other])
 
 
-def _with_repairs(old: Words, new: Words, matches: Sequence[Match]) -> Iterator[_Part]:
-    """The matches, and what stands between them on both sides.
+def _with_repairs(old: Words, new: Words, matches: Sequence[Match]) -> Iterator[_AlignedWords]:
+    """The matches, and what is between them on both sides.
 
     Words that differ in nothing but blanks, marks and case are kept: that is what a better repair
     of hyphens, a heading in capitals or another form of the same letters leaves behind. Others
@@ -146,39 +156,39 @@ def _with_repairs(old: Words, new: Words, matches: Sequence[Match]) -> Iterator[
     i = j = 0
     for left, low, length in [*matches, (len(old.words), len(new.words), 0)]:
         if i < left and j < low:
-            between = _Part(i, left, j, low, exact=False)
+            between = _AlignedWords(i, left, j, low, exact=False)
             if _is_short(old, new, between):
-                kept = _is_repair(old, new, between)
-                yield _Part(i, left, j, low, exact=False, kept=kept)
+                is_repair = _is_repair(old, new, between)
+                yield _AlignedWords(i, left, j, low, exact=False, kept=is_repair)
         if length:
-            yield _Part(left, left + length, low, low + length)
+            yield _AlignedWords(left, left + length, low, low + length)
         i, j = left + length, low + length
 
 
-def _is_short(old: Words, new: Words, part: _Part) -> bool:
+def _is_short(old: Words, new: Words, part: _AlignedWords) -> bool:
     """Whether a part is a few words of one thing on either side."""
     return (
-        part.old_end - part.old <= _MOST_REPAIRED
-        and part.new_end - part.new <= _MOST_REPAIRED
+        part.old_end - part.old <= _LONGEST_REPAIR
+        and part.new_end - part.new <= _LONGEST_REPAIR
         and old.owners[part.old] == old.owners[part.old_end - 1]
         and new.owners[part.new] == new.owners[part.new_end - 1]
     )
 
 
-def _is_repair(old: Words, new: Words, part: _Part) -> bool:
-    said = _letters(old.words[part.old : part.old_end])
-    return said != "" and said == _letters(new.words[part.new : part.new_end])
+def _is_repair(old: Words, new: Words, part: _AlignedWords) -> bool:
+    letters = _letters(old.words[part.old : part.old_end])
+    return letters != "" and letters == _letters(new.words[part.new : part.new_end])
 
 
 def _letters(words: Sequence[bytes]) -> str:
     text = b"".join(words).decode("utf-8", "replace")
-    return _LETTERS.sub("", unicodedata.normalize("NFC", text).lower())
+    return _NO_LETTERS.sub("", unicodedata.normalize("NFC", text).lower())
 
 
-def _cut(old: Words, new: Words, part: _Part) -> Iterator[_Part]:
+def _split_by_owner(old: Words, new: Words, part: _AlignedWords) -> Iterator[_AlignedWords]:
     """Cut a part wherever one of its sides begins to belong to something else."""
     if not part.exact:
-        yield part
+        yield part  # `_is_short` has seen to it that either side has one owner
         return
     start = part.old
     shift = part.new - part.old
@@ -188,12 +198,16 @@ def _cut(old: Words, new: Words, part: _Part) -> Iterator[_Part]:
             or old.owners[k] != old.owners[start]
             or new.owners[k + shift] != new.owners[start + shift]
         ):
-            yield _Part(start, k, start + shift, k + shift)
+            yield _AlignedWords(start, k, start + shift, k + shift)
             start = k
 
 
-def _runs(old: Words, new: Words, part: _Part) -> Iterator[Run]:
-    """The bytes of a part: equal bytes as far as they go, other blanks between them apart."""
+def _byte_runs(old: Words, new: Words, part: _AlignedWords) -> Iterator[Run]:
+    """The bytes of a part: equal bytes as far as they go, other blanks between them apart.
+
+    Three numbers are old start, new start and length of equal bytes; four are both spans of the
+    same letters in other bytes; four and a 0 are what replaced the old text.
+    """
     begin, low = old.starts[part.old], new.starts[part.new]
     end, high = old.end(part.old_end - 1), new.end(part.new_end - 1)
     if not part.exact:
@@ -209,6 +223,8 @@ def _runs(old: Words, new: Words, part: _Part) -> Iterator[Run]:
         halt, next_one = new.end(k + shift), new.starts[k + 1 + shift]
         if text[stop:following] != other[halt:next_one]:
             yield begin, low, stop - begin
+            # Blanks that became other blanks are kept text; where one side has none, there is
+            # nothing to point at.
             between = text[stop:following], other[halt:next_one]
             if all(between) and not b"".join(between).strip():
                 yield stop, following, halt, next_one

@@ -1,25 +1,216 @@
 """HTML: blocks of visible text, from the tags and characters that turbohtml finds.
 
-A block ends where the standard says that an element does, whatever is not closed or not nested.
-Head, scripts, styles, templates and navigation are left out; headers, footers and asides stay. The
-origins count characters of the decoded source, without a byte order mark.
+turbohtml's tokenizer is that of the HTML standard: what it makes of malformed markup is defined
+there, and does not change from one version to the next. A block ends where the standard says that
+an element does, whatever is not closed or not nested. Head, scripts, styles, templates and
+navigation are excluded; headers, footers and asides stay. The origins count characters of the
+decoded source, without a byte order mark.
 """
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragauge.corpus.canonical_text import Atom, Writer, stripped
-from ragauge.corpus.parsers.html_tokens import Chars, Lost, Tag, decoded, tokens, value_atoms
+from ragauge.corpus.canonical_text import Atom, TextWriter, stripped, utf8, without_bom
+from ragauge.errors import RagaugeError
+from ragauge.files.fields import FieldError
 from ragauge.model.corpus import BlockType, Heading, Parsed, Parser, Piece
 
-MOST_DEEP = 512  # as browsers do; deeper elements still give their text
+# Tokens with their places in the source
+
+_LINE_END = re.compile(r"(\r\n|\r|\n)")
+_NOTHING = "</>"
+"""What the standard passes over, as if it were not there."""
+_NOT_ALIKE = re.compile(r"\r\n|</>")  # where turbohtml's text is not what the source has
+_BEFORE_VALUE = re.compile(r"""[^=]*=\s*(["']?)""")
+_CHARSET = re.compile(
+    rb"""<meta\s[^>]*?charset\s*=\s*["']?\s*([\w:.-]+)|^\s*<\?xml[^>]*?encoding=["']([\w:.-]+)""",
+    re.IGNORECASE,
+)
+# Codecs of Python that are none of files; and a page cannot say in ASCII that it is UTF-16, so the
+# standard takes that as UTF-8.
+_NOT_FOR_FILES = ("idna", "punycode", "unicode", "raw_unicode", "undefined", "utf-7", "utf-16")
+
+
+class Tag(Struct, frozen=True):
+    """A start tag or an end tag; `raw` is how the source has it, from a place on."""
+
+    name: str
+    closing: bool
+    attrs: Mapping[str, str] = {}
+    raw: str = ""
+    start: int = 0
+
+
+class Chars(Struct, frozen=True):
+    """Characters between tags; a reference such as `&amp;` is what it stands for."""
+
+    text: str
+    start: int
+
+
+class UnfinishedMarkup(Struct, frozen=True):
+    """The end of a source that is no text, because a tag or a comment in it never ends."""
+
+    start: int
+
+
+def decoded(source: bytes) -> tuple[str, tuple[str, ...]]:
+    """Decode a page by its byte order mark, its declared charset, or as UTF-8; and notes on it."""
+    if source.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return _by(source, "utf-16"), ("decoded as utf-16, as its byte order mark says",)
+    plain = without_bom(source)
+    # The standard looks at the first 1,024 bytes; a byte order mark counts for more.
+    declared = _CHARSET.search(plain[:1024]) if plain is source else None
+    if declared is None:
+        return utf8(plain), ()
+    name = (declared[1] or declared[2]).decode("ascii", "replace").lower()
+    # What the web calls Latin-1 and ASCII has always been Windows-1252.
+    name = {"iso-8859-1": "cp1252", "latin1": "cp1252", "us-ascii": "cp1252"}.get(name, name)
+    try:
+        codec = codecs.lookup(name)
+    except LookupError:
+        return utf8(plain), (f"its charset `{name}` is unknown; decoded as UTF-8",)
+    if codec.name == "utf-8" or codec.name.startswith(_NOT_FOR_FILES):
+        return utf8(plain), ()
+    return _by(plain, codec.name), (f"decoded as {codec.name}, as its charset says",)
+
+
+def _by(source: bytes, codec: str) -> str:
+    try:
+        return source.decode(codec)
+    except (UnicodeError, LookupError) as error:  # not every codec is one of text
+        raise FieldError(
+            "bad-encoding",
+            f"the bytes are not {codec}, which the page says they are",
+            "convert the file to UTF-8, and its charset too",
+        ) from error
+
+
+def tokens(source: str) -> Iterator[Tag | Chars | UnfinishedMarkup]:
+    """The tags and the characters of a source in order, without comments and declarations."""
+    try:
+        from turbohtml import TokenType, tokenize
+    except ImportError as error:
+        raise RagaugeError.of(
+            "missing-extra",
+            "HTML needs a package that is not installed",
+            hint="pip install 'ragauge[corpus]'",
+        ) from error
+    # Tokens have a line and a column; their offsets count CRLF as one character, the source as two.
+    lines = [0, *(line_end.end() for line_end in _LINE_END.finditer(source))]
+    end, token = 0, None
+    for token in tokenize(source, resolve_references=False, capture_source=True):
+        start = lines[token.line - 1] + token.col
+        if token.type == TokenType.TEXT:
+            for chars in _runs(token.data or "", source, start):
+                yield chars
+                end = chars.start + len(chars.text)
+            continue
+        raw = token.source or ""
+        end = _behind(source, start, len(raw))
+        if token.type == TokenType.CHARACTER_REFERENCE:
+            yield from _reference(token.data or "", raw, start)
+        elif token.tag is not None:
+            closing = token.type == TokenType.END_TAG
+            attrs = dict(token.attrs or ())
+            yield Tag(token.tag, closing, attrs, source[start:end] if attrs else "", start)
+    # Where a page ends inside a tag, the standard drops the rest and there is no token for it. A
+    # comment or declaration that never ends is a token, but what it has swallowed is no markup.
+    markup = token.source if token is not None and token.tag is None else None
+    if markup and markup[0] == "<" and markup[-1] != ">":
+        end = start
+    if source[end:].replace(_NOTHING, ""):
+        yield UnfinishedMarkup(end)
+
+
+def _runs(data: str, source: str, at: int) -> Iterator[Chars]:
+    """Text as the source has it: with its own line ends, and apart where `</>` was passed over."""
+    if source.startswith(data, at):
+        yield Chars(data, at)
+        return
+    # `left` counts the characters of the token that the source still has to account for.
+    begin, left = at, len(data)
+    for match in _NOT_ALIKE.finditer(source, at):
+        if match.start() - at >= left:
+            break
+        left -= match.start() - at
+        at = match.end()
+        if match[0] == "\r\n":
+            left -= 1
+        elif data.startswith(_NOTHING, len(data) - left):  # in a script it is text
+            left -= len(_NOTHING)
+        else:
+            if match.start() > begin:
+                yield Chars(source[begin : match.start()], begin)
+            begin = at
+    if at + left > begin:
+        yield Chars(source[begin : at + left], begin)
+
+
+def _behind(source: str, start: int, length: int) -> int:
+    """Where a number of characters ends, if CR and LF together count as one."""
+    end = start + length
+    at = source.find("\r\n", start, end)
+    while at >= 0:
+        end += 1
+        at = source.find("\r\n", at + 2, end)
+    return end
+
+
+def _reference(meant: str, raw: str, start: int) -> Iterator[Chars]:
+    """What a reference stands for; letters behind one without `;` are their own.
+
+    In `&notit` the token has these letters, too: what is equal at the end of both is text.
+    """
+    behind = 0
+    while behind < len(meant) - 1 and meant[-1 - behind] == raw[-1 - behind]:
+        behind += 1
+    yield Chars(meant[: len(meant) - behind], start)
+    if behind:
+        yield Chars(meant[-behind:], start + len(raw) - behind)
+
+
+def value_atoms(tag: Tag, name: str) -> list[Atom]:
+    """The value of an attribute, with the places in the source that it comes from."""
+    from turbohtml import parse_fragment
+
+    value = tag.attrs.get(name, "")
+    if not value:
+        return []
+    # The tokenizer gives the value of an attribute without its place, the tree of a fragment gives
+    # the place. References in between shift places, so the bare value is read once more as the
+    # text of a title, in which only references count.
+    raw = tag.raw.replace("\r", " ")  # as long as it was, and white space as well
+    element = parse_fragment(raw, source_locations=True).find(tag.name)
+    where = element.source_location if element is not None else None
+    if where is None or name not in where.attrs:
+        return [(value, tag.start)]
+    first, end = where.attrs[name].start_offset, where.attrs[name].end_offset
+    opening = _BEFORE_VALUE.match(raw, first, end)
+    if opening is None:
+        return [(value, tag.start + first)]
+    first, end = opening.end(), end - len(opening[1])
+    atoms = [
+        (token.text, tag.start + first + token.start - len("<title>"))
+        for token in tokens(f"<title>{raw[first:end]}")
+        if isinstance(token, Chars)
+    ]
+    # Inside of attributes some references without `;` are none.
+    same = "".join(text for text, _ in atoms).split() == value.split()
+    return list(atoms) if same else [(value, tag.start + first)]
+
+
+# Blocks of text
+
+MAX_DEPTH = 512  # as browsers do; deeper elements still give their text
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 LISTS = frozenset(("ul", "ol", "dl", "menu", "dir"))
 PREFORMATTED = frozenset(("pre", "listing", "xmp", "plaintext"))
@@ -35,19 +226,13 @@ DROPPED = frozenset(
 IN_HEAD = frozenset(
     "base link meta title noscript noframes style script template head".split()  # noqa: SIM905
 )
+# A heading that was not closed ends at these; the standard would make them its children, and all
+# that follows would be one title.
 ENDS_HEADING = (
     LISTS
     | PREFORMATTED
     | HEADINGS
-    | {
-        "p",
-        "table",
-        "blockquote",
-        "section",
-        "article",
-        "figure",
-        "hr",
-    }
+    | frozenset("p table blockquote section article figure hr".split())  # noqa: SIM905
 )
 BLOCKS = (
     ENDS_HEADING
@@ -57,11 +242,11 @@ BLOCKS = (
     hgroup html legend li main nav option optgroup search select summary""".split()  # noqa: SIM905
     )
 )
+# A `p` that was not closed ends at any other block, and not at these.
 KEEPS_P = TABLE_PARTS | {"option", "optgroup", "select", "legend", "body", "html"}
-SCOPE = CELLS | {"table", "caption"}
+SCOPE = CELLS | {"table", "caption"}  # no end tag inside of these closes what is outside
 
 _WORDS = re.compile(r"[^ \t\n\f\r]+(?: [^ \t\n\f\r]+)*")
-_LINE_END = re.compile(r"(\r\n|\r|\n)")
 _LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight)-(?:source-)?([\w+#.-]+)")
 _SPACE, _NEWLINE = 1, 2
 
@@ -69,9 +254,9 @@ _SPACE, _NEWLINE = 1, 2
 def parse(source: bytes) -> Parsed:
     """Read a page of HTML."""
     text, notes = decoded(source)
-    reader = _Reader()
+    reader = _HtmlReader()
     for token in tokens(text.replace("\x00", "\ufffd")):
-        if isinstance(token, Lost):
+        if isinstance(token, UnfinishedMarkup):
             notes += (_ends_in_markup(text, token.start),)
         elif isinstance(token, Chars):
             reader.chars(token)
@@ -83,7 +268,7 @@ def parse(source: bytes) -> Parsed:
     reader.flush()
     if reader.left_out:
         notes += (f"navigation left out: {reader.left_out}",)
-    first = next((each.title for each in reader.headings if each.level == 1), None)
+    first = next((heading.title for heading in reader.headings if heading.level == 1), None)
     return Parsed(
         text=reader.writer.text,
         headings=tuple(reader.headings),
@@ -102,15 +287,15 @@ class _Element(Struct):
     classes: str = ""
 
 
-class _Reader:
+class _HtmlReader:
     """Takes tags and characters in order, and writes a block when one is complete."""
 
     def __init__(self) -> None:
-        self.writer = Writer()
+        self.writer = TextWriter()
         self.pieces: list[Piece] = []
         self.headings: list[Heading] = []
         self.title = ""
-        self.named: _Element | None = None  # the element that the title stands in
+        self.named: _Element | None = None  # the element that holds the title
         self.left_out = 0
         self.stack: list[_Element] = []
         self.opened: Counter[str] = Counter()
@@ -148,12 +333,12 @@ class _Reader:
             self._put_lines(text, at)
             return
         end = 0
-        for found in _WORDS.finditer(text):
-            if found.start() > end:
+        for words in _WORDS.finditer(text):
+            if words.start() > end:
                 self._separate(_SPACE, at + end)
-            self._emit(found[0], at + found.start())
+            self._emit(words[0], at + words.start())
             self.words, self.images = self.words or not image, self.images or image
-            end = found.end()
+            end = words.end()
         if end < len(text):
             self._separate(_SPACE, at + end)
 
@@ -197,7 +382,7 @@ class _Reader:
             self.language = self.language or _language(classes)
         if name in ("html", "body") or not (block or dropped or self.dropping):
             return
-        if len(self.stack) >= MOST_DEEP:
+        if len(self.stack) >= MAX_DEPTH:
             return
         element = _Element(name, dropped, classes=classes)
         if not (dropped or self.dropping):
@@ -254,14 +439,14 @@ class _Reader:
                 if name == "tr" or (name in CELLS and not self.rows):
                     self.rows.append([])
             return
-        in_figure = any(each.group is not None for each in self.stack[-8:])
+        in_figure = any(outer.group is not None for outer in self.stack[-8:])  # not far above
         if name in LISTS or name == "blockquote":
             element.kind = "prose"
         elif name == "table" and attrs.get("role") not in ("presentation", "none"):
             element.kind, self.rows, self.caption = "table", [], []
         elif name in PREFORMATTED:
             element.kind = "code"
-            near = [element.classes, *(each.classes for each in self.stack[-2:][::-1])]
+            near = [element.classes, *(outer.classes for outer in self.stack[-2:][::-1])]
             self.language = next(filter(None, map(_language, near)), None)
         elif name in HEADINGS:
             element.kind = "heading"
@@ -283,7 +468,8 @@ class _Reader:
             self._close_to((name,), barrier)
 
     def _close_to(self, names: Any, barrier: Any) -> None:
-        """Close elements up to the nearest of some names, unless a barrier stands before it."""
+        """Close elements up to the nearest of some names, unless a barrier is before it."""
+        # Without this count, a page of unclosed tags would walk the whole stack for each of them.
         if not any(self.opened[name] for name in names):
             return
         for count, element in enumerate(reversed(self.stack), 1):
@@ -386,11 +572,11 @@ class _Reader:
     def _pair(self, first: int) -> None:
         """Tie the captions of a figure to what they are captions of."""
         inside = range(first, len(self.pieces))
-        shown = [i for i in inside if self.pieces[i].type in ("figure", "table", "code")]
+        illustrated = [i for i in inside if self.pieces[i].type in ("figure", "table", "code")]
         for i in inside:
             piece = self.pieces[i]
-            if shown and piece.type == "caption" and "of" not in piece.attrs:
-                self.pieces[i] = replace(piece, attrs={"of": shown[0]})
+            if illustrated and piece.type == "caption" and "of" not in piece.attrs:
+                self.pieces[i] = replace(piece, attrs={"of": illustrated[0]})
 
 
 def _ends_in_markup(text: str, start: int) -> str:
@@ -399,8 +585,8 @@ def _ends_in_markup(text: str, start: int) -> str:
 
 
 def _language(classes: str) -> str | None:
-    found = _LANGUAGE.search(classes)
-    return None if found is None or found[1] in ("default", "none") else found[1].lower()
+    match = _LANGUAGE.search(classes)
+    return None if match is None or match[1] in ("default", "none") else match[1].lower()
 
 
 PARSER = Parser(name="html", title="HTML", suffixes=(".html", ".htm"), parse=parse)

@@ -1,7 +1,7 @@
 """Markdown: CommonMark with tables and front matter, by the line ranges of markdown-it-py.
 
-Only blocks are parsed; what stands inside a line is looked at where it decides something: titles,
-paragraphs that may be images, and captions. Link definitions and rules (`---`) are no pieces.
+Only blocks are parsed; inline markup is looked at where it decides something: titles, paragraphs
+that may be images, and captions. Link definitions and rules (`---`) are no pieces.
 Front matter is a piece of code with the role `front-matter`, so that a citation of it has a place.
 A table's rows are counted with its header, as in HTML.
 """
@@ -52,12 +52,13 @@ _COMMENT = re.compile(r"\s*<!--.*-->\s*", re.DOTALL)
 # Longer titles and captions are shown as they are written: inline markup is not linear in length.
 _LONGEST_INLINE = 4_000
 _MOST_BRACKETS = 200
-# Every level is a call within a call; lists count twice. What is deeper is taken as it stands.
+# Every level is a call within a call; lists count twice. What is deeper is taken as plain text:
+# the parser would skip the rest of the file, and Python would run out of stack at some depth.
 _DEEPEST = 250
 _DEEPEST_INLINE = 100
 
 
-class _Top(Struct, gc=False):
+class _TopBlock(Struct, gc=False):
     """A block at the top, as much of it as is needed when all link definitions are known."""
 
     type: str
@@ -91,7 +92,7 @@ def _hand_over(state: StateBlock, first: int, stop: int, silent: bool) -> bool:
     The parser itself would skip all that follows, to the end of the file.
     """
     if state.level == 0:
-        _take(state.tokens, state.env["tops"])
+        _collect(state.tokens, state.env["tops"])
         return False
     if state.level < _DEEPEST or silent:
         return False
@@ -105,12 +106,12 @@ def _hand_over(state: StateBlock, first: int, stop: int, silent: bool) -> bool:
     return True
 
 
-def _take(tokens: list[Token], tops: list[_Top]) -> None:
+def _collect(tokens: list[Token], tops: list[_TopBlock]) -> None:
     """Turn the tokens of blocks at the top into what is needed of them."""
     for position, token in enumerate(tokens):
         if token.level or token.nesting < 0 or token.map is None:
             continue
-        top = _Top(token.type, (token.map[0], token.map[1]), tag=token.tag)
+        top = _TopBlock(token.type, (token.map[0], token.map[1]), tag=token.tag)
         if token.type == "heading_open":
             top.content = tokens[position + 1].content
         elif token.type == "paragraph_open":
@@ -129,12 +130,12 @@ def _take(tokens: list[Token], tops: list[_Top]) -> None:
     tokens.clear()
 
 
-class _Reader:
+class _MarkdownReader:
     """Walks over the top-level blocks of one text and collects headings and pieces."""
 
     def __init__(self, text: bytes) -> None:
         self.text = text
-        self.starts = [0, *(found.end() for found in _LINE_END.finditer(text))]
+        self.starts = [0, *(line_end.end() for line_end in _LINE_END.finditer(text))]
         self.env: dict[str, Any] = {}
         self.headings: list[Heading] = []
         self.pieces: list[Piece] = []
@@ -184,13 +185,13 @@ class _Reader:
     def walk(self, source: str, skipped: int) -> None:
         """Take the blocks of the text behind the skipped lines."""
         machine = _block_machine()
-        tops: list[_Top] = []
+        tops: list[_TopBlock] = []
         self.env["tops"] = tops
         tokens: list[Token] = []
         plain = source.replace("\r\n", "\n").replace("\r", "\n")
         plain = plain.replace("\0", "\N{REPLACEMENT CHARACTER}")
         machine.block.parse(plain, machine, self.env, tokens)
-        _take(tokens, tops)
+        _collect(tokens, tops)
         if self.env.get("too deep"):
             self.notes.append("lists or quotes are nested too deep: what is in them was not parsed")
         for top in tops:
@@ -298,16 +299,16 @@ class _Reader:
 
 def _begins_as_caption(content: str) -> bool:
     """Whether it begins with `Figure 1` or the like; `Figure 1 shows` is running text."""
-    found = _CAPTION.match(content)
-    return found is not None and not (found[1] or "").islower()
+    match = _CAPTION.match(content)
+    return match is not None and not (match[1] or "").islower()
 
 
 def _front_title(front: str) -> str | None:
     """The title that front matter names, if it can be read."""
     lines = _TEXT_LINE_END.split(front)
     if not front.startswith("+++"):
-        found = _TITLE.search("\n".join(lines))
-        return found[2].strip() if found else None
+        match = _TITLE.search("\n".join(lines))
+        return match[2].strip() if match else None
     try:
         title = tomllib.loads("\n".join(lines[1:-1])).get("title")
     except tomllib.TOMLDecodeError:
@@ -326,7 +327,7 @@ def parse(data: bytes) -> Parsed:
             f"the bytes from {error.start + len(data) - len(text)} on are not UTF-8",
             "convert the file to UTF-8; dropping the bytes would move every offset behind them",
         ) from error
-    reader = _Reader(text)
+    reader = _MarkdownReader(text)
     title = None
     skipped = reader.front_matter()
     if skipped:

@@ -1,6 +1,6 @@
 """Jupyter notebooks: their Markdown and code cells in order, without what code has printed.
 
-Outputs are left out and counted: they change with every run and would re-key the document. Origins
+Outputs are excluded and counted: they change with every run and would re-key the document. Origins
 count characters of the file, without a byte order mark; what is escaped there has none.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ragauge import registry
-from ragauge.corpus.canonical_text import Atom, Writer, utf8, well_formed, without_bom
+from ragauge.corpus.canonical_text import Atom, TextWriter, utf8, well_formed, without_bom
 from ragauge.files.fields import FieldError, as_list, as_object, as_text, wrong_type
 from ragauge.model.corpus import Extent, Heading, Parsed, Parser, Piece
 
@@ -39,7 +39,7 @@ def parse(source: bytes) -> Parsed:
 def _parsed(source: bytes) -> Parsed:
     notebook = _decoded(source)
     language = _language(notebook)
-    writer = Writer()
+    writer = TextWriter()
     headings: list[Heading] = []
     pieces: list[Piece] = []
     notes: dict[str, None] = {}
@@ -57,8 +57,8 @@ def _parsed(source: bytes) -> Parsed:
         first = len(pieces)
         if kind == "markdown":
             inner = registry.parsers()[".md"].parse(content)
-            headings += [_moved_heading(each, at) for each in inner.headings]
-            pieces += [_moved_piece(each, at, first) for each in inner.pieces]
+            headings += [_moved_heading(heading, at) for heading in inner.headings]
+            pieces += [_moved_piece(piece, at, first) for piece in inner.pieces]
             notes.update(dict.fromkeys(inner.notes))
             title = title or inner.title
         elif kind == "heading":  # of format 3
@@ -113,9 +113,9 @@ def _placing_decoder() -> json.JSONDecoder:
 
     def string(text: str, at: int, strict: bool = True) -> tuple[str, int]:
         value, end = json.decoder.scanstring(text, at, strict)  # type: ignore[attr-defined]
-        found = _Placed(value)
-        found.at, found.raw = at, text[at : end - 1]
-        return found, end
+        placed = _Placed(value)
+        placed.at, placed.raw = at, text[at : end - 1]
+        return placed, end
 
     decoder = json.JSONDecoder()
     decoder.parse_string = string  # type: ignore[attr-defined]
@@ -128,11 +128,11 @@ def _atoms(value: str) -> Iterator[Atom]:
     if not isinstance(value, _Placed):
         yield well_formed(value), None
         return
-    for found in _RUN.finditer(value.raw):
-        if found[1] is not None:
-            yield found[1], value.at + found.start()
+    for run in _RUN.finditer(value.raw):
+        if run[1] is not None:
+            yield run[1], value.at + run.start()
         else:
-            yield well_formed(json.loads(f'"{found[0]}"')), None
+            yield well_formed(json.loads(f'"{run[0]}"')), None
 
 
 def _cells(notebook: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], str]]:
@@ -158,7 +158,7 @@ def _source(cell: Mapping[str, Any], path: str) -> list[Atom]:
     """The text of a cell, which is a string or a list of lines; its line ends become LF."""
     value = cell["input"] if "source" not in cell and "input" in cell else cell.get("source", "")
     if isinstance(value, list):
-        parts = [as_text(each, f"{path}.source[{i}]") for i, each in enumerate(value)]
+        parts = [as_text(line, f"{path}.source[{i}]") for i, line in enumerate(value)]
     elif isinstance(value, str):
         parts = [value]
     else:
@@ -168,13 +168,13 @@ def _source(cell: Mapping[str, Any], path: str) -> list[Atom]:
 
 def _with_plain_ends(atoms: Sequence[Atom]) -> list[Atom]:
     """Atoms whose line ends are LF; in a file they are escaped, so each is an atom of its own."""
-    made: list[Atom] = []
+    plain: list[Atom] = []
     after_return = False
     for text, origin in atoms:
         if not (after_return and text == "\n"):
-            made.append(("\n", None) if text == "\r" else (text, origin))
+            plain.append(("\n", None) if text == "\r" else (text, origin))
         after_return = text == "\r"
-    return made
+    return plain
 
 
 def _trimmed(atoms: list[Atom]) -> list[Atom]:
@@ -182,16 +182,16 @@ def _trimmed(atoms: list[Atom]) -> list[Atom]:
     if atoms and atoms[0][0].startswith(BOM_CHARACTER):
         text, origin = atoms[0]
         atoms[0] = text[1:], None if origin is None else origin + 1
-    kept = [place for place, (text, _) in enumerate(atoms) if text.strip("\n")]
-    return atoms[kept[0] : kept[-1] + 1] if kept else []
+    filled = [place for place, (text, _) in enumerate(atoms) if text.strip("\n")]
+    return atoms[filled[0] : filled[-1] + 1] if filled else []
 
 
 def _language(notebook: Mapping[str, Any]) -> str | None:
     """The language that the metadata name, of the kernel's own or of its specification."""
     metadata = notebook.get("metadata")
     for part, name in (("language_info", "name"), ("kernelspec", "language")):
-        found = metadata.get(part) if isinstance(metadata, dict) else None
-        value = found.get(name) if isinstance(found, dict) else None
+        info = metadata.get(part) if isinstance(metadata, dict) else None
+        value = info.get(name) if isinstance(info, dict) else None
         if isinstance(value, str) and value:
             return value.lower()
     return None
@@ -201,8 +201,8 @@ def _magic(content: bytes) -> str | None:
     """The language that a cell magic such as `%%bash` switches to."""
     languages = {"bash", "sh", "html", "javascript", "js", "latex", "perl", "ruby", "sql", "r"}
     first = content.split(b"\n", 1)[0]
-    found = re.match(rb"%%(\w+)", first)
-    name = found[1].decode("ascii", "replace").lower() if found else ""
+    match = re.match(rb"%%(\w+)", first)
+    name = match[1].decode("ascii", "replace").lower() if match else ""
     return {"js": "javascript"}.get(name, name) if name in languages else None
 
 

@@ -1,8 +1,8 @@
 """PDF with a text layer: pypdfium2 gives characters and boxes, the layout is found from them.
 
 Pages are joined by a form feed. The origins give, for each block, the index of its first character
-on its page, as pdfium counts. Tables are recognised by rules or by columns that stand in line;
-pictures are not.
+on its page, as pdfium counts. Tables are recognised by ruled lines or by aligned columns; pictures
+are not.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ragauge.corpus.canonical_text import Writer, well_formed
-from ragauge.corpus.parsers.pdf_blocks import PdfBlock, blocks_of, matching, style_of
+from ragauge.corpus.canonical_text import TextWriter, well_formed
+from ragauge.corpus.parsers.pdf_blocks import PdfBlock, blocks_of, style_of, title_key
 from ragauge.corpus.parsers.pdf_layout import (
     Edge,
-    Line,
-    Page,
-    Word,
+    PdfLine,
+    PdfPage,
+    PdfWord,
     lines_in_order,
     rounded,
-    running,
+    running_lines,
 )
 from ragauge.corpus.parsers.pdf_tables import with_aligned_tables, with_ruled_tables
 from ragauge.errors import RagaugeError
@@ -33,6 +33,7 @@ from ragauge.model.corpus import Heading, Parsed, Parser, Piece
 
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB06: "st"}
 _HYPHENS = (0x02, 0xAD, 0xFFFE)  # how pdfium gives a hyphen at the end of a line, and a soft one
+# Not every font of fixed width has the flag that says so; then its name tells.
 _MONO = re.compile(r"mono|courier|consol|menlo|typewriter|cmtt|inconsolata", re.IGNORECASE)
 _FIXED_PITCH = 1
 _WRONG_PASSWORD = 4
@@ -59,7 +60,7 @@ def parse(source: bytes) -> Parsed:
         named = document.get_metadata_dict().get("Title", "").strip()
     finally:
         document.close()
-    without = running(pages)
+    without = running_lines(pages)
     lines = [
         lines_in_order(page, {row for number, row in without if number == place})
         for place, page in enumerate(pages)
@@ -78,11 +79,11 @@ def _unreadable(error: Exception) -> FieldError:
     )
 
 
-def _pages(document: Any) -> tuple[list[Page], list[str]]:
+def _pages(document: Any) -> tuple[list[PdfPage], list[str]]:
     """The words of all pages, and notes on what could not be read."""
     import pypdfium2
 
-    pages: list[Page] = []
+    pages: list[PdfPage] = []
     damaged: list[int] = []
     empty: list[int] = []
     rotated = 0
@@ -92,13 +93,13 @@ def _pages(document: Any) -> tuple[list[Page], list[str]]:
             textpage = page.get_textpage()
         except pypdfium2.PdfiumError:
             damaged.append(number + 1)
-            pages.append(Page((), 0.0, 0.0))
+            pages.append(PdfPage((), 0.0, 0.0))
             continue
         quarter, words, others = _upright(textpage.raw, page.get_rotation() // 90)
         left, bottom, right, top = page.get_bbox()
         edges = ((bottom, top), (-right, -left), (-top, -bottom), (left, right))[quarter]
-        drawn = _edges(page.raw, _Gatherer(textpage.raw, quarter))
-        pages.append(with_ruled_tables(Page(tuple(words), *edges, drawn)))
+        drawn = _edges(page.raw, _CharacterReader(textpage.raw, quarter))
+        pages.append(with_ruled_tables(PdfPage(tuple(words), *edges, drawn)))
         rotated += others
         if not words and not others:
             empty.append(number + 1)
@@ -115,22 +116,23 @@ def _pages(document: Any) -> tuple[list[Page], list[str]]:
 
 
 def _listed(numbers: list[int]) -> str:
-    shown = ", ".join(map(str, numbers[:10]))
-    return shown if len(numbers) <= 10 else f"{shown} and {len(numbers) - 10} more"
+    first_ten = ", ".join(map(str, numbers[:10]))
+    return first_ten if len(numbers) <= 10 else f"{first_ten} and {len(numbers) - 10} more"
 
 
-def _upright(handle: Any, quarter: int) -> tuple[int, list[Word], int]:
+def _upright(handle: Any, quarter: int) -> tuple[int, list[PdfWord], int]:
     """The quarter by which a page is turned to be read, its words, and how many letters are not.
 
-    A page is read as it is seen, unless most of it is set sideways, as wide tables are.
+    A page is read as it is seen, unless most of it is set sideways, as wide tables are. The page's
+    own rotation comes first, so that the other three quarters are seldom tried.
     """
-    best: tuple[int, list[Word], int] = (quarter, [], 0)
+    best: tuple[int, list[PdfWord], int] = (quarter, [], 0)
     most = -1
-    for turn in (quarter, *(each for each in range(4) if each != quarter)):
-        found = list(_words(handle, turn))
-        words = [word for word in found if isinstance(word, Word)]
+    for turn in (quarter, *(other for other in range(4) if other != quarter)):
+        words_or_lengths = list(_words(handle, turn))
+        words = [word for word in words_or_lengths if isinstance(word, PdfWord)]
         letters = sum(len(word.text) for word in words)
-        others = sum(count for count in found if isinstance(count, int))
+        others = sum(count for count in words_or_lengths if isinstance(count, int))
         if letters > most:
             most, best = letters, (turn, words, others)
         if letters >= others:
@@ -138,7 +140,7 @@ def _upright(handle: Any, quarter: int) -> tuple[int, list[Word], int]:
     return best
 
 
-class _Gatherer:
+class _CharacterReader:
     """Reads characters of a page, turned upright by quarters."""
 
     def __init__(self, handle: Any, quarter: int) -> None:
@@ -175,26 +177,27 @@ class _Gatherer:
         if self.raw.FPDFText_GetMatrix(self.handle, index, self.matrix):
             size *= hypot(self.matrix.c, self.matrix.d)
             right, up = self.turned(self.matrix.a, self.matrix.b)
-            upright = right > 0 and abs(up) <= 0.3 * right
+            upright = right > 0 and abs(up) <= 0.3 * right  # up to 17 degrees
         self.name.value = b""
         self.raw.FPDFText_GetFontInfo(self.handle, index, self.name, len(self.name), self.flags)
         name = self.name.value.decode("utf-8", "replace")
         fixed = bool(self.flags.value & _FIXED_PITCH) or _MONO.search(name) is not None
+        # A size of nothing, or one that no page can hold, is none: all ratios would fail on it.
         return (size if 0.1 <= size <= 10_000 else 1.0), fixed, upright
 
 
-def _words(handle: Any, quarter: int) -> Iterator[Word | int]:
+def _words(handle: Any, quarter: int) -> Iterator[PdfWord | int]:
     """The words of a page in the order of the file; of one that is not upright its length."""
-    gatherer = _Gatherer(handle, quarter)
+    gatherer = _CharacterReader(handle, quarter)
     count = gatherer.raw.FPDFText_CountChars(handle)
     text, first, size, fixed, upright = "", 0, 0.0, False, True
     left = right = y = 0.0
     before: tuple[float, float, float] | None = None
 
-    def word() -> Word | int:
+    def word() -> PdfWord | int:
         if not upright:
             return len(text)
-        return Word(well_formed(text), left, right, y, size, fixed, first)
+        return PdfWord(well_formed(text), left, right, y, size, fixed, first)
 
     for index in range(count):
         code = gatherer.raw.FPDFText_GetUnicode(handle, index)
@@ -205,6 +208,8 @@ def _words(handle: Any, quarter: int) -> Iterator[Word | int]:
                 yield word()
             text = ""
             continue
+        # Many files have no space characters: a gap of a quarter of the size ends a word. Kerning
+        # and accents go back a little, a new line or cell goes back further.
         level = abs(place[2] - y) <= 0.5 * size
         near = level and -0.5 * size <= place[0] - right <= 0.25 * size
         near = near or place == before  # the second letter of a ligature
@@ -220,20 +225,20 @@ def _words(handle: Any, quarter: int) -> Iterator[Word | int]:
         yield word()
 
 
-def _edges(page: Any, gatherer: _Gatherer) -> tuple[Edge, ...]:
+def _edges(page: Any, gatherer: _CharacterReader) -> tuple[Edge, ...]:
     """The straight lines that are drawn on a page, and the sides of boxes; of too many none."""
     raw = gatherer.raw
-    found: list[Edge] = []
+    edges: list[Edge] = []
     for number in range(raw.FPDFPage_CountObjects(page)):
         drawn = raw.FPDFPage_GetObject(page, number)
         if raw.FPDFPageObj_GetType(drawn) == raw.FPDF_PAGEOBJ_PATH:
-            found += _edges_of(drawn, gatherer)
-        if len(found) > _MOST_EDGES:
+            edges += _edges_of(drawn, gatherer)
+        if len(edges) > _MOST_EDGES:
             return ()
-    return tuple(found)
+    return tuple(edges)
 
 
-def _edges_of(path: Any, gatherer: _Gatherer) -> Iterator[Edge]:
+def _edges_of(path: Any, gatherer: _CharacterReader) -> Iterator[Edge]:
     raw, matrix = gatherer.raw, gatherer.matrix
     x, y = ctypes.c_float(), ctypes.c_float()
     if not raw.FPDFPageObj_GetMatrix(path, matrix):
@@ -255,7 +260,7 @@ def _outlines(document: Any) -> dict[int, dict[str, int]]:
     """The titles of the outline with their levels, by page."""
     import pypdfium2
 
-    found: dict[int, dict[str, int]] = {}
+    outlines: dict[int, dict[str, int]] = {}
     try:
         for entry in document.get_toc():
             if hasattr(entry, "get_title"):
@@ -263,16 +268,16 @@ def _outlines(document: Any) -> dict[int, dict[str, int]]:
                 page = None if target is None else target.get_index()
             else:  # before version 5
                 title, page = entry.title, entry.page_index
-            key = matching(title)
+            key = title_key(title)
             if page is not None and key:
-                found.setdefault(page, {}).setdefault(key, min(entry.level + 1, 6))
+                outlines.setdefault(page, {}).setdefault(key, min(entry.level + 1, 6))
     except pypdfium2.PdfiumError:
         return {}
-    return found
+    return outlines
 
 
 def _written(
-    pages: list[list[Line]], outlines: dict[int, dict[str, int]], notes: list[str], named: str
+    pages: list[list[PdfLine]], outlines: dict[int, dict[str, int]], notes: list[str], named: str
 ) -> Parsed:
     """Write the blocks of all pages as canonical text."""
     style = style_of(pages)
@@ -285,7 +290,7 @@ def _written(
         for number, lines in enumerate(pages)
     ]
     levels = _levels([block for page in blocks for block in page])
-    writer = Writer()
+    writer = TextWriter()
     headings: list[Heading] = []
     pieces: list[Piece] = []
     starts: list[int] = []
@@ -304,9 +309,9 @@ def _written(
                 rows, columns = block.table
                 attrs = {"rows": rows, "columns": columns} if rows else {}
                 pieces.append(Piece(type=block.kind, span=span, page=number + 1, attrs=attrs))
-    _pair(pieces, writer.text)
+    _attach_captions(pieces, writer.text)
     top = min((heading.level for heading in headings), default=0)
-    title = next((each.title for each in headings if each.level == top), named or None)
+    title = next((heading.title for heading in headings if heading.level == top), named or None)
     return Parsed(
         text=writer.text,
         headings=tuple(headings),
@@ -318,7 +323,7 @@ def _written(
     )
 
 
-def _pair(pieces: list[Piece], text: bytes) -> None:
+def _attach_captions(pieces: list[Piece], text: bytes) -> None:
     """Tie the caption of a table to the table right before or behind it on its page."""
     for place, piece in enumerate(pieces):
         if piece.type != "caption" or text[piece.span[0] : piece.span[0] + 3].lower() != b"tab":
@@ -335,18 +340,21 @@ def _levels(blocks: list[PdfBlock]) -> dict[float, int]:
 
     A size that the outline never names has the level of the next smaller one that it does name.
     """
-    found = [block for block in blocks if block.kind == "heading"]
-    known: dict[float, int] = {}
-    for block in found:
+    headings = [block for block in blocks if block.kind == "heading"]
+    level_by_size: dict[float, int] = {}
+    for block in headings:
         if block.level:
             size = rounded(block.size)
-            known[size] = min(block.level, known.get(size, 6))
-    sizes = sorted({rounded(block.size) for block in found}, reverse=True)
-    if not known:
+            level_by_size[size] = min(block.level, level_by_size.get(size, 6))
+    sizes = sorted({rounded(block.size) for block in headings}, reverse=True)
+    if not level_by_size:
         return {size: min(rank, 6) for rank, size in enumerate(sizes, 1)}
-    deepest = min(max(known.values()) + 1, 6)
+    deepest = min(max(level_by_size.values()) + 1, 6)
     return {
-        size: min((known[each] for each in known if each <= size), default=deepest)
+        size: min(
+            (level_by_size[outlined] for outlined in level_by_size if outlined <= size),
+            default=deepest,
+        )
         for size in sizes
     }
 

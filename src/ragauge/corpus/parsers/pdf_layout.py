@@ -1,6 +1,8 @@
 """Layout of a page: words with boxes become lines in reading order, for one and more columns.
 
-Coordinates are those of PDF: x grows to the right, y upwards, in points.
+Coordinates are those of PDF: x grows to the right, y upwards, in points. Distances between letters
+and lines are compared with the size of the letters, so that the same page set larger is read the
+same.
 """
 
 from __future__ import annotations
@@ -14,11 +16,15 @@ from statistics import median
 from msgspec import Struct
 
 MARGIN = 0.12
-"""The part of a page's height, at the top and at the bottom, where running lines may stand."""
+"""The part of a page's height, at the top and at the bottom, where running lines may be.
+
+Of A4 these are 3.6 cm each. A larger part would take what repeats in the text, such as the header
+row of a table that goes on for pages, for a running line; a smaller one misses headers set low.
+"""
 _DIGITS = re.compile(r"\d+")
 
 
-class Word(Struct, frozen=True):
+class PdfWord(Struct, frozen=True):
     """A word: its text, its box, its size in points, and its first character's index.
 
     A word may stand for a whole table, and then has the number of its rows and columns.
@@ -34,10 +40,10 @@ class Word(Struct, frozen=True):
     table: tuple[int, int] | None = None
 
 
-class Line(Struct, frozen=True):
+class PdfLine(Struct, frozen=True):
     """Words on one height, in order; `flow` is the number of the column that they stand in."""
 
-    words: tuple[Word, ...]
+    words: tuple[PdfWord, ...]
     row: int
     flow: int = 0
 
@@ -79,10 +85,10 @@ Edge = tuple[float, float, float, float]
 """A straight line that is drawn: x and y of its beginning and of its end."""
 
 
-class Page(Struct, frozen=True):
+class PdfPage(Struct, frozen=True):
     """One page: its words, its lower and upper edge, and the straight lines drawn on it."""
 
-    words: tuple[Word, ...]
+    words: tuple[PdfWord, ...]
     bottom: float
     top: float
     edges: tuple[Edge, ...] = ()
@@ -93,11 +99,13 @@ def rounded(size: float) -> float:
     return round(size * 2) / 2
 
 
-def rows_of(words: Iterable[Word]) -> list[list[Word]]:
+def rows_of(words: Iterable[PdfWord]) -> list[list[PdfWord]]:
     """Words by their height, from the top down, and from left to right on one height."""
-    rows: list[list[Word]] = []
+    rows: list[list[PdfWord]] = []
     anchor, size = 0.0, 0.0
     for word in sorted(words, key=lambda word: (-word.y, word.left, word.index)):
+        # Superscripts and subscripts are off the baseline by about a third of the letters' size,
+        # the next line by its whole size or more.
         if rows and anchor - word.y <= 0.4 * max(size, word.size):
             rows[-1].append(word)
             size = max(size, word.size)
@@ -107,11 +115,11 @@ def rows_of(words: Iterable[Word]) -> list[list[Word]]:
     return [sorted(row, key=lambda word: (word.left, word.index)) for row in rows]
 
 
-def running(pages: Sequence[Page]) -> set[tuple[int, int]]:
+def running_lines(pages: Sequence[PdfPage]) -> set[tuple[int, int]]:
     """Running headers and footers: (page, row) of lines that repeat at one height.
 
-    A line is one if it stands near an edge and, with its numbers made alike, on at least three
-    pages or on half of at least two.
+    A line is one if it is near an edge and, with every number the same (a page has its own), on at
+    least three pages or on half of at least two.
     """
     seen: dict[str, list[tuple[float, int, int]]] = defaultdict(list)
     for number, page in enumerate(pages):
@@ -120,45 +128,49 @@ def running(pages: Sequence[Page]) -> set[tuple[int, int]]:
             if not page.bottom + edge < row[0].y < page.top - edge:
                 text = _DIGITS.sub("#", " ".join(word.text for word in row)).casefold()
                 seen[text].append((row[0].y, number, place))
-    found: set[tuple[int, int]] = set()
-    for each in seen.values():
-        for group in _near(sorted(each)):
+    repeated: set[tuple[int, int]] = set()
+    for occurrences in seen.values():
+        for group in _group_by_height(sorted(occurrences)):
             count = len({number for _, number, _ in group})
             if count >= 3 or (count >= 2 and 2 * count >= len(pages)):
-                found.update((number, place) for _, number, place in group)
-    return found
+                repeated.update((number, place) for _, number, place in group)
+    return repeated
 
 
-def _near(heights: list[tuple[float, int, int]]) -> Iterator[list[tuple[float, int, int]]]:
+def _group_by_height(
+    heights: list[tuple[float, int, int]],
+) -> Iterator[list[tuple[float, int, int]]]:
     group: list[tuple[float, int, int]] = []
-    for each in heights:
-        if group and each[0] - group[-1][0] > 3:
+    for height in heights:
+        if group and height[0] - group[-1][0] > 3:  # points: the same line, set on another page
             yield group
             group = []
-        group.append(each)
+        group.append(height)
     if group:
         yield group
 
 
-def lines_in_order(page: Page, without: set[int]) -> list[Line]:
+def lines_in_order(page: PdfPage, without: set[int]) -> list[PdfLine]:
     """The lines of a page in reading order, without some of its rows."""
     segments = [
-        Line(tuple(part), number)
+        PdfLine(tuple(part), number)
         for number, row in enumerate(rows_of(page.words))
         if number not in without
         for part in parts_of(row)
     ]
     return [
-        Line(line.words, line.row, flow)
+        PdfLine(line.words, line.row, flow)
         for flow, column in enumerate(_columns(segments))
         for line in column
     ]
 
 
-def parts_of(row: Sequence[Word]) -> Iterator[list[Word]]:
+def parts_of(row: Sequence[PdfWord]) -> Iterator[list[PdfWord]]:
     """Cut a row where the space between words is as wide as between columns."""
     part = [row[0]]
     for before, word in pairwise(row):
+        # Spaces between words are about a quarter of the size, and wider in justified lines. A
+        # smaller ratio would cut such lines in two, a larger one would read across narrow gutters.
         if word.left - before.right > 0.9 * max(before.size, word.size):
             yield part
             part = []
@@ -166,16 +178,17 @@ def parts_of(row: Sequence[Word]) -> Iterator[list[Word]]:
     yield part
 
 
-def _columns(segments: list[Line], depth: int = 0) -> Iterator[list[Line]]:
+def _columns(segments: list[PdfLine], depth: int = 0) -> Iterator[list[PdfLine]]:
     """Runs of lines in reading order: what crosses the gutter breaks the columns."""
+    # Divided twice, a page has up to four columns.
     gutter = gutter_of(segments) if depth < 2 else None
     if gutter is None:
         if segments:
-            yield _joined(segments)
+            yield _join_rows(segments)
         return
-    left: list[Line] = []
-    right: list[Line] = []
-    across: list[Line] = []
+    left: list[PdfLine] = []
+    right: list[PdfLine] = []
+    across: list[PdfLine] = []
     for segment in segments:
         side = left if segment.right <= gutter else right if segment.left >= gutter else None
         if side is None:
@@ -189,37 +202,40 @@ def _columns(segments: list[Line], depth: int = 0) -> Iterator[list[Line]]:
             across.append(segment)
             continue
         if across:
-            yield _joined(across)
+            yield _join_rows(across)
             across = []
         side.append(segment)
     if across:
-        yield _joined(across)
+        yield _join_rows(across)
     yield from _columns(left, depth + 1)
     yield from _columns(right, depth + 1)
 
 
-def _joined(segments: list[Line]) -> list[Line]:
+def _join_rows(segments: list[PdfLine]) -> list[PdfLine]:
     """Segments of one row made one line again."""
-    rows: dict[int, list[Word]] = {}
+    rows: dict[int, list[PdfWord]] = {}
     for segment in segments:
         rows.setdefault(segment.row, []).extend(segment.words)
-    return [Line(tuple(words), row) for row, words in rows.items()]
+    return [PdfLine(tuple(words), row) for row, words in rows.items()]
 
 
-def gutter_of(segments: list[Line]) -> float | None:
+def gutter_of(segments: list[PdfLine]) -> float | None:
     """The middle of a clear gutter: an upright strip with wide lines on either side of it."""
-    if len(segments) < 6:
+    if len(segments) < 6:  # three on either side, see below
         return None
     first = min(segment.left for segment in segments)
     width = max(segment.right for segment in segments) - first
     if not 100 <= width <= 20_000:  # no page of PDF is wider
         return None
+    # How many lines cover each point of the width: differences first, then their running sum.
     cover = [0] * (int(width) + 2)
     for segment in segments:
         cover[int(segment.left - first)] += 1
         cover[int(segment.right - first) + 1] -= 1
     for x in range(1, len(cover)):
         cover[x] += cover[x - 1]
+    # A gutter is looked for in the middle half. Titles may cross it, so it is where the fewest
+    # lines are, not where none is; of several such strips it is the widest.
     inner = range(int(0.25 * width), int(0.75 * width))
     lowest = min(cover[x] for x in inner)
     best: tuple[int, int] | None = None
@@ -237,10 +253,12 @@ def gutter_of(segments: list[Line]) -> float | None:
     left = [segment for segment in segments if segment.right <= middle]
     right = [segment for segment in segments if segment.left >= middle]
     size = median(segment.size for segment in segments)
+    # Less than the 0.9 of `parts_of`: whole points make the strip up to two points narrower.
     if len(left) < 3 or len(right) < 3 or best[1] - best[0] < 0.7 * size:
         return None
     for side, other in ((left, right), (right, left)):
-        # Lines above and below the columns may be short; cells of a table are, too, beside others.
+        # Lines above and below the columns may be short. Beside each other, short lines are cells
+        # of a table: columns of text fill at least a quarter of the width each.
         low, high = min(line.y for line in other) - size, max(line.y for line in other) + size
         beside = [line.right - line.left for line in side if low <= line.y <= high]
         if not beside or median(beside) < 0.25 * width:

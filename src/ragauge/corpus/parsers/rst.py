@@ -1,24 +1,104 @@
 """reStructuredText: docutils finds the blocks, the text stays the bytes of the file.
 
 Nothing is included, inserted or fetched, and directives or roles that docutils does not know, such
-as those of Sphinx, stay prose.
+as those of Sphinx, stay prose. What docutils says of such directives is not enough to find their
+ends; so explicit markup is found here by its indentation: it begins at the left margin and goes on
+as long as lines are blank or indented.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from ragauge.corpus.canonical_text import line_starts, lines_of, trimmed, utf8, without_bom
-from ragauge.corpus.parsers.rst_lines import Explicit, explicit_blocks, is_adornment, plain_title
 from ragauge.errors import RagaugeError
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import BlockType, Heading, Parsed, Parser, Piece
 
 if TYPE_CHECKING:
     from docutils import nodes
+
+_EXPLICIT = re.compile(r"\.\.(?:\s|$)")
+_DIRECTIVE = re.compile(r"\.\.\s+([\w][\w:.+-]*?)\s*::(?:\s+(.*?))?\s*$")
+_NOTE = re.compile(r"\.\.\s+\[[^\]]+\]\s")
+_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*\s*$")
+_OPTION = re.compile(r"\s+:([\w-]+(?: [\w-]+)*):(?:\s+(.*?))?\s*$")
+_ROLE = re.compile(r":[\w.+:-]+:`([^`]*)`")
+_LITERAL = re.compile(r"``(.+?)``")
+_QUOTED = re.compile(r"`([^`]+)`_{0,2}")
+_STRESSED = re.compile(r"(\*\*?)(\S(?:.*?\S)?)\1")
+_TARGET = re.compile(r"\s*<[^<>]*>\s*$")
+
+
+class Explicit(Struct, frozen=True):
+    """Explicit markup: its first line, the line behind its last, and what it is.
+
+    `name` is that of a directive, `note` for footnotes and citations, and empty for targets,
+    comments and substitutions. `body` is the first line behind the argument and the options.
+    """
+
+    first: int
+    end: int
+    name: str = ""
+    argument: str = ""
+    options: dict[str, str] = {}
+    body: int = 0
+
+
+def explicit_blocks(lines: Sequence[str]) -> list[Explicit]:
+    """All explicit markup at the left margin; lines are counted from 0."""
+    blocks = []
+    at, free = 0, True  # whether a block may begin here
+    while at < len(lines):
+        line = lines[at]
+        if free and _EXPLICIT.match(line):
+            end = at + 1
+            while end < len(lines) and (not lines[end].strip() or lines[end][0] in " \t"):
+                end += 1
+            blocks.append(_explicit(lines, at, end))
+            at = end
+            continue
+        free = not line.strip() or _ADORNMENT.match(line) is not None
+        at += 1
+    return blocks
+
+
+def _explicit(lines: Sequence[str], first: int, end: int) -> Explicit:
+    while end > first + 1 and not lines[end - 1].strip():
+        end -= 1
+    directive = _DIRECTIVE.match(lines[first])
+    if directive is None:
+        return Explicit(first, end, "note" if _NOTE.match(lines[first]) else "", body=end)
+    options: dict[str, str] = {}
+    body = first + 1
+    while body < end and lines[body].strip():
+        option = _OPTION.match(lines[body])
+        if option is not None:
+            options[option[1]] = option[2] or ""
+        elif not options:  # the argument goes on, or the content begins
+            break
+        body += 1
+    while body < end and not lines[body].strip():
+        body += 1
+    return Explicit(first, end, directive[1].lower(), directive[2] or "", options, body)
+
+
+def is_adornment(line: str) -> bool:
+    """Whether a line is one character repeated, as above and below titles."""
+    return _ADORNMENT.match(line) is not None
+
+
+def plain_title(line: str) -> str:
+    """A title without its inline markup; roles are taken at their word, known or not."""
+    line = _ROLE.sub(lambda match: _TARGET.sub("", match[1]) or match[1], line.strip())
+    line = _LITERAL.sub(r"\1", line)
+    line = _QUOTED.sub(lambda match: _TARGET.sub("", match[1]) or match[1], line)
+    return _STRESSED.sub(r"\2", line)
+
 
 CODE = frozenset(
     ("code", "code-block", "sourcecode", "parsed-literal", "doctest", "testcode", "testoutput",
@@ -35,7 +115,7 @@ SILENT = frozenset(
 _OTHER_LINE_ENDS = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029\x00]")
 
 
-class _Block(Struct):
+class _RstBlock(Struct):
     """What begins at a line, counted from 0, and ends where the next one begins."""
 
     first: int
@@ -52,15 +132,17 @@ def parse(source: bytes) -> Parsed:
     starts = [*line_starts(text), len(text)]
     tree = _doctree([_OTHER_LINE_ENDS.sub(" ", line) for line in lines])
     explicit = explicit_blocks(lines)
-    inside = {line for each in explicit for line in range(each.first, each.end)}
+    inside = {line for markup in explicit for line in range(markup.first, markup.end)}
     tables = _tables(tree)
-    blocks = [_Block(each.first, "directive", explicit=each) for each in explicit]
-    blocks += [each for each in _blocks(tree, 0, lines) if each.first not in inside]
+    blocks = [_RstBlock(markup.first, "directive", explicit=markup) for markup in explicit]
+    blocks += [block for block in _blocks(tree, 0, lines) if block.first not in inside]
     blocks.sort(key=lambda block: block.first)
     headings: list[Heading] = []
     pieces = _piece(text, starts, 0, blocks[0].first if blocks else len(lines), "prose", {})
     highlight = ""
-    for block, end in zip(blocks, [*(each.first for each in blocks[1:]), len(lines)], strict=False):
+    for block, end in zip(
+        blocks, [*(following.first for following in blocks[1:]), len(lines)], strict=False
+    ):
         if block.kind == "heading":
             first = block.first + is_adornment(lines[block.first])
             span = trimmed(text, starts[block.first], starts[min(first + 2, len(lines))])
@@ -111,11 +193,11 @@ def _doctree(lines: list[str]) -> nodes.document:
     return document
 
 
-def _blocks(parent: nodes.Element, depth: int, lines: list[str]) -> list[_Block]:
+def _blocks(parent: nodes.Element, depth: int, lines: list[str]) -> list[_RstBlock]:
     """The blocks of a document or a section in order; what stands in lists and quotes is theirs."""
     from docutils import nodes
 
-    found: list[_Block] = []
+    blocks: list[_RstBlock] = []
     for node in parent.children:
         line = (getattr(node, "line", None) or 0) - 1
         if isinstance(node, nodes.section):
@@ -123,12 +205,12 @@ def _blocks(parent: nodes.Element, depth: int, lines: list[str]) -> list[_Block]
             over = under >= 2 and is_adornment(lines[under - 2]) and lines[under - 1][:1] != ""
             over = over and lines[under - 2].rstrip() == lines[under].rstrip()
             first = under - 2 if over else under - 1
-            found.append(_Block(max(first, 0), "heading", depth + 1))
-            found += _blocks(node, depth + 1, lines)
+            blocks.append(_RstBlock(max(first, 0), "heading", depth + 1))
+            blocks += _blocks(node, depth + 1, lines)
         elif 0 <= line < len(lines) and not isinstance(node, nodes.title | nodes.system_message):
             kind, attrs = _kind(node)
-            found.append(_Block(line, kind, attrs=attrs))
-    return found
+            blocks.append(_RstBlock(line, kind, attrs=attrs))
+    return blocks
 
 
 def _kind(node: nodes.Node) -> tuple[str, dict[str, Any]]:
@@ -166,34 +248,38 @@ def _size(table: nodes.table) -> dict[str, Any]:
 
 
 def _directive(
-    text: bytes, starts: list[int], found: Explicit, tables: dict[int, dict[str, Any]], place: int
+    text: bytes,
+    starts: list[int],
+    directive: Explicit,
+    tables: dict[int, dict[str, Any]],
+    place: int,
 ) -> list[Piece]:
     """The pieces of a directive; a caption and a legend are pieces of their own."""
-    first, end = found.first, found.end
-    if found.name in CODE:
-        language = found.argument.lower() or ("pycon" if found.name == "doctest" else "")
-        plain = found.name in ("parsed-literal", "productionlist", "testoutput")
+    first, end = directive.first, directive.end
+    if directive.name in CODE:
+        language = directive.argument.lower() or ("pycon" if directive.name == "doctest" else "")
+        plain = directive.name in ("parsed-literal", "productionlist", "testoutput")
         attrs = {"language": language} if language and not plain else {}
         return _piece(text, starts, first, end, "code", attrs)
-    if found.name in TABLES:
+    if directive.name in TABLES:
         near = (size for line, size in tables.items() if first <= line < end)
         attrs = next(near, {})
-        if not found.argument or found.body >= end:
+        if not directive.argument or directive.body >= end:
             return _piece(text, starts, first, end, "table", attrs)
-        title = found.argument.encode()
+        title = directive.argument.encode()
         begin = text.index(title, text.index(b"::", starts[first]) + 2)
         span = (begin, begin + len(title))
         caption = [Piece(type="caption", span=span, attrs={"of": place + 1})]
         return caption + _piece(text, starts, first + 1, end, "table", attrs)
-    if found.name in FIGURES:
-        attrs = {"alt": found.options["alt"]} if found.options.get("alt") else {}
-        pieces = _piece(text, starts, first, found.body, "figure", attrs)
-        if found.body < end:
-            break_at = _paragraph_end(text, starts, found.body, end)
-            pieces += _piece(text, starts, found.body, break_at, "caption", {"of": place})
+    if directive.name in FIGURES:
+        attrs = {"alt": directive.options["alt"]} if directive.options.get("alt") else {}
+        pieces = _piece(text, starts, first, directive.body, "figure", attrs)
+        if directive.body < end:
+            break_at = _paragraph_end(text, starts, directive.body, end)
+            pieces += _piece(text, starts, directive.body, break_at, "caption", {"of": place})
             pieces += _piece(text, starts, break_at, end, "prose", {})
         return pieces
-    return [] if found.name in SILENT else _piece(text, starts, first, end, "prose", {})
+    return [] if directive.name in SILENT else _piece(text, starts, first, end, "prose", {})
 
 
 def _paragraph_end(text: bytes, starts: list[int], first: int, end: int) -> int:

@@ -42,7 +42,7 @@ def parse(data: bytes) -> Parsed:
 
 def _line_ends(text: bytes) -> list[tuple[int, int]]:
     """Where the words of each line end, and where the line behind it begins."""
-    return [*(found.span() for found in _LINE_END.finditer(text)), (len(text), len(text))]
+    return [*(line_end.span() for line_end in _LINE_END.finditer(text)), (len(text), len(text))]
 
 
 PARSER = Parser(name="text", title="plain text", suffixes=(".txt",), parse=parse)

@@ -1,4 +1,4 @@
-"""A gold file on the desk: its items as a form shows them, and what a form gives back.
+"""A gold file in the editor: its items as a form shows them, and what a form gives back.
 
 Nothing here knows of HTTP. Places are UTF-8 bytes; the form says which text it saw at them, and an
 entry whose text is another is refused, so that no offset that was counted wrongly is ever stored.
@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ragauge.corpus.lookup import Lookup, Spot
+from ragauge.corpus.lookup import CorpusSpot, Lookup
 from ragauge.errors import RagaugeError
 from ragauge.files.atomic_write import write_atomically
 from ragauge.files.fields import FieldError, Row, as_list, meaning, pick
@@ -88,7 +88,7 @@ class NewEvidence(Struct, frozen=True, forbid_unknown_fields=True):
     quote: str
 
 
-class Edit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ItemEdit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the form says of one item; evidence is an entry that was there, or a new one."""
 
     index: int
@@ -101,11 +101,11 @@ class Edit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     draft: bool
 
 
-class Saving(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SaveRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a form saves: its edits, and the revision of the file that it was shown."""
 
     revision: str
-    edits: list[Edit]
+    edits: list[ItemEdit]
 
 
 class FileView(Struct, frozen=True, kw_only=True):
@@ -170,13 +170,14 @@ class Desk:
         return DocumentView(
             doc=doc,
             text=text,
-            blocks=tuple((each.id, *each.span) for each in self.lookup.blocks_by_doc[doc]),
+            blocks=tuple((block.id, *block.span) for block in self.lookup.blocks_by_doc[doc]),
             sections=tuple(
-                (each.id, each.title, each.subtree[0]) for each in self.lookup.sections_by_doc[doc]
+                (section.id, section.title, section.subtree[0])
+                for section in self.lookup.sections_by_doc[doc]
             ),
         )
 
-    def save(self, saving: Saving) -> FileView:
+    def save(self, saving: SaveRequest) -> FileView:
         """Write the file with some items changed, and read it again.
 
         Raises `RagaugeError` with what is wrong, or `ChangedOnDiskError`; then nothing is written.
@@ -249,48 +250,48 @@ class Desk:
         name = relevant_name(row, self._own)
         value = row.get(name)
         unit, doc = unit_in(row, "", "byte"), only_document(row, self._own)
-        found = []
+        views = []
         for ref, entry in enumerate(as_list(value, name) if value is not None else ()):
             path = f"{name}[{ref}]"
             label = str(meaning(entry)) if not isinstance(meaning(entry), dict) else ""
             try:
                 spots = self.pinner.entry(entry, path, unit=unit, doc=doc).spots
             except FieldError as error:
-                said = label or str(entry.get("quote", path))
-                found.append(EvidenceView(ref=ref, label=said, problem=error.message))
+                text = label or str(entry.get("quote", path))
+                views.append(EvidenceView(ref=ref, label=text, problem=error.message))
                 continue
-            views = tuple(SpotView(spot.doc, spot.start, spot.end) for spot in spots)
-            found.append(EvidenceView(ref=ref, label=label, spots=views))
-        return tuple(found)
+            spot_views = tuple(SpotView(spot.doc, spot.start, spot.end) for spot in spots)
+            views.append(EvidenceView(ref=ref, label=label, spots=spot_views))
+        return tuple(views)
 
-    def _changed(self, edit: Edit) -> dict[str, Any]:
+    def _changed(self, edit: ItemEdit) -> dict[str, Any]:
         """The row with what the form says of it; what it says again stays untouched."""
         if not 0 <= edit.index < len(self.gold.rows):
             raise ChangedOnDiskError  # the form was shown another file
         row = self.gold.rows[edit.index].fields
-        shown = self._readable(edit.index, row)
+        view = self._readable(edit.index, row)
         new = dict(row)
-        if edit.question != shown.question:
+        if edit.question != view.question:
             new[self._field(row, "question")[0]] = edit.question
-        if tuple(edit.paraphrases) != shown.paraphrases:
+        if tuple(edit.paraphrases) != view.paraphrases:
             new["paraphrases"] = edit.paraphrases
-        if edit.expect != shown.expect:
+        if edit.expect != view.expect:
             new.pop("answerable", None)
             if edit.expect:
                 new["answerable"] = edit.expect == "answer"
-        if edit.anchor_section != shown.anchor_section:
+        if edit.anchor_section != view.anchor_section:
             name = self._field(row, "anchor_section")[0]
             new.pop(name, None)
             if edit.anchor_section:
                 new[name] = edit.anchor_section
-        if tuple(edit.negatives) != shown.negatives:
+        if tuple(edit.negatives) != view.negatives:
             new["negatives"] = edit.negatives
-        if edit.evidence != [each.ref for each in shown.evidence]:
+        if edit.evidence != [entry.ref for entry in view.evidence]:
             self._set_evidence(new, row, edit)
         if edit.draft:
             new[DRAFT] = True
         else:
-            if shown.draft and not (edit.question.strip() or edit.paraphrases):
+            if view.draft and not (edit.question.strip() or edit.paraphrases):
                 raise FieldError(
                     "draft-item", "a draft without a question stays a draft", "write the question"
                 )
@@ -299,27 +300,30 @@ class Desk:
         return new
 
     def _item_of(self, row: Row) -> GoldItem:
-        """The item without its evidence: a quote that stands nowhere is told beside it."""
+        """The item without its evidence, whose problems are shown beside each entry."""
         bare = {name: [] if name in _RELEVANT else value for name, value in row.items()}
         return self.gold.reader.gold(without_draft(bare), None)
 
-    def _set_evidence(self, new: dict[str, Any], row: Row, edit: Edit) -> None:
+    def _set_evidence(self, new: dict[str, Any], row: Row, edit: ItemEdit) -> None:
         name = relevant_name(row, self._own)
-        given = row.get(name) or []
+        old_entries = row.get(name) or []
         entries: list[Any] = []
-        for place, each in enumerate(edit.evidence):
-            if isinstance(each, NewEvidence):
-                spot = self._spot(each)
+        for place, entry in enumerate(edit.evidence):
+            if isinstance(entry, NewEvidence):
+                spot = self._spot(entry)
                 fresh = {"doc": spot.doc, "start": spot.start, "end": spot.end}
                 entries.append(self.pinner.entry(fresh, f"{name}[{place}]").value)
-            elif 0 <= each < len(given):
-                entries.append(given[each])
+            elif 0 <= entry < len(old_entries):
+                entries.append(old_entries[entry])
             else:
                 raise ChangedOnDiskError
+        # The unit is the row's: new bytes beside old characters would be read as characters.
         fresh_in_characters = unit_in(row, "", "byte") != "byte" and any(
-            isinstance(each, NewEvidence) for each in edit.evidence
+            isinstance(entry, NewEvidence) for entry in edit.evidence
         )
-        for spelling in [each for each in _RELEVANT if new.get(each) is not None] or [name]:
+        for spelling in [spelling for spelling in _RELEVANT if new.get(spelling) is not None] or [
+            name
+        ]:
             new[spelling] = entries
         if fresh_in_characters:
             raise FieldError(
@@ -328,13 +332,14 @@ class Desk:
                 "run `ragauge gold pin` on the file first",
             )
 
-    def _spot(self, said: NewEvidence) -> Spot:
+    def _spot(self, selected: NewEvidence) -> CorpusSpot:
         """The place that the form means, which must have the text that it saw there."""
-        spot = self.lookup.spot(said.doc, said.start, said.end)
-        if self.lookup.quote(spot) != said.quote:
+        spot = self.lookup.spot(selected.doc, selected.start, selected.end)
+        if self.lookup.quote(spot) != selected.quote:
             raise FieldError(
                 "quote-moved",
-                f"the text at {said.start} to {said.end} of `{said.doc}` is not what was selected",
+                f"the text at {selected.start} to {selected.end} of `{selected.doc}` is not "
+                "what was selected",
                 "load the page again; if it stays, please report it",
             )
         return spot

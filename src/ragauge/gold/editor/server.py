@@ -19,7 +19,7 @@ import msgspec
 
 from ragauge.errors import RagaugeError
 from ragauge.files.fields import FieldError
-from ragauge.gold.editor.form import ChangedOnDiskError, Desk, Saving
+from ragauge.gold.editor.form import ChangedOnDiskError, Desk, SaveRequest
 
 ADDRESS = "127.0.0.1"
 LARGEST_REQUEST = 64 * 1024 * 1024
@@ -43,8 +43,8 @@ class FormServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, desk: Desk, port: int = 0) -> None:
-        self.desk = desk
+    def __init__(self, editor: Desk, port: int = 0) -> None:
+        self.editor = editor
         self.token: str | None = secrets.token_urlsafe(24)
         self.cookie = secrets.token_urlsafe(24)
         try:
@@ -94,7 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(204, b"", _STATIC["/"][1])
         elif asked.path in self._ANSWERS:
             try:
-                self._json(200, self._ANSWERS[asked.path](self.server.desk, query))
+                self._json(200, self._ANSWERS[asked.path](self.server.editor, query))
             except (FieldError, RagaugeError) as error:
                 self._json(404, {"message": str(error)})
         else:
@@ -104,6 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Save."""
         if not self._is_our_host():
             return
+        # A page of another origin can send a form here with the cookie; it cannot forge `Origin`.
         if self.headers.get("Origin") not in [f"http://{host}" for host in self.server.hosts]:
             self._json(403, {"message": "the request came from another page"})
             return
@@ -121,13 +122,15 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(413, {"message": "the request has no length, or is too large"})
             return
         try:
-            saving = msgspec.json.decode(self.rfile.read(size), type=Saving)
-            self._json(200, self.server.desk.save(saving))
+            saving = msgspec.json.decode(self.rfile.read(size), type=SaveRequest)
+            self._json(200, self.server.editor.save(saving))
         except msgspec.DecodeError as error:
             self._json(400, {"message": f"the request cannot be read: {error}"})
         except RagaugeError as error:
-            said = [f"{each.place}: {each.message} ({each.hint})" for each in error.problems]
-            self._json(400, {"message": "; ".join(said)})
+            messages = [
+                f"{problem.place}: {problem.message} ({problem.hint})" for problem in error.problems
+            ]
+            self._json(400, {"message": "; ".join(messages)})
         except ChangedOnDiskError:
             message = (
                 "the file has changed on disk since it was read; nothing was saved. "
@@ -193,6 +196,6 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing: the terminal is for what the user must know."""
 
     _ANSWERS: ClassVar[dict[str, Callable[[Desk, dict[str, str]], Any]]] = {
-        "/items": lambda desk, _: desk.file(),
-        "/document": lambda desk, query: desk.document(query.get("doc", "")),
+        "/items": lambda editor, _: editor.file(),
+        "/document": lambda editor, query: editor.document(query.get("doc", "")),
     }

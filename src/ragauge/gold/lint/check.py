@@ -13,19 +13,20 @@ from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.resolve import Found, Resolver
 from ragauge.errors import Problem
 from ragauge.files.open import PathLike
-from ragauge.gold.coverage import COVERAGE, Coverage, Reacher, covered
+from ragauge.gold.coverage import COVERAGE, Coverage, ReachFinder, coverage_of
 from ragauge.gold.gold_file import gold_file, lookup_of
 from ragauge.gold.lint import set_rules
-from ragauge.gold.lint.corpus_rules import overlapping_negatives, unresolved
 from ragauge.gold.lint.item_rules import (
-    Judged,
+    NegativeCounts,
     far_negatives,
     item_findings,
     near_paraphrases,
+    overlapping_negatives,
+    unresolved,
     wordings_of,
 )
-from ragauge.gold.lint.rules import RULES, SEVERITIES, Finding, Severity
-from ragauge.gold.lint.shingles import may_be_near
+from ragauge.gold.lint.near_duplicates import may_be_near
+from ragauge.gold.lint.rules import RULES, SEVERITIES, LintFinding, Severity
 from ragauge.model.chunk import Chunk
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
@@ -36,7 +37,7 @@ SCHEMA = "ragauge.gold-lint/1"
 _PLACES = {name: place for place, name in enumerate(RULES)}
 
 
-class Surroundings(Struct, frozen=True, kw_only=True):
+class LintContext(Struct, frozen=True, kw_only=True):
     """What a gold set is judged by: the profile, the options, and what is known of its corpus."""
 
     profile: Profile
@@ -58,7 +59,7 @@ class LintReport(Struct, frozen=True, kw_only=True):
     dialect: str
     profile: str
     items: int
-    findings: tuple[Finding, ...]
+    findings: tuple[LintFinding, ...]
     problems: tuple[Problem, ...] = ()
     problem_count: int = 0
     notes: tuple[str, ...] = ()
@@ -72,13 +73,13 @@ class LintReport(Struct, frozen=True, kw_only=True):
 
     def count(self, severity: Severity) -> int:
         """How many findings of a severity there are; a row that cannot be read is an error."""
-        found = sum(each.severity == severity for each in self.findings)
-        return found + (self.problem_count if severity == "error" else 0)
+        count = sum(finding.severity == severity for finding in self.findings)
+        return count + (self.problem_count if severity == "error" else 0)
 
 
 def check(
     items: Sequence[GoldItem],
-    around: Surroundings,
+    context: LintContext,
     *,
     name: str,
     problems: Sequence[Problem] = (),
@@ -86,48 +87,48 @@ def check(
     notes: Sequence[str] = (),
 ) -> LintReport:
     """Judge a gold set by every rule."""
-    reacher = Reacher(around.lookup, around.chunks)
-    reaches = [reacher.reach(item) for item in items]
+    reach_finder = ReachFinder(context.lookup, context.chunks)
+    reaches = [reach_finder.reach(item) for item in items]
     answered = [
         reach for item, reach in zip(items, reaches, strict=True) if item.expect != "refuse"
     ]
     wordings = [wordings_of(item) for item in items]
-    judged = Judged()
-    resolved = None if around.lookup is None else Found()
-    coverage = None if around.lookup is None else covered(around.lookup, answered)
+    judged = NegativeCounts()
+    resolved = None if context.lookup is None else Found()
+    coverage = None if context.lookup is None else coverage_of(context.lookup, answered)
     types = Counter(kind for reach in answered for kind in dict.fromkeys(reach.types))
-    turns = around.profile.join.keep == "slot"
+    turns = context.profile.join.keep == "slot"
     size = Size(len({(item.qid, item.turn if turns else None) for item in items}))
 
-    def found() -> Iterator[Finding]:
+    def found() -> Iterator[LintFinding]:
         near = may_be_near(wordings)
-        for item, reach, said, alike in zip(items, reaches, wordings, near, strict=True):
+        for item, reach, texts, alike in zip(items, reaches, wordings, near, strict=True):
             yield from item_findings(
                 item,
-                around.options,
-                texts=around.dialect != "trec",
-                paraphrases=around.profile.name == "canary",
+                context.options,
+                texts=context.dialect != "trec",
+                paraphrases=context.profile.name == "canary",
             )
             if alike:
-                yield from near_paraphrases(item, said)
+                yield from near_paraphrases(item, texts)
             if item.negatives:
-                yield from far_negatives(item, reach.homes, reacher.home, judged)
-                if around.lookup is not None:
-                    yield from overlapping_negatives(item, reach, reacher)
-        if around.lookup is not None and resolved is not None:
-            chunks = around.chunks or None
-            yield from unresolved(items, Resolver(around.lookup, chunks), resolved)
+                yield from far_negatives(item, reach.sections, reach_finder.section_ref, judged)
+                if context.lookup is not None:
+                    yield from overlapping_negatives(item, reach, reach_finder)
+        if context.lookup is not None and resolved is not None:
+            chunks = context.chunks or None
+            yield from unresolved(items, Resolver(context.lookup, chunks), resolved)
         yield from set_rules.duplicates(items, turns=turns)
         yield from set_rules.near_duplicates(items, wordings)
         yield from set_rules.unread(items)
-        yield from set_rules.balance(types, coverage, around.options.min_n)
+        yield from set_rules.balance(types, coverage, context.options.min_n)
         yield from set_rules.low_coverage(coverage)
         yield from set_rules.size(size)
 
     return LintReport(
         name=name,
-        dialect=around.dialect,
-        profile=around.profile.name,
+        dialect=context.dialect,
+        profile=context.profile.name,
         items=len(items),
         findings=tuple(sorted(found(), key=_order)) if items else (),
         problems=tuple(problems),
@@ -143,7 +144,7 @@ def check(
     )
 
 
-def _order(finding: Finding) -> tuple[float, int, str, str]:
+def _order(finding: LintFinding) -> tuple[float, int, str, str]:
     """By line; what is said of the whole set comes last."""
     line = float("inf") if finding.line is None else finding.line
     return line, _PLACES.get(finding.rule, -1), finding.qid or "", finding.message
@@ -160,17 +161,17 @@ def to_json(report: LintReport) -> dict[str, Any]:
         "items": report.items,
         "unreadable": report.problem_count,
         "counts": {severity: report.count(severity) for severity in SEVERITIES},
-        "rules": dict(sorted(Counter(each.rule for each in report.findings).items())),
+        "rules": dict(sorted(Counter(finding.rule for finding in report.findings).items())),
         "problems": [
             {
-                "code": each.code,
-                "message": each.message,
-                "hint": each.hint,
-                "line": None if each.place is None else each.place.line,
+                "code": problem.code,
+                "message": problem.message,
+                "hint": problem.hint,
+                "line": None if problem.place is None else problem.place.line,
             }
-            for each in report.problems
+            for problem in report.problems
         ],
-        "findings": [to_builtins(each) for each in report.findings],
+        "findings": [to_builtins(finding) for finding in report.findings],
         "not_judged": {"turns": report.turns, "negatives": report.unplaced},
         "types": report.types,
         "looked_up": None
@@ -191,11 +192,11 @@ def to_json(report: LintReport) -> dict[str, Any]:
             "documents": coverage.docs,
             "documents_reached": coverage.docs_reached,
         },
-        "size": sized(report.size),
+        "size": size_json(report.size),
     }
 
 
-def sized(size: Size) -> dict[str, Any]:
+def size_json(size: Size) -> dict[str, Any]:
     """What the size of a set can show, as a document."""
     return {
         "n": size.n,
@@ -216,7 +217,7 @@ def lint(
     """Judge a gold set by every rule; rows that cannot be read are told and left out."""
     lookup = lookup_of(corpus)
     with gold_file(gold, profile=profile, dialect=dialect, lookup=lookup) as file:
-        around = Surroundings(
+        context = LintContext(
             profile=file.choice.profile,
             options=options,
             dialect=file.choice.dialect.name,
@@ -225,7 +226,7 @@ def lint(
         )
         return check(
             file.loaded.items,
-            around,
+            context,
             name=file.source.name,
             problems=file.loaded.problems,
             problem_count=file.loaded.problem_count,

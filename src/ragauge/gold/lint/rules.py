@@ -14,7 +14,7 @@ Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 
-class Rule(Struct, frozen=True):
+class LintRule(Struct, frozen=True):
     """One rule: how much it matters, what it says, and why."""
 
     name: str
@@ -23,7 +23,7 @@ class Rule(Struct, frozen=True):
     explanation: str
 
 
-class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class LintFinding(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A place where a rule does not hold; `times` is more than 1 where one finding tells many."""
 
     rule: str
@@ -45,17 +45,17 @@ class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
-def _rules(severity: Severity, *entries: tuple[str, str, str]) -> dict[str, Rule]:
-    return {name: Rule(name, severity, title, text) for name, title, text in entries}
+def _rules(severity: Severity, *entries: tuple[str, str, str]) -> dict[str, LintRule]:
+    return {name: LintRule(name, severity, title, text) for name, title, text in entries}
 
 
-def _shared(*names: str) -> dict[str, Rule]:
+def _shared(*names: str) -> dict[str, LintRule]:
     """Rules that are errors of other commands too, under the same names."""
     codes = (CODES[name] for name in names)
-    return {each.name: Rule(each.name, "error", each.title, each.explanation) for each in codes}
+    return {code.name: LintRule(code.name, "error", code.title, code.explanation) for code in codes}
 
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, LintRule] = {
     **_shared("duplicate-qid", "unresolved", "quote-moved", "mixed-units"),
     **_rules(
         "error",
@@ -173,11 +173,11 @@ RULES: dict[str, Rule] = {
 """Every rule by its name, the gravest first."""
 
 
-def find(
+def lint_finding(
     rule: str, message: str, hint: str, item: GoldItem | None = None, *, times: int = 1
-) -> Finding:
+) -> LintFinding:
     """A finding about an item, or about the whole set."""
-    return Finding(
+    return LintFinding(
         rule=rule,
         severity=RULES[rule].severity if rule in RULES else "error",
         message=message,

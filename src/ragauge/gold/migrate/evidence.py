@@ -1,7 +1,7 @@
 """Rewriting evidence through a migration map: ids, places, sections and documents inside rows.
 
 Every entry keeps the form it has: an id stays an id, an object keeps its names, their order and
-what nobody reads. What cannot be redirected is a problem, and is kept or left out as was asked.
+what nobody reads. What cannot be redirected is a problem, and is kept or dropped as was asked.
 """
 
 from __future__ import annotations
@@ -22,24 +22,25 @@ from ragauge.model.migration import MapRow, NewPlace
 from ragauge.spans import Span, spans_in
 
 OnUnmapped = Literal["stop", "keep", "drop"]
-Texts = Callable[[str, int, int], str]
+NewTexts = Callable[[str, int, int], str]
 """Gives the text at some bytes of a document of the new corpus."""
 
 UNMAPPED = "unmapped"
 _HINT = "look at the row in the map; mend it by hand, or say --on-unmapped keep or drop"
-_LETTERED = re.compile(r"(.+\.Bk[0-9]+)([a-z])")
+_LETTERED = re.compile(r"(.+\.Bk[0-9]+)([a-z])")  # a chunker's part of a block: `...p.Bk011b`
 
 
 class Settings(Struct, frozen=True, kw_only=True):
     """How rows are rewritten: which confidence is enough, and what becomes of the rest.
 
     `strict` refuses a place whose `doc_hash` is neither that of the old text nor of the new one.
+    It is on for gold, and off for traces: these say what was retrieved then.
     """
 
     least: float
     on_unmapped: OnUnmapped = "stop"
     strict: bool = True
-    texts: Texts | None = None
+    texts: NewTexts | None = None
 
 
 class Rewriter:
@@ -61,7 +62,7 @@ class Rewriter:
         self.problems.append(FieldError(UNMAPPED, f"`{path}`: {message}", _HINT))
 
     def rejected(self, value: Any) -> list[Any]:
-        """What stands for an entry that cannot be redirected."""
+        """What replaces an entry that cannot be redirected."""
         return [] if self.settings.on_unmapped == "drop" else [value]
 
     def entry(self, value: Any, path: str, *, unit: str = "byte", prev: bool = False) -> list[Any]:
@@ -90,16 +91,19 @@ class Rewriter:
         return [place.id for place in row.new]
 
     def _unlisted(self, old: str, path: str) -> list[str] | None:
-        """An id that no row speaks of: part of a block, foreign, or wrong."""
+        """An id that no row is about: part of a block, foreign, or wrong."""
         lettered = _LETTERED.fullmatch(old)
         row = self.redirects.blocks.get(lettered[1]) if lettered else None
         if row is not None and lettered is not None:
+            # How a chunker would cut the new block is known only if the text is the same.
             if row.new and row.confidence == 1 and row.kind in ("same", "shift", "move"):
                 self.tally[row.kind] += 1
                 return [f"{row.new[0].id}{lettered[2]}"]
             self.fail(path, f"`{old}` is a part of a block that did not stay as it was")
             return None
         parts = parts_of(old)
+        # An id of the corpus' own grammar that the map does not have is a mistake. Any other one
+        # is of another chunker, and is kept: nothing is known about it.
         if parts.section is not None and parts.doc in self.redirects.documents:
             self.fail(path, f"no block of the old corpus has the id `{old}`")
             return None
@@ -111,6 +115,8 @@ class Rewriter:
             near = f" ({row.note})" if row.note else ""
             self.fail(path, f"`{row.old.id}` has no place in the new corpus{near}")
             return False
+        # What points at a section points at what is below that heading, also after a paragraph of
+        # it has gone: under its old name it is followed with less.
         if row.confidence < self.settings.least and not row.named:
             self.fail(
                 path,
@@ -137,40 +143,42 @@ class Rewriter:
 
         A section that became several is the one that has its heading, or most of it.
         """
-        given = as_id(value, path)
-        doc, section = split_section(given)
-        named = [doc] if doc is not None else [each for each in docs if self._has(each, section)]
+        old = as_id(value, path)
+        doc, section = split_section(old)
+        # A bare `S.2` is of a document that the item names, else of any that has such a section.
+        # In several documents it is followed only if all of them agree on the new number.
+        named = [doc] if doc is not None else [name for name in docs if self._has(name, section)]
         if doc is None and not named:
             named = self._holding(section)
-        rows = [self.redirects.section(each, section) for each in named]
-        found = [row for row in rows if row is not None]
-        if not found:
+        rows = [self.redirects.section(name, section) for name in named]
+        known_rows = [row for row in rows if row is not None]
+        if not known_rows:
             if doc in self.redirects.documents:
-                self.fail(path, f"the old corpus has no section `{given}`")
+                self.fail(path, f"the old corpus has no section `{old}`")
                 return (self.rejected(value) or [None])[0]
             self.tally["foreign"] += 1
             return value
-        if not all(self._usable(row, path) for row in found[:1]):
+        if not all(self._usable(row, path) for row in known_rows[:1]):
             return (self.rejected(value) or [None])[0]
-        targets = {_tail(row.new[0].id) for row in found if row.new}
-        if len(targets) != 1 or not all(row.new for row in found):
+        targets = {_tail(row.new[0].id) for row in known_rows if row.new}
+        if len(targets) != 1 or not all(row.new for row in known_rows):
             self.fail(
-                path, f"`{given}` is in several documents and went to different places: name one"
+                path, f"`{old}` is in several documents and went to different places: name one"
             )
             return (self.rejected(value) or [None])[0]
-        self.tally[found[0].kind] += 1
-        place = found[0].new[0]
+        self.tally[known_rows[0].kind] += 1
+        place = known_rows[0].new[0]
         tail = _tail(place.id)
         if not section.startswith("S"):
             tail = tail.removeprefix("S.")
         new = tail if doc is None else f"{place.doc}#{tail}"
-        return value if new == given else new
+        return value if new == old else new
 
     def _holding(self, section: str) -> list[str]:
         """The documents of the old corpus that have a section of that number."""
         if section not in self._holders:
             documents = self.redirects.documents
-            self._holders[section] = [each for each in documents if self._has(each, section)]
+            self._holders[section] = [doc for doc in documents if self._has(doc, section)]
         return self._holders[section]
 
     def _has(self, doc: str, section: str) -> bool:
@@ -183,37 +191,45 @@ class Rewriter:
             return self._flat(value, path, unit, prev=prev)
         moved = self.entry(inner, f"{path}.citation", unit=unit, prev=prev)
         if all(value.get(name) is None for name in HIT_IDS):
-            return [{**value, "citation": each} for each in moved]
+            return [{**value, "citation": entry} for entry in moved]
         inside = moved[0] if moved else inner
-        return [{**each, "citation": inside} for each in self._flat(value, path, unit, prev=prev)]
+        return [{**entry, "citation": inside} for entry in self._flat(value, path, unit, prev=prev)]
 
     def _flat(self, value: Row, path: str, unit: str, *, prev: bool) -> list[Any]:
         """Rewrite an object that names an id, a place in a document, or both."""
         id_name = next((name for name in HIT_IDS if value.get(name) is not None), None)
-        known = as_id(value[id_name], f"{path}.{id_name}") if id_name is not None else None
-        row = self.redirects.find(known) if known is not None else None
+        old_id = as_id(value[id_name], f"{path}.{id_name}") if id_name is not None else None
+        row = self.redirects.find(old_id) if old_id is not None else None
         spans = spans_in(value, path, unit=unit)
-        doc = _doc(value, known, row)
+        doc = _doc(value, old_id, row)
+        # A place is more exact than an id: it is followed by its bytes, unless it is just the place
+        # of the whole block that is named, which then goes wherever the block goes.
         if spans and doc in self.redirects.documents:
             settled = self._settled(value, path, doc)
             if settled is not None:
                 return settled
             if row is None or row.of != "block" or not _is_whole(row, doc, spans):
-                return self._place(value, path, doc, spans, known, prev=prev)
-        elif row is None and known is None:
+                return self._place(value, path, doc, spans, old_id, prev=prev)
+        elif row is None and old_id is None:
             return self._only_document(value, path)
-        if known is None:
+        if old_id is None:
             return [value]
-        new = self.ids(known, f"{path}.{id_name}")
+        new = self.ids(old_id, f"{path}.{id_name}")
         if new is None:
             return self.rejected(value)
         if row is None or not row.new:
-            return [renamed(value, {known: new[0]}, known, prev=prev)]
+            return [with_names(value, {old_id: new[0]}, old_id, prev=prev)]
         placed = bool(spans)
-        return [self._copied(value, each, row, known, spans=placed, prev=prev) for each in row.new]
+        return [
+            self._copied(value, place, row, old_id, spans=placed, prev=prev) for place in row.new
+        ]
 
     def _settled(self, value: Row, path: str, doc: str) -> list[Any] | None:
-        """What becomes of a place whose hash says that it is not of the old text; None if it is."""
+        """What becomes of a place whose hash says that it is not of the old text; None if it is.
+
+        A file that was migrated already has the hash of the new text: running twice changes
+        nothing.
+        """
         if self.is_there(value, doc):
             self.tally["already new"] += 1
             return [value]
@@ -223,29 +239,29 @@ class Rewriter:
         return None
 
     def _copied(
-        self, value: Row, place: NewPlace, row: MapRow, known: str, *, spans: bool, prev: bool
+        self, value: Row, place: NewPlace, row: MapRow, old_id: str, *, spans: bool, prev: bool
     ) -> Row:
         """An object as it is at one of the new places of its block.
 
         A place stays that of its own text, also where the new block holds more.
         """
-        made = renamed(value, {known: place.id, row.old.doc: place.doc}, known, prev=prev)
-        made = self._hashed(made, row.old.doc, place.doc)
-        made = in_section(made, section_of(place.id))
+        entry = with_names(value, {old_id: place.id, row.old.doc: place.doc}, old_id, prev=prev)
+        entry = self._hashed(entry, row.old.doc, place.doc)
+        entry = with_section(entry, section_of(place.id))
         if not spans:
             whole = place.runs is None and place.span[1] - place.span[0] == _length(row)
-            return self._quoted(made, place.doc, [place.span], exact=whole)
+            return self._quoted(entry, place.doc, [place.span], exact=whole)
         held = self.redirects.held(row, place)
-        extents = [each.span for each in held.places]
-        return self._quoted(with_spans(made, extents), place.doc, extents, exact=held.exact)
+        extents = [new_span.span for new_span in held.places]
+        return self._quoted(with_spans(entry, extents), place.doc, extents, exact=held.exact)
 
     def _only_document(self, value: Row, path: str) -> list[Any]:
-        name = next((each for each in DOC_NAMES if value.get(each) is not None), None)
+        name = next((spelling for spelling in DOC_NAMES if value.get(spelling) is not None), None)
         if name is None:
             return [value]
         old = as_id(value[name], f"{path}.{name}")
         return [
-            self._hashed(renamed(value, {old: new}, None, prev=False), old, new)
+            self._hashed(with_names(value, {old: new}, None, prev=False), old, new)
             for new in self.documents(old, f"{path}.{name}")
         ]
 
@@ -255,7 +271,7 @@ class Rewriter:
         path: str,
         doc: str,
         spans: Sequence[Span],
-        known: str | None,
+        old_id: str | None,
         *,
         prev: bool,
     ) -> list[Any]:
@@ -265,12 +281,12 @@ class Rewriter:
             self.fail(path, f"offsets in {spans[0].unit}s cannot be followed; write bytes")
             return self.rejected(value)
         if name is not None:
-            found = [Redirected((NewSpan(name, (s.start, s.end)),), 1.0, True) for s in spans]
+            redirects = [Redirected((NewSpan(name, (s.start, s.end)),), 1.0, True) for s in spans]
         else:
-            asked = [self.redirects.span(doc, each.start, each.end) for each in spans]
-            found = [each for each in asked if each is not None]
+            answers = [self.redirects.span(doc, span.start, span.end) for span in spans]
+            redirects = [redirect for redirect in answers if redirect is not None]
         total = sum(span.length for span in spans) or 1
-        share = sum(r.share * s.length for r, s in zip(found, spans, strict=True)) / total
+        share = sum(r.share * s.length for r, s in zip(redirects, spans, strict=True)) / total
         if share < self.settings.least:
             first = spans[0]
             self.fail(
@@ -279,15 +295,15 @@ class Rewriter:
                 f"is in the new corpus, which is below {self.settings.least:g}",
             )
             return self.rejected(value)
-        exact = all(each.exact for each in found)
+        exact = all(redirect.exact for redirect in redirects)
         by_doc: dict[str, list[NewSpan]] = {}
-        for each in found:
-            for place in each.places:
+        for redirect in redirects:
+            for place in redirect.places:
                 by_doc.setdefault(place.doc, []).append(place)
         self.tally["place kept" if exact else "place changed"] += 1
         return [
             self._moved(
-                value, path, doc, known, listed, exact=exact and len(by_doc) == 1, prev=prev
+                value, path, doc, old_id, listed, exact=exact and len(by_doc) == 1, prev=prev
             )
             for listed in by_doc.values()
         ]
@@ -297,7 +313,7 @@ class Rewriter:
         value: Row,
         path: str,
         doc: str,
-        known: str | None,
+        old_id: str | None,
         places: Sequence[NewSpan],
         *,
         exact: bool,
@@ -306,94 +322,97 @@ class Rewriter:
         """An object as it is at the new places of one document."""
         new_doc = places[0].doc
         names = {doc: new_doc}
-        if known is not None:
-            names[known] = self._id_there(known, places, path)
-        made = self._hashed(renamed(value, names, known, prev=prev), doc, new_doc)
-        made = self._section_there(made, doc, names.get(known or ""), places, path)
+        if old_id is not None:
+            names[old_id] = self._id_there(old_id, places, path)
+        entry = self._hashed(with_names(value, names, old_id, prev=prev), doc, new_doc)
+        entry = self._section_there(entry, doc, names.get(old_id or ""), places, path)
         spans = [place.span for place in places]
         if spans != [(s.start, s.end) for s in spans_in(value, path)]:
-            made = with_spans(made, spans)
-        return self._quoted(made, new_doc, spans, exact=exact)
+            entry = with_spans(entry, spans)
+        return self._quoted(entry, new_doc, spans, exact=exact)
 
-    def _id_there(self, known: str, places: Sequence[NewSpan], path: str) -> str:
+    def _id_there(self, old_id: str, places: Sequence[NewSpan], path: str) -> str:
         """The new id of an object that lies at a place: that of the block which lies there."""
-        row = self.redirects.blocks.get(known)
+        row = self.redirects.blocks.get(old_id)
         if row is None:
-            new = self.ids(known, path)
-            return new[0] if new else known
+            new = self.ids(old_id, path)
+            return new[0] if new else old_id
         self.tally[row.kind] += 1
         there = [place.block for place in places if place.block is not None]
-        return there[0] if there else row.new[0].id if row.new else known
+        return there[0] if there else row.new[0].id if row.new else old_id
 
     def _section_there(
-        self, made: Row, doc: str, new_id: str | None, places: Sequence[NewSpan], path: str
+        self, entry: Row, doc: str, new_id: str | None, places: Sequence[NewSpan], path: str
     ) -> Row:
-        name = next((each for each in HIT_SECTIONS if made.get(each) is not None), None)
+        name = next(
+            (spelling for spelling in HIT_SECTIONS if entry.get(spelling) is not None), None
+        )
         if name is None:
-            return made
-        told = section_of(new_id or places[0].block or "")
-        if told is not None:
-            return in_section(made, told)
-        return {**made, name: self.section(made[name], [doc], f"{path}.{name}")}
+            return entry
+        section = section_of(new_id or places[0].block or "")
+        if section is not None:
+            return with_section(entry, section)
+        return {**entry, name: self.section(entry[name], [doc], f"{path}.{name}")}
 
     def is_there(self, value: Row, doc: str) -> bool:
         """Whether a place was pinned to the new text already."""
-        given = hash_in(value)
+        stated = hash_in(value)
         row = self.redirects.documents.get(doc)
-        if given is None or row is None:
+        if stated is None or row is None:
             return False
-        new = {each for place in row.new for each in (place.hash, place.source_hash)}
-        return given in new - {None, row.old.hash, row.old.source_hash}
+        new = {digest for place in row.new for digest in (place.hash, place.source_hash)}
+        return stated in new - {None, row.old.hash, row.old.source_hash}
 
     def _is_of_other_text(self, value: Row, doc: str) -> bool:
-        given = hash_in(value)
+        stated = hash_in(value)
         old = self.redirects.documents[doc].old
-        return given is not None and given not in (old.hash, old.source_hash)
+        return stated is not None and stated not in (old.hash, old.source_hash)
 
-    def _hashed(self, made: Row, old_doc: str, new_doc: str) -> Row:
+    def _hashed(self, entry: Row, old_doc: str, new_doc: str) -> Row:
         """Give an object the hash of the new text, where it had that of the old one."""
         row = self.redirects.documents.get(old_doc)
         new = [] if row is None else [place for place in row.new if place.doc == new_doc]
         if row is None or not new:
-            return made
+            return entry
         hashes = {row.old.source_hash: new[0].source_hash or new[0].hash, row.old.hash: new[0].hash}
         return {
-            name: hashes.get(each, each)
-            if name in HIT_HASHES[0] and isinstance(each, str)
-            else each
-            for name, each in made.items()
+            name: hashes.get(old, old) if name in HIT_HASHES[0] and isinstance(old, str) else old
+            for name, old in entry.items()
         }
 
-    def _quoted(self, made: Row, doc: str, spans: Sequence[tuple[int, int]], *, exact: bool) -> Row:
-        """Cut a quote anew where its text changed; without the texts the old one is put aside.
+    def _quoted(
+        self, entry: Row, doc: str, spans: Sequence[tuple[int, int]], *, exact: bool
+    ) -> Row:
+        """Cut a quote anew where its text changed; without the texts it is renamed `quote_prev`.
 
-        What a trace quotes is what was retrieved, and stays.
+        A quote that is not the text at its place would be an error of `gold lint`. What a trace
+        quotes is what was retrieved, and stays.
         """
-        names = [name for name in QUOTES if made.get(name) is not None]
+        names = [name for name in QUOTES if entry.get(name) is not None]
         if exact or not names or not self.settings.strict:
-            return made
+            return entry
         texts = self.settings.texts
         if texts is None:
             self.tally["quote put aside"] += 1
-            return {(f"{name}_prev" if name in names else name): made[name] for name in made}
+            return {(f"{name}_prev" if name in names else name): entry[name] for name in entry}
         quote = "".join(texts(doc, *span) for span in spans)
         self.tally["quote cut anew"] += 1
-        return requoted(made, quote, parts=len(spans))
+        return with_quote(entry, quote, parts=len(spans))
 
 
-def _doc(value: Row, known: str | None, row: MapRow | None) -> str:
+def _doc(value: Row, old_id: str | None, row: MapRow | None) -> str:
     for name in DOC_NAMES:
         if isinstance(value.get(name), str):
             return str(value[name])
     if row is not None:
         return row.old.doc
-    return (doc_of(known) if known is not None else None) or ""
+    return (doc_of(old_id) if old_id is not None else None) or ""
 
 
 def _is_whole(row: MapRow, doc: str, spans: Sequence[Span]) -> bool:
     """Whether a place is that of the whole block."""
-    given = [(span.start, span.end) for span in spans if span.unit == "byte"]
-    return doc == row.old.doc and given == [row.old.span]
+    extents = [(span.start, span.end) for span in spans if span.unit == "byte"]
+    return doc == row.old.doc and extents == [row.old.span]
 
 
 def _length(row: MapRow) -> int:
@@ -416,29 +435,29 @@ SPAN_NAMES = ("span", "offsets", "source_spans", "start", "end", "start_byte", "
 
 def hash_in(value: Row) -> str | None:
     """The hash that an object gives of the text of its document."""
-    found = next((value[name] for name in HIT_HASHES[0] if value.get(name) is not None), None)
-    return found if isinstance(found, str) else None
+    stated = next((value[name] for name in HIT_HASHES[0] if value.get(name) is not None), None)
+    return stated if isinstance(stated, str) else None
 
 
-def renamed(value: Row, names: Mapping[str, str], known: str | None, *, prev: bool) -> Row:
+def with_names(entry: Row, names: Mapping[str, str], old_id: str | None, *, prev: bool) -> Row:
     """Put new names where an object has its id and its document."""
-    made: dict[str, Any] = {}
-    for name, each in value.items():
+    changed: dict[str, Any] = {}
+    for name, value in entry.items():
         named = name in HIT_IDS or name in DOC_NAMES
-        new = names.get(str(each)) if named and isinstance(each, str | int) else None
-        made[name] = each if new is None or new == each else new
-        if name in HIT_IDS and prev and known is not None and made[name] != each:
-            made.setdefault("id_prev", each)
-    return made
+        new = names.get(str(value)) if named and isinstance(value, str | int) else None
+        changed[name] = value if new is None or new == value else new
+        if name in HIT_IDS and prev and old_id is not None and changed[name] != value:
+            changed.setdefault("id_prev", value)
+    return changed
 
 
-def requoted(made: Row, quote: str, *, parts: int) -> Row:
+def with_quote(entry: Row, quote: str, *, parts: int) -> Row:
     """Put a new quote where an object has one; of text in several parts its hash is kept."""
     digest = sha256(quote.encode()).hexdigest()
     changed: dict[str, Any] = {}
-    for name, each in made.items():
-        if name not in QUOTES or each is None:
-            changed[name] = each
+    for name, value in entry.items():
+        if name not in QUOTES or value is None:
+            changed[name] = value
         elif name == "quote_hash" or parts > 1:
             changed["quote_hash"] = digest
         else:
@@ -446,46 +465,48 @@ def requoted(made: Row, quote: str, *, parts: int) -> Row:
     return changed
 
 
-def in_section(made: Row, section: str | None) -> Row:
+def with_section(entry: Row, section: str | None) -> Row:
     """Put a new section where an object names its own."""
     if section is None:
-        return made
+        return entry
     return {
-        name: _like(each, section) if name in HIT_SECTIONS and isinstance(each, str) else each
-        for name, each in made.items()
+        name: _section_like(value, section)
+        if name in HIT_SECTIONS and isinstance(value, str)
+        else value
+        for name, value in entry.items()
     }
 
 
-def _like(given: str, section: str) -> str:
+def _section_like(old: str, section: str) -> str:
     """Write a section as the one that it replaces: with its document or without, with S or not."""
-    doc, tail = split_section(given)
+    doc, tail = split_section(old)
     if not tail.startswith("S"):
         section = section.removeprefix("S.")
     return section if doc is None else f"{doc}#{section}"
 
 
-def with_spans(made: Row, spans: Sequence[tuple[int, int]]) -> Row:
+def with_spans(entry: Row, spans: Sequence[tuple[int, int]]) -> Row:
     """Write spans in the form that an object has; several need `source_spans`."""
-    form = next((name for name in SPAN_NAMES if made.get(name) is not None), None)
+    form = next((name for name in SPAN_NAMES if entry.get(name) is not None), None)
     if len(spans) > 1 or form == "source_spans":
-        listed = made.get("source_spans")
+        listed = entry.get("source_spans")
         model = listed[0] if isinstance(listed, list) and listed else None
-        rest = {name: each for name, each in made.items() if name not in SPAN_NAMES}
-        return {**rest, "source_spans": [_formed(model, span) for span in spans]}
+        rest = {name: value for name, value in entry.items() if name not in SPAN_NAMES}
+        return {**rest, "source_spans": [_span_like(model, span) for span in spans]}
     start, end = spans[0]
     plain = {"start": start, "end": end, "start_byte": start, "end_byte": end}
     return {
-        name: _formed(each, spans[0])
-        if name in ("span", "offsets") and each is not None
-        else plain.get(name, each)
-        if each is not None
-        else each
-        for name, each in made.items()
+        name: _span_like(value, spans[0])
+        if name in ("span", "offsets") and value is not None
+        else plain.get(name, value)
+        if value is not None
+        else value
+        for name, value in entry.items()
     }
 
 
-def _formed(model: Any, span: tuple[int, int]) -> Any:
+def _span_like(model: Any, span: tuple[int, int]) -> Any:
     if not isinstance(model, Mapping):
         return list(span)
     plain = {"start": span[0], "end": span[1], "start_byte": span[0], "end_byte": span[1]}
-    return {name: plain.get(name, each) for name, each in model.items()}
+    return {name: plain.get(name, value) for name, value in model.items()}

@@ -28,7 +28,7 @@ from ragauge.formats.gold_files import comments_lost, form_of, read_gold_rows
 from ragauge.formats.gold_files import written as gold_text
 from ragauge.formats.json_rows import decode_row
 from ragauge.formats.load import rows_of
-from ragauge.gold.migrate.evidence import UNMAPPED, OnUnmapped, Rewriter, Settings, Texts
+from ragauge.gold.migrate.evidence import UNMAPPED, NewTexts, OnUnmapped, Rewriter, Settings
 from ragauge.gold.migrate.gold_rows import rewrite_gold
 from ragauge.gold.migrate.trace_rows import rewrite_trace
 from ragauge.model.dialect import GOLD_SPELLINGS
@@ -39,7 +39,7 @@ _REWRITE: Mapping[str, Callable[[Row, Rewriter], dict[str, Any]]] = {
     "gold": rewrite_gold,
     "traces": rewrite_trace,
 }
-_TOLD = {
+_COUNT_LABELS = {
     "place kept": "places, same text",
     "place changed": "places, changed text",
     "already new": "places already moved",
@@ -57,15 +57,16 @@ _TOLD = {
 _DOCUMENTS = (".yaml", ".yml", ".json")
 _NO_LINES = (".yaml", ".yml", ".gz", ".zst", ".parquet", ".csv", ".tsv")
 
+# Fields that do not change keep their bytes: numbers keep their digits, and strings their escapes.
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-class Relocated(Struct, frozen=True, kw_only=True):
+class MigrationResult(Struct, frozen=True, kw_only=True):
     """What came of moving a file: rows, and what was done with what is in them.
 
-    `tally` counts redirects by kind, and what a reader should know of; `problems` are those that
-    were kept or left out as was asked, as many as are listed. `comments` of YAML that stood in
-    what changed are gone.
+    `tally` counts redirects by kind, and what a reader should know of; `problems` are the first of
+    those that were kept or dropped with `on_unmapped`. `comments` counts those of YAML that were
+    lost in rows that changed.
     """
 
     rows: int
@@ -76,7 +77,7 @@ class Relocated(Struct, frozen=True, kw_only=True):
     comments: int = 0
 
 
-class _Seen(Struct):
+class _MigrationCounts(Struct):
     rows: int = 0
     changed: int = 0
     bad: int = 0
@@ -94,7 +95,7 @@ def relocate(
     least: float = SURE,
     on_unmapped: OnUnmapped = "stop",
     corpus: str | os.PathLike[str] | None = None,
-) -> Relocated:
+) -> MigrationResult:
     """Write a gold set or traces as they are in the new corpus of a migration map.
 
     `corpus` is that new corpus: quotes whose text changed are cut anew from it. Gold is written in
@@ -117,10 +118,10 @@ def relocate(
     texts = None if corpus is None else _texts(corpus, redirects.header)
     settings = Settings(least=least, on_unmapped=on_unmapped, strict=what == "gold", texts=texts)
     rewriter = Rewriter(redirects, settings)
-    seen = _Seen()
+    seen = _MigrationCounts()
     if what == "gold" and target.lower().endswith(_DOCUMENTS):
-        comments = _relocate_document(os.fspath(name), target, rewriter, seen)
-        return _relocated(rewriter, seen, comments)
+        comments = _migrate_document(os.fspath(name), target, rewriter, seen)
+        return _result(rewriter, seen, comments)
     with opened(name) as source, written(out) as file:
         if source.layout in TREC:
             raise RagaugeError.of(
@@ -131,11 +132,11 @@ def relocate(
         for line in _rewritten(source, _REWRITE[what], rewriter, seen):
             file.write(line)
         _stop(source.name, seen, on_unmapped)
-    return _relocated(rewriter, seen, _comments(os.fspath(name), target) if what == "gold" else 0)
+    return _result(rewriter, seen, _comments(os.fspath(name), target) if what == "gold" else 0)
 
 
-def _relocated(rewriter: Rewriter, seen: _Seen, comments: int) -> Relocated:
-    return Relocated(
+def _result(rewriter: Rewriter, seen: _MigrationCounts, comments: int) -> MigrationResult:
+    return MigrationResult(
         rows=seen.rows,
         changed=seen.changed,
         tally={name: count for name, count in sorted(rewriter.tally.items()) if count},
@@ -152,7 +153,7 @@ def _comments(name: str, out: str) -> int:
     return comments_lost(read_gold_rows(name), {}, out)
 
 
-def _relocate_document(name: str, out: str, rewriter: Rewriter, seen: _Seen) -> int:
+def _migrate_document(name: str, out: str, rewriter: Rewriter, seen: _MigrationCounts) -> int:
     """Move a gold set to a file of YAML or JSON; what nothing moves keeps its place in it."""
     gold = read_gold_rows(name)
     changes: dict[int, dict[str, Any]] = {}
@@ -168,15 +169,17 @@ def _relocate_document(name: str, out: str, rewriter: Rewriter, seen: _Seen) -> 
             continue
         if changed:
             changes[index] = {**raw.fields, **changed}
-        _tell(rewriter, raw.fields, gold.name, raw.line, seen)
+        _record_problems(rewriter, raw.fields, gold.name, raw.line, seen)
     seen.changed = len(changes)
     _stop(gold.name, seen, rewriter.settings.on_unmapped)
     write_atomically(out, gold_text(gold, changes, out))
     return comments_lost(gold, changes, out)
 
 
-def _tell(rewriter: Rewriter, row: Row, name: str, line: int, seen: _Seen) -> None:
-    """Keep what could not be redirected in a row."""
+def _record_problems(
+    rewriter: Rewriter, row: Row, name: str, line: int, seen: _MigrationCounts
+) -> None:
+    """Record what could not be redirected in a row."""
     seen.unmapped += len(rewriter.problems)
     for problem in rewriter.problems:
         _note(seen.losses, problem, row, name, line)
@@ -187,7 +190,7 @@ def _rewritten(
     source: Source,
     rewrite: Callable[[Row, Rewriter], dict[str, Any]],
     rewriter: Rewriter,
-    seen: _Seen,
+    seen: _MigrationCounts,
 ) -> Iterator[bytes]:
     """The lines of the new file; what is wrong with the old ones is kept in `seen`."""
     for line, data, cut, overlong in rows_of(source):
@@ -196,20 +199,20 @@ def _rewritten(
         try:
             row = decode_row(data, cut=cut, overlong=overlong)
             changes = rewrite(row, rewriter)
-            made = _encoded(data, changes)
+            encoded = _encoded(data, changes)
         except FieldError as error:
             seen.bad += 1
             _note(seen.problems, error, row, source.name, line)
             continue
         seen.changed += bool(changes)
-        _tell(rewriter, row, source.name, line, seen)
-        yield made + b"\n"
+        _record_problems(rewriter, row, source.name, line, seen)
+        yield encoded + b"\n"
 
 
 def _note(listed: list[Problem], error: FieldError, row: Row, name: str, line: int) -> None:
     if len(listed) < MAX_REPORTED:
-        given = (row.get(each) for each in GOLD_SPELLINGS["qid"])
-        qid = next((str(each) for each in given if isinstance(each, str | int)), None)
+        ids = (row.get(spelling) for spelling in GOLD_SPELLINGS["qid"])
+        qid = next((str(value) for value in ids if isinstance(value, str | int)), None)
         place = Place(name, line, qid)
         listed.append(Problem(error.code, error.message, error.hint, place))
 
@@ -246,7 +249,7 @@ def _is_finite(value: Any) -> bool:
     return all(map(_is_finite, value)) if isinstance(value, list) else True
 
 
-def _stop(name: str, seen: _Seen, on_unmapped: OnUnmapped) -> None:
+def _stop(name: str, seen: _MigrationCounts, on_unmapped: OnUnmapped) -> None:
     """Raise what forbids that the new file is written."""
     if seen.bad:
         raise RagaugeError(seen.problems, total=seen.bad)
@@ -258,7 +261,7 @@ def _stop(name: str, seen: _Seen, on_unmapped: OnUnmapped) -> None:
         )
 
 
-def _texts(folder: str | os.PathLike[str], header: Header) -> Texts:
+def _texts(folder: str | os.PathLike[str], header: Header) -> NewTexts:
     """The texts of the new corpus, which must be the one that the map leads to."""
     corpus = read_corpus(folder)
     if corpus.manifest.revision != header.new.revision:
@@ -269,17 +272,17 @@ def _texts(folder: str | os.PathLike[str], header: Header) -> Texts:
             hint="give the corpus that was the NEW one of `ragauge corpus diff`",
         )
     documents = {document.doc: document for document in corpus.documents}
-    known: dict[str, bytes] = {}
+    read_texts: dict[str, bytes] = {}
 
     def text(doc: str, start: int, end: int) -> str:
-        if doc not in known:
-            known[doc] = corpus.text(documents[doc])
-        return known[doc][start:end].decode("utf-8", "replace")
+        if doc not in read_texts:
+            read_texts[doc] = corpus.text(documents[doc])
+        return read_texts[doc][start:end].decode("utf-8", "replace")
 
     return text
 
 
-def told(done: Relocated, on_unmapped: OnUnmapped) -> list[str]:
+def told(done: MigrationResult, on_unmapped: OnUnmapped) -> list[str]:
     """What was done, in words: every count that is not 0."""
     lines = [f"{'rows':24} {done.rows:,}, changed {done.changed:,}"]
     kinds = [f"{kind} {done.tally[kind]:,}" for kind in KINDS[:-1] if done.tally.get(kind)]
@@ -287,7 +290,9 @@ def told(done: Relocated, on_unmapped: OnUnmapped) -> list[str]:
     split = f"  ({', '.join(kinds)})" if kinds else ""
     lines.append(f"{'ids followed':24} {total:,}{split}")
     lines += [
-        f"{label:24} {done.tally[name]:,}" for name, label in _TOLD.items() if done.tally.get(name)
+        f"{label:24} {done.tally[name]:,}"
+        for name, label in _COUNT_LABELS.items()
+        if done.tally.get(name)
     ]
     if done.unmapped:
         label = f"unmapped, {'kept' if on_unmapped == 'keep' else 'dropped'}"

@@ -1,8 +1,8 @@
 """Gold rows through a migration map: which fields hold evidence, and how each is rewritten.
 
-A block that was split stands for all of its parts: each is evidence in `relevant`, with the grade
-that the block had, and any of them will do in a group that the block was in. Blocks that became
-one stand for it once.
+A block that was split is replaced by all of its parts: each is evidence in `relevant`, with the
+grade that the block had, and any of them will do in a group that the block was in. Blocks that
+became one are listed once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def rewrite_gold(row: Row, rewriter: Rewriter) -> dict[str, Any]:
         raise FieldError(
             "missing-field", "the item has no id", 'add a unique "qid" to every gold item'
         )
-    there = sum(_is_there(each, rewriter) for each in _members(row))
+    there = sum(_is_there(entry, rewriter) for entry in _members(row))
     if there:
         rewriter.tally["already new"] += there
         return {}
@@ -43,8 +43,8 @@ def rewrite_gold(row: Row, rewriter: Rewriter) -> dict[str, Any]:
             changed[name] = _entries(value, name, rewriter, unit)
         elif name in GOLD_SPELLINGS["groups"]:
             groups = [
-                _entries(each, f"{name}[{i}]", rewriter, unit)
-                for i, each in enumerate(as_list(value, name))
+                _entries(group, f"{name}[{i}]", rewriter, unit)
+                for i, group in enumerate(as_list(value, name))
             ]
             changed[name] = [group for group in groups if group]
         elif name in GOLD_SPELLINGS["grades"]:
@@ -54,7 +54,7 @@ def rewrite_gold(row: Row, rewriter: Rewriter) -> dict[str, Any]:
         elif name in _SECTIONS:
             changed[name] = rewriter.section(value, docs, name)
     changed = {name: value for name, value in changed.items() if value != row[name]}
-    _tell(row, changed, rewriter)
+    _count_losses(row, changed, rewriter)
     return changed
 
 
@@ -62,8 +62,8 @@ def _members(row: Row) -> Iterator[Any]:
     """The entries of an item's evidence, also those in groups."""
     for name in (*_LISTS, *GOLD_SPELLINGS["groups"]):
         value = row.get(name)
-        for each in value if isinstance(value, list) else ():
-            yield from each if isinstance(each, list) else (each,)
+        for entry in value if isinstance(value, list) else ():
+            yield from entry if isinstance(entry, list) else (entry,)
 
 
 def _is_there(entry: Any, rewriter: Rewriter) -> bool:
@@ -75,40 +75,43 @@ def _is_there(entry: Any, rewriter: Rewriter) -> bool:
 
 def _entries(value: Any, path: str, rewriter: Rewriter, unit: str) -> list[Any]:
     """Rewrite a list; what several entries became stands in it once."""
-    made: list[Any] = []
-    before: dict[str, int] = {}
-    for i, each in enumerate(as_list(value, path)):
-        for new in rewriter.entry(each, f"{path}[{i}]", unit=unit):
+    rewritten: list[Any] = []
+    first_from: dict[str, int] = {}
+    for i, old in enumerate(as_list(value, path)):
+        for new in rewriter.entry(old, f"{path}[{i}]", unit=unit):
+            # Entries that became the same are one; what the author wrote twice stays twice.
             key = repr(new)
-            if before.setdefault(key, i) == i or new == each:
-                made.append(new)
-    return made
+            if first_from.setdefault(key, i) == i or new == old:
+                rewritten.append(new)
+    return rewritten
 
 
 def _grades(grades: Mapping[str, Any], path: str, rewriter: Rewriter) -> dict[str, Any]:
     """Grades follow their ids; where several ids became one, the highest grade counts."""
-    made: dict[str, Any] = {}
+    rewritten: dict[str, Any] = {}
     for old, grade in grades.items():
         ids = rewriter.ids(old, f"{path}.{old}")
         for new in rewriter.rejected(old) if ids is None else ids:
-            if new in made and made[new] != grade:
+            if new in rewritten and rewritten[new] != grade:
                 rewriter.tally["grade of several"] += 1
-                both = (made[new], grade)
-                made[new] = max(both) if all(isinstance(g, int | float) for g in both) else grade
+                both = (rewritten[new], grade)
+                rewritten[new] = (
+                    max(both) if all(isinstance(g, int | float) for g in both) else grade
+                )
             else:
-                made[new] = grade
-    return made
+                rewritten[new] = grade
+    return rewritten
 
 
 def _documents(value: Any, path: str, rewriter: Rewriter) -> Any:
     if not isinstance(value, list):
-        found = rewriter.documents(value, path)
-        return found if len(found) != 1 else found[0] if found[0] != str(value) else value
-    made: dict[str, None] = {}
-    for i, each in enumerate(value):
-        made.update(dict.fromkeys(rewriter.documents(each, f"{path}[{i}]")))
-    same = [str(each) for each in value] == list(made)
-    return value if same else list(made)
+        names = rewriter.documents(value, path)
+        return names if len(names) != 1 else names[0] if names[0] != str(value) else value
+    renamed: dict[str, None] = {}
+    for i, doc in enumerate(value):
+        renamed.update(dict.fromkeys(rewriter.documents(doc, f"{path}[{i}]")))
+    same = [str(doc) for doc in value] == list(renamed)
+    return value if same else list(renamed)
 
 
 def _docs(row: Row) -> Iterable[str]:
@@ -116,12 +119,12 @@ def _docs(row: Row) -> Iterable[str]:
     listed = list(_members(row))
     grades = row.get("grades")
     listed += grades if isinstance(grades, Mapping) else []
-    for each in listed:
-        if isinstance(each, Mapping):
-            given = [each.get(name) for name in (*HIT_DOCS, *HIT_IDS)]
-            yield from (one for one in given[: len(HIT_DOCS)] if isinstance(one, str))
-            listed += [one for one in given[len(HIT_DOCS) :] if isinstance(one, str)]
-        elif isinstance(each, str) and (doc := doc_of(each)) is not None:
+    for entry in listed:
+        if isinstance(entry, Mapping):
+            values = [entry.get(name) for name in (*HIT_DOCS, *HIT_IDS)]
+            yield from (one for one in values[: len(HIT_DOCS)] if isinstance(one, str))
+            listed += [one for one in values[len(HIT_DOCS) :] if isinstance(one, str)]
+        elif isinstance(entry, str) and (doc := doc_of(entry)) is not None:
             yield doc
     for name in GOLD_SPELLINGS["relevant_docs"]:
         value = row.get(name)
@@ -130,7 +133,7 @@ def _docs(row: Row) -> Iterable[str]:
                 yield as_id(one, name)
 
 
-def _tell(row: Row, changed: Mapping[str, Any], rewriter: Rewriter) -> None:
+def _count_losses(row: Row, changed: Mapping[str, Any], rewriter: Rewriter) -> None:
     """Count what an item lost, or says against itself now."""
     names = (*_LISTS, *GOLD_SPELLINGS["groups"], *GOLD_SPELLINGS["grades"])
     before = any(row.get(name) for name in names)
@@ -139,8 +142,8 @@ def _tell(row: Row, changed: Mapping[str, Any], rewriter: Rewriter) -> None:
 
     def both(fields: Mapping[str, Any]) -> set[str]:
         relevant = [fields.get(name) for name in GOLD_SPELLINGS["relevant"]]
-        ids = {str(each) for listed in relevant if isinstance(listed, list) for each in listed}
+        ids = {str(entry) for listed in relevant if isinstance(listed, list) for entry in listed}
         negatives = fields.get("negatives")
-        return ids & {str(each) for each in negatives if each} if negatives else set()
+        return ids & {str(entry) for entry in negatives if entry} if negatives else set()
 
     rewriter.tally["negative now relevant"] += len(both({**row, **changed}) - both(row))

@@ -34,92 +34,96 @@ def rewrite_trace(row: Row, rewriter: Rewriter) -> dict[str, Any]:
             continue
         if name in TRACE_SPELLINGS["hits"]:
             changed[name], counts = _hits(value, name, rewriter)
-            _stretch(row, changed, counts)
+            _repeat_values(row, changed, counts)
         elif name == "retrieval":
             changed[name] = _retrieval(value, row, changed, rewriter)
         elif name in _CITATIONS and isinstance(value, list):
             changed[name] = _citations(value, name, rewriter)
         elif name in TRACE_SPELLINGS["answer"] and isinstance(value, dict):
             changed[name] = _answer(value, name, rewriter, replaced)
-        elif name in ("answer", "answer_text") and isinstance(value, str) and not _listed(row):
+        elif (
+            name in ("answer", "answer_text")
+            and isinstance(value, str)
+            and not _has_citation_list(row)
+        ):
             changed[name] = _in_text(value, name, rewriter, replaced)
     if replaced:
         changed[REDIRECTS] = replaced
     return {name: value for name, value in changed.items() if name not in row or value != row[name]}
 
 
-def _listed(row: Row) -> bool:
+def _has_citation_list(row: Row) -> bool:
     """Whether the citations stand in a list, so that those in the text are not read."""
     body = [row.get(name) for name in TRACE_SPELLINGS["answer"]]
-    inner = [each.get("citations") for each in body if isinstance(each, Mapping)]
-    return any(isinstance(each, list) for each in [*inner, *map(row.get, _CITATIONS)])
+    inner = [part.get("citations") for part in body if isinstance(part, Mapping)]
+    return any(isinstance(value, list) for value in [*inner, *map(row.get, _CITATIONS)])
 
 
 def _hits(value: Any, path: str, rewriter: Rewriter) -> tuple[list[Any], list[int]]:
     """The new hits, and how many of them stand for each old one."""
-    made: list[Any] = []
+    hits: list[Any] = []
     counts = []
-    for i, each in enumerate(as_list(value, path)):
-        new = rewriter.entry(each, f"{path}[{i}]", prev=isinstance(each, dict))
-        made += new
+    for i, hit in enumerate(as_list(value, path)):
+        new = rewriter.entry(hit, f"{path}[{i}]", prev=isinstance(hit, dict))
+        hits += new
         counts.append(len(new))
     rewriter.tally["hit on several parts"] += sum(count > 1 for count in counts)
-    return made, counts
+    return hits, counts
 
 
-def _stretch(row: Row, changed: dict[str, Any], counts: list[int]) -> None:
-    """Repeat the entries of lists that go with the hits, where hits became more or fewer."""
+def _repeat_values(row: Row, changed: dict[str, Any], counts: list[int]) -> None:
+    """Repeat the values of lists that are parallel to the hits, where hits became more or fewer."""
     if all(count == 1 for count in counts):
         return
     for name in greek_names.DELTA_S:
         listed = row.get(name)
         if isinstance(listed, list) and len(listed) == len(counts):
             pairs = zip(listed, counts, strict=True)
-            changed[name] = [each for each, count in pairs for _ in range(count)]
+            changed[name] = [value for value, count in pairs for _ in range(count)]
 
 
 def _retrieval(value: Any, row: Row, changed: dict[str, Any], rewriter: Rewriter) -> Any:
     if isinstance(value, list):
-        made, counts = _hits(value, "retrieval", rewriter)
-        _stretch(row, changed, counts)
-        return made
+        hits, counts = _hits(value, "retrieval", rewriter)
+        _repeat_values(row, changed, counts)
+        return hits
     if not isinstance(value, dict):
         return value
     inside = {}
     for name in TRACE_SPELLINGS["hits"]:
         if isinstance(value.get(name), list):
             inside[name], counts = _hits(value[name], f"retrieval.{name}", rewriter)
-            _stretch(row, changed, counts)
+            _repeat_values(row, changed, counts)
     return {**value, **inside}
 
 
 def _citations(value: list[Any], path: str, rewriter: Rewriter) -> list[Any]:
     """The new citations; one that several became stands once."""
-    made: list[Any] = []
+    citations: list[Any] = []
     seen: dict[str, int] = {}
-    for i, each in enumerate(value):
-        for new in rewriter.entry(each, f"{path}[{i}]", prev=True):
+    for i, citation in enumerate(value):
+        for new in rewriter.entry(citation, f"{path}[{i}]", prev=True):
             name = (
                 new.get("id") if isinstance(new, dict) and set(new) == {"id", "id_prev"} else None
             )
             if name is None or seen.setdefault(name, i) == i:
-                made.append(new)
+                citations.append(new)
             else:
                 rewriter.tally["citation of one block twice"] += 1
-    return made
+    return citations
 
 
 def _answer(
     body: Row, path: str, rewriter: Rewriter, replaced: list[dict[str, str]]
 ) -> dict[str, Any]:
-    made = dict(body)
+    rewritten = dict(body)
     if isinstance(body.get("citations"), list):
-        made["citations"] = _citations(body["citations"], f"{path}.citations", rewriter)
-        return made
+        rewritten["citations"] = _citations(body["citations"], f"{path}.citations", rewriter)
+        return rewritten
     for name in ("text", "answer"):
         if isinstance(body.get(name), str):
-            made[name] = _in_text(body[name], f"{path}.{name}", rewriter, replaced)
-    return made
+            rewritten[name] = _in_text(body[name], f"{path}.{name}", rewriter, replaced)
+    return rewritten
 
 
 def _in_text(text: str, path: str, rewriter: Rewriter, replaced: list[dict[str, str]]) -> str:
@@ -127,18 +131,18 @@ def _in_text(text: str, path: str, rewriter: Rewriter, replaced: list[dict[str, 
     if not citations_in(text):
         return text
 
-    def other(found: re.Match[str]) -> str:
-        old = found[0]
+    def other(match: re.Match[str]) -> str:
+        old = match[0]
         ids = rewriter.ids(old, path)
-        if ids is not None and any(_NOT_IN_TEXT.search(each) for each in ids):
+        if ids is not None and any(_NOT_IN_TEXT.search(new_id) for new_id in ids):
             rewriter.fail(path, f"the new id of `{old}` cannot stand in text: `{ids[0]}`")
             ids = None
         new = rewriter.rejected(old) if ids is None else ids
-        replaced.extend({"id": each, "id_prev": old} for each in new if each != old)
+        replaced.extend({"id": new_id, "id_prev": old} for new_id in new if new_id != old)
         return ", ".join(new)
 
-    def inside(found: re.Match[str]) -> str:
-        listed = _PART.sub(other, found[2])
-        return f"{found[1]}{listed}{found[3]}"
+    def inside(match: re.Match[str]) -> str:
+        listed = _PART.sub(other, match[2])
+        return f"{match[1]}{listed}{match[3]}"
 
     return _TEXT.sub(inside, text, count=1)

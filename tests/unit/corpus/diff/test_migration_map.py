@@ -37,8 +37,8 @@ Stop it with an interrupt; open requests are finished first and nothing is lost.
 OTHER = "# Other\n\nA page of another kind, about things that have no place in the guide at all.\n"
 
 
-def blocks(found: MigrationMap) -> dict[str, tuple[str, tuple[str, ...], float]]:
-    return {name: brief(row) for name, row in rows_of(found, "block").items()}
+def blocks(migration: MigrationMap) -> dict[str, tuple[str, tuple[str, ...], float]]:
+    return {name: brief(row) for name, row in rows_of(migration, "block").items()}
 
 
 def changed(new: str, tmp_path: Path, old: str = GUIDE) -> MigrationMap:
@@ -51,33 +51,33 @@ def replaced(text: str, old: str, new: str) -> str:
 
 
 def test_a_corpus_is_the_same_as_itself(tmp_path: Path) -> None:
-    found = mapped({"g.md": GUIDE, "o.md": OTHER}, {"g.md": GUIDE, "o.md": OTHER}, tmp_path)
-    assert all((row.kind, row.confidence) == ("same", 1.0) for row in found.rows)
-    assert all(row.new[0].id == row.old.id and row.new[0].runs is None for row in found.rows)
-    assert found.header.counts == {
+    migration = mapped({"g.md": GUIDE, "o.md": OTHER}, {"g.md": GUIDE, "o.md": OTHER}, tmp_path)
+    assert all((row.kind, row.confidence) == ("same", 1.0) for row in migration.rows)
+    assert all(row.new[0].id == row.old.id and row.new[0].runs is None for row in migration.rows)
+    assert migration.header.counts == {
         "document": {"same": 2}, "section": {"same": 4}, "block": {"same": 6},
     }  # fmt: skip
-    figures = found.header.figures
+    figures = migration.header.figures
     assert (figures.coverage, figures.duplicate_ids, figures.drift) == (1.0, 0, 0.0)
-    assert all(target.met for target in found.header.targets)
+    assert all(target.met for target in migration.header.targets)
 
 
 def test_a_changed_word_is_an_edit_and_what_is_behind_it_shifts(tmp_path: Path) -> None:
     """The second block has 75 bytes without blanks; `compiler` has 8: 67 / 75 = 0.8933."""
-    found = changed(replaced(GUIDE, "a compiler", "a linker"), tmp_path)
-    listed = blocks(found)
+    migration = changed(replaced(GUIDE, "a compiler", "a linker"), tmp_path)
+    listed = blocks(migration)
     assert listed["g.md#S.1.1.p.Bk001"] == ("edit", ("g.md#S.1.1.p.Bk001",), 0.8933)
     assert listed["g.md#S.1.p.Bk001"] == ("same", ("g.md#S.1.p.Bk001",), 1.0)
     for name in ("g.md#S.1.1.p.Bk002", "g.md#S.1.2.p.Bk001", "g.md#S.1.2.p.Bk002"):
         assert listed[name] == ("shift", (name,), 1.0)
-    row = rows_of(found, "block")["g.md#S.1.1.p.Bk002"]
+    row = rows_of(migration, "block")["g.md#S.1.1.p.Bk002"]
     assert row.new[0].span == (row.old.span[0] - 2, row.old.span[1] - 2)  # 8 letters became 6
 
 
 def test_a_text_that_grew_has_kept_everything(tmp_path: Path) -> None:
     """The confidence is of the old text: what came in is not held against it."""
-    found = changed(replaced(GUIDE, "check once.", "check once. Wait for it to end."), tmp_path)
-    assert blocks(found)["g.md#S.1.1.p.Bk001"] == ("edit", ("g.md#S.1.1.p.Bk001",), 1.0)
+    migration = changed(replaced(GUIDE, "check once.", "check once. Wait for it to end."), tmp_path)
+    assert blocks(migration)["g.md#S.1.1.p.Bk001"] == ("edit", ("g.md#S.1.1.p.Bk001",), 1.0)
 
 
 def test_a_text_under_another_number_is_a_shift_while_it_is_almost_the_same(tmp_path: Path) -> None:
@@ -108,34 +108,40 @@ def test_below_the_sure_share_a_row_is_for_review_and_below_the_least_unmapped(
     ]
     others = ["aaaaa", "bbbbb", "ddddd", "iiiii", "kkkkk"]
 
-    def text(kept: int) -> str:
-        return f"# T\n\n{' '.join(words[:kept] + others[: 10 - kept])}\n"
+    def text(sentences: int) -> str:
+        return f"# T\n\n{' '.join(words[:sentences] + others[: 10 - sentences])}\n"
 
-    for kept, expected in ((10, "same"), (9, "edit"), (7, "edit"), (6, "edit"), (5, "unmapped")):
-        found = changed(text(kept), tmp_path / str(kept), old=text(10))
-        row = rows_of(found, "block")["g.md#S.1.p.Bk001"]
+    for sentences, expected in (
+        (10, "same"),
+        (9, "edit"),
+        (7, "edit"),
+        (6, "edit"),
+        (5, "unmapped"),
+    ):
+        migration = changed(text(sentences), tmp_path / str(sentences), old=text(10))
+        row = rows_of(migration, "block")["g.md#S.1.p.Bk001"]
         assert row.kind == expected
-        assert row.confidence == (kept / 10 if kept > 5 else 0.0)
-        assert row.for_review == (kept < 9)
+        assert row.confidence == (sentences / 10 if sentences > 5 else 0.0)
+        assert row.for_review == (sentences < 9)
     assert row.note == "0.50 of it is in g.md#S.1.p.Bk001"
-    assert found.header.figures.coverage == 0.0
+    assert migration.header.figures.coverage == 0.0
 
 
 def test_an_inserted_subtitle_splits_a_block(tmp_path: Path) -> None:
     new = replaced(GUIDE, " It needs Python", "\n\n### Needs\n\nIt needs Python")
-    found = changed(new, tmp_path)
-    listed = blocks(found)
+    migration = changed(new, tmp_path)
+    listed = blocks(migration)
     assert listed["g.md#S.1.1.p.Bk001"] == (
         "split", ("g.md#S.1.1.p.Bk001", "g.md#S.1.1.1.p.Bk001"), 1.0,
     )  # fmt: skip
     assert listed["g.md#S.1.1.p.Bk002"] == ("shift", ("g.md#S.1.1.1.p.Bk002",), 1.0)
-    section = rows_of(found, "section")["g.md#S.1.1"]
+    section = rows_of(migration, "section")["g.md#S.1.1"]
     assert brief(section) == ("edit", ("g.md#S.1.1",), 1.0)
 
 
 def test_a_removed_line_break_merges_two_blocks(tmp_path: Path) -> None:
-    found = changed(replaced(GUIDE, "once.\n\nThe file", "once.\nThe file"), tmp_path)
-    rows = rows_of(found, "block")
+    migration = changed(replaced(GUIDE, "once.\n\nThe file", "once.\nThe file"), tmp_path)
+    rows = rows_of(migration, "block")
     for name, other in (("Bk001", "Bk002"), ("Bk002", "Bk001")):
         row = rows[f"g.md#S.1.1.p.{name}"]
         assert brief(row) == ("merge", ("g.md#S.1.1.p.Bk001",), 1.0)
@@ -146,20 +152,20 @@ def test_a_section_put_in_before_others_redirects_them(tmp_path: Path) -> None:
     new = replaced(
         GUIDE, "## Setup", "## News\n\nNothing is as it was before, but for the rest.\n\n## Setup"
     )
-    found = changed(new, tmp_path)
-    sections = rows_of(found, "section")
+    migration = changed(new, tmp_path)
+    sections = rows_of(migration, "section")
     assert brief(sections["g.md#S.1.1"]) == ("shift", ("g.md#S.1.2",), 1.0)
     assert brief(sections["g.md#S.1.2"]) == ("shift", ("g.md#S.1.3",), 1.0)
-    assert blocks(found)["g.md#S.1.2.p.Bk001"] == ("shift", ("g.md#S.1.3.p.Bk001",), 1.0)
-    assert found.header.figures.coverage == 1.0
+    assert blocks(migration)["g.md#S.1.2.p.Bk001"] == ("shift", ("g.md#S.1.3.p.Bk001",), 1.0)
+    assert migration.header.figures.coverage == 1.0
 
 
 def test_a_section_in_another_order_is_moved(tmp_path: Path) -> None:
     head, setup, use = re.split("(?=^## )", GUIDE, flags=re.MULTILINE)
-    found = changed(f"{head}{use}\n{setup}", tmp_path)
-    kinds = {name: row.kind for name, row in rows_of(found, "section").items()}
+    migration = changed(f"{head}{use}\n{setup}", tmp_path)
+    kinds = {name: row.kind for name, row in rows_of(migration, "section").items()}
     assert sorted((kinds["g.md#S.1.1"], kinds["g.md#S.1.2"])) == ["move", "shift"]
-    listed = blocks(found)
+    listed = blocks(migration)
     assert listed["g.md#S.1.1.p.Bk001"][1] == ("g.md#S.1.2.p.Bk001",)
     assert listed["g.md#S.1.2.p.Bk001"][1] == ("g.md#S.1.1.p.Bk001",)
     assert {confidence for _, _, confidence in listed.values()} == {1.0}
@@ -167,21 +173,21 @@ def test_a_section_in_another_order_is_moved(tmp_path: Path) -> None:
 
 def test_a_section_in_another_document_is_moved(tmp_path: Path) -> None:
     use = GUIDE.index("## Use")
-    found = mapped(
+    migration = mapped(
         {"g.md": GUIDE, "o.md": OTHER},
         {"g.md": GUIDE[:use], "o.md": f"{OTHER}\n{GUIDE[use:]}"},
         tmp_path,
     )
-    assert brief(rows_of(found, "section")["g.md#S.1.2"]) == ("move", ("o.md#S.1.1",), 1.0)
-    listed = blocks(found)
+    assert brief(rows_of(migration, "section")["g.md#S.1.2"]) == ("move", ("o.md#S.1.1",), 1.0)
+    listed = blocks(migration)
     assert listed["g.md#S.1.2.p.Bk002"] == ("move", ("o.md#S.1.1.p.Bk002",), 1.0)
-    assert brief(rows_of(found, "document")["g.md"])[:2] == ("split", ("g.md", "o.md"))
+    assert brief(rows_of(migration, "document")["g.md"])[:2] == ("split", ("g.md", "o.md"))
 
 
 def test_a_renamed_document_is_found_by_its_content(tmp_path: Path) -> None:
-    found = mapped({"g.md": GUIDE, "o.md": OTHER}, {"new/h.md": GUIDE, "o.md": OTHER}, tmp_path)
-    assert brief(rows_of(found, "document")["g.md"]) == ("move", ("new/h.md",), 1.0)
-    for name, row in rows_of(found, "block").items():
+    migration = mapped({"g.md": GUIDE, "o.md": OTHER}, {"new/h.md": GUIDE, "o.md": OTHER}, tmp_path)
+    assert brief(rows_of(migration, "document")["g.md"]) == ("move", ("new/h.md",), 1.0)
+    for name, row in rows_of(migration, "block").items():
         kind = "same" if name.startswith("o.md") else "move"
         assert brief(row) == (kind, (name.replace("g.md", "new/h.md"),), 1.0)
 
@@ -190,18 +196,18 @@ def test_a_document_that_was_renamed_and_edited_all_over_is_found(tmp_path: Path
     """No block is the same; rare phrases lead to the right ones."""
     new = GUIDE.replace(" it ", " that ").replace("It ", "This ").replace("server", "service")
     new = new.replace("one command", "a command").replace("first", "at first")
-    found = mapped({"g.md": GUIDE, "o.md": OTHER}, {"h.md": new, "o.md": OTHER}, tmp_path)
-    assert brief(rows_of(found, "document")["g.md"])[:2] == ("move", ("h.md",))
-    for name, row in rows_of(found, "block").items():
+    migration = mapped({"g.md": GUIDE, "o.md": OTHER}, {"h.md": new, "o.md": OTHER}, tmp_path)
+    assert brief(rows_of(migration, "document")["g.md"])[:2] == ("move", ("h.md",))
+    for name, row in rows_of(migration, "block").items():
         assert [place.id for place in row.new] == [name.replace("g.md", "h.md")]
 
 
 def test_copies_that_became_one_are_merged(tmp_path: Path) -> None:
     text = "The same paragraph stands on two pages, word by word, from beginning to end.\n"
-    found = mapped(
+    migration = mapped(
         {"a.md": f"# A\n\n{text}", "b.md": f"# B\n\n{text}"}, {"a.md": f"# A\n\n{text}"}, tmp_path
     )
-    listed = blocks(found)
+    listed = blocks(migration)
     assert listed["a.md#S.1.p.Bk001"] == ("merge", ("a.md#S.1.p.Bk001",), 1.0)
     assert listed["b.md#S.1.p.Bk001"] == ("merge", ("a.md#S.1.p.Bk001",), 1.0)
 
@@ -237,29 +243,31 @@ def test_an_id_that_stands_twice_is_counted(tmp_path: Path) -> None:
 
     one = corpus_of({"g.md": GUIDE}, tmp_path / "one")
     double = replace(one, blocks=(*one.blocks[:-1], replace(one.blocks[-1], id=one.blocks[0].id)))
-    found = migration_map(one, double)
-    assert found.header.figures.duplicate_ids == 1
-    assert [target.met for target in found.header.targets] == [True, False, True]
+    migration = migration_map(one, double)
+    assert migration.header.figures.duplicate_ids == 1
+    assert [target.met for target in migration.header.targets] == [True, False, True]
 
 
 def test_what_kept_its_name_is_not_for_review(tmp_path: Path) -> None:
     """A fifth of the guide is gone; it is still the one under that heading, in that file."""
     cut = GUIDE.index("The file holds"), GUIDE.index("## Use")
-    found = changed(GUIDE[: cut[0]] + GUIDE[cut[1] :], tmp_path)
-    section = rows_of(found, "section")["g.md#S.1"]
+    migration = changed(GUIDE[: cut[0]] + GUIDE[cut[1] :], tmp_path)
+    section = rows_of(migration, "section")["g.md#S.1"]
     assert section.named
     assert 0.60 <= section.confidence < 0.85
     assert not section.for_review
-    assert rows_of(found, "document")["g.md"].named
-    looked_at = [row.old.id for row in found.rows if row.for_review]
+    assert rows_of(migration, "document")["g.md"].named
+    looked_at = [row.old.id for row in migration.rows if row.for_review]
     assert looked_at == ["g.md#S.1.1", "g.md#S.1.1.p.Bk002"]  # of S.1.1 less than 0.60 is left
     renamed = changed(GUIDE.replace("## Setup", "## Installation"), tmp_path / "2")
     assert not rows_of(renamed, "section")["g.md#S.1.1"].named
 
 
 def test_empty_documents_are_rows_too(tmp_path: Path) -> None:
-    found = mapped({"a.md": "", "b.md": "", "g.md": GUIDE}, {"b.md": "", "g.md": GUIDE}, tmp_path)
-    documents = rows_of(found, "document")
+    migration = mapped(
+        {"a.md": "", "b.md": "", "g.md": GUIDE}, {"b.md": "", "g.md": GUIDE}, tmp_path
+    )
+    documents = rows_of(migration, "document")
     assert brief(documents["b.md"]) == ("same", ("b.md",), 1.0)
     assert brief(documents["a.md"]) == ("unmapped", (), 0.0)
 
@@ -277,9 +285,9 @@ def long_blocks(text: str, tmp_path: Path) -> list[tuple[str, str]]:
     data = text.encode()
     pairs = [(block.id, data[slice(*block.span)].decode()) for block in corpus.blocks
              if block.type == "prose" and block.span[1] - block.span[0] >= 500]  # fmt: skip
-    found = [pair for pair in pairs if pair[1].count(". ") >= 3 and text.count(pair[1]) == 1]
-    assert found, "the page has no long paragraph any more: choose another one"
-    return found
+    long_pairs = [pair for pair in pairs if pair[1].count(". ") >= 3 and text.count(pair[1]) == 1]
+    assert long_pairs, "the page has no long paragraph any more: choose another one"
+    return long_pairs
 
 
 def test_a_sentence_changed_on_a_real_page(tmp_path: Path) -> None:
@@ -287,17 +295,17 @@ def test_a_sentence_changed_on_a_real_page(tmp_path: Path) -> None:
     text = page()
     name, block = long_blocks(text, tmp_path)[0]
     words = re.findall(r"(?<= )[a-z]{4,20}(?= )", block)
-    word = next(each for each in words if block.count(each) == 1)
-    found = mapped(
+    word = next(candidate for candidate in words if block.count(candidate) == 1)
+    migration = mapped(
         {"m.md": text}, {"m.md": text.replace(block, block.replace(word, "zebra"))}, tmp_path
     )
-    row = rows_of(found, "block")[name]
+    row = rows_of(migration, "block")[name]
     assert row.kind == "edit"
     assert 0.95 <= row.confidence < 1
-    kinds = found.header.counts["block"]
+    kinds = migration.header.counts["block"]
     assert kinds.keys() <= {"same", "shift", "edit"}
     assert kinds["edit"] == 1
-    assert all(target.met for target in found.header.targets)
+    assert all(target.met for target in migration.header.targets)
 
 
 def test_a_subtitle_and_a_lost_break_on_a_real_page(tmp_path: Path) -> None:
@@ -339,9 +347,9 @@ def test_sections_put_in_moved_and_renamed_on_a_real_page(tmp_path: Path) -> Non
 
 
 def test_a_map_is_read_as_it_was_written(tmp_path: Path) -> None:
-    found = changed(replaced(GUIDE, "a compiler", "a linker"), tmp_path)
-    write_map(tmp_path / "map.jsonl", found)
-    assert read_map(tmp_path / "map.jsonl") == found
+    migration = changed(replaced(GUIDE, "a compiler", "a linker"), tmp_path)
+    write_map(tmp_path / "map.jsonl", migration)
+    assert read_map(tmp_path / "map.jsonl") == migration
     header = (tmp_path / "map.jsonl").read_bytes().partition(b"\n")[0]
     assert header.startswith(b'{"schema":"ragauge.migration/1","old":{"revision":"')
 
@@ -364,11 +372,11 @@ def test_a_map_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_a_map_that_cannot_be_used_is_refused(
     tmp_path: Path, edit: Callable[[list[bytes]], list[bytes]], said: str, line: int | None
 ) -> None:
-    found = changed(f"\n{GUIDE}", tmp_path)
+    migration = changed(f"\n{GUIDE}", tmp_path)
     path = tmp_path / "map.jsonl"
-    write_map(path, found)
+    write_map(path, migration)
     lines = path.read_bytes().split(b"\n")[:-1]
-    path.write_bytes(b"".join(each + b"\n" for each in edit(lines)))
+    path.write_bytes(b"".join(map_line + b"\n" for map_line in edit(lines)))
     with pytest.raises(RagaugeError) as caught:
         read_map(path)
     assert said in str(caught.value)

@@ -31,9 +31,9 @@ class Asked:
     def where(self, text: str) -> Redirected:
         assert OLD.count(text) == 1
         start = OLD.index(text)
-        found = self.redirects.span("g.md", start, start + len(text))
-        assert found is not None
-        return found
+        redirected = self.redirects.span("g.md", start, start + len(text))
+        assert redirected is not None
+        return redirected
 
     def text(self, text: str) -> list[str]:
         """What stands where a text went."""
@@ -42,14 +42,14 @@ class Asked:
 
 def test_bytes_of_an_unchanged_document_stay(tmp_path: Path) -> None:
     asked = Asked(OLD, tmp_path)
-    found = asked.where("It needs Python")
-    assert (found.share, found.exact) == (1.0, True)
+    redirected = asked.where("It needs Python")
+    assert (redirected.share, redirected.exact) == (1.0, True)
     assert asked.text("It needs Python") == ["It needs Python"]
 
 
 def test_bytes_of_a_renamed_document_get_its_name(tmp_path: Path) -> None:
-    found = Asked(OLD, tmp_path, name="h.md").where("It needs Python")
-    assert [(place.doc, place.span) for place in found.places] == [("h.md", (39, 54))]
+    redirected = Asked(OLD, tmp_path, name="h.md").where("It needs Python")
+    assert [(place.doc, place.span) for place in redirected.places] == [("h.md", (39, 54))]
 
 
 @pytest.mark.parametrize(
@@ -66,10 +66,10 @@ def test_changed_text_leads_to_what_stands_in_its_place(tmp_path: Path) -> None:
     """`compiler` with the blank before it is 9 of the 37 bytes: 28 / 37 are kept."""
     asked = Asked(OLD.replace("a compiler", "a linker"), tmp_path)
     sentence = "It needs Python 3.11 and a compiler."
-    found = asked.where(sentence)
+    redirected = asked.where(sentence)
     assert asked.text(sentence) == ["It needs Python 3.11 and a linker."]
-    assert not found.exact
-    assert found.share == pytest.approx((len(sentence) - len(" compiler")) / len(sentence))
+    assert not redirected.exact
+    assert redirected.share == pytest.approx((len(sentence) - len(" compiler")) / len(sentence))
 
 
 def test_a_place_that_ends_in_a_changed_word_ends_in_what_replaced_it(tmp_path: Path) -> None:
@@ -80,8 +80,8 @@ def test_a_place_that_ends_in_a_changed_word_ends_in_what_replaced_it(tmp_path: 
 
 
 def test_nothing_is_left_of_a_word_that_is_gone(tmp_path: Path) -> None:
-    found = Asked(OLD.replace("a compiler", "a linker"), tmp_path).where("compiler")
-    assert (found.places, found.share) == ((), 0.0)
+    redirected = Asked(OLD.replace("a compiler", "a linker"), tmp_path).where("compiler")
+    assert (redirected.places, redirected.share) == ((), 0.0)
 
 
 def test_a_span_over_two_paragraphs_stays_one_while_they_follow_each_other(tmp_path: Path) -> None:
@@ -117,10 +117,10 @@ def across(new: str, folder: Path, text: str = ACROSS) -> tuple[bool, float, lis
     """Whether a text over a heading is the same, how much of it, and what stands there."""
     redirects = Redirects(mapped({"g.md": TITLED}, {"g.md": new}, folder))
     start = TITLED.index(text)
-    found = redirects.span("g.md", start, start + len(text))
-    assert found is not None
-    there = [new.encode()[slice(*place.span)].decode() for place in found.places]
-    return found.exact, found.share, there
+    redirected = redirects.span("g.md", start, start + len(text))
+    assert redirected is not None
+    there = [new.encode()[slice(*place.span)].decode() for place in redirected.places]
+    return redirected.exact, redirected.share, there
 
 
 @pytest.mark.parametrize(
@@ -177,34 +177,34 @@ def test_a_section_that_moved_with_its_heading_is_the_same_text(tmp_path: Path) 
     old, new = f"# Guide\n\n{first}{second}", f"# Guide\n\n{second}{first}"
     redirects = Redirects(mapped({"g.md": old}, {"g.md": new}, tmp_path))
     start = old.index("## One")
-    found = redirects.span("g.md", start, start + len(first.strip()))
-    assert found is not None
-    there = [new[slice(*place.span)] for place in found.places]
-    assert (found.exact, found.share, there) == (True, 1.0, [first.strip()])
+    redirected = redirects.span("g.md", start, start + len(first.strip()))
+    assert redirected is not None
+    there = [new[slice(*place.span)] for place in redirected.places]
+    assert (redirected.exact, redirected.share, there) == (True, 1.0, [first.strip()])
 
 
 def test_a_map_of_an_earlier_version_says_no_more_than_it_knows(tmp_path: Path) -> None:
     """Without runs of documents nothing is known of what stands between blocks."""
-    found = mapped({"g.md": TITLED}, {"g.md": f"Before.\n\n{TITLED}"}, tmp_path)
+    migration = mapped({"g.md": TITLED}, {"g.md": f"Before.\n\n{TITLED}"}, tmp_path)
     rows = tuple(
         replace(row, new=tuple(replace(place, runs=None) for place in row.new))
         if row.of == "document"
         else row
-        for row in found.rows
+        for row in migration.rows
     )
     start = TITLED.index(ACROSS)
-    told = [
-        Redirects(each).span("g.md", start, start + len(ACROSS))
-        for each in (found, replace(found, rows=rows))
+    answers = [
+        Redirects(version).span("g.md", start, start + len(ACROSS))
+        for version in (migration, replace(migration, rows=rows))
     ]
-    assert [each is not None and (each.share, each.exact) for each in told] == [
+    assert [answer is not None and (answer.share, answer.exact) for answer in answers] == [
         (1.0, True), (1.0, False),
     ]  # fmt: skip
 
 
 def test_bytes_that_are_no_text_have_no_place(tmp_path: Path) -> None:
-    found = Asked(f"More.\n\n{OLD}", tmp_path).redirects.span("g.md", 7, 9)
-    assert found == Redirected((), 0.0, exact=False)
+    redirected = Asked(f"More.\n\n{OLD}", tmp_path).redirects.span("g.md", 7, 9)
+    assert redirected == Redirected((), 0.0, exact=False)
 
 
 def test_a_document_of_which_no_row_speaks_is_not_known(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragauge.corpus.diff import sequence_alignment
-from ragauge.corpus.diff.sequence_alignment import Match, common, slid, without_islands
+from ragauge.corpus.diff.sequence_alignment import Match, align, drop_islands, slide_gaps
 
 SEQUENCE = st.text("abcd", max_size=24)
 
@@ -24,10 +24,10 @@ def longest(one: str, other: str) -> int:
     return row[-1]
 
 
-def check(one: str, other: str, found: list[Match]) -> None:
+def check(one: str, other: str, matches: list[Match]) -> None:
     """Matches are equal on both sides, in order, apart, and as long as they can be."""
     i = j = 0
-    for left, low, length in found:
+    for left, low, length in matches:
         assert length > 0
         assert left >= i
         assert low >= j
@@ -48,25 +48,25 @@ def check(one: str, other: str, found: list[Match]) -> None:
     ],
 )
 def test_what_is_common_is_found(one: str, other: str, found: list[Match]) -> None:
-    assert common(one, other) == found
+    assert align(one, other) == found
 
 
 @given(SEQUENCE, SEQUENCE)
 def test_short_sequences_are_aligned_as_well_as_can_be(one: str, other: str) -> None:
-    found = common(one, other)
-    check(one, other, found)
-    assert sum(length for _, _, length in found) == longest(one, other)
+    matches = align(one, other)
+    check(one, other, matches)
+    assert sum(length for _, _, length in matches) == longest(one, other)
 
 
 @given(SEQUENCE, SEQUENCE)
 def test_matches_are_right_without_the_exact_table(one: str, other: str) -> None:
     """The path of long sequences: rare stretches first, here with little left to the table."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sequence_alignment, "_AT_ONCE", 0)
-        patch.setattr(sequence_alignment, "_MOST_CELLS", 9)
-        found = common(one, other)
-    check(one, other, found)
-    assert sum(length for _, _, length in found) <= longest(one, other)
+        patch.setattr(sequence_alignment, "_SMALL_TABLE", 0)
+        patch.setattr(sequence_alignment, "_LARGEST_TABLE", 9)
+        matches = align(one, other)
+    check(one, other, matches)
+    assert sum(length for _, _, length in matches) <= longest(one, other)
 
 
 def test_long_sequences_are_aligned_by_what_is_rare() -> None:
@@ -77,8 +77,8 @@ def test_long_sequences_are_aligned_by_what_is_rare() -> None:
     replaced = range(50, 20_000, 100)
     for place in replaced:
         other[place] = -place
-    found = common(one, other)
-    assert sum(length for _, _, length in found) == 20_000 - len(replaced)
+    matches = align(one, other)
+    assert sum(length for _, _, length in matches) == 20_000 - len(replaced)
 
 
 def test_a_long_sequence_in_which_nothing_is_rare_ends_somewhere() -> None:
@@ -86,24 +86,24 @@ def test_a_long_sequence_in_which_nothing_is_rare_ends_somewhere() -> None:
     chance = random.Random(6)
     one = [chance.randrange(2) for _ in range(9_000)]
     other = [chance.randrange(2) for _ in range(9_000)]
-    for left, low, length in common(one, other):
+    for left, low, length in align(one, other):
         assert one[left : left + length] == other[low : low + length]
 
 
 def test_a_match_between_larger_changes_is_left_out() -> None:
     """The word in the middle has 3 bytes, and 10 changed on either side of it."""
     match = [(1, 1, 1)]
-    assert without_islands(match, [10, 3, 10], [10, 3, 10]) == []
-    assert without_islands(match, [10, 3, 2], [10, 3, 2]) == match  # 3 > 2: held from behind
-    assert without_islands(match, [2, 3, 10], [2, 3, 10]) == match
-    assert without_islands(match, [0, 3, 10], [0, 3, 10]) == match  # at the edge
+    assert drop_islands(match, [10, 3, 10], [10, 3, 10]) == []
+    assert drop_islands(match, [10, 3, 2], [10, 3, 2]) == match  # 3 > 2: held from behind
+    assert drop_islands(match, [2, 3, 10], [2, 3, 10]) == match
+    assert drop_islands(match, [0, 3, 10], [0, 3, 10]) == match  # at the edge
 
 
 def test_a_match_of_four_words_stays_whatever_is_around() -> None:
     sizes = [100, 4, 4, 4, 4, 100]
-    assert without_islands([(1, 1, 4)], sizes, sizes) == [(1, 1, 4)]
+    assert drop_islands([(1, 1, 4)], sizes, sizes) == [(1, 1, 4)]
     small = [100, 3, 4, 4, 4, 100]  # 15 bytes are too few
-    assert without_islands([(1, 1, 4)], small, small) == []
+    assert drop_islands([(1, 1, 4)], small, small) == []
 
 
 def test_what_hung_on_a_dropped_match_goes_with_it() -> None:
@@ -111,8 +111,8 @@ def test_what_hung_on_a_dropped_match_goes_with_it() -> None:
     sizes = [6, 3, 3, 4, 6]
     held = [6, 3, 2, 4, 6]  # with 2 bytes between them, 3 > 2 and 4 > 2 hold each other
     matches = [(1, 1, 1), (3, 3, 1)]
-    assert without_islands(matches, sizes, sizes) == []
-    assert without_islands(matches, held, held) == matches
+    assert drop_islands(matches, sizes, sizes) == []
+    assert drop_islands(matches, held, held) == matches
 
 
 @pytest.mark.parametrize(
@@ -139,14 +139,14 @@ def test_what_came_or_went_slides_to_where_a_paragraph_begins(
     starts, others = ({i for i, c in enumerate(text) if c in "abc"} for text in (one, other))
     if one.startswith("x"):
         starts, others = {0}, {0}
-    assert slid(matches, one, other, starts, others) == expected
+    assert slide_gaps(matches, one, other, starts, others) == expected
 
 
 @given(SEQUENCE, SEQUENCE, st.sets(st.integers(0, 24)), st.sets(st.integers(0, 24)))
 def test_sliding_keeps_matches_right_and_loses_none(
     one: str, other: str, starts: set[int], others: set[int]
 ) -> None:
-    found = common(one, other)
-    moved = slid(found, one, other, starts, others)
+    matches = align(one, other)
+    moved = slide_gaps(matches, one, other, starts, others)
     check(one, other, moved)
-    assert sum(length for _, _, length in moved) == sum(length for _, _, length in found)
+    assert sum(length for _, _, length in moved) == sum(length for _, _, length in matches)

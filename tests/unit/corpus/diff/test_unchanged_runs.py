@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragauge.corpus.diff.migration_map import stretches
+from ragauge.corpus.diff.migration_map import unchanged_runs
 from ragauge.model.migration import Run
 
 OLD = b"one\n\ntwo\n\nthree\n"
@@ -32,8 +32,8 @@ OLD = b"one\n\ntwo\n\nthree\n"
 def test_runs_are_joined_over_what_stayed_between_them(
     new: bytes, runs: list[Run], found: tuple[Run, ...]
 ) -> None:
-    assert stretches(OLD, new, runs) == found
+    assert unchanged_runs(OLD, new, runs) == found
 
 
 def test_runs_that_overlap_are_one() -> None:
-    assert stretches(b"abcdef", b"-abcdef", [(0, 1, 4), (2, 3, 4)]) == ((0, 1, 6),)
+    assert unchanged_runs(b"abcdef", b"-abcdef", [(0, 1, 4), (2, 3, 4)]) == ((0, 1, 6),)

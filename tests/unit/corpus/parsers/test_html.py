@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from turbohtml import Token, TokenType, tokenize
 
-from ragauge.corpus.parsers import html_tokens
-from ragauge.corpus.parsers.html import PARSER
+from ragauge.corpus.parsers.html import PARSER, Chars, tokens
 from ragauge.errors import RagaugeError
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Parsed
@@ -22,19 +21,19 @@ def parsed(source: str) -> Parsed:
 
 
 def test_blocks_are_separated_by_blank_lines_and_white_space_is_collapsed() -> None:
-    found = parsed("<h1>Top</h1><p>One\n  two <b>three</b></p> loose <div>four</div>")
-    assert found.text == b"Top\n\nOne two three\n\nloose\n\nfour"
-    assert titles(found) == [(1, "Top")]
-    assert found.headings[0].span == (0, 3)
-    assert shown(found) == [("prose", "One two three"), ("prose", "loose"), ("prose", "four")]
-    assert found.pieces[0].span == (5, 18)
+    document = parsed("<h1>Top</h1><p>One\n  two <b>three</b></p> loose <div>four</div>")
+    assert document.text == b"Top\n\nOne two three\n\nloose\n\nfour"
+    assert titles(document) == [(1, "Top")]
+    assert document.headings[0].span == (0, 3)
+    assert shown(document) == [("prose", "One two three"), ("prose", "loose"), ("prose", "four")]
+    assert document.pieces[0].span == (5, 18)
 
 
 def test_offsets_are_bytes() -> None:
-    found = parsed("<p>é</p><p>日本</p><h2>ü</h2>")
+    document = parsed("<p>é</p><p>日本</p><h2>ü</h2>")
     # é is 2 bytes, a blank line 2 more; 日本 is 6
-    assert [piece.span for piece in found.pieces] == [(0, 2), (4, 10)]
-    assert found.headings[0].span == (12, 14)
+    assert [piece.span for piece in document.pieces] == [(0, 2), (4, 10)]
+    assert document.headings[0].span == (12, 14)
 
 
 @pytest.mark.parametrize(
@@ -97,9 +96,9 @@ def test_navigation_is_counted_in_a_note() -> None:
 
 
 def test_an_open_head_ends_where_content_begins() -> None:
-    found = parsed("<html><head><title>A &amp; B</title><meta charset=utf-8><p>text")
-    assert found.title == "A & B"
-    assert shown(found) == [("prose", "text")]
+    document = parsed("<html><head><title>A &amp; B</title><meta charset=utf-8><p>text")
+    assert document.title == "A & B"
+    assert shown(document) == [("prose", "text")]
     assert shown(parsed("<head><title>x</title>text")) == [("prose", "text")]
 
 
@@ -113,18 +112,18 @@ def test_headings() -> None:
         "<h1>A<h2>B</h3><h2>C<p>text</p>"
         "<h3>D<a class='headerlink' href='#d'>¶</a></h3><h4></h4><h6>E<br>F</h6>"
     )
-    found = parsed(source)
-    assert titles(found) == [(1, "A"), (2, "B"), (2, "C"), (3, "D"), (6, "E F")]
-    assert [text_at(found, heading.span) for heading in found.headings] == [
+    document = parsed(source)
+    assert titles(document) == [(1, "A"), (2, "B"), (2, "C"), (3, "D"), (6, "E F")]
+    assert [text_at(document, heading.span) for heading in document.headings] == [
         "A", "B", "C", "D", "E F",
     ]  # fmt: skip
-    assert shown(found) == [("prose", "text")]
+    assert shown(document) == [("prose", "text")]
 
 
 def test_a_heading_inside_a_list_is_part_of_the_list() -> None:
-    found = parsed("<ul><li><h3>a</h3>b</ul>")
-    assert titles(found) == []
-    assert shown(found) == [("prose", "a\nb")]
+    document = parsed("<ul><li><h3>a</h3>b</ul>")
+    assert titles(document) == []
+    assert shown(document) == [("prose", "a\nb")]
 
 
 @pytest.mark.parametrize(
@@ -139,9 +138,9 @@ def test_a_heading_inside_a_list_is_part_of_the_list() -> None:
     ],
 )
 def test_headings_of_code_tables_lists_and_quotes_are_none(source: str, kind: str) -> None:
-    found = parsed(source)
-    assert titles(found) == []
-    assert found.pieces[0].type == kind
+    document = parsed(source)
+    assert titles(document) == []
+    assert document.pieces[0].type == kind
 
 
 @pytest.mark.parametrize(
@@ -156,9 +155,9 @@ def test_headings_of_code_tables_lists_and_quotes_are_none(source: str, kind: st
     ],
 )
 def test_code_keeps_its_lines_and_knows_its_language(source: str, language: str | None) -> None:
-    found = parsed(f"<p>a</p>{source}\r\n\n  if a &lt; b:\r\n      <b>c</b>()  \n\n</pre>")
-    assert shown(found) == [("prose", "a"), ("code", "  if a < b:\n      c()")]
-    assert found.pieces[1].attrs == ({"language": language} if language else {})
+    document = parsed(f"<p>a</p>{source}\r\n\n  if a &lt; b:\r\n      <b>c</b>()  \n\n</pre>")
+    assert shown(document) == [("prose", "a"), ("code", "  if a < b:\n      c()")]
+    assert document.pieces[1].attrs == ({"language": language} if language else {})
 
 
 def test_code_inside_a_list_keeps_its_lines() -> None:
@@ -168,19 +167,19 @@ def test_code_inside_a_list_keeps_its_lines() -> None:
 
 
 def test_tables() -> None:
-    found = parsed(
+    document = parsed(
         "a<table><caption>Cap <b>tion</b></caption><thead><tr><th>x<th>y<tbody>"
         "<tr><td>1<br>2<td><table><tr><td>i<td>j</table><tr><td><td>"
         "<tr><td></td><td>  5</td><td>6</td></tr></table>b"
     )
-    assert shown(found) == [
+    assert shown(document) == [
         ("prose", "a"),
         ("caption", "Cap tion"),
         ("table", "x | y\n1 2 | i j\n | 5 | 6"),
         ("prose", "b"),
     ]
     # a row without any text is no row: header, two rows; the widest has 3 cells
-    assert attrs(found)[1:3] == [{"of": 2}, {"rows": 3, "columns": 3}]
+    assert attrs(document)[1:3] == [{"of": 2}, {"rows": 3, "columns": 3}]
 
 
 @pytest.mark.parametrize(
@@ -194,15 +193,15 @@ def test_tables() -> None:
     ],
 )
 def test_blocks_in_a_cell_are_part_of_it(cell: str, text: str) -> None:
-    found = parsed(f"<table><tr><td>{cell}</td><td>c</td></tr><tr><td>1<td>{cell}</table>")
-    assert shown(found) == [("table", f"{text} | c\n1 | {text}")]
-    assert attrs(found) == [{"rows": 2, "columns": 2}]
+    document = parsed(f"<table><tr><td>{cell}</td><td>c</td></tr><tr><td>1<td>{cell}</table>")
+    assert shown(document) == [("table", f"{text} | c\n1 | {text}")]
+    assert attrs(document) == [{"rows": 2, "columns": 2}]
 
 
 def test_a_table_for_layout_is_no_table() -> None:
-    found = parsed("<table role=presentation><tr><td><h1>A</h1><td>b</table>")
-    assert titles(found) == [(1, "A")]
-    assert shown(found) == [("prose", "b")]
+    document = parsed("<table role=presentation><tr><td><h1>A</h1><td>b</table>")
+    assert titles(document) == [(1, "A")]
+    assert shown(document) == [("prose", "b")]
 
 
 def test_text_between_cells_is_kept() -> None:
@@ -219,9 +218,9 @@ def test_text_between_cells_is_kept() -> None:
     ],
 )
 def test_markup_that_never_ends_is_noted(source: str, note: str) -> None:
-    found = parsed(source)
-    assert shown(found) == [("prose", "a")]
-    assert found.notes == (note,)
+    document = parsed(source)
+    assert shown(document) == [("prose", "a")]
+    assert document.notes == (note,)
 
 
 @pytest.mark.parametrize("source", ["a", "a</>", "a<", "a<!-- b -->", "a</p>", "a &am", "a\r\n"])
@@ -237,14 +236,14 @@ def test_without_turbohtml_the_error_says_what_to_install(monkeypatch: pytest.Mo
 
 
 def test_figures_and_captions() -> None:
-    found = parsed(
+    document = parsed(
         "<p><img src=a.png alt='A &amp; B'></p><p>See <img alt=icon> here <img src=x></p>"
         "<figure><figcaption>First</figcaption><img alt=pic></figure>"
         "<figure><pre>code</pre><figcaption>Second</figcaption></figure>"
         "<figure><svg></svg><figcaption>Third</figcaption></figure>"
         "<figcaption>stray</figcaption><p><img src=no-alt.png></p>"
     )
-    assert shown(found) == [
+    assert shown(document) == [
         ("figure", "A & B"),
         ("prose", "See icon here"),
         ("caption", "First"),
@@ -254,16 +253,25 @@ def test_figures_and_captions() -> None:
         ("caption", "Third"),
         ("prose", "stray"),
     ]
-    assert attrs(found) == [{"alt": "A & B"}, {}, {"of": 3}, {"alt": "pic"}, {}, {"of": 4}, {}, {}]
+    assert attrs(document) == [
+        {"alt": "A & B"},
+        {},
+        {"of": 3},
+        {"alt": "pic"},
+        {},
+        {"of": 4},
+        {},
+        {},
+    ]
 
 
 def test_origins_lead_from_bytes_of_the_text_to_characters_of_the_source() -> None:
     source = "<p>é  b&amp;c <b>d</b>"
-    found = parsed(source)
-    assert found.text.decode() == "é b&c d"
+    document = parsed(source)
+    assert document.text.decode() == "é b&c d"
     # "é " from 3 (3 bytes); "b&" from 6; "c " from 12; "d" from 17
-    assert found.origins == ((0, 3, 3), (3, 6, 2), (5, 12, 2), (7, 17, 1))
-    assert [source[at] for _, at, _ in found.origins] == ["é", "b", "c", "d"]
+    assert document.origins == ((0, 3, 3), (3, 6, 2), (5, 12, 2), (7, 17, 1))
+    assert [source[at] for _, at, _ in document.origins] == ["é", "b", "c", "d"]
 
 
 @pytest.mark.parametrize(
@@ -288,9 +296,9 @@ def test_origins_lead_from_bytes_of_the_text_to_characters_of_the_source() -> No
 def test_origins_of_what_is_not_written_as_it_reads(
     source: str, text: str, origins: tuple[tuple[int, int, int], ...]
 ) -> None:
-    found = parsed(source)
-    assert found.text.decode() == text
-    assert found.origins == origins
+    document = parsed(source)
+    assert document.text.decode() == text
+    assert document.origins == origins
 
 
 @pytest.mark.parametrize(
@@ -322,9 +330,9 @@ def test_origins_of_what_is_not_written_as_it_reads(
     ],
 )  # fmt: skip
 def test_charsets(source: bytes, text: str, notes: tuple[str, ...]) -> None:
-    found = checked(PARSER, source)
-    assert found.text.decode() == text
-    assert found.notes == notes
+    document = checked(PARSER, source)
+    assert document.text.decode() == text
+    assert document.notes == notes
 
 
 @pytest.mark.parametrize(
@@ -346,8 +354,13 @@ def test_bytes_that_cannot_be_decoded_are_an_error(source: bytes) -> None:
 
 @pytest.mark.parametrize("source", [b"", b"\xef\xbb\xbf", b" \r\n", b"<html></html>", b"<p><td>"])
 def test_nothing_gives_nothing(source: bytes) -> None:
-    found = checked(PARSER, source)
-    assert (found.text, found.pieces, found.headings, found.title) == (b"", (), (), None)
+    document = checked(PARSER, source)
+    assert (document.text, document.pieces, document.headings, document.title) == (
+        b"",
+        (),
+        (),
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -381,9 +394,9 @@ def test_hostile_input_ends(repeated: str) -> None:
 def test_a_large_page_is_read_to_its_end() -> None:
     part = "<h2>Title é</h2><p>Some text with <b>words</b> &amp; more.<ul><li>a<li>b</ul>"
     count = 5_000_000 // len(part) + 1
-    found = PARSER.parse((part * count).encode())
-    assert len(found.headings) == count
-    assert len(found.pieces) == 2 * count
+    document = PARSER.parse((part * count).encode())
+    assert len(document.headings) == count
+    assert len(document.pieces) == 2 * count
 
 
 _PARTS = st.sampled_from(
@@ -397,9 +410,9 @@ _PARTS = st.sampled_from(
 
 @given(st.lists(_PARTS, max_size=40).map("".join))
 def test_anything_gives_pieces_in_order(source: str) -> None:
-    found = parsed(source)
-    for at, origin, length in found.origins:
-        text = found.text[at : at + length].decode()
+    document = parsed(source)
+    for at, origin, length in document.origins:
+        text = document.text[at : at + length].decode()
         assert 0 <= origin < len(source)
         if text[0] not in " \n&":
             assert source[origin] in (text[0], "&")
@@ -409,10 +422,10 @@ def test_anything_gives_pieces_in_order(source: str) -> None:
 def test_no_character_is_lost_or_made_up(parts: list[str]) -> None:
     """What is read with places is what turbohtml reads without them."""
     source = "".join(parts)
-    found = [token for token in html_tokens.tokens(source) if isinstance(token, html_tokens.Chars)]
-    read = "".join(token.text.replace("\r\n", "\n").replace("\r", "\n") for token in found)
+    chars = [token for token in tokens(source) if isinstance(token, Chars)]
+    read = "".join(token.text.replace("\r\n", "\n").replace("\r", "\n") for token in chars)
     assert read == "".join(token.data or "" for token in tokenize(source) if _is_text(token))
-    for token in found:
+    for token in chars:
         assert source.startswith(token.text, token.start) or source[token.start] == "&"
 
 

@@ -16,14 +16,14 @@ from tests.support.parsed import checked
 
 def pieces(parsed: Parsed) -> list[tuple[str, str]]:
     """Type and text of each piece."""
-    return [(each.type, parsed.text[slice(*each.span)].decode()) for each in parsed.pieces]
+    return [(piece.type, parsed.text[slice(*piece.span)].decode()) for piece in parsed.pieces]
 
 
 def titles(parsed: Parsed) -> list[tuple[int, str, str]]:
     """Level, title and text of each heading."""
     return [
-        (each.level, each.title, parsed.text[slice(*each.span)].decode())
-        for each in parsed.headings
+        (heading.level, heading.title, parsed.text[slice(*heading.span)].decode())
+        for heading in parsed.headings
     ]
 
 
@@ -348,7 +348,7 @@ _LINES = st.sampled_from(
 def test_line_ends_do_not_change_the_blocks(lines: list[str], end: str) -> None:
     plain = checked(markdown.PARSER, "\n".join(lines).encode())
     other = checked(markdown.PARSER, end.join(lines).encode())
-    assert [(kind, said.replace(end, "\n")) for kind, said in pieces(other)] == pieces(plain)
+    assert [(kind, text.replace(end, "\n")) for kind, text in pieces(other)] == pieces(plain)
     assert [title for _, title, _ in titles(other)] == [title for _, title, _ in titles(plain)]
     assert [piece.attrs for piece in other.pieces] == [piece.attrs for piece in plain.pieces]
 
@@ -356,7 +356,7 @@ def test_line_ends_do_not_change_the_blocks(lines: list[str], end: str) -> None:
 @given(st.lists(_LINES, max_size=30))
 def test_every_line_that_says_something_is_in_a_piece_or_a_heading(lines: list[str]) -> None:
     parsed = markdown.parse("\n".join(lines).encode())
-    spans = [piece.span for piece in parsed.pieces] + [each.span for each in parsed.headings]
+    spans = [piece.span for piece in parsed.pieces] + [heading.span for heading in parsed.headings]
     outside = bytearray(parsed.text)
     for start, stop in spans:
         outside[start:stop] = b" " * (stop - start)

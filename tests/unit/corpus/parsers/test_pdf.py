@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from ragauge.corpus.parsers.pdf import PARSER
-from ragauge.corpus.parsers.pdf_blocks import is_compound, matching, words_of
+from ragauge.corpus.parsers.pdf_blocks import count_words, is_compound, title_key
 from ragauge.errors import RagaugeError
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Parsed
@@ -31,7 +31,7 @@ def column(x: float, top: float, *lines: str, size: float = 10, font: str = "bod
 
 
 def test_paragraphs_by_gaps_and_headings_by_size() -> None:
-    found = parsed(
+    document = parsed(
         [
             (72, 760, 20, "The Title"),
             (72, 720, 14, "1 Part"),
@@ -41,38 +41,38 @@ def test_paragraphs_by_gaps_and_headings_by_size() -> None:
             *column(72, 612, "Third."),
         ]
     )
-    assert found.text.decode() == (
+    assert document.text.decode() == (
         "The Title\n\n1 Part\n\nFirst line of a paragraph goes on (here) é.\n\n"
         "Second paragraph.\n\n2 Other\n\nThird."
     )
-    assert titles(found) == [(1, "The Title"), (2, "1 Part"), (2, "2 Other")]
-    assert [text_at(found, each.span) for each in found.headings] == [
+    assert titles(document) == [(1, "The Title"), (2, "1 Part"), (2, "2 Other")]
+    assert [text_at(document, heading.span) for heading in document.headings] == [
         "The Title", "1 Part", "2 Other",
     ]  # fmt: skip
-    assert shown(found) == [
+    assert shown(document) == [
         ("prose", "First line of a paragraph goes on (here) é."),
         ("prose", "Second paragraph."),
         ("prose", "Third."),
     ]
     # é is two bytes: 19 + 44 + 2 = 65
-    assert [piece.span for piece in found.pieces] == [(19, 63), (65, 82), (93, 99)]
-    assert found.title == "The Title"
+    assert [piece.span for piece in document.pieces] == [(19, 63), (65, 82), (93, 99)]
+    assert document.title == "The Title"
 
 
 def test_two_columns_are_read_one_after_the_other_below_a_title_that_crosses_them() -> None:
     left = [f"Left line {number} is about this wide." for number in range(5)]
     right = [f"Right line {number} is about as wide." for number in range(5)]
     below = "A line below both columns that is as wide as the page itself, and then some more."
-    found = parsed(
+    document = parsed(
         [
             (72, 760, 18, "A title over both of the columns of the page"),
-            *[each for pair in zip(column(72, 720, *left), column(310, 718, *right), strict=True)
-              for each in pair],
+            *[line for pair in zip(column(72, 720, *left), column(310, 718, *right), strict=True)
+              for line in pair],
             (72, 600, 10, below),
         ]
     )  # fmt: skip
-    assert titles(found) == [(1, "A title over both of the columns of the page")]
-    assert shown(found) == [
+    assert titles(document) == [(1, "A title over both of the columns of the page")]
+    assert shown(document) == [
         ("prose", " ".join(left)),
         ("prose", " ".join(right)),
         ("prose", below),
@@ -82,20 +82,20 @@ def test_two_columns_are_read_one_after_the_other_below_a_title_that_crosses_the
 def test_a_paragraph_goes_on_in_the_next_column() -> None:
     left = ["The first column of this page", "has three lines, and its last", "sentence does not"]
     right = ["end there but in the second", "column. There is one more of", "these sentences here."]
-    found = parsed([*column(72, 700, *left), *column(310, 700, *right)])
-    assert shown(found) == [("prose", " ".join(left + right))]
+    document = parsed([*column(72, 700, *left), *column(310, 700, *right)])
+    assert shown(document) == [("prose", " ".join(left + right))]
 
 
 def test_three_columns() -> None:
     columns = [[f"{name} {number} is a line of a column." for number in range(4)] for name in "XYZ"]
-    found = parsed(
+    document = parsed(
         [
-            each
+            line
             for place, lines in enumerate(columns)
-            for each in column(40 + 150 * place, 700, *lines)
+            for line in column(40 + 150 * place, 700, *lines)
         ]
     )
-    assert shown(found) == [("prose", " ".join(lines)) for lines in columns]
+    assert shown(document) == [("prose", " ".join(lines)) for lines in columns]
 
 
 NUMBERS = ("one", "two", "three")
@@ -116,31 +116,31 @@ def cells(
 
 
 def test_cells_that_stand_in_line_are_a_table() -> None:
-    found = parsed(
+    document = parsed(
         [*column(72, 700, PROSE), *cells(PRICES, (72, 330)), *column(72, 600, "Text again.")]
     )
-    assert shown(found) == [
+    assert shown(document) == [
         ("prose", PROSE),
         ("table", "item | price\na small thing | 10.00\none | 7.50\nmore | 112.25"),
         ("prose", "Text again."),
     ]
-    assert attrs(found) == [{}, {"rows": 4, "columns": 2}, {}]
+    assert attrs(document) == [{}, {"rows": 4, "columns": 2}, {}]
     # PROSE has 64 characters, a blank line is 2: the table begins at 66, on the same page
-    assert (found.pieces[1].span[0], found.pieces[1].page) == (66, 1)
-    assert found.origins[1][:2] == (66, 66)
+    assert (document.pieces[1].span[0], document.pieces[1].page) == (66, 1)
+    assert document.origins[1][:2] == (66, 66)
 
 
 def test_numbers_may_stand_in_line_at_their_right() -> None:
     # a digit of this font is 5.56 points wide at 10 points, a stop 2.78
     rights = [(400 - 5.56 * len(text), text) for text in ("5", "12", "1234", "77")]
-    found = parsed(
+    document = parsed(
         [
             *column(72, 700, PROSE),
             *[(72, 670 - 12 * n, 10, f"row {'abcd'[n]}") for n in range(4)],
             *[(x, 670 - 12 * n, 10, text) for n, (x, text) in enumerate(rights)],
         ]
     )
-    assert shown(found)[1] == ("table", "row a | 5\nrow b | 12\nrow c | 1234\nrow d | 77")
+    assert shown(document)[1] == ("table", "row a | 5\nrow b | 12\nrow c | 1234\nrow d | 77")
 
 
 @pytest.mark.parametrize(
@@ -160,13 +160,13 @@ def test_numbers_may_stand_in_line_at_their_right() -> None:
     ],
 )  # fmt: skip
 def test_what_may_be_no_table_is_none(name: str, lines: list[Shown]) -> None:
-    found = parsed([*column(40, 720, PROSE * 2), *lines])
-    assert "table" not in [piece.type for piece in found.pieces], name
+    document = parsed([*column(40, 720, PROSE * 2), *lines])
+    assert "table" not in [piece.type for piece in document.pieces], name
 
 
 def test_a_table_of_rules_has_its_cells_even_if_they_are_long() -> None:
     """Cells have several lines, and one is empty; hyphens in them are repaired."""
-    found = parsed(
+    document = parsed(
         [
             *column(72, 720, PROSE),
             (76, 688, 10, "name"), (206, 688, 10, "what it is for, and what"),
@@ -177,7 +177,7 @@ def test_a_table_of_rules_has_its_cells_even_if_they_are_long() -> None:
         ],
         drawn=ruled((700, 660, 640, 620), (72, 200, 400)),
     )  # fmt: skip
-    assert shown(found) == [
+    assert shown(document) == [
         ("prose", PROSE),
         (
             "table",
@@ -186,7 +186,7 @@ def test_a_table_of_rules_has_its_cells_even_if_they_are_long() -> None:
         ),
         ("prose", "Text again."),
     ]
-    assert attrs(found)[1] == {"rows": 3, "columns": 2}
+    assert attrs(document)[1] == {"rows": 3, "columns": 2}
 
 
 @pytest.mark.parametrize("box", [
@@ -196,7 +196,7 @@ def test_a_table_of_rules_has_its_cells_even_if_they_are_long() -> None:
 def test_boxes_of_cells_are_rules_and_a_missing_one_makes_a_wide_cell(box: str) -> None:
     boxes = [(72, 680, 200, 20), (72, 660, 100, 20), (172, 660, 100, 20),
              (72, 640, 100, 20), (172, 640, 100, 20)]  # fmt: skip
-    found = parsed(
+    document = parsed(
         [
             (110, 686, 10, "both of the columns"),
             # 11 letters of 8.33 points end at 168, too near to 176 to be a gap between columns
@@ -206,13 +206,13 @@ def test_boxes_of_cells_are_rules_and_a_missing_one_makes_a_wide_cell(box: str) 
             box.format(x=x, y=y, w=w, h=h, right=x + w, top=y + h) for x, y, w, h in boxes
         ),
     )
-    assert shown(found) == [("table", f"both of the columns\n{'m' * 11} | b\nc | d")]
-    assert attrs(found) == [{"rows": 3, "columns": 2}]
+    assert shown(document) == [("table", f"both of the columns\n{'m' * 11} | b\nc | d")]
+    assert attrs(document) == [{"rows": 3, "columns": 2}]
 
 
 def test_level_rules_with_clear_columns_are_a_table() -> None:
     rows = [("method", "score", "time"), ("one", "0.5", "10 s"), ("two", "0.75", "")]
-    found = parsed(
+    document = parsed(
         [
             *column(72, 720, PROSE),
             *cells(rows, (80, 250, 400), top=688),
@@ -222,7 +222,7 @@ def test_level_rules_with_clear_columns_are_a_table() -> None:
         ],
         drawn=ruled((700, 684, 632, 580, 564, 550)),
     )  # fmt: skip
-    assert shown(found) == [
+    assert shown(document) == [
         ("prose", PROSE),
         (
             "table",
@@ -236,29 +236,29 @@ def test_level_rules_with_clear_columns_are_a_table() -> None:
 def test_text_between_rules_is_no_table() -> None:
     left = [f"Left line {number} is about this wide." for number in range(5)]
     right = [f"Right line {number} is about as wide." for number in range(5)]
-    found = parsed(
+    document = parsed(
         [*column(72, 690, *left), *column(310, 690, *right)], drawn=ruled((710, 600), ())
     )
-    assert shown(found) == [("prose", " ".join(left)), ("prose", " ".join(right))]
+    assert shown(document) == [("prose", " ".join(left)), ("prose", " ".join(right))]
     framed = parsed(column(80, 690, PROSE, PROSE), drawn=ruled((710, 600), (72, 500)))
     assert shown(framed) == [("prose", f"{PROSE} {PROSE}")]
 
 
 def test_the_grid_of_a_drawing_is_no_table() -> None:
-    found = parsed(
+    document = parsed(
         [
             *column(72, 500, "0"), *column(72, 250, PROSE),
             *cells([("a", "b"), ("c", "a label")], (95, 195), top=310, step=-100),
         ],
         drawn=ruled(range(300, 500, 20), range(90, 400, 20)),
     )  # fmt: skip
-    assert "table" not in [piece.type for piece in found.pieces]
-    assert b"a label" in found.text
+    assert "table" not in [piece.type for piece in document.pieces]
+    assert b"a label" in document.text
 
 
 @pytest.mark.parametrize("caption_at", [715, 580])
 def test_the_caption_of_a_table_is_tied_to_it(caption_at: float) -> None:
-    found = parsed(
+    document = parsed(
         [
             *column(72, 760, PROSE),
             *column(72, caption_at, "Table 1: The prices."),
@@ -266,15 +266,15 @@ def test_the_caption_of_a_table_is_tied_to_it(caption_at: float) -> None:
         ],
         drawn=ruled((700, 680, 660, 640, 620), (72, 272, 400)),
     )
-    place = next(n for n, piece in enumerate(found.pieces) if piece.type == "table")
-    (caption,) = [piece for piece in found.pieces if piece.type == "caption"]
+    place = next(n for n, piece in enumerate(document.pieces) if piece.type == "table")
+    (caption,) = [piece for piece in document.pieces if piece.type == "caption"]
     assert caption.attrs == {"of": place}
 
 
 def test_a_table_in_one_column_of_two() -> None:
     left = [f"Left line {number} is about this wide." for number in range(6)]
     right = [f"Right line {number} is about as wide." for number in range(12)]
-    found = parsed(
+    document = parsed(
         [
             *column(72, 720, *left),
             *cells(PRICES, (76, 180), top=628, step=20),
@@ -282,7 +282,7 @@ def test_a_table_in_one_column_of_two() -> None:
         ],
         drawn=ruled((640, 620, 600, 580, 560), (72, 176, 260)),
     )
-    assert shown(found) == [
+    assert shown(document) == [
         ("prose", " ".join(left)),
         ("table", "item | price\na small thing | 10.00\none | 7.50\nmore | 112.25"),
         ("prose", " ".join(right)),
@@ -294,14 +294,14 @@ SMALL_RULES = ruled((700, 680, 660), (72, 272, 400))
 
 
 def test_a_table_on_a_page_that_is_turned() -> None:
-    found = checked(PARSER, pdf([SMALL], drawn=SMALL_RULES))
-    assert [piece.type for piece in found.pieces] == ["table"]
+    document = checked(PARSER, pdf([SMALL], drawn=SMALL_RULES))
+    assert [piece.type for piece in document.pieces] == ["table"]
     # Turned by a quarter: (x, y) is at (-y, x), moved back onto the page.
     turn = "q 0 1 -1 0 800 0 cm"
     content = _content(pdf([SMALL]))
     turned = pdf([[]], rotate=90, drawn=f"{turn} {SMALL_RULES} Q {turn} {content} Q")
     again = checked(PARSER, turned)
-    assert (again.text, again.pieces) == (found.text, found.pieces)
+    assert (again.text, again.pieces) == (document.text, document.pieces)
 
 
 def test_rules_that_are_not_painted_make_no_table() -> None:
@@ -315,8 +315,8 @@ def _content(source: bytes) -> str:
 
 def test_a_page_with_very_much_drawn_on_it_is_read_without_its_rules() -> None:
     many = " ".join(f"{n % 500} {n % 800} m {n % 500 + 3} {n % 800} l S" for n in range(21_000))
-    found = parsed(SMALL, drawn=f"{SMALL_RULES} {many}")
-    assert "table" not in dict(shown(found))
+    document = parsed(SMALL, drawn=f"{SMALL_RULES} {many}")
+    assert "table" not in dict(shown(document))
 
 
 def test_three_pages_with_a_running_header_and_numbers() -> None:
@@ -329,20 +329,20 @@ def test_three_pages_with_a_running_header_and_numbers() -> None:
             (295, 36, 9, str(number)),
         ]
 
-    found = parsed(*[page(number) for number in (1, 2, 3)])
-    assert shown(found) == [
+    document = parsed(*[page(number) for number in (1, 2, 3)])
+    assert shown(document) == [
         (kind, text)
         for word in NUMBERS
         for kind, text in (("prose", f"Page {word} says this."), ("prose", "Figures follow below."))
     ]
-    assert [piece.page for piece in found.pieces] == [1, 1, 2, 2, 3, 3]
+    assert [piece.page for piece in document.pieces] == [1, 1, 2, 2, 3, 3]
 
 
 def test_a_two_column_page_with_a_full_width_title_and_sections() -> None:
     words = "is a line of a column of this page."
     left = [f"Left {number} {words}" for number in range(4)]
     right = [f"Right {number} {words}" for number in range(4)]
-    found = parsed(
+    document = parsed(
         [
             (72, 780, 20, "A study of columns that goes over both"),
             *column(72, 750, "By two authors who have a line of their own that is as wide as both"),
@@ -352,19 +352,19 @@ def test_a_two_column_page_with_a_full_width_title_and_sections() -> None:
             *column(310, 690, *right),
         ]
     )
-    assert titles(found) == [
+    assert titles(document) == [
         (1, "A study of columns that goes over both"), (2, "1 First"), (2, "2 Second"),
     ]  # fmt: skip
-    assert [text for _, text in shown(found)][1:] == [" ".join(left), " ".join(right)]
+    assert [text for _, text in shown(document)][1:] == [" ".join(left), " ".join(right)]
     order = [b"A study", b"By two", b"1 First", b"Left 0", b"Left 3", b"2 Second", b"Right 0"]
-    assert [found.text.index(each) for each in order] == sorted(map(found.text.index, order))
+    assert [document.text.index(part) for part in order] == sorted(map(document.text.index, order))
 
 
 def test_columns_below_short_lines_are_columns() -> None:
     items = [f"- item {name}" for name in "abcdefgh"]
     left = [f"Left line {number} is about this wide." for number in range(4)]
     right = [f"Right line {number} is about as wide." for number in range(4)]
-    found = parsed(
+    document = parsed(
         [
             *column(72, 800, PROSE),
             *column(72, 770, *items),
@@ -372,7 +372,7 @@ def test_columns_below_short_lines_are_columns() -> None:
             *column(310, 635, *right),  # between the lines on the left
         ]
     )
-    assert shown(found)[1:] == [
+    assert shown(document)[1:] == [
         ("prose", "\n".join(items)),
         ("prose", " ".join(left)),
         ("prose", " ".join(right)),
@@ -387,10 +387,10 @@ def test_running_headers_and_footers_are_removed() -> None:
             (290, 30, 9, f"{number} of 4"),
         ]
 
-    found = parsed(*[page(number) for number in range(1, 5)])
-    assert found.text == b"Text of page 1.\fText of page 2.\fText of page 3.\fText of page 4."
-    assert found.pages == (0, 16, 32, 48)
-    assert [piece.page for piece in found.pieces] == [1, 2, 3, 4]
+    document = parsed(*[page(number) for number in range(1, 5)])
+    assert document.text == b"Text of page 1.\fText of page 2.\fText of page 3.\fText of page 4."
+    assert document.pages == (0, 16, 32, 48)
+    assert [piece.page for piece in document.pieces] == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -410,23 +410,23 @@ def test_how_often_a_running_line_repeats(pages: int, repeated: int, stays: bool
 
 
 def test_lines_that_do_not_repeat_at_one_height_near_an_edge_stay() -> None:
-    found = parsed(
+    document = parsed(
         [(72, 810, 10, "Once"), (72, 400, 10, "Middle")],
         [(72, 790, 10, "Twice"), (72, 400, 10, "Middle")],
         [(72, 770, 10, "Twice"), (72, 400, 10, "Middle")],
         [(72, 400, 10, "Middle")],
     )
-    assert found.text == b"Once\n\nMiddle\fTwice\n\nMiddle\fTwice\n\nMiddle\fMiddle"
+    assert document.text == b"Once\n\nMiddle\fTwice\n\nMiddle\fTwice\n\nMiddle\fMiddle"
 
 
 def test_hyphens_are_repaired_in_prose_only() -> None:
-    found = parsed(
+    document = parsed(
         [
             *column(72, 700, "This is an exam-", "ple of 5-", "fold, of Anglo-", "Saxon -", "so"),
             *column(72, 630, "x = a-", "b", font="mono"),
         ]
     )
-    assert shown(found) == [
+    assert shown(document) == [
         ("prose", "This is an example of 5-fold, of Anglo-Saxon - so"),
         ("code", "x = a-\nb"),
     ]
@@ -446,13 +446,13 @@ def test_hyphens_are_repaired_in_prose_only() -> None:
     ],
 )
 def test_the_document_tells_which_hyphens_are_its_own(elsewhere: str, kept: str) -> None:
-    found = parsed(
+    document = parsed(
         [
             *column(72, 700, "This is a well-", "known term."),
             *column(72, 600, elsewhere or "No more."),
         ]
     )
-    assert shown(found)[0] == ("prose", f"This is a {kept} term.")
+    assert shown(document)[0] == ("prose", f"This is a {kept} term.")
 
 
 @pytest.mark.parametrize(
@@ -475,19 +475,19 @@ def test_a_compound_is_told_by_its_words(
 
 def test_divided_words_are_no_words() -> None:
     """The halves of one divided word do not prove that another one has a hyphen."""
-    found = words_of(["We met a long-", "term and a well-", "known plan-", "ner of Well-Being"])
-    assert found == {"we": 1, "met": 1, "a": 2, "and": 1, "of": 1, "well-being": 1, "well": 1,
+    counts = count_words(["We met a long-", "term and a well-", "known plan-", "ner of Well-Being"])
+    assert counts == {"we": 1, "met": 1, "a": 2, "and": 1, "of": 1, "well-being": 1, "well": 1,
                      "being": 1}  # fmt: skip
 
 
 def test_ligatures_are_letters_of_one_word() -> None:
     # pdfium gives both letters the box of the whole, which is more than half as wide as high
-    found = parsed(column(72, 700, "the \x1erst de\x1enition", font="bold"))
-    assert found.text == b"the first definition"
+    document = parsed(column(72, 700, "the \x1erst de\x1enition", font="bold"))
+    assert document.text == b"the first definition"
 
 
 def test_code_keeps_its_indentation_and_blank_lines() -> None:
-    found = parsed(
+    document = parsed(
         [
             *column(72, 700, "Some prose before the code, long enough to be the body."),
             (72, 670, 10, "def f(x):", "mono"),
@@ -496,17 +496,17 @@ def test_code_keeps_its_indentation_and_blank_lines() -> None:
             *column(72, 610, "And some prose after it."),
         ]
     )
-    assert shown(found)[1] == ("code", "def f(x):\n    return  x\n\nf(1)")
-    assert [piece.type for piece in found.pieces] == ["prose", "code", "prose"]
+    assert shown(document)[1] == ("code", "def f(x):\n    return  x\n\nf(1)")
+    assert [piece.type for piece in document.pieces] == ["prose", "code", "prose"]
 
 
 def test_a_typewritten_document_is_prose() -> None:
-    found = parsed(column(72, 700, "All of it is set", "in one font.", font="mono"))
-    assert shown(found) == [("prose", "All of it is set in one font.")]
+    document = parsed(column(72, 700, "All of it is set", "in one font.", font="mono"))
+    assert shown(document) == [("prose", "All of it is set in one font.")]
 
 
 def test_lists_keep_their_lines_and_indented_lines_begin_paragraphs() -> None:
-    found = parsed(
+    document = parsed(
         [
             *column(72, 700, "Things:", "- one", "- two", "1. three"),
             *column(72, 640, "A paragraph ends here."),
@@ -514,7 +514,7 @@ def test_lists_keep_their_lines_and_indented_lines_begin_paragraphs() -> None:
             *column(72, 616, "and goes on."),
         ]
     )
-    assert shown(found) == [
+    assert shown(document) == [
         ("prose", "Things:\n- one\n- two\n1. three"),
         ("prose", "A paragraph ends here."),
         ("prose", "Another begins with a line set in, and goes on."),
@@ -522,24 +522,24 @@ def test_lists_keep_their_lines_and_indented_lines_begin_paragraphs() -> None:
 
 
 def test_captions_and_lines_of_contents() -> None:
-    found = parsed(
+    document = parsed(
         [
             (72, 740, 16, "1 Introduction . . . . . . . . 3"),
             *column(72, 700, "Text of the body that is long enough.", "Figure 1: A caption."),
         ]
     )
-    assert titles(found) == []
-    assert [piece.type for piece in found.pieces] == ["prose", "prose", "caption"]
+    assert titles(document) == []
+    assert [piece.type for piece in document.pieces] == ["prose", "prose", "caption"]
 
 
 def test_the_outline_names_headings_that_are_not_larger() -> None:
-    found = parsed(
+    document = parsed(
         column(72, 700, "1. First part", "Text of the first part.", "More of it."),
         column(72, 700, "2. Second", "Text."),
         outline=[("First part", 0), ("Second", 1), ("Nowhere", 1)],
     )
-    assert titles(found) == [(1, "1. First part"), (1, "2. Second")]
-    assert shown(found) == [("prose", "Text of the first part. More of it."), ("prose", "Text.")]
+    assert titles(document) == [(1, "1. First part"), (1, "2. Second")]
+    assert shown(document) == [("prose", "Text of the first part. More of it."), ("prose", "Text.")]
 
 
 def test_the_title_of_the_file_is_used_if_there_is_no_heading() -> None:
@@ -561,27 +561,29 @@ def test_a_page_that_is_turned_is_read_as_it_is_seen() -> None:
 
 def test_what_stands_sideways_on_an_upright_page_is_left_out_and_noted() -> None:
     source = pdf([[*column(72, 700, "Upright text."), (20, 300, 10, "Stamp")]])
-    found = checked(PARSER, source.replace(b"1 0 0 1 20 300 Tm", b"0 1 -1 0 20 300 Tm"))
-    assert found.text == b"Upright text."
-    assert found.notes == ("letters that do not stand upright left out: 5",)
+    document = checked(PARSER, source.replace(b"1 0 0 1 20 300 Tm", b"0 1 -1 0 20 300 Tm"))
+    assert document.text == b"Upright text."
+    assert document.notes == ("letters that do not stand upright left out: 5",)
 
 
 def test_origins_give_the_first_character_of_each_block_on_its_page() -> None:
-    found = parsed([*column(72, 700, "One."), *column(72, 650, "Two.")], column(72, 700, "Three."))
+    document = parsed(
+        [*column(72, 700, "One."), *column(72, 650, "Two.")], column(72, 700, "Three.")
+    )
     # pdfium counts "One." and its line end: 4 + 2 characters
-    assert found.origins == ((0, 0, 4), (6, 6, 4), (11, 0, 6))
+    assert document.origins == ((0, 0, 4), (6, 6, 4), (11, 0, 6))
 
 
 def test_pages_without_text_are_noted() -> None:
-    found = parsed(column(72, 700, "Text."), [])
-    assert (found.text, found.pages, found.notes) == (
+    document = parsed(column(72, 700, "Text."), [])
+    assert (document.text, document.pages, document.notes) == (
         b"Text.\f",
         (0, 6),
         ("pages without text: 2",),
     )
-    found = parsed([], [])
-    assert (found.text, found.pieces, found.headings) == (b"\f", (), ())
-    assert found.notes == ("no text layer: recognise its letters first (OCR)",)
+    document = parsed([], [])
+    assert (document.text, document.pieces, document.headings) == (b"\f", (), ())
+    assert document.notes == ("no text layer: recognise its letters first (OCR)",)
 
 
 @pytest.mark.parametrize(
@@ -607,6 +609,6 @@ def test_without_pypdfium2_the_error_says_what_to_install(monkeypatch: pytest.Mo
 
 
 def test_titles_are_compared_without_their_numbers() -> None:
-    assert matching("2.1  First Part!") == matching("First  part") == "firstpart"
-    assert matching("IV. End") == "end"
-    assert matching("Civil rights") == "civilrights"
+    assert title_key("2.1  First Part!") == title_key("First  part") == "firstpart"
+    assert title_key("IV. End") == "end"
+    assert title_key("Civil rights") == "civilrights"

@@ -21,25 +21,25 @@ def parsed(source: str) -> Parsed:
 
 
 def test_sections_nest_by_the_order_of_their_lines() -> None:
-    found = parsed(
+    document = parsed(
         "=====\nTop é\n=====\n\nOne\n---\ntext\n\n"
         "Two ``x`` :ref:`y <z>`\n----------------------\n\nDeep\n~~~~\n\nThree\n-----\n"
     )
-    assert titles(found) == [(1, "Top é"), (2, "One"), (2, "Two x y"), (3, "Deep"), (2, "Three")]
-    assert text_at(found, found.headings[0].span) == "=====\nTop é\n====="
-    assert text_at(found, found.headings[1].span) == "One\n---"
-    assert shown(found) == [("prose", "text")]
+    assert titles(document) == [(1, "Top é"), (2, "One"), (2, "Two x y"), (3, "Deep"), (2, "Three")]
+    assert text_at(document, document.headings[0].span) == "=====\nTop é\n====="
+    assert text_at(document, document.headings[1].span) == "One\n---"
+    assert shown(document) == [("prose", "text")]
     # "=====\nTop é\n=====\n\n" is 6 + 7 + 6 + 1 = 20 bytes, é being two of them
-    assert found.headings[1].span == (20, 27)
-    assert found.title == "Top é"
+    assert document.headings[1].span == (20, 27)
+    assert document.title == "Top é"
 
 
 def test_every_kind_of_block() -> None:
-    found = parsed(
+    document = parsed(
         "Para one\nline two.\n\n- a\n\n  b\n- c\n\nterm\n  meaning\n\nExample::\n\n    x = 1\n\n"
         "    y = 2\n\n>>> 1\n1\n\n  quoted\n  text\n\n| verse\n| lines\n\n----\n\nlast\n"
     )
-    assert shown(found) == [
+    assert shown(document) == [
         ("prose", "Para one\nline two."),
         ("prose", "- a\n\n  b\n- c"),
         ("prose", "term\n  meaning"),
@@ -50,21 +50,21 @@ def test_every_kind_of_block() -> None:
         ("prose", "| verse\n| lines"),
         ("prose", "last"),
     ]
-    assert found.pieces[5].attrs == {"language": "pycon"}
+    assert document.pieces[5].attrs == {"language": "pycon"}
 
 
 def test_code_directives_have_a_language_even_with_options_of_sphinx() -> None:
     source = ".. code-block:: Python\n   :linenos:\n   :emphasize-lines: 1\n\n   x = 1\n\n   y = 2"
-    found = parsed(f"a\n\n{source}\n\nb\n\n.. code::\n\n   z\n")
-    assert shown(found) == [
+    document = parsed(f"a\n\n{source}\n\nb\n\n.. code::\n\n   z\n")
+    assert shown(document) == [
         ("prose", "a"), ("code", source), ("prose", "b"), ("code", ".. code::\n\n   z"),
     ]  # fmt: skip
-    assert attrs(found) == [{}, {"language": "python"}, {}, {}]
+    assert attrs(document) == [{}, {"language": "python"}, {}, {}]
 
 
 def test_literal_blocks_have_the_language_that_is_highlighted() -> None:
-    found = parsed("a::\n\n  x\n\n.. highlight:: c\n\nb::\n\n  y\n")
-    assert attrs(found) == [{}, {}, {}, {"language": "c"}]
+    document = parsed("a::\n\n  x\n\n.. highlight:: c\n\nb::\n\n  y\n")
+    assert attrs(document) == [{}, {}, {}, {"language": "c"}]
 
 
 def test_tables() -> None:
@@ -72,17 +72,17 @@ def test_tables() -> None:
     simple = "== == ==\na  b  c\n== == ==\n1  2  3\n== == =="
     listed = "   :header-rows: 1\n\n   * - a\n     - b\n   * - c\n     - d"
     csv = "   a,b,c\n   1,2,3"
-    found = parsed(
+    document = parsed(
         f"{grid}\n\n{simple}\n\n.. list-table:: Cap é\n{listed}\n\n.. csv-table::\n\n{csv}\n"
     )
-    assert shown(found) == [
+    assert shown(document) == [
         ("table", grid),
         ("table", simple),
         ("caption", "Cap é"),
         ("table", listed.strip()),
         ("table", f".. csv-table::\n\n{csv}"),
     ]
-    assert attrs(found) == [
+    assert attrs(document) == [
         {"rows": 3, "columns": 2},
         {"rows": 2, "columns": 3},
         {"of": 3},
@@ -92,23 +92,23 @@ def test_tables() -> None:
 
 
 def test_figures_captions_and_legends() -> None:
-    found = parsed(
+    document = parsed(
         ".. image:: a.png\n   :alt: An image\n\n"
         ".. figure:: b.png\n   :alt: A figure\n\n   The caption\n   goes on.\n\n   Legend.\n"
     )
-    assert shown(found) == [
+    assert shown(document) == [
         ("figure", ".. image:: a.png\n   :alt: An image"),
         ("figure", ".. figure:: b.png\n   :alt: A figure"),
         ("caption", "The caption\n   goes on."),
         ("prose", "Legend."),
     ]
-    assert attrs(found) == [{"alt": "An image"}, {"alt": "A figure"}, {"of": 1}, {}]
+    assert attrs(document) == [{"alt": "An image"}, {"alt": "A figure"}, {"of": 1}, {}]
 
 
 def test_what_docutils_does_not_know_stays_prose(capsys: pytest.CaptureFixture[str]) -> None:
     directive = ".. versionadded:: 1.0\n   New é.\n\n   More."
-    found = parsed(f"See :py:func:`f` and |x|_.\n\n{directive}\n\nbroken ``literal\n")
-    assert shown(found) == [
+    document = parsed(f"See :py:func:`f` and |x|_.\n\n{directive}\n\nbroken ``literal\n")
+    assert shown(document) == [
         ("prose", "See :py:func:`f` and |x|_."),
         ("prose", directive),
         ("prose", "broken ``literal"),
@@ -117,30 +117,30 @@ def test_what_docutils_does_not_know_stays_prose(capsys: pytest.CaptureFixture[s
 
 
 def test_comments_targets_and_lists_of_contents_are_no_pieces() -> None:
-    found = parsed(
+    document = parsed(
         ".. _target:\n\n.. a comment\n   goes on\n\n.. toctree::\n\n   one\n   two\n\n"
         ".. |x| replace:: y\n\n.. Contents::\n\ntext\n\n.. [1] A note.\n"
     )
-    assert shown(found) == [("prose", "text"), ("prose", ".. [1] A note.")]
+    assert shown(document) == [("prose", "text"), ("prose", ".. [1] A note.")]
 
 
 def test_nothing_is_included(tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("Secret\n======\n\nsecret text\n")
-    found = parsed(
+    document = parsed(
         f"a\n\n.. include:: {secret}\n\n.. raw:: html\n   :file: {secret}\n\n"
         f".. csv-table::\n   :file: {secret}\n\n.. literalinclude:: {secret}\n"
     )
-    assert titles(found) == []
-    assert shown(found)[0] == ("prose", "a")
-    assert b"secret text" not in found.text
+    assert titles(document) == []
+    assert shown(document)[0] == ("prose", "a")
+    assert b"secret text" not in document.text
 
 
 def test_damaged_titles_and_tables_lose_no_text() -> None:
-    found = parsed("A\n===\n\nB\n---\n\nC\n===\n\nD\n~~~\n\ntext\n\n+---+\n| x\n+--\n\nend\n")
-    told = " ".join(text for _, text in shown(found)) + str(titles(found))
+    document = parsed("A\n===\n\nB\n---\n\nC\n===\n\nD\n~~~\n\ntext\n\n+---+\n| x\n+--\n\nend\n")
+    all_text = " ".join(text for _, text in shown(document)) + str(titles(document))
     for word in ("A", "B", "C", "D", "text", "| x", "end"):
-        assert word in told
+        assert word in all_text
 
 
 def test_roles_of_one_file_are_unknown_in_the_next() -> None:
@@ -153,16 +153,16 @@ def test_roles_of_one_file_are_unknown_in_the_next() -> None:
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_line_ends_and_a_bom(end: str) -> None:
     text = end.join(["T\u2028x", "=====", "", "a\x0cb\x85", "c", "", "- d", ""])
-    found = checked(PARSER, b"\xef\xbb\xbf" + text.encode())
-    assert found.text == text.encode()
-    assert titles(found) == [(1, "T\u2028x")]
-    assert shown(found) == [("prose", f"a\x0cb\x85{end}c"), ("prose", "- d")]
+    document = checked(PARSER, b"\xef\xbb\xbf" + text.encode())
+    assert document.text == text.encode()
+    assert titles(document) == [(1, "T\u2028x")]
+    assert shown(document) == [("prose", f"a\x0cb\x85{end}c"), ("prose", "- d")]
 
 
 @pytest.mark.parametrize("source", [b"", b"\xef\xbb\xbf", b"\r\n \n", b"..\n", b".. x"])
 def test_nothing_gives_no_pieces(source: bytes) -> None:
-    found = checked(PARSER, source)
-    assert (found.pieces, found.headings, found.title) == ((), (), None)
+    document = checked(PARSER, source)
+    assert (document.pieces, document.headings, document.title) == ((), (), None)
 
 
 def test_bytes_that_are_not_utf8_are_an_error() -> None:
