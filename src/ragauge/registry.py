@@ -167,11 +167,15 @@ def report(name: str) -> Report:
 
 
 def select(names: Iterable[str], ks: Iterable[int]) -> list[Selected]:
-    """Resolve metric names (`*`, `family.*`, `id`, `id@k`) to metrics at their cut-offs."""
+    """Resolve metric names (`*`, `family.*`, `id`, `id@k`) to metrics at their cut-offs.
+
+    An id that a metric had before is as good as its own.
+    """
     from ragauge.metrics.metric import Selected
+    from ragauge.metrics.names import current_id
 
     chosen: dict[str, Selected] = {}
-    for name in names:
+    for name in map(current_id, names):
         base, at, cut = name.rpartition("@") if "@" in name else (name, "", "")
         if base == "*" or base.endswith(".*"):
             matching = [

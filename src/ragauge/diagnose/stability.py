@@ -11,7 +11,7 @@ FLIPS = 0.05
 
 _TAU, _JACCARD = "stability.rank_tau", "stability.citation_jaccard"
 _EDITS = "stability.claim_distance"
-_MIXED, _CONVERGENT = "stability.lambda_<>", "stability.convergent"
+_MIXED, _CONVERGENT = "stability.lambda_recursive", "stability.convergent"
 
 
 def _orders(run: Symptoms) -> Found | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ragauge.codes import ExitCode
 from ragauge.metrics.metric import Metric
+from ragauge.metrics.names import metric_label
 from ragauge.model.labels import GOOD, LABELS
 from ragauge.model.scores import MetricResult, QuestionResult, Scores, SliceResult
 from ragauge.model.verdict import GateResult, Verdict
@@ -61,6 +62,14 @@ def metric_note(result: MetricResult) -> str:
         default = "" if result.default is None else f"; the source prints {result.default:g}"
         return f"0/0: {result.left_out or result.reason}{default}"
     return result.left_out
+
+
+def metric_head(metric_id: str) -> str:
+    """What a metric is called above a narrow column: in two lines where its name has two parts."""
+    label = metric_label(metric_id)
+    if label == metric_id:
+        return label.replace(".", ".\n", 1)
+    return label.replace(" ", "\n", 1)
 
 
 def gate_name(result: GateResult) -> str:
@@ -172,9 +181,9 @@ def not_measured(scores: Scores, verdict: Verdict) -> list[str]:
     for name, result in scores.metrics.items():
         if name not in shown:
             found = reasons.setdefault(result.reason or "", [])
-            base = name.partition("@")[0]
-            if base not in found:
-                found.append(base)
+            label = metric_label(name.partition("@")[0])
+            if label not in found:
+                found.append(label)
     return [f"0/0 ({reason}): {', '.join(names)}" for reason, names in sorted(reasons.items())]
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from ragauge.codes import ExitCode
 from ragauge.metrics.metric import Better
+from ragauge.metrics.names import current_id
 
 Status = Literal["pass", "review", "fail", "not-evaluable"]
 ORDER: tuple[Status, ...] = ("pass", "review", "fail", "not-evaluable")
@@ -19,6 +20,7 @@ class Gate(Struct, frozen=True, kw_only=True):
 
     `is_drop`: the demand is on how much worse the metric is than in the baseline. `part` narrows it
     to a slice, as `type=table`. `instead` is judged where no answer of the run cites anything.
+    `deprecated` is the short name that it was written with, where that one surprises.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Gate(Struct, frozen=True, kw_only=True):
     is_drop: bool = False
     part: str | None = None
     instead: str | None = None
+    deprecated: str | None = None
 
     @property
     def sign(self) -> str:
@@ -52,6 +55,10 @@ class Waiver(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     gate: str
     reason: str
     expires: date
+
+    def covers(self, gate: Gate) -> bool:
+        """Whether it names the gate, or the gate's metric by its id of today or an old one."""
+        return self.gate == gate.name or current_id(self.gate) == gate.metric
 
 
 class GateResult(Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from ragauge.metrics.names import metric_label
 from ragauge.model import phrases
 from ragauge.model.scores import QuestionResult, Scores
 from ragauge.model.verdict import Verdict
@@ -82,6 +83,12 @@ def code(name: str, shown: Shown = escaped) -> str:
     return f"`{name}`"
 
 
+def metric_name(metric_id: str, shown: Shown = escaped) -> str:
+    """A metric's label in plain text, or its id as code where it has none."""
+    label = metric_label(metric_id)
+    return code(metric_id, shown) if label == metric_id else shown(label)
+
+
 def _row(cells: Iterable[str]) -> str:
     escaped = (cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
     return f"| {' | '.join(escaped)} |"
@@ -120,7 +127,7 @@ def metrics(scores: Scores, verdict: Verdict, shown: Shown = escaped) -> list[st
         ["metric", "value", "n", "95 % interval", "left out"],
         [
             (
-                code(name, shown),
+                metric_name(name, shown),
                 phrases.number(each.value),
                 str(each.n),
                 phrases.interval(each.interval),
@@ -155,7 +162,9 @@ def slice_tables(
             for name, part in list(parts.items())[:most]
         ]
         lines = [f"## By {shown(dimension)}", ""]
-        lines += table([shown(dimension), "n", *(code(each, shown) for each in columns)], rows)
+        lines += table(
+            [shown(dimension), "n", *(metric_name(each, shown) for each in columns)], rows
+        )
         if len(parts) > most:
             lines += [f"... and {len(parts) - most} more.", ""]
         tables[dimension] = lines

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from ragauge.metrics.names import metric_label
 from ragauge.model import phrases
 from ragauge.model.agreement import SAME_CITATIONS, Agreed, Agreement, Differing
 from ragauge.model.comparison import Delta
@@ -258,7 +259,7 @@ def _deltas(deltas: Sequence[Delta]) -> Any:
 
 def _cells(delta: Delta) -> tuple[str, ...]:
     return (
-        f"{plain(delta.metric)}{' ↓' if delta.better == 'lower' else ''}"
+        f"{plain(metric_label(delta.metric))}{' ↓' if delta.better == 'lower' else ''}"
         f"{f' {sentences.LOST}' if delta.lost else ''}",
         phrases.number(delta.a),
         phrases.number(delta.b),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ragauge.metrics.names import metric_label
 from ragauge.model import phrases
 from ragauge.model.comparison import (
     KINDS,
@@ -193,9 +194,8 @@ def _strip(delta: Delta, reach: float, tone: str) -> Markup | str:
         return ""
     if not _is_share(delta):
         return element("small", "other scale")
-    label = (
-        f"{shortened(delta.metric)}: {phrases.signed(delta.delta)}, 95 % interval {_bounds(delta)}"
-    )
+    name = shortened(metric_label(delta.metric))
+    label = f"{name}: {phrases.signed(delta.delta)}, 95 % interval {_bounds(delta)}"
     return charts.strip(
         label,
         delta.delta,

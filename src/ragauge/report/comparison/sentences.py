@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
+from ragauge.metrics.names import metric_label
 from ragauge.model import phrases
 from ragauge.model.comparison import (
     KINDS,
@@ -93,7 +94,7 @@ def undefined_line(deltas: Iterable[Delta]) -> str | None:
     for each in deltas:
         if each.a is None and each.b is None:
             names = reasons.setdefault(each.reason or "no value", {})
-            names[plain(each.metric.partition("@")[0])] = None
+            names[plain(metric_label(each.metric.partition("@")[0]))] = None
     if not reasons:
         return None
     told = "; ".join(f"{', '.join(reasons[why])} ({plain(why)})" for why in sorted(reasons))
@@ -104,7 +105,7 @@ def reason_lines(deltas: Iterable[Delta]) -> list[str]:
     """What there is to say of a metric that has a value on a side, such as why it has no change."""
     found = tuple(deltas)
     return lost_lines(found) + [
-        f"{plain(each.metric)}: {plain(each.reason)}"
+        f"{plain(metric_label(each.metric))}: {plain(each.reason)}"
         for each in shown_deltas(found)
         if each.reason and not each.lost
     ]
@@ -115,9 +116,9 @@ LOST = "†"
 
 
 def metric_name(delta: Delta) -> str:
-    """A metric's id, marked `↓` where less is better, `*` where it is gated and `†` for losses."""
+    """A metric's name, marked `↓` where less is better, `*` where gated and `†` for losses."""
     marks = f"{' ↓' if delta.better == 'lower' else ''}{' *' if delta.gated else ''}"
-    return plain(delta.metric) + marks + (f" {LOST}" if delta.lost else "")
+    return plain(metric_label(delta.metric)) + marks + (f" {LOST}" if delta.lost else "")
 
 
 def lost_lines(deltas: Iterable[Delta]) -> list[str]:
@@ -125,7 +126,7 @@ def lost_lines(deltas: Iterable[Delta]) -> list[str]:
     names: dict[str, list[str]] = {}
     for each in shown_deltas(deltas):
         if each.lost and each.reason:
-            names.setdefault(each.reason, []).append(plain(each.metric))
+            names.setdefault(each.reason, []).append(plain(metric_label(each.metric)))
     return [f"{LOST} {', '.join(metrics)}: {plain(why)}" for why, metrics in names.items()]
 
 
@@ -165,7 +166,7 @@ def _evidence(deltas: Sequence[Delta]) -> str:
     if all(each.delta == 0 for each in known):
         return "no metric differs"
     lead = min(known, key=_standing)
-    told = f"{plain(lead.metric)} {phrases.signed(lead.delta)}"
+    told = f"{plain(metric_label(lead.metric))} {phrases.signed(lead.delta)}"
     certain = [each for each in known if is_beyond_chance(each)]
     if not certain:
         sizes = {each.n for each in known}

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ragauge.metrics.names import metric_label
 from ragauge.model import phrases
 from ragauge.model.scores import Scores
 from ragauge.model.semantic import ZONES, Bands
@@ -62,7 +63,9 @@ def _by_k(scores: Scores, verdict: Verdict) -> Markup | None:
     found = families(scores, verdict)
     if not found:
         return None
-    shown = [Line(line.name.rpartition(".")[2], line.values) for line in found[:_LINES]]
+    shown = [
+        Line(metric_label(line.name).rpartition(".")[2], line.values) for line in found[:_LINES]
+    ]
     rest = len(found) - len(shown)
     note = f"{phrases.count(rest, 'more metric')} in the table" if rest else ""
     return figure("Metrics by k", note, charts.lines(sorted(scores.k), shown))
@@ -140,6 +143,6 @@ def _types(scores: Scores, verdict: Verdict) -> list[Markup]:
                 rows.append(Dot(name, result.value, result.interval, f"n {result.n}"))
         if rows and len(made) < _SLICED:
             note = "by type" if len(rows) <= _PARTS else f"by type, {_PARTS} of {len(rows)}"
-            drawn = charts.dots(f"{metric} by type", rows[:_PARTS])
-            made.append(figure(metric, note, drawn))
+            drawn = charts.dots(f"{metric_label(metric)} by type", rows[:_PARTS])
+            made.append(figure(metric_label(metric), note, drawn))
     return made

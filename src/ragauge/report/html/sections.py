@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from ragauge.metrics.metric import Better
+from ragauge.metrics.names import metric_label
 from ragauge.model import phrases
 from ragauge.model.labels import GOOD, MEANINGS
 from ragauge.model.verdict import GateResult, Status, Verdict
@@ -194,10 +195,10 @@ def _gate(result: GateResult) -> list[Child]:
 
 
 def metric_name(name: str, *, gated: bool, better: Better) -> Markup:
-    """The id of a metric, with what there is to know to read its value."""
+    """A metric's label or id, with what there is to know to read its value."""
     marks = [*(["gated"] if gated else []), *(["less is better"] if better == "lower" else [])]
     told = element("small", f" {' · '.join(marks)}") if marks else None
-    return element("span", breakable(shortened(name)), told)
+    return element("span", breakable(shortened(metric_label(name))), told)
 
 
 def charts_section(figures: Sequence[Markup]) -> Markup | None:

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from ragauge.concurrency import beside, uncollected
+from ragauge.metrics.names import metric_label
 from ragauge.model import phrases
 from ragauge.model.labels import CAUSES
 from ragauge.model.report import Report, View
@@ -121,7 +122,7 @@ def _metrics(view: View) -> Markup:
 def _metric(name: str, result: MetricResult, gated: bool) -> list[Child]:
     drawn = None
     if result.value is not None and 0 <= result.value <= 1:
-        label = f"{name}: {phrases.number(result.value)}"
+        label = f"{metric_label(name)}: {phrases.number(result.value)}"
         if result.interval is not None:
             label += f", 95 % interval {phrases.interval(result.interval)}"
         drawn = charts.strip(label, result.value, result.interval, low=0.0, high=1.0)
@@ -149,7 +150,7 @@ def _slices(view: View) -> Markup | None:
             for name, part in list(parts.items())[:_PARTS]
         ]
         heads: list[Head | str] = [dimension, Head("n", True)]
-        heads += [Head(each, True) for each in columns]
+        heads += [Head(metric_label(each), True) for each in columns]
         made.append(element("h3", f"By {dimension}"))
         made.append(table(f"By {dimension}", heads, rows))
         if len(parts) > len(rows):
@@ -257,7 +258,7 @@ def _blocks(
         sides=("",),
         sort="label",
         detailed=details is not None,
-        metrics=names,
+        metrics=[metric_label(name) for name in names],
         marks=dict(sections.MARKS),
         note=_NO_HITS,
     )
@@ -332,7 +333,7 @@ def _numbers(view: View, values: PerQuestion, names: Sequence[str]) -> list[Colu
     return [
         Column(
             name=name,
-            head=name.replace(".", ".\n", 1),
+            head=phrases.metric_head(name),
             about=name,
             form="number",
             wide=True,

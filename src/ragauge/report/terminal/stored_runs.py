@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from ragauge import registry
 from ragauge.codes import ExitCode
+from ragauge.metrics.names import metric_label
 from ragauge.model import phrases
 from ragauge.model.evidence import Evidence
 from ragauge.model.report import View
@@ -89,7 +90,7 @@ class Headline(Struct, frozen=True):
     value: float
 
     def __str__(self) -> str:
-        return f"{phrases.number(self.value)} {self.metric}"
+        return f"{phrases.number(self.value)} {metric_label(self.metric)}"
 
 
 def headline(run: RunRecord) -> Headline | None:
