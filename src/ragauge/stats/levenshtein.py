@@ -1,9 +1,9 @@
 """Levenshtein distances of many pairs of strings at once, exact for any code points.
 
-Myers' bit-parallel algorithm (1999) in the form and the blocks of Hyyrö (2003): a column of the table
-of distances is held as the signs of its vertical differences, one bit a row, 64 rows a word. One
-numpy call moves a word of many pairs by one character of their texts. The distance is read off the
-last column alone: it is the length of the text plus the sum of the vertical differences.
+Myers' bit-parallel algorithm (1999) in the form and the blocks of Hyyrö (2003): a column of the
+table of distances is held as the signs of its vertical differences, one bit a row, 64 rows a word.
+One numpy call moves a word of many pairs by one character of their texts. The distance is read off
+the last column alone: it is the length of the text plus the sum of the vertical differences.
 """
 
 from __future__ import annotations

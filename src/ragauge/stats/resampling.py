@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 RESAMPLES = 10_000
-"""A bound of a 95 % interval is the 250th resample from its end, and another seed would move it by less
-than a hundredth of the interval. With fewer it is shakier, and bounds decide gates."""
+"""A bound of a 95 % interval is the 250th resample from its end, and another seed would move it by
+less than a hundredth of the interval. With fewer it is shakier, and bounds decide gates."""
 SEED = 20_150_827
 POISSON_FROM = 1_000
 """Questions from which independent Poisson(1) weights stand for draws with replacement.
