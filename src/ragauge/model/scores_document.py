@@ -232,21 +232,21 @@ class _SavedSlice(msgspec.Struct):
 
     def result(self, metrics: dict[str, _Metric]) -> SliceResult:
         """The part as it was, with what the metric as a whole says of versions and direction."""
-        found = {}
-        for name, each in self.metrics.items():
+        results = {}
+        for name, saved in self.metrics.items():
             whole = metrics[name]
-            found[name] = _Metric(
-                value=each.value,
-                n=each.n,
-                records=each.n,
+            results[name] = _Metric(
+                value=saved.value,
+                n=saved.n,
+                records=saved.n,
                 excluded={},
-                interval=each.interval,
+                interval=saved.interval,
                 version=whole.version,
                 better=whole.better,
-                reason=None if each.value is not None else "too-few",
-                unrounded=each.unrounded,
+                reason=None if saved.value is not None else "too-few",
+                unrounded=saved.unrounded,
             ).result()
-        return SliceResult(n=self.n, metrics=found)
+        return SliceResult(n=self.n, metrics=results)
 
 
 class _SavedQuestion(QuestionResult, frozen=True, kw_only=True):
@@ -319,7 +319,7 @@ def from_document(data: bytes, name: str) -> Scores:
         gold_name=document.inputs.gold,
         trace_name=document.inputs.trace,
         tally=document.counts,
-        metrics={name: each.result() for name, each in document.metrics.items()},
+        metrics={name: saved.result() for name, saved in document.metrics.items()},
         refusal_rules=document.refusal_rules,
         questions=QuestionList.of(document.questions),
         warnings=document.warnings,
@@ -382,16 +382,16 @@ def _per_question(document: _ScoresDocument) -> PerQuestion | None:
 
 
 def _reciprocals(questions: Sequence[_SavedQuestion]) -> NDArray[np.float64] | None:
-    found = [question.reciprocal for question in questions]
-    if any(each is msgspec.UNSET for each in found):
+    saved = [question.reciprocal for question in questions]
+    if any(value is msgspec.UNSET for value in saved):
         return None  # saved before there were any
-    known = [each if isinstance(each, float | int) else math.nan for each in found]
-    return np.array(known, np.float64)
+    values = [value if isinstance(value, float | int) else math.nan for value in saved]
+    return np.array(values, np.float64)
 
 
 def _hashes(questions: Sequence[_SavedQuestion]) -> list[str]:
-    found = [question.gold_hash for question in questions]
-    return [] if None in found else [each for each in found if each is not None]
+    hashes = [question.gold_hash for question in questions if question.gold_hash is not None]
+    return hashes if len(hashes) == len(questions) else []
 
 
 def load_scores(path: PathLike) -> Scores:
