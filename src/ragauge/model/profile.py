@@ -18,7 +18,7 @@ class JoinRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     by          the field that joins: the id, the question's text, or the id with the text behind it
     keep        the traces that are scored: the last of a question, the last of a slot, or every one
     refusal     `token`: only the exact token; `declared`: flags first, then the token
-    absent      a record without an answer is left out by name, or counts as an empty answer
+    absent      a record without an answer is excluded by name, or counts as an empty answer
     unlabelled  items without `answerable`: in no class; as unanswerable; as the source of `ship`
                 has them (counted as unanswerable, never wrong to answer); or as answerable where
                 there is evidence or an anchor section
@@ -29,8 +29,8 @@ class JoinRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 warned of, or makes the run not evaluable
     errored_hits
                 what `retrieval.empty` makes of a trace with an error, where errors are looked at:
-                it is left out by name, or counts as one without hits, as the source of `kb` has
-                it. A missing trace is left out either way; `--missing exclude` leaves out both
+                it is excluded by name, or counts as one without hits, as the source of `kb` has
+                it. A missing trace is excluded either way; `--missing exclude` excludes both
     """
 
     by: Literal["qid", "question", "either"] = "either"

@@ -1,4 +1,4 @@
-"""Gates and verdicts: what was demanded, and whether it was met."""
+"""Gates and verdicts: thresholds on metrics, and whether they are met."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ ORDER: tuple[Status, ...] = ("pass", "review", "fail", "not-evaluable")
 
 
 class Gate(Struct, frozen=True, kw_only=True):
-    """One demand on one metric. `given` is the threshold as it was written.
+    """One threshold on one metric. `given` is the threshold as it was written.
 
-    `is_drop`: the demand is on how much worse the metric is than in the baseline. `part` narrows it
+    `is_drop`: it limits how much worse the metric is than in the baseline. `part` narrows it
     to a slice, as `type=table`. `instead` is judged where no answer of the run cites anything.
     `deprecated` is the short name that it was written with, where that one surprises.
     """
@@ -45,7 +45,7 @@ class Gate(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[str, bool, str | None]:
-        """What the demand is on; a later demand on the same replaces it."""
+        """What the threshold is on; a later one on the same replaces it."""
         return self.metric, self.is_drop, self.part
 
 

@@ -42,7 +42,7 @@ def paired_bootstrap(
     All arrays are (questions, metrics), as for `intervals.bootstrap`, and row i is the same
     question on both sides: what is drawn for one run is drawn for the other, so that what is hard
     about a question cancels out. A resample in which either side is empty says nothing and
-    is left out; None where all are.
+    is excluded; None where all are.
     """
     questions, metrics = a_tops.shape
     if questions == 0:
