@@ -21,10 +21,10 @@ from ragauge.codes import CODES, ExitCode
 from ragauge.formats.schemas import catalogue
 from ragauge.formats.schemas import descriptions as fieldwords
 from ragauge.metrics.metric import Metric
-from ragauge.metrics.names import metric_label
 from ragauge.model import phrases
 from ragauge.model.dialect import GOLD_SPELLINGS, HIT_IDS, TRACE_SPELLINGS, Dialect
 from ragauge.model.labels import CAUSES, GOOD, MEANINGS
+from ragauge.model.metric_names import metric_label
 from ragauge.model.profile import Profile
 from reference_fields import scores_fields, ship_fields
 

@@ -172,7 +172,7 @@ def select(names: Iterable[str], ks: Iterable[int]) -> list[Selected]:
     An id that a metric had before is as good as its own.
     """
     from ragauge.metrics.metric import Selected
-    from ragauge.metrics.names import current_id
+    from ragauge.model.metric_names import current_id
 
     chosen: dict[str, Selected] = {}
     for name in map(current_id, names):

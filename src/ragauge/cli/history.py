@@ -90,8 +90,8 @@ def _say_left_out(line: Timeline) -> None:
 
 
 def _lines(line: Timeline, width: int) -> list[str]:
-    from ragauge.metrics.names import metric_label
     from ragauge.model import phrases
+    from ragauge.model.metric_names import metric_label
     from ragauge.report.terminal.stored_runs import Column, moment, table
     from ragauge.text import plain
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def COMMAND(name: str | None, format_name: str) -> int:  # noqa: N802
     """List all metrics, or explain one with its formula and a worked example."""
     from ragauge import registry
-    from ragauge.metrics.names import current_id, labelled_id
+    from ragauge.model.metric_names import current_id, labelled_id
 
     known = registry.metrics()
     if name is None:
@@ -109,8 +109,8 @@ def explain(metric: Metric) -> str:
     """A metric in words: formula, population, null rule, a worked example, and its source."""
     import textwrap
 
-    from ragauge.metrics.names import metric_label
     from ragauge.model import phrases
+    from ragauge.model.metric_names import metric_label
 
     def block(label: str, text: str) -> str:
         return textwrap.fill(

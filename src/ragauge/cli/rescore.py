@@ -119,7 +119,7 @@ def _side(result: MetricResult | None) -> dict[str, Any] | None:
 
 def _lines(done: Rescored, width: int) -> list[str]:
     """What came of one run, in words."""
-    from ragauge.metrics.names import metric_label
+    from ragauge.model.metric_names import metric_label
     from ragauge.report.terminal import stored_runs
     from ragauge.text import plain
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from ragauge import registry
 from ragauge.errors import Place, RagaugeError
 from ragauge.metrics.metric import Better
-from ragauge.metrics.names import metric_label
+from ragauge.model.metric_names import metric_label
 from ragauge.model.profile import Profile
 from ragauge.model.verdict import Gate
 

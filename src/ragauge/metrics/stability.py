@@ -25,7 +25,7 @@ _SLOTS = [
      "answer_json": {"claim": "An unlock.", "citations": ["p1#2", "p3#1"]}},
 ]  # fmt: skip
 # → is `stability.convergent`. Ids are in letters, so that every one can be typed on a keyboard;
-# those with signs are in `names`.
+# those with signs are in `model.metric_names`.
 _MEANINGS = {
     "←": ("divergent", "no slot hits, and every slot refuses or cites nothing"),
     "<>": ("recursive", "some slots hit and some do not (to be refused: some refuse)"),

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from ragauge.codes import ExitCode
 from ragauge.metrics.metric import Metric
-from ragauge.metrics.names import metric_label
 from ragauge.model.labels import GOOD, LABELS
+from ragauge.model.metric_names import metric_label
 from ragauge.model.scores import MetricResult, QuestionResult, Scores, SliceResult
 from ragauge.model.verdict import GateResult, Verdict
 from ragauge.text import plain

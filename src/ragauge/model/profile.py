@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from ragauge.metrics.names import current_id
+from ragauge.model.metric_names import current_id
 
 _CUT_OFF = re.compile(r"@[0-9]+")
 

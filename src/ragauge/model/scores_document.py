@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ragauge.errors import Place, RagaugeError
 from ragauge.files.open import PathLike, opened
 from ragauge.metrics.metric import Better, Tally
-from ragauge.metrics.names import current_id
+from ragauge.model.metric_names import current_id
 from ragauge.model.options import Options
 from ragauge.model.scores import (
     SCHEMA,

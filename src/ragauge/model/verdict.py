@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ragauge.codes import ExitCode
 from ragauge.metrics.metric import Better
-from ragauge.metrics.names import current_id
+from ragauge.model.metric_names import current_id
 
 Status = Literal["pass", "review", "fail", "not-evaluable"]
 ORDER: tuple[Status, ...] = ("pass", "review", "fail", "not-evaluable")

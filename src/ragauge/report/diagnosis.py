@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from ragauge.metrics.names import metric_label
 from ragauge.model import phrases
 from ragauge.model.diagnosis import SCHEMA, Diagnosis, Finding, Number, Tallied, Witness
+from ragauge.model.metric_names import metric_label
 from ragauge.model.scores_document import rounded
 from ragauge.report import markdown
 from ragauge.report.terminal.console import Screen, plain_table

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from ragauge.metrics.names import metric_label
 from ragauge.model import phrases
+from ragauge.model.metric_names import metric_label
 from ragauge.model.scores import QuestionResult, Scores
 from ragauge.model.verdict import Verdict
 from ragauge.report.ci.size_limit import Section

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from ragauge.metrics.names import metric_label
 from ragauge.model import phrases
 from ragauge.model.agreement import SAME_CITATIONS, Agreed, Agreement, Differing
 from ragauge.model.comparison import Delta
+from ragauge.model.metric_names import metric_label
 from ragauge.model.scores_document import rounded, verdict_document
 from ragauge.model.shadow import SCHEMA, Failed, Part, Shadowed
 from ragauge.report import markdown

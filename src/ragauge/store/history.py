@@ -11,7 +11,7 @@ from msgspec import Struct
 from ragauge import registry
 from ragauge.errors import RagaugeError
 from ragauge.metrics.metric import Better
-from ragauge.metrics.names import current_id
+from ragauge.model.metric_names import current_id
 from ragauge.model.run import RunRecord
 
 SCHEMA = "ragauge.history/1"

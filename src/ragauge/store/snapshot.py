@@ -13,8 +13,8 @@ from msgspec import Struct
 from ragauge import registry
 from ragauge.errors import Place, RagaugeError
 from ragauge.files.redaction import redacted
-from ragauge.metrics.names import current_id
 from ragauge.model.evidence import Evidence
+from ragauge.model.metric_names import current_id
 from ragauge.model.options import Options
 from ragauge.scoring.scoring_run import Inputs, ScoringPlan
 

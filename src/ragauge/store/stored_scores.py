@@ -16,8 +16,8 @@ from ragauge import registry
 from ragauge.codes import ExitCode
 from ragauge.errors import RagaugeError
 from ragauge.metrics.columns import Floats
-from ragauge.metrics.names import current_id
 from ragauge.model.labels import LABELS
+from ragauge.model.metric_names import current_id
 from ragauge.model.payloads import UNREADABLE
 from ragauge.model.run import Scoring, ValueColumn
 from ragauge.model.scores import PerQuestion, QuestionList, QuestionResult, Scores

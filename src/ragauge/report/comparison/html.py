@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragauge.metrics.names import metric_label
 from ragauge.model import phrases
 from ragauge.model.comparison import (
     KINDS,
@@ -15,6 +14,7 @@ from ragauge.model.comparison import (
     Delta,
     QueryComparison,
 )
+from ragauge.model.metric_names import metric_label
 from ragauge.report.ci import entries
 from ragauge.report.comparison import sentences
 from ragauge.report.html import charts, sections

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from ragauge.metrics.names import metric_label
 from ragauge.model import phrases
 from ragauge.model.comparison import (
     KINDS,
@@ -19,6 +18,7 @@ from ragauge.model.comparison import (
     Kind,
     QueryComparison,
 )
+from ragauge.model.metric_names import metric_label
 from ragauge.text import plain
 
 PLURALS: dict[Kind, str] = {

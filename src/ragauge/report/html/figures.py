@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from ragauge.metrics.names import metric_label
 from ragauge.model import phrases
+from ragauge.model.metric_names import metric_label
 from ragauge.model.scores import Scores
 from ragauge.model.semantic import ZONES, Bands
 from ragauge.model.verdict import Verdict

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from ragauge.metrics.metric import Better
-from ragauge.metrics.names import metric_label
 from ragauge.model import phrases
 from ragauge.model.labels import GOOD, MEANINGS
+from ragauge.model.metric_names import metric_label
 from ragauge.model.verdict import GateResult, Status, Verdict
 from ragauge.report.html import charts
 from ragauge.report.html.markup import Child, Markup, breakable, element, shortened

@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 
 from ragauge.concurrency import beside, uncollected
-from ragauge.metrics.names import metric_label
 from ragauge.model import phrases
 from ragauge.model.labels import CAUSES
+from ragauge.model.metric_names import metric_label
 from ragauge.model.report import Report, View
 from ragauge.model.scores import MetricResult, PerQuestion, QuestionResult, Scores
 from ragauge.report.html import charts, sections

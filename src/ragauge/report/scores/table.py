@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ragauge.metrics.names import metric_label
 from ragauge.model import phrases
+from ragauge.model.metric_names import metric_label
 from ragauge.model.report import Report, View
 from ragauge.report.terminal.console import COLORS, Screen, plain_table
 from ragauge.text import plain

@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from ragauge import registry
 from ragauge.codes import ExitCode
-from ragauge.metrics.names import metric_label
 from ragauge.model import phrases
 from ragauge.model.evidence import Evidence
+from ragauge.model.metric_names import metric_label
 from ragauge.model.report import View
 from ragauge.model.run import RunRecord, Scoring
 from ragauge.model.scores import Scores

@@ -11,7 +11,7 @@ import pytest
 
 from ragauge import registry
 from ragauge.gates import parse
-from ragauge.metrics.names import FORMER_IDS, METRIC_LABELS, current_id, metric_label
+from ragauge.model.metric_names import FORMER_IDS, METRIC_LABELS, current_id, metric_label
 from ragauge.model.scores_document import from_document
 from tests.support.command import Folder, Row
 
