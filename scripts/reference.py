@@ -24,6 +24,7 @@ from ragauge.metrics.metric import Metric
 from ragauge.model import phrases
 from ragauge.model.dialect import GOLD_SPELLINGS, HIT_IDS, TRACE_SPELLINGS, Dialect
 from ragauge.model.labels import CAUSES, GOOD, MEANINGS
+from ragauge.model.metric_names import metric_label
 from ragauge.model.profile import Profile
 from reference_fields import scores_fields, ship_fields
 
@@ -83,15 +84,6 @@ def anchor(heading: str) -> str:
     return "".join(kept)
 
 
-HEADINGS = {"→": "convergent", "←": "divergent", "<>": "recursive", "×": "chaotic"}
-
-
-def heading(metric: Metric) -> str:
-    """The id as a heading; a sign of λ is followed by its word, which a link can reach."""
-    sign = metric.id.partition("lambda_")[2]
-    return f"{shown_id(metric)} {HEADINGS[sign]}" if sign in HEADINGS else shown_id(metric)
-
-
 def metrics_page() -> list[str]:
     """Every metric: formula, population, and a worked example."""
     metrics = registry.metrics()
@@ -117,7 +109,7 @@ def metrics_page() -> list[str]:
     lines += table(
         ["metric", "better", "what it is"],
         [
-            (f"[`{shown_id(each)}`](#{anchor(heading(each))})", each.better, each.title)
+            (f"[`{shown_id(each)}`](#{anchor(shown_id(each))})", each.better, each.title)
             for each in metrics.values()
         ],
     )
@@ -129,7 +121,9 @@ def metrics_page() -> list[str]:
             if meant == metric.id
         ]
         reasons = phrases.left_out_reasons(metric)
-        lines += [f"## {heading(metric)}", "", f"{metric.title}.", ""]
+        lines += [f"## {shown_id(metric)}", "", f"{metric.title}.", ""]
+        label = metric_label(shown_id(metric))
+        lines += [f"- **label**: {label}"] if label != shown_id(metric) else []
         lines += [
             f"- **formula**: {metric.formula}",
             f"- **over**: {metric.over.name}: {metric.over.meaning}",
@@ -292,12 +286,19 @@ def _profile_metrics(profile: Profile) -> list[str]:
         empty = profile.empty.get(metric.id)
         name = shown_id(metric)
         rows.append((
-            f"[`{name}`](metrics.md#{anchor(heading(metric))})", code(short),
+            f"[`{name}`](metrics.md#{anchor(name)})", code(short),
             ", ".join([*(f"`{sign} {each}`" for each in demands), *(f"`{each}`" for each in drops)])
             or "-",
             "null" if empty is None else f"{empty:g}",
         ))  # fmt: skip
-    return table(["metric", "short name", "gate", "0/0"], rows)
+    lines = table(["metric", "short name", "gate", "0/0"], rows)
+    if profile.deprecated:
+        lines += [
+            f"Deprecated short names: {code(profile.deprecated)}. A gate that is written with one "
+            "keeps its meaning, and the command prints a note with the id to write instead.",
+            "",
+        ]
+    return lines
 
 
 def dialects_page() -> list[str]:

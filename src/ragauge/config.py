@@ -91,8 +91,8 @@ def load_config(path: Path) -> Config:
             "bad-config", f"{error}", hint="the file must be TOML in UTF-8", place=Place(name)
         ) from error
     try:
-        found = msgspec.convert(table, _Written)
-        for pattern in found.refusal.patterns:
+        written = msgspec.convert(table, _Written)
+        for pattern in written.refusal.patterns:
             re.compile(pattern)
     except (msgspec.ValidationError, re.error) as error:
         raise RagaugeError.of(
@@ -106,15 +106,16 @@ def load_config(path: Path) -> Config:
             place=Place(name),
         ) from error
     base = path.parent
-    settings = {each: getattr(found, each) for each in found.__struct_fields__}
-    placed = {
-        each: _beside(base, settings[each])
-        for each in ("gold", "trace", "chunks", "corpus", "runs_dir")
+    settings = {key: getattr(written, key) for key in written.__struct_fields__}
+    # A file that is named in the configuration lies beside it, wherever the command is run.
+    paths = {
+        key: _beside(base, settings[key])
+        for key in ("gold", "trace", "chunks", "corpus", "runs_dir")
     }
-    placed["baseline"] = _run_or_file(base, found.baseline)
-    placed["store"] = _store(base, found.store)
-    placed["embed_cache"] = _cache(base, found.embed_cache)
-    return Config(**{**settings, **placed}, origin=name)
+    paths["baseline"] = _run_or_file(base, written.baseline)
+    paths["store"] = _store(base, written.store)
+    paths["embed_cache"] = _cache(base, written.embed_cache)
+    return Config(**{**settings, **paths}, origin=name)
 
 
 def _beside(base: Path, name: str | None) -> str | None:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from ragauge.codes import CODES, ExitCode
 
 MAX_REPORTED = 20
+"""Problems that are printed: a screen of them; more are mostly the same mistake again."""
 
 
 class Place(Struct, frozen=True):
@@ -30,7 +31,7 @@ class Place(Struct, frozen=True):
 
 
 class Problem(Struct, frozen=True):
-    """One thing a user can fix: its code, what is wrong, where, and how to mend it."""
+    """One thing a user can fix: its code, what is wrong, where, and how to fix it."""
 
     code: str
     message: str
@@ -69,7 +70,7 @@ class RagaugeError(Exception):
         return CODES[self.code].exit
 
     def __str__(self) -> str:
-        shown = self.problems[:MAX_REPORTED]
-        text = "\n".join(str(problem) for problem in shown)
-        more = self.total - len(shown)
+        reported = self.problems[:MAX_REPORTED]
+        text = "\n".join(str(problem) for problem in reported)
+        more = self.total - len(reported)
         return f"{text}\n... and {more} more problems" if more > 0 else text

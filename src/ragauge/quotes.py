@@ -10,7 +10,7 @@ import unicodedata
 
 from ragauge.spans import Merged, merged, overlap
 
-_EDGE = 12
+_EDGE = 12  # characters, about two words
 _TRIES = 16  # candidates that are compared one by one before the linear search takes over
 
 
@@ -88,8 +88,8 @@ def border(left: str, right: str, least: int) -> int:
         start = left.find(needle, start + 1)
     if start < 0:
         return 0
-    found = _linear_border(left[start:], right)
-    return found if found >= least else 0
+    length = _linear_border(left[start:], right)
+    return length if length >= least else 0
 
 
 def _linear_border(left: str, right: str) -> int:
@@ -105,8 +105,8 @@ def _linear_border(left: str, right: str) -> int:
         length += right[place] == right[length]
         fallback[place] = length
     length = 0
-    for each in left:
-        while length and (length == len(right) or each != right[length]):
+    for letter in left:
+        while length and (length == len(right) or letter != right[length]):
             length = fallback[length - 1]
-        length += each == right[length]
+        length += letter == right[length]
     return length

@@ -34,7 +34,7 @@ def _constants(folder: str, constant: str, group: str) -> list[Any]:
     from importlib.metadata import entry_points
 
     package = importlib.import_module(f"ragauge.{folder}")
-    names = sorted(found.name for found in pkgutil.iter_modules(package.__path__))
+    names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
     modules = [importlib.import_module(f"ragauge.{folder}.{name}") for name in names]
     constants = [getattr(module, constant) for module in modules if hasattr(module, constant)]
     for point in sorted(entry_points(group=f"ragauge.{group}"), key=lambda point: point.name):
@@ -49,11 +49,11 @@ def _constants(folder: str, constant: str, group: str) -> list[Any]:
     return constants
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str]) -> RagaugeError:
+def unknown_name(kind: str, name: str, choices: Iterable[str]) -> RagaugeError:
     """Build the error for a name that no component has."""
     import difflib
 
-    names = sorted(known)
+    names = sorted(choices)
     near = difflib.get_close_matches(name, names, 1)
     listed = ", ".join(names) if len(names) <= 12 else "see `ragauge metrics`"
     hint = f"did you mean `{near[0]}`?" if near else f"known: {listed}"
@@ -136,13 +136,13 @@ def profiles() -> dict[str, Profile]:
 
     from ragauge.model.profile import Profile
 
-    found = {}
+    by_name = {}
     for entry in sorted(files("ragauge.profiles").iterdir(), key=lambda entry: entry.name):
         if entry.name.endswith(".toml"):
             table = tomllib.loads(entry.read_text("utf-8"))
             profile = msgspec.convert(table, Profile)
-            found[profile.name] = profile
-    return found
+            by_name[profile.name] = profile
+    return by_name
 
 
 def dialect(name: str) -> Dialect:
@@ -167,24 +167,28 @@ def report(name: str) -> Report:
 
 
 def select(names: Iterable[str], ks: Iterable[int]) -> list[Selected]:
-    """Resolve metric names (`*`, `family.*`, `id`, `id@k`) to metrics at their cut-offs."""
+    """Resolve metric names (`*`, `family.*`, `id`, `id@k`) to metrics at their cut-offs.
+
+    An id that a metric had before is as good as its own.
+    """
     from ragauge.metrics.metric import Selected
+    from ragauge.model.metric_names import current_id
 
     chosen: dict[str, Selected] = {}
-    for name in names:
+    for name in map(current_id, names):
         base, at, cut = name.rpartition("@") if "@" in name else (name, "", "")
         if base == "*" or base.endswith(".*"):
             matching = [
-                each
-                for each in metrics().values()
-                if each.id.startswith(base[:-1]) and (each.at_k or not at or base == "*")
+                metric
+                for metric in metrics().values()
+                if metric.id.startswith(base[:-1]) and (metric.at_k or not at or base == "*")
             ]
         else:
             matching = [metrics()[base]] if base in metrics() else []
         if not matching:
             raise unknown_name("metric", name, metrics())
         is_cut = cut.isascii() and cut.isdecimal() and len(cut) < 10 and int(cut) > 0
-        if at and not (is_cut and all(each.at_k or each.may_cut for each in matching)):
+        if at and not (is_cut and all(metric.at_k or metric.may_cut for metric in matching)):
             raise RagaugeError.of(
                 "unknown-metric",
                 f"`{name}` has no such cut-off",

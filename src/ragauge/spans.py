@@ -52,12 +52,14 @@ def spans_in(row: Row, path: str, *, unit: str = "byte") -> tuple[Span, ...]:
     listed = row.get("source_spans")
     if listed is not None:
         where = f"{path}.source_spans"
-        found = [_one(each, f"{where}[{i}]", unit) for i, each in enumerate(as_list(listed, where))]
-        if len({span.unit for span in found}) > 1:
+        spans = tuple(
+            _one(value, f"{where}[{i}]", unit) for i, value in enumerate(as_list(listed, where))
+        )
+        if len({span.unit for span in spans}) > 1:
             raise _mixed(where)
-        return tuple(found)
-    found_one = _fields(row, path, unit)
-    return () if found_one is None else (found_one,)
+        return spans
+    span = _fields(row, path, unit)
+    return () if span is None else (span,)
 
 
 def place_name(doc: str, spans: Sequence[Span]) -> str:
@@ -67,14 +69,14 @@ def place_name(doc: str, spans: Sequence[Span]) -> str:
 
 def unit_in(row: Row, path: str, fallback: str) -> str:
     """The unit that an object names for its offsets."""
-    given = row.get("unit")
-    if given is None:
+    written = row.get("unit")
+    if written is None:
         return fallback
-    name = as_text(given, f"{path}.unit" if path else "unit").strip().lower()
+    name = as_text(written, f"{path}.unit" if path else "unit").strip().lower()
     name = name[:-1] if name.endswith("s") and name != "ms" else name
     name = {"character": "char", "codepoint": "char"}.get(name, name)
     if name not in UNITS:
-        raise wrong_type(f"{path}.unit", f"one of {', '.join(UNITS)}", given, "offsets are bytes")
+        raise wrong_type(f"{path}.unit", f"one of {', '.join(UNITS)}", written, "offsets are bytes")
     return name
 
 
@@ -88,13 +90,13 @@ def _one(value: Any, path: str, unit: str) -> Span:
     if isinstance(value, list):
         if len(value) != 2:
             raise wrong_type(path, "a pair of offsets", value, "write [start, end]")
-        return _made(value[0], value[1], unit, path)
+        return _checked(value[0], value[1], unit, path)
     if isinstance(value, Mapping):
         kind = value.get("kind")
         inner = unit_in(value, path, kind if kind in UNITS else unit)
-        found = _fields(value, path, inner)
-        if found is not None:
-            return found
+        span = _fields(value, path, inner)
+        if span is not None:
+            return span
     raise wrong_type(path, "offsets", value, 'write [start, end] or {"start": 0, "end": 9}')
 
 
@@ -103,18 +105,18 @@ def _fields(row: Row, path: str, unit: str) -> Span | None:
     for start, end, own in _PAIRS:
         if row.get(start) is not None and row.get(end) is not None:
             if inclusive and own is None:
-                return _made(row[start], as_int(row[end], f"{path}.{end}") + 1, "line", path)
-            return _made(row[start], row[end], own or unit, path)
+                return _checked(row[start], as_int(row[end], f"{path}.{end}") + 1, "line", path)
+            return _checked(row[start], row[end], own or unit, path)
     for start, end, own in _INCLUSIVE:
         if row.get(start) is not None and row.get(end) is not None:
-            return _made(row[start], as_int(row[end], f"{path}.{end}") + 1, own, path)
+            return _checked(row[start], as_int(row[end], f"{path}.{end}") + 1, own, path)
     if row.get("kind") == "page" and row.get("page") is not None:
         page = as_int(row["page"], f"{path}.page")
-        return _made(page, page + 1, "page", path)
+        return _checked(page, page + 1, "page", path)
     return None
 
 
-def _made(start: Any, end: Any, unit: str, path: str) -> Span:
+def _checked(start: Any, end: Any, unit: str, path: str) -> Span:
     first, last = as_int(start, f"{path} start"), as_int(end, f"{path} end")
     if first < 0 or last < first:
         raise wrong_type(
@@ -190,7 +192,7 @@ def in_words(spans: Sequence[Span]) -> str:
     """Where spans lie, as people say it: lines and pages are numbered with the last one in."""
     if len(spans) == 1 and spans[0].unit == "byte":
         return f"bytes {spans[0].start}-{spans[0].end}"
-    told: list[str] = []
+    parts: list[str] = []
     before = None
     for span in spans:
         start, end, name = span.start, span.end, _WORDS.get(span.unit, span.unit)
@@ -198,6 +200,6 @@ def in_words(spans: Sequence[Span]) -> str:
         if span.unit in ("line", "page"):
             numbered = str(start) if end <= start + 1 else f"{start}-{end - 1}"
             name += "s" if end > start + 1 else ""
-        told.append(numbered if name == before else f"{name} {numbered}")
+        parts.append(numbered if name == before else f"{name} {numbered}")
         before = name
-    return ", ".join(told)
+    return ", ".join(parts)

@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 REFUSAL_TOKEN = "not in context"
+"""What the prompts of the source pages make a model answer where it refuses."""
 MIN_NEEDLE = 5
+"""Characters that a claim must have to be sought, as in the scorers of the source pages."""
 
 _CITATIONS = re.compile(r"citations\s*:\s*\[([^\]]*)\]", re.IGNORECASE)
 _SEPARATOR = re.compile(r"[,\s]+")
 # What moves a terminal's cursor, changes its colours or turns the direction of a line around.
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _LINE_ENDS = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]+")
+# The rule of the example 08 of the source: runs of at least five ASCII characters.
 _PHRASE = re.compile(r"[a-z0-9][a-z0-9\-\s]{4,}")
 
 
@@ -61,13 +64,13 @@ def text_hash(text: str) -> str:
 
 def plain(text: str) -> str:
     """One line of text that is safe to show: line ends become blanks, controls their escapes."""
-    return _UNSAFE.sub(lambda found: ascii(found[0])[1:-1], _LINE_ENDS.sub(" ", text))
+    return _UNSAFE.sub(lambda match: ascii(match[0])[1:-1], _LINE_ENDS.sub(" ", text))
 
 
 def some(names: Sequence[str], most: int = 5) -> str:
     """The first names of a list, and how many more there are."""
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+    first = ", ".join(names[:most])
+    return first if len(names) <= most else f"{first} and {len(names) - most} more"
 
 
 def fold(text: str, *, ignore_case: bool) -> str:

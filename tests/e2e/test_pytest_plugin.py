@@ -17,10 +17,10 @@ from tests.e2e.process import GOLD, TRACES, WRONG, environment, write
 TIMEOUT = 120
 # One of three answers is wrong: A0002 should be refused, so precision is 2/3 and under-refusal 1/1.
 FAILED_GATES = """\
-FAIL: precision, chr, under
+FAIL: precision, citation hit rate, under-refusal
   gate `precision`: 0.6667 >= 0.80 (n = 3): fail
-  gate `chr`: 0.6667 >= 0.75 (n = 3): fail
-  gate `under`: 1.0000 <= 0.05 (n = 1): fail
+  gate `citation hit rate`: 0.6667 >= 0.75 (n = 3): fail
+  gate `under-refusal`: 1.0000 <= 0.05 (n = 1): fail
   1 question to look at:
     A0002  HALLUCINATION  tests/trace.jsonl:2
 """
@@ -204,7 +204,7 @@ def test_invariants_stand_alone_and_signals_never_fail(project: Project) -> None
         "test_holds": "PASSED", "test_fails": "FAILED", "test_before": "FAILED",
         "test_signal": "PASSED", "test_unmeasured": "PASSED",
     }  # fmt: skip
-    assert ended.out.count("invariant `refusal.under`: 1.0000 <= 0.02 (n = 1): fail") == 2
+    assert ended.out.count("invariant `under-refusal`: 1.0000 <= 0.02 (n = 1): fail") == 2
     assert "it was run" not in ended.out
 
 

@@ -29,7 +29,12 @@ LAMBDA_CUT = 5
 MRR_CUT = 10
 TAU_CUT = 10
 DELTA_S_CUT = 5
-STATES = ("→", "←", "<>", "×")
+STATES = {
+    "→": "stability.convergent",
+    "←": "stability.lambda_divergent",
+    "<>": "stability.lambda_recursive",
+    "×": "stability.lambda_chaotic",
+}
 
 LISTED_IN_TEXT = re.compile(r"citations\s*:\s*\[([^\]]*)\]", re.IGNORECASE)
 # guide.md#S.4.2.p.Bk011a and S.4.2.p.Bk011a; doc|r=…|s=…|p=…|b=…; A.3.1.bk012; p1#2
@@ -1126,7 +1131,6 @@ def stability_metrics(run: Run, missing: str) -> dict[str, Result]:
         return over_questions(why_not, lambda question: value(question) or Fraction(0))
 
     results = {
-        "stability.convergent": of_states(lambda state: state == "→"),
         "stability.flip_rate": of_states(lambda state: state != "→"),
         "stability.lambda_disagreement": over_questions(
             lambda q: q.why_no_state or (None if q.recorded_state else "no-lambda"),
@@ -1137,8 +1141,8 @@ def stability_metrics(run: Run, missing: str) -> dict[str, Result]:
         "stability.claim_distance": of_values(lambda q: q.claim_distance, "no-pairs"),
         "stability.rank_tau": of_values(lambda q: q.rank_tau, "no-pairs"),
     }
-    for state in STATES:
-        results[f"stability.lambda_{state}"] = of_states(state.__eq__)
+    for state, name in STATES.items():
+        results[name] = of_states(state.__eq__)
     return results
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.oracles.full_cases import FLAVOURS, case
 from tests.oracles.full_oracle import (
+    STATES,
     Result,
     doc_of,
     edit_distance,
@@ -571,10 +572,9 @@ ERROR = {"error": "late"}
 def test_lambda(slots: list[Row], state: str) -> None:
     traces = [trace(seed=seed, **slot) for seed, slot in enumerate(slots)]
     results = evaluate([gold(relevant=["p1"])], traces)
-    assert results[f"stability.lambda_{state}"].value == 1.0
-    assert results["stability.convergent"].value == float(state == "→")
+    assert results[STATES[state]].value == 1.0
     assert results["stability.flip_rate"].value == float(state != "→")
-    assert sum(results[f"stability.lambda_{s}"].value or 0 for s in ("→", "←", "<>", "×")) == 1.0
+    assert sum(results[name].value or 0 for name in STATES.values()) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -583,7 +583,7 @@ def test_lambda(slots: list[Row], state: str) -> None:
 )
 def test_lambda_of_what_should_be_refused(slots: list[Row], state: str) -> None:
     traces = [trace(seed=seed, **slot) for seed, slot in enumerate(slots)]
-    assert value(f"stability.lambda_{state}", gold(answerable=False), traces) == 1.0
+    assert value(STATES[state], gold(answerable=False), traces) == 1.0
 
 
 def test_lambda_of_retrieval_alone() -> None:
@@ -599,10 +599,8 @@ def test_lambda_of_retrieval_alone() -> None:
         "u": [five, []],
     }
     traces = [trace(n, seed=s, topk=top) for n, tops in found.items() for s, top in enumerate(tops)]
-    for state in ("→", "<>", "×", "←"):
-        assert result(f"stability.lambda_{state}", golds, traces) == Result(
-            1 / 4, 4, 8, {"unanswerable": 1}
-        )
+    for name in STATES.values():
+        assert result(name, golds, traces) == Result(1 / 4, 4, 8, {"unanswerable": 1})
 
 
 def test_one_slot_has_no_lambda() -> None:

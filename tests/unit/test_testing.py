@@ -107,7 +107,9 @@ def test_waivers_hold_for_gates_and_not_for_invariants(judge: Judge) -> None:
     )
     run = judge.run()
     run.assert_gates()
-    with pytest.raises(AssertionError, match=r"invariant `under`: 1\.0000 <= 0\.05 \(n = 1\)"):
+    with pytest.raises(
+        AssertionError, match=r"invariant `under-refusal`: 1\.0000 <= 0\.05 \(n = 1\)"
+    ):
         run.invariants("under <= 0.05")
 
 

@@ -21,10 +21,6 @@ CLOSE = 1e-12
 METRICS = list(registry.metrics())
 CUT = [metric.id for metric in registry.metrics().values() if metric.at_k or metric.may_cut]
 MAY_CUT = [metric.id for metric in registry.metrics().values() if metric.may_cut]
-SAME_BY_DEFINITION = {
-    frozenset({"stability.convergent", "stability.lambda_→"}): "`convergent` means that λ is →",
-}
-"""Pairs of metrics that no rows can tell apart, and the sentence that makes them equal."""
 
 
 class Vector(Struct, frozen=True, forbid_unknown_fields=True):
@@ -96,11 +92,7 @@ def _of(metric: str) -> list[int]:
 
 def _others(metric: str) -> list[str]:
     """Every other metric that is not the same number by definition."""
-    return [
-        each
-        for each in METRICS
-        if each != metric and frozenset({each, metric}) not in SAME_BY_DEFINITION
-    ]
+    return [each for each in METRICS if each != metric]
 
 
 def _differ(one: float | None, other: float | None) -> bool:
@@ -178,14 +170,6 @@ def test_vectors_tell_a_metric_from_every_other(metric: str) -> None:
         if both and not any(_differ(*pair) for pair in both):
             alike.append(other)
     assert not alike
-
-
-def test_what_is_the_same_by_definition_is_the_same() -> None:
-    """The pairs that are exempt from being told apart are never told apart."""
-    for one, other in map(sorted, SAME_BY_DEFINITION):
-        for number in (*_of(one), *_of(other)):
-            values = _values(number)
-            assert not _differ(values[one], values[other])
 
 
 @pytest.mark.parametrize("metric", CUT)

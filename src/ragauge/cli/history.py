@@ -91,13 +91,14 @@ def _say_left_out(line: Timeline) -> None:
 
 def _lines(line: Timeline, width: int) -> list[str]:
     from ragauge.model import phrases
+    from ragauge.model.metric_names import metric_label
     from ragauge.report.terminal.stored_runs import Column, moment, table
     from ragauge.text import plain
 
     points = line.points
     last = points[-1]
     several = len({point.run.suite for point in points}) > 1
-    head = [f"{plain(last.metric)}, {last.measured.better} is better"]
+    head = [f"{plain(metric_label(last.metric))}, {last.measured.better} is better"]
     above = {
         place: [part for change in point.changes for part in _mark(plain(change), width)]
         for place, point in enumerate(points)

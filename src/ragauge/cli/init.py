@@ -17,7 +17,7 @@ k = [5]
 
 # Names are the profile's short names or metric ids (`ragauge metrics`).
 [gates]
-precision = ">= 0.80"
+"answer.grounded_precision" = ">= 0.80"
 chr = ">= 0.75"
 under = "<= 0.05"
 over = "<= 0.10"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 def COMMAND(name: str | None, format_name: str) -> int:  # noqa: N802
     """List all metrics, or explain one with its formula and a worked example."""
     from ragauge import registry
+    from ragauge.model.metric_names import current_id, labelled_id
 
     known = registry.metrics()
     if name is None:
@@ -33,7 +34,7 @@ def COMMAND(name: str | None, format_name: str) -> int:  # noqa: N802
             _json(list(known.values())) if format_name == "json" else _table(known), nl=False
         )
         return 0
-    base = name.partition("@")[0]
+    base = labelled_id(current_id(name)).partition("@")[0]
     short = {}
     for profile in registry.profiles().values() if base not in known else ():
         meanings = (profile.meant(each).partition("@")[0] for each in (name, base, f"{base}@k"))
@@ -109,6 +110,7 @@ def explain(metric: Metric) -> str:
     import textwrap
 
     from ragauge.model import phrases
+    from ragauge.model.metric_names import metric_label
 
     def block(label: str, text: str) -> str:
         return textwrap.fill(
@@ -121,11 +123,13 @@ def explain(metric: Metric) -> str:
         )
 
     shown = f"{metric.id}@k" if metric.at_k else metric.id
+    label = metric_label(shown)
     reasons = ", ".join(phrases.left_out_reasons(metric)) or "none"
     lines = [
         f"{shown}  (version {metric.version}, {metric.better} is better)",
         metric.title,
         "",
+        *([block("label", f"`{label}` in tables and reports")] if label != shown else []),
         block("formula", metric.formula),
         block("over", f"{metric.over.name}: {metric.over.meaning}"),
         block("left out", f"by name and counted: {reasons}"),

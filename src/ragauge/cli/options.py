@@ -207,7 +207,15 @@ def gates_from(profile: Profile, k: Sequence[int], config: Config, given: str | 
         layers.append(parse.parse_table(load_gates(Path(given)), profile, k, origin=given))
     elif given is not None:
         layers.append(parse.parse_items(given, profile, k))
-    return parse.merge(*layers)
+    gates = parse.merge(*layers)
+    # A command asks for its gates when it plans and again when it judges; a note is said once.
+    context = click.get_current_context(silent=True)
+    said: set[str] = set() if context is None else context.meta.setdefault("ragauge.notes", set())
+    for note in parse.deprecation_notes(gates, profile):
+        if note not in said:
+            click.echo(f"note: {note}", err=True)
+            said.add(note)
+    return gates
 
 
 def day(given: str | None, *, needed: bool) -> Any:

@@ -233,8 +233,7 @@ def judged_drops(
         )
     if not drops:
         return [], None
-    mine = {name for gate in drops for name in (gate.name, gate.metric)}
-    waivers = tuple(waiver for waiver in config.waivers if waiver.gate in mine)
+    waivers = tuple(waiver for waiver in config.waivers if any(map(waiver.covers, drops)))
     return drops, judged(
         scores,
         profile,

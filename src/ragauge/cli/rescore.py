@@ -119,6 +119,7 @@ def _side(result: MetricResult | None) -> dict[str, Any] | None:
 
 def _lines(done: Rescored, width: int) -> list[str]:
     """What came of one run, in words."""
+    from ragauge.model.metric_names import metric_label
     from ragauge.report.terminal import stored_runs
     from ragauge.text import plain
 
@@ -131,7 +132,7 @@ def _lines(done: Rescored, width: int) -> list[str]:
         plain(f"{head}; changed metrics: {len(done.changes)}"),
         *stored_runs.table(
             [
-                stored_runs.Column("metric", [each.metric for each in done.changes]),
+                stored_runs.Column("metric", [metric_label(each.metric) for each in done.changes]),
                 stored_runs.Column("before", [_value(each.old) for each in done.changes]),
                 stored_runs.Column("now", [_value(each.new) for each in done.changes]),
                 stored_runs.Column("also", [_also(each) for each in done.changes], 1),

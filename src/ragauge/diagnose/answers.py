@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragauge.diagnose.rules import Found, Rule, Symptoms
+from ragauge.diagnose.rules import DiagnosisRule, RuleHit, Symptoms
 
 PRECISION, CITED, UNDER, OVER = 0.80, 0.75, 0.05, 0.10
 """The ship gates."""
@@ -13,11 +13,11 @@ _SAID = (None, "retrieved-not-cited", "out-of-scope-citation", "cited-wrong-offs
 _PRECISION, _CITED = "answer.grounded_precision", "citation.hit_rate"
 
 
-def _claims(run: Symptoms) -> Found | None:
+def _claims(run: Symptoms) -> RuleHit | None:
     places = run.caused("claim-missing")
     if not len(places):
         return None
-    return Found(
+    return RuleHit(
         places=places,
         numbers=(
             run.number(_PRECISION, f"ship: {PRECISION:.2f} at least"),
@@ -28,7 +28,7 @@ def _claims(run: Symptoms) -> Found | None:
     )
 
 
-def _ungrounded(run: Symptoms) -> Found | None:
+def _ungrounded(run: Symptoms) -> RuleHit | None:
     precision, cited = run.value(_PRECISION), run.value(_CITED)
     if precision is None or cited is None or precision >= PRECISION or cited >= CITED:
         return None
@@ -37,7 +37,7 @@ def _ungrounded(run: Symptoms) -> Found | None:
     places = wrong[[causes[place] in _SAID for place in wrong.tolist()]]
     if not len(places):
         return None
-    return Found(
+    return RuleHit(
         places=places,
         numbers=(
             run.number(_PRECISION, f"below {PRECISION:.2f}"),
@@ -48,11 +48,11 @@ def _ungrounded(run: Symptoms) -> Found | None:
     )
 
 
-def _hallucinated(run: Symptoms) -> Found | None:
+def _hallucinated(run: Symptoms) -> RuleHit | None:
     places = run.labelled("HALLUCINATION")
     if not len(places):
         return None
-    return Found(
+    return RuleHit(
         places=places,
         numbers=(run.number("refusal.under", f"ship and smoke: {UNDER:.2f} at most"),),
         step="Read these answers against the corpus. If it does hold the answer, the gold item is "
@@ -60,21 +60,20 @@ def _hallucinated(run: Symptoms) -> Found | None:
     )
 
 
-def _refused(run: Symptoms) -> Found | None:
+def _refused(run: Symptoms) -> RuleHit | None:
     places = run.labelled("OVER_REFUSAL")
     if not len(places):
         return None
     causes = run.scores.questions.causes
-    shown = sum(causes[place] == "retrieved-not-cited" for place in places.tolist())
-    seen = places[[causes[place] == "retrieved-not-cited" for place in places.tolist()]]
+    with_evidence = places[[causes[place] == "retrieved-not-cited" for place in places.tolist()]]
     step = "Loosen the template: most of these had the evidence in front of them and refused."
-    if 2 * shown < len(places):
+    if 2 * len(with_evidence) < len(places):
         step = "Retrieve more before ranking: most of these refused because the evidence was not "
         step += "among the first five hits."
-    return Found(
+    return RuleHit(
         places=places,
         numbers=(
-            run.count("refused with evidence in top 5", seen),
+            run.count("refused with evidence in top 5", with_evidence),
             run.number("refusal.over", f"ship: {OVER:.2f} at most; smoke: 0.25"),
         ),
         step=step,
@@ -82,28 +81,28 @@ def _refused(run: Symptoms) -> Found | None:
 
 
 RULES = (
-    Rule(
+    DiagnosisRule(
         id="claims-miss",
         title="Answers cite the evidence, and say something else",
         find=_claims,
         source="WFGY eval page (precision low, CHR high)",
         needs=(_PRECISION, _CITED),
     ),
-    Rule(
+    DiagnosisRule(
         id="grounding-broken",
         title="Answers do not rest on the evidence",
         find=_ungrounded,
         source="WFGY eval page (precision low, CHR low)",
         needs=(_PRECISION, _CITED),
     ),
-    Rule(
+    DiagnosisRule(
         id="under-refusal",
         title="Questions without an answer are answered",
         find=_hallucinated,
         source="WFGY eval page (under-refusal high)",
         needs=("refusal.under",),
     ),
-    Rule(
+    DiagnosisRule(
         id="over-refusal",
         title="Questions with an answer are refused",
         find=_refused,

@@ -28,8 +28,11 @@ from ragauge.stats.intervals import quantile
 
 SHARES = (0.05, 0.10, 0.25, 0.50, 0.75, 0.90, 0.95)
 RANDOM_PAIRS = 5
+"""Texts of other questions for each question."""
 LEAST = 20
+"""Pairs of a kind below which no bands are proposed."""
 WEAK = 0.80
+"""Below this AUC evidence and random texts overlap so much that no band can part them."""
 _STABLE, _RISK = 0.01, 0.10
 
 
@@ -69,7 +72,7 @@ class Pairs(NamedTuple):
     random: list[tuple[str, str]]
 
 
-class Own:
+class OwnEvidence:
     """What belongs to a question: its evidence and its negatives, by id, by place and by text.
 
     An item that names no piece of evidence has all of its section, or else of its documents.
@@ -81,7 +84,7 @@ class Own:
         self.pool = pool
         self.names = {*pieces.ids, *item.negatives, *item.grades}
         self.names |= {anchor.id for anchor in anchors if anchor.id is not None}
-        self.docs = {each.doc for each in anchors if not each.spans and each.quote is None}
+        self.docs = {anchor.doc for anchor in anchors if not anchor.spans and anchor.quote is None}
         self.section: tuple[tuple[str, ...], str] | None = None
         if not any(pieces.relevant) and item.anchor_section is not None:
             doc, section = split_section(item.anchor_section)
@@ -94,14 +97,14 @@ class Own:
         for name in sorted(self.names):
             self._add(pool.spot(name))
         quotes = {anchor.quote for anchor in anchors} | {*evidence}
-        self.quotes = {normalised(each) for each in quotes if each}
+        self.quotes = {normalised(quote) for quote in quotes if quote}
 
     def _add(self, spot: Spot) -> None:
         for doc in spot.docs:
             self.spans.setdefault(doc, []).extend(spot.spans)
 
     def _overlaps(self, doc: str, spans: Sequence[Span]) -> bool:
-        return any(shared((each,), spans)[0] > 0 for each in self.spans.get(doc, ()))
+        return any(shared((own_span,), spans)[0] > 0 for own_span in self.spans.get(doc, ()))
 
     def has(self, name: str, text: str) -> bool:
         """Whether a chunk, or a part of it, belongs to the question."""
@@ -114,14 +117,14 @@ class Own:
             docs, section = self.section
             if lies_in(spot.section, section) and (not docs or not {*docs}.isdisjoint(spot.docs)):
                 return True
-        said = normalised(text)
-        return any(shares_half(quote, said) for quote in self.quotes)
+        chunk_text = normalised(text)
+        return any(shares_half(quote, chunk_text) for quote in self.quotes)
 
 
 def pairs_of(items: Sequence[GoldItem], pool: Pool) -> tuple[Pairs, dict[str, int]]:
-    """The pairs of a gold set, and how many had to be left out for want of a text."""
-    found = Pairs([], [], [])
-    left = {
+    """The pairs of a gold set, and how many had to be excluded for want of a text."""
+    pairs = Pairs([], [], [])
+    excluded = {
         "items without a question": 0,
         "evidence without a text": 0,
         "negatives without a text": 0,
@@ -130,33 +133,38 @@ def pairs_of(items: Sequence[GoldItem], pool: Pool) -> tuple[Pairs, dict[str, in
     for item in sorted(items, key=lambda each: (each.qid, each.turn or 0)):
         question = item.question or (item.paraphrases[0] if item.paraphrases else None)
         if not question or not question.strip():
-            left["items without a question"] += 1
+            excluded["items without a question"] += 1
             continue
         evidence = pool.evidence(item)
         for text in evidence:
-            _add(found.positive, question, text, left, "evidence without a text")
+            _add(pairs.positive, question, text, excluded, "evidence without a text")
         for name in item.negatives:
-            _add(found.negative, question, pool.of(name), left, "negatives without a text")
-        for text in _others(item, names, Own(item, pool, evidence), pool):
-            found.random.append((question, text))
-    return found, {reason: n for reason, n in left.items() if n}
+            _add(pairs.negative, question, pool.of(name), excluded, "negatives without a text")
+        for text in _others(item, names, OwnEvidence(item, pool, evidence), pool):
+            pairs.random.append((question, text))
+    return pairs, {reason: n for reason, n in excluded.items() if n}
 
 
 def _add(
-    pairs: list[tuple[str, str]], question: str, text: str | None, left: dict[str, int], why: str
+    pairs: list[tuple[str, str]],
+    question: str,
+    text: str | None,
+    excluded: dict[str, int],
+    reason: str,
 ) -> None:
     if text is None or not text.strip():
-        left[why] += 1
+        excluded[reason] += 1
     else:
         pairs.append((question, text))
 
 
-def _others(item: GoldItem, names: Sequence[str], own: Own, pool: Pool) -> list[str]:
+def _others(item: GoldItem, names: Sequence[str], own: OwnEvidence, pool: Pool) -> list[str]:
     """Texts of other ids, drawn by a hash of the question's id: the same ones every time."""
     drawn: dict[str, str] = {}
+    # Four tries a pair: a draw may be known already, without a text, or belong to the question.
     for number in range(RANDOM_PAIRS * 4 if names else 0):
-        said = f"{item.qid}\0{'' if item.turn is None else item.turn}\0{number}"
-        digest = blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        key = f"{item.qid}\0{'' if item.turn is None else item.turn}\0{number}"
+        digest = blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest()
         name = names[int.from_bytes(digest, "little") % len(names)]
         text = None if name in drawn else pool.of(name)
         if text is not None and not own.has(name, text):
@@ -174,10 +182,10 @@ def calibrate(
     bands: Mapping[str, Bands] | None = None,
 ) -> Calibration:
     """Measure the pairs of a gold set, and propose bands for the embedder."""
-    pairs, left = pairs_of(items, pool)
+    pairs, excluded = pairs_of(items, pool)
     values = {
-        name: np.array(measurer.distances(listed), np.float64)
-        for name, listed in pairs._asdict().items()
+        kind: np.array(measurer.distances(of_kind), np.float64)
+        for kind, of_kind in pairs._asdict().items()
     }
     embedder = measurer.embedder
     mine = (bands or {}).get(embedder.id, Bands())
@@ -203,11 +211,11 @@ def calibrate(
         lexical=embedder.lexical,
         questions=len({(item.qid, item.turn) for item in items}),
         bands=mine,
-        groups={name: _group(found, mine) for name, found in values.items()},
+        groups={kind: _group(distances, mine) for kind, distances in values.items()},
         auc={"negative": auc(positive, values["negative"]), "random": apart},
         proposed=proposed,
         reason=reason,
-        left_out=left,
+        left_out=excluded,
         notes=tuple(measurer.notes()),
     )
 
@@ -227,13 +235,16 @@ def _group(values: Floats, bands: Bands) -> Group:
 
 
 def _at(values: Floats, share: float) -> float:
-    found = quantile(values, share)
-    assert found is not None
-    return found
+    value = quantile(values, share)
+    assert value is not None
+    return value
 
 
 def auc(near: Floats, far: Floats) -> float | None:
-    """The share of pairs in which the first is nearer than the second; ties count half."""
+    """The share of pairs in which the first is nearer than the second; ties count half.
+
+    The area under the ROC curve is the same number (the statistic U of Mann and Whitney, 1947).
+    """
     if not len(near) or not len(far):
         return None
     ordered = np.sort(far)
@@ -248,5 +259,6 @@ def propose(near: Floats, far: Floats) -> Bands:
     cuts = np.unique(np.concatenate([near, far]))
     inside = np.searchsorted(np.sort(near), cuts, "right") / len(near)
     outside = np.searchsorted(np.sort(far), cuts, "right") / len(far)
+    # Youden's index: the cut at which most evidence and fewest random texts are on the near side.
     best = float(cuts[int(np.argmax(inside - outside))])
     return Bands(stable=stable, target=min(risk, max(stable, round(best, 2))), risk=risk)

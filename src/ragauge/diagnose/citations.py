@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ragauge.diagnose.rules import Found, Rule, Symptoms
+from ragauge.diagnose.rules import DiagnosisRule, RuleHit, Symptoms
 
 
-def _none(run: Symptoms) -> Found | None:
+def _none(run: Symptoms) -> RuleHit | None:
     if run.scores.cites or not run.scores.tally.answered:
         return None
     places = run.where("answer.compliance", lambda v: ~np.isnan(v))
-    return Found(
+    return RuleHit(
         places=places,
         numbers=(
             run.number("answer.compliance", "the share with a list of citations, or a refusal"),
@@ -21,11 +21,11 @@ def _none(run: Symptoms) -> Found | None:
     )
 
 
-def _ignored(run: Symptoms) -> Found | None:
+def _ignored(run: Symptoms) -> RuleHit | None:
     places = run.caused("retrieved-not-cited", unless="OVER_REFUSAL")
     if not len(places):
         return None
-    return Found(
+    return RuleHit(
         places=places,
         numbers=(
             run.number("retrieval.hit@5", "high while citations miss: retrieval is not it"),
@@ -36,11 +36,11 @@ def _ignored(run: Symptoms) -> Found | None:
     )
 
 
-def _offsets(run: Symptoms) -> Found | None:
+def _offsets(run: Symptoms) -> RuleHit | None:
     places = run.caused("cited-wrong-offsets")
     if not len(places):
         return None
-    return Found(
+    return RuleHit(
         places=places,
         numbers=(
             run.number("citation.accuracy", "canary: 0.95 at least"),
@@ -51,13 +51,13 @@ def _offsets(run: Symptoms) -> Found | None:
     )
 
 
-def _unretrieved(run: Symptoms) -> Found | None:
+def _unretrieved(run: Symptoms) -> RuleHit | None:
     if run.value("retrieval.empty") == 1.0:
         return None  # no hit was recorded, so nothing is known to be missing among them
     # What a refusal cites is no answer.
     refused = {*run.labelled("REFUSAL_OK", "OVER_REFUSAL").tolist()}
     outside = run.where("citation.in_context", lambda v: v < 1).tolist()
-    places = np.array([each for each in outside if each not in refused], np.int64)
+    places = np.array([place for place in outside if place not in refused], np.int64)
     if not len(places):
         return None
     missed = places[run.of("retrieval.hit@50")[places] == 0]
@@ -67,7 +67,7 @@ def _unretrieved(run: Symptoms) -> Found | None:
     if resolved is not None and resolved < 1:
         step = "Some cited ids are nowhere in the run. After a rebuild, redirect the old ids: "
         step += "`ragauge corpus diff OLD NEW` writes the map, `ragauge traces migrate` applies it."
-    return Found(
+    return RuleHit(
         places=places,
         numbers=(
             run.number("citation.in_context"),
@@ -79,28 +79,28 @@ def _unretrieved(run: Symptoms) -> Found | None:
 
 
 RULES = (
-    Rule(
+    DiagnosisRule(
         id="no-citations",
         title="Answers cite nothing",
         find=_none,
         source="WFGY chunking eval page (eval without cite-first)",
         needs=("answer.compliance",),
     ),
-    Rule(
+    DiagnosisRule(
         id="evidence-ignored",
         title="The evidence is retrieved, and not cited",
         find=_ignored,
         source="WFGY ops playbook (CHR drop, retrieval fine)",
         needs=("retrieval.hit@5", "citation.hit_rate_answerable"),
     ),
-    Rule(
+    DiagnosisRule(
         id="offsets-drift",
         title="The right place is cited by wrong offsets",
         find=_offsets,
         source="WFGY chunking eval page (right section, wrong offsets)",
         needs=("citation.accuracy", "answer.coverage"),
     ),
-    Rule(
+    DiagnosisRule(
         id="unretrieved-citations",
         title="Something is cited that was not retrieved",
         find=_unretrieved,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ragauge.diagnose.rules import Found, Rule, Symptoms
+from ragauge.diagnose.rules import DiagnosisRule, RuleHit, Symptoms
 
 
-def _missing(run: Symptoms) -> Found | None:
+def _missing(run: Symptoms) -> RuleHit | None:
     places = run.labelled("MISSING")
     if not len(places):
         return None
-    return Found(
+    return RuleHit(
         places=places,
         numbers=(run.number("run.missing"),),
         step="Run these questions, or compare one id of each file: a changed prefix is the usual "
@@ -17,23 +17,23 @@ def _missing(run: Symptoms) -> Found | None:
     )
 
 
-def _errored(run: Symptoms) -> Found | None:
+def _errored(run: Symptoms) -> RuleHit | None:
     places = run.labelled("ERRORED")
     if not len(places):
         return None
-    return Found(
+    return RuleHit(
         places=places,
         numbers=(run.number("run.errored"),),
         step="Read the error of the first of them, mend it, and run these questions again.",
     )
 
 
-def _embedders(run: Symptoms) -> Found | None:
+def _embedders(run: Symptoms) -> RuleHit | None:
     embedders = run.scores.embedders
     if len(embedders) < 2:
         return None
     places = run.where("semantic.delta_s_hits", lambda v: v >= 0, worst="high")
-    return Found(
+    return RuleHit(
         places=places,
         numbers=(run.count(f"questions with ΔS, of {', '.join(embedders)}", places),),
         step="Measure ΔS with one embedder. Distances of two cannot be read together, so nothing "
@@ -42,7 +42,7 @@ def _embedders(run: Symptoms) -> Found | None:
 
 
 RULES = (
-    Rule(
+    DiagnosisRule(
         id="missing-traces",
         title="Questions have no trace",
         find=_missing,
@@ -50,7 +50,7 @@ RULES = (
         needs=("run.missing",),
         blocking=True,
     ),
-    Rule(
+    DiagnosisRule(
         id="errored-traces",
         title="Traces carry errors",
         find=_errored,
@@ -58,7 +58,7 @@ RULES = (
         needs=("run.errored",),
         blocking=True,
     ),
-    Rule(
+    DiagnosisRule(
         id="mixed-embedders",
         title="ΔS comes from several embedders",
         find=_embedders,

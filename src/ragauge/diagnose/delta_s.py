@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ragauge.diagnose.rules import SLACK, Found, Rule, Symptoms
+from ragauge.diagnose.rules import SLACK, DiagnosisRule, RuleHit, Symptoms
 from ragauge.model.scores import Scores
 from ragauge.model.semantic import Bands, is_lexical
 
@@ -29,8 +29,8 @@ def unread(scores: Scores) -> str | None:
     """Why nothing is concluded from the ΔS of a run; None where it is read."""
     if len(scores.embedders) > 1:
         return "it comes from several embedders"
-    named = [each for each in scores.embedders if is_lexical(each)]
-    return f"{named[0]} compares words, not meanings" if named else None
+    lexical = [embedder for embedder in scores.embedders if is_lexical(embedder)]
+    return f"{lexical[0]} compares words, not meanings" if lexical else None
 
 
 def notes(scores: Scores) -> list[str]:
@@ -45,15 +45,16 @@ def _sweep(run: Symptoms) -> tuple[float, float] | None:
     first, deep = run.value(_FIRST), run.value(_DEEP)
     if first is None or deep is None or unread(run.scores) is not None:
         return None
+    # Where lists end at five both values are the same by construction, which would look flat.
     deeper = run.of(_FIRST) != run.of(_DEEP)
     return (first, deep) if bool((deeper & ~np.isnan(run.of(_DEEP))).any()) else None
 
 
-def _flat(run: Symptoms) -> Found | None:
+def _flat(run: Symptoms) -> RuleHit | None:
     sweep, risk = _sweep(run), bands_of(run.scores).risk
     if sweep is None or sweep[0] < risk or abs(sweep[1] - sweep[0]) > FLAT + SLACK:
         return None
-    return Found(
+    return RuleHit(
         places=run.where(_FIRST, lambda v: v >= risk, worst="high"),
         numbers=(
             run.number(_FIRST, f"high: {risk:.2f} or more"),
@@ -64,11 +65,11 @@ def _flat(run: Symptoms) -> Found | None:
     )
 
 
-def _falling(run: Symptoms) -> Found | None:
+def _falling(run: Symptoms) -> RuleHit | None:
     sweep = _sweep(run)
     if sweep is None or sweep[0] - sweep[1] < FALLING - SLACK:
         return None
-    return Found(
+    return RuleHit(
         places=run.where(_FIRST, lambda v: v > sweep[1], worst="high"),
         numbers=(
             run.number(_FIRST),
@@ -79,14 +80,14 @@ def _falling(run: Symptoms) -> Found | None:
     )
 
 
-def _far(run: Symptoms) -> Found | None:
+def _far(run: Symptoms) -> RuleHit | None:
     if unread(run.scores) is not None:
         return None
     bands = bands_of(run.scores)
     places = run.where(_CITED, lambda v: v >= bands.risk, worst="high")
     if not len(places):
         return None
-    return Found(
+    return RuleHit(
         places=places,
         numbers=(
             run.number(_CITED, f"stable: below {bands.stable:.2f}"),
@@ -98,21 +99,21 @@ def _far(run: Symptoms) -> Found | None:
 
 
 RULES = (
-    Rule(
+    DiagnosisRule(
         id="metric-mismatch",
         title="Hits are far away at any depth",
         find=_flat,
         source="WFGY ΔS probes (k sweep flat and high)",
         needs=(_FIRST, _DEEP),
     ),
-    Rule(
+    DiagnosisRule(
         id="filter-too-strict",
         title="Closer text stands further down",
         find=_falling,
         source="WFGY ΔS probes (k sweep falling)",
         needs=(_FIRST, _DEEP),
     ),
-    Rule(
+    DiagnosisRule(
         id="far-citations",
         title="Cited snippets are far from the question",
         find=_far,

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragauge.diagnose.prompt import Shown
+from ragauge.diagnose.prompt import PromptQuestion
 from ragauge.diagnose.rank_findings import NEEDS, diagnose
 from ragauge.errors import RagaugeError
 from ragauge.metrics.columns import Ints
@@ -49,16 +49,16 @@ class Measured(Struct, frozen=True, kw_only=True):
 def measured_files(
     gold: Gold, traces: Traces, *, name: str = "", also: Sequence[str] = NEEDS, **options: Any
 ) -> Measured:
-    """Score traces against gold, as `pipeline.score` does, with what `also` names."""
-    kept: list[Kept] = []
-    score(gold, traces, also=also, intervals=False, keep=kept.append, **options)
-    found = kept[0]
+    """Score traces against gold, as `scoring.score` does, with what `also` names."""
+    scored_runs: list[Kept] = []
+    score(gold, traces, also=also, intervals=False, keep=scored_runs.append, **options)
+    (scored,) = scored_runs
     return Measured(
-        name=name or found.scores.trace_name,
-        scores=found.scores,
-        items=found.items,
-        plan=found.plan,
-        chunks=found.chunks,
+        name=name or scored.scores.trace_name,
+        scores=scored.scores,
+        items=scored.items,
+        plan=scored.plan,
+        chunks=scored.chunks,
     )
 
 
@@ -94,8 +94,8 @@ def measured_run(
         )
         scores = score_stored(table, loaded.source, plan, given=loaded.inputs, engine=engine)
         scores = with_hashes(scores, items, plan.profile)
-    known = semantic_of(scores, bands or {}, None) or stored_semantic(store, run)
-    scores = replace(scores, semantic=known)
+    semantic = semantic_of(scores, bands or {}, None) or stored_semantic(store, run)
+    scores = replace(scores, semantic=semantic)
     return Measured(name=run.run_id, scores=scores, items=items, plan=plan, chunks=chunks)
 
 
@@ -127,15 +127,15 @@ def diagnosis_of(measured: Measured, *, limit: int = 10) -> Diagnosis:
 
 def shown_questions(
     measured: Measured, store: Store, run: RunRecord, witnesses: Sequence[Witness]
-) -> list[Shown]:
+) -> list[PromptQuestion]:
     """The questions with their gold items, each with the trace that its label is of."""
     items = {(item.qid, item.turn): item for item in measured.items}
-    wanted = {(each.qid, each.turn): each for each in witnesses}
-    found: dict[tuple[str, int | None], Trace] = {}
+    wanted = {(witness.qid, witness.turn): witness for witness in witnesses}
+    traces: dict[tuple[str, int | None], Trace] = {}
     for row in store.results(run.run_id) if wanted else ():
         facts = row.facts
         key = (facts.query_id, facts.turn)
-        if key not in wanted:
+        if key not in wanted:  # profiles that ignore turns have one question for all of them
             key = (facts.query_id, None)
         if key not in wanted:
             continue
@@ -144,11 +144,11 @@ def shown_questions(
         except UNREADABLE:
             continue
         # Where no line agrees, the last trace of the question stands in.
-        if key not in found or not _is_worst(found[key], wanted[key], measured):
-            found[key] = trace
+        if key not in traces or not _is_worst(traces[key], wanted[key], measured):
+            traces[key] = trace
     return [
-        Shown(witness=each, item=items.get(key), trace=found.get(key))
-        for key, each in wanted.items()
+        PromptQuestion(witness=witness, item=items.get(key), trace=traces.get(key))
+        for key, witness in wanted.items()
     ]
 
 

@@ -45,12 +45,12 @@ def probed_file(
         choice = choose(dialect, profile, gold=gold_source, trace=trace_source)
         loaded = read_traces(trace_source, choice)
         loaded.stop_on_problems()
-        known = None
+        recogniser = None
         if gold_source is not None:
-            found = read_gold(gold, gold_source, choice)
-            found.stop_on_problems()
-            known = _recogniser(choice, found.items, gold_source.name)
-        return _probed(loaded.items, choice.profile.join, known, trace_source.name)
+            gold_set = read_gold(gold, gold_source, choice)
+            gold_set.stop_on_problems()
+            recogniser = _recogniser(choice, gold_set.items, gold_source.name)
+        return _probed(loaded.items, choice.profile.join, recogniser, trace_source.name)
 
 
 def probed_run(store: Store, run: RunRecord, gold: PathLike | None) -> Probed:
@@ -59,15 +59,15 @@ def probed_run(store: Store, run: RunRecord, gold: PathLike | None) -> Probed:
     if gold is None:
         items, name = thaw_gold(store.gold(run.gold_key), run.run_id), snapshot.inputs.gold_name
     else:
-        given = load_gold(gold)
-        items, name = list(given.items), given.name
+        gold_set = load_gold(gold)
+        items, name = list(gold_set.items), gold_set.name
     with ExitStack() as stack:
         engine = stored_engine(stack, run.results, 1)
         source = begin_loading(stack, store, run, engine)().source
         with open(source.path, "rb") as file:
             traces = [trace_of(line) for line in file]
-    known = Recogniser(plan_of(snapshot.scoring, metrics=()), items, {}, gold_name=name)
-    return _probed(traces, known.rules, known, run.run_id)
+    recogniser = Recogniser(plan_of(snapshot.scoring, metrics=()), items, {}, gold_name=name)
+    return _probed(traces, recogniser.rules, recogniser, run.run_id)
 
 
 def _recogniser(choice: Choice, items: Sequence[GoldItem], name: str) -> Recogniser:
@@ -82,7 +82,7 @@ def _recogniser(choice: Choice, items: Sequence[GoldItem], name: str) -> Recogni
 
 
 def _probed(
-    traces: Sequence[Trace], rules: JoinRules, known: Recogniser | None, name: str
+    traces: Sequence[Trace], rules: JoinRules, recogniser: Recogniser | None, name: str
 ) -> Probed:
     if not traces:
         raise RagaugeError.of(
@@ -90,11 +90,11 @@ def _probed(
             f"there is no trace in `{name}`",
             hint="a probe needs traces whose hits have texts or ΔS",
         )
-    scored = scored_traces(traces, rules, known=known)
+    scored = scored_traces(traces, rules, known=recogniser)
     if scored.left_out.get(UNKNOWN, 0) == len(traces):
         raise RagaugeError.of(
             "nothing-measured",
             f"no trace of `{name}` belongs to a gold item",
             hint="compare one id of each file: a changed prefix is the usual cause",
         )
-    return Probed(scored=scored, items=() if known is None else known.items)
+    return Probed(scored=scored, items=() if recogniser is None else recogniser.items)

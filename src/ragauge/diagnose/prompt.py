@@ -22,6 +22,7 @@ from ragauge.model.verdict import Verdict
 from ragauge.text import plain
 
 LONGEST = 600
+"""Characters of a text: with more, ten questions with five hits each would not fit a prompt."""
 _HITS = 5
 
 _TASK = """\
@@ -60,7 +61,7 @@ List under `labels` and `gold` only what you would change. Where the data shown 
 say, write so under `against`."""
 
 
-class Shown(Struct, frozen=True, kw_only=True):
+class PromptQuestion(Struct, frozen=True, kw_only=True):
     """One of the worst questions with its gold item and the trace that its label is of."""
 
     witness: Witness
@@ -71,7 +72,7 @@ class Shown(Struct, frozen=True, kw_only=True):
 def prompt(
     diagnosis: Diagnosis,
     compact: str,
-    questions: Sequence[Shown],
+    questions: Sequence[PromptQuestion],
     *,
     verdict: Verdict | None = None,
     bands: Bands = Bands(),  # noqa: B008  (frozen)
@@ -81,8 +82,8 @@ def prompt(
 
     `bands` are those of the embedder; `doubt` says why nothing may be concluded from its ΔS.
     """
-    labels = [f"- {name}: {MEANINGS[name]}" for name in (each.name for each in diagnosis.labels)]
-    causes = [f"- {each.name}: {CAUSES[each.name]}" for each in diagnosis.causes]
+    labels = [f"- {label.name}: {MEANINGS[label.name]}" for label in diagnosis.labels]
+    causes = [f"- {cause.name}: {CAUSES[cause.name]}" for cause in diagnosis.causes]
     parts = [
         "# Second opinion on a RAG evaluation",
         _TASK,
@@ -101,22 +102,22 @@ def prompt(
         "## Counts and findings",
         _fenced(_counts(diagnosis)),
     ]
-    listed = [_question(each) for each in questions]
-    head = f"## The worst questions ({len(listed)} of {diagnosis.listed_of})"
-    parts += [head, _fenced(listed), "## Your answer", _ANSWER]
+    head = f"## The worst questions ({len(questions)} of {diagnosis.listed_of})"
+    parts += [head, _fenced(list(map(_question, questions))), "## Your answer", _ANSWER]
     return "\n\n".join(parts) + "\n"
 
 
 def _rules(bands: Bands, doubt: str | None) -> str:
-    told = "" if doubt is None else f".\n  Conclude nothing from it: {plain(doubt)}"
-    return _RULES.format(stable=bands.stable, risk=bands.risk, doubt=told)
+    caution = "" if doubt is None else f".\n  Conclude nothing from it: {plain(doubt)}"
+    return _RULES.format(stable=bands.stable, risk=bands.risk, doubt=caution)
 
 
 def _gates(verdict: Verdict) -> str:
     return "\n".join(
-        f"- {each.gate.name}: {'null' if each.value is None else f'{each.value:.4f}'}, demanded "
-        f"{each.gate.sign} {each.gate.given}: {'waived' if each.waived else each.status}"
-        for each in verdict.gates
+        f"- {result.gate.name}: {'null' if result.value is None else f'{result.value:.4f}'}, "
+        f"demanded {result.gate.sign} {result.gate.given}: "
+        f"{'waived' if result.waived else result.status}"
+        for result in verdict.gates
     )
 
 
@@ -125,36 +126,36 @@ def _counts(diagnosis: Diagnosis) -> dict[str, Any]:
         "profile": diagnosis.profile,
         "questions": diagnosis.counted,
         "traces": diagnosis.records,
-        "labels": {each.name: each.questions for each in diagnosis.labels},
-        "causes": {each.name: each.questions for each in diagnosis.causes},
+        "labels": {label.name: label.questions for label in diagnosis.labels},
+        "causes": {cause.name: cause.questions for cause in diagnosis.causes},
         "findings": [
             {
-                "id": each.id,
-                "title": each.title,
-                "questions": each.affected,
-                "numbers": {one.name: _shown_number(one) for one in each.numbers},
+                "id": finding.id,
+                "title": finding.title,
+                "questions": finding.affected,
+                "numbers": {number.name: _rounded(number) for number in finding.numbers},
             }
-            for each in diagnosis.findings
+            for finding in diagnosis.findings
         ],
     }
 
 
-def _shown_number(number: Number) -> float | None:
+def _rounded(number: Number) -> float | None:
     if number.value is None:
         return None
     return int(number.value) if number.whole else round(number.value, 4) + 0.0
 
 
-def _question(shown: Shown) -> dict[str, Any]:
-    witness, item, trace = shown.witness, shown.item, shown.trace
-    told: dict[str, Any] = {"qid": witness.qid}
+def _question(question: PromptQuestion) -> dict[str, Any]:
+    witness, item, trace = question.witness, question.item, question.trace
+    entry: dict[str, Any] = {"qid": witness.qid}
     if witness.turn is not None:
-        told["turn"] = witness.turn
-    told |= {"label": witness.label, "cause": witness.cause}
+        entry["turn"] = witness.turn
+    entry |= {"label": witness.label, "cause": witness.cause}
     if item is not None:
-        told["gold"] = {name: value for name, value in _gold(item).items() if value}
-    told["trace"] = None if trace is None else _trace(trace)
-    return told
+        entry["gold"] = {name: value for name, value in _gold(item).items() if value}
+    entry["trace"] = None if trace is None else _trace(trace)
+    return entry
 
 
 def _gold(item: GoldItem) -> dict[str, Any]:
@@ -182,24 +183,25 @@ def _trace(trace: Trace) -> dict[str, Any]:
     hits = [
         {"id": hit.id, **({"text": hit.text} if hit.text else {})} for hit in trace.hits[:_HITS]
     ]
-    told: dict[str, Any] = {"question": trace.question, "hits": hits}
+    entry: dict[str, Any] = {"question": trace.question, "hits": hits}
     if len(trace.hits) > _HITS:
-        told["more_hits"] = len(trace.hits) - _HITS
+        entry["more_hits"] = len(trace.hits) - _HITS
     if trace.error is not None:
-        told["error"] = trace.error
+        entry["error"] = trace.error
     answer = trace.answer
     if answer is not None:
-        told["answer"] = {
+        entry["answer"] = {
             "said": answer.said,
             "citations": None if answer.citations is None else list(answer.citations),
             **({"refused": answer.refused} if answer.refused is not None else {}),
         }
-    return told
+    return entry
 
 
 def _fenced(data: Any) -> str:
     """Data as JSON in a fence: without secrets, controls, long texts, or a way out of the fence."""
     text = json.dumps(_safe(redacted(data)), indent=2, ensure_ascii=False)
+    # Backticks as JSON escapes: three of them in a document would end the fence.
     return "```json\n" + text.replace("`", "\\u0060") + "\n```"
 
 
@@ -210,5 +212,5 @@ def _safe(data: Any) -> Any:
     if isinstance(data, Mapping):
         return {_safe(key): _safe(value) for key, value in data.items()}
     if isinstance(data, list | tuple):
-        return [_safe(each) for each in data]
+        return [_safe(element) for element in data]
     return data

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ragauge.diagnose import answers, citations, completeness, delta_s, retrieval, stability
-from ragauge.diagnose.rules import Found, Rule, Symptoms
+from ragauge.diagnose.rules import DiagnosisRule, RuleHit, Symptoms
 from ragauge.metrics.columns import Ints
 from ragauge.model.comparison import RANKS
 from ragauge.model.diagnosis import Diagnosis, Finding, Tallied, Witness
@@ -18,7 +18,7 @@ from ragauge.model.scores import Scores
 FAMILIES = (completeness, retrieval, delta_s, citations, answers, stability)
 """In the order in which an answer is made, which decides between equals."""
 
-RULES: tuple[Rule, ...] = tuple(rule for family in FAMILIES for rule in family.RULES)
+RULES: tuple[DiagnosisRule, ...] = tuple(rule for family in FAMILIES for rule in family.RULES)
 
 BEHIND: Mapping[str, tuple[str, ...]] = {
     "retrieval-miss": ("retrieval.hit@50",),
@@ -55,17 +55,17 @@ def diagnose(
 ) -> Diagnosis:
     """Say what is likely to be wrong with a run; `limit` questions are listed."""
     run = Symptoms(scores, types)
-    found: list[tuple[tuple[bool, int, int], Finding]] = []
+    ranked: list[tuple[tuple[bool, int, int], Finding]] = []
     silent = []
     for place, rule in enumerate(RULES):
-        result = rule.find(run)
-        if result is None:
+        hit = rule.find(run)
+        if hit is None:
             if all(run.value(need) is None for need in rule.needs):
                 silent.append(rule.id)
             continue
-        finding = _finding(rule, result, run, min(limit, WITNESSES))
-        found.append(((not rule.blocking, -finding.affected, place), finding))
-    found.sort(key=lambda each: each[0])
+        finding = _finding(rule, hit, run, min(limit, WITNESSES))
+        ranked.append(((not rule.blocking, -finding.affected, place), finding))
+    ranked.sort(key=lambda entry: entry[0])
     bad = bad_places(scores)
     return Diagnosis(
         name=name or scores.trace_name,
@@ -76,7 +76,7 @@ def diagnose(
         records=scores.tally.scored,
         labels=_labels(scores),
         causes=_causes(scores),
-        findings=tuple(finding for _, finding in found),
+        findings=tuple(finding for _, finding in ranked),
         questions=tuple(witness(run, place) for place in bad[:limit]),
         listed_of=len(bad),
         silent=tuple(silent),
@@ -84,16 +84,16 @@ def diagnose(
     )
 
 
-def _finding(rule: Rule, found: Found, run: Symptoms, limit: int) -> Finding:
-    places = found.places.tolist()
+def _finding(rule: DiagnosisRule, hit: RuleHit, run: Symptoms, limit: int) -> Finding:
+    places = hit.places.tolist()
     return Finding(
         id=rule.id,
         title=rule.title,
         affected=len(places),
         share=len(places) / run.size if run.size else 0.0,
-        numbers=found.numbers,
+        numbers=hit.numbers,
         witnesses=tuple(witness(run, place) for place in places[:limit]),
-        step=found.step,
+        step=hit.step,
         source=rule.source,
         blocking=rule.blocking,
     )
@@ -121,9 +121,9 @@ def witness(run: Symptoms, place: int) -> Witness:
 
 
 def bad_places(scores: Scores) -> list[int]:
-    """The questions to look at: the worst labels first, then the earliest causes, in gold order.
+    """The questions that need attention: worst labels first, then earliest causes, in gold order.
 
-    A question without an answer is one to look at only for its cause, where nothing was answered.
+    Where nothing was answered, a question without an answer needs it only for its cause.
     """
     fine = set(GOOD)
     if not scores.tally.answered and not scores.tally.refused:
@@ -142,25 +142,25 @@ def bad_places(scores: Scores) -> list[int]:
 
 
 def _labels(scores: Scores) -> tuple[Tallied, ...]:
-    shown = Counter(scores.questions.labels)
+    questions = Counter(scores.questions.labels)
     records: Counter[str] = Counter()
     for place, label in enumerate(scores.questions.labels):
         records.update(scores.questions.counts(place) or {label: 1})
     return tuple(
-        Tallied(name=label, questions=shown[label], records=records[label])
+        Tallied(name=label, questions=questions[label], records=records[label])
         for label in LABELS
         if records[label]
     )
 
 
 def _causes(scores: Scores) -> tuple[Tallied, ...]:
-    shown = Counter(scores.questions.causes)
+    questions = Counter(scores.questions.causes)
     records: Counter[str] = Counter()
     for place, cause in enumerate(scores.questions.causes):
         if cause is not None:
             records.update(scores.questions[place].causes)
     return tuple(
-        Tallied(name=cause, questions=shown[cause], records=records[cause])
+        Tallied(name=cause, questions=questions[cause], records=records[cause])
         for cause in CAUSES
         if records[cause]
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ragauge.diagnose.rules import SLACK, Found, Rule, Symptoms
+from ragauge.diagnose.rules import SLACK, DiagnosisRule, RuleHit, Symptoms
 from ragauge.model.diagnosis import Number
 
 RERANK_FROM = 0.85
@@ -17,7 +17,7 @@ the pages name the symptom and no number."""
 _RECALL, _HIT = "retrieval.recall@5", "retrieval.hit@"
 
 
-def _empty(run: Symptoms) -> Found | None:
+def _empty(run: Symptoms) -> RuleHit | None:
     places = run.where("retrieval.empty", lambda v: v > 0, worst="high")
     if not len(places):
         return None
@@ -25,18 +25,18 @@ def _empty(run: Symptoms) -> Found | None:
     step += "and a wrong namespace both look like this."
     if run.value("retrieval.empty") == 1.0:
         step = "No trace has a hit. Log what was retrieved, or nothing can be said of retrieval."
-    return Found(
+    return RuleHit(
         places=places,
         step=step,
         numbers=(run.number("retrieval.empty", "the sources accept none"),),
     )
 
 
-def _missed(run: Symptoms) -> Found | None:
+def _missed(run: Symptoms) -> RuleHit | None:
     places = run.caused("retrieval-miss")
     if not len(places):
         return None
-    return Found(
+    return RuleHit(
         places=places,
         numbers=(
             run.number(_RECALL),
@@ -48,7 +48,7 @@ def _missed(run: Symptoms) -> Found | None:
     )
 
 
-def _low(run: Symptoms) -> Found | None:
+def _low(run: Symptoms) -> RuleHit | None:
     places = run.caused("ranked-too-low")
     if not len(places):
         return None
@@ -59,7 +59,7 @@ def _low(run: Symptoms) -> Found | None:
         if enough
         else "Widen the candidates first: below 0.85 a reranker has too little to work with."
     )
-    return Found(
+    return RuleHit(
         places=places,
         numbers=(
             run.number(f"{_HIT}3"),
@@ -70,11 +70,11 @@ def _low(run: Symptoms) -> Found | None:
     )
 
 
-def _beaten(run: Symptoms) -> Found | None:
+def _beaten(run: Symptoms) -> RuleHit | None:
     places = run.caused("negative-preferred")
     if not len(places):
         return None
-    return Found(
+    return RuleHit(
         places=places,
         numbers=(
             run.number("retrieval.negative_above"),
@@ -85,11 +85,11 @@ def _beaten(run: Symptoms) -> Found | None:
     )
 
 
-def _beside(run: Symptoms) -> Found | None:
+def _beside(run: Symptoms) -> RuleHit | None:
     places = run.caused("near-miss-section")
     if not len(places):
         return None
-    return Found(
+    return RuleHit(
         places=places,
         numbers=(
             run.number("retrieval.anchor_hit@5", "high while recall is low: right section"),
@@ -101,7 +101,7 @@ def _beside(run: Symptoms) -> Found | None:
     )
 
 
-def _untyped(run: Symptoms) -> Found | None:
+def _untyped(run: Symptoms) -> RuleHit | None:
     least = run.scores.options.min_n
     prose, n = run.mean(_RECALL, run.types.get("prose", np.zeros(0, np.int64)))
     if prose is None or n < least:
@@ -116,10 +116,10 @@ def _untyped(run: Symptoms) -> Found | None:
         lost.append(places)
     if not lost:
         return None
-    mine = set(np.concatenate(lost).tolist())
+    of_lost_types = set(np.concatenate(lost).tolist())
     short = run.where(_RECALL, lambda v: v < 1)
-    places = np.array([each for each in short.tolist() if each in mine], np.int64)
-    return Found(
+    places = np.array([place for place in short.tolist() if place in of_lost_types], np.int64)
+    return RuleHit(
         places=places,
         numbers=tuple(numbers),
         step="Keep the type of a block through chunking and ranking: tables and code that are "
@@ -128,42 +128,42 @@ def _untyped(run: Symptoms) -> Found | None:
 
 
 RULES = (
-    Rule(
+    DiagnosisRule(
         id="retrieval-empty",
         title="Nothing is retrieved",
         find=_empty,
         source="WFGY ops playbook (retrieval empty)",
         needs=("retrieval.empty",),
     ),
-    Rule(
+    DiagnosisRule(
         id="evidence-not-retrieved",
         title="The evidence is never retrieved",
         find=_missed,
         source="WFGY eval page (recall@k low); fragmentation page",
         needs=(_RECALL, f"{_HIT}50"),
     ),
-    Rule(
+    DiagnosisRule(
         id="boundaries-bleed",
         title="Near negatives come before the evidence",
         find=_beaten,
         source="WFGY chunking eval page (boundary leaks)",
         needs=("retrieval.negative@5", "retrieval.negative_above"),
     ),
-    Rule(
+    DiagnosisRule(
         id="adjacent-block",
         title="The hits lie beside the evidence",
         find=_beside,
         source="WFGY chunk id page (adjacent section)",
         needs=("retrieval.anchor_hit@5", _RECALL, "citation.anchor_distance"),
     ),
-    Rule(
+    DiagnosisRule(
         id="ordering",
         title="The evidence is retrieved, and ranked too low",
         find=_low,
         source="WFGY rerankers page",
         needs=(f"{_HIT}3", f"{_HIT}20", f"{_HIT}50"),
     ),
-    Rule(
+    DiagnosisRule(
         id="typing-lost",
         title="Evidence of one type is found less than prose",
         find=_untyped,

@@ -17,8 +17,8 @@ SLACK = 1e-9
 """A difference of two means may be off by its last bit, and 1.0 - 0.8 is less than 0.2."""
 
 
-class Found(Struct, frozen=True, kw_only=True):
-    """What a rule found: the questions, the worst first, the numbers, and what to do next."""
+class RuleHit(Struct, frozen=True, kw_only=True):
+    """What a rule claims: its questions, the worst first, the numbers, and what to do next."""
 
     places: Ints
     numbers: tuple[Number, ...]
@@ -69,18 +69,18 @@ class Symptoms:
 
     def labelled(self, *labels: str) -> Ints:
         """The questions with one of these labels, in gold order."""
-        return _places([each in labels for each in self._labels])
+        return _places([label in labels for label in self._labels])
 
     def caused(self, cause: str, *, unless: str = "") -> Ints:
         """The questions with this cause, those with most slots of it first."""
         causes = self.scores.questions.causes
-        mine = _places(
+        places = _places(
             [
-                each == cause and label != unless
-                for each, label in zip(causes, self._labels, strict=True)
+                question_cause == cause and label != unless
+                for question_cause, label in zip(causes, self._labels, strict=True)
             ]
         )
-        return _by(mine, [-self._share(place, cause) for place in mine.tolist()])
+        return _by(places, [-self._share(place, cause) for place in places.tolist()])
 
     def _share(self, place: int, cause: str) -> float:
         question = self.scores.questions[place]
@@ -89,10 +89,10 @@ class Symptoms:
     def where(self, metric: str, holds: Callable[[Floats], Bools], *, worst: str = "low") -> Ints:
         """The questions whose value of a metric is such; the lowest (or highest) first."""
         values = self.of(metric)
-        known = np.flatnonzero(~np.isnan(values))
-        mine = known[holds(values[known])]
-        keys = values[mine] if worst == "low" else -values[mine]
-        return _by(mine, keys.tolist())
+        measured = np.flatnonzero(~np.isnan(values))
+        places = measured[holds(values[measured])]
+        keys = values[places] if worst == "low" else -values[places]
+        return _by(places, keys.tolist())
 
     def mean(self, metric: str, places: Ints) -> tuple[float | None, int]:
         """The mean of a metric over some questions, and over how many of them it is."""
@@ -101,10 +101,10 @@ class Symptoms:
         return (exact_sums.mean(values) if len(values) else None), len(values)
 
 
-Find = Callable[[Symptoms], Found | None]
+Find = Callable[[Symptoms], RuleHit | None]
 
 
-class Rule(Struct, frozen=True, kw_only=True):
+class DiagnosisRule(Struct, frozen=True, kw_only=True):
     """A likely cause, and what must be so for it to be claimed; `needs` are metrics it asks for.
 
     `source` names the page whose table of symptoms it comes from.

@@ -20,7 +20,7 @@ Slot = tuple[int | str | None, int | str | None, int | None]
 """Paraphrase, seed and turn; without a gold set a wording stands for the paraphrase."""
 
 
-class Question(NamedTuple):
+class QuestionKey(NamedTuple):
     """A question by its id, and by its turn where it is one of a conversation."""
 
     qid: str
@@ -39,7 +39,7 @@ class ScoredTraces(Struct, frozen=True, kw_only=True):
     by reason.
     """
 
-    by_question: dict[Question, tuple[Trace, ...]]
+    by_question: dict[QuestionKey, tuple[Trace, ...]]
     left_out: dict[str, int] = {}
     unknown: tuple[str, ...] = ()
 
@@ -51,11 +51,11 @@ class ScoredTraces(Struct, frozen=True, kw_only=True):
     def with_traces(self, others: Iterable[Trace]) -> ScoredTraces:
         """The same with other traces in their places."""
         rest = iter(others)
-        made = {
+        by_question = {
             question: tuple(next(rest) for _ in group)
             for question, group in self.by_question.items()
         }
-        return replace(self, by_question=made)
+        return replace(self, by_question=by_question)
 
 
 UNKNOWN = "traces of no gold item"
@@ -69,54 +69,54 @@ def scored_traces(
 
     `known` knows the questions of the gold set. Without it a question is what the traces call one.
     """
-    found: dict[Question, dict[Slot | int, Trace]] = {}
+    by_slot: dict[QuestionKey, dict[Slot | int, Trace]] = {}
     unknown: dict[str, None] = {}
     replaced = strays = 0
     for place, trace in enumerate(traces):
-        asked = _named(trace, rules) if known is None else _known(trace, known)
-        if asked is None:
+        named = _named(trace, rules) if known is None else _known(trace, known)
+        if named is None:
             unknown.setdefault(trace.qid or trace.question or "(no id)")
             strays += 1
             continue
-        question, slot = asked
-        kept = found.setdefault(question, {})
+        question, slot = named
+        slots = by_slot.setdefault(question, {})
         key: Slot | int = slot
         if rules.keep != "slot":
             key = place if rules.keep == "every" else 0
-        replaced += key in kept
-        kept[key] = trace
-    fine = {
-        question: tuple(each for each in found[question].values() if each.error is None)
-        for question in sorted(found, key=lambda each: each.order)
+        replaced += key in slots
+        slots[key] = trace
+    without_error = {
+        question: tuple(trace for trace in by_slot[question].values() if trace.error is None)
+        for question in sorted(by_slot, key=lambda question: question.order)
     }
-    errored = sum(map(len, found.values())) - sum(map(len, fine.values()))
+    errored = sum(map(len, by_slot.values())) - sum(map(len, without_error.values()))
     of = "question" if rules.keep == "last" else "slot"
-    left = {
+    excluded = {
         UNKNOWN: strays,
         f"traces replaced by a later one of the same {of}": replaced,
         "traces with an error": errored,
-        "gold items without a trace": 0 if known is None else len(known.items) - len(found),
+        "gold items without a trace": 0 if known is None else len(known.items) - len(by_slot),
     }
     return ScoredTraces(
-        by_question={question: group for question, group in fine.items() if group},
-        left_out={reason: count for reason, count in left.items() if count},
+        by_question={question: group for question, group in without_error.items() if group},
+        left_out={reason: count for reason, count in excluded.items() if count},
         unknown=tuple(unknown),
     )
 
 
-def _known(trace: Trace, known: Recogniser) -> tuple[Question, Slot] | None:
+def _known(trace: Trace, known: Recogniser) -> tuple[QuestionKey, Slot] | None:
     place = known.find(trace.qid, trace.question, trace.turn)
     if place is None:
         return None
     item = known.items[place]
     paraphrase = known.paraphrase(place, trace.paraphrase, trace.question)
-    return Question(item.qid, item.turn), (paraphrase, trace.seed, trace.turn)
+    return QuestionKey(item.qid, item.turn), (paraphrase, trace.seed, trace.turn)
 
 
-def _named(trace: Trace, rules: JoinRules) -> tuple[Question, Slot]:
+def _named(trace: Trace, rules: JoinRules) -> tuple[QuestionKey, Slot]:
     """The question as a trace calls it; a wording of its own is a slot of its own."""
     by_text = rules.by == "question"
     name = trace.question if by_text else trace.qid or trace.question
     turn = trace.turn if rules.keep == "slot" else None
     wording = trace.question if trace.paraphrase is None else trace.paraphrase
-    return Question(name or "", turn), (wording, trace.seed, trace.turn)
+    return QuestionKey(name or "", turn), (wording, trace.seed, trace.turn)

@@ -235,9 +235,8 @@ def _undefined(gate: Gate, n: int, code: str, reason: str) -> GateResult:
 
 
 def _refuse_stray(waivers: Sequence[Waiver], gates: Sequence[Gate]) -> None:
-    known = {name for gate in gates for name in (gate.name, gate.metric)}
     for waiver in waivers:
-        if waiver.gate not in known:
+        if not any(map(waiver.covers, gates)):
             raise RagaugeError.of(
                 "bad-config",
                 f"a waiver names `{waiver.gate}`, and there is no such gate",
@@ -246,7 +245,7 @@ def _refuse_stray(waivers: Sequence[Waiver], gates: Sequence[Gate]) -> None:
 
 
 def _with_waiver(result: GateResult, waivers: Sequence[Waiver], today: date | None) -> GateResult:
-    mine = [each for each in waivers if each.gate in (result.gate.name, result.gate.metric)]
+    mine = [each for each in waivers if each.covers(result.gate)]
     if result.status in ("pass", "review") or not mine:
         return result
     last = max(mine, key=lambda each: each.expires)

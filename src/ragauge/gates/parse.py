@@ -13,10 +13,12 @@ from msgspec import Struct
 from ragauge import registry
 from ragauge.errors import Place, RagaugeError
 from ragauge.metrics.metric import Better
+from ragauge.model.metric_names import metric_label
 from ragauge.model.profile import Profile
 from ragauge.model.verdict import Gate
 
-_ITEM = re.compile(r"\s*([A-Za-z][\w.@→←×<>]*?)\s*(>=|<=|=)\s*(\S.*?)\s*\Z")
+# Names may hold the signs of λ, as old ids do; `<>` only as one, or `lambda_<>=0.5` would be torn.
+_ITEM = re.compile(r"\s*([A-Za-z](?:[\w.@→←×]|<>)*)\s*(>=|<=|=)\s*(\S.*?)\s*\Z")
 _DEMAND = re.compile(r"\s*(>=|<=)?\s*(\S.*?)\s*\Z")
 _SIGN_OF: dict[Better, str] = {"higher": ">=", "lower": "<="}
 _KEYS = "metric, threshold or max_drop, slice, min_n, review = [lo, hi], policy = point | interval"
@@ -106,10 +108,17 @@ def _gate_of_table(
         wrong = _bad(f"{name} slice = {options.slice}", "a drop is judged over all questions")
         raise _placed(wrong, origin)
     demand = str(options.max_drop if is_drop else options.threshold)
-    gate = _gate(name, demand, profile, k, origin=origin, metric=options.metric, is_drop=is_drop)
-    return msgspec.structs.replace(
-        gate, min_n=options.min_n, review=review, policy=options.policy, part=options.slice
+    gate = _gate(
+        name,
+        demand,
+        profile,
+        k,
+        origin=origin,
+        metric=options.metric,
+        is_drop=is_drop,
+        part=options.slice,
     )
+    return msgspec.structs.replace(gate, min_n=options.min_n, review=review, policy=options.policy)
 
 
 def merge(*layers: Sequence[Gate]) -> list[Gate]:
@@ -138,9 +147,12 @@ def _gate(
     origin: str,
     metric: str | None = None,
     is_drop: bool = False,
+    part: str | None = None,
 ) -> Gate:
     try:
-        return _read_gate(name, metric or name, demand, profile, k, origin, is_drop=is_drop)
+        return _read_gate(
+            name, metric or name, demand, profile, k, origin, is_drop=is_drop, part=part
+        )
     except RagaugeError as error:
         raise _placed(error, origin) from error
 
@@ -160,6 +172,7 @@ def _read_gate(
     origin: str,
     *,
     is_drop: bool,
+    part: str | None,
 ) -> Gate:
     meant = profile.meant(on)
     base, at, cut = meant.rpartition("@") if "@" in meant else (meant, "", "")
@@ -175,6 +188,8 @@ def _read_gate(
     if match is None:
         raise _bad(f"{name} {demand}", 'write a number or ">= 0.80"')
     sign, given = match.groups()
+    # A name that somebody chose for the gate stays; that of its metric gives way to the label.
+    own_title = _title(selected.id, is_drop=is_drop, part=part) if on == name else None
     right = "<=" if is_drop else _SIGN_OF[metric.better]
     if sign is not None and sign != right:
         raise _bad(f"{name} {sign} {given}", f"{base} is better when {metric.better}: use {right}")
@@ -185,12 +200,35 @@ def _read_gate(
         threshold=_number(f"{name} {demand}", given),
         given=given,
         origin=origin,
-        title=profile.titles.get(name),
+        title=profile.titles.get(name) or own_title,
         is_drop=is_drop,
+        part=part,
         instead=profile.instead.get(selected.id),
+        deprecated=on if profile.is_deprecated(on) else None,
     )
+
+
+def _title(metric_id: str, *, is_drop: bool, part: str | None) -> str | None:
+    """The label of a gate's metric, with what the gate is on; None where the name will do."""
+    label = metric_label(metric_id)
+    if label == metric_id:
+        return None
+    return f"{label}{' drop' if is_drop else ''}{f', {part}' if part is not None else ''}"
 
 
 def profile_gates(profile: Profile, k: Sequence[int]) -> list[Gate]:
     """The gates that are built into a profile."""
     return parse_table(profile.gates, profile, k, origin=f"profile {profile.name}")
+
+
+def deprecation_notes(gates: Sequence[Gate], profile: Profile) -> list[str]:
+    """What to say of gates that a user wrote with a short name that surprises.
+
+    The profile's own gates are not told: nobody wrote them, and sources print these names.
+    """
+    return [
+        f"the short name `{gate.deprecated}` in {gate.origin} is deprecated, because it surprises: "
+        f"in profile {profile.name} it means `{gate.metric}`; write that id"
+        for gate in gates
+        if gate.deprecated is not None and not gate.origin.startswith("profile ")
+    ]

@@ -96,12 +96,12 @@ class Batch:
 
     @cached_property
     def missing(self) -> Bools:
-        """The gold item has no trace, and the profile leaves such records out."""
+        """The gold item has no trace, and the profile excludes such records."""
         return self.has(Fact.MISSING)
 
     @cached_property
     def errored(self) -> Bools:
-        """The trace carries an error, and the profile leaves such records out."""
+        """The trace carries an error, and the profile excludes such records."""
         return self.has(Fact.ERRORED)
 
     @cached_property
@@ -122,8 +122,8 @@ class Batch:
     @cached_property
     def grounded(self) -> Bools:
         """The trace says that its answer is grounded, or says nothing of it and is an answer."""
-        known = self.has(Fact.GROUNDED_KNOWN)
-        held: Bools = np.where(known, self.has(Fact.GROUNDED), self.answered)
+        is_flagged = self.has(Fact.GROUNDED_KNOWN)
+        held: Bools = np.where(is_flagged, self.has(Fact.GROUNDED), self.answered)
         return held
 
     @cached_property
@@ -219,8 +219,8 @@ class Batch:
     def _decided(self, table: str) -> Floats:
         """A count of citations: by places where they decided, else by ids."""
         counts = self.plain_cited_relevant.astype(np.float64)
-        found = self.detail(table)
-        counts[found.record] = found.value
+        by_places = self.detail(table)
+        counts[by_places.record] = by_places.value
         return counts
 
     @cached_property

@@ -40,11 +40,11 @@ class Sparse(Struct, frozen=True):
     key: Ints
     value: Floats
 
-    def take(self, kept: Bools) -> Sparse:
-        """The entries of the records that are kept, numbered anew."""
-        number = np.cumsum(kept, dtype=np.int64) - 1
-        mine = kept[self.record]
-        return Sparse(number[self.record[mine]], self.key[mine], self.value[mine])
+    def take(self, records: Bools) -> Sparse:
+        """The entries of some records, which are numbered anew."""
+        number = np.cumsum(records, dtype=np.int64) - 1
+        entries = records[self.record]
+        return Sparse(number[self.record[entries]], self.key[entries], self.value[entries])
 
     def count(self, size: int, below: int) -> Ints:
         """How many entries each record has with a key below a bound."""
@@ -52,8 +52,8 @@ class Sparse(Struct, frozen=True):
 
     def total(self, size: int, below: int) -> Floats:
         """The sum of each record's values with a key below a bound."""
-        mine = self.key < below
-        return totals(self.record[mine], self.value[mine], size)
+        entries = self.key < below
+        return totals(self.record[entries], self.value[entries], size)
 
 
 MOST_GAINS = 16

@@ -104,7 +104,7 @@ class Metric(Struct, frozen=True, kw_only=True):
     `binary`: values are 0 or 1. `quantile`: questions are put together by that quantile, not by
     their mean. `at_k`: the metric has a cut-off; `may_cut`: it may be given one, 0 is all hits.
     `unit` is the number of steps in 1 that sums are exact to. Where a value is nan although the
-    record is in the population, the record is left out, and `undefined` is the reason.
+    record is in the population, the record is excluded, and `undefined` is the reason.
     """
 
     id: str

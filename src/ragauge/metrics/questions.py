@@ -76,11 +76,12 @@ class Questions:
     @cached_property
     def state(self) -> NDArray[np.int8]:
         """λ of each question as a place in LAMBDA_STATES, -1 where there is none."""
-        none = np.where(self.silent == self.slots, _DIVERGENT, _CHAOTIC)
-        found = np.where(self.hitting == 0, none, _MIXED)
-        found = np.where(self.hitting == self.slots, _CONVERGENT, found)
+        no_hit = np.where(self.silent == self.slots, _DIVERGENT, _CHAOTIC)
+        answering = np.where(self.hitting == 0, no_hit, _MIXED)
+        answering = np.where(self.hitting == self.slots, _CONVERGENT, answering)
+        # A question to be refused is never ←: slots that refuse are right.
         refusing = np.where(self.refused == 0, _CHAOTIC, _MIXED)
         refusing = np.where(self.refused == self.slots, _CONVERGENT, refusing)
-        found = np.where(self.gold.refusable, refusing, found)
-        known = self.has_outcome & self.could_refuse & (self.slots > 1)
-        return np.where(known, found, NO_STATE).astype(np.int8)
+        states = np.where(self.gold.refusable, refusing, answering)
+        has_state = self.has_outcome & self.could_refuse & (self.slots > 1)
+        return np.where(has_state, states, NO_STATE).astype(np.int8)

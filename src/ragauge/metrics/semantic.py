@@ -26,8 +26,8 @@ _BANDS = (
 
 def _hits(share: float, batch: Batch, k: int) -> Floats:
     cut = k or NEVER
-    found = batch.quantile_of("delta_s", share, cut)
-    return np.where(batch.listed_in("delta_s", cut), found, np.nan)
+    quantiles = batch.quantile_of("delta_s", share, cut)
+    return np.where(batch.listed_in("delta_s", cut), quantiles, np.nan)
 
 
 METRICS = (

@@ -24,8 +24,9 @@ _SLOTS = [
     {"qid": "A1", "seed": 2, "topk": ["p3#1", "p1#2"],
      "answer_json": {"claim": "An unlock.", "citations": ["p1#2", "p3#1"]}},
 ]  # fmt: skip
+# → is `stability.convergent`. Ids are in letters, so that every one can be typed on a keyboard;
+# those with signs are in `model.metric_names`.
 _MEANINGS = {
-    "→": ("convergent", "every slot is answered and hits (to be refused: every slot refuses)"),
     "←": ("divergent", "no slot hits, and every slot refuses or cites nothing"),
     "<>": ("recursive", "some slots hit and some do not (to be refused: some refuse)"),
     "×": ("chaotic", "no slot hits otherwise (to be refused: none refuses)"),
@@ -50,17 +51,17 @@ def _consistency(questions: Questions) -> Floats:
 def _state_metric(state: str) -> Metric:
     word, meaning = _MEANINGS[state]
     return Metric(
-        id=f"stability.lambda_{state}",
+        id=f"stability.lambda_{word}",
         title=f"Questions whose λ is {state} ({word})",
         formula=f"1 if λ is {state}: {meaning}, else 0",
         over=WITH_LAMBDA,
-        better="higher" if state == "→" else "lower",
+        better="lower",
         source="own, after the WFGY λ pages",
         of_question=lambda q: _is(state, q),
         example=Example(
             gold=_GOLD,
             trace=_SLOTS,
-            value=1.0 if state == "→" else 0.0,
+            value=0.0,
             arithmetic="both slots are answered and cite p1#2: λ is →.",
         ),
     )
@@ -70,7 +71,8 @@ METRICS = (
     Metric(
         id="stability.convergent",
         title="Questions that every slot answers with a hit",
-        formula="1 if λ of the question is →, else 0",
+        formula="1 if λ of the question is →: every slot is answered and hits (to be refused: "
+        "every slot refuses), else 0",
         over=WITH_LAMBDA,
         better="higher",
         source="WFGY chunking eval page (λ convergent)",
@@ -84,7 +86,7 @@ METRICS = (
             arithmetic="both slots are answered and cite p1#2: λ is →, 1.",
         ),
     ),
-    *(_state_metric(state) for state in LAMBDA_STATES),
+    *map(_state_metric, _MEANINGS),
     Metric(
         id="stability.flip_rate",
         title="Questions that are not convergent",

@@ -63,7 +63,7 @@ class Agreement(Struct, frozen=True, kw_only=True):
     @property
     def unmapped(self) -> int:
         """Slots that cite in run a what has no replacement in run b."""
-        return sum(not each.mapped for each in self.differing)
+        return sum(not slot.mapped for slot in self.differing)
 
     @property
     def meets_target(self) -> bool | None:

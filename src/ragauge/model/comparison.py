@@ -60,7 +60,7 @@ class Delta(Struct, frozen=True, kw_only=True):
     p, p_holm    two-sided, as it is and corrected over all gated metrics
     test         the test behind p
     detectable   the smallest change that this n would show in four cases of five
-    lost         questions or slots without a result were counted as the worst, or left out
+    lost         questions or slots without a result were counted as the worst, or excluded
     """
 
     metric: str
@@ -107,7 +107,7 @@ class QueryComparison(Struct, frozen=True, kw_only=True):
     """One question in both runs. `kind` is None where nothing is expected of retrieval.
 
     Ranks count from 1; of a question with several slots the reciprocal ranks are compared, each the
-    mean over its slots. `rungs` are the rungs of its expected items.
+    mean over its slots. `rungs` are the match levels of its expected items.
     """
 
     query_id: str
@@ -137,10 +137,10 @@ class Cause(Struct, frozen=True, kw_only=True):
 class Comparison(Struct, frozen=True, kw_only=True):
     """Two runs compared on the questions that both have unchanged.
 
-    match        one word for the rungs of all expected items; `none` where nothing is expected
-    rungs        how many expected items were matched by which rung
+    match        one word for the levels of all expected items; `none` where nothing is expected
+    rungs        how many expected items were matched at which level
     kinds        how many questions of each kind, for retrieval and for the answer
-    left_out     how many questions were left out, by reason
+    left_out     how many questions were excluded, by reason
     counted      how many questions were compared
     ranked       whether ranks are known, so that questions can be told apart by retrieval
     """
@@ -164,7 +164,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
 
     @property
     def recognised(self) -> Match | None:
-        """The word for the rungs; None where the runs are files of scores, which hold no hits."""
+        """The word for the levels; None where the runs are files of scores, which hold no hits."""
         return self.match if self.rungs else None
 
 

@@ -62,7 +62,7 @@ class Tallied(Struct, frozen=True, kw_only=True):
 class Diagnosis(Struct, frozen=True, kw_only=True):
     """A run, its labels and their causes, and what is likely to be wrong, the likeliest first.
 
-    `questions` lists those to look at, the worst first; `listed_of` is how many there are.
+    `questions` lists those that need attention, the worst first; `listed_of` is how many there are.
     """
 
     name: str

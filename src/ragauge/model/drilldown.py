@@ -67,7 +67,7 @@ class Attempt(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Expected(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One piece of evidence of a question, as its gold item has it.
 
-    rung    by what a comparison recognised it in both runs
+    rung    the level at which a comparison matched it in both runs
     """
 
     name: str

@@ -67,19 +67,19 @@ LAMBDA = spellings(
     )
 )
 
-_SAID = {
+_WORDS = {
     "→": ("→", "->", "convergent", "converged"),
     "←": ("←", "<-", "divergent", "diverged"),
     "<>": ("<>", "↔", "⟷", "recursive", "transitional", "split"),
     "×": ("×", "x", "chaotic", "chaos", "collapse"),
 }
-_STATES = {form: state for state, said in _SAID.items() for form in spellings(said)}
+_STATES = {form: state for state, words in _WORDS.items() for form in spellings(words)}
 STATE_FORMS = tuple(_STATES)
 """Every sign and word that stands for a state of λ."""
 
 
 def lambda_state(value: str) -> str | None:
     """Return the state of λ that a sign or a word stands for: `→`, `←`, `<>` or `×`; else None."""
-    said = value.strip()
+    form = value.strip()
     # As written first: in a damaged sign the case of a letter is a part of the sign.
-    return _STATES.get(said) or _STATES.get(said.lower())
+    return _STATES.get(form) or _STATES.get(form.lower())

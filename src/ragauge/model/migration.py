@@ -77,7 +77,7 @@ class MapRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def for_review(self) -> bool:
-        """Whether a person should look at it."""
+        """Whether it needs a person's attention."""
         return self.confidence < SURE and not self.named
 
 
@@ -96,7 +96,7 @@ class Figures(Struct, frozen=True, kw_only=True):
     coverage        the share of old blocks that have a new place; null without blocks
     duplicate_ids   ids that stand for more than one block or section of a version
     drift           the share of the bytes of mapped blocks that are not there; null likewise
-    review          rows that a person should look at
+    review          rows that need a person's attention
     """
 
     coverage: float | None

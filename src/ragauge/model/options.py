@@ -20,7 +20,7 @@ class Options(Struct, frozen=True, kw_only=True):
     ignore_case      whether `must_contain` and `forbidden` ignore case
     relevance_level  the lowest grade that counts as relevant
     min_n            below that many questions a slice shows its n and no value
-    missing          whether missing and errored traces count in retrieval metrics, or are left out
+    missing          whether missing and errored traces count in retrieval metrics, or are excluded
     refusal_patterns patterns that also count as a refusal
     chunks           a digest of the list of chunks that gave places to ids, if there was one
     overlap          who must cover half of a place that is evidence: the hits up to a rank

@@ -1,10 +1,14 @@
-"""How numbers, gates and verdicts are worded, the same in every report."""
+"""How numbers, gates and verdicts are worded, the same in every report.
+
+It also chooses what tables show and in which order: Markdown and terminal must not disagree.
+"""
 
 from __future__ import annotations
 
 from ragauge.codes import ExitCode
 from ragauge.metrics.metric import Metric
 from ragauge.model.labels import GOOD, LABELS
+from ragauge.model.metric_names import metric_label
 from ragauge.model.scores import MetricResult, QuestionResult, Scores, SliceResult
 from ragauge.model.verdict import GateResult, Verdict
 from ragauge.text import plain
@@ -40,14 +44,14 @@ def null_rule(metric: Metric) -> str:
 
 
 def left_out_reasons(metric: Metric) -> list[str]:
-    """The reasons for which a record (or question) can be left out of a metric."""
-    reasons = [each.reason for each in metric.over.requires]
+    """The reasons for which a record (or question) can be excluded from a metric."""
+    reasons = [requirement.reason for requirement in metric.over.requires]
     return list(dict.fromkeys([*reasons, *([metric.undefined] if metric.undefined else [])]))
 
 
 def number(value: float | None) -> str:
     """A value with four decimals, or a dash for 0/0."""
-    return "-" if value is None else f"{value + 0.0:.4f}"
+    return "-" if value is None else f"{value + 0.0:.4f}"  # the sum turns -0.0 into 0.0
 
 
 def interval(bounds: tuple[float, float] | None) -> str:
@@ -56,11 +60,19 @@ def interval(bounds: tuple[float, float] | None) -> str:
 
 
 def metric_note(result: MetricResult) -> str:
-    """Why a value is undefined, or what was left out of it."""
+    """Why a value is undefined, or what was excluded from it."""
     if result.value is None:
         default = "" if result.default is None else f"; the source prints {result.default:g}"
         return f"0/0: {result.left_out or result.reason}{default}"
     return result.left_out
+
+
+def metric_head(metric_id: str) -> str:
+    """What a metric is called above a narrow column: in two lines where its name has two parts."""
+    label = metric_label(metric_id)
+    if label == metric_id:
+        return label.replace(".", ".\n", 1)
+    return label.replace(" ", "\n", 1)
 
 
 def gate_name(result: GateResult) -> str:
@@ -69,7 +81,7 @@ def gate_name(result: GateResult) -> str:
 
 
 def demand(result: GateResult) -> str:
-    """What the gate demands."""
+    """The gate's threshold as it was written, with its sign."""
     return f"{result.gate.sign} {result.gate.given}"
 
 
@@ -102,11 +114,12 @@ def opening(scores: Scores) -> str:
 
 def origins(verdict: Verdict) -> list[str]:
     """Where gates come from that are not the profile's own."""
-    found: dict[str, list[str]] = {}
+    by_origin: dict[str, list[str]] = {}
     for result in verdict.gates:
         if not result.gate.origin.startswith("profile "):
-            found.setdefault(result.gate.origin, []).append(result.gate.name)
-    return [f"from {origin}: {', '.join(names)}" for origin, names in found.items()]
+            # By the name that stands there, not by the label: this is where to change it.
+            by_origin.setdefault(result.gate.origin, []).append(result.gate.name)
+    return [f"from {origin}: {', '.join(names)}" for origin, names in by_origin.items()]
 
 
 def gate_note(result: GateResult) -> str:
@@ -120,19 +133,19 @@ def headline(verdict: Verdict) -> str:
         return "no gates: nothing was decided"
     if verdict.exit_code == ExitCode.NOTHING_MEASURED:
         return f"NOTHING MEASURED: {verdict.blocks[0].message}"
-    open_gates = [each for each in verdict.gates if not each.waived]
-    failed = [gate_name(each) for each in open_gates if each.status == "fail"]
+    not_waived = [result for result in verdict.gates if not result.waived]
+    failed = [gate_name(result) for result in not_waived if result.status == "fail"]
     if verdict.blocks:
         reasons = [block.message for block in verdict.blocks]
         if failed:
             reasons.append(f"failed: {', '.join(failed)}")
         return f"{VERDICTS[verdict.status]}: {'; '.join(reasons)}"
-    named = failed or [gate_name(each) for each in open_gates if each.status == "review"]
-    return f"{VERDICTS[verdict.status]}: {', '.join(named)}" if named else VERDICTS[verdict.status]
+    names = failed or [gate_name(result) for result in not_waived if result.status == "review"]
+    return f"{VERDICTS[verdict.status]}: {', '.join(names)}" if names else VERDICTS[verdict.status]
 
 
 def bad_questions(scores: Scores) -> list[QuestionResult]:
-    """The questions to look at, the worst labels first, each label in gold order.
+    """The questions that need attention, the worst labels first, each label in gold order.
 
     Where nothing was answered, that a question has no answer says nothing of it; what its hits
     lack does.
@@ -167,31 +180,29 @@ def shown_metrics(scores: Scores, verdict: Verdict) -> dict[str, MetricResult]:
 
 def not_measured(scores: Scores, verdict: Verdict) -> list[str]:
     """The other metrics, by the reason for which they have no value."""
-    shown = shown_metrics(scores, verdict)
-    reasons: dict[str, list[str]] = {}
+    in_table = shown_metrics(scores, verdict)
+    by_reason: dict[str, dict[str, None]] = {}
     for name, result in scores.metrics.items():
-        if name not in shown:
-            found = reasons.setdefault(result.reason or "", [])
-            base = name.partition("@")[0]
-            if base not in found:
-                found.append(base)
-    return [f"0/0 ({reason}): {', '.join(names)}" for reason, names in sorted(reasons.items())]
+        if name not in in_table:
+            labels = by_reason.setdefault(result.reason or "", {})
+            labels[metric_label(name.partition("@")[0])] = None  # all cut-offs once
+    return [f"0/0 ({reason}): {', '.join(labels)}" for reason, labels in sorted(by_reason.items())]
 
 
 def counts_behind(scores: Scores) -> list[str]:
     """The counts behind refusal as a classification, λ and zones of ΔS, where there are any."""
     lines = []
     if any(number for case, number in scores.confusion.items() if "to be refused" in case):
-        told = "; ".join(f"{case}: {number}" for case, number in scores.confusion.items())
-        lines.append(f"records {told}")
+        cases = "; ".join(f"{case}: {number}" for case, number in scores.confusion.items())
+        lines.append(f"records {cases}")
     for kind, states in scores.states.items():
-        told = ", ".join(f"{state} {number}" for state, number in states.items())
-        lines.append(f"questions by λ, {kind}: {told}")
-    if scores.semantic is not None and any(scores.semantic.zones.values()):
-        known = scores.semantic
-        told = ", ".join(f"{zone} {number}" for zone, number in known.zones.items())
-        ends = f"stable below {known.bands.stable:.2f}, risk from {known.bands.risk:.2f}"
-        lines.append(f"questions by zone of ΔS: {told} ({ends})")
+        counts = ", ".join(f"{state} {number}" for state, number in states.items())
+        lines.append(f"questions by λ, {kind}: {counts}")
+    semantic = scores.semantic
+    if semantic is not None and any(semantic.zones.values()):
+        zones = ", ".join(f"{zone} {number}" for zone, number in semantic.zones.items())
+        ends = f"stable below {semantic.bands.stable:.2f}, risk from {semantic.bands.risk:.2f}"
+        lines.append(f"questions by zone of ΔS: {zones} ({ends})")
     return lines
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 from msgspec import Struct
+
+from ragauge.model.metric_names import current_id
+
+_CUT_OFF = re.compile(r"@[0-9]+")
 
 
 class JoinRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -13,7 +18,7 @@ class JoinRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     by          the field that joins: the id, the question's text, or the id with the text behind it
     keep        the traces that are scored: the last of a question, the last of a slot, or every one
     refusal     `token`: only the exact token; `declared`: flags first, then the token
-    absent      a record without an answer is left out by name, or counts as an empty answer
+    absent      a record without an answer is excluded by name, or counts as an empty answer
     unlabelled  items without `answerable`: in no class; as unanswerable; as the source of `ship`
                 has them (counted as unanswerable, never wrong to answer); or as answerable where
                 there is evidence or an anchor section
@@ -24,8 +29,8 @@ class JoinRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 warned of, or makes the run not evaluable
     errored_hits
                 what `retrieval.empty` makes of a trace with an error, where errors are looked at:
-                it is left out by name, or counts as one without hits, as the source of `kb` has
-                it. A missing trace is left out either way; `--missing exclude` leaves out both
+                it is excluded by name, or counts as one without hits, as the source of `kb` has
+                it. A missing trace is excluded either way; `--missing exclude` excludes both
     """
 
     by: Literal["qid", "question", "either"] = "either"
@@ -45,7 +50,8 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A profile as its TOML file states it.
 
     `instead` names, for a metric that a gate is on, the metric that is judged in its place where
-    no answer of the run cites anything.
+    no answer of the run cites anything. `deprecated` lists the short names that mean something
+    else than people expect: gates by them keep working, with a note that says the full id.
     """
 
     name: str
@@ -57,6 +63,7 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     correct: str = "answer.precision"
     join: JoinRules = JoinRules()
     aliases: dict[str, str] = {}
+    deprecated: tuple[str, ...] = ()
     empty: dict[str, float] = {}
     instead: dict[str, str] = {}
     gates: dict[str, str | dict[str, Any]] = {}
@@ -68,19 +75,24 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
         A short name with `@k` stands for every cut-off: where `recall@k_doc` is one, `recall@5_doc`
         means its metric at 5. Where the profile measures a metric at one cut-off only, a short
-        name without a cut-off means that one.
+        name without a cut-off means that one. An old id means the one that replaced it.
         """
         aliases = self.aliases
         if name in aliases:
-            chosen = [each for each in self.metrics if each.partition("@")[0] == aliases[name]]
-            return chosen[0] if len(chosen) == 1 and "@k" not in name else aliases[name]
+            meant = aliases[name]
+            measured = [metric for metric in self.metrics if metric.partition("@")[0] == meant]
+            return measured[0] if len(measured) == 1 and "@k" not in name else meant
         short, at, rest = name.partition("@")
         behind = rest.lstrip("0123456789")
         if at and f"{short}@k{behind}" in aliases:
             return f"{aliases[f'{short}@k{behind}']}@{rest.removesuffix(behind)}"
         if at and "_" not in behind and f"{short}@k" in aliases:
             return f"{aliases[f'{short}@k']}@{rest}"  # that it is no cut-off is said elsewhere
-        return name
+        return current_id(name)
+
+    def is_deprecated(self, name: str) -> bool:
+        """Whether a name is a short one that surprises, at whatever cut-off."""
+        return name in self.deprecated or _CUT_OFF.sub("@k", name, 1) in self.deprecated
 
     @property
     def follows_source(self) -> bool:

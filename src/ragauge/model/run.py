@@ -87,7 +87,7 @@ class ResultRow(NamedTuple):
 
 
 class Scoring(Struct, frozen=True, kw_only=True):
-    """One scoring of a run, numbered from 1; a later one stands beside the earlier ones.
+    """One scoring of a run, numbered from 1; a later one does not replace the earlier ones.
 
     `questions` holds the packed label of each question, `aggregate` the scores as JSON.
     """
@@ -111,7 +111,7 @@ class Store(Protocol):
     """A place that keeps runs. Every method is one transaction, or a stream that reads.
 
     A reader never sees half of a batch; a run that was not finished stays incomplete and harms
-    nothing. Errors that a user can mend are `RagaugeError`.
+    nothing. Errors that a user can fix are `RagaugeError`.
     """
 
     name: str

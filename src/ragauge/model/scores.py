@@ -37,7 +37,7 @@ class MetricResult(Struct, frozen=True, kw_only=True):
 
     @property
     def left_out(self) -> str:
-        """How many records were left out, by reason."""
+        """How many records were excluded, by reason, in words."""
         return ", ".join(f"{count} {reason}" for reason, count in self.excluded.items())
 
     @property
@@ -86,8 +86,8 @@ class QuestionList(Sequence[QuestionResult]):
         """How many slots of a question have which label; None where there is but one slot."""
         if self._counts is not None:
             return self._counts(place)
-        found = self._make(place)
-        return None if found.labels == {found.label: 1} else found.labels
+        question = self._make(place)
+        return None if question.labels == {question.label: 1} else question.labels
 
     @cached_property
     def slots(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -106,8 +106,9 @@ class QuestionList(Sequence[QuestionResult]):
     @classmethod
     def of(cls, questions: Sequence[QuestionResult]) -> QuestionList:
         """The list of results that are there already."""
-        causes = [each.cause for each in questions]
-        return cls([each.label for each in questions], questions.__getitem__, causes=causes)
+        labels = [question.label for question in questions]
+        causes = [question.cause for question in questions]
+        return cls(labels, questions.__getitem__, causes=causes)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -120,7 +121,7 @@ class QuestionList(Sequence[QuestionResult]):
 
     def __getitem__(self, place: int | slice) -> QuestionResult | list[QuestionResult]:
         if isinstance(place, slice):
-            return [self._make(each) for each in range(*place.indices(len(self)))]
+            return [self._make(index) for index in range(*place.indices(len(self)))]
         return self._make(range(len(self))[place])
 
     def __iter__(self) -> Iterator[QuestionResult]:
@@ -188,8 +189,8 @@ class Scores(Struct, frozen=True, kw_only=True):
     cites         whether any answer cites anything
     gold_hash     of what the gold set says, where it was asked for
     semantic      what is known of ΔS beyond its metrics: bands, zones, how it was measured
-    unmatched     how many gold items were left out of a comparison, as nothing that they expect
-                  is recognised in both runs
+    unmatched     how many gold items a comparison excludes, as nothing that they expect is
+                  recognised in both runs
     """
 
     profile: str

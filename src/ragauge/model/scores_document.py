@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ragauge.errors import Place, RagaugeError
 from ragauge.files.open import PathLike, opened
 from ragauge.metrics.metric import Better, Tally
+from ragauge.model.metric_names import current_id
 from ragauge.model.options import Options
 from ragauge.model.scores import (
     SCHEMA,
@@ -28,6 +29,7 @@ from ragauge.model.semantic import Semantic
 from ragauge.model.verdict import GateResult, Verdict
 
 DECIMALS = 4
+T = TypeVar("T")
 
 
 def rounded(value: float | None) -> float | None:
@@ -224,36 +226,36 @@ class _Slice(msgspec.Struct):
     unrounded: list[float] = []
 
 
-class _Part(msgspec.Struct):
+class _SavedSlice(msgspec.Struct):
     n: int
     metrics: dict[str, _Slice]
 
     def result(self, metrics: dict[str, _Metric]) -> SliceResult:
         """The part as it was, with what the metric as a whole says of versions and direction."""
-        found = {}
-        for name, each in self.metrics.items():
+        results = {}
+        for name, saved in self.metrics.items():
             whole = metrics[name]
-            found[name] = _Metric(
-                value=each.value,
-                n=each.n,
-                records=each.n,
+            results[name] = _Metric(
+                value=saved.value,
+                n=saved.n,
+                records=saved.n,
                 excluded={},
-                interval=each.interval,
+                interval=saved.interval,
                 version=whole.version,
                 better=whole.better,
-                reason=None if each.value is not None else "too-few",
-                unrounded=each.unrounded,
+                reason=None if saved.value is not None else "too-few",
+                unrounded=saved.unrounded,
             ).result()
-        return SliceResult(n=self.n, metrics=found)
+        return SliceResult(n=self.n, metrics=results)
 
 
-class _Question(QuestionResult, frozen=True, kw_only=True):
+class _SavedQuestion(QuestionResult, frozen=True, kw_only=True):
     values: dict[str, float] = msgspec.field(default_factory=dict)
     gold_hash: str | None = None
     reciprocal: float | msgspec.UnsetType | None = msgspec.UNSET
 
 
-class _Document(msgspec.Struct):
+class _ScoresDocument(msgspec.Struct):
     schema: str
     profile: str
     dialect: str
@@ -262,27 +264,27 @@ class _Document(msgspec.Struct):
     counts: Tally
     metrics: dict[str, _Metric]
     refusal_rules: dict[str, int]
-    slices: dict[str, dict[str, _Part]] = {}
+    slices: dict[str, dict[str, _SavedSlice]] = {}
     refusal_table: dict[str, int] = {}
     lambda_: dict[str, dict[str, int]] = msgspec.field(default_factory=dict, name="lambda")
     embedders: tuple[str, ...] = ()
     cites: bool = False
     options: Options = Options()
-    questions: tuple[_Question, ...] = ()
+    questions: tuple[_SavedQuestion, ...] = ()
     warnings: tuple[str, ...] = ()
     skipped_lines: tuple[str, ...] = ()
     gold_hash: str | None = None
     delta_s: Semantic | None = None
 
 
-LAYOUT = _Document
+LAYOUT = _ScoresDocument
 """What a scores document must look like to be read; the JSON schema is made of it."""
 
 
 def from_document(data: bytes, name: str) -> Scores:
     """Read a scores document back: all but the rows of profiles that score every row."""
     try:
-        document = msgspec.json.decode(data, type=_Document)
+        document = msgspec.json.decode(data, type=_ScoresDocument)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         short = b'"under_refusal"' in data and b'"schema"' not in data
         raise RagaugeError.of(
@@ -300,6 +302,7 @@ def from_document(data: bytes, name: str) -> Scores:
             hint="score the traces again with this version",
             place=Place(name),
         )
+    _rename_metrics(document)
     parts = [part for named in document.slices.values() for part in named.values()]
     strange = [name for part in parts for name in part.metrics if name not in document.metrics]
     if strange:
@@ -316,7 +319,7 @@ def from_document(data: bytes, name: str) -> Scores:
         gold_name=document.inputs.gold,
         trace_name=document.inputs.trace,
         tally=document.counts,
-        metrics={name: each.result() for name, each in document.metrics.items()},
+        metrics={name: saved.result() for name, saved in document.metrics.items()},
         refusal_rules=document.refusal_rules,
         questions=QuestionList.of(document.questions),
         warnings=document.warnings,
@@ -336,7 +339,28 @@ def from_document(data: bytes, name: str) -> Scores:
     )
 
 
-def _per_question(document: _Document) -> PerQuestion | None:
+def _rename_metrics(document: _ScoresDocument) -> None:
+    """Give metrics that a file names by an old id the id of today.
+
+    Where it has both, as those with → and `stability.convergent`, they are the same numbers.
+    """
+    if all(current_id(metric_id) == metric_id for metric_id in document.metrics):
+        return
+    document.metrics = _renamed(document.metrics)
+    for slices in document.slices.values():
+        for saved_slice in slices.values():
+            saved_slice.metrics = _renamed(saved_slice.metrics)
+    document.questions = tuple(
+        msgspec.structs.replace(question, values=_renamed(question.values))
+        for question in document.questions
+    )
+
+
+def _renamed(by_metric: dict[str, T]) -> dict[str, T]:
+    return {current_id(metric_id): value for metric_id, value in by_metric.items()}
+
+
+def _per_question(document: _ScoresDocument) -> PerQuestion | None:
     if not any(question.values for question in document.questions):
         return None
     names = tuple(
@@ -357,17 +381,17 @@ def _per_question(document: _Document) -> PerQuestion | None:
     )
 
 
-def _reciprocals(questions: Sequence[_Question]) -> NDArray[np.float64] | None:
-    found = [question.reciprocal for question in questions]
-    if any(each is msgspec.UNSET for each in found):
+def _reciprocals(questions: Sequence[_SavedQuestion]) -> NDArray[np.float64] | None:
+    saved = [question.reciprocal for question in questions]
+    if any(value is msgspec.UNSET for value in saved):
         return None  # saved before there were any
-    known = [each if isinstance(each, float | int) else math.nan for each in found]
-    return np.array(known, np.float64)
+    values = [value if isinstance(value, float | int) else math.nan for value in saved]
+    return np.array(values, np.float64)
 
 
-def _hashes(questions: Sequence[_Question]) -> list[str]:
-    found = [question.gold_hash for question in questions]
-    return [] if None in found else [each for each in found if each is not None]
+def _hashes(questions: Sequence[_SavedQuestion]) -> list[str]:
+    hashes = [question.gold_hash for question in questions if question.gold_hash is not None]
+    return hashes if len(hashes) == len(questions) else []
 
 
 def load_scores(path: PathLike) -> Scores:

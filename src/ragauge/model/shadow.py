@@ -45,7 +45,7 @@ class Part(Struct, frozen=True, kw_only=True):
 class Shadowed(Struct, frozen=True, kw_only=True):
     """The shadow beside the live run, and what was decided.
 
-    match, rungs   how the evidence was recognised on both sides
+    match, rungs   at which levels the evidence was matched on both sides
     deltas         the gated metrics, shadow less live, over the common questions
     types          the same by type of the evidence
     kinds          wins, losses and regressions of retrieval and of answers

@@ -1,4 +1,4 @@
-"""Gates and verdicts: what was demanded, and whether it was met."""
+"""Gates and verdicts: thresholds on metrics, and whether they are met."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from msgspec import Struct
 
 from ragauge.codes import ExitCode
 from ragauge.metrics.metric import Better
+from ragauge.model.metric_names import current_id
 
 Status = Literal["pass", "review", "fail", "not-evaluable"]
 ORDER: tuple[Status, ...] = ("pass", "review", "fail", "not-evaluable")
 
 
 class Gate(Struct, frozen=True, kw_only=True):
-    """One demand on one metric. `given` is the threshold as it was written.
+    """One threshold on one metric. `given` is the threshold as it was written.
 
-    `is_drop`: the demand is on how much worse the metric is than in the baseline. `part` narrows it
+    `is_drop`: it limits how much worse the metric is than in the baseline. `part` narrows it
     to a slice, as `type=table`. `instead` is judged where no answer of the run cites anything.
+    `deprecated` is the short name that it was written with, where that one surprises.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Gate(Struct, frozen=True, kw_only=True):
     is_drop: bool = False
     part: str | None = None
     instead: str | None = None
+    deprecated: str | None = None
 
     @property
     def sign(self) -> str:
@@ -42,7 +45,7 @@ class Gate(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[str, bool, str | None]:
-        """What the demand is on; a later demand on the same replaces it."""
+        """What the threshold is on; a later one on the same replaces it."""
         return self.metric, self.is_drop, self.part
 
 
@@ -52,6 +55,10 @@ class Waiver(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     gate: str
     reason: str
     expires: date
+
+    def covers(self, gate: Gate) -> bool:
+        """Whether it names the gate, or the gate's metric by its id of today or an old one."""
+        return self.gate == gate.name or current_id(self.gate) == gate.metric
 
 
 class GateResult(Struct, frozen=True, kw_only=True):

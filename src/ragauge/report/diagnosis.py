@@ -10,6 +10,7 @@ import msgspec
 
 from ragauge.model import phrases
 from ragauge.model.diagnosis import SCHEMA, Diagnosis, Finding, Number, Tallied, Witness
+from ragauge.model.metric_names import metric_label
 from ragauge.model.scores_document import rounded
 from ragauge.report import markdown
 from ragauge.report.terminal.console import Screen, plain_table
@@ -70,7 +71,7 @@ def number_cells(number: Number) -> tuple[str, str, str, str]:
     value = phrases.number(number.value)
     if number.whole and number.value is not None:
         value = str(int(number.value))
-    return plain(number.name), value, str(number.n), number.reading
+    return plain(metric_label(number.name)), value, str(number.n), number.reading
 
 
 def witness_line(witness: Witness) -> str:
@@ -87,7 +88,7 @@ def _origin(finding: Finding) -> str:
 
 
 def _behind(witness: Witness) -> str:
-    return ", ".join(f"{name} {value:.4f}" for name, value in witness.numbers.items())
+    return ", ".join(f"{metric_label(name)} {value:.4f}" for name, value in witness.numbers.items())
 
 
 def table_text(diagnosis: Diagnosis, *, width: int = 80, color: bool = False) -> str:

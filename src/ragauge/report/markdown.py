@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from ragauge.model import phrases
+from ragauge.model.metric_names import metric_label
 from ragauge.model.scores import QuestionResult, Scores
 from ragauge.model.verdict import Verdict
 from ragauge.report.ci.size_limit import MarkdownSection
@@ -83,6 +84,12 @@ def code(name: str, escape: Escape = escaped) -> str:
     return f"`{name}`"
 
 
+def metric_name(metric_id: str, escape: Escape = escaped) -> str:
+    """A metric's label in plain text, or its id as code where it has none."""
+    label = metric_label(metric_id)
+    return code(metric_id, escape) if label == metric_id else escape(label)
+
+
 def _row(cells: Iterable[str]) -> str:
     escaped = (cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
     return f"| {' | '.join(escaped)} |"
@@ -121,7 +128,7 @@ def metrics(scores: Scores, verdict: Verdict, escape: Escape = escaped) -> list[
         ["metric", "value", "n", "95 % interval", "left out"],
         [
             (
-                code(name, escape),
+                metric_name(name, escape),
                 phrases.number(result.value),
                 str(result.n),
                 phrases.interval(result.interval),
@@ -157,7 +164,7 @@ def slice_tables(
         ]
         lines = [f"## By {escape(dimension)}", ""]
         lines += table(
-            [escape(dimension), "n", *(code(metric, escape) for metric in columns)], rows
+            [escape(dimension), "n", *(metric_name(metric, escape) for metric in columns)], rows
         )
         if len(parts) > most:
             lines += [f"... and {len(parts) - most} more.", ""]

@@ -11,6 +11,7 @@ import msgspec
 from ragauge.model import phrases
 from ragauge.model.agreement import SAME_CITATIONS, Agreed, Agreement, Differing
 from ragauge.model.comparison import Delta
+from ragauge.model.metric_names import metric_label
 from ragauge.model.scores_document import rounded, verdict_document
 from ragauge.model.shadow import SCHEMA, Failed, Part, Shadowed
 from ragauge.report import markdown
@@ -263,7 +264,7 @@ def _deltas(deltas: Sequence[Delta]) -> Any:
 
 def _cells(delta: Delta) -> tuple[str, ...]:
     return (
-        f"{plain(delta.metric)}{' ↓' if delta.better == 'lower' else ''}"
+        f"{plain(metric_label(delta.metric))}{' ↓' if delta.better == 'lower' else ''}"
         f"{f' {sentences.LOST}' if delta.lost else ''}",
         phrases.number(delta.a),
         phrases.number(delta.b),

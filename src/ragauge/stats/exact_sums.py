@@ -1,4 +1,8 @@
-"""Sums that do not depend on order: values as whole numbers of a fixed small unit."""
+"""Sums that do not depend on order: values as whole numbers of a fixed small unit.
+
+Workers and batches add in another order from run to run, and floating-point sums would then differ
+in their last bit, which is enough to flip a gate (decision 0005).
+"""
 
 from __future__ import annotations
 

@@ -25,16 +25,24 @@ __all__ = [
 ]  # fmt: skip
 
 Z95 = 1.959963984540054
+"""The normal quantile of 0.975: the two-sided 95 % interval."""
 WILSON_BELOW = 30
+"""Questions below which a rate has Wilson's interval: with so few, all may be 0 or all 1, and every
+resample is then the same, so that a bootstrap would claim an interval without width."""
 _CELLS = 1 << 17  # running sums at a time: half a megabyte stays in the cache
 
 
 def wilson(successes: float, n: int) -> tuple[float, float]:
-    """Wilson's score interval for a rate of `successes` in `n` (n > 0)."""
+    """Wilson's score interval (1927) for a rate of `successes` in `n` (n > 0).
+
+    It stays within 0 and 1, and has width even at 0 of n, where the interval of the normal
+    approximation around the rate has none.
+    """
     rate = successes / n
     spread = Z95 * Z95 / n
     middle = (rate + spread / 2) / (1 + spread)
     half = Z95 / (1 + spread) * math.sqrt(rate * (1 - rate) / n + spread / (4 * n))
+    # The exact ends at 0 and n: rounding would leave them a hair off.
     low = 0.0 if successes == 0 else max(0.0, middle - half)
     high = 1.0 if successes == n else min(1.0, middle + half)
     return low, high
@@ -56,13 +64,13 @@ def bootstrap(
         return [None] * metrics
     columns, steps = whole(np.concatenate([numerators, denominators], axis=1))
     sums = resample(columns, resamples, seed)
-    found: list[tuple[float, float] | None] = []
+    intervals: list[tuple[float, float] | None] = []
     for top in range(metrics):
         bottom = metrics + top
-        drawn = sums[:, bottom] > 0
+        drawn = sums[:, bottom] > 0  # a resample without the metric's population is 0/0
         ratios = sums[drawn, top] / sums[drawn, bottom] / (steps[top] / steps[bottom])
-        found.append(percentiles(ratios))
-    return found
+        intervals.append(percentiles(ratios))
+    return intervals
 
 
 def bootstrap_quantile(
@@ -116,8 +124,9 @@ def resampled_quantiles(
 def quantile(values: Floats, share: float) -> float | None:
     """Interpolate linearly between order statistics, as numpy does; None for no values.
 
-    This is type 7 of Hyndman and Fan 1996: the smallest value is at 0, the largest at 1, and the
-    others are evenly spaced between them. The order of the values does not matter.
+    This is type 7 of Hyndman and Fan (1996), "Sample quantiles in statistical packages": the
+    smallest value is at 0, the largest at 1, and the others are evenly spaced between them. The
+    order of the values does not matter.
     """
     _check_finite(values)
     return _between(np.sort(values), share) if len(values) else None
@@ -154,8 +163,8 @@ def _quantiles(draws: Draws, order: Draws, ordered: Floats, share: float) -> Flo
     below = np.floor(places).astype(np.int64)
     above = np.minimum(below + 1, last)
     ranks = (np.stack([below, above]) + starts).astype(np.int32)
-    found = np.searchsorted(running, ranks, side="right")
-    low, high = ordered[found - np.flatnonzero(drawn) * len(order)]
+    cells = np.searchsorted(running, ranks, side="right")
+    low, high = ordered[cells - np.flatnonzero(drawn) * len(order)]
     middle: Floats = low + (high - low) * (places - below)
     return middle
 

@@ -1,4 +1,8 @@
-"""Agreement of two rankings: Kendall's tau-b, counted pair by pair, for lists of a few entries."""
+"""Agreement of two rankings: Kendall's tau-b, counted pair by pair, for lists of a few entries.
+
+Tau-b (Kendall 1945) leaves pairs that are tied on a side out of that side's count, so that ties
+alone do not pull it to 0. Counting pairs is quadratic; lists here have ten entries.
+"""
 
 from __future__ import annotations
 
@@ -36,11 +40,12 @@ def tau_of_lists(one: Sequence[str], other: Sequence[str], top: int = 10) -> flo
     A repeated id counts once, at its first place, so there are no ties: the value needs only the
     number of pairs that the lists order differently.
     """
-    known = set(one[:top])
-    shared = [entry for entry in dict.fromkeys(other[:top]) if entry in known]
+    in_one = set(one[:top])
+    shared = [entry for entry in dict.fromkeys(other[:top]) if entry in in_one]
     if len(shared) < 2:
         return None
     place = {entry: i for i, entry in enumerate(shared)}
+    # Insertion into a sorted list counts the inversions: those already seen that belong behind.
     seen: list[int] = []
     inverted = 0
     for entry in dict.fromkeys(one[:top]):

@@ -1,9 +1,9 @@
 """Levenshtein distances of many pairs of strings at once, exact for any code points.
 
-Myers' bit-parallel algorithm in Hyyrö's blocks: a column of the table of distances is held as the
-signs of its vertical differences, one bit a row, 64 rows a word. One numpy call moves a word of
-many pairs by one character of their texts. The distance is read off the last column alone: it is
-the length of the text plus the sum of the vertical differences.
+Myers' bit-parallel algorithm (1999) in the form and the blocks of Hyyrö (2003): a column of the
+table of distances is held as the signs of its vertical differences, one bit a row, 64 rows a word.
+One numpy call moves a word of many pairs by one character of their texts. The distance is read off
+the last column alone: it is the length of the text plus the sum of the vertical differences.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ def _distinct(strings: list[str], one: Ints, other: Ints) -> Ints:
             longest = max(width * _WORD, int(steps[order[first]]))
             fit = max(1, min(lanes, stop - first, _TEXT_CELLS // longest))
             chunk = order[first : first + fit]
-            found = _chunk(
+            chunk_distances = _chunk(
                 [strings[i] for i in patterns[chunk].tolist()],
                 [strings[i] for i in texts[chunk].tolist()],
                 width,
             )
-            if found is None:
+            if chunk_distances is None:  # masks too large for memory: take half as many pairs
                 lanes = fit // 2
                 continue
-            result[chunk] = found
+            result[chunk] = chunk_distances
             first += fit
     return result
 

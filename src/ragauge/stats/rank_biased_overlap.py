@@ -41,8 +41,9 @@ def rank_biased_overlap(
             shared_at_s = shared
         agreed = shared / depth
         if depth > s:
+            # Beyond the end of the short list it is taken to agree as much as it did at its end.
             agreed += shared_at_s * (depth - s) / (s * depth)
         total += agreed * persistence**depth
     rest = (shared - shared_at_s) / length + shared_at_s / s
-    found = total * (1 - persistence) / persistence + rest * persistence**length
-    return min(1.0, max(0.0, found))
+    overlap = total * (1 - persistence) / persistence + rest * persistence**length
+    return min(1.0, max(0.0, overlap))  # rounding may leave it a hair outside

@@ -42,7 +42,8 @@ def _bounds(n: int) -> tuple[float, float] | None:
     return wilson(n / 2, n) if n else None
 
 
-# 1.96 for the 95 % interval and 0.84 for a power of 80 %.
+# A change is seen in four cases of five if it is 1.96 standard errors (the 95 % interval) plus 0.84
+# (the normal quantile of a power of 80 %); an interval is 2 × 1.96 of them wide.
 _DETECTABLE = (Z95 + 0.8416212335729143) / (2 * Z95)
 
 

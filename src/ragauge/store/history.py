@@ -11,6 +11,7 @@ from msgspec import Struct
 from ragauge import registry
 from ragauge.errors import RagaugeError
 from ragauge.metrics.metric import Better
+from ragauge.model.metric_names import current_id
 from ragauge.model.run import RunRecord
 
 SCHEMA = "ragauge.history/1"
@@ -94,9 +95,10 @@ def _entry(point: Point) -> dict[str, Any]:
 def measured_in(run: RunRecord) -> dict[str, Measured] | None:
     """The metrics of a run by name, from its stored scores; None if these cannot be read."""
     try:
-        return _decode(run.aggregate).metrics
+        measured = _decode(run.aggregate).metrics
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
+    return {current_id(metric_id): each for metric_id, each in measured.items()}
 
 
 def timeline(runs: Iterable[RunRecord], metric: str) -> Timeline:
@@ -138,7 +140,7 @@ def timeline(runs: Iterable[RunRecord], metric: str) -> Timeline:
 def _meant(metric: str, profile: str) -> str:
     """What a name means under a profile; a profile that is gone has no short names."""
     known = registry.profiles().get(profile)
-    return metric if known is None else known.meant(metric)
+    return current_id(metric) if known is None else known.meant(metric)
 
 
 def _name_in(found: Mapping[str, Measured], meant: str, asked: str) -> str | None:

@@ -14,6 +14,7 @@ from ragauge import registry
 from ragauge.errors import Place, RagaugeError
 from ragauge.files.redaction import redacted
 from ragauge.model.evidence import Evidence
+from ragauge.model.metric_names import current_id
 from ragauge.model.options import Options
 from ragauge.scoring.scoring_run import Inputs, ScoringPlan
 
@@ -104,7 +105,7 @@ def rules_under(rules: ScoringRules, profile: str | None) -> ScoringRules:
 
 def plan_of(rules: ScoringRules, *, metrics: tuple[str, ...] | None = None) -> ScoringPlan:
     """The plan by which a run is scored again; metrics that are gone are left out."""
-    names = rules.metrics if metrics is None else metrics
+    names = [current_id(name) for name in (rules.metrics if metrics is None else metrics)]
     known = registry.metrics()
     return ScoringPlan(
         profile=registry.profile(rules.profile),

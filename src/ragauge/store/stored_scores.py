@@ -17,6 +17,7 @@ from ragauge.codes import ExitCode
 from ragauge.errors import RagaugeError
 from ragauge.metrics.columns import Floats
 from ragauge.model.labels import LABELS
+from ragauge.model.metric_names import current_id
 from ragauge.model.payloads import UNREADABLE
 from ragauge.model.run import Scoring, ValueColumn
 from ragauge.model.scores import PerQuestion, QuestionList, QuestionResult, Scores
@@ -114,10 +115,14 @@ def aggregate_document(scores: Scores) -> dict[str, Any]:
 def thaw_scores(scoring: Scoring, columns: Sequence[ValueColumn], name: str) -> Scores:
     """Scores as they were stored: all but the rows of profiles that score every row."""
     scores = from_document(scoring.aggregate.encode(), name)
+    # An older run has λ → twice, under its old id and as `stability.convergent`.
+    by_metric = {current_id(column.metric): column for column in columns}
     try:
         data = zlib.decompress(scoring.questions)
         questions = msgspec.json.decode(data, type=_Questions)
-        values = np.array([thaw_values(column.payload) for column in columns], np.float64)
+        values = np.array(
+            [thaw_values(column.payload) for column in by_metric.values()], np.float64
+        )
     except (*UNREADABLE, ValueError) as error:
         raise RagaugeError.of(
             "bad-store",
@@ -143,10 +148,10 @@ def thaw_scores(scoring: Scoring, columns: Sequence[ValueColumn], name: str) -> 
         )
 
     per_question = PerQuestion(
-        metrics=tuple(column.metric for column in columns),
+        metrics=tuple(by_metric),
         qids=questions.qids,
         turns=questions.turns,
-        values=values.reshape(len(columns), len(questions.qids)),
+        values=values.reshape(len(by_metric), len(questions.qids)),
         hashes=questions.hashes,
     )
     labels = [LABELS[code] for code in questions.labels]

@@ -359,7 +359,7 @@ HALLUCINATION           1        1
 1. Questions without an answer are answered: 1 of 3 questions
 number           value   n   read as
 ─────────────────────────────────────────────────────────
-refusal.under   1.0000   1   ship and smoke: 0.05 at most
+under-refusal   1.0000   1   ship and smoke: 0.05 at most
    A2 (HALLUCINATION) trace.jsonl:2
    next: Read these answers against the corpus. If it does hold the answer, the
      gold item is wrong; if not, make the refusal the rule wherever no cited

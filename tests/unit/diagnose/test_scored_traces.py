@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ragauge import registry
 from ragauge.diagnose.probe_input import Probed, probed_file
-from ragauge.diagnose.scored_traces import Question, ScoredTraces, scored_traces
+from ragauge.diagnose.scored_traces import QuestionKey, ScoredTraces, scored_traces
 from ragauge.model.gold import GoldItem
 from ragauge.model.trace import Hit, Trace
 from ragauge.scoring import score
@@ -162,5 +162,5 @@ def _probed(traces: Path, gold: Path) -> Probed:
 def test_questions_stand_in_an_order_of_their_own() -> None:
     rows = [trace("x", qid="B"), trace("x", turn=10), trace("x", turn=9), trace("x")]
     assert list(scored_traces(rows).by_question) == [
-        Question("A"), Question("A", 9), Question("A", 10), Question("B"),
+        QuestionKey("A"), QuestionKey("A", 9), QuestionKey("A", 10), QuestionKey("B"),
     ]  # fmt: skip

@@ -109,7 +109,7 @@ def _delta(delta: Delta, escape: Escape, *, corrected: bool) -> tuple[str, ...]:
     """A row; a p-value of its own column where some are corrected, and only those stand there."""
     change = phrases.signed(delta.delta)
     return (
-        f"{markdown.code(delta.metric, escape)}{' ↓' if delta.better == 'lower' else ''}"
+        f"{markdown.metric_name(delta.metric, escape)}{' ↓' if delta.better == 'lower' else ''}"
         f"{' (gated)' if delta.gated else ''}{f' {sentences.LOST}' if delta.lost else ''}",
         phrases.number(delta.a),
         phrases.number(delta.b),

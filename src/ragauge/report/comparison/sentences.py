@@ -21,6 +21,7 @@ from ragauge.model.comparison import (
     Kind,
     QueryComparison,
 )
+from ragauge.model.metric_names import metric_label
 from ragauge.text import plain
 
 PLURALS: dict[Kind, str] = {
@@ -98,7 +99,7 @@ def undefined_line(deltas: Iterable[Delta]) -> str | None:
     for delta in deltas:
         if delta.a is None and delta.b is None:
             names = reasons.setdefault(delta.reason or "no value", {})
-            names[plain(delta.metric.partition("@")[0])] = None
+            names[plain(metric_label(delta.metric.partition("@")[0]))] = None
     if not reasons:
         return None
     names_by_reason = "; ".join(
@@ -111,7 +112,7 @@ def reason_lines(deltas: Iterable[Delta]) -> list[str]:
     """What there is to say of a metric that has a value on a side, such as why it has no change."""
     every = tuple(deltas)
     return lost_lines(every) + [
-        f"{plain(delta.metric)}: {plain(delta.reason)}"
+        f"{plain(metric_label(delta.metric))}: {plain(delta.reason)}"
         for delta in shown_deltas(every)
         if delta.reason and not delta.lost
     ]
@@ -122,9 +123,9 @@ LOST = "†"
 
 
 def metric_name(delta: Delta) -> str:
-    """A metric's id, marked `↓` where less is better, `*` where it is gated and `†` for losses."""
+    """A metric's name, marked `↓` where less is better, `*` where gated and `†` for losses."""
     marks = f"{' ↓' if delta.better == 'lower' else ''}{' *' if delta.gated else ''}"
-    return plain(delta.metric) + marks + (f" {LOST}" if delta.lost else "")
+    return plain(metric_label(delta.metric)) + marks + (f" {LOST}" if delta.lost else "")
 
 
 def lost_lines(deltas: Iterable[Delta]) -> list[str]:
@@ -132,7 +133,7 @@ def lost_lines(deltas: Iterable[Delta]) -> list[str]:
     names: dict[str, list[str]] = {}
     for delta in shown_deltas(deltas):
         if delta.lost and delta.reason:
-            names.setdefault(delta.reason, []).append(plain(delta.metric))
+            names.setdefault(delta.reason, []).append(plain(metric_label(delta.metric)))
     return [f"{LOST} {', '.join(metrics)}: {plain(reason)}" for reason, metrics in names.items()]
 
 
@@ -172,7 +173,7 @@ def _evidence(deltas: Sequence[Delta]) -> str:
     if all(delta.delta == 0 for delta in changes):
         return "no metric differs"
     foremost = min(changes, key=_importance)
-    change = f"{plain(foremost.metric)} {phrases.signed(foremost.delta)}"
+    change = f"{plain(metric_label(foremost.metric))} {phrases.signed(foremost.delta)}"
     certain = [delta for delta in changes if is_beyond_chance(delta)]
     if not certain:
         sizes = {delta.n for delta in changes}

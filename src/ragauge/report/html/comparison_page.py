@@ -16,6 +16,7 @@ from ragauge.model.comparison import (
     Delta,
     QueryComparison,
 )
+from ragauge.model.metric_names import metric_label
 from ragauge.report.ci import entries
 from ragauge.report.comparison import sentences
 from ragauge.report.html import charts
@@ -149,7 +150,7 @@ def _strip(delta: Delta, reach: float) -> Markup:
     assert delta.delta is not None
     change = phrases.signed(delta.delta)
     return charts.strip(
-        f"{shortened(delta.metric)}: {change}, 95 % interval {_rounded_bounds(delta)}",
+        f"{shortened(metric_label(delta.metric))}: {change}, 95 % interval {_rounded_bounds(delta)}",
         delta.delta,
         delta.interval,
         low=-reach,

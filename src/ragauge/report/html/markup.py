@@ -14,6 +14,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from ragauge.model import phrases
+from ragauge.model.metric_names import metric_label
 from ragauge.report.html.tones import SIGNS, STATUS_TONES
 
 # Controls, direction marks and halves of characters. HTML cannot write some of them at all, a
@@ -100,6 +101,7 @@ def environment() -> Environment:
         auto_reload=False,
     )
     jinja.filters.update(
+        label=metric_label,
         short=shortened,
         breakable=breakable,
         commas=lambda count: f"{count:,}",

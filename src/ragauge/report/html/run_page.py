@@ -13,6 +13,7 @@ from markupsafe import Markup
 from ragauge.concurrency import beside, uncollected
 from ragauge.model import phrases
 from ragauge.model.labels import CAUSES, MEANINGS
+from ragauge.model.metric_names import metric_label
 from ragauge.model.report import View
 from ragauge.model.scores import MetricResult, PerQuestion, QuestionResult, Scores
 from ragauge.model.semantic import ZONES, Bands
@@ -128,7 +129,7 @@ def _strip(name: str, result: MetricResult) -> Markup | None:
     """A value between 0 and 1 with its interval; others, such as milliseconds, have no scale."""
     if result.value is None or not 0 <= result.value <= 1:
         return None
-    label = f"{name}: {phrases.number(result.value)}"
+    label = f"{metric_label(name)}: {phrases.number(result.value)}"
     if result.interval is not None:
         label += f", 95 % interval {phrases.interval(result.interval)}"
     return charts.strip(label, result.value, result.interval, low=0.0, high=1.0)
@@ -172,7 +173,7 @@ def _blocks(
         sides=("",),
         sort="label",
         detailed=details is not None,
-        metrics=metrics,
+        metrics=[metric_label(name) for name in metrics],
         note=_NO_HITS,
     )
     return [("index", table), *value_blocks]
@@ -227,7 +228,7 @@ def _metric_columns(
     return [
         QuestionColumn(
             name=name,
-            head=name.replace(".", ".\n", 1),
+            head=phrases.metric_head(name),
             about=name,
             form="number",
             wide=True,
@@ -269,7 +270,10 @@ def _metrics_by_k(scores: Scores, verdict: Verdict) -> Figure | None:
     if not lines:
         return None
     # The style has colours for six lines. Names lose their family: there is little room for them.
-    drawn = [ChartLine(line.name.rpartition(".")[2], line.values) for line in lines[:_LINES]]
+    drawn = [
+        ChartLine(metric_label(line.name).rpartition(".")[2], line.values)
+        for line in lines[:_LINES]
+    ]
     rest = len(lines) - len(drawn)
     note = f"{phrases.count(rest, 'more metric')} in the table" if rest else ""
     return Figure("Metrics by k", note, charts.lines(sorted(scores.k), drawn))
@@ -346,6 +350,6 @@ def _metrics_by_type(scores: Scores, verdict: Verdict) -> list[Figure]:
                 rows.append(Dot(name, result.value, result.interval, f"n {result.n}"))
         if rows and len(figures) < _SLICED:
             note = "by type" if len(rows) <= _TYPES else f"by type, {_TYPES} of {len(rows)}"
-            drawn = charts.dots(f"{metric} by type", rows[:_TYPES])
-            figures.append(Figure(metric, note, drawn))
+            drawn = charts.dots(f"{metric_label(metric)} by type", rows[:_TYPES])
+            figures.append(Figure(metric_label(metric), note, drawn))
     return figures

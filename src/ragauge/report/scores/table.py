@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ragauge.model import phrases
+from ragauge.model.metric_names import metric_label
 from ragauge.model.report import Report, View
 from ragauge.report.terminal.console import COLORS, Screen, plain_table
 from ragauge.text import plain
@@ -65,7 +66,7 @@ def _text(view: View) -> str:
     metrics = table("metric", "value", "n", "95 % interval", "left out", right=("value", "n"))
     for name, metric in phrases.shown_metrics(scores, verdict).items():
         metrics.add_row(
-            name,
+            metric_label(name),
             phrases.number(metric.value),
             str(metric.n),
             phrases.interval(metric.interval),
@@ -77,7 +78,7 @@ def _text(view: View) -> str:
     columns = phrases.slice_metrics(scores, verdict)
     for dimension, parts in phrases.shown_slices(scores).items():
         console.print()
-        heads = [column.replace(".", ".\n", 1) for column in columns]
+        heads = [phrases.metric_head(column) for column in columns]
         slices = table(dimension, "n", *heads, right=("n", *heads))
         for name, part in list(parts.items())[: len(parts) if view.full else _SLICES]:
             values = [part.value(metric) for metric in columns]

@@ -13,6 +13,7 @@ from ragauge import registry
 from ragauge.codes import ExitCode
 from ragauge.model import phrases
 from ragauge.model.evidence import Evidence
+from ragauge.model.metric_names import metric_label
 from ragauge.model.report import View
 from ragauge.model.run import RunRecord, Scoring
 from ragauge.model.scores import Scores
@@ -92,7 +93,7 @@ class Headline(Struct, frozen=True):
     value: float
 
     def __str__(self) -> str:
-        return f"{phrases.number(self.value)} {self.metric}"
+        return f"{phrases.number(self.value)} {metric_label(self.metric)}"
 
 
 def headline(run: RunRecord) -> Headline | None:

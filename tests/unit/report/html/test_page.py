@@ -129,7 +129,7 @@ def test_a_run_says_all_without_a_script() -> None:
     for said in (
         phrases.headline(view.verdict), phrases.opening(view.scores).capitalize(),
         "0.6000", ">= 0.80", "-0.2000", "0.5000 to 0.7000",  # value, demand, margin, interval
-        "0/0 (no-citations): citation.hit_rate", "less is better", "812.5000",
+        "0/0 (no-citations): citation hit rate", "less is better", "812.5000",
         "2 traces carry an error", "trace.jsonl:9: bad-json", "By type",
         "answered, to be refused", "citation mode", "within", "questions by λ, computed: → 3, × 1",
         "Look at (5)", "ANS_NO_HIT", "ranked-too-low", "trace.jsonl:2", "token",
