@@ -23,6 +23,12 @@ _PAIRS = (
 # Lines and pages are numbered inclusively wherever they are written down.
 _INCLUSIVE = (("line_start", "line_end", "line"), ("start_line", "end_line", "line"))
 
+PLACE_NAMES = (
+    *("span", "offsets", "source_spans", "unit", "kind"),
+    *(name for start, end, _ in (*_PAIRS, *_INCLUSIVE) for name in (start, end)),
+)
+"""Every name under which an object says where it lies."""
+
 Merged = list[tuple[int, int]]
 """Disjoint intervals in ascending order."""
 

@@ -26,6 +26,9 @@ from ragauge.model.gold import Anchor, ClaimRule, Expect, GoldItem
 from ragauge.spans import spans_in, unit_in
 
 Own = Mapping[str, tuple[str, ...]]
+"""The names that a dialect owns, by field."""
+Locate = Callable[[Row, Own], Row]
+"""Makes of a gold row one whose evidence has its bytes."""
 
 DRAFT = "draft"
 """The field that marks an item which a person has still to confirm."""
@@ -41,6 +44,14 @@ def gold_item(row: Row, own: Own, line: int | None, *, expects_by_docs: bool = F
     def take(field: str) -> tuple[str, Any]:
         return pick(row, GOLD_SPELLINGS[field], own.get(field, ()), meaning=meaning)
 
+    def texts(field: str) -> tuple[str, ...]:
+        name, value = take(field)
+        return as_texts(value, name)
+
+    def text(field: str) -> str | None:
+        name, value = take(field)
+        return None if value is None else as_text(value, name)
+
     name, value = take("qid")
     if value is None:
         raise FieldError(
@@ -49,9 +60,8 @@ def gold_item(row: Row, own: Own, line: int | None, *, expects_by_docs: bool = F
     qid = as_id(value, name)
     if not qid:
         raise wrong_type(name, "a non-empty id", value, "give every gold item its own id")
-    paraphrases = as_texts(take("paraphrases")[1], "paraphrases")
-    name, value = take("question")
-    question = as_text(value, name) if value is not None else None
+    paraphrases = texts("paraphrases")
+    question = text("question")
     if question is None and paraphrases:
         question = paraphrases[0]
     unit = unit_in(row, "", "byte")
@@ -82,14 +92,14 @@ def gold_item(row: Row, own: Own, line: int | None, *, expects_by_docs: bool = F
         decoy_section=_section(*take("decoy_section")),
         claims_any=claims,
         claim_rule=rule,
-        must_contain=as_texts(take("must_contain")[1], "must_contain"),
-        forbidden=as_texts(take("forbidden")[1], "forbidden"),
-        constraints=as_texts(take("constraints")[1], "constraints"),
-        type=_optional_text(row, "type"),
-        tags=as_texts(row.get("tags"), "tags"),
-        group=_optional_text(row, "group"),
-        difficulty=_optional_text(row, "difficulty"),
-        lang=_optional_text(row, "lang"),
+        must_contain=texts("must_contain"),
+        forbidden=texts("forbidden"),
+        constraints=texts("constraints"),
+        type=text("type"),
+        tags=texts("tags"),
+        group=text("group"),
+        difficulty=text("difficulty"),
+        lang=text("lang"),
         extra={key: row[key] for key in row if key not in GOLD_NAMES and key != DRAFT},
         line=line,
     )
@@ -224,12 +234,3 @@ def _claims(name: str, value: Any) -> tuple[tuple[str, ...] | None, ClaimRule]:
         claims = (value,) if isinstance(value, str) else as_texts(value, name)
         return tuple(claim for claim in claims if claim), "phrase"
     return as_texts(value, name), "substring"
-
-
-def _optional_text(row: Row, name: str) -> str | None:
-    value = row.get(name)
-    return None if value is None else as_text(value, name)
-
-
-Locate = Callable[[Row, Own], Row]
-"""Makes of a gold row one whose evidence has its bytes."""

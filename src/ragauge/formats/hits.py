@@ -8,15 +8,16 @@ from typing import Any
 
 from ragauge.files.fields import Row, as_id, as_number, as_text, conflict, pick, wrong_type
 from ragauge.model import greek_names
-from ragauge.model.dialect import HIT_HASHES, HIT_IDS, HIT_SECTIONS
+from ragauge.model.dialect import HIT_SPELLINGS, PERF_SPELLINGS, TRACE_SPELLINGS
 from ragauge.model.trace import Citation, Hit, Timing
 from ragauge.spans import Span, place_name, spans_in
 
-_HASH_NAMES = frozenset({*HIT_HASHES[0], *HIT_HASHES[1], "policy_hash"})
+_HASHES = ("doc_hash", "text_hash", "policy_hash")
+_HASH_NAMES = frozenset(name for field in _HASHES for name in HIT_SPELLINGS[field])
 MOST_MS = 366 * 24 * 3600 * 1000
-_DELTAS = {name: place for place, name in enumerate(greek_names.DELTA_S)}
-_LAMBDAS = {name: place for place, name in enumerate(greek_names.LAMBDA)}
-_STATES = frozenset(name for name in greek_names.LAMBDA if "_" in name)
+_DELTAS = {name: place for place, name in enumerate(TRACE_SPELLINGS["delta_s"])}
+_LAMBDAS = {name: place for place, name in enumerate(TRACE_SPELLINGS["lambda_state"])}
+_STATES = frozenset(name for name in _LAMBDAS if "_" in name)
 """Names that can only mean a state; a bare `lambda` may be a weight."""
 
 
@@ -27,27 +28,29 @@ def hit(value: Any, path: str) -> Hit:
     if not isinstance(value, dict):
         return Hit(as_id(value, path))
     doc, other = _documents(value, path)
-    inner = value.get("citation")
+    inner = _take(value, "citation", path)[1]
     place = inner if isinstance(inner, dict) else value
     spans = spans_in(value, path) or (spans_in(place, path) if place is not value else ())
     named = other if other is not None else doc
     spot = _spot(inner, named) if isinstance(inner, dict) and not spans and named else None
-    version = value.get("chunker_version")
-    text = value.get("text")
-    is_snippet = text is None and value.get("snippet") is not None
+    score_name, score = _take(value, "score", path)
+    version_name, version = _take(value, "chunker_version", path)
+    text_name, text = _take(value, "text", path)
+    snippet = None if text is not None else _take(value, "snippet", path)[1]
+    is_snippet = snippet is not None
     if is_snippet:
-        text = value["snippet"]
-    score = value.get("score")
+        text_name, text = f"{path}.text", snippet
+    type_name, type_ = _take(value, "type", path)
     return Hit(
         id=_identity(value, path, doc, spans)[0],
         doc=doc,
         section=_section(value, path),
-        score=as_number(score, f"{path}.score") if score is not None else None,
-        type=_text(value, "type", path),
-        text=as_text(text, f"{path}.text") if text is not None else None,
+        score=as_number(score, score_name) if score is not None else None,
+        type=as_text(type_, type_name) if type_ is not None else None,
+        text=as_text(text, text_name) if text is not None else None,
         spans=spans,
         delta_s=_delta(value, path),
-        chunker_version=as_id(version, f"{path}.chunker_version") if version is not None else None,
+        chunker_version=as_id(version, version_name) if version is not None else None,
         path=other,
         spot=spot,
         snippet=is_snippet,
@@ -55,20 +58,25 @@ def hit(value: Any, path: str) -> Hit:
     )
 
 
+def _take(value: Row, field: str, path: str) -> tuple[str, Any]:
+    """The path and value of a hit's field among its spellings."""
+    names = HIT_SPELLINGS[field]
+    if len(names) > 1:
+        return pick(value, names, inside=f"{path}.")
+    single = value.get(names[0])  # most fields, and several times as fast
+    return ("", None) if single is None else (f"{path}.{names[0]}", single)
+
+
 def hashes(value: Row, path: str) -> dict[str, str]:
     """The hashes that an object gives of its document, its text and its chunker's settings."""
     if value.keys().isdisjoint(_HASH_NAMES):
         return {}
-    found = {}
-    for field, names in (
-        ("doc_hash", HIT_HASHES[0]),
-        ("text_hash", HIT_HASHES[1]),
-        ("policy_hash", ("policy_hash",)),
-    ):
-        name, given = pick(value, names, inside=f"{path}." if path else "")
-        if given is not None:
-            found[field] = as_id(given, name)
-    return found
+    stated = {}
+    for field in _HASHES:
+        name, hashed = pick(value, HIT_SPELLINGS[field], inside=f"{path}." if path else "")
+        if hashed is not None:
+            stated[field] = as_id(hashed, name)
+    return stated
 
 
 def citation(value: Any, path: str) -> Citation:
@@ -76,8 +84,8 @@ def citation(value: Any, path: str) -> Citation:
     if not isinstance(value, dict):
         return Citation(as_id(value, path))
     place: Row = value
-    if all(value.get(name) is None for name in HIT_IDS):
-        inner = value.get("citation")
+    if all(value.get(name) is None for name in HIT_SPELLINGS["id"]):
+        inner = _take(value, "citation", path)[1]
         if isinstance(inner, str):
             return Citation(inner)
         if isinstance(inner, dict):
@@ -85,7 +93,7 @@ def citation(value: Any, path: str) -> Citation:
     doc, other = _documents(place, path)
     doc = doc if doc is not None else other
     spans = spans_in(place, path)
-    unnamed = all(place.get(name) is None for name in HIT_IDS)
+    unnamed = all(place.get(name) is None for name in HIT_SPELLINGS["id"])
     if doc is not None and unnamed and not spans and place.get("kind") is not None:
         return Citation(_spot(place, doc), doc, _section(place, path), placed=True)
     known, placed = _identity(place, path, doc, spans)
@@ -101,13 +109,13 @@ def citation(value: Any, path: str) -> Citation:
 
 def _identity(value: Row, path: str, doc: str | None, spans: Sequence[Span]) -> tuple[str, bool]:
     """The id, or a name made of the place; and whether it was made."""
-    name, found = pick(value, HIT_IDS, inside=f"{path}.")
+    name, found = pick(value, HIT_SPELLINGS["id"], inside=f"{path}.")
     if found is not None:
         return as_id(found, name), False
     if doc is not None and spans:
         return place_name(doc, spans), True
     raise wrong_type(
-        path, "an id or an object with an id", value, f"add one of {', '.join(HIT_IDS)}"
+        path, "an id or an object with an id", value, f"add one of {', '.join(HIT_SPELLINGS['id'])}"
     )
 
 
@@ -123,21 +131,16 @@ def _spot(place: Row, doc: str) -> str:
 
 def _documents(value: Row, path: str) -> tuple[str | None, str | None]:
     """The document, and its path where that is another name for it."""
-    name, found = pick(value, ("doc", "doc_id"), inside=f"{path}.")
-    other_name, other = pick(value, ("doc_path", "path"), inside=f"{path}.")
+    name, found = pick(value, HIT_SPELLINGS["doc"], inside=f"{path}.")
+    other_name, other = pick(value, HIT_SPELLINGS["path"], inside=f"{path}.")
     doc = as_id(found, name) if found is not None else None
     where = as_id(other, other_name) if other is not None else None
     return (where, None) if doc is None else (doc, where if where != doc else None)
 
 
 def _section(value: Row, path: str) -> str | None:
-    name, found = pick(value, HIT_SECTIONS, inside=f"{path}.")
+    name, found = pick(value, HIT_SPELLINGS["section"], inside=f"{path}.")
     return as_id(found, name) if found is not None else None
-
-
-def _text(value: Row, name: str, path: str) -> str | None:
-    found = value.get(name)
-    return as_text(found, f"{path}.{name}") if found is not None else None
 
 
 def _named(row: Row, names: Mapping[str, int]) -> list[tuple[str, Any]]:
@@ -186,8 +189,10 @@ def distance(value: Any, path: str) -> float:
 def out_of_order(values: Sequence[Any]) -> bool:
     """Whether the ranks or scores of the list entries disagree with their order."""
     entries = [each for each in values if isinstance(each, dict)]
-    ranks = [each["rank"] for each in entries if isinstance(each.get("rank"), int)]
-    scores = [each["score"] for each in entries if isinstance(each.get("score"), int | float)]
+    ranks = [rank for hit in entries if isinstance(rank := _take(hit, "rank", "")[1], int)]
+    scores = [
+        score for hit in entries if isinstance(score := _take(hit, "score", "")[1], int | float)
+    ]
     return any(later < earlier for earlier, later in pairwise(ranks)) or any(
         later > earlier for earlier, later in pairwise(scores)
     )
@@ -214,13 +219,13 @@ def state(row: Row) -> str | None:
 
 def timing(row: Row) -> Timing | None:
     """How long the parts took, where the row says so."""
-    perf = row.get("perf")
-    inner: Row = perf if isinstance(perf, Mapping) else {}
-    retrieve = _milliseconds(inner, "t_retrieve_ms", "perf.")
-    reason = _milliseconds(inner, "t_reason_ms", "perf.")
-    total = _milliseconds(row, "latency_ms", "")
-    if total is None:
-        total = _milliseconds(row, "elapsed_ms", "")
+    inner: Row = {}
+    for name in TRACE_SPELLINGS["perf"]:
+        if not inner and isinstance(row.get(name), Mapping):
+            inner = row[name]
+    retrieve = _milliseconds(inner, PERF_SPELLINGS["retrieve"], "perf.")
+    reason = _milliseconds(inner, PERF_SPELLINGS["reason"], "perf.")
+    total = _milliseconds(row, TRACE_SPELLINGS["total_ms"], "")
     if total is None and retrieve is not None and reason is not None:
         total = retrieve + reason
     if retrieve is None and reason is None and total is None:
@@ -228,11 +233,14 @@ def timing(row: Row) -> Timing | None:
     return Timing(retrieve=retrieve, reason=reason, total=total)
 
 
-def _milliseconds(row: Row, name: str, inside: str) -> float | None:
-    value = row.get(name)
-    if value is None or isinstance(value, Mapping):
-        return None
-    found = as_number(value, inside + name)
-    if not 0 <= found <= MOST_MS:
-        raise wrong_type(inside + name, "milliseconds", value, "a time is from 0 to a year")
-    return found
+def _milliseconds(row: Row, names: Sequence[str], inside: str) -> float | None:
+    """The first time that there is: a wall clock and a sum of the parts may well differ."""
+    for name in names:
+        value = row.get(name)
+        if value is None or isinstance(value, Mapping):
+            continue
+        time = as_number(value, inside + name)
+        if not 0 <= time <= MOST_MS:
+            raise wrong_type(inside + name, "milliseconds", value, "a time is from 0 to a year")
+        return time
+    return None
