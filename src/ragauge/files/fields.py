@@ -69,6 +69,9 @@ def pick(
     null counts as absent. The first own name that is there and not empty wins; otherwise all
     spellings that are there must agree in their meaning.
     """
+    if len(names) == 1 and not own:  # most fields, and there is nothing to agree with
+        value = row.get(names[0])
+        return ("", None) if value is None else (inside + names[0], value)
     if own:
         empty: tuple[str, Any] = ("", None)
         for name in own:

@@ -276,19 +276,24 @@ _ROW_NAMES = {
     **{name: (name,) for name in INDEX_NAMES},
     "retrieval": ("retrieval",),
 }
-_FIELD_OF = {name: field for field, names in _ROW_NAMES.items() for name in names}
+_ROW_FIELD_OF = {name: field for field, names in _ROW_NAMES.items() for name in names}
+_HIT_FIELD_OF = {name: field for field, names in _HIT_NAMES.items() for name in names}
+
+Spelling = tuple[tuple[str, str], ...]
+"""Fields, each with the one name that it has."""
 
 
 class Shape(NamedTuple):
     """How the rows of a file are spelled, and what they have beside the usual fields.
 
-    `spelled` has field and name, in the order of the row: msgspec finds names quickest in order.
-    `extent` says what a row may have beside one spelling of each usual field: nothing; other names
-    that are read, with null for a value; or also names that nothing reads. `open_parts` says
-    the last of hits, answers and times.
+    `spelling` is in the order of the row: msgspec finds names quickest in their order. `extent`
+    says what a row may have beside one spelling of each usual field: nothing; other names that are
+    read, with null for a value; or also names that nothing reads. `open_parts` says the last
+    of hits, answers and times.
     """
 
-    spelled: tuple[tuple[str, str], ...] = ()
+    spelling: Spelling = ()
+    hit_spelling: Spelling = ()
     hit_kind: HitKind = "ids"
     answer_is_object: bool = True
     extent: Literal["usual", "nulls", "unread"] = "usual"
@@ -302,7 +307,7 @@ def shape_of(data: bytes) -> Shape | None:
         spelled: dict[str, str] = {}
         extent: Literal["usual", "nulls", "unread"] = "usual"
         for name, raw in values.items():
-            field = _FIELD_OF.get(name)
+            field = _ROW_FIELD_OF.get(name)
             if field is None:
                 extent = "unread"
             elif raw == _NULL:
@@ -316,36 +321,49 @@ def shape_of(data: bytes) -> Shape | None:
         }
     except _NOT_USUAL:
         return None
-    hits, answer, perf = parts.get("hits", []), parts.get("answer"), parts.get("perf", {})
-    hit_kind = _hit_kind(hits)
+    answer, perf = parts.get("answer"), parts.get("perf", {})
     answer_is_object = isinstance(answer, dict) or (answer is None and "citations" not in parts)
-    if hit_kind is None or not isinstance(perf, dict):
-        return None
     # An object has its own citations; under its first spelling an answer must be an object.
     if answer_is_object and "citations" in parts:
         return None
     if not answer_is_object and spelled.get("answer") == TRACE_SPELLINGS["answer"][0]:
         return None
-    hit_types = _TEXT_HIT_TYPES if hit_kind == "texts" else _PLACED_HIT_TYPES
+    hits = _shape_of_hits(parts.get("hits", []))
+    if hits is None or not isinstance(perf, dict):
+        return None
+    hit_kind, hit_spelling, open_hits = hits
     open_parts = (
-        (hit_kind != "ids" and any(_has_more(hit, _HIT_NAMES, hit_types) for hit in hits))
+        open_hits
         or (isinstance(answer, dict) and _has_more(answer, ANSWER_SPELLINGS, _ANSWER_TYPES))
         or _has_more(perf, PERF_SPELLINGS, _PERF_TYPES)
     )
-    return Shape(tuple(spelled.items()), hit_kind, answer_is_object, extent, open_parts)
+    return Shape(
+        tuple(spelled.items()), hit_spelling, hit_kind, answer_is_object, extent, open_parts
+    )
 
 
-def _hit_kind(hits: Any) -> HitKind | None:
+def _shape_of_hits(hits: Any) -> tuple[HitKind, Spelling, bool] | None:
+    """What kind of hits a list has, how they are spelled, and whether they have other names."""
     if not isinstance(hits, list):
         return None
     if all(isinstance(hit, str) for hit in hits):
-        return "ids"
-    if not all(isinstance(hit, dict) for hit in hits):
-        return None
-    plain = {_HIT_NAMES[field][0] for field in _TEXT_HIT_TYPES}
-    read = {name for names in _HIT_NAMES.values() for name in names}
-    placed = any(hit[name] is not None for hit in hits for name in (hit.keys() & read) - plain)
-    return "places" if placed else "texts"
+        return "ids", (), False
+    spelled: dict[str, str] = {}
+    names: set[str] = set()
+    for hit in hits:
+        if not isinstance(hit, dict):
+            return None
+        names |= hit.keys()
+        for name, value in hit.items():
+            field = _HIT_FIELD_OF.get(name)
+            if field is None or value is None:
+                continue
+            if field not in _PLACED_HIT_TYPES or spelled.setdefault(field, name) != name:
+                return None
+    hit_kind: HitKind = "texts" if spelled.keys() <= _TEXT_HIT_TYPES.keys() else "places"
+    types = _TEXT_HIT_TYPES if hit_kind == "texts" else _PLACED_HIT_TYPES
+    usual = {spelled.get(field, _HIT_NAMES[field][0]) for field in types}
+    return hit_kind, tuple(spelled.items()), not names <= usual
 
 
 def _has_more(
@@ -393,36 +411,41 @@ def _part_struct(
     base: type[Struct],
     types: Mapping[str, Any],
     spellings: Mapping[str, tuple[str, ...]],
+    spelling: Spelling = (),
     *,
     is_open: bool,
 ) -> Any:
-    """The struct of a hit, an answer or times, with the first spelling of each field."""
-    spelled = {field: spellings[field][0] for field in types}
+    """The struct of a hit, an answer or times; fields not in `spelling` have their first name."""
+    spelled = dict(spelling)
     others = [name for names in spellings.values() for name in names] if is_open else ()
-    required = "id" if base is FastHit else None
-    return _make_struct(base, types, spelled, others, closed=not is_open, required=required)
+    return _make_struct(
+        base,
+        {field: types[field] for field in (*spelled, *types.keys() - spelled.keys())},
+        {field: names[0] for field, names in spellings.items() if field in types} | spelled,
+        others,
+        closed=not is_open,
+        required="id" if base is FastHit else None,
+    )
 
 
 @lru_cache(maxsize=256)
 def _decoder(shape: Shape) -> Callable[[bytes], FastRow]:
     """Decode rows of a shape."""
+    is_open = shape.open_parts
     hits: Any = str
     if shape.hit_kind != "ids":
-        texts = shape.hit_kind == "texts"
-        hit_types = _TEXT_HIT_TYPES if texts else _PLACED_HIT_TYPES
-        hits = _part_struct(FastHit, hit_types, _HIT_NAMES, is_open=shape.open_parts)
-    perf = _part_struct(FastPerf, _PERF_TYPES, PERF_SPELLINGS, is_open=shape.open_parts)
+        hit_types = _TEXT_HIT_TYPES if shape.hit_kind == "texts" else _PLACED_HIT_TYPES
+        hits = _part_struct(FastHit, hit_types, _HIT_NAMES, shape.hit_spelling, is_open=is_open)
+    perf = _part_struct(FastPerf, _PERF_TYPES, PERF_SPELLINGS, is_open=is_open)
     types = {**_ROW_TYPES, "hits": list[hits] | None, "perf": perf | None}
     answers = TRACE_SPELLINGS["answer"]
     if shape.answer_is_object:
-        types["answer"] = (
-            _part_struct(FastAnswer, _ANSWER_TYPES, ANSWER_SPELLINGS, is_open=shape.open_parts)
-            | None
-        )
+        answer = _part_struct(FastAnswer, _ANSWER_TYPES, ANSWER_SPELLINGS, is_open=is_open)
+        types["answer"] = answer | None
     else:
         types |= {"answer": str | None, "citations": list[str] | None}
         answers = answers[1:]
-    spelled = dict(shape.spelled)
+    spelled = dict(shape.spelling)
     order = [*spelled, *(field for field in types if field not in spelled)]
     usual = {field: _ROW_NAMES[field][0] for field in types} | {"answer": answers[0]} | spelled
     row = _make_struct(
@@ -450,6 +473,9 @@ def _is_plain(data: bytes) -> bool:
     return _ODD_NAME.search(data) is None
 
 
+_LONGEST_PAUSE = 63
+
+
 class FastDecoder:
     """Decodes the rows of one file. Rows have the shape of the last one that needed another.
 
@@ -459,6 +485,7 @@ class FastDecoder:
 
     def __init__(self, *, unread: bool) -> None:
         self.unread = unread
+        self._pause = self._paused = 0
         self._use(Shape())
 
     def _use(self, shape: Shape) -> None:
@@ -468,11 +495,17 @@ class FastDecoder:
 
     def _learn(self, data: bytes) -> bool:
         """Take the shape of a row that did not decode; False if that changes nothing."""
+        # To look at the shape of a row takes half as long as to read it on the exact path. Where no
+        # struct fits, the next rows are mostly alike: so it pauses, each time for twice as long.
+        if self._paused < self._pause:
+            self._paused += 1
+            return False
         shape = shape_of(data)
-        if shape is None or shape == self.shape:
+        kept_back = shape is not None and shape.extent == "unread" and not self.unread
+        if shape is None or shape == self.shape or kept_back:
+            self._pause, self._paused = min(2 * self._pause + 1, _LONGEST_PAUSE), 0
             return False
-        if shape.extent == "unread" and not self.unread:
-            return False
+        self._pause = self._paused = 0
         self._use(shape)
         return True
 
@@ -550,7 +583,7 @@ _GOLD_FIELD_OF = {name: field for field in _GOLD_TYPES for name in GOLD_SPELLING
 
 
 @lru_cache(maxsize=64)
-def _gold_decoder(spelling: tuple[tuple[str, str], ...]) -> Callable[[bytes], FastGold]:
+def _gold_decoder(spelling: Spelling) -> Callable[[bytes], FastGold]:
     spelled = dict(spelling)
     order = [*spelled, *(field for field in _GOLD_TYPES if field not in spelled)]
     usual = {field: GOLD_SPELLINGS[field][0] for field in _GOLD_TYPES} | spelled
@@ -563,7 +596,7 @@ class FastGoldDecoder:
     """Decodes the rows of one gold file. A row with any other field is for the exact path."""
 
     def __init__(self) -> None:
-        self._spelling: tuple[tuple[str, str], ...] = ()
+        self._spelling: Spelling = ()
         self._decode = _gold_decoder(())
 
     def item(self, data: bytes, line: int) -> GoldItem | None:

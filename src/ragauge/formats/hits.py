@@ -14,6 +14,10 @@ from ragauge.spans import Span, place_name, spans_in
 
 _HASHES = ("doc_hash", "text_hash", "policy_hash")
 _HASH_NAMES = frozenset(name for field in _HASHES for name in HIT_SPELLINGS[field])
+_HIT_FIELDS = {name: field for field, names in HIT_SPELLINGS.items() for name in names}
+_SIMPLE = ("score", "rank", "type", "text", "snippet", "citation", "chunker_version")
+"""Fields of a hit that are taken as they are; the others are picked where they are needed."""
+_ABSENT: tuple[str, Any] = ("", None)
 MOST_MS = 366 * 24 * 3600 * 1000
 _DELTAS = {name: place for place, name in enumerate(TRACE_SPELLINGS["delta_s"])}
 _LAMBDAS = {name: place for place, name in enumerate(TRACE_SPELLINGS["lambda_state"])}
@@ -27,20 +31,20 @@ def hit(value: Any, path: str) -> Hit:
         return Hit(value)
     if not isinstance(value, dict):
         return Hit(as_id(value, path))
+    fields = _fields(value, path)
     doc, other = _documents(value, path)
-    inner = _take(value, "citation", path)[1]
+    inner = fields.get("citation", _ABSENT)[1]
     place = inner if isinstance(inner, dict) else value
     spans = spans_in(value, path) or (spans_in(place, path) if place is not value else ())
     named = other if other is not None else doc
     spot = _spot(inner, named) if isinstance(inner, dict) and not spans and named else None
-    score_name, score = _take(value, "score", path)
-    version_name, version = _take(value, "chunker_version", path)
-    text_name, text = _take(value, "text", path)
-    snippet = None if text is not None else _take(value, "snippet", path)[1]
-    is_snippet = snippet is not None
+    score_name, score = fields.get("score", _ABSENT)
+    version_name, version = fields.get("chunker_version", _ABSENT)
+    type_name, type_ = fields.get("type", _ABSENT)
+    text_name, text = fields.get("text", _ABSENT)
+    is_snippet = text is None and "snippet" in fields
     if is_snippet:
-        text_name, text = f"{path}.text", snippet
-    type_name, type_ = _take(value, "type", path)
+        text_name, text = f"{path}.text", fields["snippet"][1]
     return Hit(
         id=_identity(value, path, doc, spans)[0],
         doc=doc,
@@ -49,7 +53,7 @@ def hit(value: Any, path: str) -> Hit:
         type=as_text(type_, type_name) if type_ is not None else None,
         text=as_text(text, text_name) if text is not None else None,
         spans=spans,
-        delta_s=_delta(value, path),
+        delta_s=_delta(value, path) if "delta_s" in fields else None,
         chunker_version=as_id(version, version_name) if version is not None else None,
         path=other,
         spot=spot,
@@ -58,13 +62,18 @@ def hit(value: Any, path: str) -> Hit:
     )
 
 
-def _take(value: Row, field: str, path: str) -> tuple[str, Any]:
-    """The path and value of a hit's field among its spellings."""
-    names = HIT_SPELLINGS[field]
-    if len(names) > 1:
-        return pick(value, names, inside=f"{path}.")
-    single = value.get(names[0])  # most fields, and several times as fast
-    return ("", None) if single is None else (f"{path}.{names[0]}", single)
+def _fields(value: Row, path: str) -> dict[str, tuple[str, Any]]:
+    """The fields of a hit, each with its path and value. One pass: most hits have few of them."""
+    fields: dict[str, tuple[str, Any]] = {}
+    for name, entry in value.items():
+        field = _HIT_FIELDS.get(name)
+        if field is None or entry is None:
+            continue
+        if field in fields and field in _SIMPLE:
+            fields[field] = pick(value, HIT_SPELLINGS[field], inside=f"{path}.")
+        else:
+            fields[field] = f"{path}.{name}", entry
+    return fields
 
 
 def hashes(value: Row, path: str) -> dict[str, str]:
@@ -85,7 +94,7 @@ def citation(value: Any, path: str) -> Citation:
         return Citation(as_id(value, path))
     place: Row = value
     if all(value.get(name) is None for name in HIT_SPELLINGS["id"]):
-        inner = _take(value, "citation", path)[1]
+        inner = pick(value, HIT_SPELLINGS["citation"])[1]
         if isinstance(inner, str):
             return Citation(inner)
         if isinstance(inner, dict):
@@ -188,10 +197,18 @@ def distance(value: Any, path: str) -> float:
 
 def out_of_order(values: Sequence[Any]) -> bool:
     """Whether the ranks or scores of the list entries disagree with their order."""
-    entries = [each for each in values if isinstance(each, dict)]
-    ranks = [rank for hit in entries if isinstance(rank := _take(hit, "rank", "")[1], int)]
+    hits = [hit for hit in values if isinstance(hit, dict)]
+    ranks = [
+        rank
+        for hit in hits
+        for name in HIT_SPELLINGS["rank"]
+        if isinstance(rank := hit.get(name), int)
+    ]
     scores = [
-        score for hit in entries if isinstance(score := _take(hit, "score", "")[1], int | float)
+        score
+        for hit in hits
+        for name in HIT_SPELLINGS["score"]
+        if isinstance(score := hit.get(name), int | float)
     ]
     return any(later < earlier for earlier, later in pairwise(ranks)) or any(
         later > earlier for earlier, later in pairwise(scores)
