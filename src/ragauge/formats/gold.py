@@ -122,20 +122,20 @@ def _evidence(name: str, value: Any, unit: str) -> tuple[tuple[str, ...], tuple[
     """Evidence entries: plain ids, and those that name a place in a document."""
     ids: list[str] = []
     anchors: list[Anchor] = []
-    for i, each in enumerate(as_list(value, name) if value is not None else ()):
-        found = _member(each, f"{name}[{i}]", unit)
-        if isinstance(found, str):
-            ids.append(found)
+    for i, entry in enumerate(as_list(value, name) if value is not None else ()):
+        member = _member(entry, f"{name}[{i}]", unit)
+        if isinstance(member, str):
+            ids.append(member)
         else:
-            anchors.append(found)
+            anchors.append(member)
     return tuple(ids), tuple(dict.fromkeys(anchors))
 
 
 def _member(value: Any, path: str, unit: str) -> str | Anchor:
     if not isinstance(value, Mapping):
         return as_id(value, path)
-    id_name, given = pick(value, HIT_IDS, inside=f"{path}.")
-    known = as_id(given, id_name) if given is not None else None
+    id_name, id_value = pick(value, HIT_IDS, inside=f"{path}.")
+    own_id = as_id(id_value, id_name) if id_value is not None else None
     spans = spans_in(value, path, unit=unit)
     if not spans and value.get("quote") is not None:
         raise FieldError(
@@ -143,8 +143,8 @@ def _member(value: Any, path: str, unit: str) -> str | Anchor:
             f"`{path}` names a quote without its offsets",
             "name the corpus with --corpus, or let `ragauge gold pin` find its bytes there",
         )
-    if not spans and known is not None:
-        return known
+    if not spans and own_id is not None:
+        return own_id
     doc_name, doc = pick(value, HIT_DOCS, inside=f"{path}.")
     if doc is None or not spans or any(span.length == 0 for span in spans):
         raise wrong_type(
@@ -158,7 +158,7 @@ def _member(value: Any, path: str, unit: str) -> str | Anchor:
     return Anchor(
         doc=as_id(doc, doc_name),
         spans=spans,
-        id=known,
+        id=own_id,
         section=as_id(section, section_name) if section is not None else None,
         quote=as_text(quote, f"{path}.quote") if quote is not None else None,
     )
@@ -167,11 +167,11 @@ def _member(value: Any, path: str, unit: str) -> str | Anchor:
 def _anchors(name: str, value: Any, unit: str) -> tuple[Anchor, ...]:
     if value is None:
         return ()
-    found = [_member(each, f"{name}[{i}]", unit) for i, each in enumerate(as_list(value, name))]
-    for i, each in enumerate(found):
-        if isinstance(each, str):
-            raise wrong_type(f"{name}[{i}]", "a place in a document", each, "add doc, start, end")
-    return tuple(each for each in dict.fromkeys(found) if isinstance(each, Anchor))
+    members = [_member(entry, f"{name}[{i}]", unit) for i, entry in enumerate(as_list(value, name))]
+    for i, member in enumerate(members):
+        if isinstance(member, str):
+            raise wrong_type(f"{name}[{i}]", "a place in a document", member, "add doc, start, end")
+    return tuple(member for member in dict.fromkeys(members) if isinstance(member, Anchor))
 
 
 def _one_unit(anchors: Sequence[Anchor]) -> None:
@@ -186,15 +186,15 @@ def _one_unit(anchors: Sequence[Anchor]) -> None:
 
 def _groups(value: Any, unit: str) -> tuple[tuple[str | Anchor, ...], ...]:
     groups = []
-    for i, each in enumerate(as_list(value, "groups") if value is not None else ()):
+    for i, group in enumerate(as_list(value, "groups") if value is not None else ()):
         path = f"groups[{i}]"
         members = tuple(
             dict.fromkeys(
-                _member(one, f"{path}[{j}]", unit) for j, one in enumerate(as_list(each, path))
+                _member(entry, f"{path}[{j}]", unit) for j, entry in enumerate(as_list(group, path))
             )
         )
         if not members:
-            raise wrong_type(path, "a list of at least one id", each, "no group can be empty")
+            raise wrong_type(path, "a list of at least one id", group, "no group can be empty")
         groups.append(members)
     return tuple(groups)
 

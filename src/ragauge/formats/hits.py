@@ -105,9 +105,9 @@ def citation(value: Any, path: str) -> Citation:
     unnamed = all(place.get(name) is None for name in HIT_SPELLINGS["id"])
     if doc is not None and unnamed and not spans and place.get("kind") is not None:
         return Citation(_spot(place, doc), doc, _section(place, path), placed=True)
-    known, placed = _identity(place, path, doc, spans)
+    citation_id, placed = _identity(place, path, doc, spans)
     return Citation(
-        id=known,
+        id=citation_id,
         doc=doc,
         section=_section(place, path),
         spans=spans,
@@ -118,9 +118,9 @@ def citation(value: Any, path: str) -> Citation:
 
 def _identity(value: Row, path: str, doc: str | None, spans: Sequence[Span]) -> tuple[str, bool]:
     """The id, or a name made of the place; and whether it was made."""
-    name, found = pick(value, HIT_SPELLINGS["id"], inside=f"{path}.")
-    if found is not None:
-        return as_id(found, name), False
+    name, own_id = pick(value, HIT_SPELLINGS["id"], inside=f"{path}.")
+    if own_id is not None:
+        return as_id(own_id, name), False
     if doc is not None and spans:
         return place_name(doc, spans), True
     raise wrong_type(
@@ -130,26 +130,26 @@ def _identity(value: Row, path: str, doc: str | None, spans: Sequence[Span]) -> 
 
 def _spot(place: Row, doc: str) -> str:
     """A name for a place that has no span: a region of a picture, a caption."""
-    told = [
+    coordinates = [
         f"{name}={place[name]}"
         for name in ("kind", "page", "x", "y", "w", "h")
         if isinstance(place.get(name), str | int | float)
     ]
-    return f"{doc}#{','.join(told)}"
+    return f"{doc}#{','.join(coordinates)}"
 
 
 def _documents(value: Row, path: str) -> tuple[str | None, str | None]:
     """The document, and its path where that is another name for it."""
-    name, found = pick(value, HIT_SPELLINGS["doc"], inside=f"{path}.")
+    name, named = pick(value, HIT_SPELLINGS["doc"], inside=f"{path}.")
     other_name, other = pick(value, HIT_SPELLINGS["path"], inside=f"{path}.")
-    doc = as_id(found, name) if found is not None else None
+    doc = as_id(named, name) if named is not None else None
     where = as_id(other, other_name) if other is not None else None
     return (where, None) if doc is None else (doc, where if where != doc else None)
 
 
 def _section(value: Row, path: str) -> str | None:
-    name, found = pick(value, HIT_SPELLINGS["section"], inside=f"{path}.")
-    return as_id(found, name) if found is not None else None
+    name, section = pick(value, HIT_SPELLINGS["section"], inside=f"{path}.")
+    return as_id(section, name) if section is not None else None
 
 
 def _named(row: Row, names: Mapping[str, int]) -> list[tuple[str, Any]]:
@@ -157,8 +157,8 @@ def _named(row: Row, names: Mapping[str, int]) -> list[tuple[str, Any]]:
     there = names.keys() & row.keys()
     if not there:
         return []
-    found = sorted(there, key=names.__getitem__)
-    return [(name, row[name]) for name in found if row[name] is not None]
+    in_order = sorted(there, key=names.__getitem__)
+    return [(name, row[name]) for name in in_order if row[name] is not None]
 
 
 def _delta(value: Row, path: str) -> float | None:
@@ -172,13 +172,13 @@ def distances(row: Row, inside: str = "") -> tuple[list[float | None] | None, fl
     for name, value in _named(row, _DELTAS):
         path = inside + name
         if isinstance(value, list):
-            each = [
+            numbers = [
                 None if one is None else distance(one, f"{path}[{i}]")
                 for i, one in enumerate(value)
             ]
-            if listed is not None and listed[1] != each:
-                raise conflict(listed[0], path, listed[1], each)
-            listed = listed or (path, each)
+            if listed is not None and listed[1] != numbers:
+                raise conflict(listed[0], path, listed[1], numbers)
+            listed = listed or (path, numbers)
         else:
             number = distance(value, path)
             if single is not None and single[1] != number:
@@ -221,9 +221,9 @@ def state(row: Row) -> str | None:
         last = value[-1] if isinstance(value, list) and value else value
         if not isinstance(last, str):
             continue
-        found = greek_names.lambda_state(last)
-        if found is not None:
-            return found
+        recorded = greek_names.lambda_state(last)
+        if recorded is not None:
+            return recorded
         if name in _STATES:
             raise wrong_type(
                 name,

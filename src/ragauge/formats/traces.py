@@ -103,15 +103,17 @@ class Reader:
         if nested is not None and (value is None or not own):
             inner = nested if isinstance(nested, dict) else {"": as_list(nested, "retrieval")}
             names = TRACE_SPELLINGS["hits"] if isinstance(nested, dict) else ("",)
-            where, found = pick(inner, names, inside="retrieval.", meaning=meaning)
-            if value is not None and found is not None and meaning(found) != meaning(value):
-                raise conflict(name, where.rstrip("."), value, found)
+            inner_name, inner_hits = pick(inner, names, inside="retrieval.", meaning=meaning)
+            inner_name = inner_name.rstrip(".")
+            both = value is not None and inner_hits is not None
+            if both and meaning(inner_hits) != meaning(value):
+                raise conflict(name, inner_name, value, inner_hits)
             if value is None:
-                name, value = where.rstrip("."), found
+                name, value = inner_name, inner_hits
         if value is None:
             return (), False
         listed = as_list(value, name)
-        hits = tuple(hit_objects.hit(each, f"{name}[{i}]") for i, each in enumerate(listed))
+        hits = tuple(hit_objects.hit(entry, f"{name}[{i}]") for i, entry in enumerate(listed))
         return hits, hit_objects.out_of_order(listed)
 
     def _answer(self, row: Row) -> Answer | None:
@@ -245,15 +247,19 @@ def _error(value: Any) -> str | None:
 
 def _identified(answer: Answer | None, hits: tuple[Hit, ...]) -> Answer | None:
     """Give citations that are only a place the id of the hit that lies there, if one does."""
-    if answer is None or not any(each.placed for each in answer.cited):
+    if answer is None or not any(citation.placed for citation in answer.cited):
         return answer
     cited = []
-    for each in answer.cited:
-        most = max(((_shared(each, hit), -rank) for rank, hit in enumerate(hits)), default=(0.0, 0))
-        if each.placed and most[0] >= 0.5:
-            each = replace(each, id=hits[-most[1]].id, placed=False)  # noqa: PLW2901
-        cited.append(each)
-    return replace(answer, cited=tuple(cited), citations=tuple(each.id for each in cited))
+    for citation in answer.cited:
+        # The hit that shares most with it; of several the one that ranks first.
+        share, minus_rank = max(
+            ((_shared(citation, hit), -rank) for rank, hit in enumerate(hits)), default=(0.0, 0)
+        )
+        if citation.placed and share >= 0.5:
+            cited.append(replace(citation, id=hits[-minus_rank].id, placed=False))
+        else:
+            cited.append(citation)
+    return replace(answer, cited=tuple(cited), citations=tuple(citation.id for citation in cited))
 
 
 def _shared(citation: Citation, hit: Hit) -> float:
@@ -284,8 +290,8 @@ def _with_distances(
                 "write null for a hit without ΔS",
             )
         hits = tuple(
-            replace(hit, delta_s=each) if each is not None else hit
-            for hit, each in zip(hits, listed, strict=True)
+            replace(hit, delta_s=distance) if distance is not None else hit
+            for hit, distance in zip(hits, listed, strict=True)
         )
     for name in TRACE_SPELLINGS["answer"]:
         body = row.get(name)
@@ -303,8 +309,8 @@ def _state(row: Row) -> str | None:
     """The recorded λ; the final state that stands in the answer comes first."""
     for name in TRACE_SPELLINGS["answer"]:
         body = row.get(name)
-        if isinstance(body, dict) and (found := hit_objects.state(body)) is not None:
-            return found
+        if isinstance(body, dict) and (state := hit_objects.state(body)) is not None:
+            return state
     return hit_objects.state(row)
 
 

@@ -20,7 +20,7 @@ class FullReader:
         self.reducer = reducer or RangeReducer(job)
 
     def traces(self, part: Range) -> Iterator[Trace]:
-        """The traces of a range; lines that cannot be read are left out."""
+        """The traces of a range; lines that cannot be read are excluded."""
         rows = read_rows(self.job.source, part)
         first = part.first_line or 0
         for index, data in enumerate(rows.data):

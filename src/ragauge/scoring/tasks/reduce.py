@@ -103,7 +103,7 @@ class RangeReducer:
     def scan(self, part: Range, wanted: Set[str]) -> set[str]:
         """Which of some ids are among the hits of a range's rows."""
         rows = read_rows(self.job.source, part)
-        found: set[str] = set()
+        retrieved: set[str] = set()
         for start in range(0, len(rows.data), _CHUNK):
             data = rows.data[start : start + _CHUNK]
             decoded = self.fast.rows(data) if self.by_columns else None
@@ -111,8 +111,8 @@ class RangeReducer:
                 hits = chain.from_iterable(row.hits or () for row in decoded)
             else:
                 hits = chain.from_iterable(self._hits_of(row) for row in data)
-            found.update(each for each in hits if each in wanted)
-        return found
+            retrieved.update(chunk_id for chunk_id in hits if chunk_id in wanted)
+        return retrieved
 
     def _hits_of(self, data: bytes) -> Sequence[str]:
         row = None if self.exact_only else self.try_decode(data)
@@ -187,19 +187,19 @@ class RangeReducer:
         codes = list(map(self.by_qid, cast("list[str]", qids)))
         self.traces += len(rows)
         if None in codes or self.keep_last:
-            kept = []
+            to_reduce = []
             for place, code in enumerate(codes):
                 if code is None:
                     self._unknown(lines[place], rows[place].qid)
                 elif not self.keep_last:
-                    kept.append(place)
+                    to_reduce.append(place)
                 elif code not in self.met:
                     self.met.add(code)
-                    kept.append(place)
-            rows = [rows[place] for place in kept]
-            answers = [answers[place] for place in kept]
-            codes = [codes[place] for place in kept]
-            lines = [lines[place] for place in kept]
+                    to_reduce.append(place)
+            rows = [rows[place] for place in to_reduce]
+            answers = [answers[place] for place in to_reduce]
+            codes = [codes[place] for place in to_reduce]
+            lines = [lines[place] for place in to_reduce]
         self.reducer.reduce(
             cast("list[int]", codes),
             _slots(rows),
@@ -221,7 +221,7 @@ class RangeReducer:
             return None
         claim, text, citations = row.answered()
         if citations is not None and self.strip_citations:
-            citations = [each.strip() for each in citations]
+            citations = [chunk_id.strip() for chunk_id in citations]
         return Usual(row.question, row.hit_ids, text if claim is None else claim, citations)
 
     def _fast(self, row: FastRow, line: int) -> bool:
@@ -243,10 +243,10 @@ class RangeReducer:
             self.pend((code, slot, line, hits, said, citations, 0))
         return True
 
-    def paraphrase(self, code: int, given: int | None, question: str | None) -> int | None:
+    def paraphrase(self, code: int, number: int | None, question: str | None) -> int | None:
         """The number of the paraphrase: as given, or found by its text."""
-        if given is not None or code not in self.job.paraphrases:
-            return given
+        if number is not None or code not in self.job.paraphrases:
+            return number
         return self.job.paraphrases[code].get(question or "")
 
     def _admit(
@@ -340,14 +340,14 @@ def hits_of(trace: Trace) -> list[str]:
     """The ids that a trace retrieved, and the names of their places; none if it has an error."""
     if trace.error is not None:
         return []
-    found = [hit.id for hit in trace.hits]
+    names = [hit.id for hit in trace.hits]
     for hit in trace.hits:
         if hit.spans:
             docs = (hit.doc, hit.path)
-            found += [place_name(doc, hit.spans) for doc in docs if doc is not None]
+            names += [place_name(doc, hit.spans) for doc in docs if doc is not None]
         elif hit.spot is not None:
-            found.append(hit.spot)
-    return found
+            names.append(hit.spot)
+    return names
 
 
 def _line(entry: Misplaced) -> int:
