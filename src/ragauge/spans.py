@@ -23,6 +23,14 @@ _PAIRS = (
 # Lines and pages are numbered inclusively wherever they are written down.
 _INCLUSIVE = (("line_start", "line_end", "line"), ("start_line", "end_line", "line"))
 
+OFFSET_PAIRS = tuple((start, end) for start, end, _ in (*_PAIRS, *_INCLUSIVE))
+"""Names of offsets, as pairs."""
+PLACE_NAMES = (
+    *("span", "offsets", "source_spans", "unit", "kind"),
+    *(name for pair in OFFSET_PAIRS for name in pair),
+)
+"""Every name under which an object says where it lies."""
+
 Merged = list[tuple[int, int]]
 """Disjoint intervals in ascending order."""
 

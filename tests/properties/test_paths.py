@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from ragauge import RagaugeError, load_gold, load_traces, registry, score
 from ragauge.files.open import opened
 from ragauge.files.ranges import plan
+from ragauge.formats.fast_rows import FastDecoder
 from ragauge.formats.traces import Reader
 from ragauge.model.dialect import Dialect
 from ragauge.model.options import Options
@@ -39,15 +41,23 @@ USUAL = {"qid": "q0", "retrieved_ids": ["p1"], "answer_json": {"claim": "So.", "
 GOLD = [{"qid": "q0", "question": "Frage 0?", "answerable": True, "gold_citations": ["p1"]}]
 
 
+class _NoDecoder(FastDecoder):
+    """Leaves every row to the exact path."""
+
+    def row(self, data: bytes) -> None:  # noqa: ARG002
+        return None
+
+    def rows(self, data: Sequence[bytes]) -> None:  # noqa: ARG002
+        return None
+
+
 class _ExactReducer(RangeReducer):
     """Sends every row down the exact path."""
 
     def __init__(self, job: Any) -> None:
         super().__init__(job)
         self.by_columns = False
-
-    def try_decode(self, data: bytes) -> None:  # noqa: ARG002
-        return None
+        self.fast = self.fast_in_full = _NoDecoder(unread=True)
 
 
 class _CountingReducer(RangeReducer):
@@ -117,8 +127,8 @@ def test_a_second_look_sees_what_the_exact_path_sees(data: Data, profile: str) -
     """Scores are the same when every row is read on the exact path, the first time and again."""
     fast = scored(data, profile=profile, metrics=["*"])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RangeReducer, "try_decode", lambda *_: None)
-        patch.setattr(RangeReducer, "_try_decode_all", lambda *_: None)
+        patch.setattr(FastDecoder, "row", lambda *_: None)
+        patch.setattr(FastDecoder, "rows", lambda *_: None)
         exact = scored(data, profile=profile, metrics=["*"])
     assert fast.metrics == exact.metrics
 

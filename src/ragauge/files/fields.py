@@ -49,10 +49,10 @@ def shown(value: object) -> str:
 def meaning(value: Any) -> Any:
     """What a value says as an id or a list of ids: 7 is "7", and {"id": "a"} is "a"."""
     if isinstance(value, list):
-        return [meaning(each) for each in value]
+        return [meaning(entry) for entry in value]
     if isinstance(value, dict):
-        found = [value[name] for name in ID_NAMES if value.get(name) is not None]
-        return meaning(found[0]) if found else value
+        ids = [value[name] for name in ID_NAMES if value.get(name) is not None]
+        return meaning(ids[0]) if ids else value
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -69,6 +69,9 @@ def pick(
     null counts as absent. The first own name that is there and not empty wins; otherwise all
     spellings that are there must agree in their meaning.
     """
+    if len(names) == 1 and not own:  # most fields, and there is nothing to agree with
+        value = row.get(names[0])
+        return ("", None) if value is None else (inside + names[0], value)
     if own:
         empty: tuple[str, Any] = ("", None)
         for name in own:
@@ -79,16 +82,16 @@ def pick(
                 empty = (inside + name, value)
         if empty[0]:
             return empty
-    found: tuple[str, Any] = ("", None)
+    first_name, first = "", None
     for name in names:
         value = row.get(name)
         if value is None:
             continue
-        if found[0] and meaning(found[1]) != meaning(value):
-            raise conflict(found[0], inside + name, found[1], value)
-        if not found[0]:
-            found = (inside + name, value)
-    return found
+        if first_name and meaning(first) != meaning(value):
+            raise conflict(first_name, inside + name, first, value)
+        if not first_name:
+            first_name, first = inside + name, value
+    return first_name, first
 
 
 def as_id(value: Any, path: str) -> str:
@@ -152,11 +155,11 @@ def as_texts(value: Any, path: str) -> tuple[str, ...]:
     """Take a list of strings; null and absence are the empty list."""
     if value is None:
         return ()
-    return tuple(as_text(each, f"{path}[{i}]") for i, each in enumerate(as_list(value, path)))
+    return tuple(as_text(entry, f"{path}[{i}]") for i, entry in enumerate(as_list(value, path)))
 
 
 def as_ids(value: Any, path: str) -> tuple[str, ...]:
     """Take a list of ids; null and absence are the empty list."""
     if value is None:
         return ()
-    return tuple(as_id(each, f"{path}[{i}]") for i, each in enumerate(as_list(value, path)))
+    return tuple(as_id(entry, f"{path}[{i}]") for i, entry in enumerate(as_list(value, path)))

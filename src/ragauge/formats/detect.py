@@ -39,8 +39,8 @@ def choose(
     if gold is not None and trace is not None:
         refuse_swapped(gold_names, trace_names, gold.name, trace.name)
     _refuse_other_trec(gold, trace)
-    given = [source for source in (gold, trace) if source is not None]
-    if dialect == "auto" and any(source.layout in TREC for source in given):
+    sources = [source for source in (gold, trace) if source is not None]
+    if dialect == "auto" and any(source.layout in TREC for source in sources):
         dialect = "trec"
     if profile is not None:
         chosen = registry.profile(profile)
@@ -52,10 +52,11 @@ def choose(
         forced = registry.dialect(dialect)
         return Choice(dialect=forced, profile=registry.profile(forced.profile), own=True)
     if loaded and len(set(loaded)) == 1 and not gold_names and not trace_names:
-        found, note = registry.dialect(loaded[0]), None
+        detected, note = registry.dialect(loaded[0]), None
     else:
-        found, note = detect(gold_names, trace_names)
-    return Choice(dialect=found, profile=registry.profile(found.profile), own=True, note=note)
+        detected, note = detect(gold_names, trace_names)
+    implied = registry.profile(detected.profile)
+    return Choice(dialect=detected, profile=implied, own=True, note=note)
 
 
 def _refuse_other_trec(gold: Source | None, trace: Source | None) -> None:
@@ -75,7 +76,7 @@ def _refuse_other_trec(gold: Source | None, trace: Source | None) -> None:
 def cutoffs(k: Sequence[int] | int | None, profile: Profile) -> tuple[int, ...]:
     """The cut-offs of a run: those given, or the profile's own."""
     ks = profile.k if k is None else (k,) if isinstance(k, int) else tuple(k)
-    if not ks or any(not isinstance(each, int) or each < 1 for each in ks):
+    if not ks or any(not isinstance(cutoff, int) or cutoff < 1 for cutoff in ks):
         raise RagaugeError.of(
             "usage", f"k must be whole numbers from 1, got {list(ks)}", hint="for example --k 5"
         )
@@ -89,11 +90,10 @@ def cutoffs(k: Sequence[int] | int | None, profile: Profile) -> tuple[int, ...]:
 
 
 SNIFFED = 64 * 1024
-
+"""So many bytes at the head of a file tell its dialect."""
 
 TREC = ("qrels", "run")
 """Layouts that are no JSON."""
-
 
 _TOKEN = re.compile(STRING + rb"|[{}\[\]:]", re.DOTALL)
 
@@ -120,9 +120,9 @@ def sniff(source: Source) -> set[str]:
 
 def detect(gold_names: set[str], trace_names: set[str]) -> tuple[Dialect, str | None]:
     """The dialect that the field names speak of, and a note where they leave doubt."""
-    known = registry.dialects().values()
-    gold = _best(gold_names, [(each, each.gold_marks) for each in known])
-    trace = _best(trace_names, [(each, each.trace_marks) for each in known])
+    dialects = registry.dialects().values()
+    gold = _best(gold_names, [(dialect, dialect.gold_marks) for dialect in dialects])
+    trace = _best(trace_names, [(dialect, dialect.trace_marks) for dialect in dialects])
     # A family by the marks of one file alone must own some name of the other one too.
     if gold is not None and trace is None and not _owns(gold.own_trace, trace_names):
         gold = None
@@ -141,17 +141,15 @@ def detect(gold_names: set[str], trace_names: set[str]) -> tuple[Dialect, str | 
 
 
 _GOLD_WORDS = frozenset(("answerable", "relevant", "relevant_docs"))
-
-
 _TRACE_WORDS = frozenset(("hits", "retrieved", "topk"))
 """Names that no dialect has to itself, but that stand on one side only."""
 
 
 def refuse_swapped(gold_names: set[str], trace_names: set[str], gold: str, trace: str) -> None:
     """Raise if the gold file has the marks of traces, and the trace file those of gold."""
-    known = registry.dialects().values()
-    gold_marks = _GOLD_WORDS.union(*(each.gold_marks for each in known))
-    trace_marks = _TRACE_WORDS.union(*(each.trace_marks for each in known))
+    dialects = registry.dialects().values()
+    gold_marks = _GOLD_WORDS.union(*(dialect.gold_marks for dialect in dialects))
+    trace_marks = _TRACE_WORDS.union(*(dialect.trace_marks for dialect in dialects))
     swapped = gold_names & trace_marks and trace_names & gold_marks
     if swapped and not gold_names & gold_marks and not trace_names & trace_marks:
         raise RagaugeError.of(
@@ -167,5 +165,6 @@ def _owns(own: Mapping[str, tuple[str, ...]], names: set[str]) -> bool:
 
 def _best(names: set[str], marks: Sequence[tuple[Dialect, frozenset[str]]]) -> Dialect | None:
     counted = [(len(names & own), dialect.name, dialect) for dialect, own in marks]
-    top = max(counted)
-    return top[2] if top[0] > 0 and sum(each[0] == top[0] for each in counted) == 1 else None
+    most, _, best = max(counted)
+    is_alone = sum(count == most for count, _, _ in counted) == 1
+    return best if most > 0 and is_alone else None

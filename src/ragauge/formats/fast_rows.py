@@ -1,178 +1,629 @@
-"""The usual shapes of trace rows, as types that the decoder checks while it decodes."""
+"""The fast path: rows of the usual shapes, decoded in one step by structs made for their spelling.
+
+The names come from the tables in `model.dialect`. A struct takes one spelling of each field; which
+one, is learned from the rows of the file. Everything else that is read of a row has to be absent or
+null, or the row does not decode, and is read on the exact path, which knows every spelling and
+alone decides what is an error. Where both paths can read a row they give the same trace.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
-from msgspec import Meta, Struct, field
+import msgspec
+from msgspec import Meta, Struct
 
 from ragauge.files.fields import INT64
+from ragauge.model.dialect import (
+    ANSWER_SPELLINGS,
+    GOLD_SPELLINGS,
+    HIT_SPELLINGS,
+    INDEX_NAMES,
+    PERF_SPELLINGS,
+    TRACE_NAMES,
+    TRACE_SPELLINGS,
+)
+from ragauge.model.gold import Expect, GoldItem
+from ragauge.model.trace import Answer, Hit, Timing, Trace
+from ragauge.spans import PLACE_NAMES, Span
+from ragauge.text import citations_in
 
 WideInt = Annotated[int, Meta(ge=-INT64, le=INT64 - 1)]
 Milliseconds = Annotated[float, Meta(ge=0, le=366 * 24 * 3600 * 1000)]
+# Whole numbers beyond 64 bits are an error, and fractions are not: the exact path tells them apart.
+_Score = Annotated[float, Meta(gt=-INT64, lt=INT64)]
+_Offset = Annotated[int, Meta(ge=0, le=INT64 - 1)]
+_OffsetPair = tuple[_Offset, _Offset]
 
+HitKind = Literal["ids", "texts", "places"]
+"""Hits are ids; objects with an id and perhaps a text; or objects that may say anything usual."""
 
-class NoDistance(Struct, gc=False, kw_only=True):
-    """Names of ΔS in ASCII; under any other name the row is not of a usual shape."""
-
-    delta_s: None = None
-    deltaS: None = None  # noqa: N815
-    deltas: None = None
-    DeltaS: None = None
-    dS: None = None  # noqa: N815
-    delta_s_list: None = None
-    deltaS_list: None = None  # noqa: N815
-    deltaS_q_ctx: None = None  # noqa: N815
-    delta_s_q_ctx: None = None
-    delta_s_qr: None = None
-
-
-class NoState(NoDistance, gc=False, kw_only=True):
-    """Names of λ in ASCII, likewise."""
-
-    lambda_: None = field(default=None, name="lambda")
-    lambda_state: None = None
-    lambda_observe: None = None
-    lambda_final: None = None
-    lambda_states: None = None
+# A name with a letter beyond ASCII, plain or escaped: only the exact path knows what it may mean.
+_ODD_NAME = re.compile(rb'(?:[\x80-\xff]|\\u)[^"]*"\s*:')
+_NOT_USUAL = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_NULL = msgspec.Raw(b"null")
+_decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_value = msgspec.json.Decoder().decode
 
 
 class FastPerf(Struct, gc=False):
     """The times of the parts."""
 
-    t_retrieve_ms: Milliseconds | None = None
-    t_reason_ms: Milliseconds | None = None
+    if TYPE_CHECKING:
+        retrieve: float | None
+        reason: float | None
 
 
-class OtherNames(NoDistance, gc=False, kw_only=True):
-    """Names of a hit's id, document, section, text or place that no usual shape has."""
+class FastHit(Struct, gc=False):
+    """A hit that is an object."""
 
-    chunk_id: None = None
-    snippet_id: None = None
-    block_id: None = None
-    doc_id: None = None
-    doc_path: None = None
-    path: None = None
-    section_id: None = None
-    snippet: None = None
-    citation: None = None
-    source_spans: None = None
-    start_byte: None = None
-    start_char: None = None
-    start_token: None = None
-    start_ms: None = None
-    line_start: None = None
-    start_line: None = None
-    unit: None = None
-    kind: None = None
+    if TYPE_CHECKING:
+        id: str
+        doc: str | None
+        section: str | None
+        score: float | None
+        rank: int | None
+        type: str | None
+        text: str | None
+        chunker_version: str | None
+        doc_hash: str | None
+        text_hash: str | None
+        policy_hash: str | None
+        span: tuple[int, int] | None
+        offsets: tuple[int, int] | None
+        start: int | None
+        end: int | None
+
+    def hit(self) -> Hit | None:
+        """The hit; None where its place is given twice, or is none."""
+        pair = self.offsets
+        if pair is None:
+            pair = self.span
+        elif self.span is not None:
+            return None
+        if self.start is not None or self.end is not None:
+            if pair is not None or self.start is None or self.end is None:
+                return None
+            pair = (self.start, self.end)
+        if pair is not None and pair[1] < pair[0]:
+            return None
+        # By position, which takes half the time of names.
+        return Hit(
+            self.id,
+            self.doc,
+            self.section,
+            self.score,
+            self.type,
+            self.text,
+            () if pair is None else (Span(pair[0], pair[1]),),
+            None,
+            self.chunker_version,
+            None,
+            None,
+            self.doc_hash,
+            self.text_hash,
+            self.policy_hash,
+        )
+
+    def text_hit(self) -> Hit:
+        """The hit, where it has no place."""
+        return Hit(
+            self.id,
+            type=self.type,
+            text=self.text,
+            doc_hash=self.doc_hash,
+            text_hash=self.text_hash,
+            policy_hash=self.policy_hash,
+        )
 
 
-class FastHit(OtherNames, gc=False, kw_only=True):
-    """A hit with an id and perhaps a text; whatever else is read of hits must be null here."""
+class FastAnswer(Struct, gc=False):
+    """An answer that is an object."""
 
-    id: str
-    text: str | None = None
-    type: str | None = None
-    doc: None = None
-    section: None = None
-    score: None = None
-    rank: None = None
-    chunker_version: None = None
-    span: None = None
-    offsets: None = None
-    start: None = None
-    end: None = None
+    if TYPE_CHECKING:
+        claim: str | None
+        text: str | None
+        citations: list[str] | None
 
 
-class FastAnswer(NoState, gc=False, kw_only=True):
-    """An answer with a claim and citations; whatever else is read of answers must be null here."""
+class FastRow(Struct, gc=False):
+    """A row of a usual shape. Its attributes are called after the fields, however they are spelled.
 
-    claim: str | None = None
-    citations: list[str] | None = None
-    text: None = None
-    answer: None = None
-    refused: None = None
-    grounded: None = None
-    constraints_echo: None = None
-
-
-class _Row(NoState, gc=False, kw_only=True):
-    """What all usual shapes have: the common fields first, in their common order.
-
-    The fields behind them may only be null: any other value in them fails to decode, so the row
-    takes the exact path, at little cost to the rows that pass.
+    `answer` is an object or a string, as `answer_is_object` says; beside an object there is no
+    list of citations in the row.
     """
 
-    qid: str | None = None
-    seed: WideInt | None = None
-    q: str | None = None
-    retrieved_ids: list[str] | None = None
-    answer_json: FastAnswer | None = None
-    paraphrase: WideInt | None = None
-    turn: WideInt | None = None
-    q_id: None = None
-    id: None = None
-    query_id: None = None
-    query: None = None
-    topk: None = None
-    items: None = None
-    retrieved: None = None
-    hits_top_k: None = None
-    hits: None = None
-    retrieval: None = None
-    answer_text: None = None
-    answer_citations: None = None
-    cited_chunks: None = None
-    refused: None = None
-    grounded: None = None
-    constraints_echo: None = None
-    error: None = None
-    latency_ms: Milliseconds | None = None
-    elapsed_ms: Milliseconds | None = None
-    perf: FastPerf | None = None
+    hit_kind: ClassVar[HitKind]
+    answer_is_object: ClassVar[bool]
+
+    if TYPE_CHECKING:
+        qid: str | None
+        question: str | None
+        paraphrase: int | None
+        seed: int | None
+        turn: int | None
+        hits: list[Any] | None
+        answer: Any
+        citations: list[str] | None
+        perf: FastPerf | None
+        total_ms: float | None
 
     @property
-    def timed(self) -> bool:
-        """Whether the row records how long anything took."""
-        return not (self.latency_ms is None and self.elapsed_ms is None and self.perf is None)
+    def hit_ids(self) -> Sequence[str]:
+        """The ids of the hits."""
+        if self.hit_kind == "ids":
+            return self.hits or ()
+        return [hit.id for hit in self.hits or ()]
+
+    def answered(self) -> tuple[str | None, str | None, Sequence[str] | None]:
+        """The claim, the text and the citations of the answer."""
+        if not self.answer_is_object:
+            claim, text, citations = None, self.answer, self.citations
+        elif self.answer is None:
+            return None, None, None
+        else:
+            claim, text, citations = self.answer.claim, self.answer.text, self.answer.citations
+        if citations is None and text is not None:
+            citations = citations_in(text)
+        return claim, text, citations
+
+    def timing(self) -> Timing | None:
+        """How long the parts took, where the row records it."""
+        perf, total = self.perf, self.total_ms
+        if perf is None:
+            return None if total is None else Timing(total=total)
+        retrieve, reason = perf.retrieve, perf.reason
+        if total is None and retrieve is not None and reason is not None:
+            total = retrieve + reason
+        if retrieve is None and reason is None and total is None:
+            return None
+        return Timing(retrieve=retrieve, reason=reason, total=total)
+
+    def trace(self, line: int | None, *, strip_citations: bool) -> Trace | None:
+        """The trace of the row without its unread fields; None if the exact path must read it."""
+        listed: Sequence[Any] = self.hits or ()
+        hits: tuple[Hit, ...]
+        disordered = False
+        if self.hit_kind == "ids":
+            hits = tuple(map(Hit, listed))
+        elif self.hit_kind == "texts":
+            hits = tuple([hit.text_hit() for hit in listed])
+        else:
+            hits = tuple([hit for entry in listed if (hit := entry.hit()) is not None])
+            if len(hits) < len(listed):
+                return None
+            disordered = _out_of_order(listed)
+        claim, text, citations = self.answered()
+        answer = None
+        if not (claim is None and text is None and citations is None):
+            if citations is not None:
+                citations = tuple(map(str.strip, citations) if strip_citations else citations)
+            answer = Answer(claim=claim, text=text, citations=citations)
+        return Trace(
+            qid=self.qid or None,
+            question=self.question,
+            paraphrase=self.paraphrase,
+            seed=self.seed,
+            turn=self.turn,
+            hits=hits,
+            answer=answer,
+            timing=self.timing(),
+            index={
+                name: value for name in INDEX_NAMES if (value := getattr(self, name)) is not None
+            },
+            disordered=disordered,
+            line=line,
+        )
 
 
-class FastRow(_Row, gc=False, kw_only=True):
-    """The usual shapes, mixed as they come."""
-
-    question: str | None = None
-    chunks: list[FastHit] | None = None
-    answer: str | None = None
-    citations: list[str] | None = None
-
-
-class JoinedRow(_Row, gc=False, kw_only=True):
-    """The one shape that is reduced by columns: joined by id, with `answer_json`."""
-
-    question: None = None
-    chunks: None = None
-    answer: None = None
-    citations: None = None
+def _out_of_order(listed: Sequence[FastHit]) -> bool:
+    ranks = [hit.rank for hit in listed if hit.rank is not None]
+    scores = [hit.score for hit in listed if hit.score is not None]
+    return any(later < earlier for earlier, later in pairwise(ranks)) or any(
+        later > earlier for earlier, later in pairwise(scores)
+    )
 
 
-class StrictAnswer(Struct, gc=False, forbid_unknown_fields=True):
-    """An answer with a claim and citations, and nothing else."""
+# What the fast path reads, field by field. A field of the tables that is not here has to be null:
+# whoever adds one there gets the exact path until the field gets a type here.
+_TEXT_HIT_TYPES: Mapping[str, Any] = {
+    "id": str,
+    "text": str | None,
+    "type": str | None,
+    "doc_hash": str | None,
+    "text_hash": str | None,
+    "policy_hash": str | None,
+}
+_PLACED_HIT_TYPES: Mapping[str, Any] = {
+    "id": str,
+    "doc": str | None,
+    "offsets": _OffsetPair | None,
+    "span": _OffsetPair | None,
+    "start": _Offset | None,
+    "end": _Offset | None,
+    "score": _Score | None,
+    "section": str | None,
+    **_TEXT_HIT_TYPES,
+    "rank": WideInt | None,
+    "chunker_version": str | None,
+}
+_ANSWER_TYPES: Mapping[str, Any] = {
+    "claim": str | None,
+    "text": str | None,
+    "citations": list[str] | None,
+}
+_PERF_TYPES: Mapping[str, Any] = {"retrieve": Milliseconds | None, "reason": Milliseconds | None}
+_ROW_TYPES: Mapping[str, Any] = {
+    "qid": str | None,
+    "question": str | None,
+    "paraphrase": WideInt | None,
+    "seed": WideInt | None,
+    "turn": WideInt | None,
+    "total_ms": Milliseconds | None,
+    **dict.fromkeys(INDEX_NAMES, str | None),
+}
+_SHAPED = ("hits", "answer", "citations", "perf")
+"""Fields of a row whose type depends on its shape."""
 
-    claim: str | None = None
-    citations: list[str] | None = None
+# The names of places belong to `spans`, which reads them; each is its own field here.
+_HIT_NAMES = {**HIT_SPELLINGS, **{name: (name,) for name in PLACE_NAMES}}
+_ROW_NAMES = {
+    **TRACE_SPELLINGS,
+    **{name: (name,) for name in INDEX_NAMES},
+    "retrieval": ("retrieval",),
+}
+_ROW_FIELD_OF = {name: field for field, names in _ROW_NAMES.items() for name in names}
+_HIT_FIELD_OF = {name: field for field, names in _HIT_NAMES.items() for name in names}
+
+Spelling = tuple[tuple[str, str], ...]
+"""Fields, each with the one name that it has."""
 
 
-class StrictRow(Struct, gc=False, forbid_unknown_fields=True):
-    """The shape of the source's own example, and nothing else: the cheapest to decode.
+class Shape(NamedTuple):
+    """How the rows of a file are spelled, and what they have beside the usual fields.
 
-    Nothing is passed over, so the decoder has checked every byte.
+    `spelling` is in the order of the row: msgspec finds names quickest in their order. `extent`
+    says what a row may have beside one spelling of each usual field: nothing; other names that are
+    read, with null for a value; or also names that nothing reads. `open_parts` says the last
+    of hits, answers and times.
     """
 
-    qid: str | None = None
-    seed: WideInt | None = None
-    q: str | None = None
-    retrieved_ids: list[str] | None = None
-    answer_json: StrictAnswer | None = None
+    spelling: Spelling = ()
+    hit_spelling: Spelling = ()
+    hit_kind: HitKind = "ids"
+    answer_is_object: bool = True
+    extent: Literal["usual", "nulls", "unread"] = "usual"
+    open_parts: bool = False
 
 
-Joined = list[StrictRow] | list[JoinedRow]
+def shape_of(data: bytes) -> Shape | None:
+    """The shape of a row; None if no fast struct can read it."""
+    try:
+        values = _decode_fields(data)
+        spelled: dict[str, str] = {}
+        extent: Literal["usual", "nulls", "unread"] = "usual"
+        for name, raw in values.items():
+            field = _ROW_FIELD_OF.get(name)
+            if field is None:
+                extent = "unread"
+            elif raw == _NULL:
+                extent = "nulls" if extent == "usual" else extent
+            elif field in spelled or (field not in _ROW_TYPES and field not in _SHAPED):
+                return None
+            else:
+                spelled[field] = name
+        parts = {
+            field: _decode_value(values[spelled[field]]) for field in _SHAPED if field in spelled
+        }
+    except _NOT_USUAL:
+        return None
+    answer, perf = parts.get("answer"), parts.get("perf", {})
+    answer_is_object = isinstance(answer, dict) or (answer is None and "citations" not in parts)
+    # An object has its own citations; under its first spelling an answer must be an object.
+    if answer_is_object and "citations" in parts:
+        return None
+    if not answer_is_object and spelled.get("answer") == TRACE_SPELLINGS["answer"][0]:
+        return None
+    hits = _shape_of_hits(parts.get("hits", []))
+    if hits is None or not isinstance(perf, dict):
+        return None
+    hit_kind, hit_spelling, open_hits = hits
+    open_parts = (
+        open_hits
+        or (isinstance(answer, dict) and _has_more(answer, ANSWER_SPELLINGS, _ANSWER_TYPES))
+        or _has_more(perf, PERF_SPELLINGS, _PERF_TYPES)
+    )
+    return Shape(
+        tuple(spelled.items()), hit_spelling, hit_kind, answer_is_object, extent, open_parts
+    )
+
+
+def _shape_of_hits(hits: Any) -> tuple[HitKind, Spelling, bool] | None:
+    """What kind of hits a list has, how they are spelled, and whether they have other names."""
+    if not isinstance(hits, list):
+        return None
+    if all(isinstance(hit, str) for hit in hits):
+        return "ids", (), False
+    spelled: dict[str, str] = {}
+    names: set[str] = set()
+    for hit in hits:
+        if not isinstance(hit, dict):
+            return None
+        names |= hit.keys()
+        for name, value in hit.items():
+            field = _HIT_FIELD_OF.get(name)
+            if field is None or value is None:
+                continue
+            if field not in _PLACED_HIT_TYPES or spelled.setdefault(field, name) != name:
+                return None
+    hit_kind: HitKind = "texts" if spelled.keys() <= _TEXT_HIT_TYPES.keys() else "places"
+    types = _TEXT_HIT_TYPES if hit_kind == "texts" else _PLACED_HIT_TYPES
+    usual = {spelled.get(field, _HIT_NAMES[field][0]) for field in types}
+    return hit_kind, tuple(spelled.items()), not names <= usual
+
+
+def _has_more(
+    value: Mapping[str, Any], spellings: Mapping[str, tuple[str, ...]], types: Mapping[str, Any]
+) -> bool:
+    """Whether an object has other names than the first spelling of each usual field."""
+    return not value.keys() <= {spellings[field][0] for field in types}
+
+
+def _make_struct(
+    base: type[Struct],
+    types: Mapping[str, Any],
+    spelled: Mapping[str, str],
+    nulls: Iterable[str] = (),
+    *,
+    closed: bool,
+    required: str | None = None,
+    namespace: dict[str, Any] | None = None,
+) -> Any:
+    """A struct with these fields under these names; `nulls` are names that may only be null.
+
+    Names beyond ASCII are never declared: `_is_plain` sends rows that have one to the exact path.
+    """
+    fields: list[tuple[str, Any, Any]] = []
+    for field, kind in types.items():
+        name = spelled[field]
+        is_required = field == required
+        value = msgspec.field(name=name) if is_required else msgspec.field(default=None, name=name)
+        fields.append((field, kind, value))
+    for place, name in enumerate(sorted(set(nulls) - set(spelled.values()))):
+        if name.isascii():
+            fields.append((f"null_{place}", None, msgspec.field(default=None, name=name)))
+    return msgspec.defstruct(
+        base.__name__,
+        fields,
+        bases=(base,),
+        namespace=namespace,
+        forbid_unknown_fields=closed,
+        gc=False,
+        kw_only=True,
+    )
+
+
+def _part_struct(
+    base: type[Struct],
+    types: Mapping[str, Any],
+    spellings: Mapping[str, tuple[str, ...]],
+    spelling: Spelling = (),
+    *,
+    is_open: bool,
+) -> Any:
+    """The struct of a hit, an answer or times; fields not in `spelling` have their first name."""
+    spelled = dict(spelling)
+    others = [name for names in spellings.values() for name in names] if is_open else ()
+    return _make_struct(
+        base,
+        {field: types[field] for field in (*spelled, *types.keys() - spelled.keys())},
+        {field: names[0] for field, names in spellings.items() if field in types} | spelled,
+        others,
+        closed=not is_open,
+        required="id" if base is FastHit else None,
+    )
+
+
+@lru_cache(maxsize=256)
+def _decoder(shape: Shape) -> Callable[[bytes], FastRow]:
+    """Decode rows of a shape."""
+    is_open = shape.open_parts
+    hits: Any = str
+    if shape.hit_kind != "ids":
+        hit_types = _TEXT_HIT_TYPES if shape.hit_kind == "texts" else _PLACED_HIT_TYPES
+        hits = _part_struct(FastHit, hit_types, _HIT_NAMES, shape.hit_spelling, is_open=is_open)
+    perf = _part_struct(FastPerf, _PERF_TYPES, PERF_SPELLINGS, is_open=is_open)
+    types = {**_ROW_TYPES, "hits": list[hits] | None, "perf": perf | None}
+    answers = TRACE_SPELLINGS["answer"]
+    if shape.answer_is_object:
+        answer = _part_struct(FastAnswer, _ANSWER_TYPES, ANSWER_SPELLINGS, is_open=is_open)
+        types["answer"] = answer | None
+    else:
+        types |= {"answer": str | None, "citations": list[str] | None}
+        answers = answers[1:]
+    spelled = dict(shape.spelling)
+    order = [*spelled, *(field for field in types if field not in spelled)]
+    usual = {field: _ROW_NAMES[field][0] for field in types} | {"answer": answers[0]} | spelled
+    row = _make_struct(
+        FastRow,
+        {field: types[field] for field in order},
+        usual,
+        () if shape.extent == "usual" else TRACE_NAMES,
+        closed=shape.extent != "unread",
+        namespace={"hit_kind": shape.hit_kind, "answer_is_object": shape.answer_is_object},
+    )
+    return msgspec.json.Decoder(row).decode
+
+
+def _is_plain(data: bytes) -> bool:
+    """Whether the names of a row are all ASCII, and its bytes are text.
+
+    Values that are passed over are not decoded, so their bytes are checked here.
+    """
+    if data.isascii() and b"\\u" not in data:
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return _ODD_NAME.search(data) is None
+
+
+_LONGEST_PAUSE = 63
+
+
+class FastDecoder:
+    """Decodes the rows of one file. Rows have the shape of the last one that needed another.
+
+    Without `unread` a row that has a field which nothing reads is left to the exact path, which
+    keeps it.
+    """
+
+    def __init__(self, *, unread: bool) -> None:
+        self.unread = unread
+        self._pause = self._paused = 0
+        self._use(Shape())
+
+    def _use(self, shape: Shape) -> None:
+        self.shape = shape
+        self._decode = _decoder(shape)
+        self._checks = shape.open_parts or shape.extent == "unread"
+
+    def _learn(self, data: bytes) -> bool:
+        """Take the shape of a row that did not decode; False if that changes nothing."""
+        # To look at the shape of a row takes half as long as to read it on the exact path. Where no
+        # struct fits, the next rows are mostly alike: so it pauses, each time for twice as long.
+        if self._paused < self._pause:
+            self._paused += 1
+            return False
+        shape = shape_of(data)
+        kept_back = shape is not None and shape.extent == "unread" and not self.unread
+        if shape is None or shape == self.shape or kept_back:
+            self._pause, self._paused = min(2 * self._pause + 1, _LONGEST_PAUSE), 0
+            return False
+        self._pause = self._paused = 0
+        self._use(shape)
+        return True
+
+    def row(self, data: bytes) -> FastRow | None:
+        """Decode a row; None if it is for the exact path."""
+        row = self._try(data)
+        if row is None and self._learn(data):
+            row = self._try(data)
+        return row
+
+    def _try(self, data: bytes) -> FastRow | None:
+        if self._checks and not _is_plain(data):
+            return None
+        try:
+            return self._decode(data)
+        except _NOT_USUAL:
+            return None
+
+    def rows(self, data: Sequence[bytes]) -> list[FastRow] | None:
+        """Decode rows that all have one shape; None if they have not."""
+        rows = self._try_all(data)
+        if rows is None and self._learn(data[0]):
+            rows = self._try_all(data)
+        return rows
+
+    def _try_all(self, data: Sequence[bytes]) -> list[FastRow] | None:
+        if self._checks:
+            odd = [row for row in data if not row.isascii() or b"\\u" in row]
+            if odd and not _is_plain(b"\n".join(odd)):
+                return None
+        try:
+            return list(map(self._decode, data))
+        except _NOT_USUAL:
+            return None
+
+    def trace(self, data: bytes, line: int | None, *, strip_citations: bool) -> Trace | None:
+        """The trace of a row; None if it is for the exact path."""
+        row = self.row(data)
+        return None if row is None else row.trace(line, strip_citations=strip_citations)
+
+
+class FastGold(Struct, gc=False):
+    """A gold row of the usual shape: ids for evidence, and claims that are substrings."""
+
+    if TYPE_CHECKING:
+        qid: str
+        question: str | None
+        answerable: bool | None
+        relevant: tuple[str, ...] | None
+        claims: tuple[str, ...] | None
+
+    def item(self, line: int) -> GoldItem:
+        """The gold item of the row."""
+        expect: Expect | None = None
+        if self.answerable is not None:
+            expect = "answer" if self.answerable else "refuse"
+        return GoldItem(
+            qid=self.qid,
+            question=self.question,
+            expect=expect,
+            relevant=self.relevant or (),
+            claims_any=self.claims,
+            line=line,
+        )
+
+
+_GOLD_TYPES: Mapping[str, Any] = {
+    "qid": Annotated[str, Meta(min_length=1)],
+    "question": str | None,
+    "answerable": bool | None,
+    "claims": tuple[str, ...] | None,
+    "relevant": tuple[str, ...] | None,
+}
+_GOLD_FIELD_OF = {name: field for field in _GOLD_TYPES for name in GOLD_SPELLINGS[field]}
+
+
+@lru_cache(maxsize=64)
+def _gold_decoder(spelling: Spelling) -> Callable[[bytes], FastGold]:
+    spelled = dict(spelling)
+    order = [*spelled, *(field for field in _GOLD_TYPES if field not in spelled)]
+    usual = {field: GOLD_SPELLINGS[field][0] for field in _GOLD_TYPES} | spelled
+    types = {field: _GOLD_TYPES[field] for field in order}
+    row = _make_struct(FastGold, types, usual, closed=True, required="qid")
+    return msgspec.json.Decoder(row).decode
+
+
+class FastGoldDecoder:
+    """Decodes the rows of one gold file. A row with any other field is for the exact path."""
+
+    def __init__(self) -> None:
+        self._spelling: Spelling = ()
+        self._decode = _gold_decoder(())
+
+    def item(self, data: bytes, line: int) -> GoldItem | None:
+        """The gold item of a row; None if it is for the exact path."""
+        try:
+            return self._decode(data).item(line)
+        except _NOT_USUAL:
+            if not self._learn(data):
+                return None
+        try:
+            return self._decode(data).item(line)
+        except _NOT_USUAL:
+            return None
+
+    def _learn(self, data: bytes) -> bool:
+        """Take the spelling of a row that did not decode; False if that changes nothing."""
+        try:
+            values = _decode_fields(data)
+        except _NOT_USUAL:
+            return False
+        named = [(_GOLD_FIELD_OF.get(name), name) for name, raw in values.items() if raw != _NULL]
+        fields = [field for field, _ in named]
+        # `gold_claim` is cut into phrases, by a rule of the exact path.
+        if None in fields or len(set(fields)) < len(fields) or "gold_claim" in values:
+            return False
+        spelling = tuple((field, name) for field, name in named if field is not None)
+        if spelling == self._spelling:
+            return False
+        self._spelling, self._decode = spelling, _gold_decoder(spelling)
+        return True

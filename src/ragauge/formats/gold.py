@@ -26,6 +26,9 @@ from ragauge.model.gold import Anchor, ClaimRule, Expect, GoldItem
 from ragauge.spans import spans_in, unit_in
 
 Own = Mapping[str, tuple[str, ...]]
+"""The names that a dialect owns, by field."""
+Locate = Callable[[Row, Own], Row]
+"""Makes of a gold row one whose evidence has its bytes."""
 
 DRAFT = "draft"
 """The field that marks an item which a person has still to confirm."""
@@ -41,6 +44,14 @@ def gold_item(row: Row, own: Own, line: int | None, *, expects_by_docs: bool = F
     def take(field: str) -> tuple[str, Any]:
         return pick(row, GOLD_SPELLINGS[field], own.get(field, ()), meaning=meaning)
 
+    def texts(field: str) -> tuple[str, ...]:
+        name, value = take(field)
+        return as_texts(value, name)
+
+    def text(field: str) -> str | None:
+        name, value = take(field)
+        return None if value is None else as_text(value, name)
+
     name, value = take("qid")
     if value is None:
         raise FieldError(
@@ -49,9 +60,8 @@ def gold_item(row: Row, own: Own, line: int | None, *, expects_by_docs: bool = F
     qid = as_id(value, name)
     if not qid:
         raise wrong_type(name, "a non-empty id", value, "give every gold item its own id")
-    paraphrases = as_texts(take("paraphrases")[1], "paraphrases")
-    name, value = take("question")
-    question = as_text(value, name) if value is not None else None
+    paraphrases = texts("paraphrases")
+    question = text("question")
     if question is None and paraphrases:
         question = paraphrases[0]
     unit = unit_in(row, "", "byte")
@@ -82,14 +92,14 @@ def gold_item(row: Row, own: Own, line: int | None, *, expects_by_docs: bool = F
         decoy_section=_section(*take("decoy_section")),
         claims_any=claims,
         claim_rule=rule,
-        must_contain=as_texts(take("must_contain")[1], "must_contain"),
-        forbidden=as_texts(take("forbidden")[1], "forbidden"),
-        constraints=as_texts(take("constraints")[1], "constraints"),
-        type=_optional_text(row, "type"),
-        tags=as_texts(row.get("tags"), "tags"),
-        group=_optional_text(row, "group"),
-        difficulty=_optional_text(row, "difficulty"),
-        lang=_optional_text(row, "lang"),
+        must_contain=texts("must_contain"),
+        forbidden=texts("forbidden"),
+        constraints=texts("constraints"),
+        type=text("type"),
+        tags=texts("tags"),
+        group=text("group"),
+        difficulty=text("difficulty"),
+        lang=text("lang"),
         extra={key: row[key] for key in row if key not in GOLD_NAMES and key != DRAFT},
         line=line,
     )
@@ -112,20 +122,20 @@ def _evidence(name: str, value: Any, unit: str) -> tuple[tuple[str, ...], tuple[
     """Evidence entries: plain ids, and those that name a place in a document."""
     ids: list[str] = []
     anchors: list[Anchor] = []
-    for i, each in enumerate(as_list(value, name) if value is not None else ()):
-        found = _member(each, f"{name}[{i}]", unit)
-        if isinstance(found, str):
-            ids.append(found)
+    for i, entry in enumerate(as_list(value, name) if value is not None else ()):
+        member = _member(entry, f"{name}[{i}]", unit)
+        if isinstance(member, str):
+            ids.append(member)
         else:
-            anchors.append(found)
+            anchors.append(member)
     return tuple(ids), tuple(dict.fromkeys(anchors))
 
 
 def _member(value: Any, path: str, unit: str) -> str | Anchor:
     if not isinstance(value, Mapping):
         return as_id(value, path)
-    id_name, given = pick(value, HIT_IDS, inside=f"{path}.")
-    known = as_id(given, id_name) if given is not None else None
+    id_name, id_value = pick(value, HIT_IDS, inside=f"{path}.")
+    own_id = as_id(id_value, id_name) if id_value is not None else None
     spans = spans_in(value, path, unit=unit)
     if not spans and value.get("quote") is not None:
         raise FieldError(
@@ -133,8 +143,8 @@ def _member(value: Any, path: str, unit: str) -> str | Anchor:
             f"`{path}` names a quote without its offsets",
             "name the corpus with --corpus, or let `ragauge gold pin` find its bytes there",
         )
-    if not spans and known is not None:
-        return known
+    if not spans and own_id is not None:
+        return own_id
     doc_name, doc = pick(value, HIT_DOCS, inside=f"{path}.")
     if doc is None or not spans or any(span.length == 0 for span in spans):
         raise wrong_type(
@@ -148,7 +158,7 @@ def _member(value: Any, path: str, unit: str) -> str | Anchor:
     return Anchor(
         doc=as_id(doc, doc_name),
         spans=spans,
-        id=known,
+        id=own_id,
         section=as_id(section, section_name) if section is not None else None,
         quote=as_text(quote, f"{path}.quote") if quote is not None else None,
     )
@@ -157,11 +167,11 @@ def _member(value: Any, path: str, unit: str) -> str | Anchor:
 def _anchors(name: str, value: Any, unit: str) -> tuple[Anchor, ...]:
     if value is None:
         return ()
-    found = [_member(each, f"{name}[{i}]", unit) for i, each in enumerate(as_list(value, name))]
-    for i, each in enumerate(found):
-        if isinstance(each, str):
-            raise wrong_type(f"{name}[{i}]", "a place in a document", each, "add doc, start, end")
-    return tuple(each for each in dict.fromkeys(found) if isinstance(each, Anchor))
+    members = [_member(entry, f"{name}[{i}]", unit) for i, entry in enumerate(as_list(value, name))]
+    for i, member in enumerate(members):
+        if isinstance(member, str):
+            raise wrong_type(f"{name}[{i}]", "a place in a document", member, "add doc, start, end")
+    return tuple(member for member in dict.fromkeys(members) if isinstance(member, Anchor))
 
 
 def _one_unit(anchors: Sequence[Anchor]) -> None:
@@ -176,15 +186,15 @@ def _one_unit(anchors: Sequence[Anchor]) -> None:
 
 def _groups(value: Any, unit: str) -> tuple[tuple[str | Anchor, ...], ...]:
     groups = []
-    for i, each in enumerate(as_list(value, "groups") if value is not None else ()):
+    for i, group in enumerate(as_list(value, "groups") if value is not None else ()):
         path = f"groups[{i}]"
         members = tuple(
             dict.fromkeys(
-                _member(one, f"{path}[{j}]", unit) for j, one in enumerate(as_list(each, path))
+                _member(entry, f"{path}[{j}]", unit) for j, entry in enumerate(as_list(group, path))
             )
         )
         if not members:
-            raise wrong_type(path, "a list of at least one id", each, "no group can be empty")
+            raise wrong_type(path, "a list of at least one id", group, "no group can be empty")
         groups.append(members)
     return tuple(groups)
 
@@ -224,12 +234,3 @@ def _claims(name: str, value: Any) -> tuple[tuple[str, ...] | None, ClaimRule]:
         claims = (value,) if isinstance(value, str) else as_texts(value, name)
         return tuple(claim for claim in claims if claim), "phrase"
     return as_texts(value, name), "substring"
-
-
-def _optional_text(row: Row, name: str) -> str | None:
-    value = row.get(name)
-    return None if value is None else as_text(value, name)
-
-
-Locate = Callable[[Row, Own], Row]
-"""Makes of a gold row one whose evidence has its bytes."""

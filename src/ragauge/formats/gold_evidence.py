@@ -27,24 +27,24 @@ def relevant_name(row: Row, own: Own) -> str:
 
 def entries(row: Row, own: Own) -> list[Entry]:
     """Every entry of evidence, in the order of the row's lists."""
-    found: list[Entry] = []
+    evidence: list[Entry] = []
     name, value = pick(row, GOLD_SPELLINGS["relevant"], own.get("relevant", ()), meaning=meaning)
     if value is not None:
         # Other spellings that say the same are pinned too, lest they disagree afterwards.
-        for each in GOLD_SPELLINGS["relevant"]:
-            if row.get(each) is not None and meaning(row[each]) == meaning(value):
-                found += _listed(each, each, row[each])
+        for spelling in GOLD_SPELLINGS["relevant"]:
+            if row.get(spelling) is not None and meaning(row[spelling]) == meaning(value):
+                evidence += _listed(spelling, spelling, row[spelling])
     name, value = pick(row, GOLD_SPELLINGS["places"], own.get("places", ()), meaning=meaning)
     if value is not None:
-        found += _listed(name, name, value)
+        evidence += _listed(name, name, value)
     groups = row.get("groups")
     for i, group in enumerate(as_list(groups, "groups") if groups is not None else ()):
-        found += _listed("groups", f"groups[{i}]", group)
-    return found
+        evidence += _listed("groups", f"groups[{i}]", group)
+    return evidence
 
 
 def _listed(name: str, path: str, value: Any) -> list[Entry]:
-    return [Entry(name, f"{path}[{i}]", each) for i, each in enumerate(as_list(value, path))]
+    return [Entry(name, f"{path}[{i}]", entry) for i, entry in enumerate(as_list(value, path))]
 
 
 def replaced(value: Any, path: str, new: Any) -> Any:

@@ -140,7 +140,7 @@ def _written(gold: GoldRows, changes: Changes, form: Form) -> str:
     return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
 
 
-def form_of(name: str, given: Form) -> Form:
+def form_of(name: str, form: Form) -> Form:
     """The form that a file is written in, by its name; packed files and tables are refused."""
     lowered = name.lower()
     if lowered.endswith(_OTHERS):
@@ -152,17 +152,17 @@ def form_of(name: str, given: Form) -> Form:
     if lowered.endswith(_YAML):
         return "yaml"
     if lowered.endswith(".json"):
-        return "array" if given == "yaml" else given
+        return "array" if form == "yaml" else form
     return "lines"
 
 
 def _spliced(gold: GoldRows, text: bytes, changes: Changes) -> str | None:
     """The file with its changed rows in their places; None if they cannot be put there."""
-    said = text.decode()
+    whole = text.decode()
     if not changes:
-        return said
+        return whole
     if gold.form == "yaml":
-        return _spliced_yaml(gold, said.removeprefix("\ufeff"), changes)
+        return _spliced_yaml(gold, whole.removeprefix("\ufeff"), changes)
     at = 0
     parts: list[bytes] = []
     for index, (start, end) in enumerate(_regions(gold, text)):
@@ -199,25 +199,28 @@ def _line(gold: GoldRows, index: int, changes: Changes) -> str:
     parts = []
     for name, value in changes.get(index, raw.fields).items():
         same = name in fields and raw.fields.get(name) is value
-        kept = bytes(fields[name]).decode() if same else "\n"
-        text = kept if "\n" not in kept else json.dumps(value, ensure_ascii=False, allow_nan=False)
+        as_read = bytes(fields[name]).decode() if same else "\n"
+        if "\n" in as_read:
+            text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        else:
+            text = as_read
         parts.append(f"{json.dumps(name, ensure_ascii=False)}: {text}")
     return "{" + ", ".join(parts) + "}"
 
 
 def _spliced_yaml(gold: GoldRows, text: str, changes: Changes) -> str | None:
-    found = yaml_writer.regions(text, ROW_KEYS)
-    if found is None or len(found) != len(gold.rows):
+    regions = yaml_writer.regions(text, ROW_KEYS)
+    if regions is None or len(regions) != len(gold.rows):
         return None
     parts: list[str] = []
     at = 0
     head = yaml_writer.value_of(text, UNIT)
-    if head is not None and found and head.end <= found[0].start:
+    if head is not None and regions and head.end <= regions[0].start:
         unit = head.value
         if _in_bytes(gold, changes):
             parts, at, unit = [text[: head.start], "byte"], head.end, "byte"
         changes = {index: _under(row, unit) for index, row in changes.items()}
-    for index, region in enumerate(found):
+    for index, region in enumerate(regions):
         if index not in changes:
             continue
         parts.append(text[at : region.start])
@@ -240,7 +243,7 @@ def _in_bytes(gold: GoldRows, changes: Changes) -> bool:
         changes[index].get(UNIT, "byte") == "byte"
         if index in changes
         else not any(
-            isinstance(each.value, Mapping) for each in entries(raw.fields, gold.reader.own_gold)
+            isinstance(entry.value, Mapping) for entry in entries(raw.fields, gold.reader.own_gold)
         )
         for index, raw in enumerate(gold.rows)
     )
@@ -258,16 +261,16 @@ def comments_lost(gold: GoldRows, changes: Changes, name: str) -> int:
     if gold.form != "yaml" or gold.text is None:
         return 0
     text = gold.text.decode().removeprefix("\ufeff")
-    said = yaml_writer.comments(text)
+    comments = yaml_writer.comments(text)
     if form_of(name, gold.form) != "yaml":
-        return len(said)
-    if not said or not changes:
+        return len(comments)
+    if not comments or not changes:
         return 0
-    found = yaml_writer.regions(text, ROW_KEYS)
-    if found is None or len(found) != len(gold.rows):
-        return len(said)
-    gone = [found[index] for index in changes]
-    return sum(any(each.start <= at < each.end for each in gone) for at in said)
+    regions = yaml_writer.regions(text, ROW_KEYS)
+    if regions is None or len(regions) != len(gold.rows):
+        return len(comments)
+    rewritten = [regions[index] for index in changes]
+    return sum(any(region.start <= at < region.end for region in rewritten) for at in comments)
 
 
 def without_draft(row: Row) -> dict[str, Any]:

@@ -8,15 +8,20 @@ from typing import Any
 
 from ragauge.files.fields import Row, as_id, as_number, as_text, conflict, pick, wrong_type
 from ragauge.model import greek_names
-from ragauge.model.dialect import HIT_HASHES, HIT_IDS, HIT_SECTIONS
+from ragauge.model.dialect import HIT_SPELLINGS, PERF_SPELLINGS, TRACE_SPELLINGS
 from ragauge.model.trace import Citation, Hit, Timing
 from ragauge.spans import Span, place_name, spans_in
 
-_HASH_NAMES = frozenset({*HIT_HASHES[0], *HIT_HASHES[1], "policy_hash"})
+_HASHES = ("doc_hash", "text_hash", "policy_hash")
+_HASH_NAMES = frozenset(name for field in _HASHES for name in HIT_SPELLINGS[field])
+_HIT_FIELDS = {name: field for field, names in HIT_SPELLINGS.items() for name in names}
+_SIMPLE = ("score", "rank", "type", "text", "snippet", "citation", "chunker_version")
+"""Fields of a hit that are taken as they are; the others are picked where they are needed."""
+_ABSENT: tuple[str, Any] = ("", None)
 MOST_MS = 366 * 24 * 3600 * 1000
-_DELTAS = {name: place for place, name in enumerate(greek_names.DELTA_S)}
-_LAMBDAS = {name: place for place, name in enumerate(greek_names.LAMBDA)}
-_STATES = frozenset(name for name in greek_names.LAMBDA if "_" in name)
+_DELTAS = {name: place for place, name in enumerate(TRACE_SPELLINGS["delta_s"])}
+_LAMBDAS = {name: place for place, name in enumerate(TRACE_SPELLINGS["lambda_state"])}
+_STATES = frozenset(name for name in _LAMBDAS if "_" in name)
 """Names that can only mean a state; a bare `lambda` may be a weight."""
 
 
@@ -26,28 +31,30 @@ def hit(value: Any, path: str) -> Hit:
         return Hit(value)
     if not isinstance(value, dict):
         return Hit(as_id(value, path))
+    fields = _fields(value, path)
     doc, other = _documents(value, path)
-    inner = value.get("citation")
+    inner = fields.get("citation", _ABSENT)[1]
     place = inner if isinstance(inner, dict) else value
     spans = spans_in(value, path) or (spans_in(place, path) if place is not value else ())
     named = other if other is not None else doc
     spot = _spot(inner, named) if isinstance(inner, dict) and not spans and named else None
-    version = value.get("chunker_version")
-    text = value.get("text")
-    is_snippet = text is None and value.get("snippet") is not None
+    score_name, score = fields.get("score", _ABSENT)
+    version_name, version = fields.get("chunker_version", _ABSENT)
+    type_name, type_ = fields.get("type", _ABSENT)
+    text_name, text = fields.get("text", _ABSENT)
+    is_snippet = text is None and "snippet" in fields
     if is_snippet:
-        text = value["snippet"]
-    score = value.get("score")
+        text_name, text = f"{path}.text", fields["snippet"][1]
     return Hit(
         id=_identity(value, path, doc, spans)[0],
         doc=doc,
         section=_section(value, path),
-        score=as_number(score, f"{path}.score") if score is not None else None,
-        type=_text(value, "type", path),
-        text=as_text(text, f"{path}.text") if text is not None else None,
+        score=as_number(score, score_name) if score is not None else None,
+        type=as_text(type_, type_name) if type_ is not None else None,
+        text=as_text(text, text_name) if text is not None else None,
         spans=spans,
-        delta_s=_delta(value, path),
-        chunker_version=as_id(version, f"{path}.chunker_version") if version is not None else None,
+        delta_s=_delta(value, path) if "delta_s" in fields else None,
+        chunker_version=as_id(version, version_name) if version is not None else None,
         path=other,
         spot=spot,
         snippet=is_snippet,
@@ -55,20 +62,30 @@ def hit(value: Any, path: str) -> Hit:
     )
 
 
+def _fields(value: Row, path: str) -> dict[str, tuple[str, Any]]:
+    """The fields of a hit, each with its path and value. One pass: most hits have few of them."""
+    fields: dict[str, tuple[str, Any]] = {}
+    for name, entry in value.items():
+        field = _HIT_FIELDS.get(name)
+        if field is None or entry is None:
+            continue
+        if field in fields and field in _SIMPLE:
+            fields[field] = pick(value, HIT_SPELLINGS[field], inside=f"{path}.")
+        else:
+            fields[field] = f"{path}.{name}", entry
+    return fields
+
+
 def hashes(value: Row, path: str) -> dict[str, str]:
     """The hashes that an object gives of its document, its text and its chunker's settings."""
     if value.keys().isdisjoint(_HASH_NAMES):
         return {}
-    found = {}
-    for field, names in (
-        ("doc_hash", HIT_HASHES[0]),
-        ("text_hash", HIT_HASHES[1]),
-        ("policy_hash", ("policy_hash",)),
-    ):
-        name, given = pick(value, names, inside=f"{path}." if path else "")
-        if given is not None:
-            found[field] = as_id(given, name)
-    return found
+    stated = {}
+    for field in _HASHES:
+        name, hashed = pick(value, HIT_SPELLINGS[field], inside=f"{path}." if path else "")
+        if hashed is not None:
+            stated[field] = as_id(hashed, name)
+    return stated
 
 
 def citation(value: Any, path: str) -> Citation:
@@ -76,8 +93,8 @@ def citation(value: Any, path: str) -> Citation:
     if not isinstance(value, dict):
         return Citation(as_id(value, path))
     place: Row = value
-    if all(value.get(name) is None for name in HIT_IDS):
-        inner = value.get("citation")
+    if all(value.get(name) is None for name in HIT_SPELLINGS["id"]):
+        inner = pick(value, HIT_SPELLINGS["citation"])[1]
         if isinstance(inner, str):
             return Citation(inner)
         if isinstance(inner, dict):
@@ -85,12 +102,12 @@ def citation(value: Any, path: str) -> Citation:
     doc, other = _documents(place, path)
     doc = doc if doc is not None else other
     spans = spans_in(place, path)
-    unnamed = all(place.get(name) is None for name in HIT_IDS)
+    unnamed = all(place.get(name) is None for name in HIT_SPELLINGS["id"])
     if doc is not None and unnamed and not spans and place.get("kind") is not None:
         return Citation(_spot(place, doc), doc, _section(place, path), placed=True)
-    known, placed = _identity(place, path, doc, spans)
+    citation_id, placed = _identity(place, path, doc, spans)
     return Citation(
-        id=known,
+        id=citation_id,
         doc=doc,
         section=_section(place, path),
         spans=spans,
@@ -101,43 +118,38 @@ def citation(value: Any, path: str) -> Citation:
 
 def _identity(value: Row, path: str, doc: str | None, spans: Sequence[Span]) -> tuple[str, bool]:
     """The id, or a name made of the place; and whether it was made."""
-    name, found = pick(value, HIT_IDS, inside=f"{path}.")
-    if found is not None:
-        return as_id(found, name), False
+    name, own_id = pick(value, HIT_SPELLINGS["id"], inside=f"{path}.")
+    if own_id is not None:
+        return as_id(own_id, name), False
     if doc is not None and spans:
         return place_name(doc, spans), True
     raise wrong_type(
-        path, "an id or an object with an id", value, f"add one of {', '.join(HIT_IDS)}"
+        path, "an id or an object with an id", value, f"add one of {', '.join(HIT_SPELLINGS['id'])}"
     )
 
 
 def _spot(place: Row, doc: str) -> str:
     """A name for a place that has no span: a region of a picture, a caption."""
-    told = [
+    coordinates = [
         f"{name}={place[name]}"
         for name in ("kind", "page", "x", "y", "w", "h")
         if isinstance(place.get(name), str | int | float)
     ]
-    return f"{doc}#{','.join(told)}"
+    return f"{doc}#{','.join(coordinates)}"
 
 
 def _documents(value: Row, path: str) -> tuple[str | None, str | None]:
     """The document, and its path where that is another name for it."""
-    name, found = pick(value, ("doc", "doc_id"), inside=f"{path}.")
-    other_name, other = pick(value, ("doc_path", "path"), inside=f"{path}.")
-    doc = as_id(found, name) if found is not None else None
+    name, named = pick(value, HIT_SPELLINGS["doc"], inside=f"{path}.")
+    other_name, other = pick(value, HIT_SPELLINGS["path"], inside=f"{path}.")
+    doc = as_id(named, name) if named is not None else None
     where = as_id(other, other_name) if other is not None else None
     return (where, None) if doc is None else (doc, where if where != doc else None)
 
 
 def _section(value: Row, path: str) -> str | None:
-    name, found = pick(value, HIT_SECTIONS, inside=f"{path}.")
-    return as_id(found, name) if found is not None else None
-
-
-def _text(value: Row, name: str, path: str) -> str | None:
-    found = value.get(name)
-    return as_text(found, f"{path}.{name}") if found is not None else None
+    name, section = pick(value, HIT_SPELLINGS["section"], inside=f"{path}.")
+    return as_id(section, name) if section is not None else None
 
 
 def _named(row: Row, names: Mapping[str, int]) -> list[tuple[str, Any]]:
@@ -145,8 +157,8 @@ def _named(row: Row, names: Mapping[str, int]) -> list[tuple[str, Any]]:
     there = names.keys() & row.keys()
     if not there:
         return []
-    found = sorted(there, key=names.__getitem__)
-    return [(name, row[name]) for name in found if row[name] is not None]
+    in_order = sorted(there, key=names.__getitem__)
+    return [(name, row[name]) for name in in_order if row[name] is not None]
 
 
 def _delta(value: Row, path: str) -> float | None:
@@ -160,13 +172,13 @@ def distances(row: Row, inside: str = "") -> tuple[list[float | None] | None, fl
     for name, value in _named(row, _DELTAS):
         path = inside + name
         if isinstance(value, list):
-            each = [
+            numbers = [
                 None if one is None else distance(one, f"{path}[{i}]")
                 for i, one in enumerate(value)
             ]
-            if listed is not None and listed[1] != each:
-                raise conflict(listed[0], path, listed[1], each)
-            listed = listed or (path, each)
+            if listed is not None and listed[1] != numbers:
+                raise conflict(listed[0], path, listed[1], numbers)
+            listed = listed or (path, numbers)
         else:
             number = distance(value, path)
             if single is not None and single[1] != number:
@@ -185,9 +197,19 @@ def distance(value: Any, path: str) -> float:
 
 def out_of_order(values: Sequence[Any]) -> bool:
     """Whether the ranks or scores of the list entries disagree with their order."""
-    entries = [each for each in values if isinstance(each, dict)]
-    ranks = [each["rank"] for each in entries if isinstance(each.get("rank"), int)]
-    scores = [each["score"] for each in entries if isinstance(each.get("score"), int | float)]
+    hits = [hit for hit in values if isinstance(hit, dict)]
+    ranks = [
+        rank
+        for hit in hits
+        for name in HIT_SPELLINGS["rank"]
+        if isinstance(rank := hit.get(name), int)
+    ]
+    scores = [
+        score
+        for hit in hits
+        for name in HIT_SPELLINGS["score"]
+        if isinstance(score := hit.get(name), int | float)
+    ]
     return any(later < earlier for earlier, later in pairwise(ranks)) or any(
         later > earlier for earlier, later in pairwise(scores)
     )
@@ -199,9 +221,9 @@ def state(row: Row) -> str | None:
         last = value[-1] if isinstance(value, list) and value else value
         if not isinstance(last, str):
             continue
-        found = greek_names.lambda_state(last)
-        if found is not None:
-            return found
+        recorded = greek_names.lambda_state(last)
+        if recorded is not None:
+            return recorded
         if name in _STATES:
             raise wrong_type(
                 name,
@@ -214,13 +236,13 @@ def state(row: Row) -> str | None:
 
 def timing(row: Row) -> Timing | None:
     """How long the parts took, where the row says so."""
-    perf = row.get("perf")
-    inner: Row = perf if isinstance(perf, Mapping) else {}
-    retrieve = _milliseconds(inner, "t_retrieve_ms", "perf.")
-    reason = _milliseconds(inner, "t_reason_ms", "perf.")
-    total = _milliseconds(row, "latency_ms", "")
-    if total is None:
-        total = _milliseconds(row, "elapsed_ms", "")
+    inner: Row = {}
+    for name in TRACE_SPELLINGS["perf"]:
+        if not inner and isinstance(row.get(name), Mapping):
+            inner = row[name]
+    retrieve = _milliseconds(inner, PERF_SPELLINGS["retrieve"], "perf.")
+    reason = _milliseconds(inner, PERF_SPELLINGS["reason"], "perf.")
+    total = _milliseconds(row, TRACE_SPELLINGS["total_ms"], "")
     if total is None and retrieve is not None and reason is not None:
         total = retrieve + reason
     if retrieve is None and reason is None and total is None:
@@ -228,11 +250,14 @@ def timing(row: Row) -> Timing | None:
     return Timing(retrieve=retrieve, reason=reason, total=total)
 
 
-def _milliseconds(row: Row, name: str, inside: str) -> float | None:
-    value = row.get(name)
-    if value is None or isinstance(value, Mapping):
-        return None
-    found = as_number(value, inside + name)
-    if not 0 <= found <= MOST_MS:
-        raise wrong_type(inside + name, "milliseconds", value, "a time is from 0 to a year")
-    return found
+def _milliseconds(row: Row, names: Sequence[str], inside: str) -> float | None:
+    """The first time that there is: a wall clock and a sum of the parts may well differ."""
+    for name in names:
+        value = row.get(name)
+        if value is None or isinstance(value, Mapping):
+            continue
+        time = as_number(value, inside + name)
+        if not 0 <= time <= MOST_MS:
+            raise wrong_type(inside + name, "milliseconds", value, "a time is from 0 to a year")
+        return time
+    return None

@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import Annotated, Any
+from typing import Any
 
-import msgspec
-from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from ragauge.errors import MAX_REPORTED, Place, Problem
@@ -16,6 +14,7 @@ from ragauge.files.fields import FieldError, Row
 from ragauge.files.open import PathLike, opened
 from ragauge.files.ranges import Source, plan, read_rows
 from ragauge.formats.detect import Choice, choose, sniff
+from ragauge.formats.fast_rows import FastGoldDecoder
 from ragauge.formats.gold import Locate
 from ragauge.formats.json_rows import decode_row
 from ragauge.formats.loaded import Loaded
@@ -26,35 +25,9 @@ from ragauge.model.gold import GoldItem, GoldSet
 from ragauge.model.trace import Trace, TraceSet
 
 
-class _UsualGold(Struct, forbid_unknown_fields=True):
-    """The usual gold row. Any other row is read on the exact path; a test compares the two."""
-
-    qid: Annotated[str, Meta(min_length=1)]
-    question: str
-    answerable: bool
-    gold_claim_substr: tuple[str, ...]
-    gold_citations: tuple[str, ...]
-
-
 def load_gold_rows(source: Source, reader: Reader) -> Loaded:
     """Read every gold item of a file."""
-    decode = msgspec.json.Decoder(_UsualGold).decode
-
-    def usual(data: bytes, line: int) -> GoldItem | None:
-        try:
-            row = decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return None
-        return GoldItem(
-            qid=row.qid,
-            question=row.question,
-            expect="answer" if row.answerable else "refuse",
-            relevant=row.gold_citations,
-            claims_any=row.gold_claim_substr,
-            line=line,
-        )
-
-    return _load(source, reader, reader.gold, usual)
+    return _load(source, reader, reader.gold, FastGoldDecoder().item)
 
 
 def load_trace_rows(source: Source, reader: Reader) -> Loaded:
@@ -66,13 +39,13 @@ def _load(
     source: Source,
     reader: Reader,
     make: Callable[[Row, int], GoldItem | Trace],
-    usual: Callable[[bytes, int], GoldItem | None] | None = None,
+    fast: Callable[[bytes, int], GoldItem | None] | None = None,
 ) -> Loaded:
     items: list[Any] = []
     problems: list[Problem] = []
     count = 0
     for line, data, cut, overlong in rows_of(source):
-        if usual is not None and (item := usual(data, line)) is not None:
+        if fast is not None and (item := fast(data, line)) is not None:
             items.append(item)
             continue
         row: Row | None = None

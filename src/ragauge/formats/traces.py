@@ -23,9 +23,15 @@ from ragauge.files.fields import (
     shown,
     wrong_type,
 )
-from ragauge.formats import hits as hitreading
+from ragauge.formats import hits as hit_objects
 from ragauge.formats.gold import Own, gold_item
-from ragauge.model.dialect import INDEX_NAMES, TRACE_NAMES, TRACE_SPELLINGS, Dialect
+from ragauge.model.dialect import (
+    ANSWER_SPELLINGS,
+    INDEX_NAMES,
+    TRACE_NAMES,
+    TRACE_SPELLINGS,
+    Dialect,
+)
 from ragauge.model.gold import GoldItem
 from ragauge.model.trace import Answer, Citation, Hit, Trace
 from ragauge.spans import shared
@@ -76,13 +82,13 @@ class Reader:
             qid=qid or None,
             question=question,
             paraphrase=paraphrase,
-            seed=_seed(row.get("seed")),
+            seed=_seed(*take("seed")),
             turn=turn,
             hits=hits,
             answer=answer,
-            error=_error(row.get("error")),
+            error=_error(take("error")[1]),
             lambda_state=_state(row),
-            timing=hitreading.timing(row),
+            timing=hit_objects.timing(row),
             index=_index(row),
             disordered=disordered,
             extra={key: value for key, value in row.items() if key not in TRACE_NAMES},
@@ -97,27 +103,34 @@ class Reader:
         if nested is not None and (value is None or not own):
             inner = nested if isinstance(nested, dict) else {"": as_list(nested, "retrieval")}
             names = TRACE_SPELLINGS["hits"] if isinstance(nested, dict) else ("",)
-            where, found = pick(inner, names, inside="retrieval.", meaning=meaning)
-            if value is not None and found is not None and meaning(found) != meaning(value):
-                raise conflict(name, where.rstrip("."), value, found)
+            inner_name, inner_hits = pick(inner, names, inside="retrieval.", meaning=meaning)
+            inner_name = inner_name.rstrip(".")
+            both = value is not None and inner_hits is not None
+            if both and meaning(inner_hits) != meaning(value):
+                raise conflict(name, inner_name, value, inner_hits)
             if value is None:
-                name, value = where.rstrip("."), found
+                name, value = inner_name, inner_hits
         if value is None:
             return (), False
         listed = as_list(value, name)
-        hits = tuple(hitreading.hit(each, f"{name}[{i}]") for i, each in enumerate(listed))
-        return hits, hitreading.out_of_order(listed)
+        hits = tuple(hit_objects.hit(entry, f"{name}[{i}]") for i, entry in enumerate(listed))
+        return hits, hit_objects.out_of_order(listed)
 
     def _answer(self, row: Row) -> Answer | None:
+        """The answer: an object, a text, or an object with its text beside it."""
         own = self.own_trace
-        name, value = pick(row, TRACE_SPELLINGS["answer"][:1], own.get("answer", ()))
-        plain = row.get("answer")
+        # The first spelling is always an object; the others may be the text alone.
+        object_name, *other_names = TRACE_SPELLINGS["answer"]
+        own_names = own.get("answer", ())
+        name, value = pick(row, (object_name,), own_names)
+        own_others = [other for other in own_names if other != object_name]
+        plain_name, plain = pick(row, other_names, own_others)
         if value is None:
-            name, value = ("answer", plain) if plain is not None else ("", None)
+            name, value = plain_name, plain
         elif isinstance(value, dict) and isinstance(plain, dict) and value != plain and not own:
             raise FieldError(
                 "field-conflict",
-                f"`{name}` and `answer` are the same field and disagree",
+                f"`{name}` and `{plain_name}` are the same field and disagree",
                 "keep one of them, or choose the profile whose spelling is meant",
             )
         body: Row = {}
@@ -125,19 +138,20 @@ class Reader:
         if isinstance(value, dict):
             body = value
             if plain is not None and plain is not value and "answer" not in own:
-                text = None if isinstance(plain, dict) else as_text(plain, "answer")
+                text = None if isinstance(plain, dict) else as_text(plain, plain_name)
         elif value is not None:
-            if name == "answer_json":
+            if name == object_name:
                 raise wrong_type(
                     name, "an object", value, 'write {"claim": "...", "citations": ["..."]}'
                 )
             text = as_text(value, name)
-        if row.get("answer_text") is not None:
-            more = as_text(row["answer_text"], "answer_text")
+        text_name, beside = pick(row, TRACE_SPELLINGS["text"])
+        if beside is not None:
+            more = as_text(beside, text_name)
             if text is not None and text != more and not own:
                 raise FieldError(
                     "field-conflict",
-                    "`answer` and `answer_text` are the same field and disagree",
+                    f"`{plain_name or 'answer'}` and `{text_name}` are the same field and disagree",
                     "keep one of them, or choose the profile whose spelling is meant",
                 )
             text = more if text is None else text
@@ -147,36 +161,37 @@ class Reader:
     def _assemble(
         self, row: Row, body: Row, name: str, text: str | None, *, inside_only: bool
     ) -> Answer | None:
-        claim = as_text(body["claim"], f"{name}.claim") if body.get("claim") is not None else None
-        for each in ("text", "answer"):
-            if text is None and body.get(each) is not None:
-                text = as_text(body[each], f"{name}.{each}")
+        claim_name, claim = pick(body, ANSWER_SPELLINGS["claim"], inside=f"{name}.")
+        if claim is not None:
+            claim = as_text(claim, claim_name)
+        for inner_name in ANSWER_SPELLINGS["text"]:
+            if text is None and body.get(inner_name) is not None:
+                text = as_text(body[inner_name], f"{name}.{inner_name}")
         outer: Row = {} if inside_only else row
-        where, listed = self._citations(body, outer, name)
+        path, listed = self._citations(body, outer, name)
         citations: tuple[str, ...] | None = None
         cited: tuple[Citation, ...] = ()
         odd = False
         if isinstance(listed, list):
-            found = tuple(
-                hitreading.citation(each, f"{where}[{i}]") for i, each in enumerate(listed)
+            entries = tuple(
+                hit_objects.citation(entry, f"{path}[{i}]") for i, entry in enumerate(listed)
             )
-            citations = tuple(each.id for each in found)
-            if any(each != Citation(each.id) for each in found):
-                cited = found
+            citations = tuple(entry.id for entry in entries)
+            if any(entry != Citation(entry.id) for entry in entries):
+                cited = entries
             if self.strip_citations:
-                citations = tuple(each.strip() for each in citations)
+                citations = tuple(chunk_id.strip() for chunk_id in citations)
         else:
             odd = bool(listed)
             written = citations_in(text) if text is not None else None
             citations = tuple(written) if written is not None else None
         refused = _flag(body, outer, "refused", name)
         grounded = _flag(body, outer, "grounded", name)
-        echo_name, echo = f"{name}.constraints_echo", body.get("constraints_echo")
+        echo_name, echo = pick(body, ANSWER_SPELLINGS["constraints_echo"], inside=f"{name}.")
         if echo is None:
-            echo_name, echo = "constraints_echo", outer.get("constraints_echo")
-        if not odd and all(
-            each is None for each in (claim, text, citations, refused, grounded, echo)
-        ):
+            echo_name, echo = pick(outer, TRACE_SPELLINGS["constraints_echo"])
+        parts = (claim, text, citations, refused, grounded, echo)
+        if not odd and all(part is None for part in parts):
             return None
         return Answer(
             claim=claim,
@@ -192,7 +207,7 @@ class Reader:
     def _citations(self, body: Row, outer: Row, name: str) -> tuple[str, Any]:
         own = self.own_trace.get("citations", ())
         outside_name, outside = pick(outer, TRACE_SPELLINGS["citations"], own, meaning=meaning)
-        inner = body.get("citations")
+        inner_name, inner = pick(body, ANSWER_SPELLINGS["citations"], inside=f"{name}.")
         if inner is None:
             return outside_name, outside
         if outside is not None and meaning(outside) != meaning(inner):
@@ -200,10 +215,10 @@ class Reader:
                 return outside_name, outside
             raise FieldError(
                 "field-conflict",
-                f"`{name}.citations` and `{outside_name}` disagree",
+                f"`{inner_name}` and `{outside_name}` disagree",
                 "keep one of them, or choose the profile whose spelling is meant",
             )
-        return f"{name}.citations", inner
+        return inner_name, inner
 
     def problem(self, error: FieldError, row: Row | None, place: Place) -> Problem:
         """Give a field error its place: file, line, item and dialect."""
@@ -218,10 +233,10 @@ class Reader:
         return Problem(error.code, error.message, error.hint, where)
 
 
-def _seed(value: Any) -> int | str | None:
+def _seed(name: str, value: Any) -> int | str | None:
     if value is None or isinstance(value, str):
         return value
-    return as_int(value, "seed")
+    return as_int(value, name)
 
 
 def _error(value: Any) -> str | None:
@@ -232,15 +247,19 @@ def _error(value: Any) -> str | None:
 
 def _identified(answer: Answer | None, hits: tuple[Hit, ...]) -> Answer | None:
     """Give citations that are only a place the id of the hit that lies there, if one does."""
-    if answer is None or not any(each.placed for each in answer.cited):
+    if answer is None or not any(citation.placed for citation in answer.cited):
         return answer
     cited = []
-    for each in answer.cited:
-        most = max(((_shared(each, hit), -rank) for rank, hit in enumerate(hits)), default=(0.0, 0))
-        if each.placed and most[0] >= 0.5:
-            each = replace(each, id=hits[-most[1]].id, placed=False)  # noqa: PLW2901
-        cited.append(each)
-    return replace(answer, cited=tuple(cited), citations=tuple(each.id for each in cited))
+    for citation in answer.cited:
+        # The hit that shares most with it; of several the one that ranks first.
+        share, minus_rank = max(
+            ((_shared(citation, hit), -rank) for rank, hit in enumerate(hits)), default=(0.0, 0)
+        )
+        if citation.placed and share >= 0.5:
+            cited.append(replace(citation, id=hits[-minus_rank].id, placed=False))
+        else:
+            cited.append(citation)
+    return replace(answer, cited=tuple(cited), citations=tuple(citation.id for citation in cited))
 
 
 def _shared(citation: Citation, hit: Hit) -> float:
@@ -261,7 +280,7 @@ def _with_distances(
     A list goes with the hits, entry by entry; one number is the answer's, or where there is no
     answer the first hit's.
     """
-    listed, overall = hitreading.distances(row)
+    listed, overall = hit_objects.distances(row)
     if listed is not None:
         if len(listed) != len(hits):
             raise wrong_type(
@@ -271,13 +290,13 @@ def _with_distances(
                 "write null for a hit without ΔS",
             )
         hits = tuple(
-            replace(hit, delta_s=each) if each is not None else hit
-            for hit, each in zip(hits, listed, strict=True)
+            replace(hit, delta_s=distance) if distance is not None else hit
+            for hit, distance in zip(hits, listed, strict=True)
         )
-    for name in ("answer_json", "answer"):
+    for name in TRACE_SPELLINGS["answer"]:
         body = row.get(name)
         if isinstance(body, dict) and answer is not None:
-            inner = hitreading.distances(body, f"{name}.")[1]
+            inner = hit_objects.distances(body, f"{name}.")[1]
             overall = overall if inner is None else inner
     if overall is not None and answer is not None:
         answer = replace(answer, delta_s=overall)
@@ -288,11 +307,11 @@ def _with_distances(
 
 def _state(row: Row) -> str | None:
     """The recorded λ; the final state that stands in the answer comes first."""
-    for name in ("answer_json", "answer"):
+    for name in TRACE_SPELLINGS["answer"]:
         body = row.get(name)
-        if isinstance(body, dict) and (found := hitreading.state(body)) is not None:
-            return found
-    return hitreading.state(row)
+        if isinstance(body, dict) and (state := hit_objects.state(body)) is not None:
+            return state
+    return hit_objects.state(row)
 
 
 def _index(row: Row) -> dict[str, str]:
@@ -304,9 +323,10 @@ def _index(row: Row) -> dict[str, str]:
 
 
 def _flag(body: Row, outer: Row, field: str, name: str) -> bool | None:
-    inner, outside = body.get(field), outer.get(field)
+    inner_name, inner = pick(body, ANSWER_SPELLINGS[field], inside=f"{name}.")
+    outside_name, outside = pick(outer, TRACE_SPELLINGS[field])
     if inner is not None and outside is not None and inner != outside:
-        raise conflict(f"{name}.{field}", field, inner, outside)
+        raise conflict(inner_name, outside_name, inner, outside)
     if inner is not None:
-        return as_bool(inner, f"{name}.{field}")
-    return None if outside is None else as_bool(outside, field)
+        return as_bool(inner, inner_name)
+    return None if outside is None else as_bool(outside, outside_name)

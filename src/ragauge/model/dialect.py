@@ -55,7 +55,11 @@ TRACE_SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "perf": ("perf",),
     "total_ms": ("latency_ms", "elapsed_ms"),
 }
-"""Every name under which a trace field is read; hits may also stand under `retrieval`."""
+"""Every name under which a trace field is read; hits may also stand under `retrieval`.
+
+Both ways to read a row take their names from here: the exact path looks them up, and the structs
+of the fast path are made from them. A spelling that is added here is read everywhere.
+"""
 
 INDEX_NAMES = (
     "index_hash", "embed_model", "metric", "analyzer", "chunker_version", "policy_hash", "build",
@@ -73,6 +77,43 @@ HIT_DOCS = ("doc", "doc_id", "doc_path")
 HIT_SECTIONS = ("section", "section_id")
 HIT_HASHES = ("doc_hash", "document_hash"), ("text_hash", "content_hash", "chunk_hash")
 """Names of the hash of a document's content, and of a chunk's."""
+
+HIT_SPELLINGS: Mapping[str, tuple[str, ...]] = {
+    "id": HIT_IDS,
+    "doc": ("doc", "doc_id"),
+    "path": ("doc_path", "path"),
+    "section": HIT_SECTIONS,
+    "score": ("score",),
+    "rank": ("rank",),
+    "type": ("type",),
+    "text": ("text",),
+    "snippet": ("snippet",),
+    "citation": ("citation",),
+    "chunker_version": ("chunker_version",),
+    "doc_hash": HIT_HASHES[0],
+    "text_hash": HIT_HASHES[1],
+    "policy_hash": ("policy_hash",),
+    "delta_s": TRACE_SPELLINGS["delta_s"],
+}
+"""Every name under which a field of a hit is read; those of its place are in `spans`."""
+
+ANSWER_SPELLINGS: Mapping[str, tuple[str, ...]] = {
+    "claim": ("claim",),
+    "text": ("text", "answer"),
+    "citations": ("citations",),
+    "refused": ("refused",),
+    "grounded": ("grounded",),
+    "constraints_echo": ("constraints_echo",),
+    "delta_s": TRACE_SPELLINGS["delta_s"],
+    "lambda_state": TRACE_SPELLINGS["lambda_state"],
+}
+"""Every name under which a field of an answer that is an object is read."""
+
+PERF_SPELLINGS: Mapping[str, tuple[str, ...]] = {
+    "retrieve": ("t_retrieve_ms",),
+    "reason": ("t_reason_ms",),
+}
+"""The names of the times in `perf`."""
 
 
 class Dialect(Struct, frozen=True, kw_only=True):

@@ -79,21 +79,21 @@ def item_hash(item: GoldItem) -> str:
 
 def gold_hash(hashes: Iterable[tuple[str, int | None, str]]) -> str:
     """A hash of a gold set by the id, turn and hash of its items, whatever their order."""
-    lines = sorted(f"{qid}\0{'' if turn is None else turn}\0{each}" for qid, turn, each in hashes)
+    lines = sorted(f"{qid}\0{'' if turn is None else turn}\0{item}" for qid, turn, item in hashes)
     return sha256("\n".join(lines).encode()).hexdigest()
 
 
 def gold_key(rows: Iterable[GoldRow]) -> str:
     """A name for a gold set with its order and its lines."""
-    found = sha256()
+    digest = sha256()
     for row in rows:
-        found.update(zlib.decompress(row.payload) + b"\n")
-    return found.hexdigest()
+        digest.update(zlib.decompress(row.payload) + b"\n")
+    return digest.hexdigest()
 
 
 def freeze_chunks(chunks: Mapping[str, Chunk]) -> list[bytes]:
     """A list of chunks in blocks."""
-    listed = iter(sorted(chunks.items(), key=lambda each: each[0]))
+    listed = iter(sorted(chunks.items(), key=lambda entry: entry[0]))
     blocks = []
     while block := list(islice(listed, _BLOCK)):
         blocks.append(zlib.compress(_encode(block), _LEVEL))
@@ -137,10 +137,10 @@ def thaw_evidence(payload: bytes, name: str) -> Evidence:
 
 def unreadable(name: str, error: Exception | None = None, *, ordinal: int | None = None) -> Problem:
     """A stored result that cannot be read: one problem, not the end of the run."""
-    told = "" if error is None else f": {error}"
+    reason = "" if error is None else f": {error}"
     return Problem(
         "bad-store",
-        f"a stored result cannot be read{told}",
+        f"a stored result cannot be read{reason}",
         "it is counted and left out; import the run again from an export if there is one",
         Place(name, ordinal),
     )

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from ragauge.concurrency import uncollected
 from ragauge.corpus.resolve import Found, Resolver
 from ragauge.errors import MAX_REPORTED, Place
 from ragauge.files.fields import FieldError, Row
 from ragauge.files.ranges import Source
 from ragauge.formats.detect import TREC
-from ragauge.formats.fast_rows import StrictRow
 from ragauge.formats.json_rows import decode_row
 from ragauge.formats.load import rows_of
 from ragauge.model.dialect import HIT_DOCS, HIT_HASHES
@@ -93,11 +90,10 @@ def resolve_traces(source: Source, reducer: RangeReducer, resolver: Resolver) ->
 
 def _rows(source: Source, reducer: RangeReducer, resolver: Resolver, found: Found) -> None:
     known, dialect = resolver.known, reducer.reader.dialect.name
-    ids_of = _Ids(reducer).of
     for line, data, _, overlong in rows_of(source):
         if overlong:
             continue
-        ids = ids_of(data)
+        ids = _ids_of(data, reducer)
         if ids is not None and _all_known(*ids, known, found):
             continue
         trace = reducer.read(data)
@@ -108,30 +104,14 @@ def _rows(source: Source, reducer: RangeReducer, resolver: Resolver, found: Foun
             found.note(error, place)
 
 
-class _Ids:
-    """Reads rows that name nothing but ids; None for any other."""
-
-    def __init__(self, reducer: RangeReducer) -> None:
-        self.reducer = reducer
-        self.strict = not reducer.strip_citations
-        self.decode = msgspec.json.Decoder(StrictRow).decode
-
-    def of(self, data: bytes) -> tuple[Sequence[str], Sequence[str]] | None:
-        """The ids of hits and citations."""
-        if self.strict:
-            try:
-                row = self.decode(data)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                self.strict = False  # what one row has, others will have too
-            else:
-                answer = row.answer_json
-                return row.retrieved_ids or (), (answer and answer.citations) or ()
-        fast = self.reducer.try_decode(data)
-        # Hits that are objects may say more of a document than the fast path reads.
-        if fast is None or fast.chunks is not None:
-            return None
-        usual = self.reducer.usual(fast)
-        return None if usual is None else (usual.hits, usual.citations or ())
+def _ids_of(data: bytes, reducer: RangeReducer) -> tuple[Sequence[str], Sequence[str]] | None:
+    """The ids of hits and citations of a row that names nothing but ids; None for any other."""
+    fast = reducer.try_decode(data)
+    # Hits that are objects may say more of a document than the fast path reads.
+    if fast is None or fast.hit_kind != "ids":
+        return None
+    usual = reducer.usual(fast)
+    return None if usual is None else (usual.hits, usual.citations or ())
 
 
 def _all_known(

@@ -1,4 +1,4 @@
-"""The schema of comparisons as JSON, as `comparisons/json.py` writes them."""
+"""The schema of comparisons as JSON, as `report/comparison/json.py` writes them."""
 
 from __future__ import annotations
 

@@ -72,29 +72,29 @@ VERDICT: Schema = record(
 def of_struct(struct: Any, *, written: bool = False) -> Schema:
     """The schema of a struct without references; `written`: all its fields are always there."""
     (top,), named = msgspec.json.schema_components([struct], ref_template="{name}")
-    made: Schema = _inlined(top, named, written=written)
-    return made
+    inlined: Schema = _inlined(top, named, written=written)
+    return inlined
 
 
 def _inlined(node: Any, named: Mapping[str, Any], *, written: bool) -> Any:
     if isinstance(node, list):
-        return [_inlined(each, named, written=written) for each in node]
+        return [_inlined(child, named, written=written) for child in node]
     if not isinstance(node, dict):
         return node
     if "$ref" in node:
         return _inlined(named[node["$ref"]], named, written=written)
     dropped = ("title", "description", "default") if "type" in node or "anyOf" in node else ()
-    made: Schema = {}
+    inlined: Schema = {}
     for key, value in node.items():
         if key == "properties":
-            made[key] = {
-                name: _inlined(each, named, written=written) for name, each in value.items()
+            inlined[key] = {
+                name: _inlined(child, named, written=written) for name, child in value.items()
             }
         elif key not in dropped:
-            made[key] = _inlined(value, named, written=written)
-    if written and "properties" in made:
-        made["required"] = list(made["properties"])
-    return made
+            inlined[key] = _inlined(value, named, written=written)
+    if written and "properties" in inlined:
+        inlined["required"] = list(inlined["properties"])
+    return inlined
 
 
 def described(schema: Schema, words: Mapping[str, str], path: str = "") -> Schema:
@@ -102,38 +102,38 @@ def described(schema: Schema, words: Mapping[str, str], path: str = "") -> Schem
 
     `words` has paths: `[]` behind a list, and one word in capitals for keys that are data.
     """
-    made = dict(schema)
+    worded = dict(schema)
     if path in words:
-        made["description"] = words[path]
-    if "properties" in made:
-        made["properties"] = {
-            name: described(each, words, f"{path}.{name}".lstrip("."))
-            for name, each in made["properties"].items()
+        worded["description"] = words[path]
+    if "properties" in worded:
+        worded["properties"] = {
+            name: described(child, words, f"{path}.{name}".lstrip("."))
+            for name, child in worded["properties"].items()
         }
-    if isinstance(made.get("additionalProperties"), dict):
-        inner = f"{path}.{_any_key(path, words, made.get('properties', {}))}".lstrip(".")
-        made["additionalProperties"] = described(made["additionalProperties"], words, inner)
-    if isinstance(made.get("items"), dict):
-        made["items"] = described(made["items"], words, f"{path}[]")
-    if "anyOf" in made:
-        made["anyOf"] = [
-            described(each, {key: text for key, text in words.items() if key != path}, path)
-            for each in made["anyOf"]
+    if isinstance(worded.get("additionalProperties"), dict):
+        inner = f"{path}.{_any_key(path, words, worded.get('properties', {}))}".lstrip(".")
+        worded["additionalProperties"] = described(worded["additionalProperties"], words, inner)
+    if isinstance(worded.get("items"), dict):
+        worded["items"] = described(worded["items"], words, f"{path}[]")
+    if "anyOf" in worded:
+        worded["anyOf"] = [
+            described(option, {key: text for key, text in words.items() if key != path}, path)
+            for option in worded["anyOf"]
         ]
-    return made
+    return worded
 
 
-def _any_key(path: str, words: Mapping[str, str], known: Mapping[str, Any]) -> str:
+def _any_key(path: str, words: Mapping[str, str], properties: Mapping[str, Any]) -> str:
     """The word that stands for any key below a path."""
     parts = (
-        each.removeprefix(f"{path}.").partition(".")[0]
-        for each in words
-        if each.startswith(f"{path}.")
+        key.removeprefix(f"{path}.").partition(".")[0]
+        for key in words
+        if key.startswith(f"{path}.")
     )
-    return next((part for part in parts if part.isupper() and part not in known), "KEY")
+    return next((part for part in parts if part.isupper() and part not in properties), "KEY")
 
 
-def document(name: str, title: str, told: str, body: Schema) -> Schema:
+def document(name: str, title: str, description: str, body: Schema) -> Schema:
     """The whole schema of a document."""
     head = {"$schema": DIALECT, "$id": f"urn:ragauge:schema:{name}", "title": title}
-    return {**head, "description": told, **body}
+    return {**head, "description": description, **body}

@@ -1,4 +1,4 @@
-"""The schema of gold sets: every spelling of every field, with the checks of `goldreading`."""
+"""The schema of gold sets: every spelling of every field, with the checks of `formats.gold`."""
 
 from __future__ import annotations
 

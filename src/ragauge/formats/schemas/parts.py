@@ -7,7 +7,7 @@ from typing import Any
 
 from ragauge.files.fields import ID_NAMES, INT64
 from ragauge.model.dialect import HIT_DOCS, HIT_SECTIONS
-from ragauge.spans import UNITS
+from ragauge.spans import OFFSET_PAIRS, UNITS
 
 Schema = dict[str, Any]
 
@@ -25,12 +25,6 @@ TEXTS: Schema = {"type": "array", "items": TEXT}
 IDS: Schema = {"type": "array", "items": ID}
 DISTANCE: Schema = {"type": "number", "minimum": 0, "maximum": 2}
 
-PAIRS = (
-    ("start", "end"), ("start_byte", "end_byte"), ("start_char", "end_char"),
-    ("start_token", "end_token"), ("start_ms", "end_ms"), ("line_start", "line_end"),
-    ("start_line", "end_line"),
-)  # fmt: skip
-"""Names of offsets, as pairs."""
 PLACE_DOCS = (*HIT_DOCS, "path")
 
 
@@ -59,14 +53,14 @@ def row(fields: Schema, **rules: Any) -> Schema:
     return {"type": "object", "properties": fields, **rules}
 
 
-def one_or_many(name: str, title: str, told: str, item: str, defs: Schema) -> Schema:
+def one_or_many(name: str, title: str, description: str, item: str, defs: Schema) -> Schema:
     """The schema of a file: one row (a line of JSON Lines), or an array of rows."""
     reference = {"$ref": f"#/$defs/{item}"}
     return {
         "$schema": DIALECT,
         "$id": f"urn:ragauge:schema:{name}",
         "title": title,
-        "description": told,
+        "description": description,
         "if": {"type": "array"},
         "then": {"items": reference},
         "else": reference,
@@ -77,8 +71,8 @@ def one_or_many(name: str, title: str, told: str, item: str, defs: Schema) -> Sc
 def spelled(text: str) -> str:
     """A pattern for a word in any case."""
     return "".join(
-        f"[{each.lower()}{each.upper()}]" if each.isalpha() and each.isascii() else _escaped(each)
-        for each in text
+        f"[{char.lower()}{char.upper()}]" if char.isalpha() and char.isascii() else _escaped(char)
+        for char in text
     )
 
 
@@ -103,7 +97,7 @@ def defined(name: str) -> Schema:
 SPAN, PLACED = defined("span"), defined("placed")
 HAS_ID, HAS_DOC, HAS_SPAN = defined("has_id"), defined("has_doc"), defined("has_span")
 _HAS_PAIR = defined("has_pair")
-_OFFSETS: Schema = {name: optional(OFFSET) for pair in PAIRS for name in pair}
+_OFFSETS: Schema = {name: optional(OFFSET) for pair in OFFSET_PAIRS for name in pair}
 _OFFSETS |= {"unit": optional(UNIT)}
 
 DEFINITIONS: Schema = {
@@ -127,7 +121,7 @@ DEFINITIONS: Schema = {
     "has_doc": any_there(PLACE_DOCS),
     "has_pair": {
         "anyOf": [
-            *({"allOf": [there(start), there(end)]} for start, end in PAIRS),
+            *({"allOf": [there(start), there(end)]} for start, end in OFFSET_PAIRS),
             {"allOf": [there("kind", {"const": "page"}), there("page", OFFSET)]},
         ]
     },

@@ -1,4 +1,4 @@
-"""The schema of traces: every spelling of every field, with the checks of `hitreading`."""
+"""The schema of traces: every spelling of every field, with the checks of `formats.hits`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from ragauge.formats.schemas import parts
 from ragauge.formats.schemas.descriptions import TRACE_FIELDS
 from ragauge.formats.schemas.parts import Schema, optional, row, there
 from ragauge.model import greek_names
-from ragauge.model.dialect import HIT_HASHES, INDEX_NAMES, TRACE_SPELLINGS
+from ragauge.model.dialect import (
+    ANSWER_SPELLINGS,
+    HIT_SPELLINGS,
+    INDEX_NAMES,
+    PERF_SPELLINGS,
+    TRACE_SPELLINGS,
+)
 
 _MILLISECONDS: Schema = {"type": ["number", "object"], "minimum": 0, "maximum": MOST_MS}
 _DELTA: Schema = {
@@ -37,8 +43,7 @@ _TYPES: dict[str, Schema] = {
     "delta_s": parts.defined("delta"),
     "perf": {
         "properties": {
-            "t_retrieve_ms": optional(_MILLISECONDS),
-            "t_reason_ms": optional(_MILLISECONDS),
+            name: optional(_MILLISECONDS) for names in PERF_SPELLINGS.values() for name in names
         }
     },
     "total_ms": _MILLISECONDS,
@@ -48,7 +53,7 @@ _TYPES: dict[str, Schema] = {
 
 def undamaged(names: tuple[str, ...]) -> list[str]:
     """Names as they are meant, without the forms that a wrong decoding gave them."""
-    return [name for name in names if all(each.isascii() or each in "Δ∆λ" for each in name)]
+    return [name for name in names if all(char.isascii() or char in "Δ∆λ" for char in name)]
 
 
 def schema() -> Schema:
@@ -99,20 +104,27 @@ def _deltas() -> Schema:
     return {name: parts.defined("delta") for name in undamaged(TRACE_SPELLINGS["delta_s"])}
 
 
+_HIT_TYPES: dict[str, Schema] = {
+    **dict.fromkeys(
+        ("doc_hash", "text_hash", "policy_hash", "chunker_version"), optional(parts.ID)
+    ),
+    "score": optional(parts.NUMBER),
+    **dict.fromkeys(("type", "text", "snippet"), optional(parts.TEXT)),
+    "citation": {"if": {"type": "object"}, "then": parts.PLACED},
+}
+"""What a hit may hold beside its place and ΔS."""
+_ANSWER_TYPES: dict[str, Schema] = {
+    **dict.fromkeys(("claim", "text"), optional(parts.TEXT)),
+    "citations": _CITATIONS,
+    **dict.fromkeys(("refused", "grounded"), optional(parts.FLAG)),
+    "constraints_echo": optional(parts.TEXTS),
+}
 _PLACED_AND_MEASURED: Schema = {"allOf": [parts.PLACED, parts.defined("measured")]}
 
 
 def _hit() -> Schema:
     inside = there("citation", {"type": "object", **parts.HAS_SPAN})
-    names = [*HIT_HASHES[0], *HIT_HASHES[1], "policy_hash", "chunker_version"]
-    fields = {
-        **{name: optional(parts.ID) for name in names},
-        "score": optional(parts.NUMBER),
-        "type": optional(parts.TEXT),
-        "text": optional(parts.TEXT),
-        "snippet": optional(parts.TEXT),
-        "citation": {"if": {"type": "object"}, "then": parts.PLACED},
-    }
+    fields = {name: schema for field, schema in _HIT_TYPES.items() for name in HIT_SPELLINGS[field]}
     return {
         "description": "an id, or an object with an id or a place",
         "if": {"type": "object"},
@@ -156,13 +168,11 @@ def _answer() -> Schema:
         "description": "the answer: text, or an object",
         "type": ["string", "object"],
         "properties": {
-            "claim": optional(parts.TEXT),
-            "text": optional(parts.TEXT),
-            "answer": optional(parts.TEXT),
-            "citations": _CITATIONS,
-            "refused": optional(parts.FLAG),
-            "grounded": optional(parts.FLAG),
-            "constraints_echo": optional(parts.TEXTS),
+            **{
+                name: schema
+                for field, schema in _ANSWER_TYPES.items()
+                for name in ANSWER_SPELLINGS[field]
+            },
             **states,
         },
         **parts.defined("measured"),

@@ -51,7 +51,7 @@ def qrels_file(path: PathLike, split: str | None = None) -> Path:
         return splits[wanted]
     if split is None and len(splits) == 1:
         return next(iter(splits.values()))
-    names = ", ".join(f"`{each}`" for each in splits)
+    names = ", ".join(f"`{split_name}`" for split_name in splits)
     raise RagaugeError.of(
         "file-not-found",
         f"`{folder}` has no split `{wanted}`, but {names}",
@@ -91,8 +91,8 @@ def queries(path: PathLike) -> dict[str, str]:
 
 def _splits(folder: Path) -> dict[str, Path]:
     """The judgement files by the name of their split, in order."""
-    found = sorted((folder / "qrels").glob("*.tsv"))
-    return {file.stem: file for file in found if file.is_file()}
+    files = sorted((folder / "qrels").glob("*.tsv"))
+    return {file.stem: file for file in files if file.is_file()}
 
 
 def _rows(source: Source) -> Iterator[tuple[int, bytes, bool, bool]]:

@@ -29,8 +29,8 @@ def gold_items(source: Source, queries: Mapping[str, str]) -> Loaded:
             count += 1
             problems += [row.at(source.name)] if len(problems) < MAX_REPORTED else []
     items = [
-        GoldItem(qid=qid, question=queries.get(qid), grades=found, line=lines[qid])
-        for qid, found in grades.items()
+        GoldItem(qid=qid, question=queries.get(qid), grades=judged, line=lines[qid])
+        for qid, judged in grades.items()
     ]
     return Loaded(items, problems, count)
 
@@ -46,7 +46,7 @@ def traces(source: Source) -> Loaded:
             problems += [row.at(source.name)] if len(problems) < MAX_REPORTED else []
         else:
             rows.setdefault(row.qid, []).append(row)
-    return Loaded([_trace(qid, found) for qid, found in rows.items()], problems, count)
+    return Loaded([_trace(qid, retrieved) for qid, retrieved in rows.items()], problems, count)
 
 
 def _trace(qid: str, rows: list[RunRow]) -> Trace:

@@ -24,7 +24,15 @@ from ragauge.formats.trec.lines import (
     exact_rows,
     in_blocks,
 )
-from ragauge.formats.trec.tokens import Index, Slots, Tokens, Words, fingerprints, keys, run_starts
+from ragauge.formats.trec.tokens import (
+    HashTable,
+    Index,
+    Tokens,
+    Words,
+    fingerprints,
+    keys,
+    run_starts,
+)
 
 _HEAD = 64 * 1024
 _BATCH = 1 << 17  # judged documents whose repeats are looked for at a time
@@ -85,9 +93,9 @@ def read_qrels(source: Source, *, threads: int = 2, block_bytes: int = BLOCK_BYT
     if (rows.query[1:] < rows.query[:-1]).any():  # the lines of a query are not together
         rows = rows.pick(np.argsort(rows.query, kind="stable"))
     offsets = _offsets(rows.query, len(queries.names))
-    kept = _last_grades(rows, offsets)
-    if kept is not None:
-        rows = rows.pick(kept)
+    last = _last_grades(rows, offsets)
+    if last is not None:
+        rows = rows.pick(last)
         offsets = _offsets(rows.query, len(queries.names))
     return Qrels(
         qids=[qid.decode() for qid in queries.names],
@@ -211,16 +219,16 @@ def _last_grades(rows: _Judgements, offsets: Index) -> Index | None:
         # Up to the end of the query that fills the batch.
         end = int(offsets[query[min(begin + _BATCH, len(query)) - 1] + 1])
         here = slice(begin, end)
-        slots = Slots(keys(rows.fingerprint[here], query[here]))
+        slots = HashTable(keys(rows.fingerprint[here], query[here]))
         suspects.update(query[here][slots.later].tolist())
         begin = end
     dropped: list[int] = []
     for number in suspects:
         first: dict[bytes, int] = {}
         for index in range(int(offsets[number]), int(offsets[number + 1])):
-            kept = first.setdefault(rows.docs.get(index), index)
-            if kept != index:
-                rows.grade[kept] = rows.grade[index]
+            earliest = first.setdefault(rows.docs.get(index), index)
+            if earliest != index:
+                rows.grade[earliest] = rows.grade[index]
                 dropped.append(index)
     return np.delete(np.arange(len(query)), dropped) if dropped else None
 

@@ -21,8 +21,8 @@ from ragauge.formats.trec.lines import BLOCK_BYTES, RUN, BadLine, Lines, Trouble
 from ragauge.formats.trec.qrels import Qrels
 from ragauge.formats.trec.tokens import (
     Flags,
+    HashTable,
     Index,
-    Slots,
     Tokens,
     Words,
     equal,
@@ -62,7 +62,7 @@ class Matched:
     problem_count: int
 
 
-class _Part(NamedTuple):
+class _BlockRanks(NamedTuple):
     """What is kept of a block: its runs of lines of one query, and the ranks found in them."""
 
     query: Index
@@ -85,7 +85,7 @@ def match(
 ) -> Matched:
     """Find the judged documents in a run file."""
 
-    def work(lines: Lines, start: int) -> _Part:
+    def work(lines: Lines, start: int) -> _BlockRanks:
         return _match_lines(qrels, lines, start)
 
     parts = in_blocks(source, RUN, work, threads=threads, block_bytes=block_bytes)
@@ -118,7 +118,7 @@ class _Result:
         self.trouble = Trouble()
         self.usable = self.lines = 0
 
-    def add(self, part: _Part) -> None:
+    def add(self, part: _BlockRanks) -> None:
         """Add what the next block has."""
         fresh = np.flatnonzero(self.hits[part.query] == 0)[::-1]  # the first of two is written last
         self.first_line[part.query[fresh]] = part.first_line[fresh] + self.lines
@@ -129,7 +129,7 @@ class _Result:
         self.lines += part.lines
         self.usable += part.usable
 
-    def put(self, part: _Part) -> None:
+    def put(self, part: _BlockRanks) -> None:
         """Take over what was found for the queries of a part, in place of what was known."""
         self.hits[part.query] = part.length
         self.rank[part.judged] = part.rank
@@ -138,13 +138,13 @@ class _Result:
 
     def matched(self) -> Matched:
         """Return the whole."""
-        shown = list(self.unknown.items())[:MOST_UNKNOWN]
+        first_unknown = list(self.unknown.items())[:MOST_UNKNOWN]
         return Matched(
             rank=self.rank,
             hits=self.hits,
             seen=self.hits > 0,
             first_line=self.first_line,
-            unknown=tuple(UnknownQuery(name.decode(), line) for name, line in shown),
+            unknown=tuple(UnknownQuery(name.decode(), line) for name, line in first_unknown),
             unknown_count=len(self.unknown),
             lines=self.usable,
             disordered=int(np.count_nonzero(self.disordered)),
@@ -154,7 +154,7 @@ class _Result:
         )
 
 
-def _match_lines(qrels: Qrels, lines: Lines, start: int) -> _Part:
+def _match_lines(qrels: Qrels, lines: Lines, start: int) -> _BlockRanks:
     """Find the judged documents of a block, as if no query went on outside it."""
     first = run_starts(lines.qid)
     names = lines.qid.pick(first).all()
@@ -164,21 +164,21 @@ def _match_lines(qrels: Qrels, lines: Lines, start: int) -> _Part:
     begin = lines.origin[first] + start
     end = np.append(begin, start + lines.size)[1:]
     docs, score = lines.docid, lines.number
-    known = query >= 0
+    is_known = query >= 0
     unknown: dict[bytes, int] = {}
-    if not known.all():
-        for index in np.flatnonzero(~known).tolist():
+    if not is_known.all():
+        for index in np.flatnonzero(~is_known).tolist():
             unknown.setdefault(names[index], int(first_line[index]))
-        kept = np.repeat(known, count)
-        docs, score = docs.pick(kept), score[kept]
-        query, count, first_line = query[known], count[known], first_line[known]
-        begin, end = begin[known], end[known]
-    lists = _Lists(docs, query, count, np.repeat(np.arange(len(query)), count))
+        of_known = np.repeat(is_known, count)
+        docs, score = docs.pick(of_known), score[of_known]
+        query, count, first_line = query[is_known], count[is_known], first_line[is_known]
+        begin, end = begin[is_known], end[is_known]
+    lists = _RankedLists(docs, query, count, np.repeat(np.arange(len(query)), count))
     lists, disordered = _in_order(lists, score)
     judged, owner = _judgements(qrels.offsets, query)
     place, repeated = _find(qrels, lists, judged, owner)
     rank = np.where(place < 0, -1, place - (np.cumsum(count) - count)[owner])
-    return _Part(
+    return _BlockRanks(
         query,
         count,
         first_line,
@@ -195,7 +195,7 @@ def _match_lines(qrels: Qrels, lines: Lines, start: int) -> _Part:
     )
 
 
-class _Lists(NamedTuple):
+class _RankedLists(NamedTuple):
     """Runs of lines of one query: their documents, and of each run its query and its length."""
 
     docs: Tokens
@@ -204,7 +204,7 @@ class _Lists(NamedTuple):
     run: Index  # of each document
 
 
-def _in_order(lists: _Lists, score: NDArray[np.generic]) -> tuple[_Lists, Flags]:
+def _in_order(lists: _RankedLists, score: NDArray[np.generic]) -> tuple[_RankedLists, Flags]:
     """Order each run as trec_eval does; also say which runs were not in that order."""
     bits = (score.astype(np.float32) + np.float32(0)).view(np.uint32)  # -0 and 0 are equal
     bits = np.where(bits >> 31, bits, ~bits & np.uint32(0x7FFFFFFF))  # the highest score is first
@@ -255,18 +255,18 @@ def _judgements(offsets: Index, query: Index) -> tuple[Index, Index]:
     return np.arange(len(owner)) + shift[owner], owner
 
 
-def _find(qrels: Qrels, lists: _Lists, judged: Index, owner: Index) -> tuple[Index, Flags]:
+def _find(qrels: Qrels, lists: _RankedLists, judged: Index, owner: Index) -> tuple[Index, Flags]:
     """Find the first line of each judged document, and the runs that repeat a document.
 
     The hashes only propose: if a proposal turns out wrong, the whole block is looked up by bytes.
     """
     docs, query, run = lists.docs, lists.query, lists.run
-    slots = Slots(keys(fingerprints(docs), query[run]))
+    slots = HashTable(keys(fingerprints(docs), query[run]))
     place = slots.find(keys(qrels.fingerprint[judged], query[owner]))
-    found = np.flatnonzero(place >= 0)
-    at = place[found]
-    sure = equal(qrels.docs.pick(judged[found]), docs.pick(at))
-    sure &= query[run[at]] == query[owner[found]]
+    retrieved = np.flatnonzero(place >= 0)
+    at = place[retrieved]
+    sure = equal(qrels.docs.pick(judged[retrieved]), docs.pick(at))
+    sure &= query[run[at]] == query[owner[retrieved]]
     later, earlier = slots.later, slots.earlier
     same = equal(docs.pick(later), docs.pick(earlier))
     same &= query[run[later]] == query[run[earlier]]
@@ -277,7 +277,9 @@ def _find(qrels: Qrels, lists: _Lists, judged: Index, owner: Index) -> tuple[Ind
     return place, repeated
 
 
-def _find_by_bytes(qrels: Qrels, lists: _Lists, judged: Index, owner: Index) -> tuple[Index, Flags]:
+def _find_by_bytes(
+    qrels: Qrels, lists: _RankedLists, judged: Index, owner: Index
+) -> tuple[Index, Flags]:
     first: list[dict[bytes, int]] = [{} for _ in lists.query]
     for index, (run, name) in enumerate(zip(lists.run.tolist(), lists.docs.all(), strict=True)):
         first[run].setdefault(name, index)
@@ -288,7 +290,7 @@ def _find_by_bytes(qrels: Qrels, lists: _Lists, judged: Index, owner: Index) -> 
 
 
 def _together(
-    parts: list[_Part], split: Flags, file: mmap.mmap, block_bytes: int
+    parts: list[_BlockRanks], split: Flags, file: mmap.mmap, block_bytes: int
 ) -> Iterator[bytes]:
     """Yield the lines of split queries, those of one query together, some block at a time."""
     query = np.concatenate([part.query for part in parts])

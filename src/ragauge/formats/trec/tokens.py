@@ -111,11 +111,11 @@ class Tokens:
     def word(self, number: int) -> Words:
         """Read the eight bytes of each token from byte 8 × number on, without what follows it."""
         out = self.raw(number, 1)[0]
-        out &= _kept(np.maximum(self.size, 8 * number) - 8 * number if number else self.size)
+        out &= _size_mask(np.maximum(self.size, 8 * number) - 8 * number if number else self.size)
         return out
 
 
-def _kept(size: Index) -> Words:
+def _size_mask(size: Index) -> Words:
     """Make masks of so many bytes; from eight on they keep the whole word."""
     return (_1 << (size.view(np.uint64) << _3)) - _1
 
@@ -165,8 +165,8 @@ def fingerprints(tokens: Tokens) -> Words:
     if longest <= 8:
         return tokens.word(0) * np.uint64(factor)
     out, second = tokens.raw(0, 2)
-    out &= _kept(tokens.size)
-    second &= _kept(np.maximum(tokens.size, 8) - 8)
+    out &= _size_mask(tokens.size)
+    second &= _size_mask(np.maximum(tokens.size, 8) - 8)
     out *= np.uint64(factor)
     factor = factor * _MULTIPLIER % 2**64
     second *= np.uint64(factor)
@@ -186,7 +186,7 @@ def keys(fingerprint: Words, group: Index) -> Words:
     return out
 
 
-class Slots:
+class HashTable:
     """A table that finds the first place of a key; equal keys are equal only by their hash."""
 
     def __init__(self, keys: Words) -> None:
@@ -220,8 +220,8 @@ class Slots:
         place[taken] = -1
         at = np.searchsorted(self.moved_keys, wanted[taken])
         inside = np.flatnonzero(at < len(self.moved))
-        found = inside[self.moved_keys[at[inside]] == wanted[taken[inside]]]
-        place[taken[found]] = self.moved[at[found]]
+        matching = inside[self.moved_keys[at[inside]] == wanted[taken[inside]]]
+        place[taken[matching]] = self.moved[at[matching]]
         return place
 
 
@@ -269,8 +269,8 @@ def decimals(tokens: Tokens) -> tuple[NDArray[np.float32], Index]:
     head, tail = bare.raw(0, 2)
     head ^= _ZEROS  # digits become their values, and so does what is cleared behind the end: 0
     tail ^= _ZEROS
-    head &= _kept(size)
-    tail &= _kept(np.maximum(size, 8) - 8)
+    head &= _size_mask(size)
+    tail &= _size_mask(np.maximum(size, 8) - 8)
     dot = _first_dot(head)
     place = ((dot * _PLACES) >> np.uint64(61)).view(np.int64)  # the digits before the dot
     short = size < 2  # too short for a dot and a digit
@@ -294,7 +294,7 @@ def decimals(tokens: Tokens) -> tuple[NDArray[np.float32], Index]:
     if len(long):
         beyond = Tokens(bare.text, bare.start[long] + 16, size[long] - 16)
         above = ((number[long] + 1.0) / scale[long]).astype(np.float32)
-        word = (beyond.raw(0, 1)[0] ^ _ZEROS) & _kept(beyond.size)
+        word = (beyond.raw(0, 1)[0] ^ _ZEROS) & _size_mask(beyond.size)
         odd[long] |= _not_digits(word) != 0
         odd[long] |= (above != out[long]) | (size[long] > _LONGEST_SCORE)
     return (out if negative is None else np.where(negative, -out, out)), np.flatnonzero(odd)

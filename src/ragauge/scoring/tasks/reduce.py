@@ -1,7 +1,7 @@
-"""Trace rows on the fast path: typed decoding of the usual shapes, many rows at a time.
+"""Trace rows to columns: on the fast path many rows at a time, else on the exact path one by one.
 
-A row of any other shape, or one that does not decode, is read again on the exact path, which alone
-decides what is an error. The two paths give the same columns; a test compares them.
+A row that the fast path cannot read is read again on the exact path, which alone decides what is an
+error. The two paths give the same columns; a test compares them.
 """
 
 from __future__ import annotations
@@ -15,16 +15,14 @@ import msgspec
 from ragauge.errors import MAX_REPORTED, Place
 from ragauge.files.fields import FieldError, Row
 from ragauge.files.ranges import Range, Rows, read_rows
-from ragauge.formats.fast_rows import FastRow, Joined, JoinedRow, StrictAnswer, StrictRow
+from ragauge.formats.fast_rows import FastAnswer, FastDecoder, FastRow
 from ragauge.formats.json_rows import decode_row
-from ragauge.formats.placedrows import ODD_NAME, placed_trace
 from ragauge.formats.traces import Reader
 from ragauge.model.payloads import trace_of, unreadable
 from ragauge.model.trace import Trace
 from ragauge.scoring.tasks.job import Job, Misplaced, Partial
 from ragauge.scoring.trace_columns import Reducer, SlotName, slot_name
 from ragauge.spans import place_name
-from ragauge.text import citations_in
 
 _CHUNK = 512
 
@@ -57,7 +55,10 @@ class RangeReducer:
             options=job.options,
             bytes_too=job.bytes_too,
         )
-        self.decode = msgspec.json.Decoder(FastRow).decode
+        # Nothing that is scored depends on fields that nothing reads; a trace that is read in full
+        # has them.
+        self.fast = FastDecoder(unread=True)
+        self.fast_in_full = FastDecoder(unread=False)
         self.pend = self.reducer.pending.append
         self.by_qid = job.by_qid.get
         self.by_question = job.by_question.get
@@ -66,9 +67,6 @@ class RangeReducer:
         self.strip_citations = self.reader.strip_citations
         # Patterns, places and lists of chunks are looked up for each trace by itself.
         self.exact_only = bool(job.patterns or job.keys.rich or job.chunks or job.stored)
-        self.decode_joined = msgspec.json.Decoder(JoinedRow).decode
-        self.decode_strict = msgspec.json.Decoder(StrictRow).decode
-        self.strict = True
         self.by_columns = not (
             self.by_question_only
             or self.strip_citations
@@ -105,34 +103,36 @@ class RangeReducer:
     def scan(self, part: Range, wanted: Set[str]) -> set[str]:
         """Which of some ids are among the hits of a range's rows."""
         rows = read_rows(self.job.source, part)
-        found: set[str] = set()
+        retrieved: set[str] = set()
         for start in range(0, len(rows.data), _CHUNK):
             data = rows.data[start : start + _CHUNK]
-            joined = self._try_decode_all(data) if self.by_columns else None
-            if joined is not None:
-                hits = chain.from_iterable(row.retrieved_ids or () for row in joined)
+            decoded = self.fast.rows(data) if self.by_columns else None
+            if decoded is not None and decoded[0].hit_kind == "ids":
+                hits = chain.from_iterable(row.hits or () for row in decoded)
             else:
-                hits = chain.from_iterable(self._hits_of(each) for each in data)
-            found.update(each for each in hits if each in wanted)
-        return found
+                hits = chain.from_iterable(self._hits_of(row) for row in data)
+            retrieved.update(chunk_id for chunk_id in hits if chunk_id in wanted)
+        return retrieved
 
     def _hits_of(self, data: bytes) -> Sequence[str]:
-        fast = None if self.exact_only else self.try_decode(data)
-        found = None if fast is None else self.usual(fast)
-        if found is not None:
-            return found.hits
+        row = None if self.exact_only else self.try_decode(data)
+        usual = None if row is None else self.usual(row)
+        if usual is not None:
+            return usual.hits
         if not data.strip():
             return ()
         trace = self.read(data)
         return () if trace is None else hits_of(trace)
 
-    def read(self, data: bytes) -> Trace | None:
-        """Read a row on the exact path once more; None for a bad line, which was counted before."""
+    def read(self, data: bytes, line: int | None = None) -> Trace | None:
+        """Read a row in full once more; None for a bad line, which was counted before."""
         try:
             if self.job.stored:
                 return trace_of(data)
-            quick = None if self.strip_citations else placed_trace(data, None)
-            return quick or self.reader.trace(decode_row(data, cut=False, overlong=False))
+            trace = self.fast_in_full.trace(data, line, strip_citations=self.strip_citations)
+            if trace is None:
+                trace = self.reader.trace(decode_row(data, cut=False, overlong=False), line)
+            return trace
         except (FieldError, msgspec.DecodeError):
             return None
 
@@ -160,67 +160,51 @@ class RangeReducer:
         # A look at both ends: files of two writers have their line ends in stretches.
         self.crlf = self.crlf or data[0].endswith(b"\r") or data[-1].endswith(b"\r")
         if self.by_columns and rows.lines is None:
-            joined = self._try_decode_all(data)
-            if joined is not None and self._columns(joined, start):
+            decoded = self.fast.rows(data)
+            if decoded is not None and self._columns(decoded, start):
                 return
         index = start + len(data)
-        for each in reversed(data):
+        for row in reversed(data):
             index -= 1
-            fast = None if self.exact_only else self.try_decode(each)
+            fast = None if self.job.stored else self.fast.row(row)
             if fast is None or not self._fast(fast, rows.line(index)):
                 cut = is_end and not rows.ended and index == len(rows.data) - 1
                 self._exact(rows, index, cut=cut)
         self.reducer.flush()
 
-    def _try_decode_all(self, data: list[bytes]) -> Joined | None:
-        if self.strict:
-            try:
-                return list(map(self.decode_strict, data))
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                self.strict = False  # what one row has, others will have too
-        # Fields that are passed over are not decoded, so their bytes are checked here.
-        other = [each for each in data if not each.isascii() or b"\\u" in each]
-        try:
-            if other:
-                joined = b"\n".join(other)
-                joined.decode()
-                if ODD_NAME.search(joined):
-                    return None
-            return list(map(self.decode_joined, data))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return None
-
-    def _columns(self, rows: Joined, start: int) -> bool:
-        """Reduce rows of the one shape, all steps on all rows; False if one has another shape."""
+    def _columns(self, rows: list[FastRow], start: int) -> bool:
+        """Reduce rows by columns, all steps on all rows; False if they are not plain enough."""
+        if rows[0].hit_kind != "ids" or not rows[0].answer_is_object:
+            return False
         rows.reverse()
         qids = [row.qid for row in rows]
-        answers = cast("list[StrictAnswer]", [row.answer_json for row in rows])
-        if not all(qids) or None in answers:
+        answers: list[FastAnswer] = [row.answer for row in rows]
+        if not all(qids) or None in answers or any(row.text is not None for row in answers):
+            return False
+        if any(row.total_ms is not None or row.perf is not None for row in rows):
             return False
         lines: Sequence[int] = range(start + len(rows) - 1, start - 1, -1)
-        if not self.strict and any(row.timed for row in cast("list[JoinedRow]", rows)):
-            return False
         codes = list(map(self.by_qid, cast("list[str]", qids)))
         self.traces += len(rows)
         if None in codes or self.keep_last:
-            kept = []
+            to_reduce = []
             for place, code in enumerate(codes):
                 if code is None:
                     self._unknown(lines[place], rows[place].qid)
                 elif not self.keep_last:
-                    kept.append(place)
+                    to_reduce.append(place)
                 elif code not in self.met:
                     self.met.add(code)
-                    kept.append(place)
-            rows = cast("Joined", [rows[place] for place in kept])
-            answers = [answers[place] for place in kept]
-            codes = [codes[place] for place in kept]
-            lines = [lines[place] for place in kept]
+                    to_reduce.append(place)
+            rows = [rows[place] for place in to_reduce]
+            answers = [answers[place] for place in to_reduce]
+            codes = [codes[place] for place in to_reduce]
+            lines = [lines[place] for place in to_reduce]
         self.reducer.reduce(
             cast("list[int]", codes),
             _slots(rows),
             lines,
-            [row.retrieved_ids or () for row in rows],
+            [row.hits or () for row in rows],
             [answer.claim for answer in answers],
             [answer.citations for answer in answers],
             [0] * len(rows),
@@ -228,69 +212,41 @@ class RangeReducer:
         return True
 
     def try_decode(self, data: bytes) -> FastRow | None:
-        """Decode a row of the usual shape; None if it has another."""
-        try:
-            data.decode()
-            if (not data.isascii() or b"\\u" in data) and ODD_NAME.search(data):
-                return None
-            return self.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return None
+        """Decode a row of a usual shape; None if it is for the exact path."""
+        return self.fast.row(data)
 
     def usual(self, row: FastRow) -> Usual | None:
-        """What a row of a usual shape says; None if it needs the exact path."""
-        question = row.q
-        if question is None:
-            question = row.question
-        elif row.question is not None:
+        """What a row says that gives no more of its hits than ids and texts; None for others."""
+        if row.hit_kind == "places":
             return None
-        hits: Sequence[str] = row.retrieved_ids or ()
-        if row.chunks is not None:
-            if row.retrieved_ids is not None:
-                return None
-            hits = [hit.id for hit in row.chunks]
-        answer = row.answer_json
-        if answer is not None:
-            if row.answer is not None or row.citations is not None:
-                return None
-            said, citations = answer.claim, answer.citations
-        else:
-            said, citations = row.answer, row.citations
-            if said is not None and citations is None:
-                citations = citations_in(said)
+        claim, text, citations = row.answered()
         if citations is not None and self.strip_citations:
-            citations = [each.strip() for each in citations]
-        return Usual(question, hits, said, citations)
+            citations = [chunk_id.strip() for chunk_id in citations]
+        return Usual(row.question, row.hit_ids, text if claim is None else claim, citations)
 
     def _fast(self, row: FastRow, line: int) -> bool:
-        """Reduce a row of the usual shape; return False if it needs the exact path."""
-        found = self.usual(row)
-        if found is None:
-            return False
-        question, hits, said, citations = found
+        """Reduce a row of a usual shape; return False if it needs the exact path."""
+        usual = None if self.exact_only else self.usual(row)
+        if usual is None:
+            trace = row.trace(None, strip_citations=self.strip_citations)
+            if trace is not None:
+                self._add(trace, line)
+            return trace is not None
+        question, hits, said, citations = usual
         code = self._admit(row.qid, question, row.turn, line)
         if code is not None:
-            if row.timed:
-                self._times(row)
+            timing = row.timing()
+            if timing is not None:
+                self.reducer.note_times(timing.retrieve, timing.reason, timing.total)
             paraphrase = self.paraphrase(code, row.paraphrase, question)
             slot = slot_name(paraphrase, row.seed, row.turn)
             self.pend((code, slot, line, hits, said, citations, 0))
         return True
 
-    def _times(self, row: FastRow) -> None:
-        """Note the times that a row of the usual shape records."""
-        perf = row.perf
-        retrieve = None if perf is None else perf.t_retrieve_ms
-        reason = None if perf is None else perf.t_reason_ms
-        total = row.latency_ms if row.latency_ms is not None else row.elapsed_ms
-        if total is None and retrieve is not None and reason is not None:
-            total = retrieve + reason
-        self.reducer.note_times(retrieve, reason, total)
-
-    def paraphrase(self, code: int, given: int | None, question: str | None) -> int | None:
+    def paraphrase(self, code: int, number: int | None, question: str | None) -> int | None:
         """The number of the paraphrase: as given, or found by its text."""
-        if given is not None or code not in self.job.paraphrases:
-            return given
+        if number is not None or code not in self.job.paraphrases:
+            return number
         return self.job.paraphrases[code].get(question or "")
 
     def _admit(
@@ -341,11 +297,8 @@ class RangeReducer:
             return
         row: Row | None = None
         try:
-            trace = None if overlong or self.strip_citations else placed_trace(data, None)
-            if trace is None:
-                row = decode_row(data, cut=cut, overlong=overlong)
-                trace = self.reader.trace(row)
-            self._add(trace, line)
+            row = decode_row(data, cut=cut, overlong=overlong)
+            self._add(self.reader.trace(row), line)
         except FieldError as error:
             self.problem_count += 1
             problem = self.reader.problem(error, row, Place(self.job.source.name))
@@ -375,9 +328,7 @@ class RangeReducer:
             detail.embedders = embedders
 
 
-def _slots(rows: Joined) -> list[SlotName]:
-    if not rows or isinstance(rows[0], StrictRow):
-        return [row.seed for row in rows]
+def _slots(rows: Sequence[FastRow]) -> list[SlotName]:
     paraphrases = [row.paraphrase for row in rows]
     turns = [row.turn for row in rows]
     if paraphrases.count(None) == turns.count(None) == len(rows):
@@ -389,14 +340,14 @@ def hits_of(trace: Trace) -> list[str]:
     """The ids that a trace retrieved, and the names of their places; none if it has an error."""
     if trace.error is not None:
         return []
-    found = [hit.id for hit in trace.hits]
+    names = [hit.id for hit in trace.hits]
     for hit in trace.hits:
         if hit.spans:
             docs = (hit.doc, hit.path)
-            found += [place_name(doc, hit.spans) for doc in docs if doc is not None]
+            names += [place_name(doc, hit.spans) for doc in docs if doc is not None]
         elif hit.spot is not None:
-            found.append(hit.spot)
-    return found
+            names.append(hit.spot)
+    return names
 
 
 def _line(entry: Misplaced) -> int:

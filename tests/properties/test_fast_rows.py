@@ -1,4 +1,4 @@
-"""The quick path for rows with placed hits gives what the exact path gives, or nothing."""
+"""The fast path gives the trace that the exact path gives, or none."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from ragauge import registry
 from ragauge.files.fields import FieldError
+from ragauge.formats.fast_rows import FastDecoder
 from ragauge.formats.json_rows import decode_row
-from ragauge.formats.placedrows import placed_trace
 from ragauge.formats.traces import Reader
-from ragauge.model.trace import Answer
+from ragauge.model.trace import Answer, Trace
 from tests.properties.datasets import steady
 
 texts = st.sampled_from(["", "a", "ä", "Δ", "guide.md", "x\u2028y", "1"])
@@ -56,21 +56,35 @@ rows = st.fixed_dictionaries(
     optional={
         "question": st.one_of(texts, odd), "q": texts, "query": texts, "seed": odd, "turn": odd,
         "paraphrase": odd, "topk": st.lists(hits, max_size=3), "hits": st.lists(hits, max_size=2),
-        "answer": answers, "answer_json": answers, "error": odd, "latency_ms": odd,
+        "retrieved_ids": st.lists(texts, max_size=3), "chunks": st.lists(hits, max_size=2),
+        "citations": st.one_of(st.lists(st.one_of(texts, st.just(" a ")), max_size=2), odd),
+        "cited_chunks": st.lists(texts, max_size=2), "q_id": texts, "refused": odd,
+        "answer": st.one_of(answers, texts, st.just("So. citations: [a, ä]")),
+        "answer_json": answers, "error": odd, "latency_ms": odd, "answer_text": texts,
         "elapsed_ms": odd, "perf": st.one_of(odd, st.just({"t_retrieve_ms": 2, "t_reason_ms": 3})),
         "embed_model": st.one_of(texts, odd), "build": odd, "more": odd, "lambda": odd,
     },
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("dialect", "own"), [("native", False), ("canary", True), ("ship", True)])
+def fast_trace(row: dict[str, Any], *, strip_citations: bool = False) -> Trace | None:
+    """The trace of a row on the fast path alone."""
+    data = json.dumps(row).encode()
+    return FastDecoder(unread=False).trace(data, 3, strip_citations=strip_citations)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "own"),
+    [("native", False), ("canary", True), ("ship", True), ("smoke", True), ("kb", True)],
+)
 @given(row=rows, escaped=st.booleans())
 @steady(400)
 def test_a_quick_trace_is_the_exact_one(
     dialect: str, own: bool, row: dict[str, Any], escaped: bool
 ) -> None:
     data = json.dumps(row, ensure_ascii=escaped).encode()
-    quick = placed_trace(data, 7)
+    strip = own and registry.dialect(dialect).strip_citations
+    quick = FastDecoder(unread=False).trace(data, 7, strip_citations=strip)
     if quick is not None:
         try:
             exact = Reader(registry.dialect(dialect), own=own).trace(
@@ -95,7 +109,7 @@ def test_the_usual_row_is_quick() -> None:
         "embed_model": "e5",
         "latency_ms": 12,
     }
-    found = placed_trace(json.dumps(row).encode(), 3)
+    found = fast_trace(row)
     assert found is not None
     assert [hit.spans[0].end for hit in found.hits] == [9, 12]
     assert found.line == 3
@@ -110,6 +124,6 @@ def test_an_answer_in_words_is_quick_too() -> None:
         ({"text": None}, None),
     ):  # fmt: skip
         row = {"qid": "Q1", "hits": [{"id": "c1", "doc": "a.md"}], "answer": answer}
-        found = placed_trace(json.dumps(row).encode(), 3)
+        found = fast_trace(row)
         assert found is not None
         assert found.answer == expected
