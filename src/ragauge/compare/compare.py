@@ -13,7 +13,7 @@ from ragauge.compare.common_gold import Stored
 from ragauge.compare.config_causes import cause_note, causes
 from ragauge.concurrency import uncollected
 from ragauge.errors import RagaugeError
-from ragauge.gates.drops import common
+from ragauge.gates.drops import common_questions
 from ragauge.model.comparison import Cause, Compared, Comparison
 from ragauge.model.run import Store
 from ragauge.model.scores import MetricResult, PerQuestion, Scores
@@ -104,7 +104,7 @@ def as_scored(a: Stored | Scores, b: Stored | Scores) -> Aligned:
         run_scores(run.store, run.record) if isinstance(run, Stored) else run for run in (a, b)
     )
     values_a, values_b = _values(scores_a), _values(scores_b)
-    _, _, changed = common(values_a, values_b)
+    _, _, changed = common_questions(values_a, values_b)
     keys_a, keys_b = (
         set(zip(values.qids, values.turns, strict=True)) for values in (values_a, values_b)
     )

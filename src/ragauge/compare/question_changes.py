@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ragauge.compare.metric_deltas import Pairs
-from ragauge.gates.lost_results import Lost
+from ragauge.compare.metric_deltas import QuestionPairs
+from ragauge.gates.lost_results import LostResults
 from ragauge.metrics.columns import Floats
 from ragauge.model.comparison import KINDS, AnswerChange, Kind, QueryComparison, Rung
 from ragauge.model.labels import ABSENT, GOOD
@@ -49,7 +49,7 @@ class _Sides(NamedTuple):
 def questions(
     a: Scores,
     b: Scores,
-    pairs: Pairs,
+    pairs: QuestionPairs,
     *,
     levels: Mapping[tuple[str, int | None], tuple[Rung, ...]],
     why: str | None,
@@ -102,7 +102,7 @@ def questions(
     return tuple(changes)
 
 
-def _over_all(values: Floats, lost: Lost) -> Floats:
+def _over_all(values: Floats, lost: LostResults) -> Floats:
     """Means over the slots of a question as means over those that are missing, too."""
     if not lost.missing.any():
         return values
