@@ -54,6 +54,8 @@ class StoredInputs(Struct, frozen=True):
         Its traces of them are not unknown, and they are what later turns of a conversation may
         cite.
         """
+        if len(keys) == len(self.items):  # mostly all are compared
+            return []
         return [item for item in self.items if (item.qid, item.turn) not in keys]
 
 
