@@ -175,7 +175,7 @@ def _match_pieces(
     places_a = places_b = item.places
     if item.places:
         places = [
-            each for each in item.places if _still_says(each, falls_back, both, unit, matcher)
+            place for place in item.places if _still_says(place, falls_back, both, unit, matcher)
         ]
         matcher.notes.unplaced += len(item.places) - len(places)
         places_a, places_b = (_places_in(places, run, matcher) for run in (0, 1))

@@ -242,12 +242,14 @@ class SameDocuments:
         a, b = self.a, self.b
         named_a, named_b = a.named, b.named
         in_hits = named_a.keys() & named_b.keys()
-        yield from (each for each in in_hits if self._differ(named_a[each], named_b[each]))
+        yield from (
+            chunk_id for chunk_id in in_hits if self._differ(named_a[chunk_id], named_b[chunk_id])
+        )
         to_check: set[str] = set()
         if a.chunks and b.chunks and a.chunks is not b.chunks:
             listed = a.chunks.keys() & b.chunks.keys()
             # Most of two long lists is equal: compare before facts are put together.
-            to_check = {each for each in listed if a.chunks[each] != b.chunks[each]}
+            to_check = {name for name in listed if a.chunks[name] != b.chunks[name]}
         to_check |= (named_a.keys() & b.chunks.keys()) | (named_b.keys() & a.chunks.keys())
         for chunk_id in to_check - in_hits:
             of_a, of_b = a.chunk_facts(chunk_id), b.chunk_facts(chunk_id)

@@ -83,49 +83,46 @@ class Wanted(Struct, frozen=True, kw_only=True):
     created_at: str | None = None
 
 
-def store_run(
-    store: Store, kept: Kept, wanted: Wanted, *, told: Callable[[int], None] = lambda _: None
-) -> RunRecord:
+def store_run(store: Store, scored: Kept, description: Wanted) -> RunRecord:
     """Store a run that was scored; it is marked complete when its last row and scores are in.
 
     What is returned is the run as it is in the store, with its evidence: two runs are compared by
     that.
     """
-    for tag in wanted.tags:
+    for tag in description.tags:
         refuse_tag(tag)
-    created_at = now() if wanted.created_at is None else wanted.created_at
-    rows = freeze_gold(kept.items)
+    created_at = now() if description.created_at is None else description.created_at
+    rows = freeze_gold(scored.items)
     key = gold_key(rows)
-    plan = kept.plan
-    gathered = told_by_chunks(kept)
+    plan = scored.plan
+    gathered = told_by_chunks(scored)
     run = RunRecord(
-        run_id=wanted.run_id or _run_id(kept.scores, created_at),
-        suite=wanted.suite,
+        run_id=description.run_id or _run_id(scored.scores, created_at),
+        suite=description.suite,
         profile=plan.profile.name,
         created_at=created_at,
-        commit_hash=wanted.commit_hash,
-        gold_hash=kept.scores.gold_hash or "",
+        commit_hash=description.commit_hash,
+        gold_hash=scored.scores.gold_hash or "",
         gold_key=key,
-        chunks=digest(kept.chunks) if kept.chunks else None,
+        chunks=digest(scored.chunks) if scored.chunks else None,
         snapshot=snapshot_of(
-            plan, kept.inputs, system=wanted.system, ragauge_version=ragauge.__version__
+            plan, scored.inputs, system=description.system, ragauge_version=ragauge.__version__
         ).encoded(),
     )
-    run = begin_run(store, run, chosen=wanted.run_id is not None)
+    run = begin_run(store, run, chosen=description.run_id is not None)
     store.add_gold(key, rows)
     if run.chunks is not None:
-        store.add_chunks(run.chunks, freeze_chunks(kept.chunks))
+        store.add_chunks(run.chunks, freeze_chunks(scored.chunks))
     count = 0
-    measured = value_texts(kept.scores)
-    for packed in kept.rows:
-        results = packed.result_rows(count, measured)
+    measured = value_texts(scored.scores)
+    for batch in scored.rows:
+        results = batch.result_rows(count, measured)
         if results:
             store.add_results(run.run_id, results)
         count += len(results)
-        gathered.merge(packed.gathered)
-        told(count)
+        gathered.merge(batch.gathered)
     scoring, values = freeze_scores(
-        kept.scores, number=1, created_at=created_at, ragauge_version=ragauge.__version__
+        scored.scores, number=1, created_at=created_at, ragauge_version=ragauge.__version__
     )
     store.finish(
         run.run_id,
@@ -134,7 +131,7 @@ def store_run(
         scoring=scoring,
         values=values,
     )
-    for tag in wanted.tags:
+    for tag in description.tags:
         store.tag(tag, run.run_id)
     stored = store.run(run.run_id)
     assert stored is not None, "it was stored a moment ago"
@@ -153,24 +150,26 @@ def keep_run(
     commit_hash: str | None = None,
     **options: Any,
 ) -> Scores:
-    """Score traces against gold, as `pipeline.score` does with its options, and store the run.
+    """Score traces against gold, as `scoring.score` does with its options, and store the run.
 
-    `system` says how the system under test is configured; secrets in it are left out.
+    `system` says how the system under test is configured; secrets in it are not stored.
     """
-    wanted = Wanted(
+    description = Wanted(
         run_id=run_id, suite=suite, tags=tags, system=system or {}, commit_hash=commit_hash
     )
-    return score(gold, traces, keep=lambda kept: _keep(store, kept, wanted), **options)
+    return score(
+        gold, traces, keep=lambda scored: _store_scored(store, scored, description), **options
+    )
 
 
-def _keep(store: Store, kept: Kept, wanted: Wanted) -> None:
-    if not kept.scores.measured:
+def _store_scored(store: Store, scored: Kept, description: Wanted) -> None:
+    if not scored.scores.measured:
         raise RagaugeError.of(
             "nothing-measured",
             CODES["nothing-measured"].title,
             hint="nothing was stored; compare one id of each file",
         )
-    store_run(store, kept, wanted)
+    store_run(store, scored, description)
 
 
 def begin_run(store: Store, run: RunRecord, *, chosen: bool) -> RunRecord:
@@ -193,10 +192,10 @@ def begin_run(store: Store, run: RunRecord, *, chosen: bool) -> RunRecord:
     raise RagaugeError.of("run-exists", f"`{run.run_id}` is taken", hint="choose a --run-id")
 
 
-def told_by_chunks(kept: Kept) -> Gathered:
-    """What the list of chunks tells, before any hit does."""
-    items = kept.items
-    gatherer = Gatherer(expected_ids(items), kept.chunks, negatives=negative_ids(items))
+def told_by_chunks(scored: Kept) -> Gathered:
+    """What the list of chunks says of chunks and documents, before any hit does."""
+    items = scored.items
+    gatherer = Gatherer(expected_ids(items), scored.chunks, negatives=negative_ids(items))
     gatherer.add_chunks()
     return gatherer.take()
 
