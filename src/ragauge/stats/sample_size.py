@@ -42,7 +42,7 @@ def _bounds(n: int) -> tuple[float, float] | None:
     return wilson(n / 2, n) if n else None
 
 
-# 1.96 for the 95 % interval and 0.84 for a power of 80 %.
+# Z95 for the 95 % interval, and 0.84 for a power of 80 %.
 _DETECTABLE = (Z95 + 0.8416212335729143) / (2 * Z95)
 
 
