@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ragauge.compare.effective_gold import expected_of
-from ragauge.compare.match_levels import Ladder, Side, climb
+from ragauge.compare.effective_gold import EffectiveGold, expected_of, match_items
+from ragauge.compare.known_documents import KnownDocuments
+from ragauge.compare.same_documents import SameDocuments
 from ragauge.model.chunk import Chunk
 from ragauge.model.comparison import Rung
 from ragauge.model.gold import Anchor, GoldItem
@@ -67,7 +68,7 @@ def side_of(
     *,
     chunks: Mapping[str, Chunk] | None = None,
     texts: Mapping[str, str] | None = None,
-) -> Side:
+) -> KnownDocuments:
     """What a run knows after its traces."""
     named = [each for one in items for each in expected_of(one)]
     wanted = {each if isinstance(each, str) else each.id or "" for each in named}
@@ -78,20 +79,25 @@ def side_of(
         carries[key] = gatherer.add(trace) & carries.get(key, 7)
     if chunks:
         gatherer.add_chunks()
-    return Side(gatherer.take().evidence(), carries, chunks or {}, texts or {})
+    return KnownDocuments(gatherer.take().evidence(), carries, chunks or {}, texts or {})
+
+
+def match(items: Sequence[GoldItem], a: KnownDocuments, b: KnownDocuments) -> EffectiveGold:
+    """The match levels of two runs, and their effective gold."""
+    return match_items(items, SameDocuments(a, b))
 
 
 class Outcome(NamedTuple):
-    """A ladder, and both sides scored with the items that it gives."""
+    """How two runs are matched, and both scored with their effective gold."""
 
-    ladder: Ladder
+    gold: EffectiveGold
     a: Scores
     b: Scores
 
     @property
-    def rungs(self) -> tuple[Rung, ...]:
-        """The rungs of all pieces in a row."""
-        return tuple(rung for each in self.ladder.rungs for rung in each)
+    def levels(self) -> tuple[Rung, ...]:
+        """The match levels of all pieces in a row."""
+        return tuple(level for levels in self.gold.levels for level in levels)
 
     def both(self, metric: str) -> tuple[float | None, float | None]:
         """A metric on both sides."""
@@ -107,14 +113,14 @@ def compare(
     texts_b: Mapping[str, str] | None = None,
     options: Options = Options(),  # noqa: B008  (frozen)
 ) -> Outcome:
-    """Climb, and score both sides again."""
+    """Match, and score both sides again."""
     a = side_of(traces_a, items, texts=texts_a)
     b = side_of(traces_b, items, texts=texts_b)
-    ladder = climb(items, a, b)
+    gold = match(items, a, b)
     scored = [
         score.score(
             effective, traces, profile="all", k=(1, 2, 3, 5), intervals=False, options=options
         )
-        for effective, traces in ((ladder.items_a, traces_a), (ladder.items_b, traces_b))
+        for effective, traces in ((gold.items_a, traces_a), (gold.items_b, traces_b))
     ]
-    return Outcome(ladder, *scored)
+    return Outcome(gold, *scored)

@@ -1,4 +1,10 @@
-"""Versus: two runs are brought on common ground, whatever became of their chunks, and compared."""
+"""Align two stored runs: score both on the gold they share, with every piece matched alike.
+
+    two stored runs -> common gold -> match level of each expected piece -> effective gold of both
+    runs -> scores of both runs
+
+`compare.compare` makes deltas and changes of the scores.
+"""
 
 from __future__ import annotations
 
@@ -14,22 +20,21 @@ from msgspec.structs import replace
 from ragauge import registry
 from ragauge.compare.common_gold import (
     Key,
-    Known,
     Stored,
-    common_items,
-    known_of,
-    metrics_of,
-    rules_of,
-    set_aside,
-    side_of,
+    StoredInputs,
+    common_gold,
+    common_rules,
+    documents_of,
+    metrics_of_both,
+    read_inputs,
 )
-from ragauge.compare.follow_map import Follower
-from ragauge.compare.match_levels import Climber, Ladder
+from ragauge.compare.effective_gold import EffectiveGold, match_items
+from ragauge.compare.follow_map import MapFollower
+from ragauge.compare.same_documents import SameDocuments
 from ragauge.concurrency import uncollected
 from ragauge.corpus.diff.map_file import read_map
 from ragauge.corpus.diff.redirects import Redirects
 from ragauge.errors import RagaugeError
-from ragauge.model.chunk import Chunk
 from ragauge.model.comparison import RANKS, RUNGS, Match, Rung
 from ragauge.model.evidence import Evidence
 from ragauge.model.gold import GoldItem
@@ -45,15 +50,14 @@ from ragauge.store.snapshot import ScoringRules, plan_of, rules_under
 from ragauge.text import some
 
 Overlap = Literal["cumulative", "single"]
-_Items = tuple[dict[str, Chunk], Sequence[GoldItem], Sequence[GoldItem]]
 UNMATCHED = "not-recognised"
-"""Why a question is left out of which no expected piece is recognised in both runs."""
+"""Why a question is excluded of which no expected piece is recognised in both runs."""
 
 
-class Ground(Struct, frozen=True, kw_only=True):
-    """What both runs were scored with: the items they share, those of each side, and the rules.
+class ComparedGold(Struct, frozen=True, kw_only=True):
+    """What both runs were scored with: the items they share, those of each run, and the rules.
 
-    `beside_a` and `beside_b` are the items of each side that were not compared.
+    `beside_a` and `beside_b` are the items of each run that were not compared.
     """
 
     items: Sequence[GoldItem]
@@ -73,12 +77,12 @@ class Aligned(Struct, frozen=True, kw_only=True):
 
     a: Scores
     b: Scores
-    rungs: Mapping[Key, tuple[Rung, ...]] = {}
+    levels: Mapping[Key, tuple[Rung, ...]] = {}
     counts: Mapping[Rung, int] = {}
     match: Match = "none"
-    left_out: Mapping[str, int] = {}
+    excluded: Mapping[str, int] = {}
     notes: tuple[str, ...] = ()
-    ground: Ground | None = None
+    ground: ComparedGold | None = None
     ranked: bool = True
     unchanged: bool = True
 
@@ -95,107 +99,116 @@ def align(
     detailed: bool = False,
     migration: str | os.PathLike[str] | None = None,
 ) -> Aligned:
-    """Score two stored runs on what they share, each expected item matched by one rung on both.
+    """Score two stored runs on what they share, each expected item matched by one level in both.
 
     With a `profile`, both are scored by it, whatever they were scored by before. `detailed` keeps
     the items that the questions can be looked at with. `migration` is the map from the corpus of
     run a to that of run b, by which places and gold items are followed.
     """
-    follower = None if migration is None else Follower(Redirects(read_map(migration)))
+    follower = None if migration is None else MapFollower(Redirects(read_map(migration)))
     with ExitStack() as stack:
-        loading = Reloading(stack, [(run.store, run.record) for run in (a, b)], workers)
-        known_a = known_of(a, None)
-        known_b = known_of(b, known_a)
-        by_ids = any(item.relevant for item in known_b.items)
-        if by_ids and _recut(a.evidence, b.evidence):
-            loading.begin()  # ids will not do: the traces are read while all else is thought over
-        rules, notes = rules_of(known_a.snapshot.scoring, known_b.snapshot.scoring)
-        items, earlier, left_out = common_items(known_a, known_b, a, b, follower)
+        # Reading traces back takes longest, and workers do it beside this process: it begins as
+        # soon as it is clear that stored values will not do.
+        rescoring = Reloading(stack, [(run.store, run.record) for run in (a, b)], workers)
+        inputs_a = read_inputs(a)
+        inputs_b = read_inputs(b, inputs_a)
+        names_ids = any(item.relevant for item in inputs_b.items)
+        if names_ids and _chunked_differently(a.evidence, b.evidence):
+            rescoring.begin()
+
+        scoring_a, scoring_b = inputs_a.snapshot.scoring, inputs_b.snapshot.scoring
+        rules, notes = common_rules(scoring_a, scoring_b)
+        run_ids = a.record.run_id, b.record.run_id
+        common = common_gold(inputs_a, inputs_b, run_ids, follower)
+        items, excluded = common.items, common.excluded
         keys = {(item.qid, item.turn) for item in items}
-        sides = side_of(a, known_a, keys), side_of(b, known_b, keys)
-        climber = Climber(*sides, follower=follower, earlier=earlier)
-        scored = {known.snapshot.scoring.profile for known in (known_a, known_b)}
-        other_profile = profile is not None and scored != {profile}
+        other_profile = profile is not None and {scoring_a.profile, scoring_b.profile} != {profile}
         if other_profile:
             rules, notes = rules_under(rules, profile), []
-        fitting = not (left_out or notes or other_profile) and overlap == rules.options.overlap
-        if not fitting or (by_ids and not climber.same.whole):
-            loading.begin()
-        ladder = climber.climb_all(items)
-        if strict and ladder.match != "exact":
-            _refuse(ladder, items)
-        unmatched = _unmatched(ladder, items, a, b)
+
+        same = SameDocuments(documents_of(a, inputs_a, keys), documents_of(b, inputs_b, keys))
+        stored_values_do = (
+            not (excluded or notes or other_profile) and overlap == rules.options.overlap
+        )
+        if not stored_values_do or (names_ids and not same.all_ids_agree):
+            rescoring.begin()
+        gold = match_items(items, same, follower=follower, earlier=common.earlier)
+        if strict and gold.match != "exact":
+            _refuse(gold, items)
+        unmatched = _unmatched(gold, items, run_ids)
         if unmatched:
-            fitting = False
             notes = [*notes, _unmatched_note(items, unmatched)]
-            left_out = {**left_out, UNMATCHED: len(unmatched)}
-            items, ladder = _without(items, ladder, unmatched)
+            excluded = {**excluded, UNMATCHED: len(unmatched)}
+            items, gold = _without(items, gold, unmatched)
             keys = {(item.qid, item.turn) for item in items}
-        one = other = None
-        if fitting and ladder.items_a == ladder.items_b == tuple(items):
-            one, other = _as_stored(a), _as_stored(b)
-        if one is None or other is None:
+
+        scores_a = scores_b = None
+        if stored_values_do and not unmatched and gold.items_a == gold.items_b == tuple(items):
+            scores_a, scores_b = _stored_scores(a), _stored_scores(b)
+        beside_a, beside_b = inputs_a.items_beside(keys), inputs_b.items_beside(keys)
+        if scores_a is None or scores_b is None:
             rules = replace(rules, options=replace(rules.options, overlap=overlap))
-            names = metrics_of(known_a.snapshot.scoring, known_b.snapshot.scoring)
-            plan = replace(plan_of(rules, metrics=names), intervals=False, slices=False)
-            mine, theirs = (
-                (known.chunks, set_aside(known, keys), items_of_side)
-                for known, items_of_side in ((known_a, ladder.items_a), (known_b, ladder.items_b))
+            metrics = metrics_of_both(scoring_a, scoring_b)
+            plan = replace(plan_of(rules, metrics=metrics), intervals=False, slices=False)
+            table = _gold_table(gold.items_a, beside_a, inputs_a, plan)
+            waiting_a = rescoring.score(0, table, plan)
+            if (inputs_a.chunks, beside_a, gold.items_a) != (
+                inputs_b.chunks,
+                beside_b,
+                gold.items_b,
+            ):
+                table = _gold_table(gold.items_b, beside_b, inputs_b, plan)
+            waiting_b = rescoring.score(1, table, plan)
+            scores_a, scores_b = (
+                replace(_without_chunks(waiting()), unmatched=len(unmatched))
+                for waiting in (waiting_a, waiting_b)
             )
-            table = _table(mine, plan, known_a)
-            first = loading.score(0, table, plan)
-            if mine != theirs:
-                table = _table(theirs, plan, known_b)
-            second = loading.score(1, table, plan)
-            one, other = (
-                replace(_unplaced(found()), unmatched=len(unmatched)) for found in (first, second)
-            )
-    rungs = {(item.qid, item.turn): found for item, found in zip(items, ladder.rungs, strict=True)}
     skipped = [
-        f"{count(scores.tally.trace_skipped, 'result')} of run {side} could not be read"
-        for side, scores in (("a", one), ("b", other))
+        f"{count(scores.tally.trace_skipped, 'result')} of run {run} could not be read"
+        for run, scores in (("a", scores_a), ("b", scores_b))
         if scores.tally.trace_skipped
     ]
-    ground = None
-    if detailed:
-        ground = Ground(
-            items=items,
-            items_a=ladder.items_a,
-            items_b=ladder.items_b,
-            rules=rules,
-            beside_a=set_aside(known_a, keys),
-            beside_b=set_aside(known_b, keys),
-        )
+    compared_gold = ComparedGold(
+        items=items,
+        items_a=gold.items_a,
+        items_b=gold.items_b,
+        rules=rules,
+        beside_a=beside_a,
+        beside_b=beside_b,
+    )
     return Aligned(
-        a=one,
-        b=other,
-        rungs=rungs,
-        counts={rung: ladder.counts.get(rung, 0) for rung in RUNGS},
-        match=ladder.match,
-        left_out=left_out,
-        notes=(*notes, *ladder.notes, *skipped),
-        ground=ground,
+        a=scores_a,
+        b=scores_b,
+        levels={
+            (item.qid, item.turn): levels for item, levels in zip(items, gold.levels, strict=True)
+        },
+        counts={level: gold.counts.get(level, 0) for level in RUNGS},
+        match=gold.match,
+        excluded=excluded,
+        notes=(*notes, *gold.notes, *skipped),
+        ground=compared_gold if detailed else None,
     )
 
 
-def _unmatched(ladder: Ladder, items: Sequence[GoldItem], a: Stored, b: Stored) -> frozenset[int]:
+def _unmatched(
+    gold: EffectiveGold, items: Sequence[GoldItem], run_ids: tuple[str, str]
+) -> frozenset[int]:
     """The items of which no expected piece is recognised in both runs, by their places.
 
     If that is so of all that expect something, there is nothing to compare.
     """
-    found = frozenset(
-        place for place, rungs in enumerate(ladder.rungs) if rungs and set(rungs) == {"none"}
+    unmatched = frozenset(
+        place for place, levels in enumerate(gold.levels) if levels and set(levels) == {"none"}
     )
-    if found and len(found) == sum(map(bool, ladder.rungs)):
-        names = f"{a.record.run_id} and {b.record.run_id}"
+    if unmatched and len(unmatched) == sum(map(bool, gold.levels)):
         raise RagaugeError.of(
             "incomparable",
-            f"nothing that is expected is recognised in both {names}: "
-            f"{some([items[place].qid for place in sorted(found)])}",
+            f"nothing that is expected is recognised in both {run_ids[0]} and {run_ids[1]}: "
+            f"{some([items[place].qid for place in sorted(unmatched)])}",
             hint="the chunks differ: say where they lie (hits with `doc` and `offsets` or `text`, "
             "or --chunks-a and --chunks-b), or pin the gold set to places with `gold pin`",
         )
-    return found
+    return unmatched
 
 
 def _unmatched_note(items: Sequence[GoldItem], unmatched: Collection[int]) -> str:
@@ -208,73 +221,77 @@ def _unmatched_note(items: Sequence[GoldItem], unmatched: Collection[int]) -> st
 
 
 def _without(
-    items: Sequence[GoldItem], ladder: Ladder, places: Collection[int]
-) -> tuple[list[GoldItem], Ladder]:
-    """The items but some, and what the ladder says of them; its counts stay."""
-    kept = [place for place in range(len(items)) if place not in places]
-    rungs, one, other = (
-        tuple(each[place] for place in kept)
-        for each in (ladder.rungs, ladder.items_a, ladder.items_b)
-    )
-    return [items[place] for place in kept], replace(
-        ladder, rungs=rungs, items_a=one, items_b=other
+    items: Sequence[GoldItem], gold: EffectiveGold, unmatched: Collection[int]
+) -> tuple[list[GoldItem], EffectiveGold]:
+    """The items but some, and how they are matched; the counts stay, as they say what was lost."""
+    places = [place for place in range(len(items)) if place not in unmatched]
+    return [items[place] for place in places], replace(
+        gold,
+        levels=tuple(gold.levels[place] for place in places),
+        items_a=tuple(gold.items_a[place] for place in places),
+        items_b=tuple(gold.items_b[place] for place in places),
     )
 
 
-def _recut(a: Evidence, b: Evidence) -> bool:
+def _chunked_differently(a: Evidence, b: Evidence) -> bool:
     """Whether the runs themselves say that their chunks were made in different ways."""
     return (a.chunkers, a.policies) != (b.chunkers, b.policies)
 
 
-def _refuse(ladder: Ladder, items: Sequence[GoldItem]) -> None:
-    names = [
+def _refuse(gold: EffectiveGold, items: Sequence[GoldItem]) -> None:
+    """Raise if --strict-chunker-version forbids the comparison."""
+    qids = [
         item.qid
-        for item, rungs in zip(items, ladder.rungs, strict=True)
-        if any(rung != "exact" for rung in rungs)
+        for item, levels in zip(items, gold.levels, strict=True)
+        if any(level != "exact" for level in levels)
     ]
-    if names:
+    if qids:
         raise RagaugeError.of(
             "chunker-mismatch",
-            f"{count(len(names), 'question')} cannot be compared by chunk ids: "
-            f"{', '.join(names[:5])}{' ...' if len(names) > 5 else ''}",
+            f"{count(len(qids), 'question')} cannot be compared by chunk ids: "
+            f"{', '.join(qids[:5])}{' ...' if len(qids) > 5 else ''}",
             hint="leave out --strict-chunker-version to compare them by span, quote or document",
         )
 
 
-def _as_stored(run: Stored) -> Scores | None:
+def _stored_scores(run: Stored) -> Scores | None:
     """The scores as they are stored, if they are of the formulas of this version."""
     scores = run_scores(run.store, run.record)
     values = scores.per_question
     if values is None or any(name not in values.metrics for name in RANKS):
         return None
-    known = registry.metrics()
+    metrics = registry.metrics()
     for name, result in scores.metrics.items():
-        metric = known.get(name.partition("@")[0])
+        metric = metrics.get(name.partition("@")[0])
         if metric is None or metric.version != result.version:
             return None
-    return _unplaced(scores)
+    return _without_chunks(scores)
 
 
-def _table(side: _Items, plan: ScoringPlan, known: Known) -> GoldTable:
-    chunks, beside, items = side
+def _gold_table(
+    items: Sequence[GoldItem],
+    beside: Sequence[GoldItem],
+    inputs: StoredInputs,
+    plan: ScoringPlan,
+) -> GoldTable:
     return gold_table(
         items,
         plan.profile,
         plan.options,
-        name=known.snapshot.inputs.gold_name,
-        chunks=chunks,
+        name=inputs.snapshot.inputs.gold_name,
+        chunks=inputs.chunks,
         slices=False,
         beside=beside,
     )
 
 
-def _unplaced(scores: Scores) -> Scores:
+def _without_chunks(scores: Scores) -> Scores:
     """Scores whose list of chunks does not matter: the two runs may have one each."""
     return replace(scores, options=replace(scores.options, chunks=None))
 
 
 class Reloading:
-    """Runs that may have to be scored again; nothing is read before it has begun."""
+    """Two runs that may have to be scored again; no trace is read before `begin`."""
 
     def __init__(
         self, stack: ExitStack, runs: Sequence[tuple[Store, RunRecord]], workers: int | None
@@ -304,5 +321,5 @@ class Reloading:
         return self.threads.submit(self._score, place, table, plan).result
 
     def _score(self, place: int, table: GoldTable, plan: ScoringPlan) -> Scores:
-        source, given = self.waiting[place]()
-        return score_stored(table, source, plan, given=given, engine=self.engines[place])
+        source, inputs = self.waiting[place]()
+        return score_stored(table, source, plan, given=inputs, engine=self.engines[place])

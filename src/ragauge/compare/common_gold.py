@@ -1,4 +1,4 @@
-"""Grounds: what two stored runs know, and which questions they share, before they are scored."""
+"""Common gold: what two stored runs were scored with, and which questions they share."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragauge.compare.follow_map import Follower
-from ragauge.compare.known_documents import Side
+from ragauge.compare.follow_map import MapFollower
+from ragauge.compare.known_documents import KnownDocuments
 from ragauge.corpus.chunk_list import full_texts
 from ragauge.errors import RagaugeError
 from ragauge.model.chunk import Chunk
@@ -20,6 +20,7 @@ from ragauge.model.run import RunRecord, Store
 from ragauge.store.snapshot import ScoringRules, Snapshot, read_snapshot
 
 Key = tuple[str, int | None]
+"""A question: its id and its turn."""
 
 
 class Stored:
@@ -35,109 +36,131 @@ class Stored:
         return thaw_evidence(self.record.evidence, self.record.run_id)
 
 
-class Known(Struct, frozen=True):
-    """What is known of a stored run before its results are looked at."""
+class StoredInputs(Struct, frozen=True):
+    """What a stored run was scored with; its results are not read for this.
+
+    `hashes` are of what each item says: order, lines and fields that nothing reads do not count.
+    """
 
     gold_key: str
     snapshot: Snapshot
-    evidence: Evidence
     items: list[GoldItem]
     hashes: dict[Key, str]
     chunks: dict[str, Chunk]
 
+    def items_beside(self, keys: Set[Key]) -> list[GoldItem]:
+        """The items of the run that are not compared.
 
-def known_of(run: Stored, shared: Known | None) -> Known:
-    """What a run knows; a gold set that it shares with the other run is read once."""
+        Its traces of them are not unknown, and they are what later turns of a conversation may
+        cite.
+        """
+        if len(keys) == len(self.items):  # mostly all are compared
+            return []
+        return [item for item in self.items if (item.qid, item.turn) not in keys]
+
+
+def read_inputs(run: Stored, other: StoredInputs | None = None) -> StoredInputs:
+    """What a run was scored with; a gold set that it shares with the other run is read once."""
     record, store = run.record, run.store
-    if shared is not None and shared.gold_key == record.gold_key:
-        items, hashes = shared.items, shared.hashes
+    if other is not None and other.gold_key == record.gold_key:
+        items, hashes = other.items, other.hashes
     else:
         rows = list(store.gold(record.gold_key))
         items = thaw_gold(rows, record.run_id)
         hashes = {(row.query_id, row.turn): row.item_hash for row in rows}
-    return Known(
+    return StoredInputs(
         record.gold_key,
         read_snapshot(record.snapshot, record.run_id),
-        run.evidence,
         items,
         hashes,
         {} if record.chunks is None else thaw_chunks(store.chunks(record.chunks), record.run_id),
     )
 
 
-def rules_of(a: ScoringRules, b: ScoringRules) -> tuple[ScoringRules, list[str]]:
-    """The rules that both runs are scored by: those of run b, and a note where they differ."""
-    differing = [name for name in ("profile", "k", "options") if _plain(a, name) != _plain(b, name)]
-    told = [
-        f"the runs were scored by different {' and '.join(differing)}: both were scored again by "
-        "those of run b"
-    ]
-    return b, told if differing else []
+class CommonGold(Struct, frozen=True):
+    """The questions that two runs share.
 
-
-def _plain(rules: ScoringRules, name: str) -> object:
-    value = getattr(rules, name)
-    return replace(value, chunks=None) if name == "options" else value
-
-
-def metrics_of(a: ScoringRules, b: ScoringRules) -> tuple[str, ...]:
-    """The metrics of both runs."""
-    return tuple(dict.fromkeys((*b.metrics, *a.metrics)))
-
-
-def common_items(
-    known_a: Known, known_b: Known, a: Stored, b: Stored, follower: Follower | None
-) -> tuple[list[GoldItem], dict[Key, GoldItem], dict[str, int]]:
-    """The gold items that both runs have unchanged, and how many were left out, by reason.
-
-    Items that followed the corpus count as unchanged; they come as run a has them, too.
+    items      as the second run has them
+    earlier    those of them that moved with the corpus, as the first run has them
+    excluded   how many questions are not compared, by reason
     """
-    one, other = known_a.hashes, known_b.hashes
-    both = one.keys() & other.keys()
-    earlier = {} if follower is None else _earlier(known_a, known_b, follower)
+
+    items: list[GoldItem]
+    earlier: dict[Key, GoldItem]
+    excluded: dict[str, int]
+
+
+def common_gold(
+    a: StoredInputs, b: StoredInputs, names: tuple[str, str], follower: MapFollower | None = None
+) -> CommonGold:
+    """Find the gold items that both runs have unchanged; `names` are those of the runs.
+
+    An item that was edited in between is another question, whatever its id: a delta would measure
+    the edit. Items that only followed their corpus count as unchanged.
+    """
+    in_both = a.hashes.keys() & b.hashes.keys()
+    earlier = {} if follower is None else _moved_items(a, b, follower)
     items = [
         item
-        for item in known_b.items
-        if (key := (item.qid, item.turn)) in earlier or one.get(key) == other[key]
+        for item in b.items
+        if (key := (item.qid, item.turn)) in earlier or a.hashes.get(key) == b.hashes[key]
     ]
     if not items:
         raise RagaugeError.of(
             "nothing-in-common",
-            f"{a.record.run_id} and {b.record.run_id} have no unchanged question in common",
+            f"{names[0]} and {names[1]} have no unchanged question in common",
             hint="compare runs of the same gold set: `ragauge runs list` shows their gold hashes",
         )
-    reasons = {
-        "gold-changed": sum(one[key] != other[key] and key not in earlier for key in both),
-        "only-in-a": len(one.keys() - both),
-        "only-in-b": len(other.keys() - both),
+    excluded = {
+        "gold-changed": sum(
+            a.hashes[key] != b.hashes[key] and key not in earlier for key in in_both
+        ),
+        "only-in-a": len(a.hashes.keys() - in_both),
+        "only-in-b": len(b.hashes.keys() - in_both),
     }
-    return items, earlier, {reason: n for reason, n in reasons.items() if n}
+    return CommonGold(items, earlier, {reason: n for reason, n in excluded.items() if n})
 
 
-def set_aside(known: Known, keys: Set[Key]) -> list[GoldItem]:
-    """The items of a run that are not compared.
-
-    Its traces of them are not unknown, and they are what later turns of a conversation may cite.
-    """
-    return [item for item in known.items if (item.qid, item.turn) not in keys]
-
-
-def _earlier(known_a: Known, known_b: Known, follower: Follower) -> dict[Key, GoldItem]:
+def _moved_items(a: StoredInputs, b: StoredInputs, follower: MapFollower) -> dict[Key, GoldItem]:
     """The items of run a that run b has as the map leads to them."""
-    before = {(item.qid, item.turn): item for item in known_a.items}
-    found: dict[Key, GoldItem] = {}
-    for item in known_b.items:
+    items_a = {(item.qid, item.turn): item for item in a.items}
+    moved: dict[Key, GoldItem] = {}
+    for item in b.items:
         key = item.qid, item.turn
-        old = before.get(key)
-        changed = old is not None and known_a.hashes[key] != known_b.hashes[key]
+        old = items_a.get(key)
+        changed = old is not None and a.hashes[key] != b.hashes[key]
         if old is not None and changed and follower.is_same(old, item):
-            found[key] = old
-    follower.questions = len(found)
-    return found
+            moved[key] = old
+    follower.questions = len(moved)
+    return moved
 
 
-def side_of(run: Stored, known: Known, keys: Set[Key]) -> Side:
-    """The run as the ladder sees it; `keys` are the questions that are compared.
+def common_rules(a: ScoringRules, b: ScoringRules) -> tuple[ScoringRules, list[str]]:
+    """The rules that both runs are scored by: those of run b, and a note where they differ."""
+    differing = [
+        name for name in ("profile", "k", "options") if _comparable(a, name) != _comparable(b, name)
+    ]
+    if not differing:
+        return b, []
+    return b, [
+        f"the runs were scored by different {' and '.join(differing)}: both were scored again by "
+        "those of run b"
+    ]
+
+
+def _comparable(rules: ScoringRules, name: str) -> object:
+    """A rule without the digest of the list of chunks, which every run has of its own."""
+    value = getattr(rules, name)
+    return replace(value, chunks=None) if name == "options" else value
+
+
+def metrics_of_both(a: ScoringRules, b: ScoringRules) -> tuple[str, ...]:
+    """The metrics of both runs."""
+    return tuple(dict.fromkeys((*b.metrics, *a.metrics)))
+
+
+def documents_of(run: Stored, inputs: StoredInputs, keys: Set[Key]) -> KnownDocuments:
+    """What a run knows of documents and chunks; `keys` are the questions that are compared.
 
     Rows of a turn that has an item of its own are never those of an item without one.
     """
@@ -145,13 +168,9 @@ def side_of(run: Stored, known: Known, keys: Set[Key]) -> Side:
     for qid, turn, carried in run.store.carried(run.record.run_id):
         key: Key = (qid, turn)
         if key not in keys:
-            if key in known.hashes:
+            if key in inputs.hashes:
                 continue
             key = (qid, None)
+        # A bit holds for a question only if every result has it. -1 has all bits.
         carries[key] = carries.get(key, -1) & carried
-    return Side(
-        evidence=known.evidence,
-        carries=carries,
-        chunks=known.chunks,
-        texts=full_texts(known.chunks),
-    )
+    return KnownDocuments(run.evidence, carries, inputs.chunks, full_texts(inputs.chunks))

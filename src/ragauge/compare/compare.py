@@ -1,4 +1,4 @@
-"""Compares two runs that are on common ground: metrics, questions, causes."""
+"""Compare two runs that were aligned: deltas of metrics, changes of questions, causes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ragauge.compare.common_gold import Stored
 from ragauge.compare.config_causes import cause_note, causes
 from ragauge.concurrency import uncollected
 from ragauge.errors import RagaugeError
-from ragauge.gates.drops import common
+from ragauge.gates.drops import common_questions
 from ragauge.model.comparison import Cause, Compared, Comparison
 from ragauge.model.run import Store
-from ragauge.model.scores import MetricResult, Scores
+from ragauge.model.scores import MetricResult, PerQuestion, Scores
 from ragauge.model.verdict import Verdict
 from ragauge.scoring.results import has_ranks
 from ragauge.store.runs import find_run, run_scores
@@ -33,9 +33,9 @@ def compare(
     config: tuple[Mapping[str, object], Mapping[str, object]] = ({}, {}),
     verdict: Verdict | None = None,
 ) -> Comparison:
-    """Compare two runs that were brought on common ground."""
-    one, other = aligned.a, aligned.b
-    pairs = metric_deltas.pair(one, other)
+    """Compare two aligned runs; `config` is how each was configured, `gated` what Holm corrects."""
+    scores_a, scores_b = aligned.a, aligned.b
+    pairs = metric_deltas.pair(scores_a, scores_b)
     if not len(pairs.mine):
         raise RagaugeError.of(
             "nothing-in-common",
@@ -48,42 +48,44 @@ def compare(
             {name: config[0][name] for name in shared},
             {name: config[1][name] for name in shared},
         )
-    differing = causes(*config)
-    with ThreadPoolExecutor(1) as aside:  # arrays are drawn and summed beside the words
-        drawing = aside.submit(metric_deltas.deltas, one, other, pairs, frozenset(gated))
-        why = cause_note(_of_changes(differing, aligned))
-        found = question_changes.questions(one, other, pairs, rungs=aligned.rungs, why=why)
-        deltas = drawing.result()
+    all_causes = causes(*config)
+    with ThreadPoolExecutor(1) as thread:  # arrays are drawn and summed beside the words
+        computing = thread.submit(metric_deltas.deltas, scores_a, scores_b, pairs, frozenset(gated))
+        why = cause_note(_of_changes(all_causes, aligned))
+        changes = question_changes.questions(
+            scores_a, scores_b, pairs, levels=aligned.levels, why=why
+        )
+        deltas = computing.result()
     return Comparison(
-        run_a=_counted(a, one, pairs.mine.tolist()),
-        run_b=_counted(b, other, pairs.theirs.tolist()),
+        run_a=_counted(a, scores_a, pairs.mine.tolist()),
+        run_b=_counted(b, scores_b, pairs.theirs.tolist()),
         match=aligned.match,
         rungs=aligned.counts,
-        aggregate_a=_aggregate(one),
-        aggregate_b=_aggregate(other),
+        aggregate_a=_aggregate(scores_a),
+        aggregate_b=_aggregate(scores_b),
         deltas=deltas,
-        kinds=question_changes.counts([each.kind for each in found]),
+        kinds=question_changes.counts([change.kind for change in changes]),
         answer_kinds=question_changes.counts(
-            [each.answer.kind if each.answer is not None else None for each in found]
+            [change.answer.kind if change.answer is not None else None for change in changes]
         ),
-        per_query=found,
-        counted=len(found),
-        left_out=aligned.left_out,
-        causes=differing,
+        per_query=changes,
+        counted=len(changes),
+        left_out=aligned.excluded,
+        causes=all_causes,
         notes=(*aligned.notes, *pairs.notes()),
         verdict=verdict,
         ranked=aligned.ranked,
     )
 
 
-def _of_changes(differing: Sequence[Cause], aligned: Aligned) -> list[Cause]:
+def _of_changes(all_causes: Sequence[Cause], aligned: Aligned) -> list[Cause]:
     """What may have changed a question: not the gold set, where its own item is the same."""
-    return [each for each in differing if each.about != "gold" or not aligned.unchanged]
+    return [cause for cause in all_causes if cause.about != "gold" or not aligned.unchanged]
 
 
 def _aggregate(scores: Scores) -> dict[str, MetricResult]:
     """The metrics of one run; the intervals that matter here are those of the differences."""
-    return {name: replace(each, interval=None) for name, each in scores.metrics.items()}
+    return {name: replace(result, interval=None) for name, result in scores.metrics.items()}
 
 
 def _counted(run: Compared, scores: Scores, places: Sequence[int]) -> Compared:
@@ -98,43 +100,44 @@ def _counted(run: Compared, scores: Scores, places: Sequence[int]) -> Compared:
 
 def as_scored(a: Stored | Scores, b: Stored | Scores) -> Aligned:
     """Two runs as they were scored, where one is only a file of scores, which holds no hits."""
-    one, other = (
-        run_scores(each.store, each.record) if isinstance(each, Stored) else each for each in (a, b)
+    scores_a, scores_b = (
+        run_scores(run.store, run.record) if isinstance(run, Stored) else run for run in (a, b)
     )
-    for scores in (one, other):
-        if scores.per_question is None:
-            raise RagaugeError.of(
-                "incomparable",
-                f"the scores of {scores.trace_name} have no values of questions",
-                hint="save them with `ragauge score --full -o FILE.json`",
-            )
-    assert one.per_question is not None and other.per_question is not None
-    _, _, changed = common(one.per_question, other.per_question)
-    keys = [
-        set(zip(each.per_question.qids, each.per_question.turns, strict=True))
-        for each in (one, other)
-        if each.per_question is not None
-    ]
-    reasons = {
+    values_a, values_b = _values(scores_a), _values(scores_b)
+    _, _, changed = common_questions(values_a, values_b)
+    keys_a, keys_b = (
+        set(zip(values.qids, values.turns, strict=True)) for values in (values_a, values_b)
+    )
+    excluded = {
         "gold-changed": changed,
-        "only-in-a": len(keys[0] - keys[1]),
-        "only-in-b": len(keys[1] - keys[0]),
+        "only-in-a": len(keys_a - keys_b),
+        "only-in-b": len(keys_b - keys_a),
     }
     notes = ["files of scores hold no hits: the runs were compared as they were scored"]
-    hashed = bool(one.per_question.hashes and other.per_question.hashes)
+    hashed = bool(values_a.hashes and values_b.hashes)
     if not hashed:
         notes.append("a file has no gold hashes: items that were changed cannot be told")
-    ranked = has_ranks(one.per_question) and has_ranks(other.per_question)
+    ranked = has_ranks(values_a) and has_ranks(values_b)
     if not ranked:
         notes.append("a file has no ranks: questions cannot be told apart by retrieval")
     return Aligned(
-        a=one,
-        b=other,
-        left_out={reason: n for reason, n in reasons.items() if n},
+        a=scores_a,
+        b=scores_b,
+        excluded={reason: n for reason, n in excluded.items() if n},
         notes=tuple(notes),
         ranked=ranked,
         unchanged=hashed,
     )
+
+
+def _values(scores: Scores) -> PerQuestion:
+    if scores.per_question is None:
+        raise RagaugeError.of(
+            "incomparable",
+            f"the scores of {scores.trace_name} have no values of questions",
+            hint="save them with `ragauge score --full -o FILE.json`",
+        )
+    return scores.per_question
 
 
 def told_of(run: Stored | Scores, name: str = "") -> tuple[Compared, Mapping[str, object]]:
@@ -176,5 +179,5 @@ def compare_runs(
     """Compare two stored runs, each named by id, tag, or `latest`."""
     runs = [Stored(store, find_run(store, name)) for name in (a, b)]
     aligned = align(*runs, overlap=overlap, strict=strict, workers=workers)
-    (one, before), (other, after) = (told_of(run) for run in runs)
-    return compare(aligned, one, other, gated=gated, config=(before, after))
+    (run_a, config_a), (run_b, config_b) = (told_of(run) for run in runs)
+    return compare(aligned, run_a, run_b, gated=gated, config=(config_a, config_b))

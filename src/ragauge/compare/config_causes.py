@@ -1,4 +1,4 @@
-"""Causes: what differs between the configurations of two runs, and what it is about."""
+"""Config causes: what differs between the configurations of two runs, and what it is about."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BOOKKEEPING = frozenset(
 
 LONGEST = 60
 _SHOWN = 3
-_LEAD = 12  # characters shown before the place where two long values begin to differ
+_BEFORE = 12  # characters shown before the place where two long values begin to differ
 
 # Names that tell what they are about wherever they stand, and names that leave it to the folder
 # that they stand in: the `seed` of a chunker, the `model` of an embedder.
@@ -51,23 +51,23 @@ def causes(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[Cause, ...]:
     Secrets are taken out before anything else, so a changed password is no difference.
     """
     ours, theirs = _flat(redacted(a)), _flat(redacted(b))
-    found = []
+    differing: list[tuple[_Path, Cause]] = []
     for path in ours.keys() | theirs.keys():
-        one, other = ours.get(path), theirs.get(path)
-        if one != other and not _is_bookkeeping(path):
-            shown = _short(one, other)
-            found.append(
-                (path, Cause(about=_about(path), key=".".join(path), a=shown[0], b=shown[1]))
-            )
-    found.sort(key=lambda each: (ABOUT.index(each[1].about), each[1].key, each[0]))
-    return tuple(cause for _, cause in found)
+        value_a, value_b = ours.get(path), theirs.get(path)
+        if value_a != value_b and not _is_bookkeeping(path):
+            short_a, short_b = _short(value_a, value_b)
+            cause = Cause(about=_about(path), key=".".join(path), a=short_a, b=short_b)
+            differing.append((path, cause))
+    # The path comes last: keys that hold dots may join to the same name.
+    differing.sort(key=lambda row: (ABOUT.index(row[1].about), row[1].key, row[0]))
+    return tuple(cause for _, cause in differing)
 
 
 def cause_note(causes: Sequence[Cause]) -> str | None:
     """Word the first few causes in one sentence; None if there are none."""
     if not causes:
         return None
-    parts = [f"{each.key} {_bare(each.a)} → {_bare(each.b)}" for each in causes[:_SHOWN]]
+    parts = [f"{cause.key} {_bare(cause.a)} → {_bare(cause.b)}" for cause in causes[:_SHOWN]]
     if len(causes) > _SHOWN:
         parts.append(f"and {len(causes) - _SHOWN} more")
     return "; ".join(parts)
@@ -75,29 +75,29 @@ def cause_note(causes: Sequence[Cause]) -> str | None:
 
 def _flat(snapshot: Mapping[str, Any]) -> dict[_Path, str]:
     """The JSON text of everything that is not an object with something in it, by its path."""
-    found: dict[_Path, str] = {}
+    texts: dict[_Path, str] = {}
     todo: list[tuple[_Path, Any]] = [((), snapshot)]
     while todo:
         path, value = todo.pop()
         if isinstance(value, Mapping) and (value or not path):
             todo += [((*path, str(key)), inner) for key, inner in value.items()]
         else:
-            found[path] = _json(value)
-    return found
+            texts[path] = _json(value)
+    return texts
 
 
 def _json(value: Any) -> str:
     """JSON text that is the same for the same value: 0 for 0.0, keys in order."""
-    return json.dumps(_settled(value), ensure_ascii=False, sort_keys=True, default=str)
+    return json.dumps(_normal(value), ensure_ascii=False, sort_keys=True, default=str)
 
 
-def _settled(value: Any) -> Any:
+def _normal(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Mapping):
-        return {str(key): _settled(inner) for key, inner in value.items()}
+        return {str(key): _normal(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_settled(inner) for inner in value]
+        return [_normal(inner) for inner in value]
     return value
 
 
@@ -113,30 +113,30 @@ def _about(path: _Path) -> str:
             # How the name begins, then how it goes on.
             for start in range(len(words)):
                 rest = "_".join(words[start:])
-                for about, known in table.items():
-                    if any(_begins(rest, each) for each in known):
+                for about, beginnings in table.items():
+                    if any(_begins(rest, beginning) for beginning in beginnings):
                         return about
     return "other"
 
 
-def _begins(name: str, known: str) -> bool:
-    return name == known or (known not in _WHOLE and name.startswith(known))
+def _begins(name: str, beginning: str) -> bool:
+    return name == beginning or (beginning not in _WHOLE and name.startswith(beginning))
 
 
 def _short(one: str | None, other: str | None) -> tuple[str | None, str | None]:
     """Cut both texts to what can be shown, and so that it can be seen that they differ."""
-    shown = _cut(one, 0), _cut(other, 0)
-    if one is None or other is None or shown[0] != shown[1]:
-        return shown
+    cut = _cut(one, 0), _cut(other, 0)
+    if one is None or other is None or cut[0] != cut[1]:
+        return cut
     place = next(
         (i for i, (x, y) in enumerate(zip(one, other, strict=False)) if x != y),
         min(len(one), len(other)),
     )
-    return _cut(one, place - _LEAD), _cut(other, place - _LEAD)
+    return _cut(one, place - _BEFORE), _cut(other, place - _BEFORE)
 
 
 def _cut(text: str | None, start: int) -> str | None:
-    """At most 60 characters from a place on, with an ellipsis where something is left out."""
+    """At most 60 characters from a place on, with an ellipsis where something is cut off."""
     if text is None or (start <= 0 and len(text) <= LONGEST):
         return text
     begin, room = ("", LONGEST) if start <= 0 else ("…", LONGEST - 1)

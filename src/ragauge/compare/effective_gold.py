@@ -1,17 +1,109 @@
-"""Stand-ins: what an item expects, and the item that says so by places, quotes or documents."""
+"""Effective gold: the items that two runs are scored with, so that both are matched alike.
+
+A chunk id may mean another text in another run. Ranks are not patched then: each run gets an item
+of its own, in which the piece is named by a place, a quote or a whole document, and is scored
+again with it. So every metric follows the same match level, and a table of deltas can never
+contradict the list of regressions (decision 0016).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from ragauge.ids import doc_of, split_section
+from ragauge.compare.follow_map import MapFollower
+from ragauge.compare.match_levels import (
+    DOCS,
+    SPANS,
+    TEXTS,
+    Clue,
+    Piece,
+    PieceMatch,
+    PieceMatcher,
+    match_of,
+)
+from ragauge.compare.same_documents import SameDocuments
+from ragauge.model.comparison import RUNGS, Match, Rung
 from ragauge.model.gold import Anchor, GoldItem
-from ragauge.scoring.evidence_pieces import STAND_IN
+from ragauge.scoring.evidence_pieces import NEGATIVE, STAND_IN
+
+_ALL = SPANS | DOCS | TEXTS
+_EXACT: Rung = "exact"
 
 
-def expected_of(item: GoldItem) -> tuple[str | Anchor, ...]:
+class EffectiveGold(Struct, frozen=True, kw_only=True):
+    """How two runs are matched, item by item.
+
+    levels             for each item, the match levels of its expected pieces
+    items_a, items_b   the effective items; the very same objects where nothing falls back
+    counts             how many pieces have each level
+    """
+
+    levels: tuple[tuple[Rung, ...], ...]
+    items_a: tuple[GoldItem, ...]
+    items_b: tuple[GoldItem, ...]
+    counts: dict[Rung, int]
+    match: Match
+    notes: tuple[str, ...]
+
+
+class _MatchedItem(NamedTuple):
+    """The levels of one item, and its effective items."""
+
+    levels: tuple[Rung, ...]
+    a: GoldItem
+    b: GoldItem
+
+
+def match_items(
+    items: Iterable[GoldItem],
+    same: SameDocuments,
+    *,
+    follower: MapFollower | None = None,
+    earlier: Mapping[tuple[str, int | None], GoldItem] | None = None,
+) -> EffectiveGold:
+    """Find the match level of every expected piece, and the items to score both runs with.
+
+    `earlier` are items that moved with the corpus, as the first run has them.
+    """
+    matcher = PieceMatcher(same, follower)
+    all_exact = same.all_ids_agree and follower is None
+    all_levels: list[tuple[Rung, ...]] = []
+    items_a: list[GoldItem] = []
+    items_b: list[GoldItem] = []
+    for item in items:
+        old = earlier.get((item.qid, item.turn)) if earlier else None
+        pieces = expected_of(item)
+        levels: tuple[Rung, ...]
+        if old is not None:
+            levels, item_a, item_b = _levels_of_moved(old, item), old, item
+        elif all_exact and (pieces or not item.relevant_docs):
+            levels, item_a, item_b = (_EXACT,) * len(pieces), item, item
+        else:
+            # Documents may have other names in the other run even where all chunk ids agree.
+            levels, item_a, item_b = _match_item(item, pieces, matcher)
+        all_levels.append(levels)
+        items_a.append(item_a)
+        items_b.append(item_b)
+    counts = dict.fromkeys(RUNGS, 0)
+    for levels in all_levels:
+        for level in levels:
+            counts[level] += 1
+    map_notes = [] if follower is None else follower.notes()
+    return EffectiveGold(
+        levels=tuple(all_levels),
+        items_a=tuple(items_a),
+        items_b=tuple(items_b),
+        counts=counts,
+        match=match_of(counts),
+        notes=(*map_notes, *matcher.notes.lines(same.reused_id, counts["none"])),
+    )
+
+
+def expected_of(item: GoldItem) -> tuple[Piece, ...]:
     """The distinct pieces of an item's evidence; an id that one of its anchors has is that anchor.
 
     Grades stand in the order of their names, as a table has no order of its own.
@@ -20,79 +112,247 @@ def expected_of(item: GoldItem) -> tuple[str | Anchor, ...]:
         relevant = item.relevant
         return relevant if len(relevant) < 2 else tuple(dict.fromkeys(relevant))
     graded = sorted(name for name, grade in item.grades.items() if grade > 0)
-    grouped = (member for group in item.groups for member in group)
-    members = dict.fromkeys([*item.relevant, *item.anchors, *graded, *grouped])
-    anchored = {member.id for member in members if isinstance(member, Anchor)}
-    return tuple(member for member in members if member not in anchored)
+    grouped = (piece for group in item.groups for piece in group)
+    pieces = dict.fromkeys([*item.relevant, *item.anchors, *graded, *grouped])
+    anchored = {piece.id for piece in pieces if isinstance(piece, Anchor)}
+    return tuple(piece for piece in pieces if piece not in anchored)
 
 
-def is_plain(item: GoldItem) -> bool:
-    """Whether an item has ids of chunks for evidence, and nothing beside them."""
-    return not (item.anchors or item.grades or item.groups or item.places or item.relevant_docs)
+def _levels_of_moved(before: GoldItem, after: GoldItem) -> tuple[Rung, ...]:
+    """The levels of an item that moved with its corpus: each run has evidence of its own."""
+    old_pieces = set(expected_of(before))
+    pieces = expected_of(after)
+    if pieces:
+        return tuple(
+            "exact" if isinstance(piece, str) or piece in old_pieces else "doc_span"
+            for piece in pieces
+        )
+    docs = set(before.relevant_docs or ())
+    return tuple(
+        "exact" if doc in docs else "doc" for doc in dict.fromkeys(after.relevant_docs or ())
+    )
 
 
-def only_document(item: GoldItem) -> str | None:
-    """The document of an item that names no other."""
-    docs = {*(item.relevant_docs or ()), *(each.doc for each in (*item.anchors, *item.places))}
-    docs |= {found for each in item.relevant if (found := doc_of(each)) is not None}
-    section = split_section(item.anchor_section)[0] if item.anchor_section is not None else None
-    docs |= {section} if section is not None else set()
-    return docs.pop() if len(docs) == 1 else None
+# --- one item ---
 
 
-def stand_ins(members: Iterable[str | Anchor]) -> dict[str | Anchor, str]:
-    """A name for what stands for each piece of an item; no two are equal."""
-    names: dict[str | Anchor, str] = {}
-    for member in members:
-        known = member if isinstance(member, str) else member.id
-        if known is None and isinstance(member, Anchor):
-            spans = ",".join(f"{span.unit}={span.start}-{span.end}" for span in member.spans)
-            known = f"{member.doc} {spans}"
-        name = f"{STAND_IN}{known}"
-        while name in names.values():
-            name += " again"
-        names[member] = name
-    return names
+def _match_item(item: GoldItem, pieces: Sequence[Piece], matcher: PieceMatcher) -> _MatchedItem:
+    """Match an item: its pieces or else its documents, then its hard negatives."""
+    key = item.qid, item.turn
+    same = matcher.same
+    carried = same.a.carries.get(key, _ALL), same.b.carries.get(key, _ALL)
+    if pieces:
+        matched = _match_pieces(item, pieces, carried, matcher)
+    else:
+        matched = _match_documents(item, carried[0] & carried[1], matcher)
+    if item.negatives:
+        matched = _match_negatives(item.negatives, matched, carried, matcher)
+    return matched
 
 
-def rewritten(
+def _match_pieces(
+    item: GoldItem, pieces: Sequence[Piece], carried: tuple[int, int], matcher: PieceMatcher
+) -> _MatchedItem:
+    """An item that expects chunks or places."""
+    both = carried[0] & carried[1]
+    all_clues, unit = matcher.not_exact(item, pieces, carried)
+    falls_back = any(all_clues)
+    if not (falls_back or item.places or item.relevant_docs):
+        return _MatchedItem((_EXACT,) * len(pieces), item, item)
+    levels: list[Rung] = []
+    anchors_a: dict[Piece, Anchor | None] = {}
+    anchors_b: dict[Piece, Anchor | None] = {}
+    names: set[str] = set()
+    for piece, clues in zip(pieces, all_clues, strict=True):
+        if clues is None:
+            levels.append("exact")
+            continue
+        name = _effective_name(piece, names)
+        match = matcher.fall_back(piece, name, clues, both, unit)
+        levels.append(match.level)
+        if not _is_own_place(piece, match):
+            anchors_a[piece], anchors_b[piece] = match.anchors
+    places_a = places_b = item.places
+    if item.places:
+        places = [
+            place for place in item.places if _still_says(place, falls_back, both, unit, matcher)
+        ]
+        matcher.notes.unplaced += len(item.places) - len(places)
+        places_a, places_b = (_places_in(places, run, matcher) for run in (0, 1))
+    docs_a = docs_b = item.relevant_docs
+    if (carried[0] ^ carried[1]) & DOCS and item.relevant_docs:
+        docs_a = docs_b = None  # the hits of one run only name theirs: documents count in neither
+    elif item.relevant_docs:
+        docs_a, docs_b = (_docs_in(item, run, matcher) for run in (0, 1))
+    item_a = item_b = _rewritten(item, anchors_a, places_a, docs_a)
+    if anchors_a != anchors_b or places_a != places_b or docs_a != docs_b:
+        item_b = _rewritten(item, anchors_b, places_b, docs_b)
+    return _MatchedItem(tuple(levels), item_a, item_b)
+
+
+def _match_documents(item: GoldItem, both: int, matcher: PieceMatcher) -> _MatchedItem:
+    """An item that expects documents and no chunks of them, or nothing at all."""
+    if not item.relevant_docs:
+        return _MatchedItem((), item, item)
+    levels: list[Rung] = []
+    matched: list[str] = []
+    for doc in dict.fromkeys(item.relevant_docs):
+        pair = matcher.same.pair(doc)
+        level: Rung = "doc" if both & DOCS else "none"
+        if pair.named_a == pair.named_b and matcher.names(doc) == (doc, doc):
+            level = "exact"
+        if level != "none":
+            matched.append(doc)
+        levels.append(level)
+    if not matched:
+        bare = replace(item, relevant_docs=None)
+        return _MatchedItem(tuple(levels), bare, bare)
+    if len(matched) < len(levels):
+        item = replace(item, relevant_docs=tuple(matched))
+    item_a, item_b = (
+        _rewritten(item, {}, item.places, _docs_in(item, run, matcher)) for run in (0, 1)
+    )
+    return _MatchedItem(tuple(levels), item_a, item_b)
+
+
+def _match_negatives(
+    names: Sequence[str], matched: _MatchedItem, carried: tuple[int, int], matcher: PieceMatcher
+) -> _MatchedItem:
+    """The effective items with their hard negatives as each run recognises them.
+
+    A whole document is no hard negative, as it may hold the evidence: what has neither place nor
+    quote in both runs is excluded, and counted.
+    """
+    levels, item_a, item_b = matched
+    # Places of the evidence must not decide the unit of a negative, nor its document.
+    no_item = GoldItem(qid=item_a.qid)
+    negatives: tuple[list[str], list[str]] = [], []
+    places: tuple[list[Anchor], list[Anchor]] = [], []
+    for name in dict.fromkeys(names):
+        (clues,), unit = matcher.not_exact(no_item, (name,), carried)
+        if clues is None:
+            negatives[0].append(name)
+            negatives[1].append(name)
+            continue
+        match = matcher.fall_back(
+            name, f"{NEGATIVE}{name}", clues, carried[0] & carried[1], unit, whole_document=False
+        )
+        if match.level == "none":
+            matcher.notes.negatives += 1
+        for run, anchor in enumerate(match.anchors):
+            if anchor is not None and anchor.id is not None:
+                negatives[run].append(anchor.id)
+                places[run].extend([anchor] if match.level != "exact" else [])
+    ids_a, ids_b = tuple(negatives[0]), tuple(negatives[1])
+    if (item_a.negatives, item_b.negatives) == (ids_a, ids_b):
+        return matched
+    new_a = replace(item_a, negatives=ids_a, places=(*item_a.places, *places[0]))
+    if item_b == item_a and ids_a == ids_b and places[0] == places[1]:
+        return _MatchedItem(levels, new_a, new_a)
+    new_b = replace(item_b, negatives=ids_b, places=(*item_b.places, *places[1]))
+    return _MatchedItem(levels, new_a, new_b)
+
+
+# --- effective items ---
+
+
+def _effective_name(piece: Piece, names: set[str]) -> str:
+    """A name for what a piece is looked for by, that no other piece of the item has."""
+    chunk_id = piece if isinstance(piece, str) else piece.id
+    if chunk_id is None and isinstance(piece, Anchor):
+        spans = ",".join(f"{span.unit}={span.start}-{span.end}" for span in piece.spans)
+        chunk_id = f"{piece.doc} {spans}"
+    name = f"{STAND_IN}{chunk_id}"
+    while name in names:
+        name += " again"
+    names.add(name)
+    return name
+
+
+def _is_own_place(piece: Piece, match: PieceMatch) -> bool:
+    """Whether a piece is recognised in both runs by the very place that gold gives.
+
+    Then the item stays as it is, and stored values of the runs can be used.
+    """
+    if isinstance(piece, str) or piece.id is not None or match.level != "doc_span":
+        return False
+    return all(
+        anchor is not None and (anchor.doc, anchor.spans) == (piece.doc, piece.spans)
+        for anchor in match.anchors
+    )
+
+
+def _still_says(
+    place: Anchor, falls_back: bool, both: int, unit: str | None, matcher: PieceMatcher
+) -> bool:
+    """Whether a place that gold gives beside the evidence says the same in both runs."""
+    if not falls_back:
+        return matcher.same.pair(place.doc).content != "differs"
+    return matcher.spans_work(Clue(place.doc, place.spans), both, unit)
+
+
+def _docs_in(item: GoldItem, run: int, matcher: PieceMatcher) -> tuple[str, ...]:
+    """The documents that an item expects, as a run calls them."""
+    return tuple(matcher.names(doc)[run] for doc in item.relevant_docs or ())
+
+
+def _places_in(places: Sequence[Anchor], run: int, matcher: PieceMatcher) -> tuple[Anchor, ...]:
+    """Places in documents as a run calls them."""
+    docs = [matcher.names(place.doc)[run] for place in places]
+    return tuple(
+        place if doc == place.doc else replace(place, doc=doc)
+        for place, doc in zip(places, docs, strict=True)
+    )
+
+
+def _rewritten(
     item: GoldItem,
-    fallen: Mapping[str | Anchor, Anchor | None],
-    places: Sequence[Anchor],
+    anchors: Mapping[Piece, Anchor | None],
+    places: tuple[Anchor, ...],
     docs: tuple[str, ...] | None,
 ) -> GoldItem:
-    """The item with stand-ins for the pieces that fell, and without those that have none.
+    """The item with anchors in the place of pieces, and without the pieces that have none.
 
-    `places` and `docs` are those of the item as the side knows them.
+    `places` and `docs` are those of the item as the run knows them.
     """
-    if not fallen:
-        if docs == item.relevant_docs and tuple(places) == item.places:
+    if not anchors:
+        if docs == item.relevant_docs and places == item.places:
             return item
-        return replace(item, relevant_docs=docs, places=tuple(places))
-    names: dict[str, str | None] = {}
-    for member, found in fallen.items():
-        known = member if isinstance(member, str) else member.id
-        if known is not None:
-            names[known] = None if found is None else found.id
+        return replace(item, relevant_docs=docs, places=places)
+    new_ids: dict[str, str | None] = {}
+    new_places: list[Anchor] = []
+    for piece, anchor in anchors.items():
+        chunk_id = piece if isinstance(piece, str) else piece.id
+        if chunk_id is not None:
+            new_ids[chunk_id] = None if anchor is None else anchor.id
+        if anchor is not None and isinstance(piece, str):
+            new_places.append(anchor)
 
-    def kept(members: Iterable[str | Anchor]) -> list[str | Anchor]:
-        new = (
-            names.get(each, each) if isinstance(each, str) else fallen.get(each, each)
-            for each in members
-        )
-        return [each for each in new if each is not None]
-
-    grouped = [(group, tuple(kept(group))) for group in item.groups]
-    graded = ((names.get(name, name), grade) for name, grade in item.grades.items())
-    return replace(
+    kept_places = [place for place in places if new_ids.get(place.id or "", "") is not None]
+    by_ids = replace(
         item,
-        relevant=tuple(str(each) for each in kept(item.relevant)),
-        anchors=tuple(each for each in kept(item.anchors) if isinstance(each, Anchor)),
-        places=(
-            *(place for place in places if names.get(place.id or "", "") is not None),
-            *(found for member, found in fallen.items() if isinstance(member, str) and found),
+        relevant=tuple(
+            [new for old in item.relevant if (new := new_ids.get(old, old)) is not None]
         ),
-        groups=tuple(new for old, new in grouped if new or not old),
-        grades={name: grade for name, grade in graded if name is not None},
+        places=(*kept_places, *new_places),
         relevant_docs=docs,
+    )
+    if not (item.anchors or item.groups or item.grades):
+        return by_ids
+
+    def renamed(pieces: Iterable[Piece]) -> list[Piece]:
+        new = [
+            new_ids.get(piece, piece) if isinstance(piece, str) else anchors.get(piece, piece)
+            for piece in pieces
+        ]
+        return [piece for piece in new if piece is not None]
+
+    groups = [(group, tuple(renamed(group))) for group in item.groups]
+    grades = ((new_ids.get(name, name), grade) for name, grade in item.grades.items())
+    return replace(
+        by_ids,
+        anchors=tuple([piece for piece in renamed(item.anchors) if isinstance(piece, Anchor)]),
+        # A group that was empty in gold stays; one that lost all its pieces goes.
+        groups=tuple(new for old, new in groups if new or not old),
+        grades={name: grade for name, grade in grades if name is not None},
     )

@@ -1,4 +1,4 @@
-"""Following a corpus: what a migration map tells of two runs over two versions of it.
+"""Follow a corpus: what a migration map tells of two runs over two versions of it.
 
 Run a retrieved from the old corpus of the map and run b from the new one. A place, a block or a
 document of the old corpus stands for its new one on the side of b, and a gold item that moved
@@ -10,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from ragauge.compare.effective_gold import expected_of
-from ragauge.compare.match_clues import Fallen, Lead
-from ragauge.compare.same_documents import Sameness
+from ragauge.compare.same_documents import SameDocuments
 from ragauge.corpus.diff.redirects import Redirects
 from ragauge.files.fields import FieldError
 from ragauge.formats.gold import gold_item
 from ragauge.gold.migrate.evidence import Rewriter, Settings
 from ragauge.gold.migrate.gold_rows import rewrite_gold
-from ragauge.model.comparison import Rung
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.migration import SURE, NewPlace, OldPlace
 from ragauge.spans import Span, merged
@@ -30,7 +27,7 @@ _EVIDENCE = (
 )  # fmt: skip
 
 
-class Follower:
+class MapFollower:
     """Asks a map for two runs, and counts what it was asked for."""
 
     def __init__(self, redirects: Redirects, *, least: float = SURE) -> None:
@@ -38,7 +35,7 @@ class Follower:
         self.least = least
         self.followed = self.questions = 0
 
-    def told(self) -> list[str]:
+    def notes(self) -> list[str]:
         """What was followed, in words."""
         notes = []
         if self.questions:
@@ -51,8 +48,7 @@ class Follower:
 
     def changes(self, doc: str | None) -> bool:
         """Whether the map knows a document and says that its text or its name is another now."""
-        found = self.redirects.documents
-        return doc in found and self.redirects.unchanged(doc) != doc
+        return doc in self.redirects.documents and self.redirects.unchanged(doc) != doc
 
     def new_name(self, doc: str) -> str:
         """What a document is called in the new corpus; its own name where that cannot be said."""
@@ -61,67 +57,69 @@ class Follower:
             return doc
         return row.new[0].doc
 
-    def renames(self, name: str) -> bool:
+    def renames(self, block_id: str) -> bool:
         """Whether an id means another block in the new corpus, or none."""
-        row = self.redirects.blocks.get(name)
-        return row is not None and [each.id for each in row.new] != [name]
+        row = self.redirects.blocks.get(block_id)
+        return row is not None and [block.id for block in row.new] != [block_id]
 
-    def by_place(self, lead: Lead, same: Sameness) -> tuple[str, tuple[Span, ...]] | None:
-        """Where the place of a lead is in the new corpus; None if that cannot be said.
+    def by_place(
+        self, doc: str, spans: Sequence[Span], same: SameDocuments
+    ) -> tuple[str, tuple[Span, ...]] | None:
+        """Where a place of the old corpus is in the new one; None if that cannot be said.
 
         A map of other versions than those that the runs retrieved from says nothing.
         """
-        row = self.redirects.documents.get(lead.doc) if lead.doc is not None else None
-        if row is None or lead.doc is None or lead.later or not self.changes(lead.doc):
+        row = self.redirects.documents.get(doc)
+        if row is None or not self.changes(doc):
             return None
         if not (same.a.measures(_BYTES) and same.b.measures(_BYTES)):
             return None
-        found: dict[str, list[tuple[int, int]]] = {}
-        for span in lead.spans:
-            moved = self.redirects.span(lead.doc, span.start, span.end)
+        extents_by_doc: dict[str, list[tuple[int, int]]] = {}
+        for span in spans:
+            moved = self.redirects.span(doc, span.start, span.end)
             if span.unit != _BYTES or moved is None or moved.share < self.least:
                 return None
             for place in moved.places:
-                found.setdefault(place.doc, []).append(place.span)
-        if len(found) != 1:
+                extents_by_doc.setdefault(place.doc, []).append(place.span)
+        if len(extents_by_doc) != 1:
             return None  # evidence is a place in one document
-        ((name, extents),) = found.items()
-        there = [each for each in row.new if each.doc == name]
-        before, after = same.a.find(lead.doc), same.b.find(name)
-        if not _is(before.hashes if before is not None else (), [row.old]):
+        ((name, extents),) = extents_by_doc.items()
+        new_versions = [version for version in row.new if version.doc == name]
+        before, after = same.a.find(doc), same.b.find(name)
+        if not _is_version(before.hashes if before is not None else (), [row.old]):
             return None
-        if not _is(after.hashes if after is not None else (), there):
+        if not _is_version(after.hashes if after is not None else (), new_versions):
             return None
-        known = name if after is None else after.name
-        return known, tuple(Span(start, end) for start, end in merged(extents))
+        new_doc = name if after is None else after.name
+        return new_doc, tuple(Span(start, end) for start, end in merged(extents))
 
-    def by_id(self, name: str, same: Sameness) -> Fallen | None:
-        """A block under its old id and under its new one, if both sides are cut into blocks alike.
+    def by_id(self, block_id: str, same: SameDocuments) -> tuple[Anchor, Anchor] | None:
+        """A block under its old id and under its new one, if both runs are cut into blocks alike.
 
-        One that became several, or none, has no id that could stand for it.
+        One that became several, or none, has no id that could be looked for.
         """
-        row = self.redirects.blocks.get(name)
-        if row is None or len(row.new) != 1 or row.for_review or not self.renames(name):
+        row = self.redirects.blocks.get(block_id)
+        if row is None or len(row.new) != 1 or row.for_review or not self.renames(block_id):
             return None
         new = row.new[0]
         if not same.same_chunking(same.a.find(row.old.doc), same.b.find(new.doc)):
             return None
-        one = Anchor(doc=row.old.doc, spans=(Span(*row.old.span),), id=name)
-        held = tuple(Span(*each.span) for each in self.redirects.held(row, new).places)
-        other = Anchor(doc=new.doc, spans=held, id=new.id)
-        return Fallen("exact", (one, other))
+        old_block = Anchor(doc=row.old.doc, spans=(Span(*row.old.span),), id=block_id)
+        # A block that was merged into a larger one is only that part of it.
+        held = tuple(Span(*place.span) for place in self.redirects.held(row, new).places)
+        return old_block, Anchor(doc=new.doc, spans=held, id=new.id)
 
     # --- items ---
 
     def is_same(self, before: GoldItem, after: GoldItem) -> bool:
         """Whether an item only followed its corpus: it is what `gold migrate` makes of it."""
-        others = [
+        beside = [
             name for name in GoldItem.__struct_fields__ if name not in (*_EVIDENCE, "extra", "line")
         ]
-        if any(getattr(before, name) != getattr(after, name) for name in others):
+        if any(getattr(before, name) != getattr(after, name) for name in beside):
             return False
         moved = self.moved(before)
-        return moved is not None and _said(moved) == _said(after)
+        return moved is not None and _evidence_of(moved) == _evidence_of(after)
 
     def moved(self, item: GoldItem) -> GoldItem | None:
         """The item with its evidence in the new corpus; None where some of it has no new place."""
@@ -135,27 +133,18 @@ class Follower:
             return None
 
 
-def rungs_of(before: GoldItem, after: GoldItem) -> tuple[Rung, ...]:
-    """The rungs of an item that moved with its corpus: each side has evidence of its own."""
-    known = set(expected_of(before))
-    members = expected_of(after)
-    if members:
-        return tuple(
-            "exact" if isinstance(each, str) or each in known else "doc_span" for each in members
-        )
-    docs = set(before.relevant_docs or ())
-    return tuple(
-        "exact" if each in docs else "doc" for each in dict.fromkeys(after.relevant_docs or ())
-    )
+def _is_version(hashes: Collection[str], versions: Sequence[OldPlace | NewPlace]) -> bool:
+    """Whether what a run knows of a document fits its version in the map; nothing fits all.
 
-
-def _is(known: Collection[str], versions: Sequence[OldPlace | NewPlace]) -> bool:
-    """Whether what a side knows of a document fits its version in the map; nothing fits all.
-
-    Text may have gone to a document that is no other's successor: of that one no version is told.
+    Text may have gone to a document that is no other's successor: of that one no version is known.
     """
-    told = {each for place in versions for each in (place.hash, place.source_hash) if each}
-    return not known or not told or not told.isdisjoint(known)
+    of_map = {
+        content_hash
+        for place in versions
+        for content_hash in (place.hash, place.source_hash)
+        if content_hash
+    }
+    return not hashes or not of_map or not of_map.isdisjoint(hashes)
 
 
 def _row(item: GoldItem) -> dict[str, Any]:
@@ -164,7 +153,7 @@ def _row(item: GoldItem) -> dict[str, Any]:
         "qid": item.qid,
         "relevant": [*item.relevant, *map(_entry, item.anchors)],
         "gold_spans": [*map(_entry, item.places)],
-        "groups": [[_member(each) for each in group] for group in item.groups],
+        "groups": [[_member(member) for member in group] for group in item.groups],
         "grades": item.grades,
         "negatives": list(item.negatives),
         "anchor_section": item.anchor_section,
@@ -189,7 +178,7 @@ def _entry(anchor: Anchor) -> dict[str, Any]:
     return entry | {name: value for name, value in named.items() if value is not None}
 
 
-def _said(item: GoldItem) -> dict[str, Any]:
+def _evidence_of(item: GoldItem) -> dict[str, Any]:
     """What the evidence of an item says, whatever its order and its quotes."""
     return {
         "ids": frozenset(item.relevant),
@@ -197,7 +186,7 @@ def _said(item: GoldItem) -> dict[str, Any]:
         "places": frozenset(map(_place, item.places)),
         "docs": None if item.relevant_docs is None else frozenset(item.relevant_docs),
         "groups": frozenset(
-            frozenset(each if isinstance(each, str) else _place(each) for each in group)
+            frozenset(member if isinstance(member, str) else _place(member) for member in group)
             for group in item.groups
         ),
         "grades": item.grades,

@@ -1,356 +1,569 @@
-"""The ladder: by what each expected piece of evidence is recognised on both sides of a comparison.
+"""Match levels: by what each expected piece of evidence is recognised in both runs.
 
-A chunk id may mean another text in another run. Then both sides are scored with an effective gold
-item that names a place, a quote or a whole document instead: the best rung that works on both.
-Whether anything is found there plays no part, so a miss never slides down to hide a regression.
+    exact      by its chunk id, where that is the same chunk in both runs
+    doc_span   by its place in a document whose text is the same in both runs
+    quote      by its words, in the document or anywhere
+    doc        by its document as a whole
+    none       by nothing: the piece is excluded from both runs
+
+The best level that works *in both runs* is taken for both. Two levels side by side would measure
+the matching instead of the systems: a document is found more easily than a chunk of it, so the run
+that had to fall back would look better.
+
+The order is from what can be wrong least to what can be wrong most. A place in an unchanged text is
+beyond doubt. Words may stand twice. A document is larger than its evidence, so it hides losses; it
+comes last and never serves hard negatives.
+
+Levels are chosen by what the runs know and what hits carry, never by what is hit: a miss must not
+slide down to a level where it would look like a hit (decision 0016).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from ragauge.compare.effective_gold import (
-    expected_of,
-    is_plain,
-    only_document,
-    rewritten,
-    stand_ins,
-)
-from ragauge.compare.follow_map import Follower, rungs_of
-from ragauge.compare.known_documents import Side
-from ragauge.compare.match_clues import Fallen, Lead, stays, together
-from ragauge.compare.match_fallback import DOCS, SPANS, TEXTS, Faller, Member
-from ragauge.compare.match_notes import Told, match_of
-from ragauge.compare.same_documents import Sameness
-from ragauge.ids import doc_of
+from ragauge.compare.follow_map import MapFollower
+from ragauge.compare.same_documents import SameDocuments
+from ragauge.ids import doc_of, split_section
+from ragauge.model.chunk import Chunk
 from ragauge.model.comparison import RUNGS, Match, Rung
+from ragauge.model.evidence import Carries
 from ragauge.model.gold import Anchor, GoldItem
-from ragauge.scoring.evidence_pieces import NEGATIVE, STAND_IN
+from ragauge.quotes import normalised
+from ragauge.spans import UNITS, Span, of_unit
+from ragauge.text import text_hash
 
-__all__ = ["Climber", "Ladder", "Side", "climb"]
+Piece = str | Anchor
+"""A piece of evidence as gold has it: the id of a chunk, or a place."""
 
-_EXACT: Rung = "exact"
-_ALL = SPANS | DOCS | TEXTS
+# Plain numbers: operators of an IntFlag are slow, and these run for every question.
+SPANS, DOCS, TEXTS = int(Carries.SPANS), int(Carries.DOCS), int(Carries.TEXTS)
+_BYTES = "byte"
 
 
-class Ladder(Struct, frozen=True, kw_only=True):
-    """How two runs are compared, item by item.
+class Clue(NamedTuple):
+    """What one source says of a piece: gold itself, or what a run knows of the chunk.
 
-    rungs              for each item, the rungs of its expected pieces
-    items_a, items_b   the effective items; the very same where nothing falls back
-    counts             how many pieces are on each rung
+    `later`: the second run says so, of its own version of the document. `text_hash` is of the
+    whole chunk.
     """
 
-    rungs: tuple[tuple[Rung, ...], ...]
-    items_a: tuple[GoldItem, ...]
-    items_b: tuple[GoldItem, ...]
-    counts: dict[Rung, int]
-    match: Match
-    notes: tuple[str, ...]
+    doc: str | None
+    spans: tuple[Span, ...] = ()
+    quote: str | None = None
+    section: str | None = None
+    later: bool = False
+    text_hash: str | None = None
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of its spans; None if it has none, or none of any length."""
+        if len(self.spans) == 1:
+            only = self.spans[0]
+            return only.unit if only.end > only.start else None
+        units = {span.unit for span in self.spans}
+        return min(units) if len(units) == 1 and of_unit(self.spans, min(units)) else None
 
 
-def climb(items: Iterable[GoldItem], a: Side, b: Side) -> Ladder:
-    """Find the rung of every expected piece, and the items to score both sides with."""
-    return Climber(a, b).climb_all(items)
+class PieceMatch(NamedTuple):
+    """The level of a piece, and what it is looked for by in each run."""
+
+    level: Rung
+    anchors: tuple[Anchor | None, Anchor | None] = (None, None)
 
 
-class Climber:
-    """Finds the rungs of items, and counts what a reader should be told.
+_NO_MATCH = PieceMatch("none")
 
-    With a `follower`, places of the first side's corpus are followed into that of the second;
-    `earlier` are items as the first side has them that moved with the corpus.
+
+class MatchNotes:
+    """Counts of what a reader should know and the levels do not show.
+
+    rewritten      expected texts that are not in the documents of both runs
+    anywhere       expected texts that are looked for in any document
+    unplaced       places beside the evidence that say nothing any more
+    renamed        documents that the runs call by other names
+    no_common_ids  pieces whose ids are not believed, because the runs share no id
+    textless       pieces of changed documents that only texts could find, and there are none
+    negatives      hard negatives that cannot be recognised in both runs
     """
 
-    def __init__(
-        self,
-        a: Side,
-        b: Side,
-        *,
-        follower: Follower | None = None,
-        earlier: Mapping[tuple[str, int | None], GoldItem] | None = None,
-    ) -> None:
-        self.a, self.b = a, b
-        self.same = Sameness(a, b)
-        self.follower = follower
-        self.earlier = earlier or {}
-        self.listed = bool(a.chunks or b.chunks)
-        self.told = Told()
-        self.faller = Faller(self.same, follower, self.told)
+    def __init__(self) -> None:
+        self.rewritten = self.anywhere = self.unplaced = 0
+        self.no_common_ids = self.textless = self.negatives = 0
+        self.renamed: dict[str, tuple[str, str]] = {}
 
-    def climb_all(self, items: Iterable[GoldItem]) -> Ladder:
-        """Find the rung of every expected piece, and the items to score both sides with."""
-        whole = self.same.whole and self.follower is None
-        rungs: list[tuple[Rung, ...]] = []
-        items_a: list[GoldItem] = []
-        items_b: list[GoldItem] = []
-        exact: dict[int, tuple[Rung, ...]] = {}
-        for item in items:
-            one = other = item
-            found: tuple[Rung, ...] | None = None
-            if whole:
-                count = len(expected_of(item))
-                if count or not item.relevant_docs:
-                    found = exact.get(count)
-                    if found is None:
-                        found = exact[count] = tuple(_EXACT for _ in range(count))
-            if found is None:
-                found, one, other = self.climb(item)
-            rungs.append(found)
-            items_a.append(one)
-            items_b.append(other)
-        counts = dict.fromkeys(RUNGS, 0)
-        for each in rungs:
-            for rung in each:
-                counts[rung] += 1
-        return Ladder(
-            rungs=tuple(rungs),
-            items_a=tuple(items_a),
-            items_b=tuple(items_b),
-            counts=counts,
-            match=match_of(counts),
-            notes=self.notes(counts["none"]),
-        )
-
-    def notes(self, left_out: int) -> tuple[str, ...]:
-        """What a reader should be told of the comparison."""
-        followed = [] if self.follower is None else self.follower.told()
-        return (*followed, *self.told.notes(self.same.off, left_out))
-
-    def climb(self, item: GoldItem) -> tuple[tuple[Rung, ...], GoldItem, GoldItem]:
-        """The rungs of one item, and its effective items."""
-        key = item.qid, item.turn
-        if key in self.earlier:
-            return rungs_of(self.earlier[key], item), self.earlier[key], item
-        both = self.a.carries.get(key, _ALL), self.b.carries.get(key, _ALL)
-        members = expected_of(item)
-        if not members:
-            rungs, one, other = self._documents(item, both[0] & both[1])
-        elif is_plain(item):
-            rungs, one, other = self._by_ids(item, members, both)
-        else:
-            rungs, one, other = self._by_places(item, members, both)
-        if item.negatives:
-            one, other = self._negatives(item.negatives, one, other, both)
-        return rungs, one, other
-
-    def _by_places(
-        self, item: GoldItem, members: tuple[Member, ...], both: tuple[int, int]
-    ) -> tuple[tuple[Rung, ...], GoldItem, GoldItem]:
-        """An item with evidence of any kind."""
-        bits = both[0] & both[1]
-        leads, unit = self._settled(item, members, both)
-        if not (leads or item.places or item.relevant_docs):
-            return (_EXACT,) * len(members), item, item
-        names = stand_ins(leads)
-        fall = self.faller.fall
-        fallen = {each: fall(each, names[each], leads[each], bits, unit) for each in leads}
-        rungs: tuple[Rung, ...] = tuple(
-            fallen[member].rung if member in fallen else "exact" for member in members
-        )
-        places = [place for place in item.places if self._keeps(place, fallen, bits, unit)]
-        self.told.unplaced += len(item.places) - len(places)
-        # A place that gold itself gives, and that both sides know as such, stands for itself.
-        moved = {each: found for each, found in fallen.items() if not stays(each, found)}
-        effective: list[GoldItem] = []
-        for side in (0, 1):
-            parts = (
-                {member: found.anchors[side] for member, found in moved.items()},
-                [self._in_doc(place, side) for place in places],
-                None if (both[0] ^ both[1]) & DOCS else self._docs_of(item, side),
+    def lines(self, reused_id: str | None, unmatched: int) -> list[str]:
+        """All of it in words; for a reused id, chunker versions cannot be believed."""
+        lines = []
+        if reused_id is not None:
+            lines.append(
+                f"chunk `{reused_id}` is not the same in both runs although nothing says that "
+                "the chunking changed: equal ids alone are not taken for equal chunks"
             )
-            if side == 0:
-                before = parts
-            effective.append(effective[0] if side and parts == before else rewritten(item, *parts))
-        return rungs, effective[0], effective[1]
+        if self.no_common_ids:
+            lines.append(
+                "the runs share no chunk id, and neither says by what chunker: "
+                f"{_many(self.no_common_ids, 'piece')} recognised by place or quote"
+            )
+        if self.renamed:
+            name_a, name_b = self.renamed[min(self.renamed)]
+            lines.append(
+                f"documents with another name in the other run: {len(self.renamed):,}, "
+                f"for example `{name_a}` and `{name_b}`"
+            )
+        if self.rewritten:
+            lines.append(
+                f"{_many(self.rewritten, 'expected text')} not in the documents of both runs: "
+                "deleted, rewritten, or in several documents"
+            )
+        if self.textless:
+            lines.append(
+                f"{_many(self.textless, 'expected piece')} compared by document alone: the "
+                "document changed, and a run has no text to look for a quote in "
+                "(lists of chunks with texts, or --map, tell more)"
+            )
+        if self.anywhere:
+            lines.append(
+                f"{_many(self.anywhere, 'expected text')} looked for in any document, because a "
+                "run does not know its document"
+            )
+        if self.unplaced:
+            lines.append(
+                f"{_many(self.unplaced, 'place')} left out that gold gives beside the evidence: "
+                "the document changed, or a run has no spans to compare with"
+            )
+        if self.negatives:
+            lines.append(
+                f"{_many(self.negatives, 'hard negative')} left out on both sides: no place or "
+                "quote recognises it in both runs"
+            )
+        if unmatched:
+            lines.append(
+                f"{_many(unmatched, 'expected piece')} left out on both sides: nothing recognises "
+                "it in both runs"
+            )
+        return lines
 
-    def _by_ids(
-        self, item: GoldItem, members: tuple[Member, ...], both: tuple[int, int]
-    ) -> tuple[tuple[Rung, ...], GoldItem, GoldItem]:
-        """An item that expects ids and nothing else, as most do: the same in fewer steps."""
-        bits = both[0] & both[1]
-        leads, unit = self._settled(item, members, both)
-        if not leads:
-            return (_EXACT,) * len(members), item, item
-        rungs: list[Rung] = []
-        names: list[str] = []
-        places: tuple[list[Anchor], list[Anchor]] = [], []
-        for member in members:
-            if member not in leads:
-                rungs.append(_EXACT)
-                names.append(str(member))
-                continue
-            name = f"{STAND_IN}{member}"
-            rung, (one, other) = self.faller.fall(member, name, leads[member], bits, unit)
-            rungs.append(rung)
-            if one is not None and other is not None:
-                names.append(one.id or name)
-                places[0].append(one)
-                places[1].append(other)
-        effective = replace(item, relevant=tuple(names), places=tuple(places[0]))
-        if places[0] == places[1]:
-            return tuple(rungs), effective, effective
-        renamed = {one.id: other.id or "" for one, other in zip(*places, strict=True)}
-        relevant = tuple([renamed.get(name, name) for name in names])
-        return (
-            tuple(rungs),
-            effective,
-            replace(effective, relevant=relevant, places=tuple(places[1])),
-        )
 
-    def _settled(
-        self, item: GoldItem, members: tuple[Member, ...], both: tuple[int, int]
-    ) -> tuple[dict[Member, list[Lead]], str | None]:
-        """The pieces that are not exact, with what is known of them, and the unit of their places.
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun} was" if count == 1 else f"{count:,} {noun}s were"
 
-        A doubtful one falls only to where the very passage is looked for; else its id is believed.
+
+class PieceMatcher:
+    """Finds the match level of pieces, from what two runs know.
+
+    With a `follower`, places of the first run's corpus are followed into that of the second.
+    `notes` counts what a reader should know.
+    """
+
+    def __init__(self, same: SameDocuments, follower: MapFollower | None = None) -> None:
+        self.same = same
+        self.follower = follower
+        self.notes = MatchNotes()
+        self._comparable: dict[tuple[str, str], bool] = {}
+        self._names: dict[str, tuple[str, str]] = {}
+
+    def names(self, doc: str) -> tuple[str, str]:
+        """What the runs call a document."""
+        names = self._names.get(doc)
+        if names is None:
+            pair = self.same.pair(doc)
+            names = pair.names
+            if pair.moved:
+                self.notes.renamed[doc] = names
+            if self.follower is not None and (new := self.follower.new_name(doc)) != doc:
+                names = names[0], new
+                self.follower.followed += 1
+            self._names[doc] = names
+        return names
+
+    # --- what is known of a piece ---
+
+    def clues(self, piece: Piece, item: GoldItem) -> list[Clue]:
+        """What is known of a piece: by gold, by the first run, by the second, by its id."""
+        a, b = self.same.a, self.same.b
+        if isinstance(piece, Anchor):
+            clues = [Clue(piece.doc, piece.spans, piece.quote, piece.section)]
+            if piece.id is not None:
+                # Gold has the place already; the chunk of that id adds words to look for.
+                for facts in (a.chunk_facts(piece.id), b.chunk_facts(piece.id)):
+                    if facts is not None and facts.text:
+                        clues.append(Clue(piece.doc, (), facts.text, piece.section))
+            return clues
+        clues = []
+        if item.places:
+            clues = [
+                Clue(place.doc, place.spans, place.quote, place.section)
+                for place in item.places
+                if place.id == piece
+            ]
+        for run in (a, b):
+            facts = run.chunk_facts(piece)
+            if facts is not None:
+                chunk = run.chunks.get(piece) if run.chunks else None
+                section = chunk.section if chunk is not None else None
+                doc = facts.doc or facts.path
+                clues.append(Clue(doc, facts.spans, facts.text, section, run is b, facts.text_hash))
+        if len(clues) == 1 and clues[0].doc:
+            return clues
+        if len(clues) > 1 and piece in self.same.contradicted:
+            # The runs mean different chunks: the first source is the one that gold was made by.
+            clues = [_merged(clues)]
+        docs = [clue.doc for clue in clues if clue.doc is not None]
+        doc = docs[0] if docs else doc_of(piece) or _only_document(item)
+        return [clue if clue.doc else clue._replace(doc=doc) for clue in clues] or [Clue(doc)]
+
+    # --- exact ---
+
+    def not_exact(
+        self, item: GoldItem, pieces: Sequence[Piece], carried: tuple[int, int]
+    ) -> tuple[list[list[Clue] | None], str | None]:
+        """The clues of the pieces that are not exact, None for the others; and the unit of places.
+
+        `carried` are the bits that the hits of each run carry. A doubtful piece falls back only to
+        where the very passage is looked for; else its id is believed.
         """
-        faller, bits = self.faller, both[0] & both[1]
-        leads: dict[Member, list[Lead]] = {}
-        doubtful: set[Member] = set()
-        for member in members:
-            found = self._leads(member, item)
-            if not faller.is_exact(member, found, both):
-                leads[member] = found
-            elif faller.is_doubtful(member, found):
-                leads[member] = found
-                doubtful.add(member)
-        if not leads:
-            return leads, None
-        unit = self._unit(item, members, leads, bits)
+        all_clues: list[list[Clue] | None] = []
+        doubtful: list[int] = []
+        for place, piece in enumerate(pieces):
+            clues = self.clues(piece, item)
+            if not self._is_exact(piece, clues, carried):
+                all_clues.append(clues)
+            elif self._is_doubtful(piece, clues):
+                doubtful.append(place)
+                all_clues.append(clues)
+            else:
+                all_clues.append(None)
+        if not any(all_clues):
+            return all_clues, None
+        both = carried[0] & carried[1]
+        unit = self._unit(item, pieces, all_clues, both)
+        # A piece that is believed after all may change the unit, which others may depend on.
         while doubtful:
-            stuck = {each for each in doubtful if not faller.finds(leads[each], bits, unit)}
+            stuck = [
+                place
+                for place in doubtful
+                if not self._can_find_passage(all_clues[place] or (), both, unit)
+            ]
             if not stuck:
                 break
-            doubtful -= stuck
-            leads = {each: found for each, found in leads.items() if each not in stuck}
-            unit = self._unit(item, members, leads, bits)
-        self.told.strangers += len(doubtful)
-        return leads, unit
+            doubtful = [place for place in doubtful if place not in stuck]
+            for place in stuck:
+                all_clues[place] = None
+            unit = self._unit(item, pieces, all_clues, both) if any(all_clues) else None
+        self.notes.no_common_ids += len(doubtful)
+        return all_clues, unit
+
+    def _is_exact(self, piece: Piece, clues: Sequence[Clue], carried: tuple[int, int]) -> bool:
+        """Whether an id means the same in both runs, so far as they tell."""
+        same, follower = self.same, self.follower
+        if isinstance(piece, Anchor):
+            if follower is not None and follower.changes(piece.doc):
+                return False
+            return same.trusts_ids(piece.doc) and piece.id not in same.contradicted
+        if piece in same.contradicted:
+            return False
+        if follower is not None and follower.renames(piece):
+            return False
+        for clue in clues:
+            if not same.trusts_ids(clue.doc):
+                # Another chunker may still have cut this very chunk alike.
+                return same.same_chunk(piece)
+        return not self._listed_once(piece, clues, carried)
+
+    def _listed_once(self, piece: str, clues: Sequence[Clue], carried: tuple[int, int]) -> bool:
+        """Whether one run's list has an id and that of the other has not, nor says why.
+
+        A list speaks of an index if it places the hits; a list that does not is of another index
+        and says nothing.
+        """
+        a, b = self.same.a.chunks, self.same.b.chunks
+        if not a or not b or (piece in a) == (piece in b):
+            return False
+        lacking = 1 if piece in a else 0
+        if not carried[lacking] & SPANS:
+            return False
+        return not all(self.same.chunker_recorded(clue.doc) for clue in clues)
+
+    def _is_doubtful(self, piece: Piece, clues: Sequence[Clue]) -> bool:
+        """Whether a piece is exact only because no chunker is recorded, and the runs share no id.
+
+        That is what a new chunking looks like, and also what two small runs of one chunking may
+        look like.
+        """
+        if not self.same.no_common_ids:
+            return False
+        if isinstance(piece, Anchor):
+            return self.same.doubts_ids(piece.doc)
+        return any(self.same.doubts_ids(clue.doc) for clue in clues)
+
+    # --- falling back ---
+
+    def fall_back(
+        self,
+        piece: Piece,
+        name: str,
+        clues: Sequence[Clue],
+        both: int,
+        unit: str | None,
+        *,
+        whole_document: bool = True,
+    ) -> PieceMatch:
+        """The best level below exact that works in both runs, by any of the clues.
+
+        `name` is what the piece is called in effective gold, `both` the bits that the hits of both
+        runs carry. Without `whole_document` only the very passage will do.
+        """
+        return (
+            self._by_span(name, clues, both, unit)
+            or self._by_map(piece, name, clues, both, unit)
+            or self._by_quote(name, clues, both)
+            or self._by_text_hash(name, clues, both, unit)
+            or (self._by_document(name, clues, both) if whole_document else None)
+            or _NO_MATCH
+        )
+
+    def _by_span(
+        self, name: str, clues: Sequence[Clue], both: int, unit: str | None
+    ) -> PieceMatch | None:
+        """By a place of the same text, in what each run calls the document."""
+        for clue in clues:
+            if self.spans_work(clue, both, unit):
+                assert clue.doc is not None
+                return _match("doc_span", self.names(clue.doc), name, clue, spans=clue.spans)
+        return None
+
+    def _by_map(
+        self, piece: Piece, name: str, clues: Sequence[Clue], both: int, unit: str | None
+    ) -> PieceMatch | None:
+        """By an old place and its new one, or by the old and the new id of a block."""
+        if self.follower is None:
+            return None
+        for clue in clues:
+            new_place = self._followed(clue, both, unit)
+            if new_place is not None and clue.doc is not None:
+                self.follower.followed += 1
+                known = self.same.a.find(clue.doc)
+                doc = clue.doc if known is None else known.name
+                old = Anchor(doc=doc, spans=clue.spans, id=name, section=clue.section)
+                new = replace(old, doc=new_place[0], spans=new_place[1])
+                return PieceMatch("doc_span", (old, new))
+        blocks = self.follower.by_id(piece, self.same) if isinstance(piece, str) else None
+        if blocks is None:
+            return None
+        self.follower.followed += 1
+        return PieceMatch("exact", blocks)
+
+    def _by_quote(self, name: str, clues: Sequence[Clue], both: int) -> PieceMatch | None:
+        """By the words of the piece."""
+        if not both & TEXTS:
+            return None
+        for clue in clues:
+            quotation = self._quotation(clue)
+            if quotation is None:
+                continue
+            quote, docs = quotation
+            pair = self.same.pair(clue.doc)
+            self.notes.anywhere += "" in docs
+            if pair.moved or (all(docs) and pair.names != docs):
+                self.notes.renamed[pair.name] = docs
+            return _match("quote", docs, name, clue, quote=quote)
+        return None
+
+    def _by_text_hash(
+        self, name: str, clues: Sequence[Clue], both: int, unit: str | None
+    ) -> PieceMatch | None:
+        """By the places of the two listed chunks with the very text, in documents that differ.
+
+        It counts as a quote: the words are what both runs have in common.
+        """
+        for clue in clues:
+            chunks = self._listed_chunks(clue, both, unit)
+            if chunks is not None:
+                anchor_a, anchor_b = (
+                    Anchor(doc=chunk.doc, spans=chunk.spans, id=name, section=clue.section)
+                    for chunk in chunks
+                )
+                return PieceMatch("quote", (anchor_a, anchor_b))
+        return None
+
+    def _by_document(self, name: str, clues: Sequence[Clue], both: int) -> PieceMatch | None:
+        """By the document as a whole; why the passage cannot be looked for is counted."""
+        if both & TEXTS:
+            self.notes.rewritten += any(normalised(clue.quote or "") for clue in clues)
+        elif both & DOCS and any(self._edited(clue.doc) for clue in clues):
+            self.notes.textless += 1
+        for clue in clues:
+            if clue.doc is not None and both & DOCS:
+                return _match("doc", self.names(clue.doc), name, clue)
+        return None
+
+    # --- what works in both runs ---
 
     def _unit(
         self,
         item: GoldItem,
-        members: tuple[Member, ...],
-        leads: dict[Member, list[Lead]],
-        bits: int,
+        pieces: Sequence[Piece],
+        all_clues: Sequence[list[Clue] | None],
+        both: int,
     ) -> str | None:
-        """The unit of the places of an item; of one id that one side knows in fewer steps."""
-        if len(members) == len(leads) == 1 and not self.listed and is_plain(item):
-            (only,) = leads.values()
-            if len(only) == 1:
-                return only[0].unit if self.faller.places(only[0], bits, only[0].unit) else None
-        return self.faller.unit(item, members, leads, bits) if leads else None
+        """The one unit that places of an item may have: that of gold, or else the first to work.
 
-    def _negatives(
-        self, names: Sequence[str], one: GoldItem, other: GoldItem, both: tuple[int, int]
-    ) -> tuple[GoldItem, GoldItem]:
-        """The effective items with their hard negatives as each side recognises them.
-
-        A whole document is no hard negative: what has neither place nor quote on both sides is left
-        out, and counted.
+        Overlaps in bytes and in lines cannot be added, so an item never mixes them.
         """
-        nobody = GoldItem(qid=one.qid)
-        known: tuple[list[str], list[str]] = [], []
-        places: tuple[list[Anchor], list[Anchor]] = [], []
-        for name in dict.fromkeys(names):
-            leads, unit = self._settled(nobody, (name,), both)
-            if not leads:
-                known[0].append(name)
-                known[1].append(name)
-                continue
-            fallen = self.faller.fall(
-                name, f"{NEGATIVE}{name}", leads[name], both[0] & both[1], unit, coarse=False
-            )
-            if fallen.rung == "none":
-                self.told.negatives += 1
-            for side, anchor in enumerate(fallen.anchors):
-                if anchor is not None and anchor.id is not None:
-                    known[side].append(anchor.id)
-                    places[side].extend([anchor] if fallen.rung != "exact" else [])
-        if (one.negatives, other.negatives) == (tuple(known[0]), tuple(known[1])):
-            return one, other
-        first = replace(one, negatives=tuple(known[0]), places=(*one.places, *places[0]))
-        if other == one and known[0] == known[1] and places[0] == places[1]:
-            return first, first
-        second = replace(other, negatives=tuple(known[1]), places=(*other.places, *places[1]))
-        return first, second
+        own: set[str] = set()
+        if item.places or item.anchors or item.groups:
+            anchors = (piece for piece in pieces if isinstance(piece, Anchor))
+            own = {span.unit for anchor in (*anchors, *item.places) for span in anchor.spans}
+        for chunks in (self.same.a.chunks, self.same.b.chunks):
+            if chunks:
+                for piece, clues in zip(pieces, all_clues, strict=True):
+                    if clues is None and piece in chunks:
+                        own |= {span.unit for span in chunks[str(piece)].spans}
+        if own:
+            return min(own) if len(own) == 1 else None
+        for unit in UNITS:
+            for clues in all_clues:
+                for clue in clues or ():
+                    if self._has_place(clue, both, unit):
+                        return unit
+        return None
 
-    # --- documents ---
-
-    def _documents(self, item: GoldItem, bits: int) -> tuple[tuple[Rung, ...], GoldItem, GoldItem]:
-        """An item that expects documents and no chunks of them, or nothing at all."""
-        if not item.relevant_docs:
-            return (), item, item
-        rungs: list[Rung] = []
-        kept: list[str] = []
-        for doc in dict.fromkeys(item.relevant_docs):
-            pair = self.same.locate(doc)
-            rung: Rung = "doc" if bits & DOCS else "none"
-            if pair.named_a == pair.named_b and self.faller.names(doc) == (doc, doc):
-                rung = "exact"
-            if rung != "none":
-                kept.append(doc)
-            rungs.append(rung)
-        if not kept:
-            bare = replace(item, relevant_docs=None)
-            return tuple(rungs), bare, bare
-        if len(kept) < len(rungs):
-            item = replace(item, relevant_docs=tuple(kept))
-        one, other = (
-            rewritten(item, {}, item.places, self._docs_of(item, side)) for side in (0, 1)
+    def _has_place(self, clue: Clue, both: int, unit: str | None) -> bool:
+        """Whether a clue has a place in both runs, the same or another."""
+        return (
+            self.spans_work(clue, both, unit)
+            or self._followed(clue, both, unit) is not None
+            or self._listed_chunks(clue, both, unit) is not None
         )
-        return tuple(rungs), one, other
 
-    def _docs_of(self, item: GoldItem, side: int) -> tuple[str, ...] | None:
-        """The documents that an item expects, as a side calls them."""
-        if item.relevant_docs is None:
+    def _can_find_passage(self, clues: Sequence[Clue], both: int, unit: str | None) -> bool:
+        """Whether the very passage can be looked for in both runs, by any of the clues."""
+        if any(self._has_place(clue, both, unit) for clue in clues):
+            return True
+        return bool(both & TEXTS) and any(self._quotation(clue) is not None for clue in clues)
+
+    def spans_work(self, clue: Clue, both: int, unit: str | None) -> bool:
+        """Whether the place of a clue is the same in both runs, and their hits have places."""
+        if unit is None or not both & SPANS or clue.doc is None or clue.unit != unit:
+            return False
+        comparable = self._comparable.get((clue.doc, unit))
+        if comparable is None:
+            changed = self.follower is not None and self.follower.changes(clue.doc)
+            comparable = self._comparable[clue.doc, unit] = (
+                self.same.a.measures(unit)
+                and self.same.b.measures(unit)
+                and self.same.pair(clue.doc).content == "same"
+                and not changed
+            )
+        return comparable
+
+    def _followed(
+        self, clue: Clue, both: int, unit: str | None
+    ) -> tuple[str, tuple[Span, ...]] | None:
+        """Where the map of the corpora has the place of a clue; None without a map.
+
+        What the second run says is of the new corpus already.
+        """
+        if self.follower is None or unit != _BYTES or not both & SPANS or clue.unit != unit:
             return None
-        return tuple(self.faller.names(doc)[side] for doc in item.relevant_docs)
+        if clue.doc is None or clue.later:
+            return None
+        return self.follower.by_place(clue.doc, clue.spans, self.same)
 
-    def _in_doc(self, place: Anchor, side: int) -> Anchor:
-        doc = self.faller.names(place.doc)[side]
-        return place if doc == place.doc else replace(place, doc=doc)
+    def _listed_chunks(self, clue: Clue, both: int, unit: str | None) -> tuple[Chunk, Chunk] | None:
+        """The listed chunk of each run that has the very text of a clue.
 
-    def _keeps(
-        self, place: Anchor, fallen: Mapping[Member, Fallen], bits: int, unit: str | None
-    ) -> bool:
-        """Whether a known place of the evidence still says the same on both sides."""
-        if not fallen:
-            return self.same.locate(place.doc).content != "differs"
-        return self.faller.spans_work(Lead(place.doc, place.spans), bits, unit)
+        Lists without texts tell it by hashes, as the blocks of a corpus do.
+        """
+        a, b = self.same.a, self.same.b
+        if not a.chunks or not b.chunks or unit != _BYTES or not both & SPANS:
+            return None
+        if not (a.measures(unit) and b.measures(unit)):
+            return None
+        hashed = clue.text_hash or (text_hash(clue.quote) if clue.quote else None)
+        if hashed is None:
+            return None
+        pair = self.same.pair(clue.doc)
+        chunk_a, chunk_b = a.only_chunk_with(hashed, pair.a), b.only_chunk_with(hashed, pair.b)
+        if chunk_a is None or chunk_b is None:
+            return None
+        # A hash that an index gives may be of a normalised text: parts of other lengths are not
+        # the same bytes.
+        lengths_a, lengths_b = (
+            [(span.unit, span.length) for span in chunk.spans] for chunk in (chunk_a, chunk_b)
+        )
+        if lengths_a != lengths_b or any(unit_a != _BYTES for unit_a, _ in lengths_a):
+            return None
+        return chunk_a, chunk_b
 
-    # --- what is known ---
+    def _quotation(self, clue: Clue) -> tuple[str, tuple[str, str]] | None:
+        """The quote of a clue, and the document of each run that it is looked for in."""
+        quote = normalised(clue.quote or "")
+        if not quote:
+            return None
+        pair = self.same.pair(clue.doc)
+        doc_a = self.same.a.quoted_in(pair.a, quote)
+        doc_b = self.same.b.quoted_in(pair.b, quote)
+        return None if doc_a is None or doc_b is None else (quote, (doc_a, doc_b))
 
-    def _leads(self, member: Member, item: GoldItem) -> list[Lead]:
-        """What is known of a piece: by gold, by the first side, by the second, by its id."""
-        if isinstance(member, Anchor):
-            leads = [Lead(member.doc, member.spans, member.quote, member.section)]
-            known = [] if member.id is None else [self.same.a.facts(member.id)]
-            known += [] if member.id is None else [self.same.b.facts(member.id)]
-            texts = [facts.text for facts in known if facts is not None]
-            return leads + [Lead(member.doc, (), text, member.section) for text in texts if text]
-        leads = []
-        if item.places:
-            leads = [
-                Lead(place.doc, place.spans, place.quote, place.section)
-                for place in item.places
-                if place.id == member
-            ]
-        for library in (self.same.a, self.same.b):
-            facts = library.facts(member)
-            if facts is not None:
-                chunk = library.side.chunks.get(member) if self.listed else None
-                section = chunk.section if chunk is not None else None
-                later = library is self.same.b
-                doc = facts.doc or facts.path
-                leads.append(Lead(doc, facts.spans, facts.text, section, later, facts.text_hash))
-        if len(leads) == 1 and leads[0].doc:
-            return leads
-        if len(leads) > 1 and member in self.same.contradicted:
-            leads = [together(leads)]  # what it means to the first that says so was expected
-        told = [lead.doc for lead in leads if lead.doc is not None]
-        doc = told[0] if told else doc_of(member) or only_document(item)
-        return [lead if lead.doc else lead._replace(doc=doc) for lead in leads] or [Lead(doc)]
+    def _edited(self, doc: str | None) -> bool:
+        return doc is not None and self.same.pair(doc).content == "differs"
+
+
+def _match(
+    level: Rung,
+    docs: tuple[str, str],
+    name: str,
+    clue: Clue,
+    *,
+    spans: tuple[Span, ...] = (),
+    quote: str | None = None,
+) -> PieceMatch:
+    """The piece as both runs call it: a place, a quote, or a whole document."""
+    doc_a, doc_b = docs
+    anchor = Anchor(doc=doc_a, spans=spans, id=name, section=clue.section, quote=quote)
+    return PieceMatch(level, (anchor, anchor if doc_a == doc_b else replace(anchor, doc=doc_b)))
+
+
+def _merged(clues: Sequence[Clue]) -> Clue:
+    """One clue of several: of each thing what the first that knows it says."""
+    merged = clues[0]
+    for clue in clues[1:]:
+        merged = Clue(
+            merged.doc or clue.doc,
+            merged.spans or clue.spans,
+            merged.quote or clue.quote,
+            merged.section or clue.section,
+            merged.later,
+            merged.text_hash or clue.text_hash,
+        )
+    return merged
+
+
+def _only_document(item: GoldItem) -> str | None:
+    """The document of an item that names no other."""
+    docs = {*(item.relevant_docs or ()), *(place.doc for place in (*item.anchors, *item.places))}
+    docs |= {doc for chunk_id in item.relevant if (doc := doc_of(chunk_id)) is not None}
+    section = split_section(item.anchor_section)[0] if item.anchor_section is not None else None
+    docs |= {section} if section is not None else set()
+    return docs.pop() if len(docs) == 1 else None
+
+
+def match_of(counts: Mapping[Rung, int]) -> Match:
+    """One word for the levels of all expected pieces."""
+    used = [level for level in RUNGS if counts[level]]
+    if not used or used == ["none"]:
+        return "none"
+    if len(used) > 1:
+        return "mixed"
+    matches: dict[Rung, Match] = {
+        "exact": "exact",
+        "doc_span": "fallback_doc_span",
+        "quote": "fallback_quote",
+        "doc": "fallback_doc",
+    }
+    return matches[used[0]]

@@ -1,4 +1,4 @@
-"""Changes: what came of each question between two runs, for retrieval and for the answer."""
+"""Question changes: how each question fared in two runs, by retrieval and by its answer."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ragauge.compare.metric_deltas import Pairs
-from ragauge.gates.lost_results import Lost
+from ragauge.compare.metric_deltas import QuestionPairs
+from ragauge.gates.lost_results import LostResults
 from ragauge.metrics.columns import Floats
 from ragauge.model.comparison import KINDS, AnswerChange, Kind, QueryComparison, Rung
 from ragauge.model.labels import ABSENT, GOOD
@@ -42,19 +42,19 @@ class _Sides(NamedTuple):
     reciprocals: tuple[float, float]
     expected: bool
     cited: tuple[float, float]
-    rungs: tuple[Rung, ...]
+    levels: tuple[Rung, ...]
     lost: tuple[int, int]
 
 
 def questions(
     a: Scores,
     b: Scores,
-    pairs: Pairs,
+    pairs: QuestionPairs,
     *,
-    rungs: Mapping[tuple[str, int | None], tuple[Rung, ...]],
+    levels: Mapping[tuple[str, int | None], tuple[Rung, ...]],
     why: str | None,
 ) -> tuple[QueryComparison, ...]:
-    """What came of each common question, for retrieval and for the answer, by id."""
+    """How each common question changed, by retrieval and by its answer, ordered by id."""
     assert a.per_question is not None and b.per_question is not None
     first = reciprocals(a.per_question)[pairs.mine]
     second = reciprocals(b.per_question)[pairs.theirs]
@@ -62,9 +62,9 @@ def questions(
     first, second = _over_all(first, pairs.a), _over_all(second, pairs.b)
     qids, turns = a.per_question.qids, a.per_question.turns
     slots = _slots_of(a), _slots_of(b)
-    # Nothing but these decides what is said, and there are few of them: each is worded once.
+    # Nothing but the key decides what is said, and most questions share one: word each key once.
     worded: dict[tuple[object, ...], QueryComparison] = {}
-    found = []
+    changes = []
     for place, (mine, theirs, gone, ranks, cited, lost, fewer) in enumerate(
         zip(
             pairs.mine.tolist(),
@@ -78,57 +78,55 @@ def questions(
         )
     ):
         qid, turn = qids[mine], turns[mine]
-        rung = rungs.get((qid, turn), ())
+        match_levels = levels.get((qid, turn), ())
         one, other = slots[0](mine, fewer[0]), slots[1](theirs, fewer[1])
-        key = (id(one), id(other), gone, ranks, expected[place], cited, rung, lost)
-        said = worded.get(key)
-        if said is None:
-            sides = _Sides(one, other, gone, ranks, expected[place], cited, rung, lost)
-            said = _worded(sides, why)
-            worded[key] = said
-        found.append(
+        key = (id(one), id(other), gone, ranks, expected[place], cited, match_levels, lost)
+        template = worded.get(key)
+        if template is None:
+            sides = _Sides(one, other, gone, ranks, expected[place], cited, match_levels, lost)
+            template = worded[key] = _worded(sides, why)
+        changes.append(
             QueryComparison(
                 query_id=qid,
-                kind=said.kind,
-                a_hit_rank=said.a_hit_rank,
-                b_hit_rank=said.b_hit_rank,
-                note=said.note,
+                kind=template.kind,
+                a_hit_rank=template.a_hit_rank,
+                b_hit_rank=template.b_hit_rank,
+                note=template.note,
                 turn=turn,
-                a_reciprocal=said.a_reciprocal,
-                b_reciprocal=said.b_reciprocal,
-                rungs=rung,
-                answer=said.answer,
+                a_reciprocal=template.a_reciprocal,
+                b_reciprocal=template.b_reciprocal,
+                rungs=match_levels,
+                answer=template.answer,
             )
         )
-    return tuple(found)
+    return tuple(changes)
 
 
-def _over_all(values: Floats, lost: Lost) -> Floats:
+def _over_all(values: Floats, lost: LostResults) -> Floats:
     """Means over the slots of a question as means over those that are missing, too."""
     if not lost.missing.any():
         return values
     here = lost.there + lost.errored
-    found: Floats = values * here / np.maximum(here + lost.missing, 1)
-    return np.where(lost.missing > 0, found, values)
+    over_all: Floats = values * here / np.maximum(here + lost.missing, 1)
+    return np.where(lost.missing > 0, over_all, values)
 
 
 def _slots_of(scores: Scores) -> Callable[[int, int], _Slots]:
     """The labels of each question; the very same object for questions with the same labels."""
     labels, counts = scores.questions.labels, scores.questions.counts
     causes = scores.questions.causes
-    known: dict[object, _Slots] = {}
+    by_labels: dict[object, _Slots] = {}
 
     def slots(place: int, fewer: int) -> _Slots:
         several = counts(place)
         label, cause = labels[place], causes[place]
-        each = None if several is None else tuple(sorted(several.items()))
-        key = label, cause, fewer, each
-        made = known.get(key)
-        if made is None:
-            all_of_them = {label: 1} if several is None else several
-            number = sum(all_of_them.values()) + fewer
-            made = known[key] = _Slots(label, all_of_them, number, cause)
-        return made
+        key = label, cause, fewer, None if several is None else tuple(sorted(several.items()))
+        same_labels = by_labels.get(key)
+        if same_labels is None:
+            label_counts = {label: 1} if several is None else several
+            number = sum(label_counts.values()) + fewer
+            same_labels = by_labels[key] = _Slots(label, label_counts, number, cause)
+        return same_labels
 
     return slots
 
@@ -176,30 +174,30 @@ def _rank(reciprocal: float, slots: _Slots) -> int | None:
 def _note(
     kind: Kind | None, ranks: tuple[int | None, int | None], sides: _Sides, why: str | None
 ) -> str | None:
-    told = []
+    parts = []
     gone = sides.gone
     if all(gone):
-        told.append("no result in either run")
+        parts.append("no result in either run")
     elif any(gone):
-        told.append(f"no result in run {'a' if gone[0] else 'b'}")
+        parts.append(f"no result in run {'a' if gone[0] else 'b'}")
     for run, slots, lost in zip("ab", (sides.one, sides.other), sides.lost, strict=True):
         if lost:
-            told.append(f"{lost} of {slots.number} slots without a result in run {run}")
+            parts.append(f"{lost} of {slots.number} slots without a result in run {run}")
     first, second = sides.reciprocals
     if first > 0 and second == 0:
-        told.append("hit→miss")
+        parts.append("hit→miss")
     elif first == 0 and second > 0:
-        told.append("miss→hit")
+        parts.append("miss→hit")
     elif first != second and None not in ranks:
-        told.append(f"rank {ranks[0]}→{ranks[1]}")
+        parts.append(f"rank {ranks[0]}→{ranks[1]}")
     elif first != second:
-        told.append(f"mean reciprocal rank {first:.4f}→{second:.4f}")
-    lower = sorted({rung for rung in sides.rungs if rung != "exact"})
+        parts.append(f"mean reciprocal rank {first:.4f}→{second:.4f}")
+    lower = sorted({level for level in sides.levels if level != "exact"})
     if lower:
-        told.append(f"matched by {', '.join(lower)}")
+        parts.append(f"matched by {', '.join(lower)}")
     if kind in ("loss", "regression") and why is not None:
-        told.append(f"known differences: {why}")
-    return "; ".join(told) or None
+        parts.append(f"known differences: {why}")
+    return "; ".join(parts) or None
 
 
 def _cited(scores: Scores) -> Floats:
@@ -213,13 +211,13 @@ def _cited(scores: Scores) -> Floats:
 
 
 def _answer(sides: _Sides) -> AnswerChange | None:
-    """What came of the answer; None where neither run answers at all."""
+    """How the answer changed; None where neither run answers at all."""
     one, other, gone, cited = sides.one, sides.other, sides.gone, sides.cited
-    speaks = [bool(each.labels.keys() - {*_SILENT, *ABSENT}) for each in (one, other)]
-    if not any(speaks):
+    answers = [bool(slots.labels.keys() - {*_SILENT, *ABSENT}) for slots in (one, other)]
+    if not any(answers):
         return None
     kind: Kind | None = None
-    comparable = all(said or absent for said, absent in zip(speaks, gone, strict=True))
+    comparable = all(answered or absent for answered, absent in zip(answers, gone, strict=True))
     if comparable:
         kind = _kind(_share(one, GOOD), _share(other, GOOD), sides)
     before, after = _share(one, _REFUSED), _share(other, _REFUSED)
@@ -250,4 +248,4 @@ def _share(slots: _Slots, labels: Sequence[str]) -> float:
 
 def counts(kinds: Sequence[Kind | None]) -> dict[Kind, int]:
     """How many questions there are of each kind."""
-    return {kind: sum(each == kind for each in kinds) for kind in KINDS}
+    return {kind: sum(one == kind for one in kinds) for kind in KINDS}

@@ -1,4 +1,10 @@
-"""Sameness: whether two runs mean the same by the name of a document, a chunking or a chunk id."""
+"""Same documents: whether two runs mean the same by the name of a document or by a chunk id.
+
+Equal ids prove nothing by themselves. Many indexes number their chunks by position (`guide#12`), so
+a new chunker gives the old ids to other texts: believed, they turn a harmless change into a
+collapse, or hide a regression behind an id that happens to be retrieved. So ids are held against
+all that both runs know: recorded chunkers, content hashes, texts, places (decision 0016).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +14,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ragauge.compare.known_documents import Document, Library, Side
+from ragauge.compare.known_documents import KnownDocument, KnownDocuments
 from ragauge.metrics.columns import Bools
 from ragauge.model.evidence import ChunkFacts, SketchRow
 from ragauge.model.payloads import id_number, number_of
@@ -18,22 +24,22 @@ from ragauge.text import text_hash
 Content = Literal["same", "differs", "unsure"]
 
 
-class Pair(NamedTuple):
-    """A name, and what it stands for on both sides; None where a side knows nothing of the kind.
+class DocumentPair(NamedTuple):
+    """A name, and the document it is in both runs; None where a run knows nothing of the kind.
 
-    `named_a` and `named_b`: that side knows the document by this very name.
+    `named_a` and `named_b`: that run knows the document by this very name.
     """
 
     name: str
-    a: Document | None
-    b: Document | None
+    a: KnownDocument | None
+    b: KnownDocument | None
     named_a: bool
     named_b: bool
     content: Content
 
     @property
     def names(self) -> tuple[str, str]:
-        """What the sides call it."""
+        """What the runs call it."""
         return (
             self.name if self.a is None else self.a.name,
             self.name if self.b is None else self.b.name,
@@ -41,9 +47,9 @@ class Pair(NamedTuple):
 
     @property
     def renamed(self) -> bool:
-        """Whether the sides call it by different names."""
-        one, other = self.names
-        return one != other
+        """Whether the runs call it by different names."""
+        name_a, name_b = self.names
+        return name_a != name_b
 
     @property
     def moved(self) -> bool:
@@ -53,120 +59,143 @@ class Pair(NamedTuple):
         return self.a.path is None or self.a.path != self.b.path
 
 
-class Sameness:
-    """What two sides have in common.
+class SameDocuments:
+    """What two runs have in common.
 
-    contradicted   expected ids that mean something else on the other side
-    off            an id that shows that equal chunker versions cannot be believed; mostly None
+    contradicted   ids that both runs know and that mean something else in the other run
+    reused_id      an id that differs although nothing says that the chunking changed: equal
+                   chunker versions cannot be believed then; mostly None
     """
 
-    def __init__(self, a: Side, b: Side) -> None:
-        self.a, self.b = Library(a), Library(b)
-        self._pairs: dict[str | None, Pair] = {}
+    def __init__(self, a: KnownDocuments, b: KnownDocuments) -> None:
+        self.a, self.b = a, b
+        self._pairs: dict[str | None, DocumentPair] = {}
         self._trusted: dict[str | None, bool] = {}
         self.contradicted: set[str] = set()
-        self.off: str | None = None
-        for name in sorted(self._clashing()):
-            self.contradicted.add(name)
-            if self.off is None and not self._explained(name):
-                self.off = name
-        if self.off is None:
-            self.off = self._clash_in_sketches()
+        self.reused_id: str | None = None
+        # In order, so that the notes name the same id every time.
+        for chunk_id in sorted(self._differing_ids()):
+            self.contradicted.add(chunk_id)
+            if self.reused_id is None and not self._explained(chunk_id):
+                self.reused_id = chunk_id
+        if self.reused_id is None:
+            self.reused_id = self._reused_in_sketches()
+
+    # --- chunk ids ---
 
     @cached_property
-    def whole(self) -> bool:
-        """Whether every id means the same on both sides: no document has to be looked at."""
+    def all_ids_agree(self) -> bool:
+        """Whether every id means the same in both runs: no document has to be looked at."""
         return (
-            self.off is None
+            self.reused_id is None
             and not self.contradicted
-            and not self.strangers
+            and not self.no_common_ids
             and self._listed_alike()
-            and self.trusts(None)
-            and all(map(self.trusts, self._unequal()))
+            and self.trusts_ids(None)
+            and all(map(self.trusts_ids, self._unequal_documents()))
         )
 
     def _listed_alike(self) -> bool:
-        a, b = self.a.side.chunks, self.b.side.chunks
+        a, b = self.a.chunks, self.b.chunks
         return not a or not b or a is b or a.keys() == b.keys()
 
-    def _unequal(self) -> Iterator[str]:
-        """The names of documents that the sides do not say the very same of."""
+    def _unequal_documents(self) -> Iterator[str]:
+        """The names of documents that the runs do not say the very same of."""
         a, b = self.a, self.b
-        plain = not (a.side.texts or b.side.texts)
-        if plain and a.side.chunks == b.side.chunks and a.side.evidence == b.side.evidence:
+        no_texts = not (a.texts or b.texts)
+        if no_texts and a.chunks == b.chunks and a.evidence == b.evidence:
             return
         for one, other in ((a, b), (b, a)):
             for name, facts in one.docs.items():
                 alike = facts is not None and facts == other.docs.get(name)
-                if not (alike and plain and one.hashes.get(name) == other.hashes.get(name)):
+                if not (alike and no_texts and one.hashes.get(name) == other.hashes.get(name)):
                     yield name
             for path, ids in one.paths.items():
                 if path in one.docs or path in other.docs or ids != other.paths.get(path):
                     yield path
 
-    def trusts(self, doc: str | None) -> bool:
+    def trusts_ids(self, doc: str | None) -> bool:
         """Whether equal ids in a document are equal chunks, because the chunking is the same."""
-        if self.a.is_blank or self.b.is_blank:
+        if self.a.is_empty or self.b.is_empty:
             return True  # a run without a hit misses everything, under any chunking
-        found = self._trusted.get(doc)
-        if found is None:
-            pair = self.locate(doc)
-            found = self._trusted[doc] = (
-                self.off is None
+        trusted = self._trusted.get(doc)
+        if trusted is None:
+            pair = self.pair(doc)
+            trusted = self._trusted[doc] = (
+                self.reused_id is None
                 and pair.content != "differs"
                 and not pair.renamed
                 and self.same_chunking(pair.a, pair.b)
             )
-        return found
+        return trusted
 
-    def same_chunking(self, a: Document | None, b: Document | None) -> bool:
-        """Whether two documents went through the same chunker, as far as the sides say."""
+    def same_chunking(self, a: KnownDocument | None, b: KnownDocument | None) -> bool:
+        """Whether two documents went through the same chunker, as far as the runs say.
+
+        A document without hits is judged by the chunkers of its whole run. These may be several,
+        so one in common is enough; documents that both runs saw must agree in all. Recorded in
+        one run only is not the same.
+        """
         a = a if a is not None and a.seen else None
         b = b if b is not None and b.seen else None
         one, other = a or self.a, b or self.b
-        for mine, theirs in ((one.chunkers, other.chunkers), (one.policies, other.policies)):
-            if mine == theirs:
+        for of_a, of_b in ((one.chunkers, other.chunkers), (one.policies, other.policies)):
+            if of_a == of_b:
                 continue
-            if (a is not None and b is not None) or set(mine).isdisjoint(theirs):
+            if (a is not None and b is not None) or set(of_a).isdisjoint(of_b):
                 return False
         return True
 
-    def recorded(self, doc: str | None) -> bool:
-        """Whether a side says at all what chunker a document went through, or the whole run."""
-        pair = self.locate(doc)
-        for document, library in ((pair.a, self.a), (pair.b, self.b)):
-            known = library if document is None or not document.seen else document
-            if known.chunkers or known.policies:
+    def chunker_recorded(self, doc: str | None) -> bool:
+        """Whether a run says at all what chunker a document, or the whole run, went through."""
+        pair = self.pair(doc)
+        for document, run in ((pair.a, self.a), (pair.b, self.b)):
+            source = run if document is None or not document.seen else document
+            if source.chunkers or source.policies:
                 return True
         return False
 
-    def doubts(self, doc: str | None) -> bool:
-        """Whether nobody says how a document was cut, and the runs have no chunk id in common."""
-        return self.strangers and not self.recorded(doc)
+    def doubts_ids(self, doc: str | None) -> bool:
+        """Whether no run says how a document was chunked, and the runs share no chunk id."""
+        return self.no_common_ids and not self.chunker_recorded(doc)
 
     @cached_property
-    def strangers(self) -> bool:
+    def no_common_ids(self) -> bool:
         """Whether both runs show chunks, and no id is the same: as if they had been cut anew.
 
         A run that shows none contradicts nothing. Ids of a list count as shown.
         """
         a, b = self.a, self.b
-        if not a.shown or not b.shown or not a.shown.isdisjoint(b.shown):
+        if not a.sketched_ids or not b.sketched_ids:
             return False
-        if not a.side.chunks.keys().isdisjoint(b.side.chunks.keys()):
+        if not a.sketched_ids.isdisjoint(b.sketched_ids):
             return False
-        return not (a.lists_any(b.shown) or b.lists_any(a.shown))
+        if not a.chunks.keys().isdisjoint(b.chunks.keys()):
+            return False
+        return not (a.lists_any(b.sketched_ids) or b.lists_any(a.sketched_ids))
 
-    def locate(self, name: str | None) -> Pair:
-        """Find a document on both sides: by its id, else its path, else its content."""
-        found = self._pairs.get(name)
-        if found is None:
-            found = self._pairs[name] = self._locate(name)
-        return found
+    def same_chunk(self, chunk_id: str) -> bool:
+        """Whether both runs know a chunk id, and know that its content is the same."""
+        of_a, of_b = self.a.chunk_facts(chunk_id), self.b.chunk_facts(chunk_id)
+        if of_a is None or of_b is None:
+            return False
+        same_text = _same_text(of_a, of_b)
+        if same_text is None:
+            return self._same_place(of_a, of_b) is True
+        return same_text
 
-    def _locate(self, name: str | None) -> Pair:
+    # --- documents ---
+
+    def pair(self, name: str | None) -> DocumentPair:
+        """Find a document in both runs: by its id, else its path, else its content."""
+        pair = self._pairs.get(name)
+        if pair is None:
+            pair = self._pairs[name] = self._pair(name)
+        return pair
+
+    def _pair(self, name: str | None) -> DocumentPair:
         if name is None:
-            return Pair("", None, None, False, False, "same")
+            return DocumentPair("", None, None, False, False, "same")
         a, b = self.a.find(name), self.b.find(name)
         named_a, named_b = a is not None, b is not None
         if a is not None and b is None:
@@ -175,184 +204,193 @@ class Sameness:
             a = _counterpart(b, self.a, self.b)
         content = _content(a, b)
         if content == "same" and (a is None) != (b is None):
-            # A side that knows the texts of its documents, and not this one, may well lack it.
+            # A run that knows the texts of its documents, and not this one, may well lack it.
             lacking = self.a if a is None else self.b
-            content = "unsure" if lacking.side.texts else content
-        return Pair(name, a, b, named_a, named_b, content)
+            content = "unsure" if lacking.texts else content
+        return DocumentPair(name, a, b, named_a, named_b, content)
 
-    def same_chunk(self, name: str) -> bool:
-        """Whether both sides know a chunk id, and know that its content is the same."""
-        one, other = self.a.facts(name), self.b.facts(name)
-        if one is None or other is None:
-            return False
-        told = _same_text(one, other)
-        if told is None:
-            return self._same_place(one, other) is True
-        return told
-
-    def _same_place(self, one: ChunkFacts, other: ChunkFacts) -> bool | None:
-        """Whether two sides place a chunk alike in the same text; None if they do not say."""
-        if not one.spans or not other.spans:
+    def _same_place(self, of_a: ChunkFacts, of_b: ChunkFacts) -> bool | None:
+        """Whether two runs place a chunk alike in the same text; None if they do not say."""
+        if not of_a.spans or not of_b.spans:
             return None
-        doc, twin = one.doc or one.path, other.doc or other.path
-        if _unions(one.spans) != _unions(other.spans):
+        doc_a, doc_b = of_a.doc or of_a.path, of_b.doc or of_b.path
+        if _extents(of_a.spans) != _extents(of_b.spans):
             return False
-        if doc is None or twin is None:
+        if doc_a is None or doc_b is None:
             return None
-        if not self._same_document(doc, twin):
+        if not self._same_document(doc_a, doc_b):
             return False
-        return True if self._contents(doc, twin) == {"same"} else None
+        return True if self._contents(doc_a, doc_b) == {"same"} else None
 
-    def _same_document(self, a: str | None, b: str | None) -> bool:
-        """Whether a name of the first side and one of the second mean the same document."""
-        if a is None or b is None or a == b:
-            return a == b
-        there, here = self.locate(a).b, self.locate(b).a
-        return (there is not None and b in (there.name, there.path, *there.ids)) or (
-            here is not None and a in (here.name, here.path, *here.ids)
+    def _same_document(self, doc_a: str | None, doc_b: str | None) -> bool:
+        """Whether a name of the first run and one of the second mean the same document."""
+        if doc_a is None or doc_b is None or doc_a == doc_b:
+            return doc_a == doc_b
+        there, here = self.pair(doc_a).b, self.pair(doc_b).a
+        return (there is not None and doc_b in (there.name, there.path, *there.ids)) or (
+            here is not None and doc_a in (here.name, here.path, *here.ids)
         )
 
-    def _contents(self, a: str | None, b: str | None) -> set[Content]:
-        """What is known of the content of a document that the sides call by these names."""
-        return {self.locate(a).content, self.locate(b).content}
+    def _contents(self, doc_a: str | None, doc_b: str | None) -> set[Content]:
+        """What is known of the content of a document that the runs call by these names."""
+        return {self.pair(doc_a).content, self.pair(doc_b).content}
 
-    def _clashing(self) -> Iterator[str]:
-        """The ids that both sides know by name, and know to differ."""
-        a, b = self.a.side, self.b.side
-        mine, theirs = self.a.named, self.b.named
-        shared = mine.keys() & theirs.keys()
-        yield from (name for name in shared if self._clash(mine[name], theirs[name]))
+    # --- ids that mean something else in the other run ---
+
+    def _differing_ids(self) -> Iterator[str]:
+        """The ids that both runs know by name, and know to differ."""
+        a, b = self.a, self.b
+        named_a, named_b = a.named, b.named
+        in_hits = named_a.keys() & named_b.keys()
+        yield from (
+            chunk_id for chunk_id in in_hits if self._differ(named_a[chunk_id], named_b[chunk_id])
+        )
+        to_check: set[str] = set()
         if a.chunks and b.chunks and a.chunks is not b.chunks:
-            listed = {each for each in a.chunks.keys() & b.chunks.keys() if each not in shared}
-            listed = {each for each in listed if a.chunks[each] != b.chunks[each]}
-        else:
-            listed = set()
-        listed |= (mine.keys() & b.chunks.keys()) | (theirs.keys() & a.chunks.keys())
-        for name in listed - shared:
-            one, other = self.a.facts(name), self.b.facts(name)
-            if one is not None and other is not None and self._clash(one, other):
-                yield name
+            listed = a.chunks.keys() & b.chunks.keys()
+            # Most of two long lists is equal: compare before facts are put together.
+            to_check = {name for name in listed if a.chunks[name] != b.chunks[name]}
+        to_check |= (named_a.keys() & b.chunks.keys()) | (named_b.keys() & a.chunks.keys())
+        for chunk_id in to_check - in_hits:
+            of_a, of_b = a.chunk_facts(chunk_id), b.chunk_facts(chunk_id)
+            if of_a is not None and of_b is not None and self._differ(of_a, of_b):
+                yield chunk_id
 
-    def _clash(self, one: ChunkFacts, other: ChunkFacts) -> bool:
-        if one == other:
+    def _differ(self, of_a: ChunkFacts, of_b: ChunkFacts) -> bool:
+        """Whether two chunks are known to differ: by text, or by place where a text is unknown."""
+        if of_a == of_b:
             return False
-        told = _same_text(one, other)
-        return self._same_place(one, other) is False if told is None else not told
+        same_text = _same_text(of_a, of_b)
+        return self._same_place(of_a, of_b) is False if same_text is None else not same_text
 
-    def _explained(self, name: str) -> bool:
+    def _explained(self, chunk_id: str) -> bool:
         """Whether a chunk differs because its document was edited, or is said to be cut anew."""
-        one, other = self.a.facts(name), self.b.facts(name)
-        if one is None or other is None:
+        of_a, of_b = self.a.chunk_facts(chunk_id), self.b.chunk_facts(chunk_id)
+        if of_a is None or of_b is None:
             return False
-        if (one.chunker_version, one.policy_hash) != (other.chunker_version, other.policy_hash):
+        if (of_a.chunker_version, of_a.policy_hash) != (of_b.chunker_version, of_b.policy_hash):
             return True
-        doc, twin = one.doc or one.path, other.doc or other.path
-        return self._same_document(doc, twin) and self._changed(doc, twin)
+        doc_a, doc_b = of_a.doc or of_a.path, of_b.doc or of_b.path
+        return self._same_document(doc_a, doc_b) and self._changed(doc_a, doc_b)
 
-    def _changed(self, doc: str | None, twin: str | None) -> bool:
+    def _changed(self, doc_a: str | None, doc_b: str | None) -> bool:
         """Whether a document was edited, or says that it was cut by another chunker."""
-        if "differs" in self._contents(doc, twin):
+        if "differs" in self._contents(doc_a, doc_b):
             return True
-        names = {each for each in (doc, twin) if each is not None}
-        pairs = [self.locate(each) for each in names]
+        names = {name for name in (doc_a, doc_b) if name is not None}
+        pairs = [self.pair(name) for name in names]
         return any(not self.same_chunking(pair.a, pair.b) for pair in pairs)
 
-    def _clash_in_sketches(self) -> str | None:
-        """An id in both sketches that differs, and whose document was neither edited nor recut."""
-        rows, others = _differing(self.a.side.evidence.sketch, self.b.side.evidence.sketch)
-        if not rows:
+    def _reused_in_sketches(self) -> str | None:
+        """An id in both sketches that differs, and whose document was neither edited nor recut.
+
+        Sketches hold ids that gold does not name. They show a policy that was changed without a
+        new version even where no expected chunk was retrieved in both runs.
+        """
+        rows_a, rows_b = _differing_rows(self.a.evidence.sketch, self.b.evidence.sketch)
+        if not rows_a:
             return None
         names = {
             number_of(name): name
-            for side in (self.a, self.b)
-            for known in (side.docs, side.paths)
-            for name in known
+            for run in (self.a, self.b)
+            for docs in (run.docs, run.paths)
+            for name in docs
         }
-        for row, other in zip(rows, others, strict=True):
-            doc, twin = names.get(row.doc), names.get(other.doc)
-            if doc is not None and self._same_document(doc, twin):
-                renamed = doc != twin and not (row.text and other.text)
-                if renamed or self._changed(doc, twin):
-                    continue  # a place is named with its document
-            return self._name_of(row.id)
+        for row_a, row_b in zip(rows_a, rows_b, strict=True):
+            doc_a, doc_b = names.get(row_a.doc), names.get(row_b.doc)
+            if doc_a is not None and self._same_document(doc_a, doc_b):
+                # The number of a place is made with the name of its document, so it differs
+                # where only that name is new.
+                renamed = doc_a != doc_b and not (row_a.text and row_b.text)
+                if renamed or self._changed(doc_a, doc_b):
+                    continue
+            return self._id_of_number(row_a.id)
         return None
 
-    def _name_of(self, number: int) -> str:
-        for side in (self.a.side, self.b.side):
-            for known in (side.evidence.expected, side.evidence.negatives, side.chunks):
-                for name in known:
-                    if id_number(name) == number:
-                        return name
+    def _id_of_number(self, number: int) -> str:
+        """The id behind a number, to be shown; a sketch has numbers only."""
+        for run in (self.a, self.b):
+            for ids in (run.evidence.expected, run.evidence.negatives, run.chunks):
+                for chunk_id in ids:
+                    if id_number(chunk_id) == number:
+                        return chunk_id
         return f"number {number:016x}"
 
 
-def _counterpart(doc: Document, other: Library, own: Library) -> Document | None:
+def _counterpart(
+    doc: KnownDocument, other: KnownDocuments, own: KnownDocuments
+) -> KnownDocument | None:
     """The same document under another name: by id, else by path, else by content."""
     for name in (*doc.ids, *([doc.path] if doc.path is not None else [])):
-        found = other.find(name)
-        if found is not None:
-            return found
-    return other.like(doc, own)
+        there = other.find(name)
+        if there is not None:
+            return there
+    return other.find_by_content(doc, own)
 
 
-def _content(a: Document | None, b: Document | None) -> Content:
+def _content(a: KnownDocument | None, b: KnownDocument | None) -> Content:
     """Hashes tell first; where they do not agree, the texts may: a hash is of one kind or another.
 
-    Known on neither side counts as the same, on one side only it does not.
+    Known in neither run counts as the same, in one run only it does not.
     """
-    mine, theirs = a.hashes if a is not None else (), b.hashes if b is not None else ()
-    if mine and mine == theirs:
+    hashes_a, hashes_b = a.hashes if a is not None else (), b.hashes if b is not None else ()
+    if hashes_a and hashes_a == hashes_b:
         return "same"
     if a is not None and b is not None and a.text is not None and b.text is not None:
         if a.text == b.text:
             return "same"
-        if (mine and theirs) or not _compatible(a.text, b.text):
+        if (hashes_a and hashes_b) or not _compatible(a.text, b.text):
             return "differs"
-    elif mine and theirs:
+    elif hashes_a and hashes_b:
         return "differs"
-    return "unsure" if mine or theirs else "same"
+    return "unsure" if hashes_a or hashes_b else "same"
 
 
-def _compatible(one: str, other: str) -> bool:
-    """Whether two texts may be of one document: a blank may stand for what a side does not know.
+def _compatible(text_a: str, text_b: str) -> bool:
+    """Whether two texts may be of one document: a blank may stand for what a run does not know.
 
     Texts put together from chunks have blanks where no chunk lies, byte for byte.
     """
-    a, b = (np.frombuffer(text.encode(), np.uint8) for text in (one, other))
+    a, b = (np.frombuffer(text.encode(), np.uint8) for text in (text_a, text_b))
     shorter = min(len(a), len(b))
     a, b = a[:shorter], b[:shorter]
     blank = ord(" ")
     return bool(((a == b) | (a == blank) | (b == blank)).all())
 
 
-def _same_text(one: ChunkFacts, other: ChunkFacts) -> bool | None:
-    """Whether two chunks have the same text; None if a side does not know it all.
+def _same_text(of_a: ChunkFacts, of_b: ChunkFacts) -> bool | None:
+    """Whether two chunks have the same text; None if a run does not know it all.
 
-    The hash of one side may be its own and that of the other made here: then the text decides.
+    The hash of one run may be its own and that of the other made here: then the text decides.
     """
-    mine, theirs = one.text_hash, other.text_hash
-    if mine is None or theirs is None:
+    hash_a, hash_b = of_a.text_hash, of_b.text_hash
+    if hash_a is None or hash_b is None:
         return None
     return (
-        mine == theirs
-        or (one.text is not None and text_hash(one.text) == theirs)
-        or (other.text is not None and text_hash(other.text) == mine)
+        hash_a == hash_b
+        or (of_a.text is not None and text_hash(of_a.text) == hash_b)
+        or (of_b.text is not None and text_hash(of_b.text) == hash_a)
     )
 
 
-def _unions(spans: tuple[Span, ...]) -> dict[str, list[tuple[int, int]]]:
+def _extents(spans: tuple[Span, ...]) -> dict[str, list[tuple[int, int]]]:
+    """Spans as merged extents by unit: the same place may be written in several parts."""
     return {unit: of_unit(spans, unit) for unit in sorted({span.unit for span in spans})}
 
 
-def _differing(
-    one: tuple[SketchRow, ...], other: tuple[SketchRow, ...]
+def _differing_rows(
+    sketch_a: tuple[SketchRow, ...], sketch_b: tuple[SketchRow, ...]
 ) -> tuple[list[SketchRow], list[SketchRow]]:
-    """The rows of ids that two sketches share and tell different things of."""
-    if not one or not other or one == other:
+    """The rows of ids that two sketches share and tell different things of.
+
+    Texts decide where both rows have one, places only where a text is missing: an edit earlier in
+    a document moves all places behind it.
+    """
+    if not sketch_a or not sketch_b or sketch_a == sketch_b:
         return [], []
-    a, b = np.array(one, np.uint64), np.array(other, np.uint64)
-    _, mine, theirs = np.intersect1d(a[:, 0], b[:, 0], return_indices=True)
-    a, b = a[mine], b[theirs]
+    a, b = np.array(sketch_a, np.uint64), np.array(sketch_b, np.uint64)
+    _, in_a, in_b = np.intersect1d(a[:, 0], b[:, 0], return_indices=True)
+    a, b = a[in_a], b[in_b]
     texts: Bools = (a[:, 1] != 0) & (b[:, 1] != 0)
     places: Bools = (a[:, 2] != 0) & (b[:, 2] != 0) & ~texts
     differ = (texts & (a[:, 1] != b[:, 1])) | (places & (a[:, 2] != b[:, 2]))

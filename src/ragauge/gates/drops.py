@@ -1,4 +1,8 @@
-"""Drops: how much worse a run is than a baseline, question by question."""
+"""Drops: how much worse a run is than a baseline, question by question.
+
+Values are paired: the change of each question counts, not two means beside each other. How hard a
+question is moves both runs alike and cancels out, so a far smaller drop shows (decision 0013).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from ragauge import registry
-from ragauge.gates.lost_results import Filling, fill, lost
+from ragauge.gates.lost_results import FilledResults, fill_worst, lost_results
 from ragauge.metrics.columns import Bools, Floats, Ints, totals
 from ragauge.metrics.metric import SHARES, Better
 from ragauge.model.phrases import count, question_name
@@ -36,17 +40,17 @@ class Drop(Struct, frozen=True, kw_only=True):
 
 
 class Gap(Struct, frozen=True):
-    """Something that a baseline lacks: the code of what it makes of a drop, and how it is told."""
+    """Something that a baseline lacks: the code of what it makes of a drop, and a text."""
 
     code: str
-    told: str
+    text: str
 
 
-class Paired(Struct, frozen=True, kw_only=True):
+class PairedValues(Struct, frozen=True, kw_only=True):
     """The questions that a drop is over: their places on either side, ordered by what they are.
 
     `now` and `before` are their values; where the run has lost a question or a slot, the worst one
-    is filled in, and `filled` counts it. `changed` counts those that were left out as their gold
+    is filled in, and `filled` counts it. `changed` counts those that are excluded as their gold
     items say different things, `lacking` those of which the baseline has no result for some slot.
     """
 
@@ -54,7 +58,7 @@ class Paired(Struct, frozen=True, kw_only=True):
     theirs: Ints
     now: Floats
     before: Floats
-    filled: Filling
+    filled: FilledResults
     newly: int
     changed: int
     lacking: int
@@ -80,20 +84,22 @@ def drop_of(
     if trouble is not None:
         return _undefined("incomparable", trouble)
     assert scores.per_question is not None and baseline.per_question is not None
-    shared = common(scores.per_question, baseline.per_question)
+    shared = common_questions(scores.per_question, baseline.per_question)
     lacking = [
         gap
-        for gap in gaps(baseline, shared[1].tolist(), whole_grid=whole_grid)
+        for gap in baseline_gaps(baseline, shared[1].tolist(), whole_grid=whole_grid)
         if gap.code not in tolerated
     ]
     if lacking:
-        return _undefined(lacking[0].code, "; ".join(gap.told for gap in lacking))
+        return _undefined(lacking[0].code, "; ".join(gap.text for gap in lacking))
     if baseline.unmatched and "missing-traces" not in tolerated:
         verb = "is" if baseline.unmatched == 1 else "are"
-        told = f"{count(baseline.unmatched, 'question')} {verb} left out, as nothing recognises "
-        told += "what they expect in both runs; --allow-missing judges without them"
-        return _undefined("incomparable", told)
-    pairs = _paired(metric, scores, baseline, *shared)
+        return _undefined(
+            "incomparable",
+            f"{count(baseline.unmatched, 'question')} {verb} left out, as nothing recognises "
+            "what they expect in both runs; --allow-missing judges without them",
+        )
+    pairs = _paired_values(metric, scores, baseline, *shared)
     now, before, n = pairs.now, pairs.before, len(pairs.now)
     if n == 0:
         beyond = " beside those that the baseline lacks" if pairs.lacking else ""
@@ -101,61 +107,68 @@ def drop_of(
     share = SHARES.get(registry.metrics()[metric.partition("@")[0]].aggregate)
     new, old = _value(now, share), _value(before, share)
     sign = 1.0 if better == "lower" else -1.0
-    told = f"{old:.4f} in the baseline, {new:.4f} now, on {count(n, 'common question')}"
+    reason = f"{old:.4f} in the baseline, {new:.4f} now, on {count(n, 'common question')}"
     interval = None
     if share is None:
-        talks = _conversations(scores.per_question, pairs.mine)
-        counts, a, b = (together(column, talks) for column in (np.ones(n), before, now))
-        (found,) = paired_bootstrap(a, counts, b, counts)
+        # Turns of a conversation share its luck: they are drawn and flipped as one unit, or the
+        # interval would be too narrow. Bootstrap and sign flips assume no shape of the values;
+        # recall of a question is often one of three numbers, which a t-test does not forgive.
+        conversations = _conversations(scores.per_question, pairs.mine)
+        counts, a, b = (
+            sum_by_conversation(column, conversations) for column in (np.ones(n), before, now)
+        )
+        (change,) = paired_bootstrap(a, counts, b, counts)
         (p,) = permutation(b - a)
-        if found is not None and len(counts) > 1:
-            interval = (found[0], found[1]) if sign > 0 else (-found[1] + 0.0, -found[0] + 0.0)
-            told += f": {interval[0]:+.4f} to {interval[1]:+.4f} worse (95 %)"
+        if change is not None and len(counts) > 1:
+            # + 0.0 makes 0.0 of -0.0, which would be printed with its sign.
+            interval = change if sign > 0 else (-change[1] + 0.0, -change[0] + 0.0)
+            reason += f": {interval[0]:+.4f} to {interval[1]:+.4f} worse (95 %)"
         if p is not None:
-            told += f", p\u00a0=\u00a0{p:.4f}"
+            reason += f", p\u00a0=\u00a0{p:.4f}"
     valued = _defined(scores.per_question, metric) + _defined(baseline.per_question, metric)
-    left = valued + pairs.newly - 2 * (n + pairs.lacking)
-    if left:
-        told += f"; without a partner: {count(left, 'value')}"
-    if pairs.filled.told is not None:
-        told += f"; {pairs.filled.told}"
+    unpaired = valued + pairs.newly - 2 * (n + pairs.lacking)
+    if unpaired:
+        reason += f"; without a partner: {count(unpaired, 'value')}"
+    if pairs.filled.note is not None:
+        reason += f"; {pairs.filled.note}"
     if pairs.lacking:
-        told += f"; left out, as the baseline lacks them: {count(pairs.lacking, 'question')}"
+        reason += f"; left out, as the baseline lacks them: {count(pairs.lacking, 'question')}"
     if baseline.unmatched:
-        told += f"; left out, as nothing recognises them: {count(baseline.unmatched, 'question')}"
+        reason += f"; left out, as nothing recognises them: {count(baseline.unmatched, 'question')}"
     if pairs.changed:
-        told += f"; left out, as their gold changed: {count(pairs.changed, 'question')}"
+        reason += f"; left out, as their gold changed: {count(pairs.changed, 'question')}"
     if scores.embedders != baseline.embedders and scores.embedders and baseline.embedders:
-        told += "; the embedders of the two runs differ"
-    return Drop(value=sign * (new - old) + 0.0, n=n, interval=interval, reason=told)
+        reason += "; the embedders of the two runs differ"
+    return Drop(value=sign * (new - old) + 0.0, n=n, interval=interval, reason=reason)
 
 
-def paired(metric: str, scores: Scores, baseline: Scores) -> Paired:
+def paired_values(metric: str, scores: Scores, baseline: Scores) -> PairedValues:
     """The questions with a value of a metric in both runs that the baseline has results for.
 
-    Where the baseline has none, or an error, its zeros would hide a drop: such questions are left
-    out, while those of the run itself count as the worst.
+    Where the baseline has none, or an error, its zeros would hide a drop: such questions are
+    excluded, while those of the run itself count as the worst.
     """
     assert scores.per_question is not None and baseline.per_question is not None
-    return _paired(metric, scores, baseline, *common(scores.per_question, baseline.per_question))
+    shared = common_questions(scores.per_question, baseline.per_question)
+    return _paired_values(metric, scores, baseline, *shared)
 
 
-def _paired(
+def _paired_values(
     metric: str, scores: Scores, baseline: Scores, mine: Ints, theirs: Ints, changed: int
-) -> Paired:
+) -> PairedValues:
     assert scores.per_question is not None and baseline.per_question is not None
     now, before = scores.per_question.of(metric)[mine], baseline.per_question.of(metric)[theirs]
     valued = ~np.isnan(now)
-    gone = lost(scores, mine, beside=baseline, there=theirs)
-    filled = fill(registry.metrics()[metric.partition("@")[0]], (before, now), (None, gone))
+    lost = lost_results(scores, mine, beside=baseline, there=theirs)
+    filled = fill_worst(registry.metrics()[metric.partition("@")[0]], (before, now), (None, lost))
     both = ~np.isnan(now) & ~np.isnan(before)
     lacking = both & _lacking(baseline)[theirs]
-    kept = both & ~lacking
-    return Paired(
-        mine=mine[kept],
-        theirs=theirs[kept],
-        now=now[kept],
-        before=before[kept],
+    compared = both & ~lacking
+    return PairedValues(
+        mine=mine[compared],
+        theirs=theirs[compared],
+        now=now[compared],
+        before=before[compared],
         filled=filled,
         newly=int(np.count_nonzero(both & ~valued)),
         changed=changed,
@@ -171,7 +184,7 @@ def _lacking(baseline: Scores) -> Bools:
     return np.array([label in ("MISSING", "ERRORED") for label in labels], np.bool_)
 
 
-def gaps(baseline: Scores, places: Sequence[int], *, whole_grid: bool) -> list[Gap]:
+def baseline_gaps(baseline: Scores, places: Sequence[int], *, whole_grid: bool) -> list[Gap]:
     """What a baseline lacks of the questions that are compared, which are at those places in it.
 
     A question without a trace, a trace with an error, a line that could not be read and, with
@@ -179,24 +192,25 @@ def gaps(baseline: Scores, places: Sequence[int], *, whole_grid: bool) -> list[G
     """
     labels, tally = baseline.questions.labels, baseline.tally
     of_all = f"of {count(len(places), 'compared question')}"
-    found = []
-    gone = [place for place in places if labels[place] == "MISSING"]
-    if gone:
-        verb = "has" if len(gone) == 1 else "have"
-        told = f"{len(gone)} {of_all} {verb} no trace in the baseline: {_names(baseline, gone)}"
-        found.append(Gap("missing-traces", f"{told}; --allow-missing judges without them"))
+    gaps = []
+    missing = [place for place in places if labels[place] == "MISSING"]
+    if missing:
+        verb = "has" if len(missing) == 1 else "have"
+        names = _names(baseline, missing)
+        text = f"{len(missing)} {of_all} {verb} no trace in the baseline: {names}"
+        gaps.append(Gap("missing-traces", f"{text}; --allow-missing judges without them"))
     if whole_grid and tally.missing_slots:
         verb = "has" if tally.missing_slots == 1 else "have"
-        told = f"{count(tally.missing_slots, 'slot')} of the baseline {verb} no trace"
+        text = f"{count(tally.missing_slots, 'slot')} of the baseline {verb} no trace"
         fewest = _fewest(baseline, [place for place in places if labels[place] != "MISSING"])
-        told += f"; fewest traces: {_names(baseline, fewest)}" if fewest else ""
-        found.append(Gap("missing-traces", f"{told}; --allow-missing judges all the same"))
-    found += _errors(baseline, places, of_all)
+        text += f"; fewest traces: {_names(baseline, fewest)}" if fewest else ""
+        gaps.append(Gap("missing-traces", f"{text}; --allow-missing judges all the same"))
+    gaps += _errors(baseline, places, of_all)
     if tally.trace_skipped:
         verb = "was" if tally.trace_skipped == 1 else "were"
-        told = f"{count(tally.trace_skipped, 'bad line')} of the baseline {verb} skipped"
-        found.append(Gap("skipped-lines", f"{told}; --allow-skipped judges without them"))
-    return found
+        text = f"{count(tally.trace_skipped, 'bad line')} of the baseline {verb} skipped"
+        gaps.append(Gap("skipped-lines", f"{text}; --allow-skipped judges without them"))
+    return gaps
 
 
 def _errors(baseline: Scores, places: Sequence[int], of_all: str) -> list[Gap]:
@@ -207,18 +221,18 @@ def _errors(baseline: Scores, places: Sequence[int], of_all: str) -> list[Gap]:
     labels = baseline.questions.labels
     if baseline.tally.errored and "ERRORED" not in labels:
         verb = "carries" if baseline.tally.errored == 1 else "carry"
-        told = f"{count(baseline.tally.errored, 'trace')} of the baseline {verb} an error"
-        return [Gap("errored-traces", f"{told}; --allow-errored judges all the same")]
+        text = f"{count(baseline.tally.errored, 'trace')} of the baseline {verb} an error"
+        return [Gap("errored-traces", f"{text}; --allow-errored judges all the same")]
     wrong = [place for place in places if labels[place] == "ERRORED"]
     if not wrong:
         return []
     traces = sum((baseline.questions.counts(place) or {}).get("ERRORED", 1) for place in wrong)
     verb = "carries" if traces == 1 else "carry"
-    told = (
+    text = (
         f"{count(traces, 'trace')} of the baseline {verb} an error, on {len(wrong)} {of_all}: "
         f"{_names(baseline, wrong)}; --allow-errored judges without them"
     )
-    return [Gap("errored-traces", told)]
+    return [Gap("errored-traces", text)]
 
 
 def _fewest(baseline: Scores, places: Sequence[int]) -> list[int]:
@@ -248,15 +262,15 @@ def _conversations(values: PerQuestion, places: Ints) -> Ints:
     return np.unique(names, return_inverse=True)[1].astype(np.int64)
 
 
-def together(column: Floats, talks: Ints) -> Floats:
+def sum_by_conversation(column: Floats, conversations: Ints) -> Floats:
     """The sum of a column over each conversation, as a column."""
-    return totals(talks, column, int(talks.max()) + 1)[:, None]
+    return totals(conversations, column, int(conversations.max()) + 1)[:, None]
 
 
 def _value(values: Floats, share: float | None) -> float:
-    found = exact_sums.mean(values) if share is None else quantile(values, share)
-    assert found is not None
-    return found
+    value = exact_sums.mean(values) if share is None else quantile(values, share)
+    assert value is not None
+    return value
 
 
 def _undefined(code: str, reason: str) -> Drop:
@@ -280,7 +294,7 @@ def incomparable(metric: str, scores: Scores, baseline: Scores) -> str | None:
     family, base = metric.partition(".")[0], metric.partition("@")[0]
     differing = [
         name
-        for name in (*_ALWAYS, *_MATTERING.get(base, _MATTERING.get(family, ())))
+        for name in (*_ALWAYS, *_OPTIONS_OF.get(base, _OPTIONS_OF.get(family, ())))
         if getattr(scores.options, name) != getattr(baseline.options, name)
     ]
     if differing:
@@ -289,7 +303,7 @@ def incomparable(metric: str, scores: Scores, baseline: Scores) -> str | None:
 
 
 _ALWAYS = ("missing", "chunks", "refusal_patterns")
-_MATTERING = {
+_OPTIONS_OF = {
     "retrieval": ("relevance_level", "overlap"),
     "answer": ("relevance_level",),
     "citation": ("relevance_level",),
@@ -300,10 +314,11 @@ _MATTERING = {
 """The options that change a metric."""
 
 
-def common(one: PerQuestion, other: PerQuestion) -> tuple[Ints, Ints, int]:
+def common_questions(one: PerQuestion, other: PerQuestion) -> tuple[Ints, Ints, int]:
     """The places of the questions that both have, ordered by what they are.
 
-    Questions whose gold items say different things are left out and counted.
+    Questions whose gold items say different things are excluded and counted. The order makes what
+    is drawn for a question the same, however the files of the two runs are sorted.
     """
     theirs = {key: place for place, key in enumerate(zip(other.qids, other.turns, strict=True))}
     shared = sorted(
@@ -311,11 +326,11 @@ def common(one: PerQuestion, other: PerQuestion) -> tuple[Ints, Ints, int]:
         for place, (qid, turn) in enumerate(zip(one.qids, one.turns, strict=True))
         if (qid, turn) in theirs
     )
-    kept = shared
+    unchanged = [places for _, _, *places in shared]
     if one.hashes and other.hashes:
-        kept = [each for each in shared if one.hashes[each[2]] == other.hashes[each[3]]]
+        unchanged = [[a, b] for a, b in unchanged if one.hashes[a] == other.hashes[b]]
     return (
-        np.array([each[2] for each in kept], np.int64),
-        np.array([each[3] for each in kept], np.int64),
-        len(shared) - len(kept),
+        np.array([place for place, _ in unchanged], np.int64),
+        np.array([place for _, place in unchanged], np.int64),
+        len(shared) - len(unchanged),
     )

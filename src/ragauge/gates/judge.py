@@ -1,4 +1,4 @@
-"""Gates: judging scores by demands."""
+"""Judge scores by gates: levels against thresholds, drops against a baseline, and what blocks."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def judge(
 ) -> Verdict:
     """Judge scores by gates. Pure: the same scores and gates give the same verdict.
 
-    Demands on a drop are judged against the baseline, and are not evaluable without one. `beside`
+    Gates on a drop are judged against the baseline, and are not evaluable without one. `beside`
     are the scores to set beside the baseline, where it takes others than those that are judged:
-    of two stored runs, both as they are on common ground. Nor are they evaluable against a baseline
-    that lacks results: its zeros would hide a drop.
+    of two stored runs, both as they were aligned. Nor are they evaluable against a baseline that
+    lacks results: its zeros would hide a drop.
 
     `source_rules` is for profiles that follow a source: 0/0 takes the source's default, and
     errored traces count as answers. `whole_grid`: slots that are missing block the verdict.
@@ -69,9 +69,9 @@ def judge(
     _refuse_stray(waivers, gates)
     results = [
         _with_waiver(
-            _fallen(beside or scores, gate, baseline, tolerance, whole_grid=whole_grid)
+            _judge_drop(beside or scores, gate, baseline, tolerance, whole_grid=whole_grid)
             if gate.is_drop
-            else _one(scores, gate),
+            else _judge_level(scores, gate),
             waivers,
             today,
         )
@@ -106,10 +106,10 @@ def judge(
     return Verdict(status=worst, exit_code=exit_code, gates=tuple(results), blocks=tuple(blocks))
 
 
-def _fallen(
+def _judge_drop(
     scores: Scores, gate: Gate, baseline: Scores | None, tolerance: Tolerance, *, whole_grid: bool
 ) -> GateResult:
-    """Judge a demand on how much worse a metric is than in the baseline."""
+    """Judge a gate on how much worse a metric is than in the baseline."""
     trouble = _doubtful(gate.metric, scores)
     if trouble is not None and baseline is not None:
         return _undefined(gate, 0, trouble, CODES[trouble].title)
@@ -119,8 +119,8 @@ def _fallen(
     if drop.value is None:
         result = _undefined(gate, drop.n, drop.code or "incomparable", drop.reason)
         if baseline is None and tolerance.no_baseline:
-            left_out = "left out: there is no baseline, and --allow-no-baseline"
-            return msgspec.structs.replace(result, waived=left_out)
+            excluded = "left out: there is no baseline, and --allow-no-baseline"
+            return msgspec.structs.replace(result, waived=excluded)
         return result
     if drop.n < gate.min_n:
         return _undefined(gate, drop.n, "too-few", f"n = {drop.n} is below min_n = {gate.min_n}")
@@ -129,7 +129,7 @@ def _fallen(
     return msgspec.structs.replace(result, reason=reason)
 
 
-def _one(scores: Scores, gate: Gate) -> GateResult:
+def _judge_level(scores: Scores, gate: Gate) -> GateResult:
     name = gate.metric
     if gate.instead is not None and not scores.cites:
         name = gate.instead
@@ -158,12 +158,12 @@ def _one(scores: Scores, gate: Gate) -> GateResult:
         return _undefined(gate, result.n, trouble, CODES[trouble].title)
     judged = _judged(gate, value, result.n, result.interval, gate.better)
     if result.value is None:
-        told = f"0/0 ({result.left_out or result.reason}): the source counts it as {value:g}"
-        judged = msgspec.structs.replace(judged, reason=told)
+        reason = f"0/0 ({result.left_out or result.reason}): the source counts it as {value:g}"
+        judged = msgspec.structs.replace(judged, reason=reason)
     if name != gate.metric:
-        told = f"no answer cites anything: judged by {name}"
+        instead = f"no answer cites anything: judged by {name}"
         judged = msgspec.structs.replace(
-            judged, reason=told if judged.reason is None else f"{told}; {judged.reason}"
+            judged, reason=instead if judged.reason is None else f"{instead}; {judged.reason}"
         )
     return judged
 
@@ -190,6 +190,7 @@ def _judged(
     if gate.policy == "interval":
         if interval is None:
             return _undefined(gate, n, "undefined-metric", "no interval to judge by")
+        # The bound on the wrong side: "surely good enough", where the point says "probably".
         deciding = interval[0] if better == "higher" else interval[1]
     margin = deciding - gate.threshold if better == "higher" else gate.threshold - deciding
     # A difference of two means may be off by its last bit; nothing else is.
@@ -245,10 +246,10 @@ def _refuse_stray(waivers: Sequence[Waiver], gates: Sequence[Gate]) -> None:
 
 
 def _with_waiver(result: GateResult, waivers: Sequence[Waiver], today: date | None) -> GateResult:
-    mine = [each for each in waivers if each.covers(result.gate)]
-    if result.status in ("pass", "review") or not mine:
+    of_gate = [waiver for waiver in waivers if waiver.covers(result.gate)]
+    if result.status in ("pass", "review") or not of_gate:
         return result
-    last = max(mine, key=lambda each: each.expires)
+    last = max(of_gate, key=lambda waiver: waiver.expires)
     if today is not None and today <= last.expires:
         note = f"waived until {last.expires}: {last.reason}"
         return msgspec.structs.replace(result, waived=note)

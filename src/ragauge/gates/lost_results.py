@@ -1,4 +1,4 @@
-"""Worst: what a result that is not there counts as where two runs are set side by side.
+"""Lost results: what a missing result counts as where two runs are set side by side.
 
 A question, or a slot of one, that a run lost may not leave its mean: a crash would then be a gain.
 Deltas and drops fill in the same values, so that a table and a verdict tell one story.
@@ -18,7 +18,7 @@ from ragauge.model.profile import JoinRules
 from ragauge.model.scores import Scores
 
 
-class Lost(Struct, frozen=True):
+class LostResults(Struct, frozen=True):
     """What a run lacks of the questions that it shares with another.
 
     absent     the questions without any result
@@ -41,9 +41,9 @@ class Lost(Struct, frozen=True):
         """How many slots of each question have no result, where others have."""
         return np.where(self.absent, 0, self.errored + self.missing)
 
-    def only(self, chosen: Bools) -> Lost:
+    def only(self, chosen: Bools) -> LostResults:
         """The same of some of the questions."""
-        return Lost(
+        return LostResults(
             self.absent[chosen],
             self.there[chosen],
             self.errored[chosen],
@@ -53,17 +53,17 @@ class Lost(Struct, frozen=True):
         )
 
 
-class Filling(Struct, frozen=True):
-    """How many questions and slots were filled in, or left out as there is nothing to fill in."""
+class FilledResults(Struct, frozen=True):
+    """How many questions and slots were filled in, or excluded as there is nothing to fill in."""
 
     questions: int = 0
     slots: int = 0
     left_out: int = 0
     left_slots: int = 0
 
-    def __add__(self, other: Filling) -> Filling:
+    def __add__(self, other: FilledResults) -> FilledResults:
         """Both together."""
-        return Filling(
+        return FilledResults(
             self.questions + other.questions,
             self.slots + other.slots,
             self.left_out + other.left_out,
@@ -71,7 +71,7 @@ class Filling(Struct, frozen=True):
         )
 
     @property
-    def told(self) -> str | None:
+    def note(self) -> str | None:
         """What a reader should know of it; None if there is nothing."""
         parts = [
             f"{_together(questions, slots)} without a result {what}"
@@ -89,20 +89,20 @@ def _together(questions: int, slots: int) -> str:
     return " and ".join(count(n, noun) for n, noun in parts if n)
 
 
-def lost(scores: Scores, places: Ints, *, beside: Scores, there: Ints) -> Lost:
+def lost_results(scores: Scores, places: Ints, *, beside: Scores, there: Ints) -> LostResults:
     """What a run lacks of the questions at those places; `there` are their places in `beside`."""
-    some, wrong = (each[places] for each in scores.questions.slots)
-    fewer = np.zeros(len(places), np.int64)
+    answered, errored = (slots[places] for slots in scores.questions.slots)
+    missing = np.zeros(len(places), np.int64)
     if _has_slots(scores) and _has_slots(beside):
-        others, failed = (each[there] for each in beside.questions.slots)
-        fewer = np.maximum(others + failed - some - wrong, 0)
-    gone = some == 0
-    fewer[gone] = 0
-    return Lost(
-        gone,
-        some,
-        wrong,
-        fewer,
+        other_answered, other_errored = (slots[there] for slots in beside.questions.slots)
+        missing = np.maximum(other_answered + other_errored - answered - errored, 0)
+    absent = answered == 0
+    missing[absent] = 0  # the question as a whole counts already
+    return LostResults(
+        absent,
+        answered,
+        errored,
+        missing,
         scores.options.missing != "exclude",
         _rules(scores).errored_hits == "empty",
     )
@@ -114,66 +114,72 @@ def _has_slots(scores: Scores) -> bool:
 
 
 def _rules(scores: Scores) -> JoinRules:
-    known = registry.profiles().get(scores.profile)
-    return JoinRules() if known is None else known.join
+    profile = registry.profiles().get(scores.profile)
+    return JoinRules() if profile is None else profile.join
 
 
-def fill(
-    metric: Metric, sides: tuple[Floats, Floats], losses: tuple[Lost | None, Lost | None]
-) -> Filling:
+def fill_worst(
+    metric: Metric,
+    sides: tuple[Floats, Floats],
+    losses: tuple[LostResults | None, LostResults | None],
+) -> FilledResults:
     """Put the worst value of a metric where a run lost a question or a slot, and count it.
 
     Only where the question has a value in one of the runs, and then has one in both. The mean of a
     question is over the slots that are there and those that are lost, each with the same weight. A
     side without losses stays as it is.
+
+    Distances and times have no worst value, only an end of their range: with it, one crash would
+    outweigh a hundred questions. There such questions are excluded instead (decision 0017).
     """
     valued = ~np.isnan(sides[0]), ~np.isnan(sides[1])
-    gone = tuple(None if each is None else _gone(metric, each) for each in losses)
-    inside = np.ones(len(sides[0]), np.bool_)
-    for known, beside, lost, slots in zip(valued, valued[::-1], losses, gone, strict=True):
+    uncounted = tuple(None if lost is None else _uncounted(metric, lost) for lost in losses)
+    compared = np.ones(len(sides[0]), np.bool_)
+    for here, beside, lost, slots in zip(valued, valued[::-1], losses, uncounted, strict=True):
         if lost is None or slots is None or metric.worst is None or not lost.counted:
-            inside &= known
+            compared &= here
         else:
-            inside &= known | (beside & (lost.absent | (slots > 0)))
-    found = Filling()
-    for mine, known, beside, lost, slots in zip(
-        sides, valued, valued[::-1], losses, gone, strict=True
+            compared &= here | (beside & (lost.absent | (slots > 0)))
+    filled = FilledResults()
+    for values, here, beside, lost, slots in zip(
+        sides, valued, valued[::-1], losses, uncounted, strict=True
     ):
         if lost is None or slots is None:
             continue
-        part = inside & ~lost.absent & (slots > 0)
+        partly = compared & ~lost.absent & (slots > 0)
         if metric.worst is None or not lost.counted:
-            whole = lost.absent & ~known & beside
-            found += Filling(
-                left_out=int(np.count_nonzero(whole)), left_slots=int(np.sum(slots[part]))
+            whole = lost.absent & ~here & beside
+            filled += FilledResults(
+                left_out=int(np.count_nonzero(whole)), left_slots=int(np.sum(slots[partly]))
             )
             continue
-        whole = inside & lost.absent & ~known
-        mine[whole] = metric.worst
-        mine[part] = _over_all(metric, metric.worst, mine, lost, slots)[part]
-        found += Filling(questions=int(np.count_nonzero(whole)), slots=int(np.sum(slots[part])))
-    return found
+        whole = compared & lost.absent & ~here
+        values[whole] = metric.worst
+        values[partly] = _over_all(metric, metric.worst, values, lost, slots)[partly]
+        filled += FilledResults(
+            questions=int(np.count_nonzero(whole)), slots=int(np.sum(slots[partly]))
+        )
+    return filled
 
 
-def _over_all(metric: Metric, worst: float, mine: Floats, lost: Lost, slots: Ints) -> Floats:
+def _over_all(
+    metric: Metric, worst: float, values: Floats, lost: LostResults, slots: Ints
+) -> Floats:
     """The mean of each question over all its slots, those that are lost too."""
     if metric.of_question is not None:  # nothing is known of how the lost slots would agree
-        return np.full(len(mine), worst)
-    known = lost.there + lost.missing + lost.errored - slots
-    weight = np.where(np.isnan(mine), 0, known)
-    found: Floats = (np.nan_to_num(mine) * weight + worst * slots) / np.maximum(weight + slots, 1)
-    return found
+        return np.full(len(values), worst)
+    in_mean = lost.there + lost.missing + lost.errored - slots
+    weight = np.where(np.isnan(values), 0, in_mean)
+    means: Floats = (np.nan_to_num(values) * weight + worst * slots) / np.maximum(weight + slots, 1)
+    return means
 
 
-def _gone(metric: Metric, lost: Lost) -> Ints:
-    """The lost slots that a question's value says nothing of."""
+def _uncounted(metric: Metric, lost: LostResults) -> Ints:
+    """The lost slots that a question's value says nothing of; errors may be in it, as misses."""
     if metric.id.startswith("run."):  # it counts what is lost itself
         return np.zeros(len(lost.there), np.int64)
-    return lost.missing if metric.of_question is not None else _uncounted(metric, lost)
-
-
-def _uncounted(metric: Metric, lost: Lost) -> Ints:
-    """The lost slots that are not in a question's mean: errors may be, as misses."""
+    if metric.of_question is not None:
+        return lost.missing
     if leaves_out_errors(metric.over, errored_is_empty=lost.errored_is_empty):
         return lost.missing + lost.errored
     return lost.missing

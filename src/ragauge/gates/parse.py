@@ -1,4 +1,4 @@
-"""Demands: reading gates from command lines, tables and profiles."""
+"""Parse gates: from command lines, tables and profiles to `Gate` values."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ragauge.model.verdict import Gate
 
 # Names may hold the signs of λ, as old ids do; `<>` only as one, or `lambda_<>=0.5` would be torn.
 _ITEM = re.compile(r"\s*([A-Za-z](?:[\w.@→←×]|<>)*)\s*(>=|<=|=)\s*(\S.*?)\s*\Z")
-_DEMAND = re.compile(r"\s*(>=|<=)?\s*(\S.*?)\s*\Z")
+_LIMIT = re.compile(r"\s*(>=|<=)?\s*(\S.*?)\s*\Z")
 _SIGN_OF: dict[Better, str] = {"higher": ">=", "lower": "<="}
 _KEYS = "metric, threshold or max_drop, slice, min_n, review = [lo, hi], policy = point | interval"
 
 
-class _Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _GateTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     threshold: str | float | None = None
     max_drop: float | None = None
     metric: str | None = None
@@ -41,35 +41,37 @@ def parse_items(text: str, profile: Profile, k: Sequence[int]) -> list[Gate]:
         match = _ITEM.match(item)
         if match is None:
             raise _bad(item, "write NAME=NUMBER, METRIC>=NUMBER or METRIC<=NUMBER")
-        name, sign, given = match.groups()
-        demand = given if sign == "=" else f"{sign}{given}"
+        name, sign, number = match.groups()
+        limit = number if sign == "=" else f"{sign}{number}"
         built_in = profile.gates.get(name)
         if isinstance(built_in, Mapping):
             # A gate of the profile by its own name: only the number is new.
             key = "max_drop" if "max_drop" in built_in else "threshold"
             if key == "max_drop" and sign == ">=":
                 raise _bad(item, "a drop has a limit: use = or <=")
-            table = {**built_in, key: _number(item, given) if key == "max_drop" else demand}
+            table = {**built_in, key: _number(item, number) if key == "max_drop" else limit}
             (gates[name],) = parse_table({name: table}, profile, k, origin="--gates")
         else:
-            gates[name] = _gate(name, demand, profile, k, origin="--gates")
+            gates[name] = _gate(name, limit, profile, k, origin="--gates")
     return list(gates.values())
 
 
-def _number(item: str, given: str) -> float:
+def _number(item: str, text: str) -> float:
     try:
-        found = float(given if "_" not in given else "one number")
+        if "_" in text:  # Python reads 1_000, and nobody who writes a gate means it
+            raise ValueError(text)
+        number = float(text)
     except ValueError as error:
         raise _bad(item, "the threshold must be a number") from error
-    if not math.isfinite(found):
+    if not math.isfinite(number):
         raise _bad(item, "the threshold must be a finite number")
-    return found
+    return number
 
 
 def parse_table(
     table: Mapping[str, Any], profile: Profile, k: Sequence[int], *, origin: str
 ) -> list[Gate]:
-    """Read gates from a TOML table: a number, a demand, or a table with options."""
+    """Read gates from a TOML table: a number, a number with its sign, or a table with options."""
     gates = []
     for name, value in table.items():
         if isinstance(value, Mapping):
@@ -87,7 +89,7 @@ def _gate_of_table(
     name: str, value: Mapping[str, Any], profile: Profile, k: Sequence[int], origin: str
 ) -> Gate:
     try:
-        options = msgspec.convert(value, _Table)
+        options = msgspec.convert(value, _GateTable)
     except msgspec.ValidationError as error:
         raise RagaugeError.of(
             "bad-config", f"gate `{name}` in {origin}: {error}", hint=f"keys: {_KEYS}"
@@ -107,10 +109,10 @@ def _gate_of_table(
     if is_drop and options.slice is not None:
         wrong = _bad(f"{name} slice = {options.slice}", "a drop is judged over all questions")
         raise _placed(wrong, origin)
-    demand = str(options.max_drop if is_drop else options.threshold)
+    limit = str(options.max_drop if is_drop else options.threshold)
     gate = _gate(
         name,
-        demand,
+        limit,
         profile,
         k,
         origin=origin,
@@ -124,7 +126,7 @@ def _gate_of_table(
 def merge(*layers: Sequence[Gate]) -> list[Gate]:
     """Put layers of gates together: a later layer replaces the gate on the same metric.
 
-    The later layer's order comes first, then what is left of the earlier ones: a demand that is
+    The later layer's order comes first, then what is left of the earlier ones: a gate that is
     not repeated stays in force.
     """
     merged: list[Gate] = []
@@ -140,7 +142,7 @@ def _bad(item: str, hint: str) -> RagaugeError:
 
 def _gate(
     name: str,
-    demand: str,
+    limit: str,
     profile: Profile,
     k: Sequence[int],
     *,
@@ -151,7 +153,7 @@ def _gate(
 ) -> Gate:
     try:
         return _read_gate(
-            name, metric or name, demand, profile, k, origin, is_drop=is_drop, part=part
+            name, metric or name, limit, profile, k, origin, is_drop=is_drop, part=part
         )
     except RagaugeError as error:
         raise _placed(error, origin) from error
@@ -166,7 +168,7 @@ def _placed(error: RagaugeError, origin: str) -> RagaugeError:
 def _read_gate(
     name: str,
     on: str,
-    demand: str,
+    limit: str,
     profile: Profile,
     k: Sequence[int],
     origin: str,
@@ -184,21 +186,21 @@ def _read_gate(
             raise _bad(name, f"say the cut-off: {base}@{k[0] if k else 5}")
         cut = str(k[0])
     (selected,) = registry.select([f"{base}@{cut}" if metric.at_k or at else base], k)
-    match = _DEMAND.match(demand)
+    match = _LIMIT.match(limit)
     if match is None:
-        raise _bad(f"{name} {demand}", 'write a number or ">= 0.80"')
-    sign, given = match.groups()
+        raise _bad(f"{name} {limit}", 'write a number or ">= 0.80"')
+    sign, number = match.groups()
     # A name that somebody chose for the gate stays; that of its metric gives way to the label.
     own_title = _title(selected.id, is_drop=is_drop, part=part) if on == name else None
     right = "<=" if is_drop else _SIGN_OF[metric.better]
     if sign is not None and sign != right:
-        raise _bad(f"{name} {sign} {given}", f"{base} is better when {metric.better}: use {right}")
+        raise _bad(f"{name} {sign} {number}", f"{base} is better when {metric.better}: use {right}")
     return Gate(
         name=name,
         metric=selected.id,
         better=metric.better,
-        threshold=_number(f"{name} {demand}", given),
-        given=given,
+        threshold=_number(f"{name} {limit}", number),
+        given=number,
         origin=origin,
         title=profile.titles.get(name) or own_title,
         is_drop=is_drop,

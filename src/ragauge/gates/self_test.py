@@ -1,4 +1,4 @@
-"""The self-test of gates: how often a gate would change its mind on systems that are the same.
+"""The self-test of gates: how often a gate would decide otherwise on systems that are the same.
 
 A gate on a level is judged again on resamples of the run's own questions. A gate on a drop is
 judged on a run and a baseline that might as well have been each other. Turns of one conversation
@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from ragauge import registry
-from ragauge.gates.drops import paired
+from ragauge.gates.drops import paired_values
 from ragauge.gates.judge import Tolerance, judge
 from ragauge.metrics.columns import Floats, Ints, totals
 from ragauge.metrics.metric import SHARES, Better
@@ -24,8 +24,10 @@ from ragauge.stats import exact_sums, resampling
 from ragauge.stats.intervals import quantile
 from ragauge.stats.resampling import Draws, flip, in_blocks, sum_bits, weigh, weighted_sums
 
-_DIVISIBLE = exact_sums.UNIT >> 20  # by every number up to 16
-_MOST = 5  # times that a question stands in a resample of many
+# 720720 is divisible by every number up to 16, so shares of few slots or pieces are whole numbers.
+_DIVISIBLE = exact_sums.UNIT >> 20
+# The most that a question is drawn in a resample of many: Poisson(1) in 256ths ends at 5.
+_MOST = 5
 _SLACK = 1e-12  # a difference of two means may be off by its last bit
 _PASS, _REVIEW, _FAIL = 0, 1, 2
 
@@ -50,15 +52,15 @@ class _Sample(Struct, frozen=True):
     """Values of questions in the order of what they are, and the conversation of each."""
 
     values: Floats
-    talks: Ints
+    conversations: Ints
 
     @property
     def units(self) -> int:
-        return int(self.talks[-1]) + 1 if len(self.talks) else 0
+        return int(self.conversations[-1]) + 1 if len(self.conversations) else 0
 
     @property
     def noun(self) -> str:
-        return "question" if self.units == len(self.talks) else "conversation"
+        return "question" if self.units == len(self.conversations) else "conversation"
 
     @property
     def most(self) -> int | None:
@@ -95,10 +97,12 @@ def self_test(
         tolerance=tolerance,
         baseline=baseline,
     )
-    return tuple(_one(scores, judged, baseline, resamples) for judged in verdict.gates)
+    return tuple(_test_gate(scores, judged, baseline, resamples) for judged in verdict.gates)
 
 
-def _one(scores: Scores, judged: GateResult, baseline: Scores | None, resamples: int) -> SelfTest:
+def _test_gate(
+    scores: Scores, judged: GateResult, baseline: Scores | None, resamples: int
+) -> SelfTest:
     gate = judged.gate
     name = gate.metric
     if gate.instead is not None and not scores.cites and not gate.is_drop:
@@ -154,8 +158,10 @@ def _too_few(scores: Scores, gate: Gate, name: str, sample: _Sample) -> str | No
         return "no interval to judge by" if gate.policy == "interval" else None
     share = _share(name)
     value = exact_sums.mean(sample.values) if share is None else quantile(sample.values, share)
-    told = scores.metrics[name].value
-    if value is None or told is None or abs(value - told) > 1e-9 * max(1.0, abs(told)):
+    stored = scores.metrics[name].value
+    # A profile may average over rows instead of questions: resampled questions would then be of
+    # another metric than the gate judges.
+    if value is None or stored is None or abs(value - stored) > 1e-9 * max(1.0, abs(stored)):
         return f"{name} is taken over rows here, which values of questions do not make up"
     return None
 
@@ -170,17 +176,17 @@ def _share(name: str) -> float | None:
 def _sample(of: PerQuestion, name: str) -> _Sample:
     """The questions that have a value, by id and turn."""
     values = of.of(name)
-    kept = np.array([place for _, _, place in _by_identity(of)], np.int64)
-    kept = kept[~np.isnan(values[kept])]
-    return _Sample(values[kept], _talks(of, kept))
+    places = np.array([place for _, _, place in _by_identity(of)], np.int64)
+    places = places[~np.isnan(values[places])]
+    return _Sample(values[places], _conversations(of, places))
 
 
 def _both(scores: Scores, baseline: Scores, name: str) -> tuple[_Sample, _Sample]:
     """The questions that the drop is over, by id and turn."""
-    pairs = paired(name, scores, baseline)
+    pairs = paired_values(name, scores, baseline)
     assert scores.per_question is not None
-    talks = _talks(scores.per_question, pairs.mine)
-    return _Sample(pairs.now, talks), _Sample(pairs.before, talks)
+    conversations = _conversations(scores.per_question, pairs.mine)
+    return _Sample(pairs.now, conversations), _Sample(pairs.before, conversations)
 
 
 def _by_identity(of: PerQuestion) -> list[tuple[str, int, int]]:
@@ -188,7 +194,7 @@ def _by_identity(of: PerQuestion) -> list[tuple[str, int, int]]:
     return sorted(zip(of.qids, turns, range(len(of.qids)), strict=True))
 
 
-def _talks(of: PerQuestion, places: Ints) -> Ints:
+def _conversations(of: PerQuestion, places: Ints) -> Ints:
     """Number the conversations: turns of one id stand beside each other."""
     names = [of.qids[place] for place in places.tolist()]
     numbers: dict[str, int] = {}
@@ -221,8 +227,9 @@ def _resampled(
         order = np.argsort(sample.values, kind="stable")
 
         def sides(draws: Draws) -> Ints:
-            found = _quantiles(np.take(draws, sample.talks, axis=1), order, sample.values, share)
-            return _sides(found[:, None] - edges, np.zeros((1, 1)))
+            weights = np.take(draws, sample.conversations, axis=1)
+            quantiles = _quantiles(weights, order, sample.values, share)
+            return _sides(quantiles[:, None] - edges, np.zeros((1, 1)))
 
     drawn: Ints = in_blocks(
         lambda raw, rows: sides(weigh(raw, rows, sample.units)), resamples, resampling.SEED
@@ -251,17 +258,19 @@ def _columns(differences: list[Floats], sample: _Sample) -> Floats:
 
 def _steps(columns: Floats, sample: _Sample, *, most: int | None) -> Floats:
     """How many steps make 1 in each column, if a unit is drawn so often at most."""
-    found = []
+    steps = []
     for bits in sum_bits(_together(np.abs(columns), sample), most=most):
         power = resampling.EXACT - bits
         fine = power - _DIVISIBLE.bit_length()
-        found.append(_DIVISIBLE * 2.0 ** min(resampling.FINEST, fine) if fine >= 0 else 2.0**power)
-    return np.array(found)
+        steps.append(_DIVISIBLE * 2.0 ** min(resampling.FINEST, fine) if fine >= 0 else 2.0**power)
+    return np.array(steps)
 
 
 def _together(columns: Floats, sample: _Sample) -> Floats:
     """The sum of each column over each conversation."""
-    return np.stack([totals(sample.talks, column, sample.units) for column in columns.T], axis=1)
+    return np.stack(
+        [totals(sample.conversations, column, sample.units) for column in columns.T], axis=1
+    )
 
 
 def _sides(sums: Floats, slack: Floats) -> Ints:
@@ -291,8 +300,8 @@ def _quantiles(weights: Draws, order: Ints, values: Floats, share: float) -> Flo
         ordered[np.minimum((running <= rank[:, None]).sum(axis=1), len(ordered) - 1)]
         for rank in (below, above)
     )
-    found: Floats = low + (high - low) * (places - below)
-    return found
+    quantiles: Floats = low + (high - low) * (places - below)
+    return quantiles
 
 
 # --- a gate on a drop ---
@@ -306,9 +315,14 @@ def _exchanged(
     share: float | None,
     resamples: int,
 ) -> tuple[float, str]:
-    """Exchange the two values of questions at random, as if either run had been the other."""
+    """Exchange the two values of questions at random, as if either run had been the other.
+
+    If nothing has changed, each pair might as well have come the other way round: this is the null
+    of the permutation test behind p, asked for the share of failures instead.
+    """
     sign = 1.0 if gate.better == "lower" else -1.0
-    differing = np.unique(now.talks[now.values != before.values])
+    # Exchanging equal values changes nothing: only the others make different trials.
+    differing = np.unique(now.conversations[now.values != before.values])
     everything = 2 ** len(differing) <= resamples
     trials = 2 ** len(differing) if everything else resamples
     method = f"{'all' if everything else f'{resamples:,} random'} exchanges of paired {now.noun}s"
@@ -334,7 +348,7 @@ def _exchanged(
         order = np.argsort(values, kind="stable")
 
         def sides(flipped: Draws) -> Ints:
-            other = np.take(flipped, now.talks, axis=1)
+            other = np.take(flipped, now.conversations, axis=1)
             mine = 1 - other.astype(np.int8)
             new = _quantiles(np.concatenate([mine, 1 - mine], axis=1), order, values, share)
             old = _quantiles(np.concatenate([1 - mine, mine], axis=1), order, values, share)
@@ -344,15 +358,15 @@ def _exchanged(
         return int(np.count_nonzero(_statuses("lower", sides(draws)) == _FAIL))
 
     if everything:
-        hits = sum(failed(each) for each in _every_choice(differing, now.units))
+        failures = sum(failed(flips) for flips in _every_choice(differing, now.units))
     else:
-        found: Ints = in_blocks(
+        failed_in_blocks: Ints = in_blocks(
             lambda raw, rows: np.array([failed(flip(raw, rows, now.units))]),
             resamples,
             resampling.SEED,
         )
-        hits = int(found.sum())
-    return hits / trials, method
+        failures = int(failed_in_blocks.sum())
+    return failures / trials, method
 
 
 def _every_choice(units: Ints, size: int) -> Iterator[Draws]:
@@ -383,13 +397,15 @@ def _two_resamples(
         order = np.argsort(sample.values, kind="stable")
 
         def value(draws: Draws) -> Floats:
-            return _quantiles(np.take(draws, sample.talks, axis=1), order, sample.values, share)
+            return _quantiles(
+                np.take(draws, sample.conversations, axis=1), order, sample.values, share
+            )
 
     def drawn(seed: int) -> Floats:
-        found: Floats = in_blocks(
+        values: Floats = in_blocks(
             lambda raw, rows: value(weigh(raw, rows, sample.units)), resamples, seed
         )
-        return found
+        return values
 
     limits = np.array([gate.threshold, *(gate.review or ())])
     drops = sign * (drawn(resampling.SEED + 1) - drawn(resampling.SEED))

@@ -1,57 +1,176 @@
-"""Exporting: a stored run as one file of JSON Lines, and a run in a store again from it."""
+"""Export a stored run as one file of JSON Lines, and import it into a store again.
+
+There is one kind of line for each thing that a store holds of a run. What can be read is written
+as plain JSON; what cannot goes through byte by byte, so that an export loses nothing.
+"""
 
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from itertools import islice
-from typing import IO, Protocol, TypeVar
+from typing import IO, Literal, Protocol, TypeVar
 
+import msgspec
+import numpy as np
 from msgspec import Raw, Struct
 
 from ragauge.errors import Place, RagaugeError
 from ragauge.files.atomic_write import written
 from ragauge.files.open import opened
-from ragauge.model.payloads import readable, thaw, thaw_chunks, thaw_gold
-from ragauge.model.run import GoldRow, RunRecord, Scoring, Store, ValueColumn
-from ragauge.store.export_lines import (
-    NOT_JSON,
-    ChunksLine,
-    Counts,
-    EndLine,
-    EvidenceLine,
-    GoldLine,
-    Line,
-    ResultLine,
-    RunLine,
-    ScoringLine,
-    ValuesLine,
-    decode,
-    encode,
-    evidence_line,
-    evidence_of,
-    packed,
-    result_line,
-    result_of,
-    run_line,
-    run_of,
-    scoring_line,
-    scoring_of,
-    values_line,
-    values_of,
+from ragauge.model.evidence import Evidence
+from ragauge.model.payloads import (
+    UNREADABLE,
+    freeze_evidence,
+    readable,
+    thaw,
+    thaw_chunks,
+    thaw_evidence,
+    thaw_gold,
+    trace_of,
 )
+from ragauge.model.run import (
+    GoldRow,
+    ResultFacts,
+    ResultRow,
+    RunRecord,
+    Scoring,
+    Store,
+    ValueColumn,
+)
+from ragauge.store.stored_scores import freeze_values, thaw_values
 
 MOST_BYTES = 256 * 1024 * 1024
 """The longest line that is read."""
 
+_NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
+"""What bytes that are no line may raise."""
+
+_LEVEL = 1  # as payloads are compressed everywhere: equal runs, equal bytes
+_encode = msgspec.json.Encoder().encode
+_NOTHING = Raw()  # left out of a line: fields are compared with their defaults by identity
+_decode_values = msgspec.json.Decoder(list[float | None]).decode
+_decode_evidence = msgspec.json.Decoder(Evidence).decode
+
+
+class ExportLine(
+    Struct, frozen=True, tag_field="kind", forbid_unknown_fields=True, omit_defaults=True
+):
+    """A line of the file. What is `packed` could not be read, and stays as it is, byte by byte."""
+
+
+class RunLine(ExportLine, frozen=True, tag="run", kw_only=True):
+    """The first line. `snapshot` is text only where it is not the JSON of an object."""
+
+    schema: Literal["ragauge.run/1"]
+    run_id: str
+    suite: str
+    profile: str
+    created_at: str
+    commit_hash: str | None
+    gold_hash: str
+    gold_key: str
+    chunks: str | None
+    schema_version: int
+    results: int
+    snapshot: Raw
+
+
+class EvidenceLine(ExportLine, frozen=True, tag="evidence", kw_only=True):
+    """What the run knows of chunks and documents."""
+
+    evidence: Raw = _NOTHING
+    packed: str | None = None
+
+
+class GoldLine(ExportLine, frozen=True, tag="gold"):
+    """One gold item."""
+
+    ordinal: int
+    query_id: str
+    turn: int | None
+    item_hash: str
+    item: Raw
+
+
+class ChunksLine(ExportLine, frozen=True, tag="chunks"):
+    """A block of the list of chunks."""
+
+    chunks: Raw
+
+
+class ResultLine(ExportLine, frozen=True, tag="result"):
+    """One result: its facts and its trace."""
+
+    ordinal: int
+    query_id: str
+    paraphrase: int | None
+    seed: str | None
+    turn: int | None
+    hit_rank: int | None
+    carries: int
+    outcome: str
+    delta_s: float | None
+    latency_ms: float | None
+    trace: Raw = _NOTHING
+    packed: str | None = None
+    values: list[float | None] | None = None
+
+
+class ScoringLine(ExportLine, frozen=True, tag="scoring", kw_only=True):
+    """One scoring; `questions` are the columns of its questions."""
+
+    number: int
+    created_at: str
+    ragauge_version: str
+    aggregate: Raw
+    questions: Raw = _NOTHING
+    packed: str | None = None
+
+
+class ValuesLine(ExportLine, frozen=True, tag="values", kw_only=True):
+    """The values of one metric of the scoring above; null where a question has none."""
+
+    metric: str
+    version: int
+    values: list[float | None] | None = None
+    packed: str | None = None
+
+
+class ExportCounts(Struct, frozen=True, kw_only=True):
+    """How many lines there are of each kind; `unreadable` ones are kept as bytes."""
+
+    gold: int = 0
+    chunks: int = 0
+    results: int = 0
+    scorings: int = 0
+    values: int = 0
+    unreadable: int = 0
+
+
+class EndLine(ExportLine, frozen=True, tag="end", kw_only=True):
+    """The last line: `sha256` is over all bytes before it."""
+
+    counts: ExportCounts
+    sha256: str
+
+
+AnyLine = (
+    RunLine | EvidenceLine | GoldLine | ChunksLine | ResultLine | ScoringLine | ValuesLine | EndLine
+)
+_decode = msgspec.json.Decoder(AnyLine).decode
+
+
 _BATCH = 2048
-_COUNTED: dict[type[Line], str] = {
+_COUNTED: dict[type[ExportLine], str] = {
     GoldLine: "gold", ChunksLine: "chunks", ResultLine: "results", ScoringLine: "scorings",
     ValuesLine: "values",
 }  # fmt: skip
-_L = TypeVar("_L", bound=Line)
+_L = TypeVar("_L", bound=ExportLine)
 
 
 class Writable(Protocol):
@@ -62,26 +181,26 @@ class Writable(Protocol):
         ...
 
 
-def export_run(store: Store, run: RunRecord, stream: Writable) -> Counts:
+def export_run(store: Store, run: RunRecord, stream: Writable) -> ExportCounts:
     """Write a complete run to a stream, line by line; the same run gives the same bytes."""
     digest = sha256()
-    counts = dict.fromkeys(Counts.__struct_fields__, 0)
+    counts = dict.fromkeys(ExportCounts.__struct_fields__, 0)
     for line in _lines_of(store, run):
-        data = encode(line) + b"\n"
+        data = _encode(line) + b"\n"
         stream.write(data)
         digest.update(data)
         kind = _COUNTED.get(type(line))
         if kind is not None:
             counts[kind] += 1
         counts["unreadable"] += getattr(line, "packed", None) is not None
-    made = Counts(**counts)
-    stream.write(encode(EndLine(counts=made, sha256=digest.hexdigest())) + b"\n")
-    return made
+    total = ExportCounts(**counts)
+    stream.write(_encode(EndLine(counts=total, sha256=digest.hexdigest())) + b"\n")
+    return total
 
 
-def _lines_of(store: Store, run: RunRecord) -> Iterator[Line]:
-    yield run_line(run)
-    yield evidence_line(run)
+def _lines_of(store: Store, run: RunRecord) -> Iterator[ExportLine]:
+    yield _run_line(run)
+    yield _evidence_line(run)
     for gold in store.gold(run.gold_key):
         thaw_gold([gold], run.run_id)  # without its gold set a run is of no use
         yield GoldLine(*gold[:4], Raw(thaw(gold.payload)))
@@ -89,10 +208,10 @@ def _lines_of(store: Store, run: RunRecord) -> Iterator[Line]:
         for block in store.chunks(run.chunks):
             thaw_chunks([block], run.run_id)
             yield ChunksLine(Raw(thaw(block)))
-    yield from map(result_line, store.results(run.run_id, values=True))
+    yield from map(_result_line, store.results(run.run_id, values=True))
     for scoring in store.scorings(run.run_id):
-        yield scoring_line(scoring)
-        yield from map(values_line, store.values(run.run_id, scoring.number))
+        yield _scoring_line(scoring)
+        yield from map(_values_line, store.values(run.run_id, scoring.number))
 
 
 @contextmanager
@@ -101,8 +220,8 @@ def packed_if_named_so(name: str) -> Iterator[Writable]:
     with written(name) as file:
         if name.endswith(".gz"):
             # Neither the name nor the time goes into the file: equal runs, equal bytes.
-            with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
-                yield packed
+            with gzip.GzipFile("", "wb", 6, file, mtime=0) as gzipped:
+                yield gzipped
         else:
             yield file
 
@@ -111,7 +230,7 @@ class Imported(Struct, frozen=True, kw_only=True):
     """What an import brought."""
 
     run_id: str
-    counts: Counts
+    counts: ExportCounts
 
 
 def import_run(store: Store, name: str, *, run_id: str | None = None) -> Imported:
@@ -140,7 +259,7 @@ def _bad(name: str, why: str, *, line: int | None = None) -> RagaugeError:
     )
 
 
-def _checked(path: str, name: str) -> Counts:
+def _checked(path: str, name: str) -> ExportCounts:
     """Read a file to its end without decoding it; raise unless it is as it was written."""
     digest = sha256()
     last = b""
@@ -149,8 +268,8 @@ def _checked(path: str, name: str) -> Counts:
             digest.update(last)
             last = line
     try:
-        end = decode(last)
-    except NOT_JSON:
+        end = _decode(last)
+    except _NOT_JSON:
         end = None
     if not isinstance(end, EndLine) or not last.endswith(b"\n"):
         raise _bad(name, "the file has no end: it was cut off, or is no exported run")
@@ -166,7 +285,7 @@ class _Lines:
         self.file = file
         self.name = name
         self.number = 0
-        self.next: Line | None = None
+        self.next: ExportLine | None = None
         self.advance()
 
     def advance(self) -> None:
@@ -174,25 +293,25 @@ class _Lines:
         data = self.file.readline(MOST_BYTES)
         self.number += 1
         try:
-            self.next = decode(data) if data else None
-        except NOT_JSON as error:
+            self.next = _decode(data) if data else None
+        except _NOT_JSON as error:
             raise self.bad(f"it is not a line of an exported run: {error}") from error
 
     def bad(self, why: str) -> RagaugeError:
         """The error for the line that was read last."""
         return _bad(self.name, why, line=self.number)
 
-    def numbered(self, found: int, wanted: int) -> None:
+    def check_number(self, number: int, wanted: int) -> None:
         """Raise if a line does not have the number of its place."""
-        if found != wanted:
-            raise self.bad(f"a line has the number {found}, it should be {wanted}")
+        if number != wanted:
+            raise self.bad(f"a line has the number {number}, it should be {wanted}")
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
         """Say of whatever cannot be read that it stands here."""
         try:
             yield
-        except (*NOT_JSON, ValueError) as error:
+        except (*_NOT_JSON, ValueError) as error:
             raise self.bad(f"it cannot be read: {error}") from error
         except RagaugeError as error:
             if error.code != "bad-store":
@@ -201,11 +320,11 @@ class _Lines:
 
     def one(self, kind: type[_L]) -> _L:
         """The next line, which must be of a kind."""
-        found = self.next
-        if not isinstance(found, kind):
+        line = self.next
+        if not isinstance(line, kind):
             raise self.bad(f"there must be a line of the kind `{kind.__struct_config__.tag}`")
         self.advance()
-        return found
+        return line
 
     def all(self, kind: type[_L]) -> Iterator[_L]:
         """The lines of a kind that come next."""
@@ -214,18 +333,18 @@ class _Lines:
 
     def batches(self, kind: type[_L], most: int) -> Iterator[list[_L]]:
         """The same, some at a time."""
-        found = self.all(kind)
-        while batch := list(islice(found, most)):
+        lines = self.all(kind)
+        while batch := list(islice(lines, most)):
             yield batch
 
 
-def _imported(store: Store, lines: _Lines, counts: Counts, run_id: str | None) -> Imported:
+def _imported(store: Store, lines: _Lines, counts: ExportCounts, run_id: str | None) -> Imported:
     head = lines.one(RunLine)
     if not readable(head.schema_version):
         raise _bad(lines.name, "it was exported by a newer ragauge: upgrade to read it")
-    run = run_of(head, run_id)
+    run = _run_of(head, run_id)
     with lines.blamed():
-        evidence = evidence_of(lines.one(EvidenceLine))
+        evidence = _evidence_of(lines.one(EvidenceLine))
     store.begin(run)
     try:
         _add_gold(store, run, lines)
@@ -253,20 +372,20 @@ def _add_gold(store: Store, run: RunRecord, lines: _Lines) -> None:
     digest = sha256()
 
     def rows() -> Iterator[GoldRow]:
-        for place, each in enumerate(lines.all(GoldLine)):
-            lines.numbered(each.ordinal, place)
-            data = bytes(each.item)
+        for place, line in enumerate(lines.all(GoldLine)):
+            lines.check_number(line.ordinal, place)
+            data = bytes(line.item)
             digest.update(data + b"\n")
-            row = GoldRow(each.ordinal, each.query_id, each.turn, each.item_hash, packed(data))
+            row = GoldRow(line.ordinal, line.query_id, line.turn, line.item_hash, _compressed(data))
             with lines.blamed():
                 thaw_gold([row], run.run_id)
             yield row
         if digest.hexdigest() != run.gold_key:
             raise lines.bad("the gold items are not those that the run names")
 
-    given = rows()
-    store.add_gold(run.gold_key, given)
-    for _ in given:  # a set that is there already is not read by the store
+    checked = rows()
+    store.add_gold(run.gold_key, checked)
+    for _ in checked:  # a set that is there already is not read by the store
         pass
 
 
@@ -275,29 +394,29 @@ def _add_chunks(store: Store, run: RunRecord, name: str, lines: _Lines) -> None:
     digest = sha256(b"[")
 
     def blocks() -> Iterator[bytes]:
-        for place, each in enumerate(lines.all(ChunksLine)):
-            data = bytes(each.chunks)
+        for place, line in enumerate(lines.all(ChunksLine)):
+            data = bytes(line.chunks)
             digest.update((b"," if place else b"") + data[1:-1])
             with lines.blamed():
-                thaw_chunks([packed(data)], run.run_id)
-            yield packed(data)
+                thaw_chunks([_compressed(data)], run.run_id)
+            yield _compressed(data)
         digest.update(b"]")
         if digest.hexdigest()[: len(name)] != name:
             raise lines.bad("the list of chunks is not the one that the run names")
 
-    given = blocks()
-    store.add_chunks(name, given)
-    for _ in given:
+    checked = blocks()
+    store.add_chunks(name, checked)
+    for _ in checked:
         pass
 
 
 def _add_results(store: Store, run: RunRecord, lines: _Lines) -> int:
     count = 0
     for batch in lines.batches(ResultLine, _BATCH):
-        for place, each in enumerate(batch, count):
-            lines.numbered(each.ordinal, place)
+        for place, line in enumerate(batch, count):
+            lines.check_number(line.ordinal, place)
         with lines.blamed():
-            rows = [result_of(each) for each in batch]
+            rows = [_result_of(line) for line in batch]
         store.add_results(run.run_id, rows)
         count += len(rows)
     return count
@@ -306,12 +425,181 @@ def _add_results(store: Store, run: RunRecord, lines: _Lines) -> int:
 def _add_scorings(store: Store, run: RunRecord, lines: _Lines) -> tuple[Scoring, list[ValueColumn]]:
     """Add all scorings but the last, with which the run will be complete."""
     last: tuple[Scoring, list[ValueColumn]] | None = None
-    for place, each in enumerate(lines.all(ScoringLine), 1):
-        lines.numbered(each.number, place)
+    for place, line in enumerate(lines.all(ScoringLine), 1):
+        lines.check_number(line.number, place)
         if last is not None:
             store.add_scoring(run.run_id, *last)
         with lines.blamed():
-            last = scoring_of(each), [values_of(found) for found in lines.all(ValuesLine)]
+            last = _scoring_of(line), [_values_of(values) for values in lines.all(ValuesLine)]
     if last is None:
         raise lines.bad("there is no scoring")
     return last
+
+
+# --- lines of what is stored, and back ---
+
+
+def _run_line(run: RunRecord) -> RunLine:
+    """The line of a complete run."""
+    return RunLine(
+        schema="ragauge.run/1",
+        run_id=run.run_id,
+        suite=run.suite,
+        profile=run.profile,
+        created_at=run.created_at,
+        commit_hash=run.commit_hash,
+        gold_hash=run.gold_hash,
+        gold_key=run.gold_key,
+        chunks=run.chunks,
+        schema_version=run.schema_version,
+        results=run.results,
+        snapshot=_as_raw(run.snapshot),
+    )
+
+
+def _run_of(line: RunLine, run_id: str | None) -> RunRecord:
+    """The run behind its line, under another id if one is given."""
+    return RunRecord(
+        run_id=run_id or line.run_id,
+        suite=line.suite,
+        profile=line.profile,
+        created_at=line.created_at,
+        commit_hash=line.commit_hash,
+        gold_hash=line.gold_hash,
+        gold_key=line.gold_key,
+        chunks=line.chunks,
+        schema_version=line.schema_version,
+        snapshot=_as_text(line.snapshot),
+    )
+
+
+def _evidence_line(run: RunRecord) -> EvidenceLine:
+    """The line of what a run knows of chunks and documents."""
+    try:
+        evidence = thaw_evidence(run.evidence, run.run_id)
+        data = _encode(evidence)
+        if _decode_evidence(data) == evidence:
+            return EvidenceLine(evidence=Raw(data))
+    except (RagaugeError, *_NOT_JSON):
+        pass
+    return EvidenceLine(packed=_base64(run.evidence))
+
+
+def _evidence_of(line: EvidenceLine) -> bytes:
+    """What is stored of the line."""
+    if line.packed is not None:
+        return _bytes(line.packed)
+    return freeze_evidence(_decode_evidence(line.evidence))
+
+
+def _result_line(row: ResultRow) -> ResultLine:
+    """The line of a result; a trace that cannot be read stays as it is."""
+    trace = _plain(row.payload, trace_of)
+    values = None if row.values is None else _decode_values(row.values)
+    if trace is None:
+        return ResultLine(*row.facts, packed=_base64(row.payload), values=values)
+    return ResultLine(*row.facts, trace=trace, values=values)
+
+
+def _result_of(line: ResultLine) -> ResultRow:
+    """The result behind its line."""
+    facts = ResultFacts._make(getattr(line, name) for name in ResultFacts._fields)
+    values = None if line.values is None else _encode(line.values).decode()
+    return ResultRow(facts, _payload(line.trace, line.packed), values)
+
+
+def _scoring_line(scoring: Scoring) -> ScoringLine:
+    """The line of a scoring."""
+    questions = _plain(scoring.questions, msgspec.json.decode)
+    return ScoringLine(
+        number=scoring.number,
+        created_at=scoring.created_at,
+        ragauge_version=scoring.ragauge_version,
+        aggregate=_as_raw(scoring.aggregate),
+        questions=_NOTHING if questions is None else questions,
+        packed=_base64(scoring.questions) if questions is None else None,
+    )
+
+
+def _scoring_of(line: ScoringLine) -> Scoring:
+    """The scoring behind its line."""
+    return Scoring(
+        number=line.number,
+        created_at=line.created_at,
+        ragauge_version=line.ragauge_version,
+        aggregate=_as_text(line.aggregate),
+        questions=_payload(line.questions, line.packed),
+    )
+
+
+def _values_line(column: ValueColumn) -> ValuesLine:
+    """The line of the values of one metric."""
+    name, version, payload = column
+    try:
+        values = thaw_values(payload)
+    except (*UNREADABLE, ValueError):
+        return ValuesLine(metric=name, version=version, packed=_base64(payload))
+    if np.isinf(values).any():  # JSON has no number for it
+        return ValuesLine(metric=name, version=version, packed=_base64(payload))
+    return ValuesLine(metric=name, version=version, values=values.tolist())
+
+
+def _values_of(line: ValuesLine) -> ValueColumn:
+    """The values behind their line."""
+    if line.values is None:
+        payload = _payload(_NOTHING, line.packed)
+    else:
+        payload = freeze_values(np.array(line.values, np.float64))
+    return ValueColumn(line.metric, line.version, payload)
+
+
+def _base64(data: bytes) -> str:
+    return b64encode(data).decode()
+
+
+def _bytes(packed: str) -> bytes:
+    return b64decode(packed, validate=True)
+
+
+def _compressed(data: bytes) -> bytes:
+    """JSON as it is stored."""
+    return zlib.compress(data, _LEVEL)
+
+
+def _payload(plain: Raw, unreadable: str | None) -> bytes:
+    """The bytes to store: those that could not be read as they were, or the JSON compressed."""
+    if unreadable is not None:
+        return _bytes(unreadable)
+    data = bytes(plain)
+    if not data:
+        raise ValueError("there is nothing in it")
+    return _compressed(data)
+
+
+def _as_raw(text: str) -> Raw:
+    """JSON as it is where it is an object on one line; any other text as text."""
+    return Raw(text) if _is_object(text) else Raw(_encode(text))
+
+
+def _as_text(raw: Raw) -> str:
+    """The text behind `_as_raw`."""
+    data = bytes(raw)
+    return msgspec.json.decode(data, type=str) if data[:1] == b'"' else data.decode()
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(msgspec.json.decode(text), dict) and text[:1] == "{" and "\n" not in text
+    except _NOT_JSON:
+        return False
+
+
+def _plain(payload: bytes, check: Callable[[bytes], object]) -> Raw | None:
+    """The JSON in a payload; None if it cannot be read, or would not be one line."""
+    try:
+        data = thaw(payload)
+        check(data)
+        data.decode()
+    except UNREADABLE:
+        return None
+    return None if b"\n" in data or b"\r" in data else Raw(data)

@@ -1,4 +1,4 @@
-"""Commits: which commit a run was made from, without running git."""
+"""Git commit: which commit a run was made from, without running git."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def commit_hash(folder: Path, environ: Mapping[str, str]) -> str | None:
     RAGAUGE_COMMIT says so, or else GITHUB_SHA or CI_COMMIT_SHA, or else `.git` in the folder or
     the nearest parent that has one. A variable that is no name of a commit is passed over.
     """
-    said = environ.get("RAGAUGE_COMMIT", "").strip()
-    if _NAME.fullmatch(said):
-        return said
-    for name in ("GITHUB_SHA", "CI_COMMIT_SHA"):
-        said = environ.get(name, "").strip().lower()
-        if _SHORT.fullmatch(said):
-            return said
+    chosen = environ.get("RAGAUGE_COMMIT", "").strip()
+    if _NAME.fullmatch(chosen):
+        return chosen
+    for variable in ("GITHUB_SHA", "CI_COMMIT_SHA"):
+        commit = environ.get(variable, "").strip().lower()
+        if _SHORT.fullmatch(commit):
+            return commit
     try:
         return _checked_out(Path(os.path.realpath(folder)))
     except (OSError, ValueError):  # a ValueError is a path that no system would take
@@ -35,38 +35,37 @@ def commit_hash(folder: Path, environ: Mapping[str, str]) -> str | None:
 
 
 def _checked_out(folder: Path) -> str | None:
-    for each in (folder, *folder.parents):
-        found = each / ".git"
-        if found.is_file():  # of a worktree or submodule: it says where the folder is
-            said = _line(found)
-            if said is None or not said.startswith("gitdir:"):
+    for parent in (folder, *folder.parents):
+        git = parent / ".git"
+        if git.is_file():  # of a worktree or submodule: it says where the folder is
+            pointer = _line(git)
+            if pointer is None or not pointer.startswith("gitdir:"):
                 return None
-            found = each / said.removeprefix("gitdir:").strip()
-        if (found / "HEAD").is_file():
-            return _resolved(found)
-        if (each / ".git").is_file():
+            git = parent / pointer.removeprefix("gitdir:").strip()
+        if (git / "HEAD").is_file():
+            return _resolved(git)
+        if (parent / ".git").is_file():
             return None
     return None
 
 
 def _resolved(git: Path) -> str | None:
     """Follow HEAD to a commit."""
-    shared = git
-    said = _line(git / "commondir")
-    if said:
-        shared = git / said
-    said = _line(git / "HEAD")
+    # A worktree has a HEAD of its own, and shares its branches with the folder in `commondir`.
+    common_folder = _line(git / "commondir")
+    shared = git / common_folder if common_folder else git
+    value = _line(git / "HEAD")
     for _ in range(_HOPS):
-        if said is None:
+        if value is None:
             return None
-        if _HASH.fullmatch(said.lower()):
-            return said.lower()
-        if not said.startswith("ref:"):
+        if _HASH.fullmatch(value.lower()):
+            return value.lower()
+        if not value.startswith("ref:"):
             return None
-        name = said.removeprefix("ref:").strip()
-        if _REF.fullmatch(name) is None or ".." in name:
+        ref = value.removeprefix("ref:").strip()
+        if _REF.fullmatch(ref) is None or ".." in ref:
             return None
-        said = _line(git / name) or _line(shared / name) or _packed(shared / "packed-refs", name)
+        value = _line(git / ref) or _line(shared / ref) or _packed(shared / "packed-refs", ref)
     return None
 
 

@@ -1,4 +1,4 @@
-"""The timeline of a metric: its value in every stored run, and where values cannot be compared."""
+"""History: a metric in every stored run, and where its values cannot be compared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ragauge.model.run import RunRecord
 SCHEMA = "ragauge.history/1"
 
 
-class Measured(Struct, frozen=True, kw_only=True):
+class StoredMetric(Struct, frozen=True, kw_only=True):
     """One metric as the stored scores of a run have it, rounded as everywhere."""
 
     value: float | None
@@ -29,7 +29,7 @@ class Measured(Struct, frozen=True, kw_only=True):
 
 
 class _Aggregate(Struct, frozen=True, kw_only=True):
-    metrics: dict[str, Measured] = {}
+    metrics: dict[str, StoredMetric] = {}
 
 
 _decode = msgspec.json.Decoder(_Aggregate).decode
@@ -40,7 +40,7 @@ class Point(Struct, frozen=True, kw_only=True):
 
     run: RunRecord
     metric: str
-    measured: Measured
+    measured: StoredMetric
     changes: tuple[str, ...] = ()
 
 
@@ -92,7 +92,7 @@ def _entry(point: Point) -> dict[str, Any]:
     }
 
 
-def measured_in(run: RunRecord) -> dict[str, Measured] | None:
+def measured_in(run: RunRecord) -> dict[str, StoredMetric] | None:
     """The metrics of a run by name, from its stored scores; None if these cannot be read."""
     try:
         measured = _decode(run.aggregate).metrics
@@ -114,16 +114,16 @@ def timeline(runs: Iterable[RunRecord], metric: str) -> Timeline:
             incomplete.append(run.run_id)
             continue
         seen.append(run)
-        found = measured_in(run)
-        if found is None:
+        measured = measured_in(run)
+        if measured is None:
             unreadable.append(run.run_id)
             continue
-        name = _name_in(found, _meant(metric, run.profile), metric)
+        name = _name_in(measured, _meant(metric, run.profile), metric)
         if name is None:
             without.append(run.run_id)
             continue
         named = True
-        point = Point(run=run, metric=name, measured=found[name])
+        point = Point(run=run, metric=name, measured=measured[name])
         changes = _changes(points[-1], point) if points else ()
         points.append(msgspec.structs.replace(point, changes=changes))
     if not named:
@@ -139,17 +139,17 @@ def timeline(runs: Iterable[RunRecord], metric: str) -> Timeline:
 
 def _meant(metric: str, profile: str) -> str:
     """What a name means under a profile; a profile that is gone has no short names."""
-    known = registry.profiles().get(profile)
-    return current_id(metric) if known is None else known.meant(metric)
+    stored_profile = registry.profiles().get(profile)
+    return current_id(metric) if stored_profile is None else stored_profile.meant(metric)
 
 
-def _name_in(found: Mapping[str, Measured], meant: str, asked: str) -> str | None:
+def _name_in(metrics: Mapping[str, StoredMetric], meant: str, asked: str) -> str | None:
     """The name of the metric among those of a run; without a cut-off, its only one is meant."""
-    if meant in found:
+    if meant in metrics:
         return meant
     if "@" in meant:
         return None
-    cuts = [name for name in found if name.partition("@")[0] == meant]
+    cuts = [name for name in metrics if name.partition("@")[0] == meant]
     if len(cuts) > 1:
         raise RagaugeError.of(
             "unknown-metric",
@@ -163,9 +163,9 @@ def _refuse_unknown(metric: str, profiles: Sequence[str]) -> None:
     """Raise if no profile of the runs, or of all where there are no runs, knows the name."""
     asked = dict.fromkeys(profiles) or registry.profiles()
     meant = {_meant(metric, profile) for profile in asked}
-    known = registry.metrics()
-    if not any(name.partition("@")[0] in known for name in meant):
-        raise registry.unknown_name("metric", metric, known)
+    metrics = registry.metrics()
+    if not any(name.partition("@")[0] in metrics for name in meant):
+        raise registry.unknown_name("metric", metric, metrics)
 
 
 def _changes(before: Point, point: Point) -> tuple[str, ...]:
@@ -179,6 +179,6 @@ def _changes(before: Point, point: Point) -> tuple[str, ...]:
     if before.run.profile != point.run.profile:
         changes.append(f"another profile: {before.run.profile} → {point.run.profile}")
     if before.run.gold_hash != point.run.gold_hash:
-        old, new = (each.run.gold_hash[:8] or "unknown" for each in (before, point))
+        old, new = (one.run.gold_hash[:8] or "unknown" for one in (before, point))
         changes.append(f"the gold set changed: {old} → {new}")
     return tuple(changes)

@@ -1,4 +1,4 @@
-"""The archive: runs go into a store, are found there, and are scored again from it."""
+"""Stored runs: a run goes into a store, is found there by name, and is scored again from it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from ragauge.store.stored_scores import freeze_scores, thaw_scores, value_texts
 DEFAULT_URL = "sqlite:///ragauge.db"
 LATEST = "latest"
 BASELINE = "baseline"
-_SHORTEST = 4
+_SHORTEST = 4  # characters that are taken for the beginning of an id
 
 
 def open_store(url: str, *, create: bool = False) -> Store:
@@ -83,49 +83,46 @@ class Wanted(Struct, frozen=True, kw_only=True):
     created_at: str | None = None
 
 
-def store_run(
-    store: Store, kept: Kept, wanted: Wanted, *, told: Callable[[int], None] = lambda _: None
-) -> RunRecord:
+def store_run(store: Store, scored: Kept, description: Wanted) -> RunRecord:
     """Store a run that was scored; it is marked complete when its last row and scores are in.
 
-    What is returned is the run as it lies in the store, with its evidence: two runs are compared
-    by that.
+    What is returned is the run as it is in the store, with its evidence: two runs are compared by
+    that.
     """
-    for tag in wanted.tags:
+    for tag in description.tags:
         refuse_tag(tag)
-    created_at = now() if wanted.created_at is None else wanted.created_at
-    rows = freeze_gold(kept.items)
+    created_at = now() if description.created_at is None else description.created_at
+    rows = freeze_gold(scored.items)
     key = gold_key(rows)
-    plan = kept.plan
-    gathered = told_by_chunks(kept)
+    plan = scored.plan
+    gathered = told_by_chunks(scored)
     run = RunRecord(
-        run_id=wanted.run_id or _run_id(kept.scores, created_at),
-        suite=wanted.suite,
+        run_id=description.run_id or _run_id(scored.scores, created_at),
+        suite=description.suite,
         profile=plan.profile.name,
         created_at=created_at,
-        commit_hash=wanted.commit_hash,
-        gold_hash=kept.scores.gold_hash or "",
+        commit_hash=description.commit_hash,
+        gold_hash=scored.scores.gold_hash or "",
         gold_key=key,
-        chunks=digest(kept.chunks) if kept.chunks else None,
+        chunks=digest(scored.chunks) if scored.chunks else None,
         snapshot=snapshot_of(
-            plan, kept.inputs, system=wanted.system, ragauge_version=ragauge.__version__
+            plan, scored.inputs, system=description.system, ragauge_version=ragauge.__version__
         ).encoded(),
     )
-    run = begin_run(store, run, chosen=wanted.run_id is not None)
+    run = begin_run(store, run, chosen=description.run_id is not None)
     store.add_gold(key, rows)
     if run.chunks is not None:
-        store.add_chunks(run.chunks, freeze_chunks(kept.chunks))
+        store.add_chunks(run.chunks, freeze_chunks(scored.chunks))
     count = 0
-    measured = value_texts(kept.scores)
-    for packed in kept.rows:
-        results = packed.result_rows(count, measured)
+    measured = value_texts(scored.scores)
+    for batch in scored.rows:
+        results = batch.result_rows(count, measured)
         if results:
             store.add_results(run.run_id, results)
         count += len(results)
-        gathered.merge(packed.gathered)
-        told(count)
+        gathered.merge(batch.gathered)
     scoring, values = freeze_scores(
-        kept.scores, number=1, created_at=created_at, ragauge_version=ragauge.__version__
+        scored.scores, number=1, created_at=created_at, ragauge_version=ragauge.__version__
     )
     store.finish(
         run.run_id,
@@ -134,7 +131,7 @@ def store_run(
         scoring=scoring,
         values=values,
     )
-    for tag in wanted.tags:
+    for tag in description.tags:
         store.tag(tag, run.run_id)
     stored = store.run(run.run_id)
     assert stored is not None, "it was stored a moment ago"
@@ -153,24 +150,26 @@ def keep_run(
     commit_hash: str | None = None,
     **options: Any,
 ) -> Scores:
-    """Score traces against gold, as `pipeline.score` does with its options, and store the run.
+    """Score traces against gold, as `scoring.score` does with its options, and store the run.
 
-    `system` says how the system under test is configured; secrets in it are left out.
+    `system` says how the system under test is configured; secrets in it are not stored.
     """
-    wanted = Wanted(
+    description = Wanted(
         run_id=run_id, suite=suite, tags=tags, system=system or {}, commit_hash=commit_hash
     )
-    return score(gold, traces, keep=lambda kept: _keep(store, kept, wanted), **options)
+    return score(
+        gold, traces, keep=lambda scored: _store_scored(store, scored, description), **options
+    )
 
 
-def _keep(store: Store, kept: Kept, wanted: Wanted) -> None:
-    if not kept.scores.measured:
+def _store_scored(store: Store, scored: Kept, description: Wanted) -> None:
+    if not scored.scores.measured:
         raise RagaugeError.of(
             "nothing-measured",
             CODES["nothing-measured"].title,
             hint="nothing was stored; compare one id of each file",
         )
-    store_run(store, kept, wanted)
+    store_run(store, scored, description)
 
 
 def begin_run(store: Store, run: RunRecord, *, chosen: bool) -> RunRecord:
@@ -193,10 +192,10 @@ def begin_run(store: Store, run: RunRecord, *, chosen: bool) -> RunRecord:
     raise RagaugeError.of("run-exists", f"`{run.run_id}` is taken", hint="choose a --run-id")
 
 
-def told_by_chunks(kept: Kept) -> Gathered:
-    """What the list of chunks tells, before any hit does."""
-    items = kept.items
-    gatherer = Gatherer(expected_ids(items), kept.chunks, negatives=negative_ids(items))
+def told_by_chunks(scored: Kept) -> Gathered:
+    """What the list of chunks says of chunks and documents, before any hit does."""
+    items = scored.items
+    gatherer = Gatherer(expected_ids(items), scored.chunks, negatives=negative_ids(items))
     gatherer.add_chunks()
     return gatherer.take()
 
@@ -204,9 +203,9 @@ def told_by_chunks(kept: Kept) -> Gathered:
 def _run_id(scores: Scores, created_at: str) -> str:
     """A name that sorts by time and says a little of what was measured."""
     values = [result.value for result in scores.metrics.values()]
-    said = f"{scores.gold_hash}{scores.tally}{values}{scores.trace_name}"
+    content = f"{scores.gold_hash}{scores.tally}{values}{scores.trace_name}"
     stamp = created_at.replace("-", "").replace(":", "")
-    return f"{stamp}-{sha256(said.encode()).hexdigest()[:6]}"
+    return f"{stamp}-{sha256(content.encode()).hexdigest()[:6]}"
 
 
 def now() -> str:
@@ -239,16 +238,17 @@ def find_run(
     runs = store.runs()
     if name == BASELINE and suite is not None:
         name = baseline_tag(suite)
-    found = [run for run in runs if run.run_id == name] or [run for run in runs if name in run.tags]
-    if not found and name == LATEST:
-        found = [run for run in runs if run.status == "complete" and suite in (None, run.suite)][
-            -1:
-        ]
-    if not found and len(name) >= _SHORTEST:
-        found = [run for run in runs if run.run_id.startswith(name)]
-    run = store.run(found[0].run_id) if len(found) == 1 else None
+    # An id wins over a tag, and both over a meaning of its own: whoever named a run so meant it.
+    matching = [run for run in runs if run.run_id == name]
+    matching = matching or [run for run in runs if name in run.tags]
+    if not matching and name == LATEST:
+        complete_runs = [run for run in runs if run.status == "complete"]
+        matching = [run for run in complete_runs if suite in (None, run.suite)][-1:]
+    if not matching and len(name) >= _SHORTEST:
+        matching = [run for run in runs if run.run_id.startswith(name)]
+    run = store.run(matching[0].run_id) if len(matching) == 1 else None
     if run is None:
-        raise _unknown(store, name, found, runs)
+        raise _unknown(store, name, matching, runs)
     if complete and run.status != "complete":
         raise RagaugeError.of(
             "incomplete-run",
@@ -259,17 +259,17 @@ def find_run(
 
 
 def _unknown(
-    store: Store, name: str, found: list[RunRecord], runs: list[RunRecord]
+    store: Store, name: str, matching: list[RunRecord], runs: list[RunRecord]
 ) -> RagaugeError:
-    if len(found) > 1:
-        listed = ", ".join(run.run_id for run in found[:5])
+    if len(matching) > 1:
+        listed = ", ".join(run.run_id for run in matching[:5])
         return RagaugeError.of(
             "unknown-run",
-            f"`{name}` is the beginning of {len(found)} runs",
+            f"`{name}` is the beginning of {len(matching)} runs",
             hint=f"write more of it: {listed}",
         )
-    near = [run.run_id for run in runs][-3:]
-    hint = f"the last ones are {', '.join(near)}" if near else "nothing was stored there yet"
+    newest = [run.run_id for run in runs][-3:]
+    hint = f"the last ones are {', '.join(newest)}" if newest else "nothing was stored there yet"
     return RagaugeError.of("unknown-run", f"there is no run `{name}` in {store.name}", hint=hint)
 
 
@@ -310,19 +310,19 @@ def begin_loading(
     wait = engine.unpack(Unpacking(store.url, run.run_id, file.name))
 
     def loaded() -> StoredTraces:
-        found = wait()
-        if found.failure:
-            raise RagaugeError(found.failure)
-        given = inputs
-        if found.problem_count:
-            given = replace(
+        unpacked = wait()
+        if unpacked.failure:
+            raise RagaugeError(unpacked.failure)
+        with_problems = inputs
+        if unpacked.problem_count:
+            with_problems = replace(
                 inputs,
-                trace_problems=(*inputs.trace_problems, *found.problems)[:MAX_REPORTED],
-                trace_problem_count=inputs.trace_problem_count + found.problem_count,
+                trace_problems=(*inputs.trace_problems, *unpacked.problems)[:MAX_REPORTED],
+                trace_problem_count=inputs.trace_problem_count + unpacked.problem_count,
             )
         size = os.path.getsize(file.name)
         source = Source(inputs.trace_name, file.name, 0, size, "lines", ())
-        return StoredTraces(source, given)
+        return StoredTraces(source, with_problems)
 
     return loaded
 
@@ -382,11 +382,11 @@ def rescore(store: Store, run: RunRecord, *, workers: int | None = None) -> Resc
     if scorings:
         last = scorings[-1]
         before = store.values(run.run_id, last.number)
-        known = None
-        with suppress(RagaugeError):  # old scores that cannot be read: new ones stand beside them
+        old_aggregate = None
+        with suppress(RagaugeError):  # old scores that cannot be read: new ones go beside them
             old = thaw_scores(last, before, run.run_id).metrics
-            known = json.loads(last.aggregate)
-        if known == json.loads(scoring.aggregate) and before == values:
+            old_aggregate = json.loads(last.aggregate)
+        if old_aggregate == json.loads(scoring.aggregate) and before == values:
             return Rescored(run_id=run.run_id, number=None, changes=())
     store.add_scoring(run.run_id, scoring, values)
     new = thaw_scores(scoring, values, run.run_id).metrics

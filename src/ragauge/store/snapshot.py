@@ -1,4 +1,4 @@
-"""Snapshots: how a run was configured and scored, as the JSON that is stored with it."""
+"""Snapshot: how a run was configured and scored, as the JSON that is stored with it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
         """What may explain a difference between two runs."""
         rules = self.scoring
         options = msgspec.to_builtins(rules.options)
-        del options["chunks"]  # a digest: what it stands for is told by the chunkers
+        del options["chunks"]  # a digest, which says nothing that the chunkers do not say
         return {
             **evidence.observed(),
             **self.system,
@@ -71,7 +71,7 @@ def snapshot_of(
             dialect=plan.dialect.name,
             own=plan.own,
             k=plan.k,
-            metrics=tuple(each.id for each in plan.selected),
+            metrics=tuple(metric.id for metric in plan.selected),
             options=plan.options,
             count_repeats=plan.count_repeats,
             intervals=plan.intervals,
@@ -99,20 +99,22 @@ def rules_under(rules: ScoringRules, profile: str | None) -> ScoringRules:
     if profile is None or profile == rules.profile:
         return rules
     other = registry.profile(profile)
-    names = tuple(each.id for each in registry.select(other.metrics, other.k))
+    names = tuple(metric.id for metric in registry.select(other.metrics, other.k))
     return msgspec.structs.replace(rules, profile=profile, k=other.k, metrics=names)
 
 
 def plan_of(rules: ScoringRules, *, metrics: tuple[str, ...] | None = None) -> ScoringPlan:
-    """The plan by which a run is scored again; metrics that are gone are left out."""
+    """The plan by which a run is scored again; metrics that are gone are excluded."""
     names = [current_id(name) for name in (rules.metrics if metrics is None else metrics)]
-    known = registry.metrics()
+    metrics_now = registry.metrics()
     return ScoringPlan(
         profile=registry.profile(rules.profile),
         dialect=registry.dialect(rules.dialect),
         own=rules.own,
         k=rules.k,
-        selected=registry.select([n for n in names if n.partition("@")[0] in known], rules.k),
+        selected=registry.select(
+            [name for name in names if name.partition("@")[0] in metrics_now], rules.k
+        ),
         options=rules.options,
         absent_counts=rules.options.missing != "exclude",
         patterns=rules.options.refusal_patterns,

@@ -1,4 +1,4 @@
-"""Keeping: scores as what is stored of a scoring, and scores again from it."""
+"""Stored scores: what a store holds of a scoring, and scores again from it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ragauge.model.scores import PerQuestion, QuestionList, QuestionResult, Scor
 from ragauge.model.scores_document import from_document, to_document
 from ragauge.model.verdict import Verdict
 
-_LEVEL = 1
+_LEVEL = 1  # the fastest of zlib, as payloads are compressed everywhere
 _REMEMBERED = 4096
 _NO_VERDICT = Verdict(status="pass", exit_code=ExitCode.PASS, gates=(), blocks=())
 
@@ -54,18 +54,18 @@ def freeze_scores(
     listed = list(scores.questions)
     values = scores.per_question
     questions = _Questions(
-        qids=[each.qid for each in listed],
-        turns=[each.turn for each in listed],
+        qids=[result.qid for result in listed],
+        turns=[result.turn for result in listed],
         hashes=list(values.hashes) if values is not None else [],
-        labels=[LABELS.index(each.label) for each in listed],
-        gold=[each.gold for each in listed],
-        trace=[each.trace for each in listed],
+        labels=[LABELS.index(result.label) for result in listed],
+        gold=[result.gold for result in listed],
+        trace=[result.trace for result in listed],
         counts={
-            place: each.labels
-            for place, each in enumerate(listed)
-            if each.labels != {each.label: 1}
+            place: result.labels
+            for place, result in enumerate(listed)
+            if result.labels != {result.label: 1}
         },
-        causes={place: each.causes for place, each in enumerate(listed) if each.causes},
+        causes={place: result.causes for place, result in enumerate(listed) if result.causes},
     )
     scoring = Scoring(
         number=number,
@@ -106,7 +106,7 @@ def _version(scores: Scores, name: str) -> int:
 
 
 def aggregate_document(scores: Scores) -> dict[str, Any]:
-    """The scores document without questions and without a verdict: those are of another day."""
+    """The scores document without questions and verdict: gates may be others on another day."""
     document = to_document(scores, _NO_VERDICT, full=False)
     del document["verdict"]
     return document
@@ -163,7 +163,7 @@ def thaw_scores(scoring: Scoring, columns: Sequence[ValueColumn], name: str) -> 
 
 
 def freeze_values(values: Floats) -> bytes:
-    """A column of values, packed."""
+    """A column of values as it is stored."""
     return zlib.compress(np.ascontiguousarray(values, "<f8").tobytes(), _LEVEL)
 
 

@@ -160,7 +160,7 @@ def test_what_is_left_out_changes_no_value_of_the_rest(
         folder.write("full.jsonl", gold), Path("trace.jsonl"), profile=profile, intervals=False
     )
     aligned = align.align(*(common_gold.Stored(store, run_store.find_run(store, n)) for n in "ab"))
-    assert aligned.left_out["gold-changed"] > 0
+    assert aligned.excluded["gold-changed"] > 0
     whole = full.per_question
     assert whole is not None
     places = {key: i for i, key in enumerate(zip(whole.qids, whole.turns, strict=True))}

@@ -1,12 +1,11 @@
-"""The ladder: two runs are compared by the best rung that works on both, whatever they hit."""
+"""Match levels: two runs are compared by the best level that works on both, whatever they hit."""
 
 from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
 
-from ragauge.compare.known_documents import Side
-from ragauge.compare.match_levels import climb
+from ragauge.compare.known_documents import KnownDocuments
 from ragauge.model.chunk import Chunk
 from ragauge.model.comparison import Rung
 from ragauge.model.evidence import ChunkFacts, DocFacts, Evidence, SketchRow
@@ -16,7 +15,7 @@ from ragauge.model.payloads import number_of
 from ragauge.model.trace import Citation, Hit
 from ragauge.scoring.evidence_pieces import STAND_IN
 from ragauge.spans import Span
-from tests.support.rechunked import TEXT, Index, asked, compare, item, side_of
+from tests.support.rechunked import TEXT, Index, asked, compare, item, match, side_of
 
 OLD = Index("d.md", TEXT, "old", version="v1", doc_hash="h")
 NEW = Index("d.md", TEXT, "new", version="v2", doc_hash="h")
@@ -33,55 +32,55 @@ def test_a_run_and_itself_are_exact() -> None:
     items = [item("old100"), item("old900", qid="r")]
     traces = [asked(OLD.hit(100, 200)), asked(OLD.hit(0, 100), qid="r")]
     found = compare(items, traces, traces)
-    assert found.rungs == ("exact", "exact")
-    assert (found.ladder.match, found.ladder.notes) == ("exact", ())
-    assert all(one is other for one, other in zip(found.ladder.items_a, items, strict=True))
-    assert all(one is other for one, other in zip(found.ladder.items_b, items, strict=True))
-    assert found.ladder.counts == {"exact": 2, "doc_span": 0, "quote": 0, "doc": 0, "none": 0}
+    assert found.levels == ("exact", "exact")
+    assert (found.gold.match, found.gold.notes) == ("exact", ())
+    assert all(one is other for one, other in zip(found.gold.items_a, items, strict=True))
+    assert all(one is other for one, other in zip(found.gold.items_b, items, strict=True))
+    assert found.gold.counts == {"exact": 2, "doc_span": 0, "quote": 0, "doc": 0, "none": 0}
 
 
 def test_plain_ids_without_versions_are_exact() -> None:
     """Recorded on neither side counts as equal."""
     found = compare([item("p1")], [asked(Hit("p1"))], [asked(Hit("p2"), Hit("p1"))])
-    assert (found.rungs, found.both(MRR)) == (("exact",), (1.0, 0.5))
+    assert (found.levels, found.both(MRR)) == (("exact",), (1.0, 0.5))
 
 
 def test_nothing_expected_is_no_match() -> None:
     """Neither of no items, nor of items without evidence."""
     bare = [GoldItem(qid="q")]
-    assert climb([], Side(Evidence()), Side(Evidence())).match == "none"
-    found = climb(bare, Side(Evidence()), Side(Evidence()))
-    assert (found.match, found.rungs, found.items_a[0]) == ("none", ((),), bare[0])
+    assert match([], KnownDocuments(Evidence()), KnownDocuments(Evidence())).match == "none"
+    found = match(bare, KnownDocuments(Evidence()), KnownDocuments(Evidence()))
+    assert (found.match, found.levels, found.items_a[0]) == ("none", ((),), bare[0])
 
 
 def test_a_version_on_one_side_only_is_not_the_same() -> None:
     """The id falls to its place; b misses by its id and hits by its place."""
     bare = Index("d.md", TEXT, "new", doc_hash="h")
     found = compare([item("old100")], [asked(OLD.hit(100, 200))], [asked(bare.hit(100, 200))])
-    assert (found.rungs, found.both(f"{HIT}@1")) == (("doc_span",), (1.0, 1.0))
+    assert (found.levels, found.both(f"{HIT}@1")) == (("doc_span",), (1.0, 1.0))
 
 
 def test_equal_ids_with_equal_text_are_exact_though_versions_differ() -> None:
     """The other version cut this chunk alike."""
     old, new = OLD.hit(100, 200, "c"), NEW.hit(100, 200, "c")
     found = compare([item("c")], [asked(old)], [asked(new)])
-    assert (found.rungs, found.both(f"{HIT}@1")) == (("exact",), (1.0, 1.0))
+    assert (found.levels, found.both(f"{HIT}@1")) == (("exact",), (1.0, 1.0))
 
 
 def test_equal_ids_at_an_equal_place_are_exact_though_versions_differ() -> None:
     """Without texts the place in the unchanged document tells it."""
     old, new = (each._replace(kept=("doc", "spans")) for each in (OLD, NEW))
     same = compare([item("c")], [asked(old.hit(0, 50, "c"))], [asked(new.hit(0, 50, "c"))])
-    assert same.rungs == ("exact",)
+    assert same.levels == ("exact",)
     other = compare([item("c")], [asked(old.hit(0, 50, "c"))], [asked(new.hit(0, 60, "c"))])
-    assert other.rungs == ("doc_span",)
+    assert other.levels == ("doc_span",)
 
 
 def test_a_text_hash_of_another_kind_is_checked_by_the_text() -> None:
     """One trace has a hash of its own, the other none: ours is made of the same text."""
     old = replace(OLD.hit(100, 200, "c"), text_hash="md5:1234")
     found = compare([item("c")], [asked(old)], [asked(NEW.hit(100, 200, "c"))])
-    assert found.rungs == ("exact",)
+    assert found.levels == ("exact",)
 
 
 def test_equal_ids_with_other_text_are_not_exact() -> None:
@@ -91,9 +90,9 @@ def test_equal_ids_with_other_text_are_not_exact() -> None:
     a = [asked(OLD.hit(100, 200, "c")), asked(OLD.hit(500, 600), qid="r")]
     b = [asked(new.hit(300, 400, "c")), asked(new.hit(480, 600), qid="r")]
     found = compare(items, a, b)
-    assert found.rungs == ("doc_span", "doc_span")
+    assert found.levels == ("doc_span", "doc_span")
     assert found.both(f"{HIT}@1") == (1.0, 0.5)  # `c` of b is another chunk, and no hit
-    assert "`c`" in found.ladder.notes[0]
+    assert "`c`" in found.gold.notes[0]
 
 
 def test_a_contradiction_in_an_edited_document_speaks_of_that_document() -> None:
@@ -104,17 +103,17 @@ def test_a_contradiction_in_an_edited_document_speaks_of_that_document() -> None
     a = [asked(OLD.hit(100, 200, "c")), asked(other.hit(100, 200), qid="r")]
     b = [asked(edited.hit(100, 200, "c")), asked(other.hit(0, 100), qid="r")]
     found = compare(items, a, b)
-    assert (found.rungs, found.ladder.match) == (("quote", "exact"), "mixed")
-    assert found.ladder.notes == ()
+    assert (found.levels, found.gold.match) == (("quote", "exact"), "mixed")
+    assert found.gold.notes == ()
 
 
-def _sketched(*rows: tuple[str, int, int, str]) -> Side:
+def _sketched(*rows: tuple[str, int, int, str]) -> KnownDocuments:
     sketch = [
         SketchRow(number_of(name), text, place, number_of(doc) if doc else 0)
         for name, text, place, doc in rows
     ]
     docs = {doc: DocFacts(chunkers=("v1",)) for *_, doc in rows if doc}
-    return Side(Evidence(docs=docs, chunkers=("v1",), sketch=tuple(sorted(sketch))))
+    return KnownDocuments(Evidence(docs=docs, chunkers=("v1",), sketch=tuple(sorted(sketch))))
 
 
 @pytest.mark.parametrize(
@@ -135,15 +134,15 @@ def test_sketches_contradict(
     one: tuple[str, int, int, str], other: tuple[str, int, int, str], trusted: bool
 ) -> None:
     """A chunk that nobody expects tells as well that versions cannot be believed."""
-    found = climb([item("c")], _sketched(one), _sketched(other))
-    assert (found.rungs == (("exact",),)) is trusted
+    found = match([item("c")], _sketched(one), _sketched(other))
+    assert (found.levels == (("exact",),)) is trusted
     assert bool([note for note in found.notes if "equal ids alone" in note]) is not trusted
 
 
 def test_sketches_of_an_edited_document_do_not_contradict() -> None:
     """It was edited: other texts of its chunks are no wonder."""
     a, b = (
-        Side(
+        KnownDocuments(
             Evidence(
                 docs={"d": DocFacts(hashes=(hashed,))},
                 sketch=(SketchRow(number_of("x"), number, 0, number_of("d")),),
@@ -151,22 +150,24 @@ def test_sketches_of_an_edited_document_do_not_contradict() -> None:
         )
         for hashed, number in (("h", 5), ("h2", 6))
     )
-    found = climb([item("c"), item("d#1", qid="r")], a, b)
-    assert found.rungs == (("exact",), ("doc",))
+    found = match([item("c"), item("d#1", qid="r")], a, b)
+    assert found.levels == (("exact",), ("doc",))
 
 
 def test_policies_are_compared_too() -> None:
     """The same chunker with other settings is another chunking."""
     a, b = (
-        Side(Evidence(docs={"d": DocFacts(chunkers=("v1",), policies=(policy,))}, units=("byte",)))
+        KnownDocuments(
+            Evidence(docs={"d": DocFacts(chunkers=("v1",), policies=(policy,))}, units=("byte",))
+        )
         for policy in ("p1", "p2")
     )
-    assert climb([item("d#1")], a, b).rungs == (("doc",),)
-    assert climb([item("d#1")], a, a).rungs == (("exact",),)
+    assert match([item("d#1")], a, b).levels == (("doc",),)
+    assert match([item("d#1")], a, a).levels == (("exact",),)
 
 
 @pytest.mark.parametrize(
-    ("seen", "whole_run", "rung"),
+    ("seen", "whole_run", "level"),
     [
         (("v1",), ("v1", "code"), "exact"),  # b has not met the document: its run has v1
         (("v1",), ("v2", "code"), "doc"),
@@ -176,13 +177,13 @@ def test_policies_are_compared_too() -> None:
     ],
 )
 def test_a_document_that_a_side_has_not_met(
-    seen: tuple[str, ...], whole_run: tuple[str, ...], rung: Rung
+    seen: tuple[str, ...], whole_run: tuple[str, ...], level: Rung
 ) -> None:
     """The versions of its whole run must share one with those of the document."""
-    a = Side(Evidence(docs={"d": DocFacts(chunkers=seen)}, chunkers=seen))
-    b = Side(Evidence(docs={"e": DocFacts(chunkers=whole_run)}, chunkers=whole_run))
-    assert climb([item("d#1")], a, b).rungs == ((rung,),)
-    assert climb([item("d#1")], b, a).rungs == ((rung,),)
+    a = KnownDocuments(Evidence(docs={"d": DocFacts(chunkers=seen)}, chunkers=seen))
+    b = KnownDocuments(Evidence(docs={"e": DocFacts(chunkers=whole_run)}, chunkers=whole_run))
+    assert match([item("d#1")], a, b).levels == ((level,),)
+    assert match([item("d#1")], b, a).levels == ((level,),)
 
 
 # --- doc + span ---
@@ -193,7 +194,7 @@ def test_chunks_split_finer() -> None:
     a = [asked(OLD.hit(100, 200), cites=["old100"])]
     b = [asked(NEW.hit(100, 133), NEW.hit(400, 433), NEW.hit(133, 167), cites=["new133"])]
     found = compare([item("old100")], a, b)
-    assert (found.rungs, found.ladder.match) == (("doc_span",), "fallback_doc_span")
+    assert (found.levels, found.gold.match) == (("doc_span",), "fallback_doc_span")
     assert found.both(MRR) == pytest.approx((1.0, 1 / 3))
     assert found.both(CITED) == (1.0, 1.0)
     assert found.both("retrieval.precision@3") == pytest.approx((1.0, 2 / 3))
@@ -203,7 +204,7 @@ def test_chunks_merged_coarser() -> None:
     """One large chunk holds all of it, and the citation of it is a hit."""
     a = [asked(OLD.hit(0, 100), OLD.hit(100, 200), cites=["old100"])]
     found = compare([item("old100")], a, [asked(NEW.hit(0, 500), cites=["new0"])])
-    assert (found.rungs, found.both(MRR), found.both(CITED)) == (
+    assert (found.levels, found.both(MRR), found.both(CITED)) == (
         ("doc_span",), (0.5, 1.0), (1.0, 1.0),
     )  # fmt: skip
 
@@ -240,7 +241,7 @@ def test_overlap_is_a_share_of_the_expected_lines(
     found = compare(
         [item("c")], [asked(lines("c", *expected, "v1"))], [asked(lines("n", *got, "v2"))]
     )
-    assert (found.rungs, found.both(f"{HIT}@5")) == (("doc_span",), (1.0, hit))
+    assert (found.levels, found.both(f"{HIT}@5")) == (("doc_span",), (1.0, hit))
 
 
 def test_overlapping_chunks_are_counted_once() -> None:
@@ -263,36 +264,36 @@ def test_single_asks_one_hit_for_half() -> None:
 
 
 def test_a_miss_does_not_slide_down() -> None:
-    """Another part of the document is a miss on the rung of the place, not a hit of the document.
+    """Another part of the document is a miss on the level of the place, not a hit of the document.
 
     Also where nothing came back at all.
     """
     a = [asked(OLD.hit(100, 200))]
     elsewhere = compare([item("old100")], a, [asked(NEW.hit(300, 400))])
-    assert (elsewhere.rungs, elsewhere.both(f"{HIT}@5")) == (("doc_span",), (1.0, 0.0))
+    assert (elsewhere.levels, elsewhere.both(f"{HIT}@5")) == (("doc_span",), (1.0, 0.0))
     other = asked(NEW.hit(0, 100), qid="r")
     empty = compare([item("old100"), item("x", qid="r")], a, [asked(), other])
-    assert empty.ladder.rungs[0] == ("doc_span",)
+    assert empty.gold.levels[0] == ("doc_span",)
     assert empty.both(f"{HIT}@5") == (1.0, 0.0)
 
 
-def test_hits_without_spans_take_the_next_rung() -> None:
+def test_hits_without_spans_take_the_next_level() -> None:
     """One such hit in the question is enough, on either side."""
     bare = NEW._replace(kept=("doc", "text"))
     a = [asked(OLD.hit(100, 200))]
     found = compare([item("old100")], a, [asked(NEW.hit(300, 400), bare.hit(100, 200))])
-    assert (found.rungs, found.both(MRR)) == (("quote",), (1.0, 0.5))
-    assert compare([item("old100")], [asked(OLD.hit(100, 200))], a).rungs == ("exact",)
+    assert (found.levels, found.both(MRR)) == (("quote",), (1.0, 0.5))
+    assert compare([item("old100")], [asked(OLD.hit(100, 200))], a).levels == ("exact",)
 
 
 def test_units_must_be_known_on_both_sides() -> None:
     """Bytes are not compared with lines; where hits have bytes and characters, neither is safe."""
     a = [asked(OLD.hit(100, 200))]
     lines = replace(NEW.hit(100, 200), spans=(Span(10, 20, "line"),))
-    assert compare([item("old100")], a, [asked(lines)]).rungs == ("quote",)
+    assert compare([item("old100")], a, [asked(lines)]).levels == ("quote",)
     chars = replace(NEW.hit(300, 400), spans=(Span(300, 400, "char"),), doc="e.md")
     both = [asked(NEW.hit(100, 200)), asked(chars, qid="r")]
-    assert compare([item("old100"), item("x", qid="r")], a, both).ladder.rungs[0] == ("quote",)
+    assert compare([item("old100"), item("x", qid="r")], a, both).gold.levels[0] == ("quote",)
 
 
 def test_one_item_has_one_unit() -> None:
@@ -302,12 +303,12 @@ def test_one_item_has_one_unit() -> None:
         "l": ChunkFacts(doc="d", spans=(Span(0, 9, "line"),), text="some text of the chunk"),
     }
     a, b = (
-        Side(Evidence(expected=facts, chunkers=(version,), units=("byte", "line")))
+        KnownDocuments(Evidence(expected=facts, chunkers=(version,), units=("byte", "line")))
         for version in ("v1", "v2")
     )
     changed = replace(b.evidence, expected={})
-    assert climb([item("b", "l")], a, Side(changed)).rungs == (("doc_span", "quote"),)
-    assert climb([item("l")], a, Side(changed)).rungs == (("doc_span",),)
+    assert match([item("b", "l")], a, KnownDocuments(changed)).levels == (("doc_span", "quote"),)
+    assert match([item("l")], a, KnownDocuments(changed)).levels == (("doc_span",),)
 
 
 def test_a_list_of_chunks_gives_places() -> None:
@@ -317,8 +318,8 @@ def test_a_list_of_chunks_gives_places() -> None:
     items = [item("old100")]
     a = side_of([], items, chunks=listed)
     b = side_of([asked(Hit("new100"))], items, chunks=other)
-    found = climb(items, a, b)
-    assert found.rungs == (("doc_span",),)
+    found = match(items, a, b)
+    assert found.levels == (("doc_span",),)
     place = found.items_b[0].places[0]
     assert (place.id, place.spans) == (f"{STAND_IN}old100", (Span(100, 200),))
 
@@ -328,21 +329,21 @@ def test_a_renamed_document_is_found_by_its_hash() -> None:
     new = NEW._replace(doc="moved.md")
     a, b = [asked(OLD.hit(100, 200), cites=["old100"])], [asked(new.hit(100, 200))]
     found = compare([replace(item("old100"), relevant_docs=("d.md",))], a, b)
-    assert (found.rungs, found.both(MRR)) == (("doc_span",), (1.0, 1.0))
+    assert (found.levels, found.both(MRR)) == (("doc_span",), (1.0, 1.0))
     assert found.both("retrieval.recall_doc@5") == (1.0, 1.0)
-    assert "`d.md` and `moved.md`" in found.ladder.notes[0]
-    assert [each.relevant_docs for each in (found.ladder.items_a[0], found.ladder.items_b[0])] == [
+    assert "`d.md` and `moved.md`" in found.gold.notes[0]
+    assert [each.relevant_docs for each in (found.gold.items_a[0], found.gold.items_b[0])] == [
         ("d.md",), ("moved.md",),
     ]  # fmt: skip
 
 
 def test_two_copies_are_no_renamed_document() -> None:
-    """Which of the two would it be? The hash decides nothing; without texts the rung is doc."""
+    """Which of the two would it be? The hash decides nothing; without texts the level is doc."""
     copies = [NEW._replace(doc=doc, kept=("doc", "spans")) for doc in ("one.md", "two.md")]
     b = [asked(*(copy.hit(100, 200, copy.doc) for copy in copies))]
     old = OLD._replace(kept=("doc", "spans"))
     found = compare([item("old100")], [asked(old.hit(100, 200))], b)
-    assert (found.rungs, found.both(f"{HIT}@5")) == (("doc",), (1.0, 0.0))
+    assert (found.levels, found.both(f"{HIT}@5")) == (("doc",), (1.0, 0.0))
 
 
 def test_a_copy_that_both_sides_know_is_not_the_renamed_one() -> None:
@@ -352,7 +353,7 @@ def test_a_copy_that_both_sides_know_is_not_the_renamed_one() -> None:
     a = [asked(OLD.hit(100, 200), copy_a.hit(0, 50, "a"))]
     b = [asked(copy_b.hit(100, 200, "b"), new.hit(100, 200))]
     found = compare([item("old100")], a, b)
-    assert (found.rungs, found.both(MRR)) == (("doc_span",), (1.0, 0.5))
+    assert (found.levels, found.both(MRR)) == (("doc_span",), (1.0, 0.5))
 
 
 def test_a_path_names_a_document_too() -> None:
@@ -360,7 +361,7 @@ def test_a_path_names_a_document_too() -> None:
     old = OLD._replace(doc="id1", path="d.md", doc_hash=None)
     new = NEW._replace(doc="id2", path="d.md", doc_hash=None)
     found = compare([item("old100")], [asked(old.hit(100, 200))], [asked(new.hit(100, 180))])
-    assert (found.rungs, found.both(f"{HIT}@1"), found.ladder.notes) == (
+    assert (found.levels, found.both(f"{HIT}@1"), found.gold.notes) == (
         ("doc_span",), (1.0, 1.0), (),
     )  # fmt: skip
 
@@ -369,7 +370,7 @@ def test_a_hash_on_one_side_only_is_no_equal_hash() -> None:
     """The offsets may have moved: the quote is safer."""
     bare = NEW._replace(doc_hash=None)
     found = compare([item("old100")], [asked(OLD.hit(100, 200))], [asked(bare.hit(100, 200))])
-    assert found.rungs == ("quote",)
+    assert found.levels == ("quote",)
 
 
 # --- quote ---
@@ -382,7 +383,7 @@ def test_a_document_edited_before_the_passage() -> None:
     a = [asked(OLD.hit(100, 200), cites=["old100"])]
     b = [asked(EDITED.hit(100, 117), EDITED.hit(117, 157), EDITED.hit(157, 217), cites=["new157"])]
     found = compare([item("old100")], a, b)
-    assert (found.rungs, found.ladder.match) == (("quote",), "fallback_quote")
+    assert (found.levels, found.gold.match) == (("quote",), "fallback_quote")
     assert found.both(MRR) == pytest.approx((1.0, 1 / 3))  # 0, 39 and then 39 + 59 of 99
     assert found.both(CITED) == (1.0, 1.0)
     assert found.both("retrieval.precision@3") == pytest.approx((1.0, 2 / 3))
@@ -396,7 +397,7 @@ def test_half_of_a_quote(end: int, hit: float) -> None:
     old = Index("d.md", quote, "old", version="v1", doc_hash="h")
     new = Index("d.md", text, "new", version="v2", doc_hash="h2")
     found = compare([item("old0")], [asked(old.hit(0, 60))], [asked(new.hit(0, end))])
-    assert (found.rungs, found.both(f"{HIT}@5")) == (("quote",), (1.0, hit))
+    assert (found.levels, found.both(f"{HIT}@5")) == (("quote",), (1.0, hit))
 
 
 def test_single_asks_one_text_for_half() -> None:
@@ -427,30 +428,30 @@ def test_a_renamed_document_is_found_by_its_text() -> None:
     new = NEW._replace(doc="moved.md", doc_hash=None)
     a, b = [asked(old.hit(100, 200))], [asked(new.hit(100, 200))]
     same = compare([item("old100")], a, b, texts_a={"d.md": TEXT}, texts_b={"moved.md": TEXT})
-    assert (same.rungs, same.both(f"{HIT}@1")) == (("doc_span",), (1.0, 1.0))
+    assert (same.levels, same.both(f"{HIT}@1")) == (("doc_span",), (1.0, 1.0))
     texts = {"moved.md": "New. " + TEXT, "other.md": "Other words."}
     edited = compare([item("old100")], a, b, texts_a={"d.md": TEXT}, texts_b=texts)
-    assert (edited.rungs, edited.both(f"{HIT}@1")) == (("quote",), (1.0, 1.0))
-    assert edited.ladder.items_b[0].places[0].doc == "moved.md"
-    assert "`d.md` and `moved.md`" in edited.ladder.notes[0]
+    assert (edited.levels, edited.both(f"{HIT}@1")) == (("quote",), (1.0, 1.0))
+    assert edited.gold.items_b[0].places[0].doc == "moved.md"
+    assert "`d.md` and `moved.md`" in edited.gold.notes[0]
     twice = {**texts, "copy.md": TEXT}
     unclear = compare([item("old100")], a, b, texts_a={"d.md": "Old. " + TEXT}, texts_b=twice)
-    assert unclear.rungs == ("doc",)
+    assert unclear.levels == ("doc",)
 
 
 def test_a_document_that_a_side_does_not_know_may_be_any() -> None:
     """Without full texts; a note counts it."""
     new = NEW._replace(doc="moved.md", doc_hash="h2")
     found = compare([item("old100")], [asked(OLD.hit(100, 200))], [asked(new.hit(100, 200))])
-    assert (found.rungs, found.both(f"{HIT}@1")) == (("quote",), (1.0, 1.0))
-    assert [found.ladder.items_a[0].places[0].doc, found.ladder.items_b[0].places[0].doc] == [
+    assert (found.levels, found.both(f"{HIT}@1")) == (("quote",), (1.0, 1.0))
+    assert [found.gold.items_a[0].places[0].doc, found.gold.items_b[0].places[0].doc] == [
         "d.md", "",
     ]  # fmt: skip
-    assert "1 expected text was looked for in any document" in found.ladder.notes[0]
+    assert "1 expected text was looked for in any document" in found.gold.notes[0]
 
 
 def test_a_deleted_passage() -> None:
-    """With the full text it is known to be gone: the rung does not work, and the document does.
+    """With the full text it is known to be gone: the level does not work, and the document does.
 
     Without it the quote is sought, and not found: a miss.
     """
@@ -458,14 +459,14 @@ def test_a_deleted_passage() -> None:
     new = NEW._replace(text=text, doc_hash="h2")
     a, b = [asked(OLD.hit(100, 200))], [asked(new.hit(60, 160))]
     known = compare([item("old100")], a, b, texts_b={"d.md": text})
-    assert (known.rungs, known.both(f"{HIT}@5")) == (("doc",), (1.0, 1.0))
-    assert "1 expected text was not in the documents of both runs" in known.ladder.notes[0]
+    assert (known.levels, known.both(f"{HIT}@5")) == (("doc",), (1.0, 1.0))
+    assert "1 expected text was not in the documents of both runs" in known.gold.notes[0]
     unknown = compare([item("old100")], a, b)
-    assert (unknown.rungs, unknown.both(f"{HIT}@5")) == (("quote",), (1.0, 0.0))
+    assert (unknown.levels, unknown.both(f"{HIT}@5")) == (("quote",), (1.0, 0.0))
 
 
 @pytest.mark.parametrize(
-    ("text", "hashes", "rung"),
+    ("text", "hashes", "level"),
     [
         (TEXT, ("h", "h"), "doc_span"),
         ("other", ("h", "h"), "doc_span"),  # equal hashes are enough
@@ -479,13 +480,13 @@ def test_a_deleted_passage() -> None:
     ],
 )
 def test_full_texts_tell_whether_a_document_changed(
-    text: str, hashes: tuple[str | None, str | None], rung: Rung
+    text: str, hashes: tuple[str | None, str | None], level: Rung
 ) -> None:
     """Texts put together from chunks have blanks where no chunk lies."""
     old, new = OLD._replace(doc_hash=hashes[0]), NEW._replace(doc_hash=hashes[1])
     a, b = [asked(old.hit(100, 200))], [asked(new.hit(100, 200))]
     found = compare([item("old100")], a, b, texts_a={"d.md": TEXT}, texts_b={"d.md": text})
-    assert found.rungs == (rung,)
+    assert found.levels == (level,)
 
 
 def test_two_documents_with_the_same_quote_are_told_apart() -> None:
@@ -494,7 +495,7 @@ def test_two_documents_with_the_same_quote_are_told_apart() -> None:
     a = [asked(OLD.hit(100, 200))]
     b = [asked(other.hit(117, 217), EDITED.hit(117, 217), cites=["e117"])]
     found = compare([item("old100")], a, b)
-    assert (found.rungs, found.both(MRR), found.b.metrics[CITED].value) == (
+    assert (found.levels, found.both(MRR), found.b.metrics[CITED].value) == (
         ("quote",), (1.0, 0.5), 0.0,
     )  # fmt: skip
 
@@ -505,7 +506,7 @@ def test_a_text_of_an_unknown_document_may_be_the_quote() -> None:
     items = [replace(item("old100"), relevant_docs=("d.md", "e.md"))]
     b = [asked(bare.hit(117, 217)), asked(EDITED.hit(0, 50), qid="r")]
     found = compare(items, [asked(OLD.hit(100, 200))], b[:1])
-    assert (found.rungs, found.both(f"{HIT}@1")) == (("quote",), (1.0, 1.0))
+    assert (found.levels, found.both(f"{HIT}@1")) == (("quote",), (1.0, 1.0))
 
 
 # --- document, and nothing ---
@@ -516,17 +517,17 @@ def test_only_documents_are_carried() -> None:
     old, new = (each._replace(kept=("doc",)) for each in (OLD, NEW))
     a = [asked(old.hit(100, 200), cites=["old100"])]
     found = compare([item("old100")], a, [asked(Hit("x", doc="e"), new.hit(0, 9), cites=["new0"])])
-    assert (found.rungs, found.ladder.match) == (("doc",), "fallback_doc")
+    assert (found.levels, found.gold.match) == (("doc",), "fallback_doc")
     assert (found.both(MRR), found.both(CITED)) == ((1.0, 0.5), (1.0, 1.0))
     assert found.b.metrics["retrieval.span_recall@5"].value is None
 
 
 def test_a_guessed_document_is_no_hit() -> None:
     """A hit without a document may be taken for the item's only one elsewhere, not here."""
-    a = Side(Evidence(chunkers=("v1",)))
-    b = Side(Evidence(chunkers=("v2",)))
-    found = climb([item("d#1")], a, b)
-    assert found.rungs == (("doc",),)
+    a = KnownDocuments(Evidence(chunkers=("v1",)))
+    b = KnownDocuments(Evidence(chunkers=("v2",)))
+    found = match([item("d#1")], a, b)
+    assert found.levels == (("doc",),)
     (effective,) = found.items_a
     scored = compare([effective], [asked(Hit("x"))], [asked(Hit("d#7"))])
     assert scored.both(f"{HIT}@5") == (0.0, 1.0)
@@ -537,18 +538,18 @@ def test_nothing_works() -> None:
     a = [asked(Hit("c1", chunker_version="v1"))]
     b = [asked(Hit("x7", chunker_version="v2"))]
     found = compare([item("c1")], a, b)
-    assert (found.rungs, found.ladder.match) == (("none",), "none")
+    assert (found.levels, found.gold.match) == (("none",), "none")
     assert found.both(f"{HIT}@5") == (None, None)
-    assert "1 expected piece was left out" in found.ladder.notes[0]
-    assert found.ladder.items_a == found.ladder.items_b == (item(),)
+    assert "1 expected piece was left out" in found.gold.notes[0]
+    assert found.gold.items_a == found.gold.items_b == (item(),)
 
 
-def test_pieces_of_one_item_may_be_on_different_rungs() -> None:
+def test_pieces_of_one_item_may_be_on_different_levels() -> None:
     """old100 is known to a; c9 is known to nobody, and its item names two documents."""
     items = [replace(item("old100", "c9"), relevant_docs=("d.md", "e.md"))]
     bare = NEW.hit(100, 200)
     found = compare(items, [asked(OLD.hit(100, 200))], [asked(bare)])
-    assert (found.rungs, found.ladder.match) == (("doc_span", "none"), "mixed")
+    assert (found.levels, found.gold.match) == (("doc_span", "none"), "mixed")
     assert found.both("retrieval.recall@5") == (1.0, 1.0)  # of the one that is left
 
 
@@ -561,11 +562,11 @@ def test_anchors_are_exact_where_the_chunking_is() -> None:
     """And are the same place elsewhere, without their id."""
     a = [asked(OLD.hit(100, 200))]
     same = compare([item(anchors=[ANCHOR])], a, [asked(OLD.hit(300, 400))])
-    assert (same.rungs, same.ladder.items_b[0].anchors) == (("exact",), (ANCHOR,))
+    assert (same.levels, same.gold.items_b[0].anchors) == (("exact",), (ANCHOR,))
     b = [asked(NEW.hit(300, 400, "b1"), NEW.hit(110, 190))]
     found = compare([item(anchors=[ANCHOR])], a, b)
-    assert (found.rungs, found.both(MRR)) == (("doc_span",), (1.0, 0.5))
-    assert found.ladder.items_b[0].anchors == (replace(ANCHOR, id=f"{STAND_IN}b1"),)
+    assert (found.levels, found.both(MRR)) == (("doc_span",), (1.0, 0.5))
+    assert found.gold.items_b[0].anchors == (replace(ANCHOR, id=f"{STAND_IN}b1"),)
 
 
 def test_an_anchor_with_a_quote_survives_an_edit() -> None:
@@ -573,29 +574,29 @@ def test_an_anchor_with_a_quote_survives_an_edit() -> None:
     quoted = replace(ANCHOR, quote=TEXT[100:200])
     a, b = [asked(OLD.hit(100, 200))], [asked(EDITED.hit(117, 217))]
     found = compare([item(anchors=[quoted])], a, b)
-    assert (found.rungs, found.both(f"{HIT}@1")) == (("quote",), (1.0, 1.0))
-    assert found.ladder.items_b[0].anchors[0].section == "S.1"
+    assert (found.levels, found.both(f"{HIT}@1")) == (("quote",), (1.0, 1.0))
+    assert found.gold.items_b[0].anchors[0].section == "S.1"
     bare = compare([item(anchors=[ANCHOR])], a, b)
-    assert (bare.rungs, bare.both(f"{HIT}@1")) == (("doc",), (1.0, 1.0))
+    assert (bare.levels, bare.both(f"{HIT}@1")) == (("doc",), (1.0, 1.0))
     known = compare([item(anchors=[ANCHOR])], [asked(OLD.hit(100, 200, "b1"))], b)
-    assert known.rungs == ("quote",)
+    assert known.levels == ("quote",)
 
 
 def test_two_anchors_on_one_document_stay_two() -> None:
-    """On the rung of the document both are the same place, and yet two pieces."""
+    """On the level of the document both are the same place, and yet two pieces."""
     places = [replace(ANCHOR, id=None), replace(ANCHOR, id=None, spans=(Span(300, 400),))]
     a, b = [asked(OLD.hit(100, 200))], [asked(EDITED.hit(0, 50))]
     found = compare([item(anchors=places)], a, b)
-    assert found.rungs == ("doc", "doc")
+    assert found.levels == ("doc", "doc")
     assert found.b.metrics["retrieval.recall@5"].value == 1.0
-    assert len(found.ladder.items_b[0].anchors) == 2
+    assert len(found.gold.items_b[0].anchors) == 2
 
 
 def test_an_id_that_an_anchor_has_is_that_anchor() -> None:
     """One piece, as in scoring."""
     a, b = [asked(OLD.hit(100, 200))], [asked(NEW.hit(100, 200))]
     found = compare([item("b1", anchors=[ANCHOR])], a, b)
-    assert (found.rungs, found.both("retrieval.recall@5")) == (("doc_span",), (1.0, 1.0))
+    assert (found.levels, found.both("retrieval.recall@5")) == (("doc_span",), (1.0, 1.0))
 
 
 @pytest.mark.parametrize("level", [1, 2])
@@ -605,8 +606,8 @@ def test_grades_fall_back(level: int) -> None:
     a = [asked(OLD.hit(100, 200, "c1"), OLD.hit(200, 300, "c2"))]
     b = [asked(NEW.hit(200, 300), NEW.hit(100, 200))]
     found = compare([graded], a, b, options=Options(relevance_level=level))
-    assert found.rungs == ("doc_span", "doc_span")
-    assert set(found.ladder.items_b[0].grades) == {f"{STAND_IN}c1", f"{STAND_IN}c2", "c3"}
+    assert found.levels == ("doc_span", "doc_span")
+    assert set(found.gold.items_b[0].grades) == {f"{STAND_IN}c1", f"{STAND_IN}c2", "c3"}
     assert found.both("retrieval.recall@1") == ((0.5, 0.5) if level == 1 else (1.0, 0.0))
     first, second = found.both("retrieval.ndcg@5")
     assert first == 1.0
@@ -614,14 +615,14 @@ def test_grades_fall_back(level: int) -> None:
 
 
 def test_a_grade_that_is_gone_is_no_gain() -> None:
-    """c9 is on no rung: the ideal order is without it."""
+    """c9 is on no level: the ideal order is without it."""
     graded = replace(item(), grades={"c1": 1.0, "c9": 3.0})
     kept = ("spans", "text")
     a = [asked(OLD._replace(kept=kept, doc_hash=None).hit(100, 200, "c1"))]
     b = [asked(NEW._replace(kept=kept, doc_hash=None).hit(100, 200))]
     found = compare([graded], a, b)
-    assert (found.rungs, found.both("retrieval.ndcg@5")) == (("quote", "none"), (1.0, 1.0))
-    assert set(found.ladder.items_a[0].grades) == {f"{STAND_IN}c1"}
+    assert (found.levels, found.both("retrieval.ndcg@5")) == (("quote", "none"), (1.0, 1.0))
+    assert set(found.gold.items_a[0].grades) == {f"{STAND_IN}c1"}
 
 
 def test_groups_fall_back() -> None:
@@ -630,7 +631,7 @@ def test_groups_fall_back() -> None:
     grouped = replace(item(), groups=(("c1", far), ("c2",)))
     a = [asked(OLD.hit(100, 200, "c1"), OLD.hit(200, 300, "c2"))]
     found = compare([grouped], a, [asked(NEW.hit(390, 480))])
-    assert found.rungs == ("doc_span", "doc_span", "doc_span")
+    assert found.levels == ("doc_span", "doc_span", "doc_span")
     assert found.both("retrieval.group_recall@5") == (1.0, 0.5)
     assert found.both("retrieval.recall@5") == pytest.approx((2 / 3, 1 / 3))
 
@@ -640,7 +641,7 @@ def test_a_group_whose_members_are_gone_is_gone() -> None:
     grouped = replace(item(), groups=(("c1",), ("c8", "c9")), relevant_docs=("d.md", "e.md"))
     a, b = [asked(OLD.hit(100, 200, "c1"))], [asked(NEW.hit(100, 200))]
     found = compare([grouped], a, b)
-    assert found.rungs == ("doc_span", "none", "none")
+    assert found.levels == ("doc_span", "none", "none")
     assert found.both("retrieval.group_recall@5") == (1.0, 1.0)
 
 
@@ -649,7 +650,7 @@ def test_places_of_gold_give_spans_to_ids() -> None:
     placed = replace(item("c1"), places=(replace(ANCHOR, id="c1"),))
     a, b = [asked(OLD.hit(400, 500))], [asked(NEW.hit(100, 190))]
     found = compare([placed], a, b)
-    assert (found.rungs, found.both(f"{HIT}@1")) == (("doc_span",), (0.0, 1.0))
+    assert (found.levels, found.both(f"{HIT}@1")) == (("doc_span",), (0.0, 1.0))
     assert found.b.metrics["retrieval.span_recall@5"].value == 0.9
 
 
@@ -658,11 +659,11 @@ def test_places_in_an_edited_document_are_left_out() -> None:
     placed = replace(item("c1"), places=(replace(ANCHOR, id="c1"),))
     a, b = [asked(OLD.hit(100, 200, "c1"))], [asked(EDITED.hit(117, 217))]
     found = compare([placed], a, b)
-    assert (found.rungs, found.both("retrieval.span_recall@5")) == (("quote",), (None, None))
-    assert "1 place was left out" in found.ladder.notes[0]
+    assert (found.levels, found.both("retrieval.span_recall@5")) == (("quote",), (None, None))
+    assert "1 place was left out" in found.gold.notes[0]
 
 
-def test_a_cited_place_is_accurate_on_the_rung_of_places() -> None:
+def test_a_cited_place_is_accurate_on_the_level_of_places() -> None:
     """The cited span of b is compared with the expected one."""
     b = asked(NEW.hit(100, 200))
     assert b.answer is not None
@@ -673,7 +674,7 @@ def test_a_cited_place_is_accurate_on_the_rung_of_places() -> None:
 
 
 @pytest.mark.parametrize(
-    ("docs_a", "docs_b", "rung"),
+    ("docs_a", "docs_b", "level"),
     [
         (("d",), ("d",), "exact"),
         ((), (), "exact"),
@@ -681,16 +682,19 @@ def test_a_cited_place_is_accurate_on_the_rung_of_places() -> None:
         (("e",), ("d",), "doc"),
     ],
 )
-def test_expected_documents(docs_a: tuple[str, ...], docs_b: tuple[str, ...], rung: Rung) -> None:
+def test_expected_documents(docs_a: tuple[str, ...], docs_b: tuple[str, ...], level: Rung) -> None:
     """Exact where both sides know the name, or neither does."""
     items = [GoldItem(qid="q", relevant_docs=("d",))]
-    a, b = (Side(Evidence(docs={doc: DocFacts() for doc in docs})) for docs in (docs_a, docs_b))
-    found = climb(items, a, b)
-    assert (found.rungs, found.items_b) == (((rung,),), tuple(items))
-    bare = Side(b.evidence, {("q", None): 0})
-    lost = climb(items, a, bare)
-    assert lost.rungs == (("exact" if rung == "exact" else "none",),)
-    assert lost.items_a[0].relevant_docs == (("d",) if rung == "exact" else None)
+    a, b = (
+        KnownDocuments(Evidence(docs={doc: DocFacts() for doc in docs}))
+        for docs in (docs_a, docs_b)
+    )
+    found = match(items, a, b)
+    assert (found.levels, found.items_b) == (((level,),), tuple(items))
+    bare = KnownDocuments(b.evidence, {("q", None): 0})
+    lost = match(items, a, bare)
+    assert lost.levels == (("exact" if level == "exact" else "none",),)
+    assert lost.items_a[0].relevant_docs == (("d",) if level == "exact" else None)
 
 
 def test_an_expected_document_that_was_renamed() -> None:
@@ -698,15 +702,15 @@ def test_an_expected_document_that_was_renamed() -> None:
     items = [GoldItem(qid="q", relevant_docs=("d.md", "e.md"))]
     new = NEW._replace(doc="moved.md")
     found = compare(items, [asked(OLD.hit(0, 50))], [asked(new.hit(0, 50))])
-    assert found.rungs == ("doc", "exact")
+    assert found.levels == ("doc", "exact")
     assert found.both("retrieval.recall_doc@5") == (0.5, 0.5)
-    assert found.ladder.items_b[0].relevant_docs == ("moved.md", "e.md")
+    assert found.gold.items_b[0].relevant_docs == ("moved.md", "e.md")
 
 
 def test_anchors_with_one_id_stay_two() -> None:
-    """Two places of one block, both on the rung of the document."""
+    """Two places of one block, both on the level of the document."""
     places = [ANCHOR, replace(ANCHOR, spans=(Span(300, 400),))]
     found = compare([item(anchors=places)], [asked(OLD.hit(100, 200))], [asked(EDITED.hit(0, 50))])
-    assert (found.rungs, len({each.id for each in found.ladder.items_b[0].anchors})) == (
+    assert (found.levels, len({each.id for each in found.gold.items_b[0].anchors})) == (
         ("doc", "doc"), 2,
     )  # fmt: skip

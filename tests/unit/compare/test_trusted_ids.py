@@ -189,7 +189,7 @@ def test_texts_of_a_list_are_quoted(tmp_path: Path, gold: list[Row]) -> None:
 
 
 def test_a_hit_that_the_list_has_no_text_of_is_not_quotable(tmp_path: Path) -> None:
-    """One such hit, and the rung does not work for the question; a note says what is missing."""
+    """One such hit, and the level does not work for the question; a note says what is missing."""
     bare = [{name: value for name, value in row.items() if name != "text"} for row in EDITED[1]]
     found = compared(tmp_path, PLACED, ["A2"], ["B1"], lists=(EDITED[0], bare))
     assert outcome(found) == ("fallback_doc", "draw", 1, 1)

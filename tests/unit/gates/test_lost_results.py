@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ragauge import registry
-from ragauge.gates.lost_results import Filling, Lost, fill
+from ragauge.gates.lost_results import FilledResults, LostResults, fill_worst
 from ragauge.model.comparison import Delta
 from ragauge.report.comparison import sentences
 from tests.support.command import Folder, Outcome
@@ -106,41 +106,43 @@ def test_distances_and_times_have_no_worst_value(metric: str, worst: float | Non
     assert registry.metrics()[metric].worst == worst
 
 
-def lost(absent: list[bool], there: list[int], errored: list[int], missing: list[int]) -> Lost:
-    return Lost(np.array(absent), np.array(there), np.array(errored), np.array(missing))
+def lost(
+    absent: list[bool], there: list[int], errored: list[int], missing: list[int]
+) -> LostResults:
+    return LostResults(np.array(absent), np.array(there), np.array(errored), np.array(missing))
 
 
 @pytest.mark.parametrize(
     ("metric", "values", "filled"),
     [
         # absent → 0; 2 slots there, 1 errored → 2/3; 1 there, 1 missing → 1/2; as it is; no value
-        ("answer.precision", [0.0, 2 / 3, 0.5, 1.0, np.nan], Filling(questions=1, slots=2)),
+        ("answer.precision", [0.0, 2 / 3, 0.5, 1.0, np.nan], FilledResults(questions=1, slots=2)),
         # the error is in the mean as a miss already
-        ("retrieval.hit", [0.0, 1.0, 0.5, 1.0, np.nan], Filling(questions=1, slots=1)),
+        ("retrieval.hit", [0.0, 1.0, 0.5, 1.0, np.nan], FilledResults(questions=1, slots=1)),
         # what is lost cannot agree with anything
-        ("stability.convergent", [0.0, 1.0, 0.0, 1.0, np.nan], Filling(questions=1, slots=1)),
+        ("stability.convergent", [0.0, 1.0, 0.0, 1.0, np.nan], FilledResults(questions=1, slots=1)),
         ("citation.anchor_distance", [np.nan, 1.0, 1.0, 1.0, np.nan],
-         Filling(left_out=1, left_slots=2)),
-        ("run.errored", [1.0, 1.0, 1.0, 1.0, np.nan], Filling(questions=1)),
+         FilledResults(left_out=1, left_slots=2)),
+        ("run.errored", [1.0, 1.0, 1.0, 1.0, np.nan], FilledResults(questions=1)),
     ],
 )  # fmt: skip
 def test_the_worst_is_filled_in_for_questions_and_slots(
-    metric: str, values: list[float], filled: Filling
+    metric: str, values: list[float], filled: FilledResults
 ) -> None:
     mine = np.array([np.nan, 1.0, 1.0, 1.0, np.nan])
     beside = np.array([1.0, 1.0, 1.0, 1.0, np.nan])
     gone = lost([True, False, False, False, False], [0, 2, 1, 2, 2], [1, 1, 0, 0, 0],
                 [0, 0, 1, 0, 0])  # fmt: skip
-    assert fill(registry.metrics()[metric], (beside, mine), (None, gone)) == filled
+    assert fill_worst(registry.metrics()[metric], (beside, mine), (None, gone)) == filled
     assert mine == pytest.approx(values, nan_ok=True)
 
 
 def test_what_the_user_excludes_is_not_filled_in() -> None:
     mine, beside = np.array([np.nan, 1.0]), np.array([1.0, 1.0])
-    gone = Lost(np.array([True, False]), np.array([0, 2]), np.array([1, 0]), np.array([0, 0]),
-                False)  # fmt: skip
+    absent, answered = np.array([True, False]), np.array([0, 2])
+    gone = LostResults(absent, answered, np.array([1, 0]), np.array([0, 0]), counted=False)
     metric = registry.metrics()["answer.precision"]
-    assert fill(metric, (beside, mine), (None, gone)) == Filling(left_out=1)
+    assert fill_worst(metric, (beside, mine), (None, gone)) == FilledResults(left_out=1)
     assert np.isnan(mine[0])
 
 

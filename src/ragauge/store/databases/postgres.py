@@ -17,8 +17,8 @@ from ragauge.model.run import (
     StoreKind,
     ValueColumn,
 )
-from ragauge.store.databases import schema_versions
-from ragauge.store.databases.queries import FACTS, RUN, Asking
+from ragauge.store.databases import schema_versions, store_errors
+from ragauge.store.databases.queries import FACTS, REOPENED, RUN, StoreQueries, run_row
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
@@ -51,10 +51,10 @@ class _Address:
                 hint="pip install 'ragauge[postgres]'",
             ) from error
         try:
-            found = conninfo_to_dict(url)
+            parts = conninfo_to_dict(url)
         except ProgrammingError:
-            found = {"port": "?"}
-        ports = str(found.get("port") or "").replace(",", "")
+            parts = {"port": "?"}
+        ports = str(parts.get("port") or "").replace(",", "")
         person = url.partition("://")[2].partition("?")[0].rpartition("@")[0]
         if (ports and not ports.isdecimal()) or "/" in person or "@" in person:
             # With a bare / or @ the driver takes a part of the password for a host, and says it.
@@ -64,9 +64,9 @@ class _Address:
                 hint="write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with / as %2F and @ as "
                 "%40 in a name or a password",
             )
-        self.secrets = [str(found[each]) for each in redaction.SECRET if found.get(each)]
+        self.secrets = [str(parts[name]) for name in redaction.SECRET if parts.get(name)]
         usual = {"connect_timeout": 15, "application_name": "ragauge"}
-        self.parameters: dict[str, Any] = {**usual, **found, "client_encoding": "utf8"}
+        self.parameters: dict[str, Any] = {**usual, **parts, "client_encoding": "utf8"}
 
     def connect(self) -> Connection[Any]:
         """A connection on which every statement is a transaction, unless one is begun."""
@@ -91,21 +91,21 @@ class _Address:
         try:
             yield
         except damaged as error:
-            raise schema_versions.not_ours(self.name, self._words(error)) from error
+            raise store_errors.not_ours(self.name, self._words(error)) from error
         except psycopg.IntegrityError as error:
-            raise schema_versions.clash(self.name, self._words(error)) from error
+            raise store_errors.clash(self.name, self._words(error)) from error
         except psycopg.DataError as error:
             hint = "a store in an SQLite file takes every text"
-            raise schema_versions.unavailable(self.name, self._words(error), hint) from error
+            raise store_errors.unavailable(self.name, self._words(error), hint) from error
         except psycopg.errors.DiskFull as error:
             hint = "make room on the server; a run that was being stored is incomplete"
-            raise schema_versions.unavailable(self.name, self._words(error), hint) from error
+            raise store_errors.unavailable(self.name, self._words(error), hint) from error
         except psycopg.errors.InsufficientPrivilege as error:
             hint = "the user of the URL must be allowed to make tables and to write to them"
-            raise schema_versions.unavailable(self.name, self._words(error), hint) from error
+            raise store_errors.unavailable(self.name, self._words(error), hint) from error
         except (psycopg.OperationalError, psycopg.InternalError) as error:
             hint = "check the URL, and that the server runs; then try again"
-            raise schema_versions.unavailable(self.name, self._words(error), hint) from error
+            raise store_errors.unavailable(self.name, self._words(error), hint) from error
 
     def _words(self, error: Exception) -> str:
         """What the server said, on one line, without details and without secrets."""
@@ -126,13 +126,13 @@ def _version(cursor: Cursor[Any], name: str) -> int:
     tables = {row[0] for row in cursor.fetchall()}
     if not tables:
         return 0
-    found = cursor.execute("SELECT version FROM eval_schema").fetchall() if len(tables) > 1 else []
-    if len(found) != 1:
-        raise schema_versions.not_ours(name, "its tables are not those of ragauge")
-    known = schema_versions.newest("postgres")
-    if found[0][0] > known:
-        raise schema_versions.newer_store(name, found[0][0], known)
-    return int(found[0][0])
+    rows = cursor.execute("SELECT version FROM eval_schema").fetchall() if len(tables) > 1 else []
+    if len(rows) != 1:
+        raise store_errors.not_ours(name, "its tables are not those of ragauge")
+    version, newest = int(rows[0][0]), schema_versions.newest("postgres")
+    if version > newest:
+        raise store_errors.newer_store(name, version, newest)
+    return version
 
 
 def _migrate(connection: Connection[Any], name: str, goal: int) -> None:
@@ -158,7 +158,7 @@ def _opened(address: _Address, *, create: bool, goal: int) -> Connection[Any]:
         try:
             version = _version(connection.cursor(), address.name)
             if version == 0 and not create:
-                raise schema_versions.nothing_stored(address.name)
+                raise store_errors.nothing_stored(address.name)
             if version != goal:
                 _migrate(connection, address.name, goal)
         except BaseException:
@@ -180,7 +180,7 @@ def open_store(url: str, *, create: bool = True) -> Store:
     return PostgresStore(address, connection)
 
 
-class PostgresStore(Asking):
+class PostgresStore(StoreQueries):
     """A store in a database. It may be handed to another thread, but not used by two at once.
 
     What streams has a connection of its own, so that other methods may be called meanwhile.
@@ -205,7 +205,7 @@ class PostgresStore(Asking):
             if run_id is not None:
                 sql = "SELECT 1 FROM eval_runs WHERE run_id = %s FOR KEY SHARE"
                 if cursor.execute(sql, (run_id,)).fetchone() is None:
-                    raise schema_versions.unknown_run(self.name, run_id)
+                    raise store_errors.unknown_run(self.name, run_id)
             yield cursor
 
     def _copy(
@@ -234,14 +234,14 @@ class PostgresStore(Asking):
     def begin(self, run: RunRecord) -> None:
         """Add a run as incomplete; `run-exists` if its id is taken."""
         with self._writing() as cursor:
-            row = schema_versions.run_row(run)
+            row = run_row(run)
             cursor.execute(
                 f"INSERT INTO eval_runs ({RUN}, evidence)"
                 f" VALUES ({', '.join(['%s'] * len(row))}) ON CONFLICT (run_id) DO NOTHING",
                 row,
             )
             if not cursor.rowcount:
-                raise schema_versions.run_exists(self.name, run.run_id)
+                raise store_errors.run_exists(self.name, run.run_id)
 
     @contextmanager
     def hold(self, run_id: str) -> Iterator[None]:
@@ -251,7 +251,7 @@ class PostgresStore(Asking):
         """
         key = "%s, hashtext(current_schema() || '/' || %s)"
         if not self._read(f"SELECT pg_try_advisory_lock({key})", (HOLDING, run_id))[0][0]:
-            raise schema_versions.run_held(run_id)
+            raise store_errors.run_held(run_id)
         try:
             yield
         finally:
@@ -317,7 +317,7 @@ class PostgresStore(Asking):
         with self._writing(run_id) as cursor:
             self._drop_results(cursor, run_id, dropping)
             cursor.execute("DELETE FROM eval_scorings WHERE run_id = %s", (run_id,))
-            sql = f"UPDATE eval_runs SET {schema_versions.REOPENED}%s WHERE run_id = %s"
+            sql = f"UPDATE eval_runs SET {REOPENED}%s WHERE run_id = %s"
             cursor.execute(sql, (b"", run_id))
 
     def finish(
@@ -380,7 +380,7 @@ class PostgresStore(Asking):
             sql = "DELETE FROM eval_runs WHERE run_id = %s RETURNING gold_key, chunks"
             deleted = cursor.execute(sql, (run_id,)).fetchone()
             if deleted is None:
-                raise schema_versions.unknown_run(self.name, run_id)
+                raise store_errors.unknown_run(self.name, run_id)
             cursor.execute("DELETE FROM eval_query_results WHERE run_id = %s", (run_id,))
             for table, key, column, name in (
                 ("eval_gold_items", "gold_key", "gold_key", deleted[0]),

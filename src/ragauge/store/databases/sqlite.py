@@ -25,8 +25,8 @@ from ragauge.model.run import (
     StoreKind,
     ValueColumn,
 )
-from ragauge.store.databases import schema_versions
-from ragauge.store.databases.queries import FACTS, RUN, Asking
+from ragauge.store.databases import schema_versions, store_errors
+from ragauge.store.databases.queries import FACTS, REOPENED, RUN, StoreQueries, run_row
 
 PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
@@ -52,18 +52,18 @@ HINTS = {
 
 @contextmanager
 def _translated(name: str) -> Iterator[None]:
-    """Turn what the database and the disk say into errors that a user can mend."""
+    """Turn what the database and the disk say into errors that a user can fix."""
     try:
         yield
     except sqlite3.IntegrityError as error:
-        raise schema_versions.clash(name, str(error)) from error
+        raise store_errors.clash(name, str(error)) from error
     except (sqlite3.InterfaceError, sqlite3.ProgrammingError):
         raise  # ours, not the user's
     except sqlite3.DatabaseError as error:
         hint = HINTS.get(getattr(error, "sqlite_errorcode", -1) & 0xFF)
         if hint is None:
-            raise schema_versions.not_ours(name, str(error)) from error
-        raise schema_versions.unavailable(name, str(error), hint) from error
+            raise store_errors.not_ours(name, str(error)) from error
+        raise store_errors.unavailable(name, str(error), hint) from error
 
 
 def _path(url: str) -> Path:
@@ -116,25 +116,25 @@ def _version(connection: sqlite3.Connection, name: str) -> int:
     if version == 0 and tables == "[]":
         return 0
     if version <= 0 or "eval_runs" not in json.loads(tables):
-        raise schema_versions.not_ours(name, "its tables are not those of ragauge")
-    known = schema_versions.newest("sqlite")
-    if version > known:
-        raise schema_versions.newer_store(name, version, known)
+        raise store_errors.not_ours(name, "its tables are not those of ragauge")
+    newest = schema_versions.newest("sqlite")
+    if version > newest:
+        raise store_errors.newer_store(name, version, newest)
     return int(version)
 
 
 def _migrate(connection: sqlite3.Connection, path: Path, name: str, goal: int) -> None:
-    """Lead the tables to a version, in one transaction; a copy of the old file stays beside it."""
+    """Migrate the tables in one transaction; a copy of the old file stays beside it."""
     with _transaction(connection, sync="FULL"):
         version = _version(connection, name)  # another process may have been quicker
         if version not in (0, goal):
-            _keep_copy(path, name, version)
+            _back_up(path, name, version)
         for statement in schema_versions.steps("sqlite", version, goal):
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {goal}")
 
 
-def _keep_copy(path: Path, name: str, version: int) -> None:
+def _back_up(path: Path, name: str, version: int) -> None:
     """Copy the store as it was last written; the caller holds the lock that writers need."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
@@ -143,12 +143,12 @@ def _keep_copy(path: Path, name: str, version: int) -> None:
             source.backup(target)
         os.chmod(temporary, path.stat().st_mode & 0o777)
         number = 1
-        while (kept := Path(f"{path}.v{version}{f'.{number}' * (number > 1)}.bak")).exists():
+        while (backup := Path(f"{path}.v{version}{f'.{number}' * (number > 1)}.bak")).exists():
             number += 1
-        os.replace(temporary, kept)
+        os.replace(temporary, backup)
     except OSError as error:
         words = f"the old form cannot be kept beside it: {error.strerror or error}"
-        raise schema_versions.unavailable(name, words, HINTS[sqlite3.SQLITE_FULL]) from error
+        raise store_errors.unavailable(name, words, HINTS[sqlite3.SQLITE_FULL]) from error
     finally:
         Path(temporary).unlink(missing_ok=True)
 
@@ -168,24 +168,22 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 
 def _opened(url: str, *, create: bool, goal: int) -> tuple[sqlite3.Connection, Path]:
-    """A connection to a store that stands at a version."""
+    """A connection to a store that is at a version."""
     path = _path(url)
     with _translated(url):
         if sqlite3.sqlite_version_info < OLDEST:
             has = f"this Python has SQLite {sqlite3.sqlite_version}"
-            raise schema_versions.unavailable(url, has, "SQLite 3.37 or newer is needed")
+            raise store_errors.unavailable(url, has, "SQLite 3.37 or newer is needed")
         if not create and not path.exists():
-            raise schema_versions.nothing_stored(url)
+            raise store_errors.nothing_stored(url)
         if not path.parent.is_dir():
             missing = f"there is no folder `{path.parent}`"
-            raise schema_versions.unavailable(
-                url, missing, "make the folder first, or check the path"
-            )
+            raise store_errors.unavailable(url, missing, "make the folder first, or check the path")
         connection = _connect(path, mode="rwc" if create else "rw")
         try:
             version = _version(connection, url)
             if version == 0 and not create:
-                raise schema_versions.nothing_stored(url)
+                raise store_errors.nothing_stored(url)
             if version == 0:
                 connection.execute(f"PRAGMA page_size = {PAGE}")
             if version != goal:
@@ -198,7 +196,7 @@ def _opened(url: str, *, create: bool, goal: int) -> tuple[sqlite3.Connection, P
 
 
 def migrate_to(url: str, version: int) -> None:
-    """Lead a store to a version, also back to an older one; a copy of it stays beside it."""
+    """Migrate a store to a version, also back to an older one; a copy of it stays beside it."""
     schema_versions.check_goal("sqlite", version)
     connection, _ = _opened(url, create=False, goal=version)
     connection.close()
@@ -210,7 +208,7 @@ def open_store(url: str, *, create: bool = True) -> Store:
     return SqliteStore(url, path, connection)
 
 
-class SqliteStore(Asking):
+class SqliteStore(StoreQueries):
     """A store in one file. It may be handed to another thread, but not used by two at once.
 
     What streams has a connection of its own: it reads one state of the store to its end, and
@@ -230,7 +228,7 @@ class SqliteStore(Asking):
         """One transaction, for a run that must be there if one is named."""
         with _translated(self.name), _transaction(self._connection, sync=sync):
             if run_id is not None and not self._there("eval_runs", "run_id", run_id):
-                raise schema_versions.unknown_run(self.name, run_id)
+                raise store_errors.unknown_run(self.name, run_id)
             yield
 
     def _there(self, table: str, column: str, key: str) -> bool:
@@ -248,14 +246,14 @@ class SqliteStore(Asking):
     def begin(self, run: RunRecord) -> None:
         """Add a run as incomplete; `run-exists` if its id is taken."""
         with self._writing():
-            row = schema_versions.run_row(run)
+            row = run_row(run)
             added = self._execute(
                 f"INSERT INTO eval_runs ({RUN}, evidence) VALUES ({', '.join('?' * len(row))})"
                 " ON CONFLICT (run_id) DO NOTHING",
                 row,
             )
             if not added.rowcount:
-                raise schema_versions.run_exists(self.name, run.run_id)
+                raise store_errors.run_exists(self.name, run.run_id)
 
     @contextmanager
     def hold(self, run_id: str) -> Iterator[None]:
@@ -269,7 +267,7 @@ class SqliteStore(Asking):
             try:
                 stack.enter_context(held(file.parent / name))
             except HeldError as error:
-                raise schema_versions.run_held(run_id) from error
+                raise store_errors.run_held(run_id) from error
             yield
 
     def add_gold(self, gold_key: str, rows: Iterable[GoldRow]) -> None:
@@ -322,7 +320,7 @@ class SqliteStore(Asking):
                 ((run_id, ordinal) for ordinal in dropping),
             )
             self._execute("DELETE FROM eval_scorings WHERE run_id = ?", (run_id,))
-            sql = f"UPDATE eval_runs SET {schema_versions.REOPENED}? WHERE run_id = ?"
+            sql = f"UPDATE eval_runs SET {REOPENED}? WHERE run_id = ?"
             self._execute(sql, (b"", run_id))
 
     def finish(

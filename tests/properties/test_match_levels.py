@@ -1,4 +1,4 @@
-"""What holds for every ladder: the same both ways, and blind to what is hit."""
+"""What holds for all match levels: the same both ways, and blind to what is hit."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ragauge.compare.effective_gold import expected_of
-from ragauge.compare.known_documents import Side
-from ragauge.compare.match_levels import Ladder, climb
-from ragauge.compare.same_documents import Sameness
+from ragauge.compare.effective_gold import EffectiveGold, expected_of
+from ragauge.compare.known_documents import KnownDocuments
+from ragauge.compare.same_documents import SameDocuments
 from ragauge.model.chunk import Chunk
 from ragauge.model.comparison import RUNGS
 from ragauge.model.evidence import ChunkFacts, DocFacts, Evidence, SketchRow
@@ -24,7 +23,7 @@ from ragauge.scoring.evidence_pieces import STAND_IN, pieces_of
 from ragauge.scoring.score import score
 from ragauge.spans import Span
 from tests.properties.datasets import steady
-from tests.support.rechunked import side_of
+from tests.support.rechunked import match, side_of
 
 # A few names and words, so that everything meets everything.
 IDS = ("d#1", "d#2", "e#1", "c1", "c2")
@@ -82,7 +81,7 @@ def items(draw: st.DrawFn) -> list[GoldItem]:
 
 
 @st.composite
-def sides(draw: st.DrawFn) -> Side:
+def sides(draw: st.DrawFn) -> KnownDocuments:
     """A side that knows some things."""
     rows = [
         SketchRow(number_of(name), text, place, number_of(doc) if doc else 0)
@@ -96,9 +95,10 @@ def sides(draw: st.DrawFn) -> Side:
         sketch=tuple(sorted(rows)),
     )
     listed = st.builds(Chunk, doc=st.sampled_from(DOCS), spans=spans, text=maybe_text)
-    return Side(
+    keys: list[tuple[str, int | None]] = [(qid, None) for qid in QIDS]
+    return KnownDocuments(
         evidence,
-        draw(st.dictionaries(st.sampled_from([(qid, None) for qid in QIDS]), st.integers(0, 7))),
+        draw(st.dictionaries(st.sampled_from(keys), st.integers(0, 7))),
         draw(st.dictionaries(st.sampled_from(IDS), listed, max_size=2)),
         draw(st.dictionaries(st.sampled_from(DOCS), st.sampled_from((*WORDS, "x")), max_size=2)),
     )
@@ -106,18 +106,25 @@ def sides(draw: st.DrawFn) -> Side:
 
 @steady(80)
 @given(gold=items(), a=sides(), b=sides())
-def test_both_ways_have_the_same_rungs(gold: list[GoldItem], a: Side, b: Side) -> None:
-    """What works on both sides does so whichever of them is called a."""
-    there, back = climb(gold, a, b), climb(gold, b, a)
-    assert (there.rungs, there.counts, there.match) == (back.rungs, back.counts, back.match)
+def test_both_ways_have_the_same_levels(
+    gold: list[GoldItem], a: KnownDocuments, b: KnownDocuments
+) -> None:
+    """What works on both sides does so whichever of them is called a.
+
+    An id that the sides contradict each other about is another matter: what the first means by it
+    is expected.
+    """
+    assume(not SameDocuments(a, b).contradicted)
+    there, back = match(gold, a, b), match(gold, b, a)
+    assert (there.levels, there.counts, there.match) == (back.levels, back.counts, back.match)
 
 
 @steady(60)
 @given(gold=items(), a=sides())
-def test_a_side_and_itself_are_exact(gold: list[GoldItem], a: Side) -> None:
+def test_a_side_and_itself_are_exact(gold: list[GoldItem], a: KnownDocuments) -> None:
     """Whatever it knows or does not know, and the items stay the very same."""
-    found = climb(gold, a, a)
-    assert all(rung == "exact" for rungs in found.rungs for rung in rungs)
+    found = match(gold, a, a)
+    assert all(level == "exact" for levels in found.levels for level in levels)
     assert all(
         one is item and other is item
         for one, other, item in zip(found.items_a, found.items_b, gold, strict=True)
@@ -126,16 +133,18 @@ def test_a_side_and_itself_are_exact(gold: list[GoldItem], a: Side) -> None:
 
 @steady(60)
 @given(gold=items(), a=sides(), b=sides())
-def test_the_order_of_tables_does_not_show(gold: list[GoldItem], a: Side, b: Side) -> None:
+def test_the_order_of_tables_does_not_show(
+    gold: list[GoldItem], a: KnownDocuments, b: KnownDocuments
+) -> None:
     """The same entries in another order are the same."""
 
-    def turned(side: Side) -> Side:
+    def turned(side: KnownDocuments) -> KnownDocuments:
         evidence = replace(
             side.evidence,
             expected=dict(reversed(side.evidence.expected.items())),
             docs=dict(reversed(side.evidence.docs.items())),
         )
-        return Side(
+        return KnownDocuments(
             evidence,
             side.carries,
             dict(reversed(list(side.chunks.items()))),
@@ -143,35 +152,40 @@ def test_the_order_of_tables_does_not_show(gold: list[GoldItem], a: Side, b: Sid
         )
 
     graded = [replace(item, grades=dict(reversed(item.grades.items()))) for item in gold]
-    assert climb(graded, turned(a), turned(b)) == climb(gold, a, b)
+    assert match(graded, turned(a), turned(b)) == match(gold, a, b)
 
 
 @steady(80)
 @given(gold=items(), a=sides(), b=sides())
-def test_carrying_less_is_never_a_better_rung(gold: list[GoldItem], a: Side, b: Side) -> None:
-    """A rung works because a side carries what it needs.
+def test_carrying_less_is_never_a_better_level(
+    gold: list[GoldItem], a: KnownDocuments, b: KnownDocuments
+) -> None:
+    """A level works because a side carries what it needs.
 
     Ids in doubt are another matter: they are believed where nothing else can be compared.
     """
-    assume(not Sameness(a, b).strangers)
+    assume(not SameDocuments(a, b).no_common_ids)
     assume(not (a.chunks and b.chunks) or a.chunks.keys() == b.chunks.keys())
-    full = climb(gold, replace(a, carries={}), replace(b, carries={}))
-    less = climb(gold, a, b)
+    everything = [KnownDocuments(run.evidence, {}, run.chunks, run.texts) for run in (a, b)]
+    full = match(gold, *everything)
+    less = match(gold, a, b)
     for one, other in zip(_places(full), _places(less), strict=True):
         assert one <= other
 
 
-def _places(ladder: Ladder) -> list[int]:
-    return [RUNGS.index(rung) for rungs in ladder.rungs for rung in rungs]
+def _places(gold: EffectiveGold) -> list[int]:
+    return [RUNGS.index(level) for levels in gold.levels for level in levels]
 
 
 @steady(80)
 @given(gold=items(), a=sides(), b=sides())
-def test_both_sides_have_the_same_pieces(gold: list[GoldItem], a: Side, b: Side) -> None:
+def test_both_sides_have_the_same_pieces(
+    gold: list[GoldItem], a: KnownDocuments, b: KnownDocuments
+) -> None:
     """As many, as relevant, with the same gains and groups; none of them an id that fell."""
-    found = climb(gold, a, b)
-    for item, rungs, one, other in zip(
-        gold, found.rungs, found.items_a, found.items_b, strict=True
+    found = match(gold, a, b)
+    for item, levels, one, other in zip(
+        gold, found.levels, found.items_a, found.items_b, strict=True
     ):
         mine, theirs = (pieces_of(each, {}, Options()) for each in (one, other))
         assert (mine.ids, mine.relevant, mine.gains, mine.groups) == (
@@ -182,12 +196,12 @@ def test_both_sides_have_the_same_pieces(gold: list[GoldItem], a: Side, b: Side)
             continue
         fell = {
             member
-            for member, rung in zip(members, rungs, strict=True)
-            if rung != "exact" and isinstance(member, str)
+            for member, level in zip(members, levels, strict=True)
+            if level != "exact" and isinstance(member, str)
         }
         assert fell.isdisjoint(mine.ids)
         assert fell.isdisjoint(anchor.id for anchor in mine.anchors)
-        if "none" not in rungs:
+        if "none" not in levels:
             assert len(pieces_of(item, {}, Options()).relevant) == len(mine.relevant)
 
 
@@ -223,15 +237,15 @@ def _traces(version: str, picks: Sequence[Sequence[int]]) -> list[Trace]:
     b=st.permutations([1, 2, 3, 2]),
     seed=st.integers(0, 9),
 )
-def test_rungs_do_not_depend_on_what_is_hit(
+def test_levels_do_not_depend_on_what_is_hit(
     expected: list[str], a: list[int], b: list[int], seed: int
 ) -> None:
-    """The same chunks in another order, or for other questions: other numbers, the same rungs."""
+    """The same chunks in another order, or for other questions: other numbers, the same levels."""
     gold = [
         GoldItem(qid=f"q{number}", expect="answer", relevant=(name,))
         for number, name in enumerate(expected)
     ]
-    fixed = climb(
+    fixed = match(
         gold,
         side_of(_traces("v1", [[1, 2], [3, 1]]), gold),
         side_of(_traces("v2", [[2, 1], [3]]), gold),
@@ -240,8 +254,8 @@ def test_rungs_do_not_depend_on_what_is_hit(
     traces = [
         _traces(version, [picks[:cut], picks[cut:]]) for version, picks in (("v1", a), ("v2", b))
     ]
-    found = climb(gold, *(side_of(each, gold) for each in traces))
-    assert found.rungs == fixed.rungs
+    found = match(gold, *(side_of(each, gold) for each in traces))
+    assert found.levels == fixed.levels
     assert found.match == "fallback_doc_span"
     for effective, run in zip((found.items_a, found.items_b), traces, strict=True):
         scores = score(effective, run, profile="all", k=3, intervals=False)
@@ -254,13 +268,15 @@ def test_rungs_do_not_depend_on_what_is_hit(
 
 @steady(25)
 @given(gold=items(), a=sides(), b=sides(), seed=st.integers(0, 99))
-def test_effective_items_can_be_scored(gold: list[GoldItem], a: Side, b: Side, seed: int) -> None:
+def test_effective_items_can_be_scored(
+    gold: list[GoldItem], a: KnownDocuments, b: KnownDocuments, seed: int
+) -> None:
     """Against hits with and without spans and texts; no unit is mixed, no piece is found by id."""
     a, b = (
-        replace(each, evidence=replace(each.evidence, units=("byte",)), chunks={})
-        for each in (a, b)
+        KnownDocuments(replace(run.evidence, units=("byte",)), run.carries, {}, run.texts)
+        for run in (a, b)
     )
-    found = climb(gold, a, b)
+    found = match(gold, a, b)
     draw = random.Random(seed)
     hits = [
         Hit(
