@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragauge.concurrency import cores
 from ragauge.files.open import PathLike
 from ragauge.files.ranges import RANGE_BYTES, Range, Source, plan
 from ragauge.formats.detect import Choice
@@ -25,12 +25,16 @@ from ragauge.model.scores import Scores
 from ragauge.model.semantic import Bands
 from ragauge.model.trace import Trace, TraceSet
 from ragauge.scoring import trec
+from ragauge.scoring.engines.local import InProcess, Subprocesses
 from ragauge.scoring.gold_table import GoldTable, gold_table
 from ragauge.scoring.scoring_run import Inputs, Run, ScoringPlan
-from ragauge.scoring.tasks.job import Job, Partial
-from ragauge.scoring.tasks.lines import Laid, LineMaker
-from ragauge.scoring.tasks.pack import Packed, RangePacker
-from ragauge.scoring.tasks.unpack import Unpacked, Unpacking
+from ragauge.scoring.second_pass import Retrieved
+from ragauge.scoring.tasks.job import Job
+from ragauge.scoring.tasks.lines import Laid, LineMaker, ListLines
+from ragauge.scoring.tasks.pack import Pack, Packed, RangePacker
+from ragauge.scoring.tasks.task import FindIds, Reduce, Task
+
+Result = TypeVar("Result")
 
 Gold = PathLike | GoldSet | Iterable[GoldItem]
 Traces = PathLike | TraceSet | Iterable[Trace]
@@ -41,26 +45,13 @@ _PACKED = 2048
 
 
 class Engine(Protocol):
-    """A way to run the reduction of many ranges."""
+    """Does tasks on ranges, in this process or elsewhere."""
 
-    def run(self, job: Job, ranges: Sequence[Range]) -> Iterator[Partial]:
-        """Yield the partial of each range, from the last range to the first."""
-        ...
+    def map(self, task: Task[Result], ranges: Sequence[Range]) -> Iterator[Result]:
+        """The result of each range, in the order of the ranges.
 
-    def retrieved(self, wanted: Set[str]) -> set[str]:
-        """Which of some ids are among the hits of any row, once all ranges are reduced."""
-        ...
-
-    def pack(self, job: Job, ranges: Sequence[Range]) -> Iterator[Packed]:
-        """Yield each range packed, from the first to the last, once all ranges are reduced."""
-        ...
-
-    def lay(self, job: Job, ranges: Sequence[Range]) -> Iterator[Laid]:
-        """Yield the lines of each range, from the first to the last, once all are reduced."""
-        ...
-
-    def unpack(self, task: Unpacking) -> Callable[[], Unpacked]:
-        """Begin to unpack a stored run; what is returned waits for the end."""
+        The results of one task are taken before the next one is given.
+        """
         ...
 
 
@@ -137,8 +128,9 @@ class TraceInput:
         else:
             ranges = plan(source)
             run.note_source(source, ranges)
-            run.retrieved = self.engine.retrieved
-            run.add_partials(self.engine.run(run.job(source), ranges))
+            job = run.job(source)
+            run.retrieved = retrieved_by(self.engine, job, ranges)
+            run.add_partials(self.engine.map(Task(Reduce(), job), ranges[::-1]))
 
     def _in_memory(self) -> Sequence[Trace]:
         """Traces that were given as such; an iterator is read once and kept."""
@@ -159,7 +151,7 @@ class TraceInput:
         table = self._table(run, gold)
         job = replace(self._job(run, table), qids=tuple(run.table.qids))
         if self.source is not None and self.engine is not None:
-            yield from self.engine.pack(job, self._ranges(run))
+            yield from self.engine.map(Task(Pack(job.qids), job), self._ranges(run))
             return
         order: list[int] | None = None
         if table is not run.table:
@@ -177,7 +169,7 @@ class TraceInput:
         """
         job = self._job(run, self._table(run, gold))
         if self.source is not None and self.engine is not None:
-            yield from self.engine.lay(job, self._ranges(run))
+            yield from self.engine.map(Task(ListLines(), job), self._ranges(run))
             return
         maker = LineMaker(job)
         for first, some in self._some_traces():
@@ -256,15 +248,11 @@ def file_engine(stack: ExitStack, source: Source, workers: int | None) -> Engine
 
 def side_engines(stack: ExitStack, results: Sequence[int], workers: int | None) -> list[Engine]:
     """An engine for each of some stored runs, which share the workers that one would have."""
-    from ragauge.scoring.engines.local import Local
-
     sizes = [count * _STORED_BYTES for count in results]
     count = _worker_count(workers, max(sizes))
     if count < len(results):
-        return [Local() for _ in results]
-    from ragauge.scoring.engines.pool import Pool
-
-    return [stack.enter_context(Pool(count // len(results))) for _ in results]
+        return [InProcess() for _ in results]
+    return [stack.enter_context(Subprocesses(count // len(results))) for _ in results]
 
 
 def feed_stored(run: Run, source: Source, engine: Engine) -> None:
@@ -272,25 +260,29 @@ def feed_stored(run: Run, source: Source, engine: Engine) -> None:
     # Every row knows the line that it came from: ranges add nothing to it.
     ranges = [replace(part, first_line=0) for part in plan(source)]
     job = run.note_stored(source, ranges)
-    run.retrieved = engine.retrieved
-    run.add_partials(engine.run(job, ranges))
+    run.retrieved = retrieved_by(engine, job, ranges)
+    run.add_partials(engine.map(Task(Reduce(), job), ranges[::-1]))
+
+
+def retrieved_by(engine: Engine, job: Job, ranges: Sequence[Range]) -> Retrieved:
+    """Looks for ids among the hits of all rows."""
+
+    def retrieved(ids: frozenset[str]) -> set[str]:
+        return set().union(*engine.map(Task(FindIds(ids), job), ranges))
+
+    return retrieved
 
 
 def _engine(stack: ExitStack, size: int, workers: int | None) -> Engine:
     count = _worker_count(workers, size)
     if count <= 1:
-        from ragauge.scoring.engines.local import Local
-
-        return Local()
-    from ragauge.scoring.engines.pool import Pool
-
-    return stack.enter_context(Pool(count))
+        return InProcess()
+    return stack.enter_context(Subprocesses(count))
 
 
 def _worker_count(workers: int | None, size: int) -> int:
     if workers is None:
         if size < POOL_FROM_BYTES:
             return 1
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        workers = min(cores or 1, MOST_WORKERS)
+        workers = min(cores(), MOST_WORKERS)
     return max(1, min(workers, -(-size // RANGE_BYTES)))

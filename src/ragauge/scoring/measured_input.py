@@ -32,8 +32,9 @@ from ragauge.model.trace import Trace
 from ragauge.scoring.inputs import GoldInput, TraceInput, feed_stored, stored_engine
 from ragauge.scoring.remeasure import Remeasurer, opened_remeasurer, semantic_of
 from ragauge.scoring.scoring_run import Run
-from ragauge.scoring.tasks.lines import Laid
-from ragauge.scoring.tasks.pack import Packed
+from ragauge.scoring.tasks.lines import Laid, ListLines
+from ragauge.scoring.tasks.pack import Pack, Packed
+from ragauge.scoring.tasks.task import Task
 
 
 def measured_input(
@@ -121,13 +122,14 @@ class MeasuredInput(TraceInput):
         assert self.frozen is not None and self.engine is not None
         job = replace(run.job(self.frozen), stored=True, qids=tuple(run.table.qids))
         parts: list[Range] = list(run.ranges) if self.frozen.size else []
-        yield from self.engine.pack(job, parts)
+        yield from self.engine.map(Task(Pack(job.qids), job), parts)
 
     def laid(self, run: Run, gold: GoldInput) -> Iterator[Laid]:  # noqa: ARG002
         """The measured traces again, as lines."""
         assert self.frozen is not None and self.engine is not None
         job = replace(run.job(self.frozen), stored=True)
-        yield from self.engine.lay(job, list(run.ranges) if self.frozen.size else [])
+        parts = list(run.ranges) if self.frozen.size else []
+        yield from self.engine.map(Task(ListLines(), job), parts)
 
     def concluded(self, scores: Scores, bands: Mapping[str, Bands]) -> Scores:
         """The scores with what is known of ΔS."""

@@ -16,7 +16,7 @@ from ragauge.model.drilldown import Drilldown
 from ragauge.model.trace import Answer, Hit, Trace
 from ragauge.report.drilldown.questions import details_of_aside, details_of_run
 from ragauge.scoring import inputs, score
-from ragauge.scoring.engines import pool
+from ragauge.scoring.engines import local
 from ragauge.scoring.inputs import Kept
 from ragauge.store import runs as run_store
 from ragauge.store.temporary_run import Aside, put_aside
@@ -106,16 +106,16 @@ def test_ranges_and_workers_do_not_show(
     files: Folder, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
     expected = stored("trace.jsonl", profile="all", dialect="native")
-    plan, begin = ranges.plan, pool.Pool.__init__
+    plan, begin = ranges.plan, local.Subprocesses.__init__
     started: list[int] = []
 
-    def counted(self: pool.Pool, count: int) -> None:
+    def counted(self: local.Subprocesses, count: int) -> None:
         started.append(count)
         begin(self, count)
 
     monkeypatch.setattr(inputs, "RANGE_BYTES", 64)
     monkeypatch.setattr(inputs, "plan", lambda given: plan(given, range_bytes=64))
-    monkeypatch.setattr(pool.Pool, "__init__", counted)
+    monkeypatch.setattr(local.Subprocesses, "__init__", counted)
     assert files.path.is_dir()
     with laid("trace.jsonl", profile="all", dialect="native", workers=workers) as (_, found):
         assert found == expected
@@ -166,7 +166,7 @@ def test_scores_are_the_same_for_who_looks(files: Folder) -> None:
 
 @pytest.mark.parametrize("cores", [1, 3])
 def test_work_beside_comes_back_in_order(monkeypatch: pytest.MonkeyPatch, cores: int) -> None:
-    monkeypatch.setattr("ragauge.sidework._cores", lambda: cores)
+    monkeypatch.setattr("ragauge.concurrency.cores", lambda: cores)
     assert list(beside(str, range(100))) == [str(each) for each in range(100)]
 
 
@@ -175,7 +175,7 @@ def test_work_beside_is_not_far_ahead_and_may_be_left(
     monkeypatch: pytest.MonkeyPatch, cores: int
 ) -> None:
     """Three threads and eight pieces each, and the next that is asked for."""
-    monkeypatch.setattr("ragauge.sidework._cores", lambda: cores)
+    monkeypatch.setattr("ragauge.concurrency.cores", lambda: cores)
     asked: list[int] = []
 
     def given() -> Iterator[int]:
@@ -190,7 +190,7 @@ def test_work_beside_is_not_far_ahead_and_may_be_left(
 
 
 def test_what_goes_wrong_beside_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragauge.sidework._cores", lambda: 2)
+    monkeypatch.setattr("ragauge.concurrency.cores", lambda: 2)
     words: Sequence[str] = ["1", "2", "x", "4"]
     with pytest.raises(ValueError, match="x"):
         list(beside(int, words))

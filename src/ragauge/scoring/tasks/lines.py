@@ -5,7 +5,7 @@ It is for those who look at a run once. A store keeps more, and packs it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,6 +17,7 @@ from ragauge.scoring.chunk_facts import Gathered, Gatherer, wanted_ids
 from ragauge.scoring.tasks.full_traces import FullReader, numbered
 from ragauge.scoring.tasks.job import Job
 from ragauge.scoring.tasks.reduce import RangeReducer
+from ragauge.scoring.tasks.task import Work, Worker
 
 _MOST_CONTENTS = 1 << 18
 
@@ -86,3 +87,13 @@ class LineMaker:
             if hit.id in wanted:
                 found.append(hit)
         return tuple(found)
+
+
+class ListLines(Work[Laid], frozen=True):
+    """The traces of ranges as lines. The first line of each range must be known."""
+
+    result = Laid
+
+    def begin(self, worker: Worker) -> Callable[[Range], Laid]:
+        """Read with the reducer that is there."""
+        return LineMaker(worker.job, reducer=worker.reducer()).lay

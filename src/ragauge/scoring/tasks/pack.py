@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence, Set
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragauge.files.ranges import Range
 from ragauge.model.payloads import freeze_trace
@@ -15,6 +16,7 @@ from ragauge.scoring.evidence_places import found_at
 from ragauge.scoring.tasks.full_traces import FullReader, numbered
 from ragauge.scoring.tasks.job import Job
 from ragauge.scoring.tasks.reduce import RangeReducer
+from ragauge.scoring.tasks.task import Work, Worker
 
 PackedRow = tuple[ResultFacts, bytes, int | None]
 """Facts and payload of a row, and the place of its question in the gold table."""
@@ -111,3 +113,18 @@ class RangePacker:
                 rank for rank, place in ranked if any(doc in place.stated for doc in rich.docs)
             ]
         return min(found, default=None)
+
+
+class Pack(Work[Packed], frozen=True):
+    """The traces of ranges as rows for a store. The first line of each range must be known.
+
+    `qids` are the ids of the questions, for traces that name theirs in words only.
+    """
+
+    result = Packed
+    qids: tuple[str, ...]
+
+    def begin(self, worker: Worker) -> Callable[[Range], Packed]:
+        """Read with the reducer that is there."""
+        job = replace(worker.job, qids=self.qids)
+        return RangePacker(job, reducer=worker.reducer()).pack
