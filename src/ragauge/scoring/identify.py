@@ -19,7 +19,7 @@ from ragauge.scoring.evidence_pieces import Rich
 from ragauge.scoring.evidence_places import Place, is_negative, is_relevant, shares
 from ragauge.scoring.gold_table import GoldTable, gold_table, unique_items
 from ragauge.scoring.highlights import Highlights, highlights
-from ragauge.scoring.scoring_run import Run, ScoringPlan
+from ragauge.scoring.scoring_run import ScoringPlan, job_of
 from ragauge.scoring.sums import RULES
 from ragauge.scoring.tasks.reduce import RangeReducer
 from ragauge.spans import Span
@@ -68,8 +68,7 @@ class Recogniser:
                 slices=False,
                 beside=beside,
             )
-        run = Run(plan, table, gold_name=gold_name, trace_name="")
-        job = run.job(Source("", "", 0, 0, "lines", ()))
+        job = job_of(plan, table, Source("", "", 0, 0, "lines", ()))
         reducer = RangeReducer(job)
         self.items = unique_items(items, plan.profile, gold_name)
         self.chunks = chunks

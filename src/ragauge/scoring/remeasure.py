@@ -7,23 +7,33 @@ Recorded and new values are never mixed: with an embedder, a hit or a citation w
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 
 from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.manifest import read_corpus
 from ragauge.embed.measure import Measurer, is_same_model, measuring
-from ragauge.errors import MAX_REPORTED
+from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
+from ragauge.files.fields import FieldError, Row
+from ragauge.files.ranges import Source
+from ragauge.formats.detect import Choice
+from ragauge.formats.json_rows import decode_row
+from ragauge.formats.load import name_of, rows_of
+from ragauge.formats.loaded import Loaded
+from ragauge.formats.traces import Reader
 from ragauge.model.chunk import Chunk
 from ragauge.model.embedder import Embedding
 from ragauge.model.gold import GoldItem
 from ragauge.model.scores import Scores
 from ragauge.model.semantic import ZONES, Anchored, Bands, Recheck, Semantic
 from ragauge.model.trace import Trace
+from ragauge.scoring.inputs import TraceFile, stored_engine, traces_in_memory
 from ragauge.scoring.known_texts import Texts, evidence_of, first_of
 from ragauge.scoring.results import at
 from ragauge.stats.intervals import quantile
@@ -245,6 +255,76 @@ def opened_remeasurer(
     return Remeasurer(
         measurer, items, Texts(chunks, lookup), tolerance=embed.tolerance, trace_name=trace_name
     )
+
+
+def measured_traces(
+    stack: ExitStack,
+    traces: object,
+    source: Source | None,
+    choice: Choice,
+    remeasurer: Remeasurer,
+    workers: int | None,
+) -> TraceFile:
+    """Traces with ΔS by an embedder, in place of what they recorded.
+
+    They are read in file order, measured some at a time, and written to a temporary file, which
+    is read as stored traces are. Each knows the line that it came from.
+    """
+    if source is not None and source.layout == "run":
+        raise RagaugeError.of(
+            "usage",
+            f"`{source.name}` is a TREC run, which has no texts to measure",
+            hint="leave out --embed, or give traces with the text of their hits",
+        )
+    problems = Problems()
+    if source is not None:
+        recorded = _read(source, choice, problems)
+    else:
+        recorded = (
+            trace if trace.line is not None else replace(trace, line=place)
+            for place, trace in enumerate(traces_in_memory(traces), 1)
+        )
+    handle, path = tempfile.mkstemp(prefix="ragauge-")
+    stack.callback(os.unlink, path)
+    encode = msgspec.json.Encoder().encode
+    size = 0
+    with os.fdopen(handle, "wb") as file:
+        for trace in remeasurer.traces(recorded):
+            size += file.write(encode(trace) + b"\n")
+    name = name_of(traces, source, "<traces>")
+    file_notes = () if source is None else [f"{name}: {note}" for note in source.notes]
+    return TraceFile(
+        Source(name, path, 0, size, "lines" if size else "empty", ()),
+        stored_engine(stack, -(-size // 1024), workers),
+        stored=True,
+        notes=[*file_notes, *remeasurer.notes()],
+        problems=Loaded([], problems.listed, problems.count),
+    )
+
+
+class Problems:
+    """The first rows that could not be read, and how many there are."""
+
+    def __init__(self) -> None:
+        self.listed: list[Problem] = []
+        self.count = 0
+
+    def add(self, problem: Problem) -> None:
+        """Count a problem, and list it if it is among the first."""
+        self.count += 1
+        if len(self.listed) < MAX_REPORTED:
+            self.listed.append(problem)
+
+
+def _read(source: Source, choice: Choice, problems: Problems) -> Iterator[Trace]:
+    reader = Reader(choice.dialect, own=choice.own)
+    for line, data, cut, overlong in rows_of(source):
+        row: Row | None = None
+        try:
+            row = decode_row(data, cut=cut, overlong=overlong)
+            yield reader.trace(row, line)
+        except FieldError as failure:
+            problems.add(reader.problem(failure, row, Place(source.name, line)))
 
 
 def semantic_of(

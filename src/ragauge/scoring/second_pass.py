@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 import numpy as np
 
-from ragauge.files.ranges import Range, Rows, read_rows
 from ragauge.metrics.columns import Bools, Column, Floats, Ints, starts_of
 from ragauge.metrics.facts import Fact
 from ragauge.metrics.metric import Selected
-from ragauge.model.payloads import trace_of
+from ragauge.model.profile import JoinRules
 from ragauge.model.trace import Citation, Hit, SlotKey, Trace
 from ragauge.scoring.evidence_places import Place, shares
 from ragauge.scoring.gold_table import GoldTable
@@ -36,8 +35,18 @@ from ragauge.scoring.tasks.job import Job
 from ragauge.scoring.tasks.reduce import RangeReducer
 from ragauge.scoring.trace_details import Detailer
 
-Retrieved = Callable[[frozenset[str]], set[str]]
-"""Which of some ids were retrieved by any row of the run."""
+
+class TraceRows(Protocol):
+    """Traces that can be read again."""
+
+    def rows(self, job: Job, index: int) -> Iterable[tuple[int, Trace | bytes]]:
+        """The rows of the range of that index from the last to the first, each with its line."""
+        ...
+
+    def find_ids(self, job: Job, ids: frozenset[str]) -> set[str]:
+        """Which of some ids were retrieved by any row."""
+        ...
+
 
 Kept = tuple[Column, Column, Ints, Column]
 """Question, slot, position and facts of records."""
@@ -51,17 +60,18 @@ class Settler:
         table: GoldTable,
         ledger: Ledger,
         selected: Sequence[Selected],
+        rules: JoinRules,
         *,
-        by_slot: bool,
         absent_counts: bool,
     ) -> None:
         names = {each.metric.id for each in selected}
         self.table = table
         self.ledger = ledger
-        self.by_slot = by_slot
-        self.resolves = "citation.resolved" in names and not table.chunks
-        self.notes_open = self.resolves or by_slot
-        self.compares = by_slot and not names.isdisjoint(f"stability.{name}" for name in COMPARED)
+        self.by_slot = rules.keep == "slot"
+        self.resolves = self._resolves(table, selected)
+        self.compares = self.by_slot and not names.isdisjoint(
+            f"stability.{name}" for name in COMPARED
+        )
         self.absent_counts = absent_counts
         self.counts = np.zeros(len(table.qids), np.int64)
         self.order = np.zeros(0, np.int64)
@@ -71,6 +81,18 @@ class Settler:
         self.turned = np.zeros(0, np.bool_)
         self.kept: list[Kept] = []
         self.aside: list[Records] = []
+
+    @classmethod
+    def needs_open_citations(
+        cls, table: GoldTable, selected: Sequence[Selected], rules: JoinRules
+    ) -> bool:
+        """Whether the first pass must note which cited ids the row itself did not retrieve."""
+        return rules.keep == "slot" or cls._resolves(table, selected)
+
+    @staticmethod
+    def _resolves(table: GoldTable, selected: Sequence[Selected]) -> bool:
+        # A list of chunks says itself which ids exist; then no other row is asked.
+        return not table.chunks and any(each.metric.id == "citation.resolved" for each in selected)
 
     def settled(self, records: Records) -> Records:
         """Set aside what others must settle, and return the rest."""
@@ -127,11 +149,8 @@ class Settler:
             self.turned = np.concatenate([self.turned, np.array(new, np.bool_)])
         return self.turned if len(self.turned) else np.zeros(1, np.bool_)
 
-    def settle(self, looker: Looker | None, retrieved: Retrieved) -> Iterator[Records]:
-        """Look again at the records that were set aside, and hand them over with their facts.
-
-        `retrieved` says which of some ids any row has retrieved.
-        """
+    def settle(self, looker: Looker | None) -> Iterator[Records]:
+        """Look again at the records that were set aside, and hand them over with their facts."""
         if not self.aside or looker is None:
             return
         slots = list(self.ledger.codes) or [(None, None, None)]
@@ -152,7 +171,7 @@ class Settler:
         somewhere: set[str] = set()
         if self.resolves:
             open_ids = frozenset[str]().union(*lost)
-            somewhere = retrieved(open_ids)
+            somewhere = looker.find_ids(open_ids)
         place = 0
         for records in self.aside:
             facts = records.facts.copy()
@@ -348,10 +367,6 @@ Wanted = Mapping[int, Mapping[int, Set[Key]]]
 """The slots wanted, by range and by line in the range."""
 
 
-Pages = Callable[[int], Iterable[tuple[int, Trace | bytes]]]
-"""For the index of a range its rows from the last to the first, each with its line."""
-
-
 class Seen(NamedTuple):
     """What a second look needs of a row."""
 
@@ -372,17 +387,22 @@ class Seen(NamedTuple):
 class Looker:
     """Reads rows again; where a slot stands several times on a line, the last one is it."""
 
-    def __init__(self, job: Job, pages: Pages) -> None:
+    def __init__(self, job: Job, traces: TraceRows) -> None:
+        self.job = job
         self.reducer = RangeReducer(job)
         self.detail = self.reducer.reducer.detail
-        self.pages = pages
+        self.traces = traces
+
+    def find_ids(self, ids: frozenset[str]) -> set[str]:
+        """Which of some ids any row has retrieved."""
+        return self.traces.find_ids(self.job, ids)
 
     def visit(self, wanted: Wanted, take: Callable[[Key, Seen], None]) -> None:
         """Hand over what the slots wanted say, one by one."""
         found: set[Key] = set()
         for index in wanted:
             lines = wanted[index]
-            for line, row in self.pages(index):
+            for line, row in self.traces.rows(self.job, index):
                 if line not in lines:
                     continue
                 key, seen = self._look(row)
@@ -428,30 +448,3 @@ class Looker:
         if code is None:
             return None
         return code, (self.reducer.paraphrase(code, paraphrase, question), seed, turn)
-
-
-def pages_of_file(job: Job, ranges: Sequence[Range]) -> Pages:
-    """The rows of a trace file; stored traces know the line that they came from."""
-    by_index = {part.index: part for part in ranges}
-
-    def pages(index: int) -> Iterator[tuple[int, Trace | bytes]]:
-        rows: Rows = read_rows(job.source, by_index[index])
-        for place in reversed(range(len(rows.data))):
-            if job.stored:
-                trace = trace_of(rows.data[place])
-                yield trace.line or 0, trace
-            elif place not in rows.overlong and rows.data[place].strip():
-                yield rows.line(place), rows.data[place]
-
-    return pages
-
-
-def pages_of_traces(traces: Sequence[Trace]) -> Pages:
-    """Traces that are in memory, as one range."""
-
-    def pages(_: int) -> Iterator[tuple[int, Trace]]:
-        for place in reversed(range(len(traces))):
-            line = traces[place].line
-            yield place + 1 if line is None else line, traces[place]
-
-    return pages

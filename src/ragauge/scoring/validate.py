@@ -21,8 +21,8 @@ from ragauge.gold.locate import locator
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
 from ragauge.scoring.gold_table import GoldTable
-from ragauge.scoring.inputs import GoldInput, TraceInput
-from ragauge.scoring.scoring_run import Run, ScoringPlan
+from ragauge.scoring.inputs import GoldInput, file_engine, open_traces
+from ragauge.scoring.scoring_run import Run, ScoringPlan, job_of
 from ragauge.scoring.tasks.reduce import RangeReducer
 from ragauge.scoring.validate_corpus import resolve_gold, resolve_traces
 
@@ -109,10 +109,12 @@ def validate(
                 intervals=False,
             )
             run = Run(plan_, table, gold_name=named, trace_name=trace_source.name)
-            TraceInput(stack, trace, trace_source, choice, None).feed(run, known)
+            ranged = trace_source.layout != "run"
+            engine = file_engine(stack, trace_source, None) if ranged else None
+            run.read(open_traces(trace, trace_source, choice, engine))
             loaded = run.problems_found()
             if resolver is not None:
-                reducer = RangeReducer(run.job(trace_source))
+                reducer = RangeReducer(job_of(plan_, table, trace_source))
                 found = resolve_traces(trace_source, reducer, resolver)
                 loaded = _with(loaded, found)
                 findings.append(f"{trace_source.name} in the corpus: {found.told()}")

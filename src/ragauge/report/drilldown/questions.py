@@ -25,7 +25,7 @@ from ragauge.model.scores import Scores
 from ragauge.model.trace import Citation, Hit, Trace
 from ragauge.report.drilldown.corpus_texts import Recital, Reciter
 from ragauge.report.drilldown.expected import Sought, expected_pieces, negatives_of, sought_pieces
-from ragauge.report.drilldown.slot_labels import SlotLabels, slot_labels, slot_labels_aside
+from ragauge.report.drilldown.slot_labels import SlotLabels, slot_labels, slot_labels_of_temporary
 from ragauge.scoring.evidence_places import Place
 from ragauge.scoring.highlights import Highlights
 from ragauge.scoring.identify import Marks, Recogniser, Wanted
@@ -34,7 +34,7 @@ from ragauge.scoring.scoring_run import ScoringPlan
 from ragauge.scoring.trace_details import distance_of_citations
 from ragauge.spans import Span, in_words
 from ragauge.store.snapshot import plan_of, read_snapshot
-from ragauge.store.temporary_run import Aside
+from ragauge.store.temporary_run import TemporaryRun
 from ragauge.store.traces_by_question import CANNOT, ByQuestion, Found, by_question
 
 Key = tuple[str, int | None]
@@ -69,11 +69,12 @@ def details_of_run(
         yield _details(_side(stack, Stored(store, run), items, plan, scores, texts), scores, texts)
 
 
-def details_of_aside(aside: Aside, scores: Scores, texts: Excerpts | None = None) -> Details:
-    """The drill-downs of a run that was put aside, in the order of the questions of its scores."""
-    labels = slot_labels_aside(aside, scores)
-    name = aside.source.name
-    side = _Side(aside.recogniser, aside.found, labels, name, aside.evidence, texts)
+def details_of_temporary(
+    run: TemporaryRun, scores: Scores, texts: Excerpts | None = None
+) -> Details:
+    """The drill-downs of a temporary run, in the order of the questions of its scores."""
+    labels = slot_labels_of_temporary(run, scores)
+    side = _Side(run.recogniser, run.found, labels, run.source.name, run.evidence, texts)
     return _details(side, scores, texts)
 
 

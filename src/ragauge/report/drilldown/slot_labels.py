@@ -17,10 +17,10 @@ from ragauge.model.labels import LABELS
 from ragauge.model.run import RunRecord, Store
 from ragauge.model.scores import Scores
 from ragauge.scoring.identify import Recogniser
-from ragauge.scoring.inputs import Engine, feed_stored, file_engine, stored_engine
+from ragauge.scoring.inputs import Engine, TraceFile, file_engine, stored_engine
 from ragauge.scoring.scoring_run import Run
 from ragauge.store.runs import begin_loading
-from ragauge.store.temporary_run import Aside
+from ragauge.store.temporary_run import TemporaryRun
 
 _LINE = 0xFFFFFFFF
 
@@ -59,13 +59,13 @@ def slot_labels(store: Store, run: RunRecord, recogniser: Recogniser, scores: Sc
     return _slot_labels(recogniser, scores, loaded)
 
 
-def slot_labels_aside(aside: Aside, scores: Scores) -> SlotLabels:
-    """The labels of the slots of a run that was put aside."""
+def slot_labels_of_temporary(run: TemporaryRun, scores: Scores) -> SlotLabels:
+    """The labels of the slots of a temporary run."""
 
     def loaded(stack: ExitStack) -> _Loaded:
-        return aside.source, file_engine(stack, aside.source, None)
+        return run.source, file_engine(stack, run.source, None)
 
-    return _slot_labels(aside.recogniser, scores, loaded)
+    return _slot_labels(run.recogniser, scores, loaded)
 
 
 _Loaded = tuple[Source, Engine]
@@ -96,7 +96,7 @@ def _scored(
         plan = replace(recogniser.plan, selected=[], intervals=False, slices=False)
         again = Run(plan, recogniser.table, gold_name="", trace_name="")
         again.totals.keep_rows = True
-        feed_stored(again, source, engine)
+        again.read(TraceFile(source, engine, stored=True))
         again.finish()
     for position, batch, labels in again.totals.rows:
         for question, place, label in zip(

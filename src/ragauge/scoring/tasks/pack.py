@@ -39,6 +39,14 @@ class Packed(Struct, frozen=True):
             for place, (facts, payload, question) in enumerate(self.rows)
         ]
 
+    def renumbered(self, order: Sequence[int]) -> Packed:
+        """The same rows, where question `i` is question `order[i]`."""
+        rows = [
+            (facts, payload, None if question is None else order[question])
+            for facts, payload, question in self.rows
+        ]
+        return replace(self, rows=rows)
+
 
 class RangePacker:
     """Packs ranges of a trace file, or traces that are in memory."""
