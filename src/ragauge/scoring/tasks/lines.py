@@ -42,7 +42,7 @@ class LineMaker:
     def __init__(self, job: Job, *, reducer: RangeReducer | None = None) -> None:
         self.reader = FullReader(job, reducer)
         self.reducer = self.reader.reducer
-        self.gatherer = Gatherer(wanted_ids(job.keys), job.chunks)
+        self.gatherer = Gatherer(wanted_ids(job.keys), job.chunks, comparable=False)
         self.contents: set[tuple[object, str]] = set()
 
     def lay(self, part: Range) -> Laid:
