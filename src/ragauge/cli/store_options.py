@@ -51,19 +51,19 @@ ANY_FORMAT = click.option(
 )
 
 
-def url_of(given: str | None, config: Config) -> str:
+def url_of(url: str | None, config: Config) -> str:
     """The URL of the store: as given, as configured, or the default."""
     from ragauge.store.runs import DEFAULT_URL
 
-    return given or config.store or DEFAULT_URL
+    return url or config.store or DEFAULT_URL
 
 
 @contextmanager
-def the_store(given: str | None, config: Config, *, create: bool = False) -> Iterator[Store]:
+def the_store(url: str | None, config: Config, *, create: bool = False) -> Iterator[Store]:
     """The store that a command works on, closed at the end."""
     from ragauge.store.runs import opened_store
 
-    with opened_store(url_of(given, config), create=create) as store:
+    with opened_store(url_of(url, config), create=create) as store:
         yield store
 
 
@@ -90,7 +90,7 @@ def details_in(
     texts: Texts | None = None,
 ) -> Drilldowns | None:
     """The questions of a stored run one by one, where any of the reports shows them."""
-    if store is None or run is None or not any(each.detailed for each in reports):
+    if store is None or run is None or not any(report.detailed for report in reports):
         return None
     from ragauge.report.drilldown.questions import details_of_run
 
@@ -105,13 +105,13 @@ class Texts(NamedTuple):
     configured: str | None = None
 
     @classmethod
-    def of(cls, given: str | Sequence[str] | None, config: Config) -> Texts:
-        """What a command was told; one corpus or several versions of it."""
-        folders = (given,) if isinstance(given, str) else tuple(given or ())
+    def of(cls, folders_given: str | Sequence[str] | None, config: Config) -> Texts:
+        """The corpora that a command was given: one, or several versions of it."""
+        folders = (folders_given,) if isinstance(folders_given, str) else tuple(folders_given or ())
         return cls(folders, None if folders else config.corpus)
 
     def opened(self, stack: ExitStack) -> Excerpts | None:
-        """Texts that are read when they are asked for; what could not be shown is told at the end.
+        """Texts that are read when they are asked for; what is not shown is reported at the end.
 
         A corpus that only ragauge.toml names need not be there: a run is looked at anywhere.
         """
@@ -155,7 +155,7 @@ def is_file(name: str) -> bool:
 
 
 def new_id(_context: click.Context, _option: click.Parameter, run_id: str | None) -> str | None:
-    """Refuse an id of a run that could not be told from the name of a file later."""
+    """Refuse an id of a run that would look like the name of a file later."""
     if run_id is None:
         return None
     odd = "/" in run_id or "\\" in run_id or Path(run_id).suffix in (*_SUFFIXES, ".html", ".htm")
@@ -167,7 +167,7 @@ def new_id(_context: click.Context, _option: click.Parameter, run_id: str | None
 
 
 class Against(NamedTuple):
-    """What gates on a drop compare: the baseline, and what to set beside it, if that differs."""
+    """What gates on a drop compare: the baseline, and the other side where it is not the run."""
 
     baseline: Scores | None = None
     beside: Scores | None = None

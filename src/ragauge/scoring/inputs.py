@@ -31,8 +31,8 @@ from ragauge.scoring.engines.local import InProcess, Subprocesses
 from ragauge.scoring.gold_table import GoldTable, gold_table
 from ragauge.scoring.scoring_run import Inputs, ScoringPlan
 from ragauge.scoring.tasks.job import Job, Partial
-from ragauge.scoring.tasks.lines import Laid, LineMaker, ListLines
-from ragauge.scoring.tasks.pack import Pack, Packed, RangePacker
+from ragauge.scoring.tasks.lines import LineSerialiser, ListLines, TraceLines
+from ragauge.scoring.tasks.pack import Packed, RangePacker, SerialiseRows
 from ragauge.scoring.tasks.reduce import RangeReducer, hits_of
 from ragauge.scoring.tasks.task import FindIds, Reduce, Task
 
@@ -145,9 +145,9 @@ class TraceFile:
 
     def packed(self, job: Job, qids: tuple[str, ...], first: dict[int, int]) -> Iterator[Packed]:
         """The traces in file order as rows for a store; `first` has the first line of ranges."""
-        yield from self.engine.map(Task(Pack(qids), job), self._numbered(first))
+        yield from self.engine.map(Task(SerialiseRows(qids), job), self._numbered(first))
 
-    def lines(self, job: Job, first: dict[int, int]) -> Iterator[Laid]:
+    def lines(self, job: Job, first: dict[int, int]) -> Iterator[TraceLines]:
         """The traces in file order as lines of JSON."""
         yield from self.engine.map(Task(ListLines(), job), self._numbered(first))
 
@@ -199,11 +199,11 @@ class TracesInMemory:
         for start, some in self._in_parts():
             yield packer.pack_traces(some, start + 1)
 
-    def lines(self, job: Job, first: dict[int, int]) -> Iterator[Laid]:  # noqa: ARG002
+    def lines(self, job: Job, first: dict[int, int]) -> Iterator[TraceLines]:  # noqa: ARG002
         """The traces as lines of JSON."""
-        maker = LineMaker(job)
+        maker = LineSerialiser(job)
         for start, some in self._in_parts():
-            yield maker.lay_traces(some, start + 1)
+            yield maker.lines_of(some, start + 1)
 
     def _in_parts(self) -> Iterator[tuple[int, Sequence[Trace]]]:
         """Some traces at a time, so that what is made of them is never there as a whole."""
@@ -250,7 +250,7 @@ class Kept(Struct, frozen=True, kw_only=True):
     chunks: dict[str, Chunk]
     inputs: Inputs
     rows: Iterator[Packed]
-    lines: Iterator[Laid]
+    lines: Iterator[TraceLines]
     table: GoldTable | None = None
 
 

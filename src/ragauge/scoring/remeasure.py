@@ -1,4 +1,4 @@
-"""Remeasuring: ΔS of traces taken anew from their texts, beside what they recorded.
+"""ΔS of traces measured again from their texts, apart from what they recorded.
 
 Recorded and new values are never mixed: with an embedder, a hit or a citation without a text has no
 ΔS at all, whatever it recorded.
@@ -40,6 +40,8 @@ from ragauge.stats.intervals import quantile
 from ragauge.text import some
 
 _WINDOW = 512
+"""Traces whose texts are embedded together: embedders are fast on many texts at once."""
+
 TOLERANCE = 0.01
 GOLD_TARGET = 0.35
 """How near the evidence of a good gold item is to its question, as the source documents have it."""
@@ -70,22 +72,30 @@ class Remeasurer:
         self.listed: list[str] = []
         self.recorded_by: set[str] = set()
 
-    def traces(self, given: Iterable[Trace]) -> Iterator[Trace]:
+    def traces(self, recorded: Iterable[Trace]) -> Iterator[Trace]:
         """The traces with their new ΔS, in the same order."""
-        rest = iter(given)
+        rest = iter(recorded)
         while window := list(islice(rest, _WINDOW)):
             asked = [self._question(trace) for trace in window]
-            found = [[self.texts.of_hit(hit) for hit in trace.hits] for trace in window]
-            cited = [self._cited(trace, each) for trace, each in zip(window, found, strict=True)]
-            measurable = zip(asked, found, cited, strict=True)
+            hit_texts = [[self.texts.of_hit(hit) for hit in trace.hits] for trace in window]
+            cited = [
+                self._cited(trace, texts) for trace, texts in zip(window, hit_texts, strict=True)
+            ]
+            measurable = zip(asked, hit_texts, cited, strict=True)
             self.measurer.prepare(
-                [each for each, texts, snippet in measurable if each and (snippet or any(texts))],
+                [
+                    question
+                    for question, texts, snippet in measurable
+                    if question and (snippet or any(texts))
+                ],
                 "query",
             )
             self.measurer.prepare(
-                [text for each in (*found, cited) for text in each if text], "document"
+                [text for texts in (*hit_texts, cited) for text in texts if text], "document"
             )
-            for trace, question, texts, snippet in zip(window, asked, found, cited, strict=True):
+            for trace, question, texts, snippet in zip(
+                window, asked, hit_texts, cited, strict=True
+            ):
                 yield self._one(trace, question, texts, snippet)
             self.measurer.forget()
 
@@ -116,9 +126,9 @@ class Remeasurer:
         by_id: dict[str, str | None] = {}
         for hit, text in zip(trace.hits, texts, strict=True):
             by_id.setdefault(hit.id, text)
-        for each in trace.answer.listed:
-            text = by_id.get(each.id)
-            text = text if text is not None else self.texts.of_citation(each)
+        for citation in trace.answer.listed:
+            text = by_id.get(citation.id)
+            text = text if text is not None else self.texts.of_citation(citation)
             if text and text.strip():
                 return text
         self.uncited += 1
@@ -143,7 +153,7 @@ class Remeasurer:
         if answer is not None:
             value = self.measurer.distance(question, snippet)
             self._compare(trace, "the answer", answer.delta_s, value)
-            cited = tuple(replace(each, delta_s=None) for each in answer.cited)
+            cited = tuple(replace(citation, delta_s=None) for citation in answer.cited)
             answer = replace(answer, delta_s=value if answer.citations else None, cited=cited)
         return replace(trace, hits=tuple(hits), answer=answer, embedder=self.id)
 
@@ -185,7 +195,7 @@ class Remeasurer:
     def anchored(self) -> Anchored | None:
         """ΔS of questions and their own evidence, where its text is known; None if it never is."""
         pairs = []
-        for item in sorted(self.items.values(), key=lambda each: (each.qid, each.turn or 0)):
+        for item in sorted(self.items.values(), key=lambda item: (item.qid, item.turn or 0)):
             question = item.question or (item.paraphrases[0] if item.paraphrases else None)
             text = self._evidence(item)
             if question and text:
@@ -206,31 +216,31 @@ class Remeasurer:
         return first_of(self.texts.of_evidence(item, named))
 
     def notes(self) -> list[str]:
-        """Sentences about what was left out, and what makes the numbers doubtful."""
-        said = self.measurer.notes()
+        """Sentences about what has no ΔS, and what makes the numbers doubtful."""
+        notes = self.measurer.notes()
         counted = [
             (self.textless, "hit", "without a text: no ΔS"),
             (self.uncited, "answer", "without a citation that has a text: no ΔS of what is cited"),
             (self.questionless, "trace", "whose question is not known: no ΔS"),
         ]
-        said += [f"{n} {noun if n == 1 else noun + 's'} {what}" for n, noun, what in counted if n]
+        notes += [f"{n} {noun if n == 1 else noun + 's'} {what}" for n, noun, what in counted if n]
         if self.circular:
             noun = "trace was" if self.circular == 1 else "traces were"
-            said.append(
+            notes.append(
                 f"{self.circular} {noun} ranked by the embedder that ΔS is taken with "
                 f"({self.id}): the first hits are near by construction"
             )
-        found = self.recheck()
-        if found is not None:
-            told = f"{found.differing} of {found.compared} recorded ΔS differ"
-            said.append(
-                f"{told} from the measured ones by more than {found.tolerance:g}; "
-                f"the most by {found.worst:.4f}"
+        recheck = self.recheck()
+        if recheck is not None:
+            differing = f"{recheck.differing} of {recheck.compared} recorded ΔS differ"
+            notes.append(
+                f"{differing} from the measured ones by more than {recheck.tolerance:g}; "
+                f"the most by {recheck.worst:.4f}"
             )
-            if found.recorded_by:
-                said.append(f"the recorded ΔS are of {some(found.recorded_by)}")
-            said += found.listed
-        return said
+            if recheck.recorded_by:
+                notes.append(f"the recorded ΔS are of {some(recheck.recorded_by)}")
+            notes += recheck.listed
+        return notes
 
 
 def _names(item: GoldItem) -> list[str]:
@@ -276,7 +286,7 @@ def measured_traces(
             f"`{source.name}` is a TREC run, which has no texts to measure",
             hint="leave out --embed, or give traces with the text of their hits",
         )
-    problems = Problems()
+    problems = _RowProblems()
     if source is not None:
         recorded = _read(source, choice, problems)
     else:
@@ -302,7 +312,7 @@ def measured_traces(
     )
 
 
-class Problems:
+class _RowProblems:
     """The first rows that could not be read, and how many there are."""
 
     def __init__(self) -> None:
@@ -316,7 +326,7 @@ class Problems:
             self.listed.append(problem)
 
 
-def _read(source: Source, choice: Choice, problems: Problems) -> Iterator[Trace]:
+def _read(source: Source, choice: Choice, problems: _RowProblems) -> Iterator[Trace]:
     reader = Reader(choice.dialect, own=choice.own)
     for line, data, cut, overlong in rows_of(source):
         row: Row | None = None
@@ -347,10 +357,10 @@ def semantic_of(
     for name in names:
         if values is None or name not in values.metrics:
             continue
-        found = [value for value in values.of(name).tolist() if value == value]  # noqa: PLR0124
-        for value in found:
+        distances = [value for value in values.of(name).tolist() if value == value]  # noqa: PLR0124
+        for value in distances:
             zones[mine.zone(value)] += 1
-        if found:
+        if distances:
             break
     return Semantic(
         embedder=embedder,

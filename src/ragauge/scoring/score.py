@@ -1,4 +1,8 @@
-"""The wiring: from file names to scores and verdicts. This is the public API."""
+"""`score`: from file names to scores. This is the public API.
+
+One way, no back arrows: open the inputs, which chooses dialect and profile; plan what to measure;
+score. Gates are made for the profile of the opened inputs, and given to the plan as values.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +51,7 @@ from ragauge.scoring.inputs import (
 from ragauge.scoring.results import unlisted, with_hashes, with_reciprocals
 from ragauge.scoring.scoring_run import Inputs, Run, ScoringPlan, job_of
 from ragauge.scoring.tasks.job import Job
-from ragauge.scoring.tasks.lines import Laid
+from ragauge.scoring.tasks.lines import TraceLines
 from ragauge.scoring.tasks.pack import Packed
 
 if TYPE_CHECKING:
@@ -158,7 +162,7 @@ def opened_inputs(
         trace_source = open_source(stack, traces)
         gold_source = as_trec(gold_source, trace_source)
         loaded_as = [
-            given.dialect for given in (gold, traces) if isinstance(given, GoldSet | TraceSet)
+            loaded.dialect for loaded in (gold, traces) if isinstance(loaded, GoldSet | TraceSet)
         ]
         choice = choose(dialect, profile, gold=gold_source, trace=trace_source, loaded=loaded_as)
         yield OpenedInputs(
@@ -325,7 +329,7 @@ class ScoredInputs:
         for packed in traces.packed(job, qids, {}):
             yield packed.renumbered(order)
 
-    def _lines(self) -> Iterator[Laid]:
+    def _lines(self) -> Iterator[TraceLines]:
         """The traces as lines; their questions are numbered as the gold items stand."""
         if self._traces is not None and self._run.reading is not None:
             yield from self._traces.lines(self._run.reading, self._run.first_lines())
@@ -346,11 +350,11 @@ class ScoredInputs:
 def score_stored(
     table: GoldTable, traces: Source, plan: ScoringPlan, *, given: Inputs, engine: Engine
 ) -> Scores:
-    """Score stored traces: `traces` holds their JSON, a line each, as it was frozen.
+    """Score stored traces: `traces` holds their JSON, a line each, as it was stored.
 
     The values of questions have the ranks of `RANKS` among them.
     """
-    ranks = [each for each in registry.select(RANKS, plan.k) if each not in plan.selected]
+    ranks = [chosen for chosen in registry.select(RANKS, plan.k) if chosen not in plan.selected]
     plan = replace(plan, selected=[*plan.selected, *ranks])
     run = Run(plan, table, gold_name=given.gold_name, trace_name=given.trace_name)
     run.take_inputs(given)
@@ -360,7 +364,7 @@ def score_stored(
 
 def unranked(plan: ScoringPlan) -> ScoringPlan:
     """The plan without what is only measured for comparisons."""
-    return replace(plan, selected=[each for each in plan.selected if each.id not in RANKS])
+    return replace(plan, selected=[chosen for chosen in plan.selected if chosen.id not in RANKS])
 
 
 def known_chunks(
@@ -378,16 +382,16 @@ def known_chunks(
     if lookup is None:
         return {} if source is None else load_chunks(source)
     refuse_moved(lookup, gold[0](), gold[1])
-    known = block_chunks(lookup)
+    chunks = block_chunks(lookup)
     if source is not None:
-        known |= load_chunks(source, check=Resolver(lookup, None).chunk)
-    return known
+        chunks |= load_chunks(source, check=Resolver(lookup, None).chunk)
+    return chunks
 
 
-def _one_of(name: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
+def _one_of(name: str, value: str, allowed: Sequence[str]) -> None:
+    if value not in allowed:
         raise RagaugeError.of(
             "usage",
-            f"{name} must be one of {', '.join(known)}, got {value!r}",
+            f"{name} must be one of {', '.join(allowed)}, got {value!r}",
             hint="check the spelling",
         )

@@ -1,4 +1,9 @@
-"""One run of scoring: a gold table in, partials in, scores out."""
+"""One run of scoring: a gold table and partials in, scores out.
+
+Partials come from the last range to the first, so the first record of a slot is the last trace of
+it, which is the one that counts (decision 0004). Sums are whole numbers: no order of ranges, no
+size of batches and no number of workers can change a bit of them (decision 0005).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +38,7 @@ from ragauge.scoring.results import (
     row_results,
     state_counts,
 )
-from ragauge.scoring.second_pass import Looker, Settler, TraceRows
+from ragauge.scoring.second_pass import RowReader, SecondPass, TraceRows
 from ragauge.scoring.slot_ledger import Ledger
 from ragauge.scoring.summary import slice_results
 from ragauge.scoring.sums import Totals
@@ -41,6 +46,10 @@ from ragauge.scoring.tasks.job import Job, Partial
 from ragauge.scoring.warnings import findings
 
 BATCH_RECORDS = 32_768
+"""Records that are measured together, at least: a batch ends with a range. A numpy call costs the
+same for few records, so batches are not small; all columns of one are in memory, so they have an
+end. The result is the same for any number."""
+
 _IN_MEMORY = Range(0, 0, 0, 0)
 """The one range of what is in memory: lines are counted from the start already."""
 
@@ -127,8 +136,8 @@ def job_of(plan: ScoringPlan, table: GoldTable, source: Source, *, stored: bool 
         by_turn=table.by_turn,
         patterns=plan.patterns,
         count_repeats=plan.count_repeats,
-        note_open=Settler.needs_open_citations(table, plan.selected, plan.profile.join),
-        bytes_too=any(each.metric.id in BY_BYTES for each in plan.selected),
+        note_open=SecondPass.needs_open_citations(table, plan.selected, plan.profile.join),
+        bytes_too=any(chosen.metric.id in BY_BYTES for chosen in plan.selected),
         chunks=table.chunks,
         options=plan.options,
         stored=stored,
@@ -156,11 +165,11 @@ class Run:
             registry.metrics()[plan.profile.correct],
             keep_rows=self.rules.keep == "every",
         )
-        self.settler = Settler(
+        self.second_pass = SecondPass(
             table, self.ledger, plan.selected, self.rules, absent_counts=plan.absent_counts
         )
         self.reading: Job | None = None
-        self.looker: Looker | None = None
+        self.reader: RowReader | None = None
         self.waiting: list[Partial] = []
         self.waiting_records = 0
         self.traces = self.unknown = self.beside = self.scored = 0
@@ -198,22 +207,22 @@ class Run:
             trace_problem_count=self.problem_count,
         )
 
-    def take_inputs(self, given: Inputs) -> None:
+    def take_inputs(self, inputs: Inputs) -> None:
         """Take over what was known of the files when the run was stored."""
-        self.warnings = list(given.notes)
-        self.gold_problems = list(given.gold_problems)
-        self.gold_problem_count = given.gold_problem_count
-        self.problem_count = given.trace_problem_count
+        self.warnings = list(inputs.notes)
+        self.gold_problems = list(inputs.gold_problems)
+        self.gold_problem_count = inputs.gold_problem_count
+        self.problem_count = inputs.trace_problem_count
         self.problems = [
-            (0, (each.place.line or 0) if each.place is not None else 0, each)
-            for each in given.trace_problems
+            (0, (problem.place.line or 0) if problem.place is not None else 0, problem)
+            for problem in inputs.trace_problems
         ]
 
     def read(self, traces: TraceInput) -> None:
         """Read all traces; they may be read again until the run is finished."""
         self.reading = job_of(self.plan, self.joined, traces.source, stored=traces.stored)
         self.ranges = traces.ranges or [_IN_MEMORY]
-        self.looker = Looker(self.reading, traces)
+        self.reader = RowReader(self.reading, traces)
         self._note_problems(traces.problems, traces.notes)
         self.add_partials(traces.partials(self.reading))
 
@@ -223,9 +232,9 @@ class Run:
         self.ranges = [_IN_MEMORY]
         self.traces = int(np.count_nonzero(matched.seen)) + matched.unknown_count
         self.unknown = matched.unknown_count
-        self.unknown_first = [(0, each.line, each.qid) for each in matched.unknown]
+        self.unknown_first = [(0, trace.line, trace.qid) for trace in matched.unknown]
         self.disordered, self.repeated = matched.disordered, matched.repeated
-        problems = [each.at(source.name) for each in matched.problems]
+        problems = [problem.at(source.name) for problem in matched.problems]
         notes = [f"{source.name}: {note}" for note in source.notes]
         self._note_problems(Loaded([], problems, matched.problem_count), notes)
         if qrels.duplicates:
@@ -236,13 +245,16 @@ class Run:
         """Take note of lines that could not be read, their lines counted from the file's start."""
         self.problem_count += loaded.problem_count
         self.problems += [
-            (0, (each.place.line or 0) if each.place is not None else 0, each)
-            for each in loaded.problems
+            (0, (problem.place.line or 0) if problem.place is not None else 0, problem)
+            for problem in loaded.problems
         ]
         self.warnings += [note for note in notes if note not in self.warnings]
 
     def add_partials(self, partials: Iterable[Partial]) -> None:
-        """Add partials, which come from the last range to the first."""
+        """Add partials, which come from the last range to the first.
+
+        Lines are counted inside a range: how many lines are before it is known only at the end.
+        """
         for partial in partials:
             index = partial.range_index
             self.traces += partial.traces
@@ -254,8 +266,8 @@ class Run:
             self.unknown_first += [(index, line, name) for line, name in partial.unknown_first]
             self.unknown_first = sorted(self.unknown_first)[:MAX_REPORTED]
             self.problem_count += partial.problem_count
-            found = [(index, each.line, each.problem) for each in partial.problems]
-            self.problems = sorted(self.problems + found, key=_place)[:MAX_REPORTED]
+            misplaced = [(index, row.line, row.problem) for row in partial.problems]
+            self.problems = sorted(self.problems + misplaced, key=_place)[:MAX_REPORTED]
             self.waiting.append(partial)
             self.waiting_records += len(partial.columns.numbers["question"]) // 4
             if self.waiting_records >= self.plan.batch_records:
@@ -268,9 +280,9 @@ class Run:
         self.waiting, self.waiting_records = [], 0
 
     def add_records(self, records: Records) -> None:
-        """Add records; those that other rows must settle are set aside until all are in."""
+        """Add records; those that depend on other rows wait until all are in."""
         self.scored += int(np.count_nonzero(records.question < self.joined.measured))
-        self._total(self.settler.settled(records))
+        self._total(self.second_pass.add(records))
 
     def _total(self, records: Records) -> None:
         batch = batch_of(self.gold, self.rules, records, absent_counts=self.plan.absent_counts)
@@ -308,14 +320,14 @@ class Run:
         return first
 
     def finish(self) -> Scores:
-        """Close the run: settle what was set aside, add what is missing, and aggregate."""
-        for records in self.settler.settle(self.looker):
+        """Close the run: resolve what waits, add what is missing, and aggregate."""
+        for records in self.second_pass.resolve(self.reader):
             self._total(records)
         seen = self.totals.seen.copy()
         if not seen.all() and self.rules.keep != "every":
             self._total(absent_records(np.flatnonzero(~seen), self.gold))
         tally = self._tally(seen)
-        compared, note = self.settler.compare(self.looker)
+        compared, note = self.second_pass.compare(self.reader)
         compared = {name: values[: len(seen)] for name, values in compared.items()}
         if note is not None:
             self.warnings.append(note)
@@ -347,7 +359,8 @@ class Run:
             rows=row_results(self.totals, self.table),
             warnings=(*self._notes(), *self._findings(tally, first)),
             skipped=tuple(
-                f"{each.place}: {each.message}" for each in [*self.gold_problems, *self._located()]
+                f"{problem.place}: {problem.message}"
+                for problem in [*self.gold_problems, *self._located()]
             ),
             options=self.plan.options,
             slices=slice_results(

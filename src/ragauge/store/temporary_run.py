@@ -17,7 +17,7 @@ from ragauge.scoring.identify import Recogniser
 from ragauge.scoring.inputs import Kept
 from ragauge.store.runs import told_by_chunks
 from ragauge.store.snapshot import plan_of, snapshot_of
-from ragauge.store.traces_by_question import ByQuestion, written
+from ragauge.store.traces_by_question import TracesByQuestion, write_lines
 
 
 class TemporaryRun(NamedTuple):
@@ -27,7 +27,7 @@ class TemporaryRun(NamedTuple):
     """
 
     recogniser: Recogniser
-    found: ByQuestion
+    traces: TracesByQuestion
     source: Source
     evidence: Evidence
 
@@ -41,9 +41,9 @@ def temporary_run(run: Kept) -> Iterator[TemporaryRun]:
     plan = plan_of(rules, metrics=())
     gathered = told_by_chunks(run)
     with tempfile.NamedTemporaryFile(prefix="ragauge-", suffix=".jsonl") as file:
-        noted = written(run.lines, file, plan.profile.join.keep, gathered)
+        index = write_lines(run.lines, file, plan.profile.join.keep, gathered)
         recogniser = Recogniser(
             plan, run.items, run.chunks, gold_name=inputs.gold_name, table=run.table
         )
-        source = Source(inputs.trace_name, file.name, 0, noted.end, "lines", ())
-        yield TemporaryRun(recogniser, ByQuestion(file, noted), source, gathered.evidence())
+        source = Source(inputs.trace_name, file.name, 0, index.end, "lines", ())
+        yield TemporaryRun(recogniser, TracesByQuestion(file, index), source, gathered.evidence())

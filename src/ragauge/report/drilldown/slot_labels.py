@@ -29,10 +29,10 @@ class SlotLabels:
     """Knows the labels of slots by their question and line."""
 
     def __init__(
-        self, counts: Mapping[int, Mapping[str, int]], found: Mapping[tuple[int, int], str]
+        self, counts: Mapping[int, Mapping[str, int]], labels: Mapping[tuple[int, int], str]
     ) -> None:
         self._counts = counts
-        self._found = found
+        self._found = labels
 
     def of(self, question: int, lines: Sequence[int | None]) -> Sequence[str | None]:
         """The labels of the slots of a question, given the lines of their traces.
@@ -45,8 +45,8 @@ class SlotLabels:
             return unknown
         if len(counts) == 1:
             return list(counts) * len(lines)
-        found = [self._found.get((question, line or 0)) for line in lines]
-        return found if dict(Counter(found)) == dict(counts) else unknown
+        labels = [self._found.get((question, line or 0)) for line in lines]
+        return labels if dict(Counter(labels)) == dict(counts) else unknown
 
 
 def slot_labels(store: Store, run: RunRecord, recogniser: Recogniser, scores: Scores) -> SlotLabels:
@@ -83,7 +83,7 @@ def _slot_labels(
         number = None if several is None else recogniser.number(qid, turn)
         if several is not None and number is not None:
             counts[number] = several
-    mixed = {number for number, each in counts.items() if len(each) > 1}
+    mixed = {number for number, labels in counts.items() if len(labels) > 1}
     return SlotLabels(counts, dict(_scored(recogniser, load, mixed)) if mixed else {})
 
 

@@ -1,4 +1,4 @@
-"""Packing: the traces of a run as rows to store, with what their hits tell of chunks."""
+"""The task of a store: ranges as serialised rows, with what their hits say of chunks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PackedRow = tuple[ResultFacts, bytes, int | None]
 
 
 class Packed(Struct, frozen=True):
-    """The rows of a range, numbered by their lines, and what their hits tell."""
+    """The rows of a range, numbered by their lines, and what their hits say of chunks."""
 
     rows: list[PackedRow]
     gathered: Gathered
@@ -49,7 +49,7 @@ class Packed(Struct, frozen=True):
 
 
 class RangePacker:
-    """Packs ranges of a trace file, or traces that are in memory."""
+    """Serialises ranges of a trace file, or traces that are in memory."""
 
     def __init__(self, job: Job, *, reducer: RangeReducer | None = None) -> None:
         self.job = job
@@ -64,11 +64,11 @@ class RangePacker:
         self.gatherer = Gatherer(wanted_ids(keys), job.chunks, negatives=unwanted_ids(keys))
 
     def pack(self, part: Range) -> Packed:
-        """Pack one range, whose first line is known; lines that cannot be read are left out."""
+        """Serialise one range, whose first line is known; bad lines are skipped."""
         return self._packed(self.reader.traces(part))
 
     def pack_traces(self, traces: Iterable[Trace], first: int) -> Packed:
-        """Pack traces that are in memory; those without a line are numbered from `first`."""
+        """Serialise traces in memory; those without a line are numbered from `first`."""
         return self._packed(numbered(traces, first))
 
     def _packed(self, traces: Iterable[Trace]) -> Packed:
@@ -105,25 +105,25 @@ class RangePacker:
         """The rank of the first evidence, or of the first expected document where there is none."""
         wanted: Set[str] = self.relevant[code]
         best = next((rank for rank, hit in enumerate(hits) if hit.id in wanted), None)
-        rich = self.job.keys.rich.get(code)
-        if rich is None:
+        details = self.job.keys.details.get(code)
+        if details is None:
             return best
-        ranked = [(rank, self.detail.place_of_hit(hit, rich)) for rank, hit in enumerate(hits)]
+        ranked = [(rank, self.detail.place_of_hit(hit, details)) for rank, hit in enumerate(hits)]
         first: dict[str, int] = {}
         for rank, hit in enumerate(hits):
             first.setdefault(hit.id, rank)
-        found = [best] if best is not None else []
-        for anchor, counts in zip(rich.anchors, rich.counted, strict=True):
+        ranks = [best] if best is not None else []
+        for anchor, counts in zip(details.anchors, details.counted, strict=True):
             rank_ = found_at(anchor, ranked, first) if counts else None
-            found += [] if rank_ is None else [rank_]
-        if not wanted and not rich.anchors:
-            found += [
-                rank for rank, place in ranked if any(doc in place.stated for doc in rich.docs)
+            ranks += [] if rank_ is None else [rank_]
+        if not wanted and not details.anchors:
+            ranks += [
+                rank for rank, place in ranked if any(doc in place.stated for doc in details.docs)
             ]
-        return min(found, default=None)
+        return min(ranks, default=None)
 
 
-class Pack(Work[Packed], frozen=True):
+class SerialiseRows(Work[Packed], frozen=True):
     """The traces of ranges as rows for a store. The first line of each range must be known.
 
     `qids` are the ids of the questions, for traces that name theirs in words only.

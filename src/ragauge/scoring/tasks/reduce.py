@@ -65,7 +65,7 @@ class RangeReducer:
         self.keep_last = job.rules.keep == "last"
         self.strip_citations = self.reader.strip_citations
         # Patterns, places and lists of chunks are looked up for each trace by itself.
-        self.exact_only = bool(job.patterns or job.keys.rich or job.chunks or job.stored)
+        self.exact_only = bool(job.patterns or job.keys.details or job.chunks or job.stored)
         self.decode_joined = msgspec.json.Decoder(JoinedRow).decode
         self.decode_strict = msgspec.json.Decoder(StrictRow).decode
         self.strict = True

@@ -1,4 +1,4 @@
-"""Unpacking: the stored traces of a run as a file of JSON lines, as the scoring reads them."""
+"""The task of reading a stored run: its traces as a file of JSON lines, which scoring reads."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from ragauge.model.run import Store
 from ragauge.scoring.tasks.task import Work, Worker
 
 _AT_ONCE = 1 << 16
+"""Bytes that are written together."""
 
 
 class Unpacked(Struct, frozen=True, kw_only=True):
-    """What came of it: the first rows that cannot be read, and how many there are in all.
+    """The outcome: the first rows that cannot be read, and how many there are in all.
 
     `failure` says why nothing could be read: another process cannot raise it here.
     """
