@@ -28,7 +28,7 @@ from ragauge.scoring import inputs, second_pass
 from ragauge.scoring import score as pipeline
 from ragauge.scoring.engines.local import InProcess
 from ragauge.scoring.scoring_run import ScoringPlan
-from ragauge.scoring.tasks.task import FindIds, Task
+from ragauge.scoring.tasks.task import FindIds, RangeTask
 from tests.oracles.full_cases import FLAVOURS, case
 from tests.properties.datasets import LAYOUTS, Row, as_lines
 
@@ -453,7 +453,7 @@ def test_large_runs_do_look_again(
         looks.append(sum(len(lines) for lines in wanted.values()))
         visit(self, wanted, take)
 
-    def done(self: InProcess, task: Task[Any], parts: Any) -> Any:
+    def done(self: InProcess, task: RangeTask[Any], parts: Any) -> Any:
         if isinstance(task.work, FindIds):
             looks.append(len(task.work.ids))
         return do(self, task, parts)

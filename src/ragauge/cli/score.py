@@ -298,7 +298,8 @@ def COMMAND(  # noqa: N802
                 bands=config.bands,
             )
             destination.take(scored)
-        scores = scored.scores
+            scores = scored.scores
+            del scored  # it holds the gold set and the sums, which no report needs
         against = destination.baseline()
         allowed = Tolerance(
             missing=allow_missing,

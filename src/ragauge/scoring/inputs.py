@@ -34,7 +34,7 @@ from ragauge.scoring.tasks.job import Job, Partial
 from ragauge.scoring.tasks.lines import LineSerialiser, ListLines, TraceLines
 from ragauge.scoring.tasks.pack import Packed, RangePacker, SerialiseRows
 from ragauge.scoring.tasks.reduce import RangeReducer, hits_of
-from ragauge.scoring.tasks.task import FindIds, Reduce, Task
+from ragauge.scoring.tasks.task import FindIds, RangeTask, Reduce
 
 Result = TypeVar("Result")
 Gold = PathLike | GoldSet | Iterable[GoldItem]
@@ -52,7 +52,7 @@ _NO_PROBLEMS = Loaded([], [], 0)
 class Engine(Protocol):
     """Does tasks on ranges, in this process or elsewhere."""
 
-    def map(self, task: Task[Result], ranges: Sequence[Range]) -> Iterator[Result]:
+    def map(self, task: RangeTask[Result], ranges: Sequence[Range]) -> Iterator[Result]:
         """The result of each range, in the order of the ranges.
 
         The results of one task are taken before the next one is given.
@@ -127,7 +127,7 @@ class TraceFile:
 
     def partials(self, job: Job) -> Iterator[Partial]:
         """The partials of all ranges, from the last range to the first (decision 0004)."""
-        return self.engine.map(Task(Reduce(), job), self.ranges[::-1])
+        return self.engine.map(RangeTask(Reduce(), job), self.ranges[::-1])
 
     def rows(self, job: Job, index: int) -> Iterator[tuple[int, Trace | bytes]]:
         """The rows of a range from the last to the first, each with its line in the range."""
@@ -141,15 +141,15 @@ class TraceFile:
 
     def find_ids(self, job: Job, ids: frozenset[str]) -> set[str]:
         """Which of some ids are among the hits of any row."""
-        return set().union(*self.engine.map(Task(FindIds(ids), job), self.ranges))
+        return set().union(*self.engine.map(RangeTask(FindIds(ids), job), self.ranges))
 
     def packed(self, job: Job, qids: tuple[str, ...], first: dict[int, int]) -> Iterator[Packed]:
         """The traces in file order as rows for a store; `first` has the first line of ranges."""
-        yield from self.engine.map(Task(SerialiseRows(qids), job), self._numbered(first))
+        yield from self.engine.map(RangeTask(SerialiseRows(qids), job), self._numbered(first))
 
     def lines(self, job: Job, first: dict[int, int]) -> Iterator[TraceLines]:
         """The traces in file order as lines of JSON."""
-        yield from self.engine.map(Task(ListLines(), job), self._numbered(first))
+        yield from self.engine.map(RangeTask(ListLines(), job), self._numbered(first))
 
     def _numbered(self, first: dict[int, int]) -> list[Range]:
         return [replace(part, first_line=first[part.index]) for part in self.ranges]

@@ -39,7 +39,7 @@ from ragauge.scoring.inputs import Engine, Gold, Kept, Traces, stored_engine
 from ragauge.scoring.results import with_hashes
 from ragauge.scoring.score import score, score_stored
 from ragauge.scoring.scoring_run import Inputs
-from ragauge.scoring.tasks.task import Task
+from ragauge.scoring.tasks.task import RangeTask
 from ragauge.scoring.tasks.unpack import WHOLE_RUN, Unpack
 from ragauge.store.snapshot import plan_of, read_snapshot, snapshot_of
 from ragauge.store.stored_scores import freeze_scores, thaw_scores, value_texts
@@ -308,7 +308,7 @@ def begin_loading(
     file = stack.enter_context(  # kept open: it is gone when it is closed
         tempfile.NamedTemporaryFile(prefix="ragauge-", suffix=".jsonl")  # noqa: SIM115
     )
-    results = engine.map(Task(Unpack(store.url, run.run_id, file.name)), WHOLE_RUN)
+    results = engine.map(RangeTask(Unpack(store.url, run.run_id, file.name)), WHOLE_RUN)
 
     def loaded() -> StoredTraces:
         found = next(results)

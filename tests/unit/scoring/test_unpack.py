@@ -16,7 +16,7 @@ from ragauge.model.run import Store
 from ragauge.scoring import inputs
 from ragauge.scoring.engines.local import InProcess, Subprocesses
 from ragauge.scoring.inputs import Engine
-from ragauge.scoring.tasks.task import Task
+from ragauge.scoring.tasks.task import RangeTask
 from ragauge.scoring.tasks.unpack import WHOLE_RUN, Unpack, unpack_run
 from ragauge.store import runs as run_store
 from tests.support.stored import URL, change, put
@@ -46,7 +46,7 @@ def test_runs_are_unpacked_by_any_number_of_workers(
         if workers > 1:
             engine = stack.enter_context(Subprocesses(workers))
         waiting = [
-            engine.map(Task(Unpack(store.url, name, str(tmp_path / name))), WHOLE_RUN)
+            engine.map(RangeTask(Unpack(store.url, name, str(tmp_path / name))), WHOLE_RUN)
             for name in "abc"
         ]
         found = [next(results) for results in waiting]

@@ -15,7 +15,7 @@ from ragauge.concurrency import WorkerProcesses, uncollected
 from ragauge.files.ranges import Range
 from ragauge.scoring.engines.worker_process import JOB, RANGE, WORK
 from ragauge.scoring.tasks.job import Job
-from ragauge.scoring.tasks.task import Task, Worker
+from ragauge.scoring.tasks.task import RangeTask, Worker
 
 Result = TypeVar("Result")
 
@@ -29,7 +29,7 @@ class InProcess:
     def __init__(self) -> None:
         self._worker = Worker()
 
-    def map(self, task: Task[Result], ranges: Sequence[Range]) -> Iterator[Result]:
+    def map(self, task: RangeTask[Result], ranges: Sequence[Range]) -> Iterator[Result]:
         """The result of each range, in the order of the ranges."""
         if task.job is not None:
             self._worker.take(task.job)
@@ -54,7 +54,7 @@ class Subprocesses:
     def __exit__(self, *failure: object) -> None:
         self._processes.close()
 
-    def map(self, task: Task[Result], ranges: Sequence[Range]) -> Iterator[Result]:
+    def map(self, task: RangeTask[Result], ranges: Sequence[Range]) -> Iterator[Result]:
         """The result of each range, in the order of the ranges; work begins at once.
 
         Every worker takes ranges in that order too: those of `Reduce` descend for each of them.

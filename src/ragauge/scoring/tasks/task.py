@@ -1,7 +1,7 @@
 """Tasks: what is to be done on the ranges of a file, as values that travel to a worker.
 
-An engine needs no more than `Task` and ranges to do anything, wherever its workers are. The work
-that only reads the columns of a file is here; the other kinds of work are in modules of their own.
+An engine needs no more than a `RangeTask` and ranges to do anything, wherever its workers are. The
+work that only reads columns is here; other kinds of work are in modules of their own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Work(Struct, Generic[Result], frozen=True, tag=True):
         raise NotImplementedError
 
 
-class Task(Struct, Generic[Result], frozen=True):
+class RangeTask(Struct, Generic[Result], frozen=True):
     """Work on the ranges of a file, and the job that says how its rows are read.
 
     The two travel apart: a job has the whole gold set, and several tasks share one.
