@@ -10,7 +10,7 @@ from ragauge.model.options import Options
 from ragauge.model.trace import Hit, Trace
 from ragauge.scoring.evidence_pieces import GoldDetails
 from ragauge.scoring.evidence_places import only_place, ranks_of
-from ragauge.scoring.trace_details import Detailer, TableBytes
+from ragauge.scoring.trace_details import TableBytes, TraceDetails
 from ragauge.spans import Span
 
 _IDS = st.sampled_from(["a", "b", "c", "d#1", "gold"])
@@ -37,7 +37,7 @@ def _told(
     details: GoldDetails, hits: list[Hit], *, single: bool, quick: bool
 ) -> dict[str, TableBytes]:
     options = Options(overlap="single" if single else "cumulative")
-    detailer = Detailer({0: details}, {}, options, errors_count=False, bytes_too=False)
+    detailer = TraceDetails({0: details}, {}, options, errors_count=False, bytes_too=False)
     if not quick:
         detailer.only[0] = None
     detailer.add(0, 0, Trace(qid="q", hits=tuple(hits)), [hit.id for hit in hits])

@@ -103,6 +103,7 @@ def gold_table(
     for question, item in enumerate(unique):
         if item.turn is not None:
             by_turn.setdefault(item.qid, {})[item.turn] = question
+    # Resamples and means go by this order, so that a gold set may be sorted anew.
     order = sorted(range(len(unique)), key=lambda question: _identity(unique[question]))
     return GoldTable(
         read=len(items),

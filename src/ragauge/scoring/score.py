@@ -242,20 +242,21 @@ def score_inputs(
         gold.loaded.stop_on_problems()
     listed = known_chunks(stack, chunks, lookup, gold=(gold.items, gold_name))
     plan = replace(plan, options=replace(plan.options, chunks=digest(listed) if listed else None))
-    traces: AnyTraces | None = None
     remeasurer: Remeasurer | None = None
     if embed is not None:
-        from ragauge.scoring.remeasure import measured_traces, opened_remeasurer
+        from ragauge.scoring.remeasure import opened_remeasurer
 
         remeasurer = opened_remeasurer(stack, embed, gold.items(), listed, corpus, trace_name)
-        table = gold.table(plan.options, gold_name, listed)
+    table = gold.table(plan.options, gold_name, listed)
+    traces: AnyTraces | None = None  # a TREC run over judgements never becomes traces
+    if remeasurer is not None:
+        from ragauge.scoring.remeasure import measured_traces
+
         traces = measured_traces(
             stack, inputs.traces, inputs.trace_source, choice, remeasurer, workers
         )
-    else:
-        table = gold.table(plan.options, gold_name, listed)
-        if gold.qrels is None:
-            traces = open_traces(inputs.traces, inputs.trace_source, choice, engine)
+    elif gold.qrels is None:
+        traces = open_traces(inputs.traces, inputs.trace_source, choice, engine)
     run = Run(plan, table, gold_name=gold_name, trace_name=trace_name)
     run.note_gold(gold.loaded.problems, gold.loaded.problem_count, inputs.gold_source)
     if choice.note:

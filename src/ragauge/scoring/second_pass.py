@@ -35,7 +35,7 @@ from ragauge.scoring.slot_stability import (
 from ragauge.scoring.sums import COMPARED
 from ragauge.scoring.tasks.job import Job
 from ragauge.scoring.tasks.reduce import RangeReducer
-from ragauge.scoring.trace_details import Detailer
+from ragauge.scoring.trace_details import TraceDetails
 
 
 class TraceRows(Protocol):
@@ -177,6 +177,7 @@ class SecondPass:
         if self.resolves:
             open_ids = frozenset[str]().union(*lost)
             somewhere = reader.find_ids(open_ids)
+        # `lost` has one entry for each record, through all batches.
         place = 0
         for records in self.waiting:
             facts = records.facts.copy()
@@ -271,6 +272,8 @@ class SecondPass:
             mine &= (facts & int(Fact.ERRORED)) == 0
         question, slot, position, facts = question[mine], slot[mine], position[mine], facts[mine]
         slots = list(self.ledger.codes)
+        # By paraphrase, seed and turn, never by file: with more than MOST_SLOTS slots the order
+        # decides which of them are compared.
         ranked = sorted(range(len(slots)), key=lambda code: slot_order(slots[code]))
         rank = np.empty(len(slots), np.int64)
         rank[ranked] = np.arange(len(slots))
@@ -291,7 +294,7 @@ class SecondPass:
         spoken = Fact.ANSWER | Fact.REFUSED | Fact.ERRORED
         answered = ((facts[chosen] & int(spoken)) == int(Fact.ANSWER)).tolist()
         errored = ((facts[chosen] & int(Fact.ERRORED)) != 0).tolist()
-        texts: dict[str, str] = {}
+        texts: dict[str, str] = {}  # slots of a question mostly cite and say the same
         slot_of: dict[Key, ComparedSlot] = {}
         of = dict(zip(keys, zip(answered, errored, strict=True), strict=True))
 
@@ -387,7 +390,7 @@ class RowContent(NamedTuple):
     cited: Sequence[Citation] = ()
     errored: bool = False
 
-    def places(self, detail: Detailer) -> list[EvidencePlace]:
+    def places(self, detail: TraceDetails) -> list[EvidencePlace]:
         """Where the hits lie, as far as it is known."""
         if not self.hits:
             return [detail.place_of_hit(Hit(name)) for name in self.ids]

@@ -37,6 +37,7 @@ class Ledger:
         """Take the slots of these records, in their order; say which were still free."""
         keys = slots * self.questions + question
         first = np.zeros(len(keys), np.bool_)
+        # Mostly no slot is there twice in a batch; a sort that shows it is cheaper than `unique`.
         ordered = np.sort(keys)
         if len(keys) and bool((ordered[1:] == ordered[:-1]).any()):
             first[np.unique(keys, return_index=True)[1]] = True
@@ -74,6 +75,8 @@ class Ledger:
             self.taken[keys] = True
             return
         self.runs.append(np.sort(keys))
+        # Each run is at least twice as long as the next one, so a key is merged O(log n) times and
+        # there are few runs to search.
         while len(self.runs) > 1 and len(self.runs[-2]) < 2 * len(self.runs[-1]):
             last = self.runs.pop()
             self.runs[-1] = np.sort(np.concatenate([self.runs[-1], last]))

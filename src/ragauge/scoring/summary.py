@@ -139,7 +139,8 @@ def _snapped(interval: Interval, value: float | None) -> Interval:
 
 
 MOST_INTERVALS = 50
-"""A dimension with more parts than this gets no intervals: nobody reads them."""
+"""A dimension with more parts than this gets no intervals: each is a bootstrap, and nobody reads
+that many."""
 
 
 def slice_results(

@@ -20,7 +20,7 @@ from ragauge.model.options import Options
 from ragauge.model.profile import JoinRules
 from ragauge.model.trace import Answer, SlotKey, Trace
 from ragauge.scoring.evidence_pieces import EvidencePieces, GoldDetails
-from ragauge.scoring.trace_details import Detailer, TableBytes
+from ragauge.scoring.trace_details import TableBytes, TraceDetails
 from ragauge.text import REFUSAL_TOKEN, normalise, phrase_needles, substring_needles
 
 
@@ -126,7 +126,7 @@ class Reducer:
         bytes_too: bool = True,
     ) -> None:
         self.keys = keys
-        self.detail = Detailer(
+        self.detail = TraceDetails(
             keys.details,
             chunks or {},
             options,
@@ -235,7 +235,11 @@ class Reducer:
         citations: Sequence[Sequence[str] | None],
         facts: Sequence[int],
     ) -> None:
-        """Reduce records that are given as columns."""
+        """Reduce records that are given as columns.
+
+        Steps that nearly every record takes are one call of a built-in over all of them; what few
+        records need, as several citations or needles, is a loop over those few.
+        """
         every, needle, slot_codes = self.keys.evidence, self.needle, self.slots
         self.count += len(questions)
         evidence = [every[question] for question in questions]

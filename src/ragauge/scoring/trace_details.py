@@ -37,7 +37,7 @@ from ragauge.text import fold
 _PLAIN = GoldDetails()
 
 
-class Detailer:
+class TraceDetails:
     """Finds the details of traces for one gold set.
 
     `errors_count`: a trace with an error is a trace like any other, as in sources that say so.
