@@ -1,4 +1,4 @@
-"""Own processes and threads: messages over pipes, one background thread, the paused collector."""
+"""Own processes and threads: messages over pipes, work in threads, the paused collector."""
 
 from __future__ import annotations
 
@@ -6,12 +6,23 @@ import gc
 import os
 import subprocess
 import sys
+import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
-from typing import IO, TypeVar
+from queue import SimpleQueue
+from typing import IO, NamedTuple, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_AHEAD = 8
+"""Items for each thread that may be done before anybody takes them: memory stays small."""
+
+_MOST_THREADS = 4
 
 
 def started(*arguments: str) -> subprocess.Popen[bytes]:
@@ -45,6 +56,115 @@ def read_message(stream: IO[bytes]) -> bytes | None:
     return payload if len(payload) == size else None
 
 
+class _Request(NamedTuple):
+    setup: Sequence[bytes]
+    message: bytes
+    reply: Future[bytes]
+
+
+class WorkerProcesses:
+    """Python processes that answer each message with one message; they are started at once.
+
+    A process is served by one thread for its whole life. The threads take requests from one
+    queue, so the messages that a process sees come in the order in which they were submitted.
+    """
+
+    def __init__(self, count: int, *arguments: str) -> None:
+        self._requests: SimpleQueue[_Request | None] = SimpleQueue()
+        self._closing = threading.Lock()
+        self._closed = False
+        self.processes = [started(*arguments) for _ in range(count)]
+        self._threads = [
+            threading.Thread(target=self._serve, args=(process,), daemon=True)
+            for process in self.processes
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def __enter__(self) -> WorkerProcesses:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+    def submit(self, message: bytes, *, setup: Sequence[bytes] = ()) -> Future[bytes]:
+        """Have the next idle process answer a message.
+
+        `setup` are messages without an answer that the process must have seen before. It is sent
+        only what differs from the setup of its last message, from the first difference on; the
+        very same objects count as the same.
+        """
+        reply: Future[bytes] = Future()
+        with self._closing:
+            if self._closed:
+                raise RuntimeError("the worker processes have ended")
+            self._requests.put(_Request(setup, message, reply))
+        return reply
+
+    def map(
+        self, messages: Iterable[bytes], *, setup: Sequence[bytes] = (), ahead: int
+    ) -> Iterator[bytes]:
+        """The answers in the order of the messages; work begins at once, before any is taken.
+
+        At most `ahead` messages for each process are answered before their turn, so that a slow
+        reader does not make the answers pile up in memory.
+        """
+        rest = iter(messages)
+        replies = deque(
+            self.submit(message, setup=setup)
+            for message in islice(rest, ahead * len(self.processes))
+        )
+
+        def in_order() -> Iterator[bytes]:
+            while replies:
+                reply = replies.popleft().result()
+                replies.extend(self.submit(message, setup=setup) for message in islice(rest, 1))
+                yield reply
+
+        return in_order()
+
+    def _serve(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None and process.stdout is not None
+        seen: Sequence[bytes] = ()
+        while (request := self._requests.get()) is not None:
+            try:
+                for message in _unseen(request.setup, seen):
+                    write_message(process.stdin, message)
+                seen = request.setup
+                write_message(process.stdin, request.message)
+                reply = read_message(process.stdout)
+                if reply is None:
+                    raise RuntimeError(f"a worker ended early (status {process.poll()})")
+            except BaseException as error:
+                request.reply.set_exception(error)
+            else:
+                request.reply.set_result(reply)
+
+    def close(self) -> None:
+        """End the processes; whoever still waits for an answer gets an error."""
+        with self._closing:
+            self._closed = True
+        for process in self.processes:
+            process.kill()  # it holds nothing that is not here or in a file
+        for _ in self._threads:
+            self._requests.put(None)  # behind all requests, which fail now
+        for thread in self._threads:
+            thread.join()
+        for process in self.processes:
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                with suppress(OSError):  # what was not sent yet cannot be sent any more
+                    if pipe is not None:
+                        pipe.close()
+
+
+def _unseen(setup: Sequence[bytes], seen: Sequence[bytes]) -> Sequence[bytes]:
+    same = 0
+    while same < min(len(setup), len(seen)) and setup[same] is seen[same]:
+        same += 1
+    return setup[same:]
+
+
 @contextmanager
 def uncollected() -> Iterator[None]:
     """Work without the garbage collector: rows and items are trees, and are freed by count."""
@@ -57,43 +177,31 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-Given = TypeVar("Given")
-
-
-Made = TypeVar("Made")
-
-
-_AHEAD = 8
-"""Pieces of work that a thread may be ahead of who takes the results: memory stays small."""
-
-
-_MOST_THREADS = 4
-
-
-def _cores() -> int:
+def cores() -> int:
+    """The processor cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-def beside(work: Callable[[Given], Made], given: Iterable[Given]) -> Iterator[Made]:
-    """What `work` makes of each, in order; it runs in threads while the next ones are prepared.
+def beside(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """What `work` makes of each item, in order; threads do it while the next are prepared.
 
-    That gains time only where `work` is done outside of Python, as packing is.
+    That gains time only where `work` is done outside of Python, as compression is.
     """
-    threads = min(_cores(), _MOST_THREADS)
+    threads = min(cores(), _MOST_THREADS)
     if threads == 1:
-        yield from map(work, given)
+        yield from map(work, items)
         return
-    waiting: deque[Future[Made]] = deque()
+    waiting: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         try:
-            for each in given:
-                waiting.append(pool.submit(work, each))
+            for item in items:
+                waiting.append(pool.submit(work, item))
                 if len(waiting) > threads * _AHEAD:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
         finally:
-            for future in waiting:  # whoever stopped listening waits for nobody
+            for future in waiting:  # nobody waits for results that nobody takes
                 future.cancel()

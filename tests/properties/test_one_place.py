@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from ragauge.model.gold import Anchor
 from ragauge.model.options import Options
 from ragauge.model.trace import Hit, Trace
-from ragauge.scoring.evidence_pieces import Rich
+from ragauge.scoring.evidence_pieces import GoldDetails
 from ragauge.scoring.evidence_places import only_place, ranks_of
-from ragauge.scoring.trace_details import Detailer, TableBytes
+from ragauge.scoring.trace_details import TableBytes, TraceDetails
 from ragauge.spans import Span
 
 _IDS = st.sampled_from(["a", "b", "c", "d#1", "gold"])
@@ -33,9 +33,11 @@ _ODD_HITS = st.builds(
 _ANCHORS = st.builds(Anchor, doc=_DOCS, spans=_BYTES.map(lambda span: (span,)), id=st.none() | _IDS)
 
 
-def _told(rich: Rich, hits: list[Hit], *, single: bool, quick: bool) -> dict[str, TableBytes]:
+def _told(
+    details: GoldDetails, hits: list[Hit], *, single: bool, quick: bool
+) -> dict[str, TableBytes]:
     options = Options(overlap="single" if single else "cumulative")
-    detailer = Detailer({0: rich}, {}, options, errors_count=False, bytes_too=False)
+    detailer = TraceDetails({0: details}, {}, options, errors_count=False, bytes_too=False)
     if not quick:
         detailer.only[0] = None
     detailer.add(0, 0, Trace(qid="q", hits=tuple(hits)), [hit.id for hit in hits])
@@ -45,21 +47,23 @@ def _told(rich: Rich, hits: list[Hit], *, single: bool, quick: bool) -> dict[str
 @settings(max_examples=400)
 @given(_ANCHORS, st.lists(_HITS | _ODD_HITS, max_size=6), st.booleans())
 def test_both_paths_find_the_same(anchor: Anchor, hits: list[Hit], single: bool) -> None:
-    rich = Rich(anchors=(anchor,), counted=(True,), places=(anchor,), doc=anchor.doc)
-    quick, slow = (_told(rich, hits, single=single, quick=each) for each in (True, False))
+    details = GoldDetails(anchors=(anchor,), counted=(True,), places=(anchor,), doc=anchor.doc)
+    quick, slow = (_told(details, hits, single=single, quick=each) for each in (True, False))
     assert quick == slow
 
 
 @given(_ANCHORS, st.lists(_HITS, max_size=6))
 def test_usual_hits_need_no_second_look(anchor: Anchor, hits: list[Hit]) -> None:
-    place = only_place(Rich(anchors=(anchor,), counted=(True,)))
+    place = only_place(GoldDetails(anchors=(anchor,), counted=(True,)))
     assert (place is None) == (not anchor.spans[0].length)
     if place is not None:
         assert ranks_of(place, hits, [hit.id for hit in hits], single=False) is not None
 
 
 def test_halves_add_up_over_ranks() -> None:
-    place = only_place(Rich(anchors=(Anchor(doc="d", spans=(Span(10, 20),)),), counted=(True,)))
+    place = only_place(
+        GoldDetails(anchors=(Anchor(doc="d", spans=(Span(10, 20),)),), counted=(True,))
+    )
     assert place is not None
     hits = [Hit("x", "d", spans=(Span(0, 12),)), Hit("y", "e", spans=(Span(10, 20),)),
             Hit("z", "d", spans=(Span(17, 29),))]  # fmt: skip

@@ -120,16 +120,16 @@ def test_workers_do_not_matter(profile: str, layout: str) -> None:
 
 def test_two_workers_are_really_two(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above would say nothing if the file were too small for a second process."""
-    from ragauge.scoring.engines import pool
+    from ragauge.scoring.engines import local
 
     started: list[int] = []
-    begin = pool.Pool.__init__
+    begin = local.Subprocesses.__init__
 
-    def counted(self: pool.Pool, workers: int) -> None:
+    def counted(self: local.Subprocesses, workers: int) -> None:
         started.append(workers)
         begin(self, workers)
 
-    monkeypatch.setattr(pool.Pool, "__init__", counted)
+    monkeypatch.setattr(local.Subprocesses, "__init__", counted)
     _cut(monkeypatch, 2_000)
     scored(large_data(5, 60), workers=2)
     assert started == [2]

@@ -26,8 +26,9 @@ from ragauge.model.scores_document import to_document
 from ragauge.model.trace import Trace
 from ragauge.scoring import inputs, second_pass
 from ragauge.scoring import score as pipeline
-from ragauge.scoring.engines.local import Local
+from ragauge.scoring.engines.local import InProcess
 from ragauge.scoring.scoring_run import ScoringPlan
+from ragauge.scoring.tasks.task import FindIds, RangeTask
 from tests.oracles.full_cases import FLAVOURS, case
 from tests.properties.datasets import LAYOUTS, Row, as_lines
 
@@ -240,18 +241,18 @@ def test_workers_do_not_matter(
     number: int, layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One process or two; the two are really started, and have several ranges each."""
-    from ragauge.scoring.engines import pool
+    from ragauge.scoring.engines import local
 
     files = _write(tmp_path, *_large(number), layout)
     expected = [_essence(_scored(*files)), _essence(_with_intervals(*files, workers=1))]
     started: list[int] = []
-    begin = pool.Pool.__init__
+    begin = local.Subprocesses.__init__
 
-    def counted(self: pool.Pool, workers: int) -> None:
+    def counted(self: local.Subprocesses, workers: int) -> None:
         started.append(workers)
         begin(self, workers)
 
-    monkeypatch.setattr(pool.Pool, "__init__", counted)
+    monkeypatch.setattr(local.Subprocesses, "__init__", counted)
     size = files.trace.stat().st_size
     _cut(monkeypatch, size // 9)
     found = [_essence(_scored(*files, workers=2)), _essence(_with_intervals(*files, workers=2))]
@@ -446,18 +447,19 @@ def test_large_runs_do_look_again(
 ) -> None:
     """Else the tests above would say nothing about it."""
     looks: list[int] = []
-    visit, retrieved = second_pass.Looker.visit, Local.retrieved
+    visit, do = second_pass.RowReader.visit, InProcess.map
 
-    def visited(self: second_pass.Looker, wanted: Any, take: Any) -> None:
+    def visited(self: second_pass.RowReader, wanted: Any, take: Any) -> None:
         looks.append(sum(len(lines) for lines in wanted.values()))
         visit(self, wanted, take)
 
-    def sought(self: Local, wanted: Any) -> set[str]:
-        looks.append(len(wanted))
-        return retrieved(self, wanted)
+    def done(self: InProcess, task: RangeTask[Any], parts: Any) -> Any:
+        if isinstance(task.work, FindIds):
+            looks.append(len(task.work.ids))
+        return do(self, task, parts)
 
-    monkeypatch.setattr(second_pass.Looker, "visit", visited)
-    monkeypatch.setattr(Local, "retrieved", sought)
+    monkeypatch.setattr(second_pass.RowReader, "visit", visited)
+    monkeypatch.setattr(InProcess, "map", done)
     gold, trace = _large(number)
     found = _scored(*_write(tmp_path, gold, trace))
     assert len(looks) >= 3  # the open citations, the earlier turns, the ids of other rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -21,13 +20,10 @@ from ragauge.cli.options import (
     read_config,
 )
 from ragauge.cli.output import OUTPUT_OPTION, asked_reports, conclude, output_files, spare_inputs
-from ragauge.cli.store_options import Storing, Texts, new_id, storing
+from ragauge.cli.store_options import StoreRequest, Texts, destination_of, new_id
 
 if TYPE_CHECKING:
     from ragauge.model.options import CitationMode
-    from ragauge.model.profile import Profile
-    from ragauge.model.verdict import Gate
-
 
 CITATION_MODES = ("within", "endpoints", "overlap")
 
@@ -46,12 +42,12 @@ def _one(
 ) -> str:
     if named is not None and position is not None:
         raise click.UsageError(f"the {option} file is given twice: {named!r} and {position!r}")
-    found = named or position or fallback
-    if found is None:
+    path = named or position or fallback
+    if path is None:
         raise click.UsageError(
             f"no {option} file: give {flag} FILE, or set `{option}` in ragauge.toml"
         )
-    return found
+    return path
 
 
 @click.command("score", short_help="Score traces against gold, and decide.")
@@ -252,51 +248,59 @@ def COMMAND(  # noqa: N802
         raise click.UsageError("only one of gold and trace can be standard input")
     anyone = registry.profile("all")
     reports = asked_reports(format_name, outputs, anyone)
-    given = {
+    asked_options = {
         "citation_mode": citation_mode,
         "relevance_level": relevance_level,
         "ignore_case": ignore_case or None,
         "min_n": min_n,
     }
     chosen_options = replace(
-        config.options, **{name: value for name, value in given.items() if value is not None}
+        config.options,
+        missing=missing,
+        refusal_patterns=tuple(config.refusal.patterns),
+        **{name: value for name, value in asked_options.items() if value is not None},
     )
 
-    def demanded(chosen: Profile, cutoffs: Sequence[int]) -> list[Gate]:
-        return gates_from(chosen, cutoffs, config, gates)
-
-    wanted = Storing(
+    request = StoreRequest(
         url=store_url, run_id=run_id, suite=suite, tags=tags, snapshot=snapshot, commit=commit
     )
-    hashes = full or baseline is not None
-    with storing(wanted, config, reports) as shelf:
-        shelf.find_baseline(baseline)
-        scores = score.score(
+    with destination_of(request, config, reports) as destination:
+        destination.find_baseline(baseline)
+        embedder = embedding(embed, embed_cache, tolerance, config)
+        for_comparison = full or baseline is not None or destination.stores
+        with score.opened_inputs(
             gold,
             trace,
             profile=profile or config.profile,
             dialect=dialect or config.dialect or "auto",
             k=_numbers(ks) or config.k or None,
-            metrics=names.split(",") if names else config.metrics,
-            also=[name for report in reports for name in report.needs],
-            gates=demanded,
-            missing=missing,
-            on_bad_line=on_bad_line,
-            refusal_patterns=config.refusal.patterns,
-            workers=workers,
-            count_repeats=full,
-            intervals=intervals,
-            chunks=chunks or config.chunks,
-            corpus=corpus or config.corpus,
-            options=chosen_options,
-            hashes=hashes,
-            keep=shelf.keep,
-            look=shelf.look,
-            embed=embedding(embed, embed_cache, tolerance, config),
-            bands=config.bands,
-        )
-        live = shelf.baseline()
-        chosen = registry.profile(scores.profile)
+        ) as inputs:
+            chosen_gates = gates_from(inputs.profile, inputs.k, config, gates)
+            plan = score.scoring_plan(
+                inputs,
+                metrics=names.split(",") if names else config.metrics,
+                also=[name for report in reports for name in report.needs],
+                gates=chosen_gates,
+                ranks=for_comparison,
+                options=chosen_options,
+                intervals=intervals,
+                count_repeats=full,
+            )
+            scored = score.score_inputs(
+                inputs,
+                plan,
+                skip_bad_lines=on_bad_line == "skip",
+                chunks=chunks or config.chunks,
+                corpus=corpus or config.corpus,
+                hashes=for_comparison,
+                workers=workers,
+                embed=embedder,
+                bands=config.bands,
+            )
+            destination.take(scored)
+            scores = scored.scores
+            del scored  # it holds the gold set and the sums, which no report needs
+        against = destination.baseline()
         allowed = Tolerance(
             missing=allow_missing,
             errored=allow_errored,
@@ -306,15 +310,15 @@ def COMMAND(  # noqa: N802
         )
         return conclude(
             scores,
-            chosen,
-            demanded(chosen, scores.k),
+            inputs.profile,
+            chosen_gates,
             config,
             allowed=allowed,
             as_of=as_of,
             format_name=format_name,
             outputs=outputs,
             full=full,
-            baseline=live.baseline,
-            beside=live.beside,
-            details=shelf.details(scores, Texts.of(corpus, config)),
+            baseline=against.baseline,
+            beside=against.beside,
+            details=destination.details(scores, Texts.of(corpus, config)),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from ragauge.model.run import RunRecord, Store
     from ragauge.model.scores import Scores
     from ragauge.scoring.inputs import Kept
-    from ragauge.store.temporary_run import Aside
+    from ragauge.scoring.score import ScoredInputs
+    from ragauge.store.temporary_run import TemporaryRun
 
 _SUFFIXES = (".json", ".jsonl", ".gz", ".zst", ".parquet", ".yaml", ".yml", ".txt", ".run")
 STORE_OPTION = click.option(
@@ -50,19 +51,19 @@ ANY_FORMAT = click.option(
 )
 
 
-def url_of(given: str | None, config: Config) -> str:
+def url_of(url: str | None, config: Config) -> str:
     """The URL of the store: as given, as configured, or the default."""
     from ragauge.store.runs import DEFAULT_URL
 
-    return given or config.store or DEFAULT_URL
+    return url or config.store or DEFAULT_URL
 
 
 @contextmanager
-def the_store(given: str | None, config: Config, *, create: bool = False) -> Iterator[Store]:
+def the_store(url: str | None, config: Config, *, create: bool = False) -> Iterator[Store]:
     """The store that a command works on, closed at the end."""
     from ragauge.store.runs import opened_store
 
-    with opened_store(url_of(given, config), create=create) as store:
+    with opened_store(url_of(url, config), create=create) as store:
         yield store
 
 
@@ -89,12 +90,12 @@ def details_in(
     texts: Texts | None = None,
 ) -> Drilldowns | None:
     """The questions of a stored run one by one, where any of the reports shows them."""
-    if store is None or run is None or not any(each.detailed for each in reports):
+    if store is None or run is None or not any(report.detailed for report in reports):
         return None
     from ragauge.report.drilldown.questions import details_of_run
 
-    known = None if texts is None else texts.opened(stack)
-    return stack.enter_context(details_of_run(store, run, scores, known))
+    excerpts = None if texts is None else texts.opened(stack)
+    return stack.enter_context(details_of_run(store, run, scores, excerpts))
 
 
 class Texts(NamedTuple):
@@ -104,13 +105,13 @@ class Texts(NamedTuple):
     configured: str | None = None
 
     @classmethod
-    def of(cls, given: str | Sequence[str] | None, config: Config) -> Texts:
-        """What a command was told; one corpus or several versions of it."""
-        folders = (given,) if isinstance(given, str) else tuple(given or ())
+    def of(cls, folders_given: str | Sequence[str] | None, config: Config) -> Texts:
+        """The corpora that a command was given: one, or several versions of it."""
+        folders = (folders_given,) if isinstance(folders_given, str) else tuple(folders_given or ())
         return cls(folders, None if folders else config.corpus)
 
     def opened(self, stack: ExitStack) -> Excerpts | None:
-        """Texts that are read when they are asked for; what could not be shown is told at the end.
+        """Texts that are read when they are asked for; what is not shown is reported at the end.
 
         A corpus that only ragauge.toml names need not be there: a run is looked at anywhere.
         """
@@ -120,8 +121,8 @@ class Texts(NamedTuple):
         folders = self.given
         if self.configured is not None:
             if not Path(self.configured).is_dir():
-                told = f"the corpus `{self.configured}` of ragauge.toml is not there"
-                click.echo(f"warning: {plain(told)}: its texts are not shown", err=True)
+                reason = f"the corpus `{self.configured}` of ragauge.toml is not there"
+                click.echo(f"warning: {plain(reason)}: its texts are not shown", err=True)
                 return None
             folders = (self.configured,)
         if not folders:
@@ -136,14 +137,14 @@ def _tell(texts: Excerpts) -> None:
     from ragauge.model.phrases import count
     from ragauge.report.drilldown.corpus_texts import MOST
 
-    for what, found, noun, why in (
+    for what, passages, noun, why in (
         ("no text", texts.foreign, "document", "the corpus has other content than the run knows"),
         ("no text", texts.lost, "place", "not to be found in the documents of the corpus"),
         ("a part of the text", texts.cut, "passage", f"longer than {MOST:,} characters"),
     ):
-        if found:
-            told = f"{what} is shown of {count(len(found), noun)}: {why}"
-            click.echo(f"warning: {told}", err=True)
+        if passages:
+            shown_of = f"{what} is shown of {count(len(passages), noun)}"
+            click.echo(f"warning: {shown_of}: {why}", err=True)
 
 
 def is_file(name: str) -> bool:
@@ -154,7 +155,7 @@ def is_file(name: str) -> bool:
 
 
 def new_id(_context: click.Context, _option: click.Parameter, run_id: str | None) -> str | None:
-    """Refuse an id of a run that could not be told from the name of a file later."""
+    """Refuse an id of a run that would look like the name of a file later."""
     if run_id is None:
         return None
     odd = "/" in run_id or "\\" in run_id or Path(run_id).suffix in (*_SUFFIXES, ".html", ".htm")
@@ -166,7 +167,7 @@ def new_id(_context: click.Context, _option: click.Parameter, run_id: str | None
 
 
 class Against(NamedTuple):
-    """What gates on a drop compare: the baseline, and what to set beside it, if that differs."""
+    """What gates on a drop compare: the baseline, and the other side where it is not the run."""
 
     baseline: Scores | None = None
     beside: Scores | None = None
@@ -203,7 +204,7 @@ def against(
         return Against(aligned.a, aligned.b)
 
 
-class Storing(NamedTuple):
+class StoreRequest(NamedTuple):
     """How a run is to be stored, as the command line says; no `url` at all for not at all."""
 
     url: str | None
@@ -214,35 +215,35 @@ class Storing(NamedTuple):
     commit: str | None = None
 
 
-class Shelf:
-    """Where `score` puts its run: in a store, aside for those who look at questions, or nowhere."""
+class RunDestination:
+    """Where `score` puts its run: in a store, in a temporary run for a page, or nowhere."""
 
     def __init__(
         self,
-        wanted: Storing,
+        request: StoreRequest,
         config: Config,
         store: Store | None,
         stack: ExitStack,
         reports: Sequence[Report],
     ) -> None:
-        self.wanted = wanted
+        self.request = request
         self.config = config
         self.store = store
         self.stack = stack
         self.reports = reports
-        self.detailed = any(each.detailed for each in reports)
+        self.detailed = any(report.detailed for report in reports)
         self.stored: RunRecord | None = None
-        self.aside: Aside | None = None
-        self.live = Against()
-        self.opposite: Stored | None = None
+        self.temporary: TemporaryRun | None = None
+        self.baseline_scores = Against()
+        self.baseline_run: Stored | None = None
         self.compared: Stored | None = None
         self.system: dict[str, Any] = {}
         if store is not None:
             from ragauge.store.snapshot import load_system
 
             self.system = dict(config.system)
-            if wanted.snapshot is not None:
-                self.system |= load_system(Path(wanted.snapshot))
+            if request.snapshot is not None:
+                self.system |= load_system(Path(request.snapshot))
 
     def find_baseline(self, name: str | None) -> None:
         """Find what a drop is judged against, before anything is scored."""
@@ -251,131 +252,126 @@ class Shelf:
 
         name = name or self.config.baseline
         if name is None or is_file(name):
-            self.live = against(name, self.config, None, None)
+            self.baseline_scores = against(name, self.config, None, None)
             return
         store = self.store or self.stack.enter_context(the_store(None, self.config))
-        self.opposite = Stored(store, find_run(store, name, suite=self.suite))
+        self.baseline_run = Stored(store, find_run(store, name, suite=self.suite))
 
     def baseline(self) -> Against:
         """What a drop is judged against; a stored run on common ground with the one at hand."""
         from ragauge.compare import align
         from ragauge.store import runs as run_store
 
-        if self.opposite is None:
-            return self.live
+        if self.baseline_run is None:
+            return self.baseline_scores
         if self.compared is None:
-            return Against(run_store.run_scores(self.opposite.store, self.opposite.record))
-        aligned = align.align(self.opposite, self.compared)
+            baseline = self.baseline_run
+            return Against(run_store.run_scores(baseline.store, baseline.record))
+        aligned = align.align(self.baseline_run, self.compared)
         return Against(aligned.a, aligned.b)
 
     @property
     def suite(self) -> str:
         """The suite that the run goes to."""
-        return self.wanted.suite or self.config.suite or "default"
+        return self.request.suite or self.config.suite or "default"
 
     @property
-    def keep(self) -> Callable[[Kept], None] | None:
-        """What stores the run: where it stays, or as long as it is compared with its baseline."""
-        if self.store is not None:
-            return self._keep
-        return None if self.opposite is None else self._keep_for_a_while
+    def stores(self) -> bool:
+        """Whether the run is stored: for good, or to be compared with its baseline."""
+        return self.store is not None or self.baseline_run is not None
 
-    @property
-    def look(self) -> Callable[[Kept], None] | None:
-        """What puts the run aside, if there is no store and a report shows its questions."""
-        return self._put_aside if self.store is None and self.detailed else None
+    def take(self, scored: ScoredInputs) -> None:
+        """Put the run where it belongs, while its files are open."""
+        if not self.stores and not self.detailed:
+            return
+        run = scored.to_store()
+        if self.store is not None and run.scores.measured:
+            self._store(self.store, run)
+        elif self.store is not None:
+            click.echo("warning: nothing was measured, so nothing was stored", err=True)
+        elif self.baseline_run is not None and run.scores.measured:
+            self._store_to_compare(run)
+        if self.detailed and self.stored is None:
+            from ragauge.store.temporary_run import temporary_run
 
-    def _put_aside(self, kept: Kept) -> None:
-        from ragauge.store.temporary_run import put_aside
+            self.temporary = self.stack.enter_context(temporary_run(run))
 
-        self.aside = self.stack.enter_context(put_aside(kept))
-
-    def _keep(self, kept: Kept) -> None:
-        """Store the run, unless nothing was measured."""
+    def _store(self, store: Store, run: Kept) -> None:
+        from ragauge.compare.common_gold import Stored
         from ragauge.store.git_commit import commit_hash
         from ragauge.store.runs import Wanted, store_run
 
-        assert self.store is not None
-        if not kept.scores.measured:
-            click.echo("warning: nothing was measured, so nothing was stored", err=True)
-            if self.detailed:
-                self._put_aside(kept)
-            return
         self.stored = store_run(
-            self.store,
-            kept,
+            store,
+            run,
             Wanted(
-                run_id=self.wanted.run_id,
+                run_id=self.request.run_id,
                 suite=self.suite,
-                tags=self.wanted.tags,
-                commit_hash=self.wanted.commit or commit_hash(Path.cwd(), os.environ),
+                tags=self.request.tags,
+                commit_hash=self.request.commit or commit_hash(Path.cwd(), os.environ),
                 system=self.system,
             ),
         )
-        told = f"{self.stored.results} results"
-        click.echo(f"stored {told} as {self.stored.run_id} in {self.store.name}", err=True)
+        results = f"{self.stored.results} results"
+        click.echo(f"stored {results} as {self.stored.run_id} in {store.name}", err=True)
+        self.compared = Stored(store, self.stored)
 
-        self._compare(self.store, self.stored)
-
-    def _keep_for_a_while(self, kept: Kept) -> None:
+    def _store_to_compare(self, run: Kept) -> None:
+        from ragauge.compare.common_gold import Stored
         from ragauge.store.runs import Wanted, store_run
 
-        if kept.scores.measured:
-            store = self.stack.enter_context(passing_store())
-            self._compare(store, store_run(store, kept, Wanted(run_id="run", created_at="")))
-
-    def _compare(self, store: Store, run: RunRecord) -> None:
-        from ragauge.compare.common_gold import Stored
-
-        self.compared = Stored(store, run)
+        store = self.stack.enter_context(passing_store())
+        self.compared = Stored(store, store_run(store, run, Wanted(run_id="run", created_at="")))
 
     def details(self, scores: Scores, texts: Texts | None = None) -> Drilldowns | None:
         """The questions one by one, where they were asked for."""
-        if self.aside is None:
+        if self.temporary is None:
             return details_in(self.stack, self.reports, self.store, self.stored, scores, texts)
-        from ragauge.report.drilldown.questions import details_of_aside
+        from ragauge.report.drilldown.questions import details_of_temporary
 
-        known = None if texts is None else texts.opened(self.stack)
-        return details_of_aside(self.aside, scores, known)
+        excerpts = None if texts is None else texts.opened(self.stack)
+        return details_of_temporary(self.temporary, scores, excerpts)
 
 
 @contextmanager
-def storing(wanted: Storing, config: Config, reports: Sequence[Report]) -> Iterator[Shelf]:
-    """The shelf for a run; the store is opened before anything is scored."""
-    if wanted.url is None:
-        given = [
+def destination_of(
+    request: StoreRequest, config: Config, reports: Sequence[Report]
+) -> Iterator[RunDestination]:
+    """The destination of a run; the store is opened before anything is scored."""
+    if request.url is None:
+        flags = [
             flag
             for flag, value in (
-                ("--run-id", wanted.run_id),
-                ("--suite", wanted.suite),
-                ("--tag", wanted.tags),
-                ("--snapshot", wanted.snapshot),
-                ("--commit", wanted.commit),
+                ("--run-id", request.run_id),
+                ("--suite", request.suite),
+                ("--tag", request.tags),
+                ("--snapshot", request.snapshot),
+                ("--commit", request.commit),
             )
             if value
         ]
-        if given:
-            raise click.UsageError(f"{', '.join(given)} is for stored runs: add --store")
+        if flags:
+            raise click.UsageError(f"{', '.join(flags)} is for stored runs: add --store")
         with ExitStack() as stack:
-            yield Shelf(wanted, config, None, stack, reports)
+            yield RunDestination(request, config, None, stack, reports)
         return
-    if wanted.url and "://" not in wanted.url:
+    if request.url and "://" not in request.url:
         raise click.UsageError(
-            f"--store takes a URL, got {wanted.url!r}: write --store=sqlite:///FILE, or put a bare "
-            "--store at the end"
+            f"--store takes a URL, got {request.url!r}: write --store=sqlite:///FILE, or put a "
+            "bare --store at the end"
         )
     from ragauge.store.runs import refuse_tag
 
-    for tag in wanted.tags:
+    for tag in request.tags:
         refuse_tag(tag)
     with ExitStack() as stack:
-        store = stack.enter_context(the_store(wanted.url, config, create=True))
-        if wanted.run_id is not None and store.run(wanted.run_id) is not None:
+        store = stack.enter_context(the_store(request.url, config, create=True))
+        if request.run_id is not None and store.run(request.run_id) is not None:
             from ragauge.errors import RagaugeError
 
             raise RagaugeError.of(
                 "run-exists",
-                f"the run `{wanted.run_id}` is already in {store.name}",
+                f"the run `{request.run_id}` is already in {store.name}",
                 hint="choose another --run-id, or delete the old run",
             )
-        yield Shelf(wanted, config, store, stack, reports)
+        yield RunDestination(request, config, store, stack, reports)

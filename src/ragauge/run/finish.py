@@ -64,7 +64,7 @@ class ResultWriter:
         self.run_id = run.run_id
         self.put = store.replace_results if replacing else store.add_results
         self.labelled = [
-            bool(ids) or code in job.keys.rich for code, ids in enumerate(self.packer.relevant)
+            bool(ids) or code in job.keys.details for code, ids in enumerate(self.packer.relevant)
         ]
 
     def write(self, batch: Sequence[Trace]) -> BatchCounts:

@@ -1,4 +1,4 @@
-"""Gathering: what the hits of a run tell of chunks and documents, trace by trace."""
+"""Facts about chunks and documents, collected from the hits of a run trace by trace."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ from ragauge.text import text_hash
 _Sketch = dict[int, tuple[int, int, int]]
 _MOST_VALUES = 20
 _MOST_SEEN = 1 << 18
+"""Hits that are remembered, so that a chunk that comes often is read once."""
 _CLASH = (1 << 64) - 1
-"""What one run says in two ways."""
+"""Marks what a run says in two ways. It must not depend on which of the two came first."""
 _SPANS, _DOCS, _TEXTS = int(Carries.SPANS), int(Carries.DOCS), int(Carries.TEXTS)
 
 
 class Gathered(Struct, kw_only=True):
-    """What was gathered so far; workers hand it over, and `merge` puts it together."""
+    """The facts so far; workers send them range by range, and `merge` puts them together."""
 
     expected: dict[str, ChunkFacts] = {}
     negatives: dict[str, ChunkFacts] = {}
@@ -38,10 +39,10 @@ class Gathered(Struct, kw_only=True):
     index: dict[str, set[str]] = {}
 
     def merge(self, other: Gathered) -> None:
-        """Add what another part of the run tells; what was known before wins."""
-        for known, new in ((self.expected, other.expected), (self.negatives, other.negatives)):
+        """Add the facts of another part of the run; what was known before wins."""
+        for mine, new in ((self.expected, other.expected), (self.negatives, other.negatives)):
             for name, facts in new.items():
-                _learn(known, name, facts)
+                _learn(mine, name, facts)
         for name, doc in other.docs.items():
             before = self.docs.get(name)
             self.docs[name] = doc if before is None else _same_doc(before, doc)
@@ -58,7 +59,7 @@ class Gathered(Struct, kw_only=True):
     def evidence(self) -> Evidence:
         """All of it in a fixed order."""
         rows = [
-            SketchRow(number, *(0 if each == _CLASH else each for each in row))
+            SketchRow(number, *(0 if word == _CLASH else word for word in row))
             for number, row in _smallest(self.sketch).items()
         ]
         return Evidence(
@@ -76,17 +77,25 @@ class Gathered(Struct, kw_only=True):
 
 
 class Gatherer:
-    """Looks at traces; `chunks` places ids, and has the texts of those that hits tell nothing of.
+    """Collects facts; `chunks` places ids, and has texts for hits without one.
 
     `wanted` are the ids that the gold set names as evidence, `negatives` the hard negatives.
+    Hashes of texts and the sketch are for runs that are compared (`comparable`): a page shows
+    neither.
     """
 
     def __init__(
-        self, wanted: Set[str], chunks: Mapping[str, Chunk], *, negatives: Set[str] = frozenset()
+        self,
+        wanted: Set[str],
+        chunks: Mapping[str, Chunk],
+        *,
+        negatives: Set[str] = frozenset(),
+        comparable: bool = True,
     ) -> None:
         self.wanted = wanted
         self.negatives = negatives - wanted
         self.chunks = chunks
+        self.comparable = comparable
         self.found = Gathered()
         self.seen: set[tuple[object, ...]] = set()
         self.smallest: set[int] = set()
@@ -94,10 +103,10 @@ class Gatherer:
 
     def take(self) -> Gathered:
         """Hand over what is new since the last time."""
-        found, self.found = self.found, Gathered()
+        taken, self.found = self.found, Gathered()
         if len(self.seen) > _MOST_SEEN:
             self.seen = set()
-        return found
+        return taken
 
     def add(self, trace: Trace) -> int:
         """Look at one trace; return what all its hits carry."""
@@ -113,7 +122,7 @@ class Gatherer:
             spanned = spanned and bool(spans)
             named = named and doc is not None
             quotable = quotable and has_text(hit, chunk)
-            # Score, type and ΔS differ from question to question; what is frozen does not.
+            # Score, type and ΔS differ from question to question; what is stored does not.
             key = (hit.id, doc, spans, hit.text_hash or hit.text, hit.doc_hash, hit.chunker_version)
             if key not in self.seen:
                 self.seen.add(key)
@@ -122,7 +131,7 @@ class Gatherer:
                     path=hit.path,
                     spans=spans,
                     text=hit.text,
-                    text_hash=_text_hash(hit),
+                    text_hash=_text_hash(hit) if self.comparable else hit.text_hash,
                     chunker_version=hit.chunker_version or version,
                     policy_hash=hit.policy_hash or policy,
                 )
@@ -146,38 +155,42 @@ class Gatherer:
             key = (chunk.doc, chunk.doc_hash, chunk.chunker_version, chunk.policy_hash)
             if key not in self.seen:
                 self.seen.add(key)
-                found = ChunkFacts(
+                facts = ChunkFacts(
                     doc=chunk.doc,
                     chunker_version=chunk.chunker_version,
                     policy_hash=chunk.policy_hash,
                 )
-                self._document(found, chunk.doc_hash)
+                self._document(facts, chunk.doc_hash)
 
     def _note(self, name: str, facts: ChunkFacts, doc_hash: str | None) -> None:
-        found = self.found
+        gathered = self.found
         if name in self.wanted:
-            _learn(found.expected, name, facts)
+            _learn(gathered.expected, name, facts)
         elif name in self.negatives:
-            _learn(found.negatives, name, facts)
-        found.units.update(span.unit for span in facts.spans)
+            _learn(gathered.negatives, name, facts)
+        gathered.units.update(span.unit for span in facts.spans)
         self._document(facts, doc_hash)
+        if not self.comparable:
+            return
         if (facts.text_hash is None and not facts.spans) or crc32(name.encode()) << 32 > self.limit:
             return
         number = id_number(name)
         place = place_name(facts.doc, facts.spans) if facts.spans and facts.doc else None
-        _put(found.sketch, number, (_number(facts.text_hash), _number(place), _number(facts.doc)))
+        _put(
+            gathered.sketch, number, (_number(facts.text_hash), _number(place), _number(facts.doc))
+        )
         self.smallest.add(number)
         if len(self.smallest) > 2 * SKETCH:
             self.smallest = set(sorted(self.smallest)[:SKETCH])
             self.limit = max(self.smallest)
 
     def _document(self, facts: ChunkFacts, doc_hash: str | None) -> None:
-        found = self.found
+        gathered = self.found
         version, policy = facts.chunker_version, facts.policy_hash
         if version is not None:
-            found.chunkers.add(version)
+            gathered.chunkers.add(version)
         if policy is not None:
-            found.policies.add(policy)
+            gathered.policies.add(policy)
         name = facts.doc or facts.path
         if name is not None:
             doc = DocFacts(
@@ -186,8 +199,8 @@ class Gatherer:
                 chunkers=_one(version),
                 policies=_one(policy),
             )
-            known = found.docs.get(name)
-            found.docs[name] = doc if known is None else _same_doc(known, doc)
+            before = gathered.docs.get(name)
+            gathered.docs[name] = doc if before is None else _same_doc(before, doc)
 
 
 def has_text(hit: Hit, chunk: Chunk | None) -> bool:
@@ -195,9 +208,9 @@ def has_text(hit: Hit, chunk: Chunk | None) -> bool:
     return hit.text is not None or (chunk is not None and chunk.text is not None)
 
 
-def _learn(known: dict[str, ChunkFacts], name: str, facts: ChunkFacts) -> None:
-    before = known.get(name)
-    known[name] = facts if before is None else _both(before, facts)
+def _learn(facts_by_id: dict[str, ChunkFacts], name: str, facts: ChunkFacts) -> None:
+    before = facts_by_id.get(name)
+    facts_by_id[name] = facts if before is None else _both(before, facts)
 
 
 def _one(value: str | None) -> tuple[str, ...]:
@@ -211,7 +224,7 @@ def _text_hash(hit: Hit) -> str | None:
 
 
 def _both(one: ChunkFacts, other: ChunkFacts) -> ChunkFacts:
-    """What two looks at a chunk tell together; the first wins."""
+    """The facts of two hits on one chunk together; the first wins."""
     if one == other:
         return one
     return ChunkFacts(
@@ -263,28 +276,28 @@ def _smallest(sketch: _Sketch) -> _Sketch:
 
 def wanted_ids(keys: GoldKeys) -> set[str]:
     """The chunk ids that a gold set names, by its keys."""
-    found = {name for ids in keys.evidence for name in ids}
-    for rich in keys.rich.values():
-        found.update(anchor.id for anchor in rich.anchors if anchor.id is not None)
-    return found
+    names = {name for ids in keys.evidence for name in ids}
+    for details in keys.details.values():
+        names.update(anchor.id for anchor in details.anchors if anchor.id is not None)
+    return names
 
 
 def unwanted_ids(keys: GoldKeys) -> set[str]:
     """The chunk ids that a gold set names as hard negatives, by its keys."""
-    return {name for rich in keys.rich.values() for name in rich.negatives}
+    return {name for details in keys.details.values() for name in details.negatives}
 
 
 def expected_ids(items: Iterable[GoldItem]) -> set[str]:
     """The chunk ids that gold items name as evidence."""
-    found: set[str] = set()
+    names: set[str] = set()
     for item in items:
-        found.update(item.relevant)
-        found.update(item.grades)
-        for member in (*item.anchors, *(each for group in item.groups for each in group)):
+        names.update(item.relevant)
+        names.update(item.grades)
+        for member in (*item.anchors, *(one for group in item.groups for one in group)):
             name = member.id if isinstance(member, Anchor) else member
             if name is not None:
-                found.add(name)
-    return found
+                names.add(name)
+    return names
 
 
 def negative_ids(items: Iterable[GoldItem]) -> set[str]:

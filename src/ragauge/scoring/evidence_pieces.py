@@ -17,20 +17,18 @@ from ragauge.spans import merged, size
 from ragauge.text import fold
 
 STAND_IN = "\0expected#"
-"""What the name of a stand-in begins with; a chunk id does not begin with a NUL.
+"""What the id of an effective place begins with; a chunk id does not begin with a NUL.
 
-A stand-in is a place of an item that is evidence wherever the item names it: among the relevant
-ids, in grades and in groups. The rest of the name is an id, so that its grammar still tells section
-and type.
+An effective place (decision 0016) replaces an id of the gold set in a comparison. It is evidence
+wherever the item names it: among the relevant ids, in grades and in groups. The rest of the name is
+an id, so that section and type can still be read from its grammar.
 """
-
 
 NEGATIVE = "\0negative#"
-"""The same for a hard negative: a place of an item that is a known wrong passage, and no evidence.
-"""
+"""The same for a hard negative: a place of an item that is no evidence."""
 
 
-class Pieces(Struct, frozen=True, kw_only=True):
+class EvidencePieces(Struct, frozen=True, kw_only=True):
     """The pieces of one item: first those known by id alone, then those with a place.
 
     `relevant` and `gains` go with the pieces; a group lists places of its members among them.
@@ -43,7 +41,7 @@ class Pieces(Struct, frozen=True, kw_only=True):
     groups: tuple[tuple[int, ...], ...]
 
 
-class Rich(Struct, frozen=True, kw_only=True):
+class GoldDetails(Struct, frozen=True, kw_only=True):
     """What must be known of an item whose evidence is more than ids.
 
     `doc` is the only document that the item names; `scope` are the documents in which the anchor
@@ -68,19 +66,19 @@ class Rich(Struct, frozen=True, kw_only=True):
     quoted: bool = False
 
 
-def pieces_of(item: GoldItem, chunks: Chunks, options: Options) -> Pieces:
+def pieces_of(item: GoldItem, chunks: Chunks, options: Options) -> EvidencePieces:
     """Find the pieces of an item; ids that a chunker's list places become anchors."""
-    known = _stand_ins(item) if item.places else {}
-    if not (chunks or item.anchors or item.grades or item.groups or known):
+    anchor_of = _stand_ins(item) if item.places else {}
+    if not (chunks or item.anchors or item.grades or item.groups or anchor_of):
         ids = tuple(dict.fromkeys(item.relevant))
         count = len(ids)
-        return Pieces(
+        return EvidencePieces(
             ids=ids, anchors=(), relevant=(True,) * count, gains=(1.0,) * count, groups=()
         )
     if not (item.anchors or item.grades or item.groups):
-        return _named(item.relevant, chunks, known)
+        return _named(item.relevant, chunks, anchor_of)
     # An id that gold itself places lies there, whatever a list of chunks says of it.
-    known |= {anchor.id: anchor for anchor in item.anchors if anchor.id is not None}
+    anchor_of |= {anchor.id: anchor for anchor in item.anchors if anchor.id is not None}
     stated: list[str | Anchor] = [*item.relevant, *item.anchors]
     level = options.relevance_level
     graded = [name for name, grade in item.grades.items() if grade > 0 or grade >= level]
@@ -92,9 +90,9 @@ def pieces_of(item: GoldItem, chunks: Chunks, options: Options) -> Pieces:
         counted = [member for group in item.groups for member in group]
     order: dict[str | Anchor, bool] = {}
     for member in counted:
-        order[_placed(member, chunks, known)] = True
-    for member in [*graded, *(each for group in item.groups for each in group)]:
-        order.setdefault(_placed(member, chunks, known), False)
+        order[_placed(member, chunks, anchor_of)] = True
+    for member in [*graded, *(one for group in item.groups for one in group)]:
+        order.setdefault(_placed(member, chunks, anchor_of), False)
     anchored = {piece.id for piece in order if isinstance(piece, Anchor) and piece.id is not None}
     plain = [piece for piece in order if isinstance(piece, str) and piece not in anchored]
     anchors = [piece for piece in order if isinstance(piece, Anchor)]
@@ -108,12 +106,12 @@ def pieces_of(item: GoldItem, chunks: Chunks, options: Options) -> Pieces:
     place = {piece: i for i, piece in enumerate(pieces)}
 
     def where(member: str | Anchor) -> int:
-        found = _placed(member, chunks, known)
-        return place[by_id[found] if isinstance(found, str) and found in lost else found]
+        piece = _placed(member, chunks, anchor_of)
+        return place[by_id[piece] if isinstance(piece, str) and piece in lost else piece]
 
     gains = [_gain(piece, item, hit) for piece, hit in zip(pieces, relevant, strict=True)]
     groups = tuple(tuple(where(member) for member in group) for group in item.groups)
-    return Pieces(
+    return EvidencePieces(
         ids=tuple(plain),
         anchors=tuple(anchors),
         relevant=tuple(relevant),
@@ -122,18 +120,18 @@ def pieces_of(item: GoldItem, chunks: Chunks, options: Options) -> Pieces:
     )
 
 
-def _named(names: Sequence[str], chunks: Chunks, known: Mapping[str, Anchor]) -> Pieces:
+def _named(names: Sequence[str], chunks: Chunks, anchor_of: Mapping[str, Anchor]) -> EvidencePieces:
     """The pieces of an item that names chunks and nothing else: all count, and all alike."""
     ids: list[str] = []
     anchors: list[Anchor] = []
     for name in dict.fromkeys(names):
-        found = _placed(name, chunks, known)
-        if isinstance(found, str):
-            ids.append(found)
+        piece = _placed(name, chunks, anchor_of)
+        if isinstance(piece, str):
+            ids.append(piece)
         else:
-            anchors.append(found)
+            anchors.append(piece)
     count = len(ids) + len(anchors)
-    return Pieces(
+    return EvidencePieces(
         ids=tuple(ids),
         anchors=tuple(anchors),
         relevant=(True,) * count,
@@ -147,15 +145,15 @@ def _stand_ins(item: GoldItem) -> dict[str, Anchor]:
 
 
 def is_stand_in(place: Anchor, head: str = STAND_IN) -> bool:
-    """Whether a place of an item stands for something that the item names elsewhere."""
+    """Whether a place of an item is the effective place of something named elsewhere in it."""
     return place.id is not None and place.id.startswith(head)
 
 
-def _placed(member: str | Anchor, chunks: Chunks, known: Mapping[str, Anchor]) -> str | Anchor:
+def _placed(member: str | Anchor, chunks: Chunks, anchor_of: Mapping[str, Anchor]) -> str | Anchor:
     if not isinstance(member, str):
         return member
-    if member in known:
-        return known[member]
+    if member in anchor_of:
+        return anchor_of[member]
     if member in chunks and chunks[member].spans:
         chunk = chunks[member]
         return Anchor(doc=chunk.doc, spans=chunk.spans, id=member, section=chunk.section)
@@ -169,20 +167,22 @@ def _gain(piece: str | Anchor, item: GoldItem, relevant: bool) -> float:
     return 1.0 if relevant else 0.0
 
 
-def rich_of(
-    item: GoldItem, pieces: Pieces, chunks: Chunks, options: Options, gold_name: str
-) -> Rich | None:
+def gold_details_of(
+    item: GoldItem, pieces: EvidencePieces, chunks: Chunks, options: Options, gold_name: str
+) -> GoldDetails | None:
     """What must be known of an item beyond the ids of its evidence; None where that is nothing."""
     negatives, decoy = item.negatives, item.decoy_section
     counted = pieces.relevant[len(pieces.ids) :]
-    places = tuple(a for a, each in zip(pieces.anchors, counted, strict=True) if each and a.spans)
+    places = tuple(
+        a for a, counts in zip(pieces.anchors, counted, strict=True) if counts and a.spans
+    )
     wrong: tuple[Anchor, ...] = ()
     if item.places:
-        for each in item.places:
-            if is_stand_in(each, NEGATIVE):
-                wrong += (_comparable(each),)
-            elif each.spans and not is_stand_in(each):
-                places += (each,)
+        for place in item.places:
+            if is_stand_in(place, NEGATIVE):
+                wrong += (_comparable(place),)
+            elif place.spans and not is_stand_in(place):
+                places += (place,)
     anchors = tuple(map(_comparable, pieces.anchors))
     units = {span.unit for anchor in (*places, *pieces.anchors) for span in anchor.spans}
     if len(units) > 1:
@@ -208,8 +208,8 @@ def rich_of(
         or item.forbidden
     ):
         return None
-    return Rich(
-        ids=tuple(name for name, each in zip(pieces.ids, pieces.relevant, strict=False) if each)
+    return GoldDetails(
+        ids=tuple(name for name, counts in zip(pieces.ids, pieces.relevant, strict=False) if counts)
         if pieces.ids
         else (),
         anchors=anchors,
@@ -229,7 +229,7 @@ def rich_of(
 
 
 def _folded(texts: Sequence[str], options: Options) -> tuple[str, ...]:
-    return tuple(fold(each, ignore_case=options.ignore_case) for each in texts) if texts else ()
+    return tuple(fold(text, ignore_case=options.ignore_case) for text in texts) if texts else ()
 
 
 def _comparable(anchor: Anchor) -> Anchor:
@@ -239,21 +239,21 @@ def _comparable(anchor: Anchor) -> Anchor:
     return replace(anchor, quote=normalised(anchor.quote))
 
 
-def documents_of(item: GoldItem, pieces: Pieces, chunks: Chunks) -> tuple[str, ...]:
+def documents_of(item: GoldItem, pieces: EvidencePieces, chunks: Chunks) -> tuple[str, ...]:
     """The documents that an item names: outright, by places, or by the grammar of its ids."""
-    found: dict[str, None] = dict.fromkeys(item.relevant_docs or ())
+    docs: dict[str, None] = dict.fromkeys(item.relevant_docs or ())
     for anchor in (*pieces.anchors, *item.places):
         if anchor.doc and not is_stand_in(anchor, NEGATIVE):
-            found[anchor.doc] = None
+            docs[anchor.doc] = None
     for name in pieces.ids:
         doc = chunks[name].doc if name in chunks else doc_of(name)
         if doc is not None:
-            found[doc] = None
+            docs[doc] = None
     if item.anchor_section is not None:
         doc = split_section(item.anchor_section)[0]
         if doc is not None:
-            found[doc] = None
-    return tuple(found)
+            docs[doc] = None
+    return tuple(docs)
 
 
 def gold_bytes(places: Sequence[Anchor]) -> int:

@@ -1,4 +1,8 @@
-"""Places: where hits and citations lie, and how they meet the evidence."""
+"""Places of hits and citations, and whether they meet the evidence.
+
+Evidence is found at the rank where half of it is covered (decision 0016), and a hit is evidence if
+the two share half of the shorter one, so that neither must be cut as the other is.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,11 @@ from ragauge.model.gold import Anchor
 from ragauge.model.options import CitationMode
 from ragauge.model.trace import Hit
 from ragauge.quotes import byte_length, bytes_of, covered, shares_half
-from ragauge.scoring.evidence_pieces import Rich
+from ragauge.scoring.evidence_pieces import GoldDetails
 from ragauge.spans import Merged, Span, merged, of_unit, overlap, share_half, size
 
 
-class Place(NamedTuple):
+class EvidencePlace(NamedTuple):
     """A hit or citation with all that is known of where it lies.
 
     `docs` may be a guess, the only document that the item names; `stated` are not. `own` are the
@@ -40,12 +44,12 @@ class Place(NamedTuple):
         return bool(self.text) and (not doc or not self.docs or doc in self.docs)
 
 
-Ranked = tuple[int, Place]
-"""A hit at its rank; hits that cannot matter may be left out of a list of them."""
+RankedPlace = tuple[int, EvidencePlace]
+"""A hit at its rank; a list may lack hits that cannot matter."""
 
 
 def found_at(
-    anchor: Anchor, hits: Sequence[Ranked], first: Mapping[str, int], *, single: bool = False
+    anchor: Anchor, hits: Sequence[RankedPlace], first: Mapping[str, int], *, single: bool = False
 ) -> int | None:
     """The rank at which an anchor is found: by its id, or once half of it is covered.
 
@@ -54,16 +58,16 @@ def found_at(
     """
     best = first.get(anchor.id) if anchor.id is not None else None
     if anchor.spans:
-        found = _covered_at(anchor, hits, best, single=single)
+        rank_found = _covered_at(anchor, hits, best, single=single)
     elif anchor.quote is not None:
-        found = _quoted_at(anchor, anchor.quote, hits, first, single=single)
+        rank_found = _quoted_at(anchor, anchor.quote, hits, first, single=single)
     else:
-        found = next((rank for rank, hit in hits if anchor.doc in hit.stated), None)
-    return best if found is None or (best is not None and best < found) else found
+        rank_found = next((rank for rank, hit in hits if anchor.doc in hit.stated), None)
+    return best if rank_found is None or (best is not None and best < rank_found) else rank_found
 
 
 def _covered_at(
-    anchor: Anchor, hits: Sequence[Ranked], best: int | None, *, single: bool
+    anchor: Anchor, hits: Sequence[RankedPlace], best: int | None, *, single: bool
 ) -> int | None:
     unit = anchor.spans[0].unit
     gold = of_unit(anchor.spans, unit)
@@ -83,7 +87,12 @@ def _covered_at(
 
 
 def _quoted_at(
-    anchor: Anchor, quote: str, hits: Sequence[Ranked], first: Mapping[str, int], *, single: bool
+    anchor: Anchor,
+    quote: str,
+    hits: Sequence[RankedPlace],
+    first: Mapping[str, int],
+    *,
+    single: bool,
 ) -> int | None:
     union: Merged = []
     for rank, hit in hits:
@@ -97,7 +106,7 @@ def _quoted_at(
     return None
 
 
-def is_relevant(place: Place, anchor: Anchor) -> bool:
+def is_relevant(place: EvidencePlace, anchor: Anchor) -> bool:
     """Whether a hit or citation is the anchor's block, or shares half of the shorter with it."""
     if anchor.id is not None and place.id == anchor.id:
         return True
@@ -111,15 +120,15 @@ def is_relevant(place: Place, anchor: Anchor) -> bool:
     return share_half(anchor.spans, place.spans)
 
 
-def is_negative(place: Place, rich: Rich) -> bool:
-    """Whether a hit or citation is a known wrong passage, or lies in the section of a decoy."""
-    if place.id in rich.negatives or any(is_relevant(place, each) for each in rich.wrong):
+def is_negative(place: EvidencePlace, details: GoldDetails) -> bool:
+    """Whether a hit or citation is a hard negative, or lies in the section of a decoy."""
+    if place.id in details.negatives or any(is_relevant(place, anchor) for anchor in details.wrong):
         return True
-    decoy, section = rich.decoy, place.section
+    decoy, section = details.decoy, place.section
     return decoy is not None and section is not None and lies_in(section, decoy)
 
 
-def refuse_mixed(place: Place, unit: str) -> None:
+def refuse_mixed(place: EvidencePlace, unit: str) -> None:
     """Bytes and characters look alike and differ: comparing them would be a quiet mistake."""
     if len(place.spans) == 1 and place.spans[0].unit == unit:
         return
@@ -133,21 +142,21 @@ def refuse_mixed(place: Place, unit: str) -> None:
         )
 
 
-def _in_scope(place: Place, rich: Rich) -> bool:
-    return not rich.scope or any(doc in rich.scope for doc in place.docs)
+def _in_scope(place: EvidencePlace, details: GoldDetails) -> bool:
+    return not details.scope or any(doc in details.scope for doc in place.docs)
 
 
-def in_section(place: Place, rich: Rich) -> bool:
+def in_section(place: EvidencePlace, details: GoldDetails) -> bool:
     """Whether it lies in the section that holds the answer, or below it."""
     return (
         place.section is not None
-        and rich.section is not None
-        and _in_scope(place, rich)
-        and lies_in(place.section, rich.section)
+        and details.section is not None
+        and _in_scope(place, details)
+        and lies_in(place.section, details.section)
     )
 
 
-def shares(one: Place, other: Place) -> bool:
+def shares(one: EvidencePlace, other: EvidencePlace) -> bool:
     """Whether two places of one document overlap by half of the shorter."""
     return bool(set(one.docs) & set(other.docs)) and share_half(one.spans, other.spans)
 
@@ -182,20 +191,20 @@ class OnePlace(NamedTuple):
     name: str | None
 
 
-class Ranks(NamedTuple):
+class PlaceRanks(NamedTuple):
     """Where the evidence is found, and the ranks of all hits that are relevant, in order."""
 
     found: int | None
     relevant: list[int]
 
 
-def only_place(rich: Rich) -> OnePlace | None:
+def only_place(details: GoldDetails) -> OnePlace | None:
     """The one place that an item asks for; None where it asks for anything else, or for more."""
-    if len(rich.anchors) != 1 or not rich.counted[0] or rich.ids or rich.docs:
+    if len(details.anchors) != 1 or not details.counted[0] or details.ids or details.docs:
         return None
-    if rich.section or rich.decoy or rich.negatives:
+    if details.section or details.decoy or details.negatives:
         return None
-    anchor = rich.anchors[0]
+    anchor = details.anchors[0]
     if len(anchor.spans) != 1 or not anchor.spans[0].length:
         return None
     span = anchor.spans[0]
@@ -204,14 +213,15 @@ def only_place(rich: Rich) -> OnePlace | None:
 
 def ranks_of(
     place: OnePlace, hits: Sequence[Hit], ids: Sequence[str], *, single: bool
-) -> Ranks | None:
+) -> PlaceRanks | None:
     """Where hits with these ids find the place; None where a hit needs a closer look.
 
-    The same as `placing.found_at` and `placing.is_relevant` say, hit by hit.
+    The same as `found_at` and `is_relevant` say hit by hit, with fewer steps for the usual item,
+    which asks for one place. A property test compares the two.
     """
     doc, start, end, unit, name = place
     best = ids.index(name) if name is not None and name in ids else None
-    found: int | None = None
+    covered_at: int | None = None
     relevant = [] if best is None else [best]
     covered: Merged = []
     for rank, hit in enumerate(hits):
@@ -225,11 +235,11 @@ def ranks_of(
         low, high = max(span.start, start), min(span.end, end)
         if low >= high:
             continue
-        if found is None and (best is None or rank < best):
+        if covered_at is None and (best is None or rank < best):
             covered = merged([*covered, (low, high)]) if covered and not single else [(low, high)]
             if 2 * size(covered) >= end - start:
-                found = rank
+                covered_at = rank
         half = 2 * (high - low) >= min(end - start, span.length)
         if half and rank != best and ids.index(hit.id) == rank:
             relevant.append(rank)
-    return Ranks(best if found is None else found, sorted(relevant))
+    return PlaceRanks(best if covered_at is None else covered_at, sorted(relevant))

@@ -1,4 +1,4 @@
-"""The gold set of a run as tables: who is asked about, what is known, and how it can be sliced."""
+"""The gold set of a run as a table: its questions, their evidence, and the slices they are in."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ragauge.model.chunk import Chunk
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
 from ragauge.model.profile import JoinRules, Profile
-from ragauge.scoring.evidence_pieces import Pieces, documents_of, pieces_of, rich_of
+from ragauge.scoring.evidence_pieces import EvidencePieces, documents_of, gold_details_of, pieces_of
 from ragauge.scoring.join import gold_columns
 from ragauge.scoring.trace_columns import GoldKeys, gold_keys
 
 SLICES = ("type", "tag", "section", "document", "language", "difficulty")
-"""What questions can be told apart by."""
+"""The dimensions by which questions are grouped."""
 
 
 class GoldTable(Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ class GoldTable(Struct, frozen=True, kw_only=True):
         return len(self.qids) - self.beside
 
     def only_measured(self) -> GoldTable:
-        """The table without the questions beside it, for what is told of a run."""
+        """The table without the questions that are not measured, for reports."""
         if not self.beside:
             return self
         end = self.measured
@@ -85,8 +85,8 @@ def gold_table(
 ) -> GoldTable:
     """Make the table of a gold set under a profile, with its slices unless they are not wanted.
 
-    `beside` are items of the same gold set that are not measured: their traces are set aside, which
-    is not to be unknown, and are still the context of later turns.
+    `beside` are items of the same gold set that are not measured: their traces are not unknown,
+    and are still the context of later turns.
     """
     chunks = chunks or {}
     rules = profile.join
@@ -94,15 +94,16 @@ def gold_table(
     measured = len(unique)
     unique += _others(beside, unique, rules)
     pieces = [pieces_of(item, chunks, options) for item in unique]
-    rich = {
-        question: found
+    details = {
+        question: more
         for question, item in enumerate(unique)
-        if (found := rich_of(item, pieces[question], chunks, options, name)) is not None
+        if (more := gold_details_of(item, pieces[question], chunks, options, name)) is not None
     }
     by_turn: dict[str, dict[int, int]] = {}
     for question, item in enumerate(unique):
         if item.turn is not None:
             by_turn.setdefault(item.qid, {})[item.turn] = question
+    # Resamples and means go by this order, so that a gold set may be sorted anew.
     order = sorted(range(len(unique)), key=lambda question: _identity(unique[question]))
     return GoldTable(
         read=len(items),
@@ -110,14 +111,16 @@ def gold_table(
         turns=[item.turn for item in unique],
         lines=[item.line for item in unique],
         identity=np.array(order, np.int64),
-        columns=gold_columns(unique, pieces, rich, rules),
-        keys=gold_keys(unique, pieces, rich),
+        columns=gold_columns(unique, pieces, details, rules),
+        keys=gold_keys(unique, pieces, details),
         by_qid={item.qid: code for code, item in enumerate(unique) if item.turn is None},
         by_turn=by_turn,
         by_question=_by_question(unique, rules),
         paraphrases=_paraphrases(unique) if rules.keep == "slot" else {},
         cluster=_clusters(unique) if by_turn else None,
-        slices=_slices(unique, pieces, chunks, [each for each in order if each < measured])
+        slices=_slices(
+            unique, pieces, chunks, [question for question in order if question < measured]
+        )
         if slices
         else {},
         chunks=chunks,
@@ -164,7 +167,7 @@ def unique_items(items: Sequence[GoldItem], profile: Profile, gold_name: str) ->
 
 
 def _joined_by(item: GoldItem, rules: JoinRules) -> object:
-    """What tells an item from others; None where it lacks it."""
+    """What distinguishes an item from others; None where it lacks it."""
     if rules.by == "question":
         return item.question
     return item.qid if rules.keep != "slot" or item.turn is None else (item.qid, item.turn)
@@ -176,16 +179,16 @@ def _as_joined(item: GoldItem, rules: JoinRules) -> GoldItem:
 
 
 def _others(
-    items: Sequence[GoldItem], kept: Sequence[GoldItem], rules: JoinRules
+    items: Sequence[GoldItem], measured: Sequence[GoldItem], rules: JoinRules
 ) -> list[GoldItem]:
     """Items that are none of those kept, the last of each."""
-    taken = {_joined_by(item, rules) for item in kept}
-    found = {
+    taken = {_joined_by(item, rules) for item in measured}
+    others = {
         key: _as_joined(item, rules)
         for item in items
         if (key := _joined_by(item, rules)) is not None and key not in taken
     }
-    return list(found.values())
+    return list(others.values())
 
 
 def _by_question(items: Sequence[GoldItem], rules: JoinRules) -> dict[str, int]:
@@ -219,35 +222,35 @@ def _clusters(items: Sequence[GoldItem]) -> Ints:
 
 def _slices(
     items: Sequence[GoldItem],
-    pieces: Sequence[Pieces],
+    pieces: Sequence[EvidencePieces],
     chunks: Mapping[str, Chunk],
     order: Sequence[int],
 ) -> dict[str, dict[str, Ints]]:
-    """Who is in which part of each dimension; a dimension that nobody speaks of is left out.
+    """Who is in which part of each dimension; a dimension that no item has is not listed.
 
     The questions of a part stand in the order given, which their resamples are tied to.
     """
-    found: dict[str, dict[str, list[int]]] = {dimension: {} for dimension in SLICES}
+    members: dict[str, dict[str, list[int]]] = {dimension: {} for dimension in SLICES}
     for question in order:
         item = items[question]
         for dimension, names in _parts(item, pieces[question], chunks):
             for name in dict.fromkeys(names):
-                found[dimension].setdefault(name, []).append(question)
+                members[dimension].setdefault(name, []).append(question)
     return {
         dimension: {name: np.array(parts[name], np.int64) for name in sorted(parts)}
-        for dimension, parts in found.items()
+        for dimension, parts in members.items()
         if parts
     }
 
 
 def _parts(
-    item: GoldItem, pieces: Pieces, chunks: Mapping[str, Chunk]
+    item: GoldItem, pieces: EvidencePieces, chunks: Mapping[str, Chunk]
 ) -> Iterable[tuple[str, Sequence[str]]]:
     names = [*pieces.ids, *(anchor.id for anchor in pieces.anchors if anchor.id is not None)]
     types = [
-        found
+        kind
         for name in names
-        if (found := (chunks[name].type if name in chunks else None) or type_of(name)) is not None
+        if (kind := (chunks[name].type if name in chunks else None) or type_of(name)) is not None
     ]
     yield "type", [item.type] if item.type is not None else types
     yield "tag", item.tags
@@ -257,7 +260,7 @@ def _parts(
         by_name = [
             (chunks[name].section if name in chunks else None) or section_of(name) for name in names
         ]
-        sections = [found for found in (*stated, *by_name) if found is not None]
+        sections = [section for section in (*stated, *by_name) if section is not None]
     yield "section", sections
     yield "document", documents_of(item, pieces, chunks)
     yield "language", [item.lang] if item.lang is not None else []

@@ -21,16 +21,16 @@ _Cut = tuple[int, int, int]
 def highlights(text: str, spans: Sequence[Span], anchors: Iterable[Anchor]) -> Highlights:
     """The characters of a text that are evidence, as intervals from and up to.
 
-    `spans` say where the text lies, in the document of the anchors. Where offsets cannot be laid on
+    `spans` say where the text lies, in the document of the anchors. Where offsets do not fit
     the text, because it has another length than its place, the quote of an anchor is looked for.
     """
-    found: Merged = []
+    lit: Merged = []
     for anchor in anchors:
         mine = _by_place(text, spans, anchor.spans)
         if mine is None:
             mine = [] if anchor.quote is None else quoted(text, anchor.quote)
-        found += mine
-    return tuple(merged(found))
+        lit += mine
+    return tuple(merged(lit))
 
 
 def _by_place(text: str, spans: Sequence[Span], gold: Sequence[Span]) -> Merged | None:
@@ -47,10 +47,10 @@ def _by_place(text: str, spans: Sequence[Span], gold: Sequence[Span]) -> Merged 
         cuts.append((begins, span.start, span.end))
         begins += span.length
     shared = [
-        (begins + max(start, each.start) - start, begins + min(end, each.end) - start)
+        (begins + max(start, span.start) - start, begins + min(end, span.end) - start)
         for begins, start, end in cuts
-        for each in gold
-        if each.start < end and start < each.end
+        for span in gold
+        if span.start < end and start < span.end
     ]
     if unit == "char":
         return shared if total == len(text) else None
@@ -66,12 +66,12 @@ def _of_bytes(text: str, total: int, shared: Merged) -> Merged | None:
     data = text.encode("utf-8", "surrogatepass")
     if total != len(data):
         return None
-    found = []
+    characters = []
     for start, end in shared:
         begin, stop = _back(data, start), _on(data, end)
         first = len(data[:begin].decode("utf-8", "surrogatepass"))
-        found.append((first, first + len(data[begin:stop].decode("utf-8", "surrogatepass"))))
-    return found
+        characters.append((first, first + len(data[begin:stop].decode("utf-8", "surrogatepass"))))
+    return characters
 
 
 def _back(data: bytes, place: int) -> int:
@@ -99,17 +99,17 @@ def _of_lines(text: str, total: int, shared: Merged) -> Merged | None:
 
 def spaced(lit: Sequence[tuple[int, int]], sizes: Sequence[int], gap: int) -> Highlights:
     """Intervals of a text in parts, as they lie once a gap stands between any two of the parts."""
-    found = []
+    moved = []
     begin = 0
     for number, size in enumerate(sizes):
         shift = number * gap
-        found += [
+        moved += [
             (max(start, begin) + shift, min(end, begin + size) + shift)
             for start, end in lit
             if start < begin + size and begin < end
         ]
         begin += size
-    return tuple(sorted(found))
+    return tuple(sorted(moved))
 
 
 def quoted(text: str, quote: str) -> Merged:
@@ -117,9 +117,9 @@ def quoted(text: str, quote: str) -> Merged:
 
     Only its first occurrence is meant.
     """
-    found = text.find(quote) if quote else -1
-    if found >= 0:
-        return [(found, found + len(quote))]
+    verbatim = text.find(quote) if quote else -1
+    if verbatim >= 0:
+        return [(verbatim, verbatim + len(quote))]
     wanted = normalised(quote)
     words = _Words(text)
     if not wanted or not words.text:
@@ -155,7 +155,7 @@ class _Words:
 
     def raw(self, start: int, end: int) -> tuple[int, int]:
         """An interval of what is compared as one of the text; a word of another length is whole."""
-        first, last = (bisect_right(self.begins, each) - 1 for each in (start, end - 1))
+        first, last = (bisect_right(self.begins, place) - 1 for place in (start, end - 1))
         length, begin, stop = self.words[first]
         from_ = begin + start - self.begins[first] if length == stop - begin else begin
         length, begin, stop = self.words[last]

@@ -1,4 +1,4 @@
-"""Recognising: what the hits and citations of a stored trace are, by the rules of its run.
+"""Which hits and citations of a stored trace are evidence, by the rules of its run.
 
 All is asked of the code that scored the run; nothing is decided here in another way.
 """
@@ -15,17 +15,17 @@ from ragauge.model.chunk import Chunk
 from ragauge.model.drilldown import Mark
 from ragauge.model.gold import Anchor, Expect, GoldItem
 from ragauge.model.trace import Answer, Hit, Trace
-from ragauge.scoring.evidence_pieces import Rich
-from ragauge.scoring.evidence_places import Place, is_negative, is_relevant, shares
+from ragauge.scoring.evidence_pieces import GoldDetails
+from ragauge.scoring.evidence_places import EvidencePlace, is_negative, is_relevant, shares
 from ragauge.scoring.gold_table import GoldTable, gold_table, unique_items
 from ragauge.scoring.highlights import Highlights, highlights
-from ragauge.scoring.scoring_run import Run, ScoringPlan
+from ragauge.scoring.scoring_run import ScoringPlan, job_of
 from ragauge.scoring.sums import RULES
 from ragauge.scoring.tasks.reduce import RangeReducer
 from ragauge.spans import Span
 
 Marks = tuple[Mark, ...]
-_PLAIN = Rich()
+_PLAIN = GoldDetails()
 _GOLD: Marks = ("gold",)
 _NEGATIVE: Marks = ("negative",)
 _DOCUMENT: Marks = ("document",)
@@ -39,7 +39,7 @@ class Wanted(NamedTuple):
 
     ids: Set[str]
     docs: Set[str]
-    rich: Rich | None
+    details: GoldDetails | None
     anchors: tuple[Anchor, ...]
     shown: tuple[Anchor, ...]
     near: bool
@@ -68,8 +68,7 @@ class Recogniser:
                 slices=False,
                 beside=beside,
             )
-        run = Run(plan, table, gold_name=gold_name, trace_name="")
-        job = run.job(Source("", "", 0, 0, "lines", ()))
+        job = job_of(plan, table, Source("", "", 0, 0, "lines", ()))
         reducer = RangeReducer(job)
         self.items = unique_items(items, plan.profile, gold_name)
         self.chunks = chunks
@@ -85,34 +84,34 @@ class Recogniser:
 
     def number(self, qid: str, turn: int | None) -> int | None:
         """The number of a question by its id and turn."""
-        found = self._numbers.get((qid, turn))
-        return self._numbers.get((qid, None)) if found is None else found
+        number = self._numbers.get((qid, turn))
+        return self._numbers.get((qid, None)) if number is None else number
 
     def wanted(self, question: int) -> Wanted:
         """What a question asks for."""
         keys = self.keys
         ids = frozenset(keys.counted.get(question, keys.evidence[question]))
         docs = {self.chunks[name].doc if name in self.chunks else doc_of(name) for name in ids}
-        rich = keys.rich.get(question)
+        details = keys.details.get(question)
         anchors: tuple[Anchor, ...] = ()
-        shown = anchors
+        lit = anchors
         near = True
-        if rich is not None:
-            counted = zip(rich.anchors, rich.counted, strict=True)
+        if details is not None:
+            counted = zip(details.anchors, details.counted, strict=True)
             anchors = tuple(anchor for anchor, counts in counted if counts)
-            shown = (*anchors, *(place for place in rich.places if place not in anchors))
-            docs |= {*rich.docs, *(anchor.doc for anchor in shown)}
+            lit = (*anchors, *(place for place in details.places if place not in anchors))
+            docs |= {*details.docs, *(anchor.doc for anchor in lit)}
             ids |= {anchor.id for anchor in anchors if anchor.id is not None}
-            near = not (rich.decoy or rich.wrong or any(not anchor.doc for anchor in anchors))
-        return Wanted(ids, {doc for doc in docs if doc}, rich, anchors, shown, near)
+            near = not (details.decoy or details.wrong or any(not anchor.doc for anchor in anchors))
+        return Wanted(ids, {doc for doc in docs if doc}, details, anchors, lit, near)
 
-    def places(self, wanted: Wanted, hits: Sequence[Hit]) -> list[Place | None]:
+    def places(self, wanted: Wanted, hits: Sequence[Hit]) -> list[EvidencePlace | None]:
         """Where hits lie; None for those of which only the id can matter."""
-        rich = wanted.rich or _PLAIN
+        details = wanted.details or _PLAIN
         docs, place_of = wanted.docs, self._detail.place_of_hit
         if not wanted.near:
-            return [place_of(hit, rich) for hit in hits]
-        plain = wanted.rich is None and not self.chunks
+            return [place_of(hit, details) for hit in hits]
+        plain = wanted.details is None and not self.chunks
         heads = tuple(docs) if plain else ("",)
         return [
             None
@@ -122,7 +121,7 @@ class Recogniser:
                 else not hit.id.startswith(heads)  # what an id names, it begins with
             )
             and hit.path not in docs
-            else place_of(hit, rich)
+            else place_of(hit, details)
             for hit in hits
         ]
 
@@ -137,13 +136,13 @@ class Recogniser:
             if hit.id in wanted.ids or (place is not None and is_evidence(wanted, place))
         )
 
-    def marks(self, wanted: Wanted, name: str, place: Place | None) -> Marks:
+    def marks(self, wanted: Wanted, name: str, place: EvidencePlace | None) -> Marks:
         """What a hit or citation is, apart from being cited."""
-        rich = wanted.rich
+        details = wanted.details
         if place is None and name not in wanted.ids:
-            return _NEGATIVE if rich is not None and name in rich.negatives else ()
-        negative = rich is not None and (
-            name in rich.negatives if place is None else is_negative(place, rich)
+            return _NEGATIVE if details is not None and name in details.negatives else ()
+        negative = details is not None and (
+            name in details.negatives if place is None else is_negative(place, details)
         )
         if name in wanted.ids or (place is not None and is_evidence(wanted, place)):
             return ("gold", "negative") if negative else _GOLD
@@ -152,8 +151,8 @@ class Recogniser:
         return _NEGATIVE if negative else ()
 
     def cited(
-        self, wanted: Wanted, trace: Trace, places: Sequence[Place | None]
-    ) -> tuple[list[Place], Set[int]]:
+        self, wanted: Wanted, trace: Trace, places: Sequence[EvidencePlace | None]
+    ) -> tuple[list[EvidencePlace], Set[int]]:
         """Where the different citations lie, and the ranks, from 0, of the hits that are cited."""
         answer = trace.answer
         if answer is None or not (answer.cited or answer.citations):
@@ -162,22 +161,24 @@ class Recogniser:
         first: dict[str, int] = {}
         for rank, hit in enumerate(hits):
             first.setdefault(hit.id, rank)
-        known = {rank: place for rank, place in enumerate(places) if place is not None}
-        rich = wanted.rich or _PLAIN
-        cited = self._detail.citations(answer, hits, known, first, rich)
-        names = {each.id for each in cited}
+        placed = {rank: place for rank, place in enumerate(places) if place is not None}
+        details = wanted.details or _PLAIN
+        cited = self._detail.citations(answer, hits, placed, first, details)
+        names = {citation.id for citation in cited}
         ranks = {rank for rank, hit in enumerate(hits) if hit.id in names}
-        bare = {each.id for each in answer.cited if each.placed and each.id not in first}
+        bare = {
+            citation.id for citation in answer.cited if citation.placed and citation.id not in first
+        }
         for place in cited:
             if place.id in bare:
                 for rank, hit in enumerate(hits):
-                    where = places[rank] or self._detail.place_of_hit(hit, rich)
+                    where = places[rank] or self._detail.place_of_hit(hit, details)
                     if shares(place, where):
                         ranks.add(rank)
         return cited, ranks
 
     def highlights(
-        self, wanted: Wanted, place: Place, text: str, spans: Sequence[Span] | None = None
+        self, wanted: Wanted, place: EvidencePlace, text: str, spans: Sequence[Span] | None = None
     ) -> Highlights:
         """The characters of a text that are evidence; it lies at `spans`, or as its place says."""
         anchors = [
@@ -209,17 +210,17 @@ class Recogniser:
         return ", ".join(name for name, rule in RULES.items() if facts & rule)
 
 
-def is_evidence(wanted: Wanted, place: Place) -> bool:
+def is_evidence(wanted: Wanted, place: EvidencePlace) -> bool:
     """Whether something lies at the evidence, or in a document where nothing else is expected."""
     if any(_lies_at(place, anchor) for anchor in wanted.anchors):
         return True
-    rich = wanted.rich
-    if rich is None or wanted.ids or rich.anchors:
+    details = wanted.details
+    if details is None or wanted.ids or details.anchors:
         return False
-    return any(doc in place.stated for doc in rich.docs)
+    return any(doc in place.stated for doc in details.docs)
 
 
-def _lies_at(place: Place, anchor: Anchor) -> bool:
+def _lies_at(place: EvidencePlace, anchor: Anchor) -> bool:
     try:
         return is_relevant(place, anchor)
     except FieldError:

@@ -1,66 +1,62 @@
-"""What a run is fed with: files of any kind, sets from memory, and the engine that reads them."""
+"""What is scored, as it is read: gold as a table, traces from a file or from memory, engines.
+
+Inputs know the job that they are read for, and nothing of the run that takes their results.
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragauge.concurrency import cores
 from ragauge.files.open import PathLike
-from ragauge.files.ranges import RANGE_BYTES, Range, Source, plan
+from ragauge.files.ranges import RANGE_BYTES, Range, Source, plan, read_rows
 from ragauge.formats.detect import Choice
 from ragauge.formats.gold import Locate
-from ragauge.formats.load import read_gold, read_traces
+from ragauge.formats.load import name_of, read_gold, read_traces
 from ragauge.formats.loaded import Loaded
 from ragauge.formats.trec.qrels import Qrels, read_qrels
-from ragauge.formats.trec.ranks import match
 from ragauge.model.chunk import Chunk
 from ragauge.model.gold import GoldItem, GoldSet
 from ragauge.model.options import Options
+from ragauge.model.payloads import trace_of
 from ragauge.model.scores import Scores
-from ragauge.model.semantic import Bands
 from ragauge.model.trace import Trace, TraceSet
 from ragauge.scoring import trec
+from ragauge.scoring.engines.local import InProcess, Subprocesses
 from ragauge.scoring.gold_table import GoldTable, gold_table
-from ragauge.scoring.scoring_run import Inputs, Run, ScoringPlan
+from ragauge.scoring.scoring_run import Inputs, ScoringPlan
 from ragauge.scoring.tasks.job import Job, Partial
-from ragauge.scoring.tasks.lines import Laid, LineMaker
-from ragauge.scoring.tasks.pack import Packed, RangePacker
-from ragauge.scoring.tasks.unpack import Unpacked, Unpacking
+from ragauge.scoring.tasks.lines import LineSerialiser, ListLines, TraceLines
+from ragauge.scoring.tasks.pack import Packed, RangePacker, SerialiseRows
+from ragauge.scoring.tasks.reduce import RangeReducer, hits_of
+from ragauge.scoring.tasks.task import FindIds, RangeTask, Reduce
 
+Result = TypeVar("Result")
 Gold = PathLike | GoldSet | Iterable[GoldItem]
 Traces = PathLike | TraceSet | Iterable[Trace]
-POOL_FROM_BYTES = 16 * 1024 * 1024
+
+WORKERS_FROM_BYTES = 16 * 1024 * 1024
+"""Below this size one process is as fast: workers take some 70 ms to start (decision 0003)."""
+
 MOST_WORKERS = 8
 _STORED_BYTES = 1024  # of a stored trace, roughly: most have ten hits
-_PACKED = 2048
+_TRACES_AT_ONCE = 2048
+_NO_PROBLEMS = Loaded([], [], 0)
 
 
 class Engine(Protocol):
-    """A way to run the reduction of many ranges."""
+    """Does tasks on ranges, in this process or elsewhere."""
 
-    def run(self, job: Job, ranges: Sequence[Range]) -> Iterator[Partial]:
-        """Yield the partial of each range, from the last range to the first."""
-        ...
+    def map(self, task: RangeTask[Result], ranges: Sequence[Range]) -> Iterator[Result]:
+        """The result of each range, in the order of the ranges.
 
-    def retrieved(self, wanted: Set[str]) -> set[str]:
-        """Which of some ids are among the hits of any row, once all ranges are reduced."""
-        ...
-
-    def pack(self, job: Job, ranges: Sequence[Range]) -> Iterator[Packed]:
-        """Yield each range packed, from the first to the last, once all ranges are reduced."""
-        ...
-
-    def lay(self, job: Job, ranges: Sequence[Range]) -> Iterator[Laid]:
-        """Yield the lines of each range, from the first to the last, once all are reduced."""
-        ...
-
-    def unpack(self, task: Unpacking) -> Callable[[], Unpacked]:
-        """Begin to unpack a stored run; what is returned waits for the end."""
+        The results of one task are taken before the next one is given.
+        """
         ...
 
 
@@ -69,30 +65,29 @@ class GoldInput:
 
     def __init__(
         self,
-        given: object,
+        gold: object,
         source: Source | None,
         trace: Source | None,
         choice: Choice,
         *,
         locate: Locate | None = None,
     ) -> None:
+        self.gold = gold
         self.source = source
-        self.given = given
-        self.qrels: Qrels | None = None
         self.choice = choice
-        both = source is not None and trace is not None
-        if both and source.layout == "qrels" and trace.layout == "run":  # type: ignore[union-attr]
+        self.qrels: Qrels | None = None
+        if _is_layout(source, "qrels") and _is_layout(trace, "run"):
             assert source is not None
             self.qrels = read_qrels(source)
-            problems = [each.at(source.name) for each in self.qrels.problems]
+            problems = [problem.at(source.name) for problem in self.qrels.problems]
             self.loaded = Loaded([], problems, self.qrels.problem_count)
         else:
-            self.loaded = read_gold(given, source, choice, locate=locate)
+            self.loaded = read_gold(gold, source, choice, locate=locate)
 
     def items(self) -> list[GoldItem]:
         """The gold items; judgements become items only here, where a store asks for them."""
         if self.qrels is not None and self.source is not None:
-            return read_gold(self.given, self.source, self.choice).items
+            return read_gold(self.gold, self.source, self.choice).items
         return self.loaded.items
 
     def table(self, options: Options, name: str, chunks: dict[str, Chunk]) -> GoldTable:
@@ -102,135 +97,150 @@ class GoldInput:
         return gold_table(self.loaded.items, self.choice.profile, options, name=name, chunks=chunks)
 
 
-class TraceInput:
-    """The traces of a run. A pool of workers starts at once, so that it warms up meanwhile."""
+def _is_layout(source: Source | None, layout: str) -> bool:
+    return source is not None and source.layout == layout
+
+
+class TraceFile:
+    """A file of traces, read by an engine in ranges.
+
+    The rows of a `stored` file are traces as a store has them; each knows its own line.
+    """
 
     def __init__(
         self,
-        stack: ExitStack,
-        given: object,
-        source: Source | None,
-        choice: Choice,
-        workers: int | None,
+        source: Source,
+        engine: Engine,
+        *,
+        stored: bool = False,
+        notes: Sequence[str] = (),
+        problems: Loaded = _NO_PROBLEMS,
     ) -> None:
-        self.given = given
         self.source = source
-        self.choice = choice
-        ranged = source is not None and source.layout != "run"
-        size = source.size if source is not None else 0
-        self.engine = _engine(stack, size, workers) if ranged else None
+        self.engine = engine
+        self.stored = stored
+        self.ranges = plan(source)
+        if stored:
+            self.ranges = [replace(part, first_line=0) for part in self.ranges]
+        self.notes = [*(f"{source.name}: {note}" for note in source.notes), *notes]
+        self.problems = problems
 
-    def feed(self, run: Run, gold: GoldInput) -> None:
-        """Feed the traces to a run."""
-        source = self.source
-        if source is None:
-            run.add_traces(self._in_memory())
-        elif gold.qrels is not None:
-            matched = match(gold.qrels, source)
-            options = run.plan.options
-            records = trec.records_of_run(gold.qrels, matched, options)
-            run.add_matched(matched, records, source, duplicates=gold.qrels.duplicates)
-        elif self.engine is None:
-            loaded = read_traces(source, self.choice)
-            run.add_traces(loaded.items)
-            run.note_problems(loaded, source)
-        else:
-            ranges = plan(source)
-            run.note_source(source, ranges)
-            run.retrieved = self.engine.retrieved
-            run.add_partials(self.engine.run(run.job(source), ranges))
+    def partials(self, job: Job) -> Iterator[Partial]:
+        """The partials of all ranges, from the last range to the first (decision 0004)."""
+        return self.engine.map(RangeTask(Reduce(), job), self.ranges[::-1])
 
-    def _in_memory(self) -> Sequence[Trace]:
-        """Traces that were given as such; an iterator is read once and kept."""
-        if not isinstance(self.given, TraceSet | tuple):
-            self.given = tuple(self.given)  # type: ignore[arg-type]
-        return self.given.traces if isinstance(self.given, TraceSet) else self.given
+    def rows(self, job: Job, index: int) -> Iterator[tuple[int, Trace | bytes]]:
+        """The rows of a range from the last to the first, each with its line in the range."""
+        rows = read_rows(job.source, self.ranges[index])
+        for place in reversed(range(len(rows.data))):
+            if self.stored:
+                trace = trace_of(rows.data[place])
+                yield trace.line or 0, trace
+            elif place not in rows.overlong and rows.data[place].strip():
+                yield rows.line(place), rows.data[place]
 
-    def concluded(self, scores: Scores, bands: Mapping[str, Bands]) -> Scores:
-        """The scores with the zones of ΔS, where there are bands for its embedder."""
-        if not bands:
-            return scores
-        from ragauge.scoring.remeasure import semantic_of
+    def find_ids(self, job: Job, ids: frozenset[str]) -> set[str]:
+        """Which of some ids are among the hits of any row."""
+        return set().union(*self.engine.map(RangeTask(FindIds(ids), job), self.ranges))
 
-        return replace(scores, semantic=semantic_of(scores, bands, None))
+    def packed(self, job: Job, qids: tuple[str, ...], first: dict[int, int]) -> Iterator[Packed]:
+        """The traces in file order as rows for a store; `first` has the first line of ranges."""
+        yield from self.engine.map(RangeTask(SerialiseRows(qids), job), self._numbered(first))
 
-    def packed(self, run: Run, gold: GoldInput) -> Iterator[Packed]:
-        """The traces again, in file order and packed for a store, once the run is fed."""
-        table = self._table(run, gold)
-        job = replace(self._job(run, table), qids=tuple(run.table.qids))
-        if self.source is not None and self.engine is not None:
-            yield from self.engine.pack(job, self._ranges(run))
-            return
-        order: list[int] | None = None
-        if table is not run.table:
-            places = {qid: place for place, qid in enumerate(run.table.qids)}
-            order = [places[qid] for qid in table.qids]
-        packer = RangePacker(job)
-        for first, some in self._some_traces():
-            packed = packer.pack_traces(some, first)
-            yield packed if order is None else _ordered(packed, order)
+    def lines(self, job: Job, first: dict[int, int]) -> Iterator[TraceLines]:
+        """The traces in file order as lines of JSON."""
+        yield from self.engine.map(RangeTask(ListLines(), job), self._numbered(first))
 
-    def laid(self, run: Run, gold: GoldInput) -> Iterator[Laid]:
-        """The traces again, in file order and as lines, once the run is fed.
-
-        Their questions are numbered as the gold items stand.
-        """
-        job = self._job(run, self._table(run, gold))
-        if self.source is not None and self.engine is not None:
-            yield from self.engine.lay(job, self._ranges(run))
-            return
-        maker = LineMaker(job)
-        for first, some in self._some_traces():
-            yield maker.lay_traces(some, first)
-
-    def _table(self, run: Run, gold: GoldInput) -> GoldTable:
-        """The table of a run; of judgements, which never became items before, that of the items."""
-        if gold.qrels is None:
-            return run.table
-        return gold_table(
-            gold.items(), run.plan.profile, run.plan.options, name=run.gold_name, chunks={}
-        )
-
-    def _job(self, run: Run, table: GoldTable) -> Job:
-        job = run.job(self.source or Source("", "", 0, 0, "lines", ()))
-        if table is run.table:
-            return job
-        return replace(
-            job,
-            keys=table.keys,
-            by_qid=table.by_qid,
-            by_turn=table.by_turn,
-            by_question=table.by_question,
-            paraphrases=table.paraphrases,
-        )
-
-    def _ranges(self, run: Run) -> list[Range]:
-        first = run.first_lines()
-        return [replace(part, first_line=first[part.index]) for part in run.ranges]
-
-    def _some_traces(self) -> Iterator[tuple[int, Sequence[Trace]]]:
-        """Traces in memory, some at a time, each time with the number of the first."""
-        if self.source is not None:
-            items: Sequence[Trace] = read_traces(self.source, self.choice).items
-        else:
-            items = self._in_memory()
-        for start in range(0, max(1, len(items)), _PACKED):
-            yield start + 1, items[start : start + _PACKED]
+    def _numbered(self, first: dict[int, int]) -> list[Range]:
+        return [replace(part, first_line=first[part.index]) for part in self.ranges]
 
 
-def _ordered(packed: Packed, order: Sequence[int]) -> Packed:
-    """Rows whose questions are counted as the run counts them: judgements have their own order."""
-    rows = [
-        (facts, payload, None if question is None else order[question])
-        for facts, payload, question in packed.rows
-    ]
-    return replace(packed, rows=rows)
+class TracesInMemory:
+    """Traces in memory, as one range; those without a line are numbered from 1."""
+
+    stored = False
+    ranges = (Range(0, 0, 0, 0),)
+
+    def __init__(
+        self,
+        traces: Sequence[Trace],
+        name: str,
+        *,
+        notes: Sequence[str] = (),
+        problems: Loaded = _NO_PROBLEMS,
+    ) -> None:
+        self.traces = traces
+        self.source = Source(name, "", 0, 0, "lines", ())
+        self.notes = notes
+        self.problems = problems
+
+    def partials(self, job: Job) -> Iterator[Partial]:
+        """One partial with all traces."""
+        yield RangeReducer(job).reduce_traces(self.traces)
+
+    def rows(self, job: Job, index: int) -> Iterator[tuple[int, Trace]]:  # noqa: ARG002
+        """The traces from the last to the first, each with its line."""
+        for place in reversed(range(len(self.traces))):
+            line = self.traces[place].line
+            yield place + 1 if line is None else line, self.traces[place]
+
+    def find_ids(self, job: Job, ids: frozenset[str]) -> set[str]:  # noqa: ARG002
+        """Which of some ids are among the hits of any trace."""
+        return {name for trace in self.traces for name in hits_of(trace) if name in ids}
+
+    def packed(
+        self,
+        job: Job,
+        qids: tuple[str, ...],
+        first: dict[int, int],  # noqa: ARG002
+    ) -> Iterator[Packed]:
+        """The traces as rows for a store."""
+        packer = RangePacker(replace(job, qids=qids))
+        for start, some in self._in_parts():
+            yield packer.pack_traces(some, start + 1)
+
+    def lines(self, job: Job, first: dict[int, int]) -> Iterator[TraceLines]:  # noqa: ARG002
+        """The traces as lines of JSON."""
+        maker = LineSerialiser(job)
+        for start, some in self._in_parts():
+            yield maker.lines_of(some, start + 1)
+
+    def _in_parts(self) -> Iterator[tuple[int, Sequence[Trace]]]:
+        """Some traces at a time, so that what is made of them is never there as a whole."""
+        for start in range(0, max(1, len(self.traces)), _TRACES_AT_ONCE):
+            yield start, self.traces[start : start + _TRACES_AT_ONCE]
+
+
+AnyTraces = TraceFile | TracesInMemory
+
+
+def open_traces(
+    traces: object, source: Source | None, choice: Choice, engine: Engine | None
+) -> AnyTraces:
+    """The traces of a run; those of a file are read by the engine, or else loaded as a whole."""
+    if source is None:
+        return TracesInMemory(traces_in_memory(traces), name_of(traces, None, "<traces>"))
+    return loaded_traces(source, choice) if engine is None else TraceFile(source, engine)
+
+
+def traces_in_memory(traces: object) -> Sequence[Trace]:
+    """Traces that were given as such; an iterator is read once."""
+    if isinstance(traces, TraceSet):
+        return traces.traces
+    return traces if isinstance(traces, tuple) else tuple(traces)  # type: ignore[arg-type]
+
+
+def loaded_traces(source: Source, choice: Choice) -> TracesInMemory:
+    """A file that cannot be read in ranges, as a whole: the lines of a TREC run make one trace."""
+    loaded = read_traces(source, choice)
+    notes = [f"{source.name}: {note}" for note in source.notes]
+    return TracesInMemory(loaded.items, source.name, notes=notes, problems=loaded)
 
 
 class Kept(Struct, frozen=True, kw_only=True):
-    """All that a store needs of a run, while its files are open.
+    """A run that was scored, with all that a store needs of it, while its files are open.
 
-    `rows` are the traces for a store, and `lines` for who looks at them once; neither is made
+    `rows` are the traces for a store, and `lines` those for a temporary run; neither is made
     before it is walked. `table` is that of the items, where there is one already.
     """
 
@@ -240,7 +250,7 @@ class Kept(Struct, frozen=True, kw_only=True):
     chunks: dict[str, Chunk]
     inputs: Inputs
     rows: Iterator[Packed]
-    lines: Iterator[Laid]
+    lines: Iterator[TraceLines]
     table: GoldTable | None = None
 
 
@@ -256,41 +266,21 @@ def file_engine(stack: ExitStack, source: Source, workers: int | None) -> Engine
 
 def side_engines(stack: ExitStack, results: Sequence[int], workers: int | None) -> list[Engine]:
     """An engine for each of some stored runs, which share the workers that one would have."""
-    from ragauge.scoring.engines.local import Local
-
-    sizes = [count * _STORED_BYTES for count in results]
-    count = _worker_count(workers, max(sizes))
+    count = _worker_count(workers, max(results) * _STORED_BYTES)
     if count < len(results):
-        return [Local() for _ in results]
-    from ragauge.scoring.engines.pool import Pool
-
-    return [stack.enter_context(Pool(count // len(results))) for _ in results]
-
-
-def feed_stored(run: Run, source: Source, engine: Engine) -> None:
-    """Feed stored traces to a run."""
-    # Every row knows the line that it came from: ranges add nothing to it.
-    ranges = [replace(part, first_line=0) for part in plan(source)]
-    job = run.note_stored(source, ranges)
-    run.retrieved = engine.retrieved
-    run.add_partials(engine.run(job, ranges))
+        return [InProcess() for _ in results]
+    return [stack.enter_context(Subprocesses(count // len(results))) for _ in results]
 
 
 def _engine(stack: ExitStack, size: int, workers: int | None) -> Engine:
     count = _worker_count(workers, size)
-    if count <= 1:
-        from ragauge.scoring.engines.local import Local
-
-        return Local()
-    from ragauge.scoring.engines.pool import Pool
-
-    return stack.enter_context(Pool(count))
+    return InProcess() if count <= 1 else stack.enter_context(Subprocesses(count))
 
 
 def _worker_count(workers: int | None, size: int) -> int:
     if workers is None:
-        if size < POOL_FROM_BYTES:
+        if size < WORKERS_FROM_BYTES:
             return 1
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        workers = min(cores or 1, MOST_WORKERS)
+        workers = min(cores(), MOST_WORKERS)
+    # A worker without a range would be started for nothing.
     return max(1, min(workers, -(-size // RANGE_BYTES)))

@@ -1,4 +1,4 @@
-"""Joining: gold items as columns, and which trace of a slot is the one to score."""
+"""The join of gold and traces: gold items as columns, and the trace of each slot that counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ragauge.metrics.columns import Bools, Column, GoldColumns, Ints, Sparse, sp
 from ragauge.metrics.facts import Fact
 from ragauge.model.gold import GoldItem
 from ragauge.model.profile import JoinRules
-from ragauge.scoring.evidence_pieces import Pieces, Rich, gold_bytes
+from ragauge.scoring.evidence_pieces import EvidencePieces, GoldDetails, gold_bytes
 from ragauge.scoring.slot_ledger import Ledger
 from ragauge.scoring.tasks.job import Partial
 from ragauge.scoring.trace_columns import FLAGS, NUMBERS, Columns
@@ -23,13 +23,13 @@ Facts = NDArray[np.int32]
 
 def gold_columns(
     items: Sequence[GoldItem],
-    pieces: Sequence[Pieces],
-    rich: Mapping[int, Rich],
+    pieces: Sequence[EvidencePieces],
+    gold_details: Mapping[int, GoldDetails],
     rules: JoinRules,
 ) -> GoldColumns:
     """Give the gold items as columns, unlabelled ones as the rules have them."""
     answer = np.array(
-        [_answers(item, each, rules) for item, each in zip(items, pieces, strict=True)], np.bool_
+        [_answers(item, mine, rules) for item, mine in zip(items, pieces, strict=True)], np.bool_
     )
     refuse = np.array([item.expect == "refuse" for item in items], np.bool_)
     unlabelled = ~answer & ~refuse
@@ -38,11 +38,11 @@ def gold_columns(
         unanswerable, creditable = refuse | unlabelled, answer | unlabelled
     elif rules.unlabelled == "unanswerable":
         unanswerable = refusable = refuse | unlabelled
-    known = [rich.get(question, _NOTHING) for question in range(len(items))]
+    details = [gold_details.get(question, _NOTHING) for question in range(len(items))]
     members = [
         (group, piece)
-        for each in pieces
-        for group, places in enumerate(each.groups)
+        for mine in pieces
+        for group, places in enumerate(mine.groups)
         for piece in places
     ]
     return GoldColumns(
@@ -50,11 +50,11 @@ def gold_columns(
         unanswerable=unanswerable,
         creditable=creditable,
         refusable=refusable,
-        relevant_count=_column(sum(each.relevant) for each in pieces),
-        piece_count=_column(len(each.relevant) for each in pieces),
-        id_count=_column(len(each.ids) for each in pieces),
-        piece_relevant=np.array([one for each in pieces for one in each.relevant], np.bool_),
-        piece_gain=np.array([one for each in pieces for one in each.gains], np.float64),
+        relevant_count=_column(sum(mine.relevant) for mine in pieces),
+        piece_count=_column(len(mine.relevant) for mine in pieces),
+        id_count=_column(len(mine.ids) for mine in pieces),
+        piece_relevant=np.array([one for mine in pieces for one in mine.relevant], np.bool_),
+        piece_gain=np.array([one for mine in pieces for one in mine.gains], np.float64),
         has_claims=np.array(
             [bool(item.claims_any) or rules.no_claims == "counted" for item in items], np.bool_
         ),
@@ -63,30 +63,30 @@ def gold_columns(
         vacuous=np.array(
             [item.claims_any == () and item.claim_rule == "substring" for item in items], np.bool_
         ),
-        group_count=_column(len(each.groups) for each in pieces),
-        member_count=_column(sum(map(len, each.groups)) for each in pieces),
+        group_count=_column(len(mine.groups) for mine in pieces),
+        member_count=_column(sum(map(len, mine.groups)) for mine in pieces),
         member_group=_column(group for group, _ in members),
         member_piece=_column(piece for _, piece in members),
-        doc_count=_column(len(each.docs) for each in known),
-        has_section=np.array([each.section is not None for each in known], np.bool_),
+        doc_count=_column(len(more.docs) for more in details),
+        has_section=np.array([more.section is not None for more in details], np.bool_),
         has_negatives=np.array(
-            [bool(each.negatives) or each.decoy is not None for each in known], np.bool_
+            [bool(more.negatives) or more.decoy is not None for more in details], np.bool_
         ),
         has_strings=np.array(
-            [bool(each.must_contain or each.forbidden) for each in known], np.bool_
+            [bool(more.must_contain or more.forbidden) for more in details], np.bool_
         ),
-        span_bytes=np.array([gold_bytes(each.places) for each in known], np.int64),
+        span_bytes=np.array([gold_bytes(more.places) for more in details], np.int64),
     )
 
 
-_NOTHING = Rich()
+_NOTHING = GoldDetails()
 
 
 def _column(values: Iterable[int]) -> Column:
     return np.array(list(values), np.int32)
 
 
-def _answers(item: GoldItem, pieces: Pieces, rules: JoinRules) -> bool:
+def _answers(item: GoldItem, pieces: EvidencePieces, rules: JoinRules) -> bool:
     """Whether an answer is expected: said so, or taken from the evidence where rules have it so."""
     if item.expect is not None or rules.unlabelled != "by-evidence":
         return item.expect == "answer"
@@ -110,30 +110,32 @@ class Records(Struct, frozen=True, kw_only=True):
     details: dict[str, Sparse]
     open: dict[int, tuple[str, ...]] = {}
 
-    def take(self, kept: Bools, gold: GoldColumns) -> Records:
-        """Only the records that are kept."""
-        if kept.all():
+    def take(self, chosen: Bools, gold: GoldColumns) -> Records:
+        """Only the chosen records."""
+        if chosen.all():
             return self
         return Records(
-            question=self.question[kept],
-            slot=self.slot[kept],
-            position=self.position[kept],
-            facts=self.facts[kept],
-            hits=self.hits[kept],
-            cited=self.cited[kept],
-            cited_relevant=self.cited_relevant[kept],
-            ranks=self.ranks[np.repeat(kept, gold.piece_count[self.question])],
-            details={name: table.take(kept) for name, table in self.details.items()},
-            open=_renumbered(self.open, kept),
+            question=self.question[chosen],
+            slot=self.slot[chosen],
+            position=self.position[chosen],
+            facts=self.facts[chosen],
+            hits=self.hits[chosen],
+            cited=self.cited[chosen],
+            cited_relevant=self.cited_relevant[chosen],
+            ranks=self.ranks[np.repeat(chosen, gold.piece_count[self.question])],
+            details={name: table.take(chosen) for name, table in self.details.items()},
+            open=_renumbered(self.open, chosen),
         )
 
 
-def _renumbered(entries: Mapping[int, tuple[str, ...]], kept: Bools) -> dict[int, tuple[str, ...]]:
-    """The entries of the records that are kept, numbered anew."""
+def _renumbered(
+    entries: Mapping[int, tuple[str, ...]], chosen: Bools
+) -> dict[int, tuple[str, ...]]:
+    """The entries of the chosen records, numbered anew."""
     if not entries:
         return {}
-    number = (np.cumsum(kept, dtype=np.int64) - 1).tolist()
-    return {number[record]: each for record, each in entries.items() if kept[record]}
+    number = (np.cumsum(chosen, dtype=np.int64) - 1).tolist()
+    return {number[record]: ids for record, ids in entries.items() if chosen[record]}
 
 
 def records_of(
@@ -145,7 +147,7 @@ def records_of(
     """
     columns = [partial.columns for partial in partials]
     numbers = {
-        name: np.frombuffer(b"".join(each.numbers[name] for each in columns), np.int32)
+        name: np.frombuffer(b"".join(part.numbers[name] for part in columns), np.int32)
         for name in NUMBERS
     }
     question = numbers["question"]
@@ -158,13 +160,14 @@ def records_of(
         if rules.keep == "last":
             ledger.code((None, None, None))
         keep = ledger.claim(question, slot)
-    sizes = [len(each.numbers["line"]) // 4 for each in columns]
-    ranges = np.repeat(np.array([each.range_index for each in partials], np.int64), sizes)
+    sizes = [len(part.numbers["line"]) // 4 for part in columns]
+    ranges = np.repeat(np.array([part.range_index for part in partials], np.int64), sizes)
     details = _details(columns, sizes)
-    ids = np.frombuffer(b"".join(each.ranks for each in columns), np.int32)
+    ids = np.frombuffer(b"".join(part.ranks for part in columns), np.int32)
     everything = Records(
         question=question.astype(np.int64),
         slot=slot,
+        # The range above, the line below: positions sort as rows do, before lines are absolute.
         position=(ranges << 32) + numbers["line"],
         facts=_facts(columns, numbers),
         hits=numbers["hits"],
@@ -173,9 +176,9 @@ def records_of(
         ranks=_ranks(ids, question, gold, details.pop("anchor_rank", None)),
         details=details,
         open={
-            first + record: each
+            first + record: cited_ids
             for part, first in zip(columns, np.cumsum([0, *sizes]).tolist(), strict=False)
-            for record, each in part.open.items()
+            for record, cited_ids in part.open.items()
         },
     )
     return everything.take(keep, gold)
@@ -199,11 +202,11 @@ def absent_records(questions: Ints, gold: GoldColumns) -> Records:
 
 def _details(columns: Sequence[Columns], sizes: Sequence[int]) -> dict[str, Sparse]:
     """The sparse tables of all columns, their records numbered through."""
-    names = sorted({name for each in columns for name in each.details})
+    names = sorted({name for part in columns for name in part.details})
     first = [0, *np.cumsum(sizes).tolist()]
     tables = {}
     for name in names:
-        parts = [(i, each.details[name]) for i, each in enumerate(columns) if name in each.details]
+        parts = [(i, part.details[name]) for i, part in enumerate(columns) if name in part.details]
         tables[name] = Sparse(
             np.concatenate(
                 [
@@ -246,30 +249,30 @@ def _run_slots(partials: Sequence[Partial], ledger: Ledger) -> NDArray[np.int64]
 def _facts(columns: Sequence[Columns], numbers: Mapping[str, NDArray[np.int32]]) -> Facts:
     """The facts of each record: what was declared, and what reduction found."""
     flags = {
-        name: np.frombuffer(b"".join(each.flags[name] for each in columns), np.bool_)
+        name: np.frombuffer(b"".join(part.flags[name] for part in columns), np.bool_)
         for name in FLAGS
     }
     declared = numbers["facts"]
     cited = numbers["cited"] > 0
-    said = ~flags["silent"]
+    spoken = ~flags["silent"]
     listed = ~flags["unlisted"]
     odd = (declared & int(Fact.ODD_CITATIONS)) != 0
     decided = (declared & int(Fact.BY_FLAG | Fact.BY_GROUNDED)) != 0
     by_place = (declared & int(Fact.CITES_DECIDED)) != 0
     placed = (declared & int(Fact.CONTEXT_DECIDED)) != 0
-    found = {
-        Fact.ANSWER: said | listed,
+    holding = {
+        Fact.ANSWER: spoken | listed,
         Fact.LISTED: listed,
         Fact.CITED: cited,
         Fact.CITED_RELEVANT: (numbers["cited_relevant"] > 0) & ~by_place,
         Fact.CONTAINED: flags["contained"],
         Fact.IN_CONTEXT: (flags["in_context"] | ~cited) & ~odd & ~placed,
-        Fact.BY_TOKEN | Fact.REFUSED: said & flags["token"] & ~decided,
+        Fact.BY_TOKEN | Fact.REFUSED: spoken & flags["token"] & ~decided,
     }
     if len(flags["repeated"]):
-        found[Fact.REPEATED] = flags["repeated"]
+        holding[Fact.REPEATED] = flags["repeated"]
     facts = declared.copy()
-    for fact, holds in found.items():
+    for fact, holds in holding.items():
         facts |= holds.astype(np.int32) * np.int32(fact)
     return facts
 

@@ -21,7 +21,7 @@ from ragauge.model.chunk import Chunk
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.options import Options
 from ragauge.model.trace import Citation, Hit, Trace
-from ragauge.scoring.evidence_pieces import Pieces, pieces_of
+from ragauge.scoring.evidence_pieces import EvidencePieces, pieces_of
 from ragauge.spans import Span
 
 Named = Callable[[str], str | None]
@@ -47,8 +47,8 @@ class Texts:
         """The text of a hit."""
         if hit.text is not None:
             return hit.text
-        found = self.of_id(hit.id)
-        return found if found is not None else self.at(spot_of_hit(hit))
+        text = self.of_id(hit.id)
+        return text if text is not None else self.at(spot_of_hit(hit))
 
     def of_id(self, name: str) -> str | None:
         """The text of a chunk."""
@@ -61,21 +61,21 @@ class Texts:
 
     def of_citation(self, cited: Citation) -> str | None:
         """The text of a citation that is no hit: of the chunk that it names, or at its place."""
-        found = self.of_id(cited.id)
+        text = self.of_id(cited.id)
         docs = _known_names(cited.doc, doc_of(cited.id))
-        return found if found is not None else self.at(Spot(docs, None, cited.spans))
+        return text if text is not None else self.at(Spot(docs, None, cited.spans))
 
     def of_evidence(self, item: GoldItem, named: Named) -> list[str | None]:
         """The text of each piece of an item's evidence, None for one that has none.
 
-        Where no piece has a text, the known places of the evidence stand in.
+        Where no piece has a text, the known places of the evidence are taken.
         """
         pieces = evidence_of(item)
         every: list[str | Anchor] = [*pieces.ids, *pieces.anchors]
         counted = zip(every, pieces.relevant, strict=True)
-        found = [self._of_piece(piece, named) for piece, counts in counted if counts]
-        if any(found) or not item.places:
-            return found
+        texts = [self._of_piece(piece, named) for piece, counts in counted if counts]
+        if any(texts) or not item.places:
+            return texts
         return [self._of_piece(place, named) for place in item.places]
 
     def _of_piece(self, piece: str | Anchor, named: Named) -> str | None:
@@ -83,8 +83,8 @@ class Texts:
             return named(piece)
         if piece.quote is not None and piece.quote.strip():
             return piece.quote
-        found = self.at(Spot((piece.doc,), None, piece.spans))
-        return named(piece.id) if found is None and piece.id is not None else found
+        text = self.at(Spot((piece.doc,), None, piece.spans))
+        return named(piece.id) if text is None and piece.id is not None else text
 
     def at(self, spot: Spot) -> str | None:
         """What the corpus has at a place; None where it does not have all of it."""
@@ -140,7 +140,7 @@ class Pool:
 
     def evidence(self, item: GoldItem) -> list[str | None]:
         """The text of each piece of an item's evidence, None for one that has none."""
-        return [_said(each) for each in self.texts.of_evidence(item, self.of)]
+        return [_said(text) for text in self.texts.of_evidence(item, self.of)]
 
     def names(self) -> list[str]:
         """All ids that may have a text, in order."""
@@ -150,12 +150,12 @@ class Pool:
         """Where the chunk of an id lies, in bytes where the corpus can tell them."""
         chunk, hit = self.texts.chunks.get(name), self.seen.get(name)
         if chunk is not None:
-            found = Spot(_known_names(chunk.doc), chunk.section or section_of(name), chunk.spans)
+            place = Spot(_known_names(chunk.doc), chunk.section or section_of(name), chunk.spans)
         elif hit is not None:
-            found = spot_of_hit(hit)
+            place = spot_of_hit(hit)
         else:
-            found = Spot(_known_names(doc_of(name)), section_of(name))
-        return self.texts.in_bytes(found)
+            place = Spot(_known_names(doc_of(name)), section_of(name))
+        return self.texts.in_bytes(place)
 
 
 def spot_of_hit(hit: Hit) -> Spot:
@@ -172,7 +172,7 @@ def _said(text: str | None) -> str | None:
     return text if text is not None and text.strip() else None
 
 
-def evidence_of(item: GoldItem) -> Pieces:
+def evidence_of(item: GoldItem) -> EvidencePieces:
     """The pieces of an item's evidence as it names them, by id or by place."""
     return pieces_of(item, {}, Options())
 
@@ -180,12 +180,12 @@ def evidence_of(item: GoldItem) -> Pieces:
 def known_texts(stack: ExitStack, chunks: str | None, corpus: str | None) -> Texts:
     """The texts of a list of chunks and of a corpus, where they are named."""
     lookup = None if corpus is None else Lookup(read_corpus(corpus))
-    known = {} if lookup is None else block_chunks(lookup)
+    listed = {} if lookup is None else block_chunks(lookup)
     if chunks is not None:
-        known |= load_chunks(stack.enter_context(opened(chunks)))
-    return Texts(known, lookup)
+        listed |= load_chunks(stack.enter_context(opened(chunks)))
+    return Texts(listed, lookup)
 
 
 def first_of(texts: Sequence[str | None]) -> str | None:
     """The first text that there is."""
-    return next((each for each in texts if each), None)
+    return next((text for text in texts if text), None)

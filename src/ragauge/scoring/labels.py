@@ -1,4 +1,4 @@
-"""Labelling: one word a record for what came of it."""
+"""Labels: one word for the outcome of each record, and the cause where something failed."""
 
 from __future__ import annotations
 
@@ -67,24 +67,24 @@ def refine_records(batch: Batch, labels: NDArray[np.uint8]) -> NDArray[np.uint8]
         lost |= label[name]
     lost &= ~(batch.hit & batch.answered) & ~batch.refusable  # what a refusal cites is no answer
     spoke = lost & batch.has_answer
-    found, known = _expected(batch)
-    never = found == NEVER
-    causes[spoke & known & (found < DEPTH)] = _CAUSE_CODE["retrieved-not-cited"]
+    rank, expects = _expected(batch)
+    never = rank == NEVER
+    causes[spoke & expects & (rank < DEPTH)] = _CAUSE_CODE["retrieved-not-cited"]
     # Also of answers that count as right, or that nobody judges: a profile need not ask for hits.
     beyond = batch.answered & batch.cited & ~batch.in_context
     causes[(spoke | label["OK"] | label["UNLABELLED"]) & beyond] = _CAUSE_CODE[
         "out-of-scope-citation"
     ]
-    lost &= known
-    causes[lost & (found >= DEPTH)] = _CAUSE_CODE["ranked-too-low"]
+    lost &= expects
+    causes[lost & (rank >= DEPTH)] = _CAUSE_CODE["ranked-too-low"]
     causes[lost & never] = _CAUSE_CODE["retrieval-miss"]
     causes[lost & never & _near(batch)] = _CAUSE_CODE["near-miss-section"]
-    beaten = (batch.first_negative < found) & (batch.first_negative < DEPTH)
+    beaten = (batch.first_negative < rank) & (batch.first_negative < DEPTH)
     causes[lost & batch.has_negatives & beaten] = _CAUSE_CODE["negative-preferred"]
     causes[label["OUT_OF_SCOPE"]] = _CAUSE_CODE["out-of-scope-citation"]
     causes[label["CLAIM_MISSING"]] = _CAUSE_CODE["claim-missing"]
     # Also of answers that count as right: a profile may not ask for offsets.
-    causes[(label["OK"] | (spoke & (found < DEPTH))) & _misplaced(batch)] = _CAUSE_CODE[
+    causes[(label["OK"] | (spoke & (rank < DEPTH))) & _misplaced(batch)] = _CAUSE_CODE[
         "cited-wrong-offsets"
     ]
     return causes
@@ -95,13 +95,13 @@ def _expected(batch: Batch) -> tuple[Ints, Bools]:
     has_evidence, has_docs = batch.relevant_count > 0, batch.doc_count > 0
     section = batch.single("section_rank", NEVER).astype(np.int64)
     otherwise = np.where(batch.has_section, section, batch.first_doc)
-    found = np.where(has_evidence, batch.first_relevant, otherwise)
-    known: Bools = has_evidence | batch.has_section | has_docs
-    return found, known
+    rank = np.where(has_evidence, batch.first_relevant, otherwise)
+    expects: Bools = has_evidence | batch.has_section | has_docs
+    return rank, expects
 
 
 def _near(batch: Batch) -> Bools:
-    """Whether something from beside the evidence was retrieved, or cited."""
+    """Whether something from a section near the evidence was retrieved, or cited."""
     retrieved = (batch.relevant_count > 0) & batch.section_in_top(DEPTH)
     cited = batch.listed_in("distance") & (batch.single("distance") <= NEAR_EDGES)
     near: Bools = retrieved | cited

@@ -1,4 +1,4 @@
-"""Remeasuring: ΔS of traces taken anew from their texts, beside what they recorded.
+"""ΔS of traces measured again from their texts, apart from what they recorded.
 
 Recorded and new values are never mixed: with an embedder, a hit or a citation without a text has no
 ΔS at all, whatever it recorded.
@@ -7,29 +7,41 @@ Recorded and new values are never mixed: with an embedder, a hit or a citation w
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 
 from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.manifest import read_corpus
 from ragauge.embed.measure import Measurer, is_same_model, measuring
-from ragauge.errors import MAX_REPORTED
+from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
+from ragauge.files.fields import FieldError, Row
+from ragauge.files.ranges import Source
+from ragauge.formats.detect import Choice
+from ragauge.formats.json_rows import decode_row
+from ragauge.formats.load import name_of, rows_of
+from ragauge.formats.loaded import Loaded
+from ragauge.formats.traces import Reader
 from ragauge.model.chunk import Chunk
 from ragauge.model.embedder import Embedding
 from ragauge.model.gold import GoldItem
 from ragauge.model.scores import Scores
 from ragauge.model.semantic import ZONES, Anchored, Bands, Recheck, Semantic
 from ragauge.model.trace import Trace
+from ragauge.scoring.inputs import TraceFile, stored_engine, traces_in_memory
 from ragauge.scoring.known_texts import Texts, evidence_of, first_of
 from ragauge.scoring.results import at
 from ragauge.stats.intervals import quantile
 from ragauge.text import some
 
 _WINDOW = 512
+"""Traces whose texts are embedded together: embedders are fast on many texts at once."""
+
 TOLERANCE = 0.01
 GOLD_TARGET = 0.35
 """How near the evidence of a good gold item is to its question, as the source documents have it."""
@@ -60,22 +72,30 @@ class Remeasurer:
         self.listed: list[str] = []
         self.recorded_by: set[str] = set()
 
-    def traces(self, given: Iterable[Trace]) -> Iterator[Trace]:
+    def traces(self, recorded: Iterable[Trace]) -> Iterator[Trace]:
         """The traces with their new ΔS, in the same order."""
-        rest = iter(given)
+        rest = iter(recorded)
         while window := list(islice(rest, _WINDOW)):
             asked = [self._question(trace) for trace in window]
-            found = [[self.texts.of_hit(hit) for hit in trace.hits] for trace in window]
-            cited = [self._cited(trace, each) for trace, each in zip(window, found, strict=True)]
-            measurable = zip(asked, found, cited, strict=True)
+            hit_texts = [[self.texts.of_hit(hit) for hit in trace.hits] for trace in window]
+            cited = [
+                self._cited(trace, texts) for trace, texts in zip(window, hit_texts, strict=True)
+            ]
+            measurable = zip(asked, hit_texts, cited, strict=True)
             self.measurer.prepare(
-                [each for each, texts, snippet in measurable if each and (snippet or any(texts))],
+                [
+                    question
+                    for question, texts, snippet in measurable
+                    if question and (snippet or any(texts))
+                ],
                 "query",
             )
             self.measurer.prepare(
-                [text for each in (*found, cited) for text in each if text], "document"
+                [text for texts in (*hit_texts, cited) for text in texts if text], "document"
             )
-            for trace, question, texts, snippet in zip(window, asked, found, cited, strict=True):
+            for trace, question, texts, snippet in zip(
+                window, asked, hit_texts, cited, strict=True
+            ):
                 yield self._one(trace, question, texts, snippet)
             self.measurer.forget()
 
@@ -106,9 +126,9 @@ class Remeasurer:
         by_id: dict[str, str | None] = {}
         for hit, text in zip(trace.hits, texts, strict=True):
             by_id.setdefault(hit.id, text)
-        for each in trace.answer.listed:
-            text = by_id.get(each.id)
-            text = text if text is not None else self.texts.of_citation(each)
+        for citation in trace.answer.listed:
+            text = by_id.get(citation.id)
+            text = text if text is not None else self.texts.of_citation(citation)
             if text and text.strip():
                 return text
         self.uncited += 1
@@ -133,7 +153,7 @@ class Remeasurer:
         if answer is not None:
             value = self.measurer.distance(question, snippet)
             self._compare(trace, "the answer", answer.delta_s, value)
-            cited = tuple(replace(each, delta_s=None) for each in answer.cited)
+            cited = tuple(replace(citation, delta_s=None) for citation in answer.cited)
             answer = replace(answer, delta_s=value if answer.citations else None, cited=cited)
         return replace(trace, hits=tuple(hits), answer=answer, embedder=self.id)
 
@@ -175,7 +195,7 @@ class Remeasurer:
     def anchored(self) -> Anchored | None:
         """ΔS of questions and their own evidence, where its text is known; None if it never is."""
         pairs = []
-        for item in sorted(self.items.values(), key=lambda each: (each.qid, each.turn or 0)):
+        for item in sorted(self.items.values(), key=lambda item: (item.qid, item.turn or 0)):
             question = item.question or (item.paraphrases[0] if item.paraphrases else None)
             text = self._evidence(item)
             if question and text:
@@ -196,31 +216,31 @@ class Remeasurer:
         return first_of(self.texts.of_evidence(item, named))
 
     def notes(self) -> list[str]:
-        """Sentences about what was left out, and what makes the numbers doubtful."""
-        said = self.measurer.notes()
+        """Sentences about what has no ΔS, and what makes the numbers doubtful."""
+        notes = self.measurer.notes()
         counted = [
             (self.textless, "hit", "without a text: no ΔS"),
             (self.uncited, "answer", "without a citation that has a text: no ΔS of what is cited"),
             (self.questionless, "trace", "whose question is not known: no ΔS"),
         ]
-        said += [f"{n} {noun if n == 1 else noun + 's'} {what}" for n, noun, what in counted if n]
+        notes += [f"{n} {noun if n == 1 else noun + 's'} {what}" for n, noun, what in counted if n]
         if self.circular:
             noun = "trace was" if self.circular == 1 else "traces were"
-            said.append(
+            notes.append(
                 f"{self.circular} {noun} ranked by the embedder that ΔS is taken with "
                 f"({self.id}): the first hits are near by construction"
             )
-        found = self.recheck()
-        if found is not None:
-            told = f"{found.differing} of {found.compared} recorded ΔS differ"
-            said.append(
-                f"{told} from the measured ones by more than {found.tolerance:g}; "
-                f"the most by {found.worst:.4f}"
+        recheck = self.recheck()
+        if recheck is not None:
+            differing = f"{recheck.differing} of {recheck.compared} recorded ΔS differ"
+            notes.append(
+                f"{differing} from the measured ones by more than {recheck.tolerance:g}; "
+                f"the most by {recheck.worst:.4f}"
             )
-            if found.recorded_by:
-                said.append(f"the recorded ΔS are of {some(found.recorded_by)}")
-            said += found.listed
-        return said
+            if recheck.recorded_by:
+                notes.append(f"the recorded ΔS are of {some(recheck.recorded_by)}")
+            notes += recheck.listed
+        return notes
 
 
 def _names(item: GoldItem) -> list[str]:
@@ -247,6 +267,76 @@ def opened_remeasurer(
     )
 
 
+def measured_traces(
+    stack: ExitStack,
+    traces: object,
+    source: Source | None,
+    choice: Choice,
+    remeasurer: Remeasurer,
+    workers: int | None,
+) -> TraceFile:
+    """Traces with ΔS by an embedder, in place of what they recorded.
+
+    They are read in file order, measured some at a time, and written to a temporary file, which
+    is read as stored traces are. Each knows the line that it came from.
+    """
+    if source is not None and source.layout == "run":
+        raise RagaugeError.of(
+            "usage",
+            f"`{source.name}` is a TREC run, which has no texts to measure",
+            hint="leave out --embed, or give traces with the text of their hits",
+        )
+    problems = _RowProblems()
+    if source is not None:
+        recorded = _read(source, choice, problems)
+    else:
+        recorded = (
+            trace if trace.line is not None else replace(trace, line=place)
+            for place, trace in enumerate(traces_in_memory(traces), 1)
+        )
+    handle, path = tempfile.mkstemp(prefix="ragauge-")
+    stack.callback(os.unlink, path)
+    encode = msgspec.json.Encoder().encode
+    size = 0
+    with os.fdopen(handle, "wb") as file:
+        for trace in remeasurer.traces(recorded):
+            size += file.write(encode(trace) + b"\n")
+    name = name_of(traces, source, "<traces>")
+    file_notes = () if source is None else [f"{name}: {note}" for note in source.notes]
+    return TraceFile(
+        Source(name, path, 0, size, "lines" if size else "empty", ()),
+        stored_engine(stack, -(-size // 1024), workers),
+        stored=True,
+        notes=[*file_notes, *remeasurer.notes()],
+        problems=Loaded([], problems.listed, problems.count),
+    )
+
+
+class _RowProblems:
+    """The first rows that could not be read, and how many there are."""
+
+    def __init__(self) -> None:
+        self.listed: list[Problem] = []
+        self.count = 0
+
+    def add(self, problem: Problem) -> None:
+        """Count a problem, and list it if it is among the first."""
+        self.count += 1
+        if len(self.listed) < MAX_REPORTED:
+            self.listed.append(problem)
+
+
+def _read(source: Source, choice: Choice, problems: _RowProblems) -> Iterator[Trace]:
+    reader = Reader(choice.dialect, own=choice.own)
+    for line, data, cut, overlong in rows_of(source):
+        row: Row | None = None
+        try:
+            row = decode_row(data, cut=cut, overlong=overlong)
+            yield reader.trace(row, line)
+        except FieldError as failure:
+            problems.add(reader.problem(failure, row, Place(source.name, line)))
+
+
 def semantic_of(
     scores: Scores, bands: Mapping[str, Bands], remeasurer: Remeasurer | None
 ) -> Semantic | None:
@@ -267,10 +357,10 @@ def semantic_of(
     for name in names:
         if values is None or name not in values.metrics:
             continue
-        found = [value for value in values.of(name).tolist() if value == value]  # noqa: PLR0124
-        for value in found:
+        distances = [value for value in values.of(name).tolist() if value == value]  # noqa: PLR0124
+        for value in distances:
             zones[mine.zone(value)] += 1
-        if found:
+        if distances:
             break
     return Semantic(
         embedder=embedder,

@@ -1,4 +1,4 @@
-"""Results: the totals of a run as what is reported of metrics, questions and rows."""
+"""Results of metrics, questions and rows, made from the sums of a run."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from ragauge.model.scores import (
     Scores,
 )
 from ragauge.scoring.gold_table import GoldTable, unique_items
-from ragauge.scoring.summary import Interval, Measured
+from ragauge.scoring.summary import Interval, MeasuredQuestions
 from ragauge.scoring.sums import Totals, why_empty
 
 
 def metric_results(
     selected: Sequence[Selected],
-    measured: Measured,
+    measured: MeasuredQuestions,
     table: GoldTable,
     *,
     excluded: Sequence[dict[str, int]],
@@ -46,44 +46,48 @@ def metric_results(
         # Resamples are tied to an order of the questions: by what they are, not by the file.
         ranges = measured.only(table.identity).intervals()
     results: dict[str, MetricResult] = {}
-    for i, each in enumerate(measured.selected):
+    for i, chosen in enumerate(measured.selected):
         n = int(np.count_nonzero(measured.inside[i]))
         value = measured.value(i)
-        results[each.id] = MetricResult(
+        results[chosen.id] = MetricResult(
             value=value,
             n=n,
             records=measured.record_count(i),
             excluded=excluded[i],
             interval=ranges[i] if value is not None else None,
-            version=each.metric.version,
-            better=each.metric.better,
+            version=chosen.metric.version,
+            better=chosen.metric.better,
             reason=None if value is not None else _reason(n, excluded[i]),
-            default=defaults.get(each.metric.id),
+            default=defaults.get(chosen.metric.id),
         )
-    for each in selected:
-        if each.metric.share is not None:
-            top, bottom = each.metric.share(tally)
-            results[each.id] = MetricResult(
+    for chosen in selected:
+        if chosen.metric.share is not None:
+            top, bottom = chosen.metric.share(tally)
+            results[chosen.id] = MetricResult(
                 value=top / bottom if bottom else None,
                 n=bottom,
                 records=bottom,
                 excluded={},
                 interval=None,
-                version=each.metric.version,
-                better=each.metric.better,
+                version=chosen.metric.version,
+                better=chosen.metric.better,
                 reason=None if bottom else "no-traces",
-                default=defaults.get(each.metric.id),
+                default=defaults.get(chosen.metric.id),
             )
-    return {each.id: results[each.id] for each in selected}
+    return {chosen.id: results[chosen.id] for chosen in selected}
 
 
 def _reason(n: int, excluded: dict[str, int]) -> str:
     return "zero-denominator" if n else why_empty(excluded)
 
 
-def per_question(measured: Measured, table: GoldTable) -> PerQuestion:
-    """The value of each metric for each question; a ratio of sums has none."""
-    places = [i for i, each in enumerate(measured.selected) if each.metric.aggregate != "ratio"]
+def per_question(measured: MeasuredQuestions, table: GoldTable) -> PerQuestion:
+    """The value of each metric for each question; a ratio of sums has none.
+
+    Its denominator may be 0 for a question and still count in the sum, so single quotients would
+    not add up to the value that is reported.
+    """
+    places = [i for i, chosen in enumerate(measured.selected) if chosen.metric.aggregate != "ratio"]
     inside = measured.inside[places] & (measured.bottoms[places] > 0)
     values = np.full(inside.shape, np.nan)
     np.divide(measured.tops[places], measured.bottoms[places], out=values, where=inside)
@@ -101,10 +105,10 @@ def question_results(
     """The worst label of each question, and where to look; `first` has each range's first line."""
     labels, places = totals.worst_labels()
     several = (totals.labels.sum(axis=0) > 1).tolist()
-    found = totals.cause_counts()
+    cause_counts = totals.cause_counts()
     names = [None, *CAUSES]
     # The cause of most slots; of equally many the one that comes first when an answer is made.
-    most = np.where(found.any(axis=0), found.argmax(axis=0) + 1, 0)
+    most = np.where(cause_counts.any(axis=0), cause_counts.argmax(axis=0) + 1, 0)
     causes = [names[place] for place in most.tolist()]
 
     def counts(code: int) -> dict[str, int] | None:
@@ -123,7 +127,9 @@ def question_results(
             labels=counts(code) or {label: 1},
             turn=table.turns[code],
             cause=causes[code],
-            causes={name: n for name, n in zip(CAUSES, found[:, code].tolist(), strict=True) if n}
+            causes={
+                name: n for name, n in zip(CAUSES, cause_counts[:, code].tolist(), strict=True) if n
+            }
             if causes[code] is not None
             else {},
         )
@@ -135,7 +141,7 @@ def row_results(totals: Totals, table: GoldTable) -> tuple[RowResult, ...]:
     """The scored rows in file order, for profiles that score every row."""
     if not totals.keep_rows or not totals.rows:
         return ()
-    position = np.concatenate([each[0] for each in totals.rows])
+    position = np.concatenate([row[0] for row in totals.rows])
     # Records came last to first; rows of a JSON array may share a line.
     order = (len(position) - 1 - np.argsort(position[::-1], kind="stable")).tolist()
     batches = [batch for _, batch, _ in totals.rows]
@@ -158,12 +164,12 @@ def row_results(totals: Totals, table: GoldTable) -> tuple[RowResult, ...]:
 
 def state_counts(questions: Questions) -> dict[str, dict[str, int]]:
     """How many questions have which λ, as computed and as recorded."""
-    found = {}
+    states = {}
     for name, codes in (("computed", questions.state), ("recorded", questions.recorded)):
         counts = Counter(codes[codes >= 0].tolist())
         if counts:
-            found[name] = {state: counts[i] for i, state in enumerate(LAMBDA_STATES)}
-    return found
+            states[name] = {state: counts[i] for i, state in enumerate(LAMBDA_STATES)}
+    return states
 
 
 def at(name: str, line: int | None) -> str:
@@ -176,12 +182,12 @@ def with_hashes(scores: Scores, items: Sequence[GoldItem], profile: Profile) -> 
     values = scores.per_question
     assert values is not None
     unique = unique_items(items, profile, scores.gold_name)
-    found = [item_hash(item) for item in unique]
+    hashes = [item_hash(item) for item in unique]
     if [item.qid for item in unique] != list(values.qids):  # judgements have an order of their own
-        by_qid = {item.qid: each for item, each in zip(unique, found, strict=True)}
-        found = [by_qid[qid] for qid in values.qids]
-    whole = gold_hash(zip(values.qids, values.turns, found, strict=True))
-    return replace(scores, gold_hash=whole, per_question=replace(values, hashes=found))
+        by_qid = {item.qid: digest for item, digest in zip(unique, hashes, strict=True)}
+        hashes = [by_qid[qid] for qid in values.qids]
+    whole = gold_hash(zip(values.qids, values.turns, hashes, strict=True))
+    return replace(scores, gold_hash=whole, per_question=replace(values, hashes=hashes))
 
 
 def with_reciprocals(scores: Scores) -> Scores:
@@ -193,19 +199,19 @@ def with_reciprocals(scores: Scores) -> Scores:
 
 def reciprocals(values: PerQuestion) -> NDArray[np.float64]:
     """The reciprocal rank of each question: by evidence, or else by document; nan for neither."""
-    found = np.full(len(values.qids), np.nan)
+    ranks = np.full(len(values.qids), np.nan)
     if values.reciprocals is not None:
-        found = values.reciprocals
+        ranks = values.reciprocals
     for name in (*RANKS, *_cut_ranks(values.metrics)):
         if name in values.metrics:
-            found = np.where(np.isnan(found), values.of(name), found)
-    return found
+            ranks = np.where(np.isnan(ranks), values.of(name), ranks)
+    return ranks
 
 
 def has_ranks(values: PerQuestion) -> bool:
     """Whether reciprocal ranks are known, of any kind."""
-    known = {*RANKS, *_cut_ranks(values.metrics)}
-    return values.reciprocals is not None or not known.isdisjoint(values.metrics)
+    rank_metrics = {*RANKS, *_cut_ranks(values.metrics)}
+    return values.reciprocals is not None or not rank_metrics.isdisjoint(values.metrics)
 
 
 def _cut_ranks(metrics: Sequence[str]) -> list[str]:
@@ -216,22 +222,22 @@ def _cut_ranks(metrics: Sequence[str]) -> list[str]:
 
 def unlisted(scores: Scores, names: Sequence[str], *, values: bool = False) -> Scores:
     """Scores that do not speak of some metrics; with `values`, not for single questions either."""
-    kept = {name: each for name, each in scores.metrics.items() if name not in names}
+    listed = {name: result for name, result in scores.metrics.items() if name not in names}
     slices = {
         dimension: {
             name: replace(
-                part, metrics={key: each for key, each in part.metrics.items() if key in kept}
+                part, metrics={key: result for key, result in part.metrics.items() if key in listed}
             )
             for name, part in parts.items()
         }
         for dimension, parts in scores.slices.items()
     }
-    given = scores.per_question
-    if values and given is not None:
-        places = [place for place, name in enumerate(given.metrics) if name in kept]
-        given = replace(
-            given,
-            metrics=tuple(given.metrics[each] for each in places),
-            values=given.values[places],
+    per_question = scores.per_question
+    if values and per_question is not None:
+        places = [place for place, name in enumerate(per_question.metrics) if name in listed]
+        per_question = replace(
+            per_question,
+            metrics=tuple(per_question.metrics[place] for place in places),
+            values=per_question.values[places],
         )
-    return replace(scores, metrics=kept, slices=slices, per_question=given)
+    return replace(scores, metrics=listed, slices=slices, per_question=per_question)

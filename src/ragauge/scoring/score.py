@@ -1,11 +1,16 @@
-"""The wiring: from file names to scores and verdicts. This is the public API."""
+"""`score`: from file names to scores. This is the public API.
+
+One way, no back arrows: open the inputs, which chooses dialect and profile; plan what to measure;
+score. Gates are made for the profile of the opened inputs, and given to the plan as values.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from typing import Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge import registry
@@ -16,7 +21,7 @@ from ragauge.corpus.resolve import Resolver, block_chunks, refuse_moved
 from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike, opened
 from ragauge.files.ranges import Source
-from ragauge.formats.detect import choose, cutoffs
+from ragauge.formats.detect import Choice, choose, cutoffs
 from ragauge.formats.load import as_trec, name_of, open_source
 from ragauge.gold.locate import locator
 from ragauge.model.chunk import Chunk
@@ -29,10 +34,28 @@ from ragauge.model.scores import Scores
 from ragauge.model.semantic import Bands
 from ragauge.model.trace import TraceSet
 from ragauge.model.verdict import Gate
-from ragauge.scoring.gold_table import GoldTable
-from ragauge.scoring.inputs import Engine, Gold, GoldInput, Kept, TraceInput, Traces, feed_stored
+from ragauge.scoring.gold_table import GoldTable, gold_table
+from ragauge.scoring.inputs import (
+    AnyTraces,
+    Engine,
+    Gold,
+    GoldInput,
+    Kept,
+    TraceFile,
+    Traces,
+    TracesInMemory,
+    file_engine,
+    loaded_traces,
+    open_traces,
+)
 from ragauge.scoring.results import unlisted, with_hashes, with_reciprocals
-from ragauge.scoring.scoring_run import Inputs, Run, ScoringPlan
+from ragauge.scoring.scoring_run import Inputs, Run, ScoringPlan, job_of
+from ragauge.scoring.tasks.job import Job
+from ragauge.scoring.tasks.lines import TraceLines
+from ragauge.scoring.tasks.pack import Packed
+
+if TYPE_CHECKING:
+    from ragauge.scoring.remeasure import Remeasurer
 
 GateMaker = Callable[[Profile, Sequence[int]], Sequence[Gate]]
 
@@ -58,7 +81,6 @@ def score(
     options: Options = Options(),  # noqa: B008  (frozen)
     hashes: bool = False,
     keep: Callable[[Kept], None] | None = None,
-    look: Callable[[Kept], None] | None = None,
     embed: Embedding | None = None,
     bands: Mapping[str, Bands] | None = None,
 ) -> Scores:
@@ -73,124 +95,277 @@ def score(
     files are looked up in it, and characters become bytes of it. `hashes` adds
     a hash of what each gold item says, by which a comparison notices items that were changed, and
     the rank of its evidence.
-    `keep` is given all that a store needs, while the files are open. `look` is given the same but
-    the hashes and ranks, which only a store has a use for. The result does not depend on
+    `keep` is given all that a store needs, while the files are open. The result does not depend on
     `workers`. `embed` takes ΔS anew from texts; `bands` are those of embedders by their ids.
     """
     _one_of("missing", missing, ("count", "exclude"))
     _one_of("on_bad_line", on_bad_line, ("stop", "skip"))
+    with opened_inputs(gold, traces, dialect=dialect, profile=profile, k=k) as inputs:
+        plan = scoring_plan(
+            inputs,
+            metrics=metrics,
+            also=also,
+            gates=gates(inputs.profile, inputs.k) if callable(gates) else gates,
+            ranks=hashes or keep is not None,
+            options=replace(options, missing=missing, refusal_patterns=tuple(refusal_patterns)),
+            intervals=intervals,
+            count_repeats=count_repeats,
+        )
+        run = score_inputs(
+            inputs,
+            plan,
+            skip_bad_lines=on_bad_line == "skip",
+            chunks=chunks,
+            corpus=corpus,
+            hashes=hashes or keep is not None,
+            workers=workers,
+            embed=embed,
+            bands=bands,
+        )
+        if keep is not None:
+            keep(run.to_store())
+        return run.scores
+
+
+class OpenedInputs(Struct, frozen=True, kw_only=True):
+    """Gold and traces that are open, and what was chosen for them; only their heads were read.
+
+    What is opened for them later goes on the same stack, and ends with them.
+    """
+
+    gold: Gold
+    gold_source: Source | None
+    traces: Traces
+    trace_source: Source | None
+    choice: Choice
+    k: tuple[int, ...]
+    stack: ExitStack
+
+    @property
+    def profile(self) -> Profile:
+        """The profile: as asked for, or that of the dialect."""
+        return self.choice.profile
+
+
+@contextmanager
+def opened_inputs(
+    gold: Gold,
+    traces: Traces,
+    *,
+    dialect: str = "auto",
+    profile: str | None = None,
+    k: Sequence[int] | int | None = None,
+) -> Iterator[OpenedInputs]:
+    """Open gold and traces, and choose dialect, profile and cut-offs for them."""
     with ExitStack() as stack:
         gold_source = open_source(stack, gold)
         trace_source = open_source(stack, traces)
         gold_source = as_trec(gold_source, trace_source)
         loaded_as = [
-            each.dialect for each in (gold, traces) if isinstance(each, GoldSet | TraceSet)
+            loaded.dialect for loaded in (gold, traces) if isinstance(loaded, GoldSet | TraceSet)
         ]
         choice = choose(dialect, profile, gold=gold_source, trace=trace_source, loaded=loaded_as)
-        if embed is None:
-            feeding = TraceInput(stack, traces, trace_source, choice, workers)
-        ks = cutoffs(k, choice.profile)
-        skip = on_bad_line == "skip"
-        lookup = None if corpus is None else Lookup(read_corpus(corpus))
-        locate = None if lookup is None else locator(lookup)
-        known = GoldInput(gold, gold_source, trace_source, choice, locate=locate)
-        loaded = known.loaded
-        if not skip:
-            loaded.stop_on_problems()
-        demanded = gates(choice.profile, ks) if callable(gates) else gates
-        wanted = [choice.profile.meant(name) for name in metrics]
-        for gate in demanded:
-            wanted += [gate.metric, *([gate.instead] if gate.instead is not None else [])]
-        if not metrics:
-            wanted = [*choice.profile.metrics, *wanted]
-        selected = registry.select([*wanted, *also], ks)
-        ranks = RANKS if keep is not None or hashes else ()
-        selected += [each for each in registry.select(ranks, ks) if each not in selected]
-        name = name_of(gold, gold_source, "<gold>")
-        listed = known_chunks(stack, chunks, lookup, gold=(known.items, name))
-        if embed is not None:
-            from ragauge.scoring.measured_input import measured_input
+        yield OpenedInputs(
+            gold=gold,
+            gold_source=gold_source,
+            traces=traces,
+            trace_source=trace_source,
+            choice=choice,
+            k=cutoffs(k, choice.profile),
+            stack=stack,
+        )
 
-            feeding = measured_input(
-                stack,
-                traces,
-                trace_source,
-                choice,
-                embed,
-                workers=workers,
-                items=known.items(),
-                chunks=listed,
-                corpus=corpus,
-            )
-        options = replace(
-            options,
-            missing=missing,
-            refusal_patterns=tuple(refusal_patterns),
-            chunks=digest(listed) if listed else None,
+
+def scoring_plan(
+    inputs: OpenedInputs,
+    *,
+    metrics: Sequence[str] = (),
+    also: Sequence[str] = (),
+    gates: Sequence[Gate] = (),
+    ranks: bool = False,
+    options: Options = Options(),  # noqa: B008  (frozen)
+    intervals: bool = True,
+    count_repeats: bool = True,
+) -> ScoringPlan:
+    """What is to be measured; nothing is read for it.
+
+    `ranks` adds the reciprocal ranks without a cut-off, which comparisons ask for.
+    """
+    profile, choice = inputs.profile, inputs.choice
+    wanted = [profile.meant(name) for name in metrics]
+    for gate in gates:
+        wanted += [gate.metric, *([gate.instead] if gate.instead is not None else [])]
+    if not metrics:
+        wanted = [*profile.metrics, *wanted]
+    selected = registry.select([*wanted, *also], inputs.k)
+    for metric in registry.select(RANKS if ranks else (), inputs.k):
+        if metric not in selected:
+            selected.append(metric)
+    return ScoringPlan(
+        profile=profile,
+        dialect=choice.dialect,
+        own=choice.own,
+        k=inputs.k,
+        selected=selected,
+        options=options,
+        absent_counts=options.missing != "exclude",
+        patterns=options.refusal_patterns,
+        intervals=intervals,
+        count_repeats=count_repeats,
+    )
+
+
+def score_inputs(
+    inputs: OpenedInputs,
+    plan: ScoringPlan,
+    *,
+    skip_bad_lines: bool = False,
+    chunks: PathLike | None = None,
+    corpus: PathLike | None = None,
+    hashes: bool = False,
+    workers: int | None = None,
+    embed: Embedding | None = None,
+    bands: Mapping[str, Bands] | None = None,
+) -> ScoredInputs:
+    """Score opened inputs. The way of a trace: file, range, columns, records, sums, scores."""
+    stack, choice = inputs.stack, inputs.choice
+    gold_name = name_of(inputs.gold, inputs.gold_source, "<gold>")
+    trace_name = name_of(inputs.traces, inputs.trace_source, "<traces>")
+    engine: Engine | None = None
+    if embed is None and inputs.trace_source is not None and inputs.trace_source.layout != "run":
+        # Before gold is read, so that workers import meanwhile.
+        engine = file_engine(stack, inputs.trace_source, workers)
+    lookup = None if corpus is None else Lookup(read_corpus(corpus))
+    locate = None if lookup is None else locator(lookup)
+    gold = GoldInput(inputs.gold, inputs.gold_source, inputs.trace_source, choice, locate=locate)
+    if not skip_bad_lines:
+        gold.loaded.stop_on_problems()
+    listed = known_chunks(stack, chunks, lookup, gold=(gold.items, gold_name))
+    plan = replace(plan, options=replace(plan.options, chunks=digest(listed) if listed else None))
+    remeasurer: Remeasurer | None = None
+    if embed is not None:
+        from ragauge.scoring.remeasure import opened_remeasurer
+
+        remeasurer = opened_remeasurer(stack, embed, gold.items(), listed, corpus, trace_name)
+    table = gold.table(plan.options, gold_name, listed)
+    traces: AnyTraces | None = None  # a TREC run over judgements never becomes traces
+    if remeasurer is not None:
+        from ragauge.scoring.remeasure import measured_traces
+
+        traces = measured_traces(
+            stack, inputs.traces, inputs.trace_source, choice, remeasurer, workers
         )
-        table = known.table(options, name, listed)
-        run = Run(
-            ScoringPlan(
-                profile=choice.profile,
-                dialect=choice.dialect,
-                own=choice.own,
-                k=ks,
-                selected=selected,
-                options=options,
-                absent_counts=missing != "exclude",
-                patterns=tuple(refusal_patterns),
-                intervals=intervals,
-                count_repeats=count_repeats,
-            ),
-            table,
-            gold_name=name,
-            trace_name=name_of(traces, trace_source, "<traces>"),
+    elif gold.qrels is None:
+        traces = open_traces(inputs.traces, inputs.trace_source, choice, engine)
+    run = Run(plan, table, gold_name=gold_name, trace_name=trace_name)
+    run.note_gold(gold.loaded.problems, gold.loaded.problem_count, inputs.gold_source)
+    if choice.note:
+        run.warnings.append(choice.note)
+    if traces is not None:
+        run.read(traces)
+    elif gold.qrels is not None and inputs.trace_source is not None:
+        run.read_trec(gold.qrels, inputs.trace_source)
+    if not skip_bad_lines:
+        run.stop_on_problems()
+    file_facts = run.inputs()  # before the second pass adds what it has to say
+    scores = run.finish()
+    if remeasurer is not None or bands:
+        from ragauge.scoring.remeasure import semantic_of
+
+        scores = replace(scores, semantic=semantic_of(scores, bands or {}, remeasurer))
+    if hashes:
+        scores = with_reciprocals(with_hashes(scores, gold.items(), choice.profile))
+    reported = unlisted(scores, RANKS, values=True) if hashes else scores
+    return ScoredInputs(inputs, reported, scores, run, file_facts, gold, traces, listed)
+
+
+class ScoredInputs:
+    """Scores of opened inputs, and what a store needs beyond them, while the inputs are open.
+
+    `scores` do not have what was only measured for comparisons.
+    """
+
+    def __init__(
+        self,
+        opened: OpenedInputs,
+        reported: Scores,
+        scores: Scores,
+        run: Run,
+        file_facts: Inputs,
+        gold: GoldInput,
+        traces: AnyTraces | None,
+        chunks: dict[str, Chunk],
+    ) -> None:
+        self._opened = opened
+        self.scores = reported
+        self._scores = scores
+        self._run = run
+        self._file_facts = file_facts
+        self._gold = gold
+        self._traces = traces
+        self._chunks = chunks
+
+    def to_store(self) -> Kept:
+        """The run for a store; its traces are read again when they are walked."""
+        return Kept(
+            scores=unlisted(self._scores, RANKS),
+            plan=unranked(self._run.plan),
+            items=self._gold.items(),
+            chunks=self._chunks,
+            inputs=self._file_facts,
+            rows=self._rows(),
+            lines=self._lines(),
+            table=None if self._gold.qrels is not None else self._run.table,
         )
-        run.note_gold(loaded.problems, loaded.problem_count, gold_source)
-        if choice.note:
-            run.warnings.append(choice.note)
-        feeding.feed(run, known)
-        if not skip:
-            run.stop_on_problems()
-        given = run.inputs()
-        scores = feeding.concluded(run.finish(), bands or {})
-        if hashes or keep is not None:
-            scores = with_reciprocals(with_hashes(scores, known.items(), choice.profile))
-        if keep is not None or look is not None:
-            kept = Kept(
-                scores=unlisted(scores, RANKS),
-                plan=unranked(run.plan),
-                items=known.items(),
-                chunks=listed,
-                inputs=given,
-                rows=feeding.packed(run, known),
-                lines=feeding.laid(run, known),
-                table=None if known.qrels is not None else table,
-            )
-            for give in (keep, look):
-                if give is not None:
-                    give(kept)
-        return unlisted(scores, RANKS, values=True) if ranks else scores
+
+    def _rows(self) -> Iterator[Packed]:
+        qids = tuple(self._run.table.qids)
+        if self._traces is not None and self._run.reading is not None:
+            yield from self._traces.packed(self._run.reading, qids, self._run.first_lines())
+            return
+        traces, table, job = self._trec_items()
+        # Judgements have an order of their own, by which the run counts its questions.
+        places = {qid: place for place, qid in enumerate(qids)}
+        order = [places[qid] for qid in table.qids]
+        for packed in traces.packed(job, qids, {}):
+            yield packed.renumbered(order)
+
+    def _lines(self) -> Iterator[TraceLines]:
+        """The traces as lines; their questions are numbered as the gold items stand."""
+        if self._traces is not None and self._run.reading is not None:
+            yield from self._traces.lines(self._run.reading, self._run.first_lines())
+            return
+        traces, _, job = self._trec_items()
+        yield from traces.lines(job, {})
+
+    def _trec_items(self) -> tuple[TracesInMemory, GoldTable, Job]:
+        """Judgements and a TREC run as items and traces, which they never became before."""
+        run, source = self._run, self._opened.trace_source
+        assert source is not None
+        table = gold_table(
+            self._gold.items(), run.plan.profile, run.plan.options, name=run.gold_name, chunks={}
+        )
+        return loaded_traces(source, self._opened.choice), table, job_of(run.plan, table, source)
 
 
 def score_stored(
     table: GoldTable, traces: Source, plan: ScoringPlan, *, given: Inputs, engine: Engine
 ) -> Scores:
-    """Score stored traces: `traces` holds their JSON, a line each, as it was frozen.
+    """Score stored traces: `traces` holds their JSON, a line each, as it was stored.
 
     The values of questions have the ranks of `RANKS` among them.
     """
-    ranks = [each for each in registry.select(RANKS, plan.k) if each not in plan.selected]
+    ranks = [chosen for chosen in registry.select(RANKS, plan.k) if chosen not in plan.selected]
     plan = replace(plan, selected=[*plan.selected, *ranks])
     run = Run(plan, table, gold_name=given.gold_name, trace_name=given.trace_name)
     run.take_inputs(given)
-    feed_stored(run, traces, engine)
+    run.read(TraceFile(traces, engine, stored=True))
     return unlisted(run.finish(), RANKS)
 
 
 def unranked(plan: ScoringPlan) -> ScoringPlan:
     """The plan without what is only measured for comparisons."""
-    return replace(plan, selected=[each for each in plan.selected if each.id not in RANKS])
+    return replace(plan, selected=[chosen for chosen in plan.selected if chosen.id not in RANKS])
 
 
 def known_chunks(
@@ -208,16 +383,16 @@ def known_chunks(
     if lookup is None:
         return {} if source is None else load_chunks(source)
     refuse_moved(lookup, gold[0](), gold[1])
-    known = block_chunks(lookup)
+    chunks = block_chunks(lookup)
     if source is not None:
-        known |= load_chunks(source, check=Resolver(lookup, None).chunk)
-    return known
+        chunks |= load_chunks(source, check=Resolver(lookup, None).chunk)
+    return chunks
 
 
-def _one_of(name: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
+def _one_of(name: str, value: str, allowed: Sequence[str]) -> None:
+    if value not in allowed:
         raise RagaugeError.of(
             "usage",
-            f"{name} must be one of {', '.join(known)}, got {value!r}",
+            f"{name} must be one of {', '.join(allowed)}, got {value!r}",
             hint="check the spelling",
         )

@@ -1,8 +1,14 @@
-"""One run of scoring: a gold table in, partials in, scores out."""
+"""One run of scoring: a gold table and partials in, scores out.
+
+Partials come from the last range to the first, so the first record of a slot is the last trace of
+it, which is the one that counts (decision 0004). Sums are whole numbers: no order of ranges, no
+size of batches and no number of workers can change a bit of them (decision 0005).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -12,7 +18,8 @@ from ragauge import registry
 from ragauge.errors import MAX_REPORTED, Place, Problem
 from ragauge.files.ranges import Range, Source
 from ragauge.formats.loaded import Loaded
-from ragauge.formats.trec.ranks import Matched
+from ragauge.formats.trec.qrels import Qrels
+from ragauge.formats.trec.ranks import match
 from ragauge.metrics.columns import Bools
 from ragauge.metrics.metric import Selected, Tally
 from ragauge.model.dialect import Dialect
@@ -20,7 +27,7 @@ from ragauge.model.labels import LABELS
 from ragauge.model.options import Options
 from ragauge.model.profile import Profile
 from ragauge.model.scores import Scores
-from ragauge.model.trace import Trace
+from ragauge.scoring import trec
 from ragauge.scoring.gold_table import GoldTable
 from ragauge.scoring.join import Records, absent_records, batch_of, records_of
 from ragauge.scoring.results import (
@@ -31,15 +38,21 @@ from ragauge.scoring.results import (
     row_results,
     state_counts,
 )
-from ragauge.scoring.second_pass import Looker, Retrieved, Settler, pages_of_file, pages_of_traces
+from ragauge.scoring.second_pass import RowReader, SecondPass, TraceRows
 from ragauge.scoring.slot_ledger import Ledger
 from ragauge.scoring.summary import slice_results
 from ragauge.scoring.sums import Totals
 from ragauge.scoring.tasks.job import Job, Partial
-from ragauge.scoring.tasks.reduce import RangeReducer, hits_of
 from ragauge.scoring.warnings import findings
 
 BATCH_RECORDS = 32_768
+"""Records that are measured together, at least: a batch ends with a range. A numpy call costs the
+same for few records, so batches are not small; all columns of one are in memory, so they have an
+end. The result is the same for any number."""
+
+_IN_MEMORY = Range(0, 0, 0, 0)
+"""The one range of what is in memory: lines are counted from the start already."""
+
 BY_BYTES = {f"retrieval.{name}" for name in ("span_recall", "span_precision", "span_iou")}
 """Metrics that count bytes of text."""
 
@@ -73,8 +86,67 @@ class Inputs(Struct, frozen=True, kw_only=True):
     trace_problem_count: int = 0
 
 
+class TraceInput(TraceRows, Protocol):
+    """The traces of a run, wherever they are. They are read for a job and know no run.
+
+    `notes` are sentences on the file; `problems` are rows that could not be read at all.
+    """
+
+    @property
+    def source(self) -> Source:
+        """The file, or something in its place that has a name."""
+        ...
+
+    @property
+    def stored(self) -> bool:
+        """Whether rows are traces as they are stored, each with the line that it came from."""
+        ...
+
+    @property
+    def ranges(self) -> Sequence[Range]:
+        """The ranges in file order; what is in memory is one range."""
+        ...
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What a reader should know of the file."""
+        ...
+
+    @property
+    def problems(self) -> Loaded:
+        """What was wrong with rows that never reach a partial, their lines counted from 1."""
+        ...
+
+    def partials(self, job: Job) -> Iterable[Partial]:
+        """The partials of all ranges, from the last range to the first."""
+        ...
+
+
+def job_of(plan: ScoringPlan, table: GoldTable, source: Source, *, stored: bool = False) -> Job:
+    """What a worker needs to read the rows of a trace file."""
+    return Job(
+        source=source,
+        dialect=plan.dialect,
+        own=plan.own,
+        rules=plan.profile.join,
+        keys=table.keys,
+        by_qid=table.by_qid,
+        by_question=table.by_question,
+        paraphrases=table.paraphrases,
+        by_turn=table.by_turn,
+        patterns=plan.patterns,
+        count_repeats=plan.count_repeats,
+        note_open=SecondPass.needs_open_citations(table, plan.selected, plan.profile.join),
+        bytes_too=any(chosen.metric.id in BY_BYTES for chosen in plan.selected),
+        chunks=table.chunks,
+        options=plan.options,
+        stored=stored,
+        measured=table.measured if table.beside else None,
+    )
+
+
 class Run:
-    """Takes in gold items and partials, and gives the scores at the end."""
+    """Takes in traces as partials, batch by batch, and gives the scores at the end."""
 
     def __init__(
         self, plan: ScoringPlan, table: GoldTable, *, gold_name: str, trace_name: str
@@ -93,15 +165,11 @@ class Run:
             registry.metrics()[plan.profile.correct],
             keep_rows=self.rules.keep == "every",
         )
-        self.settler = Settler(
-            table,
-            self.ledger,
-            plan.selected,
-            by_slot=self.rules.keep == "slot",
-            absent_counts=plan.absent_counts,
+        self.second_pass = SecondPass(
+            table, self.ledger, plan.selected, self.rules, absent_counts=plan.absent_counts
         )
-        self.looker: Looker | None = None
-        self.retrieved: Retrieved = lambda wanted: set()  # noqa: ARG005
+        self.reading: Job | None = None
+        self.reader: RowReader | None = None
         self.waiting: list[Partial] = []
         self.waiting_records = 0
         self.traces = self.unknown = self.beside = self.scored = 0
@@ -118,26 +186,8 @@ class Run:
         self.crlf = False
 
     def job(self, source: Source) -> Job:
-        """What a worker needs to reduce ranges of the trace file."""
-        table = self.joined
-        return Job(
-            source=source,
-            dialect=self.plan.dialect,
-            own=self.plan.own,
-            rules=self.rules,
-            keys=table.keys,
-            by_qid=table.by_qid,
-            by_question=table.by_question,
-            paraphrases=table.paraphrases,
-            by_turn=table.by_turn,
-            patterns=self.plan.patterns,
-            count_repeats=self.plan.count_repeats,
-            note_open=self.settler.notes_open,
-            bytes_too=any(each.metric.id in BY_BYTES for each in self.plan.selected),
-            chunks=table.chunks,
-            options=self.plan.options,
-            measured=table.measured if table.beside else None,
-        )
+        """What a worker needs to read the rows of a trace file."""
+        return job_of(self.plan, self.joined, source)
 
     def note_gold(self, problems: list[Problem], count: int, source: Source | None) -> None:
         """Take note of gold rows that could not be read, and of oddities of the file."""
@@ -157,70 +207,54 @@ class Run:
             trace_problem_count=self.problem_count,
         )
 
-    def take_inputs(self, given: Inputs) -> None:
+    def take_inputs(self, inputs: Inputs) -> None:
         """Take over what was known of the files when the run was stored."""
-        self.warnings = list(given.notes)
-        self.gold_problems = list(given.gold_problems)
-        self.gold_problem_count = given.gold_problem_count
-        self.problem_count = given.trace_problem_count
+        self.warnings = list(inputs.notes)
+        self.gold_problems = list(inputs.gold_problems)
+        self.gold_problem_count = inputs.gold_problem_count
+        self.problem_count = inputs.trace_problem_count
         self.problems = [
-            (0, (each.place.line or 0) if each.place is not None else 0, each)
-            for each in given.trace_problems
+            (0, (problem.place.line or 0) if problem.place is not None else 0, problem)
+            for problem in inputs.trace_problems
         ]
 
-    def note_stored(self, source: Source, ranges: Sequence[Range]) -> Job:
-        """Take note of a file of stored traces, which know the lines that they came from."""
-        self.ranges = ranges or [Range(0, 0, 0, 0)]
-        job = msgspec.structs.replace(self.job(source), stored=True)
-        self.looker = Looker(job, pages_of_file(job, ranges))
-        return job
+    def read(self, traces: TraceInput) -> None:
+        """Read all traces; they may be read again until the run is finished."""
+        self.reading = job_of(self.plan, self.joined, traces.source, stored=traces.stored)
+        self.ranges = traces.ranges or [_IN_MEMORY]
+        self.reader = RowReader(self.reading, traces)
+        self._note_problems(traces.problems, traces.notes)
+        self.add_partials(traces.partials(self.reading))
 
-    def note_source(self, source: Source, ranges: Sequence[Range]) -> None:
-        """Take note of the trace file and its ranges."""
-        self.ranges = ranges
-        self.warnings += [f"{source.name}: {note}" for note in source.notes]
-        job = self.job(source)
-        self.looker = Looker(job, pages_of_file(job, ranges))
-
-    def add_traces(self, traces: Sequence[Trace]) -> None:
-        """Add traces that are in memory."""
-        job = self.job(Source(self.trace_name, "", 0, 0, "lines", ()))
-        self.ranges = [Range(0, 0, 0, 0)]
-        self.looker = Looker(job, pages_of_traces(traces))
-        self.add_partials([RangeReducer(job).reduce_traces(traces)])
-        self.retrieved = lambda wanted: {
-            each for trace in traces for each in hits_of(trace) if each in wanted
-        }
-
-    def add_matched(
-        self, matched: Matched, records: Records, source: Source, *, duplicates: int
-    ) -> None:
-        """Add a TREC run that was matched with its judgements."""
-        self.ranges = [Range(0, 0, 0, 0)]
+    def read_trec(self, qrels: Qrels, source: Source) -> None:
+        """Read a TREC run over judgements, straight into records."""
+        matched = match(qrels, source)
+        self.ranges = [_IN_MEMORY]
         self.traces = int(np.count_nonzero(matched.seen)) + matched.unknown_count
         self.unknown = matched.unknown_count
-        self.unknown_first = [(0, each.line, each.qid) for each in matched.unknown]
+        self.unknown_first = [(0, trace.line, trace.qid) for trace in matched.unknown]
         self.disordered, self.repeated = matched.disordered, matched.repeated
-        self.note_problems(
-            Loaded([], [each.at(source.name) for each in matched.problems], matched.problem_count),
-            source,
-        )
-        if duplicates:
-            self.warnings.append(f"{duplicates} judgements stand twice; the last counts")
-        self.add_records(records)
-
-    def note_problems(self, loaded: Loaded, source: Source) -> None:
-        """Take note of lines that could not be read, their lines counted from the file's start."""
-        self.problem_count = loaded.problem_count
-        self.problems = [
-            (0, (each.place.line or 0) if each.place is not None else 0, each)
-            for each in loaded.problems
-        ]
+        problems = [problem.at(source.name) for problem in matched.problems]
         notes = [f"{source.name}: {note}" for note in source.notes]
+        self._note_problems(Loaded([], problems, matched.problem_count), notes)
+        if qrels.duplicates:
+            self.warnings.append(f"{qrels.duplicates} judgements stand twice; the last counts")
+        self.add_records(trec.records_of_run(qrels, matched, self.plan.options))
+
+    def _note_problems(self, loaded: Loaded, notes: Iterable[str]) -> None:
+        """Take note of lines that could not be read, their lines counted from the file's start."""
+        self.problem_count += loaded.problem_count
+        self.problems += [
+            (0, (problem.place.line or 0) if problem.place is not None else 0, problem)
+            for problem in loaded.problems
+        ]
         self.warnings += [note for note in notes if note not in self.warnings]
 
     def add_partials(self, partials: Iterable[Partial]) -> None:
-        """Add partials, which come from the last range to the first."""
+        """Add partials, which come from the last range to the first.
+
+        Lines are counted inside a range: how many lines are before it is known only at the end.
+        """
         for partial in partials:
             index = partial.range_index
             self.traces += partial.traces
@@ -232,8 +266,8 @@ class Run:
             self.unknown_first += [(index, line, name) for line, name in partial.unknown_first]
             self.unknown_first = sorted(self.unknown_first)[:MAX_REPORTED]
             self.problem_count += partial.problem_count
-            found = [(index, each.line, each.problem) for each in partial.problems]
-            self.problems = sorted(self.problems + found, key=_place)[:MAX_REPORTED]
+            misplaced = [(index, row.line, row.problem) for row in partial.problems]
+            self.problems = sorted(self.problems + misplaced, key=_place)[:MAX_REPORTED]
             self.waiting.append(partial)
             self.waiting_records += len(partial.columns.numbers["question"]) // 4
             if self.waiting_records >= self.plan.batch_records:
@@ -246,9 +280,9 @@ class Run:
         self.waiting, self.waiting_records = [], 0
 
     def add_records(self, records: Records) -> None:
-        """Add records; those that other rows must settle are set aside until all are in."""
+        """Add records; those that depend on other rows wait until all are in."""
         self.scored += int(np.count_nonzero(records.question < self.joined.measured))
-        self._total(self.settler.settled(records))
+        self._total(self.second_pass.add(records))
 
     def _total(self, records: Records) -> None:
         batch = batch_of(self.gold, self.rules, records, absent_counts=self.plan.absent_counts)
@@ -286,14 +320,14 @@ class Run:
         return first
 
     def finish(self) -> Scores:
-        """Close the run: settle what was set aside, add what is missing, and aggregate."""
-        for records in self.settler.settle(self.looker, self.retrieved):
+        """Close the run: resolve what waits, add what is missing, and aggregate."""
+        for records in self.second_pass.resolve(self.reader):
             self._total(records)
         seen = self.totals.seen.copy()
         if not seen.all() and self.rules.keep != "every":
             self._total(absent_records(np.flatnonzero(~seen), self.gold))
         tally = self._tally(seen)
-        compared, note = self.settler.compare(self.looker)
+        compared, note = self.second_pass.compare(self.reader)
         compared = {name: values[: len(seen)] for name, values in compared.items()}
         if note is not None:
             self.warnings.append(note)
@@ -325,7 +359,8 @@ class Run:
             rows=row_results(self.totals, self.table),
             warnings=(*self._notes(), *self._findings(tally, first)),
             skipped=tuple(
-                f"{each.place}: {each.message}" for each in [*self.gold_problems, *self._located()]
+                f"{problem.place}: {problem.message}"
+                for problem in [*self.gold_problems, *self._located()]
             ),
             options=self.plan.options,
             slices=slice_results(

@@ -1,31 +1,32 @@
-"""Settling: what the rows of a run decide together, once all of them are in.
+"""The second pass: what can be said of a record only when all rows of the run are in.
 
 A citation may be of a hit of an earlier turn, or of some other trace's hit; slots of one question
-are compared with each other. Records that wait for such an answer are set aside meanwhile.
+are compared with each other. The first pass keeps eight bytes for each such row, its range and its
+line, and only those rows are read again: holding their texts would let memory grow with the file
+(decision 0011). Records that depend on other rows wait meanwhile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 import numpy as np
 
-from ragauge.files.ranges import Range, Rows, read_rows
 from ragauge.metrics.columns import Bools, Column, Floats, Ints, starts_of
 from ragauge.metrics.facts import Fact
 from ragauge.metrics.metric import Selected
-from ragauge.model.payloads import trace_of
+from ragauge.model.profile import JoinRules
 from ragauge.model.trace import Citation, Hit, SlotKey, Trace
-from ragauge.scoring.evidence_places import Place, shares
+from ragauge.scoring.evidence_places import EvidencePlace, shares
 from ragauge.scoring.gold_table import GoldTable
 from ragauge.scoring.join import Records
 from ragauge.scoring.slot_ledger import Ledger
 from ragauge.scoring.slot_stability import (
     MOST_SLOTS,
-    Slot,
+    ComparedSlot,
     compare,
     drawing_order,
     slot_order,
@@ -34,34 +35,45 @@ from ragauge.scoring.slot_stability import (
 from ragauge.scoring.sums import COMPARED
 from ragauge.scoring.tasks.job import Job
 from ragauge.scoring.tasks.reduce import RangeReducer
-from ragauge.scoring.trace_details import Detailer
+from ragauge.scoring.trace_details import TraceDetails
 
-Retrieved = Callable[[frozenset[str]], set[str]]
-"""Which of some ids were retrieved by any row of the run."""
 
-Kept = tuple[Column, Column, Ints, Column]
+class TraceRows(Protocol):
+    """Traces that can be read again."""
+
+    def rows(self, job: Job, index: int) -> Iterable[tuple[int, Trace | bytes]]:
+        """The rows of the range of that index from the last to the first, each with its line."""
+        ...
+
+    def find_ids(self, job: Job, ids: frozenset[str]) -> set[str]:
+        """Which of some ids were retrieved by any row."""
+        ...
+
+
+RecordPlaces = tuple[Column, Column, Ints, Column]
 """Question, slot, position and facts of records."""
 
 
-class Settler:
-    """Remembers where the scored records stand, and sets aside those that others must settle."""
+class SecondPass:
+    """Remembers where scored records are in the file, and holds those that depend on others."""
 
     def __init__(
         self,
         table: GoldTable,
         ledger: Ledger,
         selected: Sequence[Selected],
+        rules: JoinRules,
         *,
-        by_slot: bool,
         absent_counts: bool,
     ) -> None:
-        names = {each.metric.id for each in selected}
+        names = {chosen.metric.id for chosen in selected}
         self.table = table
         self.ledger = ledger
-        self.by_slot = by_slot
-        self.resolves = "citation.resolved" in names and not table.chunks
-        self.notes_open = self.resolves or by_slot
-        self.compares = by_slot and not names.isdisjoint(f"stability.{name}" for name in COMPARED)
+        self.by_slot = rules.keep == "slot"
+        self.resolves = self._resolves(table, selected)
+        self.compares = self.by_slot and not names.isdisjoint(
+            f"stability.{name}" for name in COMPARED
+        )
         self.absent_counts = absent_counts
         self.counts = np.zeros(len(table.qids), np.int64)
         self.order = np.zeros(0, np.int64)
@@ -69,21 +81,36 @@ class Settler:
             called = [table.name(question) for question in range(len(table.qids))]
             self.order = drawing_order(called)
         self.turned = np.zeros(0, np.bool_)
-        self.kept: list[Kept] = []
-        self.aside: list[Records] = []
+        self.places: list[RecordPlaces] = []
+        self.waiting: list[Records] = []
 
-    def settled(self, records: Records) -> Records:
-        """Set aside what others must settle, and return the rest."""
+    @classmethod
+    def needs_open_citations(
+        cls, table: GoldTable, selected: Sequence[Selected], rules: JoinRules
+    ) -> bool:
+        """Whether the first pass must note which cited ids the row itself did not retrieve."""
+        return rules.keep == "slot" or cls._resolves(table, selected)
+
+    @staticmethod
+    def _resolves(table: GoldTable, selected: Sequence[Selected]) -> bool:
+        # A list of chunks says itself which ids exist; then no other row is asked.
+        return not table.chunks and any(
+            chosen.metric.id == "citation.resolved" for chosen in selected
+        )
+
+    def add(self, records: Records) -> Records:
+        """Hold the records that depend on other rows, and return the others."""
         facts = records.facts
         if self.by_slot:
-            self._keep(records)
-        if self.table.beside:  # only what they retrieved is asked for, when others are settled
+            self._remember(records)
+        if self.table.beside:  # of these only the hits matter, as the context of later turns
             records = records.take(records.question < self.table.measured, self.table.columns)
             facts = records.facts
         if not self.table.chunks:
-            known = (facts & int(Fact.IN_CONTEXT)) != 0
-            facts = np.where(known, facts | int(Fact.RESOLVED), facts).astype(np.int32)
+            in_context = (facts & int(Fact.IN_CONTEXT)) != 0
+            facts = np.where(in_context, facts | int(Fact.RESOLVED), facts).astype(np.int32)
             records = msgspec.structs.replace(records, facts=facts)
+        # Nothing that another row says can change these.
         closed = Fact.IN_CONTEXT | Fact.ERRORED | Fact.ODD_CITATIONS
         waiting = ((facts & int(Fact.CITED)) != 0) & ((facts & int(closed)) == 0)
         if not self.resolves:
@@ -91,11 +118,11 @@ class Settler:
         if not waiting.any():
             return records
         gold = self.table.columns
-        self.aside.append(records.take(waiting, gold))
+        self.waiting.append(records.take(waiting, gold))
         return records.take(~waiting, gold)
 
-    def _keep(self, records: Records) -> None:
-        """Remember where the records stand that may have to be looked at again.
+    def _remember(self, records: Records) -> None:
+        """Remember the places of records that may have to be read again.
 
         A question that no longer fits into the comparison never will: counts only grow.
         """
@@ -110,7 +137,7 @@ class Settler:
             fits = to_compare(self.counts, self.order) | (self.counts <= 1)
             wanted = wanted | (fits[records.question] & measured)
         if wanted.any():
-            self.kept.append(
+            self.places.append(
                 (
                     records.question[wanted].astype(np.int32),
                     records.slot[wanted].astype(np.int32),
@@ -121,40 +148,38 @@ class Settler:
 
     def _turned(self) -> Bools:
         """Which slots have a turn, by their code; slots only ever come to the end."""
-        known = len(self.turned)
-        if known < len(self.ledger.codes):
-            new = [key[2] is not None for key in islice(self.ledger.codes, known, None)]
+        count = len(self.turned)
+        if count < len(self.ledger.codes):
+            new = [key[2] is not None for key in islice(self.ledger.codes, count, None)]
             self.turned = np.concatenate([self.turned, np.array(new, np.bool_)])
         return self.turned if len(self.turned) else np.zeros(1, np.bool_)
 
-    def settle(self, looker: Looker | None, retrieved: Retrieved) -> Iterator[Records]:
-        """Look again at the records that were set aside, and hand them over with their facts.
-
-        `retrieved` says which of some ids any row has retrieved.
-        """
-        if not self.aside or looker is None:
+    def resolve(self, reader: RowReader | None) -> Iterator[Records]:
+        """Read the rows of the waiting records again, and yield the records with their facts."""
+        if not self.waiting or reader is None:
             return
         slots = list(self.ledger.codes) or [(None, None, None)]
         keys = [
             (question, slots[slot])
-            for records in self.aside
+            for records in self.waiting
             for question, slot in zip(records.question.tolist(), records.slot.tolist(), strict=True)
         ]
         # By record: where every row is scored, several records share a question and a slot.
         lost = [
             frozenset(records.open.get(record, ()))
-            for records in self.aside
+            for records in self.waiting
             for record in range(len(records.question))
         ]
-        positions = np.concatenate([records.position for records in self.aside]).tolist()
-        talked = self._outside_conversation(looker, keys, positions, slots)
+        positions = np.concatenate([records.position for records in self.waiting]).tolist()
+        talked = self._outside_conversation(reader, keys, positions, slots)
         lost = [talked.get(key, left) for key, left in zip(keys, lost, strict=True)]
         somewhere: set[str] = set()
         if self.resolves:
             open_ids = frozenset[str]().union(*lost)
-            somewhere = retrieved(open_ids)
+            somewhere = reader.find_ids(open_ids)
+        # `lost` has one entry for each record, through all batches.
         place = 0
-        for records in self.aside:
+        for records in self.waiting:
             facts = records.facts.copy()
             for i in range(len(facts)):
                 if not lost[place]:
@@ -163,11 +188,11 @@ class Settler:
                     facts[i] |= int(Fact.RESOLVED)
                 place += 1
             yield msgspec.structs.replace(records, facts=facts)
-        self.aside = []
+        self.waiting = []
 
     def _outside_conversation(
         self,
-        looker: Looker,
+        reader: RowReader,
         keys: Sequence[Key],
         positions: Sequence[int],
         slots: Sequence[SlotKey],
@@ -180,73 +205,75 @@ class Settler:
         ]
         if not turned:
             return {}
-        earlier = self._earlier_hits(looker, [key for key, _ in turned], slots)
-        found: dict[Key, frozenset[str]] = {}
+        earlier = self._earlier_hits(reader, [key for key, _ in turned], slots)
+        outside: dict[Key, frozenset[str]] = {}
 
-        def note(key: Key, seen: Seen) -> None:
-            found[key] = _not_among(
-                _cited_places(seen), [*seen.places(looker.detail), *earlier.get(key, [])]
+        def note(key: Key, seen: RowContent) -> None:
+            outside[key] = _not_among(
+                _cited_places(seen), [*seen.places(reader.detail), *earlier.get(key, [])]
             )
 
-        looker.visit(
+        reader.visit(
             _wanted([position for _, position in turned], [key for key, _ in turned]), note
         )
-        return found
+        return outside
 
     def _earlier_hits(
-        self, looker: Looker, keys: Sequence[Key], slots: Sequence[SlotKey]
-    ) -> dict[Key, list[Place]]:
+        self, reader: RowReader, keys: Sequence[Key], slots: Sequence[SlotKey]
+    ) -> dict[Key, list[EvidencePlace]]:
         """What earlier turns of the same conversation retrieved, for slots with a turn."""
         turned = set(keys)
         talks = {_talk(self._conversation(question), slot) for question, slot in turned}
-        question, slot, position, facts = self._all_kept()
+        question, slot, position, facts = self._all_places()
         fine = (facts & int(Fact.ERRORED)) == 0
         places: list[int] = []
-        found: list[Key] = []
+        keys_found: list[Key] = []
         for code, number, where in zip(
             question[fine].tolist(), slot[fine].tolist(), position[fine].tolist(), strict=True
         ):
             key = slots[number]
             if key[2] is not None and _talk(self._conversation(code), key) in talks:
                 places.append(where)
-                found.append((code, key))
-        said: dict[tuple[int, object, object], list[tuple[int, list[Place]]]] = {}
+                keys_found.append((code, key))
+        by_talk: dict[tuple[int, object, object], list[tuple[int, list[EvidencePlace]]]] = {}
 
-        def note(key: Key, seen: Seen) -> None:
+        def note(key: Key, seen: RowContent) -> None:
             turn = key[1][2]
             assert turn is not None
             talk = _talk(self._conversation(key[0]), key[1])
-            said.setdefault(talk, []).append((turn, seen.places(looker.detail)))
+            by_talk.setdefault(talk, []).append((turn, seen.places(reader.detail)))
 
-        looker.visit(_wanted(places, found), note)
-        hits: dict[Key, list[Place]] = {}
+        reader.visit(_wanted(places, keys_found), note)
+        hits: dict[Key, list[EvidencePlace]] = {}
         for key in turned:
             turn = key[1][2]
             assert turn is not None
-            before = said.get(_talk(self._conversation(key[0]), key[1]), [])
-            hits[key] = [place for each, places in before if each < turn for place in places]
+            before = by_talk.get(_talk(self._conversation(key[0]), key[1]), [])
+            hits[key] = [place for earlier, places in before if earlier < turn for place in places]
         return hits
 
-    def _all_kept(self) -> Kept:
-        parts = [np.concatenate(part) for part in zip(*self.kept, strict=True)]
+    def _all_places(self) -> RecordPlaces:
+        parts = [np.concatenate(part) for part in zip(*self.places, strict=True)]
         return parts[0], parts[1], parts[2], parts[3]
 
     def _conversation(self, question: int) -> int:
         cluster = self.table.cluster
         return question if cluster is None else int(cluster[question])
 
-    def compare(self, looker: Looker | None) -> tuple[dict[str, Floats], str | None]:
+    def compare(self, reader: RowReader | None) -> tuple[dict[str, Floats], str | None]:
         """What comparing the slots of each question gives, and a note where not all were."""
-        if not self.compares or not self.kept or looker is None:
+        if not self.compares or not self.places or reader is None:
             return {}, None
         counts = self.counts
         picked = to_compare(counts, self.order)
-        question, slot, position, facts = self._all_kept()
+        question, slot, position, facts = self._all_places()
         mine = picked[question]
         if not self.absent_counts:
             mine &= (facts & int(Fact.ERRORED)) == 0
         question, slot, position, facts = question[mine], slot[mine], position[mine], facts[mine]
         slots = list(self.ledger.codes)
+        # By paraphrase, seed and turn, never by file: with more than MOST_SLOTS slots the order
+        # decides which of them are compared.
         ranked = sorted(range(len(slots)), key=lambda code: slot_order(slots[code]))
         rank = np.empty(len(slots), np.int64)
         rank[ranked] = np.arange(len(slots))
@@ -267,64 +294,69 @@ class Settler:
         spoken = Fact.ANSWER | Fact.REFUSED | Fact.ERRORED
         answered = ((facts[chosen] & int(spoken)) == int(Fact.ANSWER)).tolist()
         errored = ((facts[chosen] & int(Fact.ERRORED)) != 0).tolist()
-        texts: dict[str, str] = {}
-        found: dict[Key, Slot] = {}
+        texts: dict[str, str] = {}  # slots of a question mostly cite and say the same
+        slot_of: dict[Key, ComparedSlot] = {}
         of = dict(zip(keys, zip(answered, errored, strict=True), strict=True))
 
-        def note(key: Key, seen: Seen) -> None:
-            found[key] = _slot(seen, *of[key], texts)
+        def note(key: Key, seen: RowContent) -> None:
+            slot_of[key] = _slot(seen, *of[key], texts)
 
-        looker.visit(_wanted(position[chosen].tolist(), keys), note)
-        groups: dict[int, list[Slot]] = {}
+        reader.visit(_wanted(position[chosen].tolist(), keys), note)
+        groups: dict[int, list[ComparedSlot]] = {}
         for key in keys:
-            if key in found:
-                groups.setdefault(key[0], []).append(found[key])
+            if key in slot_of:
+                groups.setdefault(key[0], []).append(slot_of[key])
         found_values = compare(size, groups)
         found_values["compared"] = (picked | (counts <= 1)).astype(np.float64)
         return found_values, _compared_note(counts, picked)
 
 
 def _compared_note(counts: Ints, picked: Bools) -> str | None:
-    """What was left out of the comparison of slots, if anything was."""
+    """What was excluded from the comparison of slots, if anything was."""
     several = int(np.count_nonzero(counts > 1))
     widest = int(counts.max(initial=0))
-    told = []
+    parts = []
     if int(np.count_nonzero(picked)) < several:
-        told.append(f"{np.count_nonzero(picked)} of {several} questions")
+        parts.append(f"{np.count_nonzero(picked)} of {several} questions")
     if widest > MOST_SLOTS:
-        told.append(f"the first {MOST_SLOTS} of up to {widest} slots of a question")
-    if not told:
+        parts.append(f"the first {MOST_SLOTS} of up to {widest} slots of a question")
+    if not parts:
         return None
-    return f"stability of citations, claims and order is taken from {' and '.join(told)}"
+    return f"stability of citations, claims and order is taken from {' and '.join(parts)}"
 
 
-def _slot(seen: Seen, answered: bool, errored: bool, texts: dict[str, str]) -> Slot:
+def _slot(seen: RowContent, answered: bool, errored: bool, texts: dict[str, str]) -> ComparedSlot:
     """What is compared of a slot; equal texts are held once."""
     if errored:
-        return Slot(frozenset(), None, ())
+        return ComparedSlot(frozenset(), None, ())
     claim = seen.said if answered else None
-    return Slot(
-        frozenset(texts.setdefault(each, each) for each in seen.citations),
+    return ComparedSlot(
+        frozenset(texts.setdefault(name, name) for name in seen.citations),
         claim if claim is None else texts.setdefault(claim, claim),
         tuple(seen.ids[:10]),
     )
 
 
-def _cited_places(seen: Seen) -> list[Place]:
+def _cited_places(seen: RowContent) -> list[EvidencePlace]:
     """What is cited; a citation that is only a place keeps its spans, one with an id needs none."""
     return [
-        Place(each.id, (each.doc,) if each.doc else (), None, each.spans if each.placed else ())
-        for each in seen.cited or tuple(Citation(each) for each in seen.citations)
+        EvidencePlace(
+            citation.id,
+            (citation.doc,) if citation.doc else (),
+            None,
+            citation.spans if citation.placed else (),
+        )
+        for citation in seen.cited or tuple(Citation(name) for name in seen.citations)
     ]
 
 
-def _not_among(cited: Sequence[Place], hits: Sequence[Place]) -> frozenset[str]:
+def _not_among(cited: Sequence[EvidencePlace], hits: Sequence[EvidencePlace]) -> frozenset[str]:
     """The cited ids that no hit has, nor shares its place with."""
     ids = {hit.id for hit in hits}
     return frozenset(
-        each.id
-        for each in cited
-        if each.id not in ids and not (each.spans and any(shares(each, hit) for hit in hits))
+        place.id
+        for place in cited
+        if place.id not in ids and not (place.spans and any(shares(place, hit) for hit in hits))
     )
 
 
@@ -344,16 +376,12 @@ Key = tuple[int, SlotKey]
 """A question and a slot of it."""
 
 
-Wanted = Mapping[int, Mapping[int, Set[Key]]]
+WantedSlots = Mapping[int, Mapping[int, Set[Key]]]
 """The slots wanted, by range and by line in the range."""
 
 
-Pages = Callable[[int], Iterable[tuple[int, Trace | bytes]]]
-"""For the index of a range its rows from the last to the first, each with its line."""
-
-
-class Seen(NamedTuple):
-    """What a second look needs of a row."""
+class RowContent(NamedTuple):
+    """What the second pass needs of a row."""
 
     said: str | None
     citations: Sequence[str]
@@ -362,54 +390,59 @@ class Seen(NamedTuple):
     cited: Sequence[Citation] = ()
     errored: bool = False
 
-    def places(self, detail: Detailer) -> list[Place]:
+    def places(self, detail: TraceDetails) -> list[EvidencePlace]:
         """Where the hits lie, as far as it is known."""
         if not self.hits:
-            return [detail.place_of_hit(Hit(each)) for each in self.ids]
+            return [detail.place_of_hit(Hit(name)) for name in self.ids]
         return [detail.place_of_hit(hit) for hit in self.hits]
 
 
-class Looker:
-    """Reads rows again; where a slot stands several times on a line, the last one is it."""
+class RowReader:
+    """Reads rows again. Where a slot is on a line several times, the last one counts."""
 
-    def __init__(self, job: Job, pages: Pages) -> None:
+    def __init__(self, job: Job, traces: TraceRows) -> None:
+        self.job = job
         self.reducer = RangeReducer(job)
         self.detail = self.reducer.reducer.detail
-        self.pages = pages
+        self.traces = traces
 
-    def visit(self, wanted: Wanted, take: Callable[[Key, Seen], None]) -> None:
-        """Hand over what the slots wanted say, one by one."""
-        found: set[Key] = set()
+    def find_ids(self, ids: frozenset[str]) -> set[str]:
+        """Which of some ids any row has retrieved."""
+        return self.traces.find_ids(self.job, ids)
+
+    def visit(self, wanted: WantedSlots, take: Callable[[Key, RowContent], None]) -> None:
+        """Call `take` with the content of each of the slots wanted."""
+        visited: set[Key] = set()
         for index in wanted:
             lines = wanted[index]
-            for line, row in self.pages(index):
+            for line, row in self.traces.rows(self.job, index):
                 if line not in lines:
                     continue
-                key, seen = self._look(row)
-                if key is None or seen is None or key not in lines[line] or key in found:
+                key, seen = self._content(row)
+                if key is None or seen is None or key not in lines[line] or key in visited:
                     continue
-                found.add(key)
+                visited.add(key)
                 take(key, seen)
 
-    def _look(self, row: Trace | bytes) -> tuple[Key | None, Seen | None]:
-        """The slot that a row fills, and what it says."""
+    def _content(self, row: Trace | bytes) -> tuple[Key | None, RowContent | None]:
+        """The slot that a row fills, and its content."""
         if not isinstance(row, Trace):
             fast = None if self.reducer.exact_only else self.reducer.try_decode(row)
             usual = None if fast is None else self.reducer.usual(fast)
             if fast is not None and usual is not None:
                 key = self._key(fast.qid, usual.question, fast.paraphrase, fast.seed, fast.turn)
-                return key, Seen(usual.said, usual.citations or (), usual.hits)
+                return key, RowContent(usual.said, usual.citations or (), usual.hits)
         trace = self._trace(row)
         if trace is None:
             return None, None
         key = self._key(trace.qid, trace.question, trace.paraphrase, trace.seed, trace.turn)
-        given = trace.answer
-        return key, Seen(
-            given.said if given is not None else None,
-            given.citations or () if given is not None else (),
+        answer = trace.answer
+        return key, RowContent(
+            answer.said if answer is not None else None,
+            answer.citations or () if answer is not None else (),
             [hit.id for hit in trace.hits],
             trace.hits,
-            given.cited if given is not None else (),
+            answer.cited if answer is not None else (),
             errored=trace.error is not None,
         )
 
@@ -428,30 +461,3 @@ class Looker:
         if code is None:
             return None
         return code, (self.reducer.paraphrase(code, paraphrase, question), seed, turn)
-
-
-def pages_of_file(job: Job, ranges: Sequence[Range]) -> Pages:
-    """The rows of a trace file; stored traces know the line that they came from."""
-    by_index = {part.index: part for part in ranges}
-
-    def pages(index: int) -> Iterator[tuple[int, Trace | bytes]]:
-        rows: Rows = read_rows(job.source, by_index[index])
-        for place in reversed(range(len(rows.data))):
-            if job.stored:
-                trace = trace_of(rows.data[place])
-                yield trace.line or 0, trace
-            elif place not in rows.overlong and rows.data[place].strip():
-                yield rows.line(place), rows.data[place]
-
-    return pages
-
-
-def pages_of_traces(traces: Sequence[Trace]) -> Pages:
-    """Traces that are in memory, as one range."""
-
-    def pages(_: int) -> Iterator[tuple[int, Trace]]:
-        for place in reversed(range(len(traces))):
-            line = traces[place].line
-            yield place + 1 if line is None else line, traces[place]
-
-    return pages

@@ -11,6 +11,8 @@ from ragauge.metrics.columns import Bools, Column
 from ragauge.model.trace import SlotKey
 
 DENSE_CELLS = 64_000_000
+"""64 MB of bytes: 100,000 questions with 640 slots each."""
+
 Pair = tuple[int | None, int | str | None]
 """Paraphrase and seed."""
 
@@ -35,6 +37,7 @@ class Ledger:
         """Take the slots of these records, in their order; say which were still free."""
         keys = slots * self.questions + question
         first = np.zeros(len(keys), np.bool_)
+        # Mostly no slot is there twice in a batch; a sort that shows it is cheaper than `unique`.
         ordered = np.sort(keys)
         if len(keys) and bool((ordered[1:] == ordered[:-1]).any()):
             first[np.unique(keys, return_index=True)[1]] = True
@@ -72,6 +75,8 @@ class Ledger:
             self.taken[keys] = True
             return
         self.runs.append(np.sort(keys))
+        # Each run is at least twice as long as the next one, so a key is merged O(log n) times and
+        # there are few runs to search.
         while len(self.runs) > 1 and len(self.runs[-2]) < 2 * len(self.runs[-1]):
             last = self.runs.pop()
             self.runs[-1] = np.sort(np.concatenate([self.runs[-1], last]))
@@ -115,15 +120,17 @@ class Ledger:
         for paraphrase in numbers:
             beyond = own if paraphrase is None else own & (paraphrases <= paraphrase)
             if paraphrase is None and len(numbers) == 1:
-                continue  # the run tells no paraphrases apart
+                continue  # the run does not distinguish paraphrases
             for seed in seeds:
                 place = order.get((paraphrase, seed))
                 empty = beyond if place is None else beyond & ~filled[place]
                 count += int(np.count_nonzero(empty))
-        # A question without paraphrases beside others that have some is asked once a seed.
+        # A question without paraphrases is asked once a seed, though others have some.
         single = seen & (paraphrases == 0)
         for seed in seeds:
-            places = [order[pair] for pair in ((each, seed) for each in numbers) if pair in order]
-            given = np.count_nonzero(filled[places][:, single], axis=0)
-            count += int(np.sum(len(numbers) - np.maximum(given, 1)))
+            places = [
+                order[pair] for pair in ((number, seed) for number in numbers) if pair in order
+            ]
+            present = np.count_nonzero(filled[places][:, single], axis=0)
+            count += int(np.sum(len(numbers) - np.maximum(present, 1)))
         return count

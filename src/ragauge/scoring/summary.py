@@ -25,7 +25,7 @@ _STEP = 2.0**-20
 """Resampled sums are taken in steps of this size."""
 
 
-class Measured(Struct, frozen=True, kw_only=True):
+class MeasuredQuestions(Struct, frozen=True, kw_only=True):
     """Numerator and denominator of each metric for each question, as (metrics, questions).
 
     With the question as the unit a denominator is 1 where the question is in the population; with
@@ -42,14 +42,14 @@ class Measured(Struct, frozen=True, kw_only=True):
     by_row: bool
     cluster: Ints | None = None
 
-    def only(self, questions: Bools | Ints) -> Measured:
+    def only(self, questions: Bools | Ints) -> MeasuredQuestions:
         """The same of some questions."""
-        return Measured(
+        return MeasuredQuestions(
             selected=self.selected,
             tops=self.tops[:, questions],
             bottoms=self.bottoms[:, questions],
             inside=self.inside[:, questions],
-            records=tuple(each[questions] for each in self.records),
+            records=tuple(counts[questions] for counts in self.records),
             by_row=self.by_row,
             cluster=None if self.cluster is None else self.cluster[questions],
         )
@@ -75,33 +75,33 @@ class Measured(Struct, frozen=True, kw_only=True):
 
     def intervals(self) -> list[Interval]:
         """The 95 % interval of each metric: all resampled together, questions as the unit."""
-        found: list[Interval] = [None] * len(self.selected)
+        intervals: list[Interval] = [None] * len(self.selected)
         resampled: list[int] = []
-        for place, each in enumerate(self.selected):
+        for place, chosen in enumerate(self.selected):
             n = int(np.count_nonzero(self.inside[place]))
             if n == 0:
                 continue
-            rate = self._rate(each.metric, place)
+            rate = self._rate(chosen.metric, place)
             if rate is not None and n < WILSON_BELOW and self.cluster is None:
-                found[place] = wilson(rate * n, n)
+                intervals[place] = wilson(rate * n, n)
             elif self._units(place) < 2:
                 continue  # resampling one question can only give its value back
-            elif each.metric.quantile is not None:
+            elif chosen.metric.quantile is not None:
                 inside = self.inside[place]
                 values = self.tops[place][inside] / self.bottoms[place][inside]
                 talks = None
                 if self.cluster is not None:
                     talks = np.unique(self.cluster[inside], return_inverse=True)[1]
-                found[place] = bootstrap_quantile(
-                    values, SHARES[each.metric.quantile], cluster=talks
+                intervals[place] = bootstrap_quantile(
+                    values, SHARES[chosen.metric.quantile], cluster=talks
                 )
             else:
                 resampled.append(place)
         if resampled:
             tops, bottoms = self._clustered(resampled)
             for place, interval in zip(resampled, bootstrap(tops.T, bottoms.T), strict=True):
-                found[place] = _snapped(interval, self.value(place))
-        return found
+                intervals[place] = _snapped(interval, self.value(place))
+        return intervals
 
     def _units(self, place: int) -> int:
         """How many questions, or conversations of questions, there are to draw from."""
@@ -139,11 +139,12 @@ def _snapped(interval: Interval, value: float | None) -> Interval:
 
 
 MOST_INTERVALS = 50
-"""A dimension with more parts than this gets no intervals: nobody reads them."""
+"""A dimension with more parts than this gets no intervals: each is a bootstrap, and nobody reads
+that many."""
 
 
 def slice_results(
-    measured: Measured,
+    measured: MeasuredQuestions,
     parts: Mapping[str, Mapping[str, Ints]],
     *,
     min_n: int,
@@ -164,25 +165,25 @@ def slice_results(
     }
 
 
-def _part(part: Measured, n: int, min_n: int, *, intervals: bool) -> SliceResult:
+def _part(part: MeasuredQuestions, n: int, min_n: int, *, intervals: bool) -> SliceResult:
     if n < min_n:
         return SliceResult(n=n, metrics={})
     counts = part.inside.sum(axis=1).tolist()
-    found: list[Interval] = [None] * len(counts)
+    bounds: list[Interval] = [None] * len(counts)
     if intervals and any(count >= min_n for count in counts):
-        found = part.intervals()
+        bounds = part.intervals()
     metrics = {}
-    for place, each in enumerate(part.selected):
-        shown = counts[place] >= min_n and counts[place] > 0
-        value = part.value(place) if shown else None
-        metrics[each.id] = MetricResult(
+    for place, chosen in enumerate(part.selected):
+        enough = counts[place] >= min_n and counts[place] > 0
+        value = part.value(place) if enough else None
+        metrics[chosen.id] = MetricResult(
             value=value,
             n=counts[place],
             records=part.record_count(place),
             excluded={},
-            interval=found[place] if value is not None else None,
-            version=each.metric.version,
-            better=each.metric.better,
+            interval=bounds[place] if value is not None else None,
+            version=chosen.metric.version,
+            better=chosen.metric.better,
             reason=None if value is not None else "too-few" if counts[place] else "no-records",
         )
     return SliceResult(n=n, metrics=metrics)

@@ -1,4 +1,8 @@
-"""Aggregation: batches in any order and size become sums per question, always the same bits."""
+"""Sums per question: batches in any order and of any size give the same bits.
+
+A float sum depends on the order of its terms, and workers change the order. So every value becomes
+a whole number of a small unit first, and whole numbers are added (decision 0005).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from ragauge.metrics.metric import Metric, Population, Selected
 from ragauge.metrics.questions import Questions
 from ragauge.model.labels import CAUSES, LABELS, SEARCH_CAUSES
 from ragauge.scoring.labels import label_records, refine_records
-from ragauge.scoring.summary import Measured
+from ragauge.scoring.summary import MeasuredQuestions
 from ragauge.stats import exact_sums
 
 RULES = {"token": Fact.BY_TOKEN, "refused flag": Fact.BY_FLAG, "grounded flag": Fact.BY_GROUNDED,
@@ -27,9 +31,10 @@ INDEX_ONLY_K = 5
 
 _COUNTERS = ("slots", "hitting", "silent", "refused", "spoken", "found", "empty")
 _NO_RECORD = 99
+"""Above every code of λ, so that a minimum over records ignores it."""
 
 Membership = tuple[Population, str]
-"""A population, and the metric that leaves out more than it; empty for none."""
+"""A population, and the metric that excludes more than it does; empty for none."""
 
 
 class Totals:
@@ -40,18 +45,20 @@ class Totals:
     ) -> None:
         questions = len(gold.answerable)
         self.gold = gold
-        self.selected = [each for each in selected if each.metric.share is None]
+        self.selected = [chosen for chosen in selected if chosen.metric.share is None]
         self.of_records = [
-            (i, each) for i, each in enumerate(self.selected) if each.metric.of_question is None
+            (i, chosen)
+            for i, chosen in enumerate(self.selected)
+            if chosen.metric.of_question is None
         ]
         self.correct = correct
         self.sums = np.zeros((len(self.selected), questions), np.int64)
         self.bottoms = {
             i: np.zeros(questions, np.int64)
-            for i, each in self.of_records
-            if each.metric.ratio is not None
+            for i, chosen in self.of_records
+            if chosen.metric.ratio is not None
         }
-        keys = dict.fromkeys(_membership(each) for _, each in self.of_records)
+        keys = dict.fromkeys(_membership(chosen) for _, chosen in self.of_records)
         self.sizes = {key: np.zeros(questions, np.int64) for key in keys}
         self.excluded: dict[Membership, Counter[str]] = {key: Counter() for key in keys}
         self.labels = np.zeros((len(LABELS), questions), np.int64)
@@ -81,8 +88,8 @@ class Totals:
         questions = len(self.worst)
         members: dict[Population, tuple[Bools, dict[str, int]]] = {}
         counted: set[Membership] = set()
-        for i, each in self.of_records:
-            metric, key = each.metric, _membership(each)
+        for i, chosen in self.of_records:
+            metric, key = chosen.metric, _membership(chosen)
             if metric.over not in members:
                 members[metric.over] = metric.over.members(batch)
             inside, excluded = members[metric.over]
@@ -91,7 +98,7 @@ class Totals:
                     counted.add(key)
                     self.excluded[key].update(excluded)
                 continue
-            values, bottoms = _values(each, batch)
+            values, bottoms = _values(chosen, batch)
             if metric.undefined is not None:
                 defined = ~np.isnan(np.asarray(values, np.float64))
                 lost = int(np.count_nonzero(inside & ~defined))
@@ -126,8 +133,8 @@ class Totals:
         score = (labels.astype(np.int64) << 56) | ((1 << 56) - 1 - position)
         np.maximum.at(self.worst, batch.question, score)
         causes = refine_records(batch, labels)
-        known = np.flatnonzero(causes)
-        cells = (causes[known].astype(np.int64) - 1) * questions + batch.question[known]
+        with_cause = np.flatnonzero(causes)
+        cells = (causes[with_cause].astype(np.int64) - 1) * questions + batch.question[with_cause]
         self.causes += np.bincount(cells, minlength=self.causes.size).reshape(self.causes.shape)
         self.searched = self.searched or bool(batch.hit_count.any())
         return labels
@@ -220,15 +227,15 @@ class Totals:
 
     def measured(
         self, questions: Questions, *, by_row: bool, cluster: Ints | None
-    ) -> tuple[Measured, list[dict[str, int]]]:
-        """The numbers of each question, and for each metric what was left out."""
+    ) -> tuple[MeasuredQuestions, list[dict[str, int]]]:
+        """The numbers of each question, and for each metric what was excluded."""
         shape = self.sums.shape
         tops, bottoms = np.zeros(shape), np.zeros(shape)
         inside = np.zeros(shape, np.bool_)
         excluded: list[dict[str, int]] = []
         records: list[Ints] = []
-        for i, each in enumerate(self.selected):
-            metric = each.metric
+        for i, chosen in enumerate(self.selected):
+            metric = chosen.metric
             if metric.of_question is not None:
                 members, reasons = metric.over.members(questions)
                 inside[i], excluded_here = members, reasons
@@ -237,7 +244,7 @@ class Totals:
                 excluded.append(dict(sorted(excluded_here.items())))
                 records.append(questions.slots)
                 continue
-            key = _membership(each)
+            key = _membership(chosen)
             counts = self.sizes[key]
             inside[i] = counts > 0
             scale = 1 if metric.binary else metric.unit
@@ -252,7 +259,7 @@ class Totals:
                 )
             excluded.append(dict(sorted(self.excluded[key].items())))
             records.append(counts)
-        measured = Measured(
+        measured = MeasuredQuestions(
             selected=tuple(self.selected),
             tops=tops,
             bottoms=bottoms,
@@ -268,19 +275,19 @@ COMPARED = ("citation_jaccard", "claim_distance", "rank_tau")
 """What comparing the slots of a question gives."""
 
 
-def _membership(each: Selected) -> Membership:
-    return each.metric.over, each.id if each.metric.undefined is not None else ""
+def _membership(chosen: Selected) -> Membership:
+    return chosen.metric.over, chosen.id if chosen.metric.undefined is not None else ""
 
 
-def _values(each: Selected, batch: Batch) -> tuple[object, object | None]:
-    if each.metric.ratio is not None:
-        return each.metric.ratio(batch, each.k or 0)
-    assert each.metric.value is not None
-    return each.metric.value(batch, each.k or 0), None
+def _values(chosen: Selected, batch: Batch) -> tuple[object, object | None]:
+    if chosen.metric.ratio is not None:
+        return chosen.metric.ratio(batch, chosen.k or 0)
+    assert chosen.metric.value is not None
+    return chosen.metric.value(batch, chosen.k or 0), None
 
 
 def why_empty(excluded: dict[str, int]) -> str:
-    """The reason that left out most."""
+    """The reason that excluded most."""
     if not excluded:
         return "no-records"
     return min(excluded, key=lambda reason: (-excluded[reason], reason))

@@ -19,8 +19,8 @@ from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
 from ragauge.model.profile import JoinRules
 from ragauge.model.trace import Answer, SlotKey, Trace
-from ragauge.scoring.evidence_pieces import Pieces, Rich
-from ragauge.scoring.trace_details import Detailer, TableBytes
+from ragauge.scoring.evidence_pieces import EvidencePieces, GoldDetails
+from ragauge.scoring.trace_details import TableBytes, TraceDetails
 from ragauge.text import REFUSAL_TOKEN, normalise, phrase_needles, substring_needles
 
 
@@ -30,7 +30,7 @@ class GoldKeys(Struct, frozen=True, kw_only=True):
     `evidence` are the pieces known by id alone; `counted` says for items in which not all of them
     are relevant which are. `needle` is the first needle of an item, or empty; `more` holds the
     other needles of items that have several. Lists side by side, because the inner steps map over
-    them. `rich` holds what there is to know of items with more than ids.
+    them. `details` are those of items whose evidence is more than ids.
     """
 
     evidence: list[tuple[str, ...]]
@@ -38,7 +38,7 @@ class GoldKeys(Struct, frozen=True, kw_only=True):
     more: dict[int, tuple[str, ...]]
     constraints: list[frozenset[str]]
     counted: dict[int, tuple[str, ...]] = {}
-    rich: dict[int, Rich] = {}
+    details: dict[int, GoldDetails] = {}
 
 
 _NEVER = "\ud800"
@@ -46,18 +46,21 @@ _NEVER = "\ud800"
 
 _NONE: frozenset[str] = frozenset()
 _SHORT = 32
+"""Up to this length a list is searched faster than a set is built from it."""
+
 # Plain integers: operations on flags take ten times as long.
 _REFUSED = int(Fact.REFUSED)
 _BY_TRACE = int(Fact.BY_FLAG | Fact.BY_GROUNDED)
 _BY_TOKEN = int(Fact.BY_TOKEN | Fact.REFUSED)
-"""Up to this length a list is searched faster than a set is built from it."""
 
 
 def gold_keys(
-    items: Iterable[GoldItem], pieces: Sequence[Pieces], rich: Mapping[int, Rich]
+    items: Iterable[GoldItem], pieces: Sequence[EvidencePieces], details: Mapping[int, GoldDetails]
 ) -> GoldKeys:
     """Prepare gold items for reduction."""
-    keys = GoldKeys(evidence=[], needle=[], more={}, constraints=[], counted={}, rich=dict(rich))
+    keys = GoldKeys(
+        evidence=[], needle=[], more={}, constraints=[], counted={}, details=dict(details)
+    )
     for question, item in enumerate(items):
         needles: tuple[str, ...] = ()
         if item.claims_any:
@@ -73,7 +76,9 @@ def gold_keys(
         if len(needles) > 1:
             keys.more[question] = needles[1:]
         keys.constraints.append(
-            frozenset(each.strip() for each in item.constraints) if item.constraints else _NONE
+            frozenset(constraint.strip() for constraint in item.constraints)
+            if item.constraints
+            else _NONE
         )
     return keys
 
@@ -104,7 +109,7 @@ Pending = tuple[int, SlotName, int, Sequence[str], str | None, Sequence[str] | N
 class Reducer:
     """Turns traces into columns for one gold set under one profile's rules.
 
-    Records are gathered and reduced many at a time: each step is one pass of a built-in over all
+    Records are collected and reduced many at a time: each step is one pass of a built-in over all
     of them, which is much cheaper than a loop that takes all steps for one record.
     """
 
@@ -121,8 +126,8 @@ class Reducer:
         bytes_too: bool = True,
     ) -> None:
         self.keys = keys
-        self.detail = Detailer(
-            keys.rich,
+        self.detail = TraceDetails(
+            keys.details,
             chunks or {},
             options,
             errors_count=rules.absent == "empty-answer",
@@ -130,7 +135,7 @@ class Reducer:
         )
         self.count_repeats = count_repeats
         self.note_open = note_open
-        self.needle = [each or _NEVER for each in keys.needle]
+        self.needle = [needle or _NEVER for needle in keys.needle]
         self.declared = rules.refusal == "declared"
         self.patterns = [re.compile(pattern, re.IGNORECASE) for pattern in patterns]
         self.pending: list[Pending] = []
@@ -145,7 +150,7 @@ class Reducer:
         self.open: dict[int, tuple[str, ...]] = {}
 
     def take(self) -> tuple[Columns, list[SlotKey]]:
-        """Hand over the columns gathered so far, and begin anew."""
+        """The columns so far; the next record begins new ones."""
         self.flush()
         columns = Columns(
             numbers={name: b"".join(parts) for name, parts in self.numbers.items()},
@@ -161,22 +166,22 @@ class Reducer:
     def add_trace(self, question: int, slot: SlotName, trace: Trace, line: int) -> None:
         """Reduce a trace of the model."""
         answer = trace.answer
-        said: str | None = None
+        text: str | None = None
         citations: Sequence[str] | None = None
         facts = int(Fact.ERRORED) if trace.error is not None else 0
         if answer is not None:
-            said, citations = answer.said, answer.citations
-            facts |= self._declared(answer.refused, answer.grounded, said)
+            text, citations = answer.said, answer.citations
+            facts |= self._declared(answer.refused, answer.grounded, text)
             if answer.odd_citations:
                 facts |= Fact.ODD_CITATIONS
             if answer.constraints_echo is not None:
                 facts |= Fact.ECHO
-                echoed = {each.strip() for each in answer.constraints_echo}
+                echoed = {constraint.strip() for constraint in answer.constraints_echo}
                 if self.keys.constraints[question] <= echoed:
                     facts |= Fact.ECHOED
         hits = [hit.id for hit in trace.hits]
         facts |= self.detail.add(self.count + len(self.pending), question, trace, hits)
-        self.pending.append((question, slot, line, hits, said, citations, facts))
+        self.pending.append((question, slot, line, hits, text, citations, facts))
 
     def note_times(self, retrieve: float | None, reason: float | None, total: float | None) -> None:
         """Note the times of the record that is pended next."""
@@ -185,7 +190,7 @@ class Reducer:
             if value is not None:
                 add(f"{name}_ms", record, 0, value)
 
-    def _declared(self, refused: bool | None, grounded: bool | None, said: str | None) -> int:
+    def _declared(self, refused: bool | None, grounded: bool | None, text: str | None) -> int:
         facts = 0
         if refused is not None or grounded is not None:
             facts |= Fact.ANSWER
@@ -198,20 +203,20 @@ class Reducer:
             facts |= Fact.BY_FLAG | (Fact.REFUSED if refused else 0)
         elif grounded is False:
             facts |= Fact.BY_GROUNDED | Fact.REFUSED
-        elif normalise(said) != REFUSAL_TOKEN and self._matches(said or ""):
+        elif normalise(text) != REFUSAL_TOKEN and self._matches(text or ""):
             facts |= Fact.BY_PATTERN | Fact.REFUSED
         return int(facts)
 
     def refusal(self, answer: Answer) -> int:
         """Which rules find that an answer is a refusal, as bits of `Fact`; 0 where it is none."""
-        said = answer.said
-        facts = self._declared(answer.refused, answer.grounded, said)
-        if not facts & _BY_TRACE and normalise(said) == REFUSAL_TOKEN:
+        text = answer.said
+        facts = self._declared(answer.refused, answer.grounded, text)
+        if not facts & _BY_TRACE and normalise(text) == REFUSAL_TOKEN:
             facts |= _BY_TOKEN
         return facts if facts & _REFUSED else 0
 
-    def _matches(self, said: str) -> bool:
-        return any(pattern.search(said) for pattern in self.patterns)
+    def _matches(self, text: str) -> bool:
+        return any(pattern.search(text) for pattern in self.patterns)
 
     def flush(self) -> None:
         """Reduce the records that are pending."""
@@ -226,24 +231,28 @@ class Reducer:
         slots: Sequence[SlotName],
         lines: Sequence[int],
         hits: Sequence[Sequence[str]],
-        said: Sequence[str | None],
+        answers: Sequence[str | None],
         citations: Sequence[Sequence[str] | None],
         facts: Sequence[int],
     ) -> None:
-        """Reduce records that are given as columns."""
-        every, needle, known = self.keys.evidence, self.needle, self.slots
+        """Reduce records that are given as columns.
+
+        Steps that nearly every record takes are one call of a built-in over all of them; what few
+        records need, as several citations or needles, is a loop over those few.
+        """
+        every, needle, slot_codes = self.keys.evidence, self.needle, self.slots
         self.count += len(questions)
         evidence = [every[question] for question in questions]
         relevant = evidence
         if self.keys.counted:
             counted = self.keys.counted
             relevant = [counted.get(question, every[question]) for question in questions]
-        texts = ["" if each is None else each.strip().lower() for each in said]
+        texts = ["" if text is None else text.strip().lower() for text in answers]
         contained = bytearray(map(contains, texts, [needle[question] for question in questions]))
         if self.keys.more and not self.keys.more.keys().isdisjoint(questions):
             self._more_needles(questions, texts, contained)
-        cites = [each or () for each in citations]
-        first = [each[0] if each else None for each in cites]
+        cites = [names or () for names in citations]
+        first = [names[0] if names else None for names in cites]
         cited = list(map(len, cites))
         sizes = list(map(len, hits))
         longest = max(sizes, default=0)
@@ -254,9 +263,9 @@ class Reducer:
             listed, pool, wanted = cites[place], pools[place], relevant[place]
             different = set(listed) if len(listed) != 2 or listed[0] == listed[1] else listed
             inside = hitting = 0
-            for each in different:
-                inside += each in pool
-                hitting += each in wanted
+            for name in different:
+                inside += name in pool
+                hitting += name in wanted
             cited[place] = len(different)
             in_context[place], cited_relevant[place] = inside == len(different), hitting
         if self.note_open:
@@ -265,13 +274,13 @@ class Reducer:
                 if count and not in_context[place]:
                     self.open[first_record + place] = tuple(cites[place])
         try:
-            codes = [known[slot] for slot in slots]
+            codes = [slot_codes[slot] for slot in slots]
         except KeyError:
-            codes = [known.setdefault(slot, len(known)) for slot in slots]
+            codes = [slot_codes.setdefault(slot, len(slot_codes)) for slot in slots]
         ranks = [
-            ordered.index(each) if each in pool else -1
+            ordered.index(name) if name in pool else -1
             for ids, pool, ordered in zip(evidence, pools, hits)  # noqa: B905 (the inner loop)
-            for each in ids
+            for name in ids
         ]
         self.ranks.append(pack(f"{len(ranks)}i", *ranks))
         layout = f"{len(questions)}i"
@@ -282,8 +291,8 @@ class Reducer:
         tokens = bytes(map(REFUSAL_TOKEN.__eq__, texts))
         repeated = b""
         if self.count_repeats:
-            repeated = bytes([len(set(each)) != len(each) for each in hits])
-        silent, unlisted = _nones(said), _nones(citations)
+            repeated = bytes([len(set(ids)) != len(ids) for ids in hits])
+        silent, unlisted = _nones(answers), _nones(citations)
         for name, flag in zip(
             FLAGS,
             (contained, tokens, silent, unlisted, in_context, repeated),
@@ -297,7 +306,7 @@ class Reducer:
         more = self.keys.more
         for place, question in enumerate(questions):
             if question in more and not contained[place]:
-                contained[place] = any(each in texts[place] for each in more[question])
+                contained[place] = any(needle in texts[place] for needle in more[question])
 
 
 NUMBERS = ("question", "slot", "line", "facts", "hits", "cited", "cited_relevant")
@@ -308,7 +317,7 @@ def _nones(column: Sequence[object]) -> bytes:
     """1 where there is nothing; mostly there is something everywhere."""
     if None not in column:
         return bytes(len(column))
-    return bytes([each is None for each in column])
+    return bytes([value is None for value in column])
 
 
 def slot_name(paraphrase: int | None, seed: int | str | None, turn: int | None) -> SlotName:

@@ -69,10 +69,10 @@ def table_of(qrels: Qrels, options: Options) -> GoldTable:
 
 def _pieces(qrels: Qrels, options: Options) -> np.typing.NDArray[np.bool_]:
     """Which judgements are pieces of evidence: relevant, or with a gain."""
-    found: np.typing.NDArray[np.bool_] = (qrels.grade > 0) | (
+    is_piece: np.typing.NDArray[np.bool_] = (qrels.grade > 0) | (
         qrels.grade >= options.relevance_level
     )
-    return found
+    return is_piece
 
 
 def records_of_run(qrels: Qrels, matched: Matched, options: Options) -> Records:

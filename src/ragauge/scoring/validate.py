@@ -1,4 +1,4 @@
-"""Validating: files are read to the end, and what is wrong with them is told, not raised."""
+"""`ragauge validate`: files are read to the end, and their problems are listed, not raised."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ragauge.gold.locate import locator
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
 from ragauge.scoring.gold_table import GoldTable
-from ragauge.scoring.inputs import GoldInput, TraceInput
-from ragauge.scoring.scoring_run import Run, ScoringPlan
+from ragauge.scoring.inputs import GoldInput, file_engine, open_traces
+from ragauge.scoring.scoring_run import Run, ScoringPlan, job_of
 from ragauge.scoring.tasks.reduce import RangeReducer
 from ragauge.scoring.validate_corpus import resolve_gold, resolve_traces
 
@@ -82,19 +82,19 @@ def validate(
                     problem_count=listed.problem_count,
                 )
             )
-        # Characters are looked up as they are, so that what is wrong is told as it is written.
+        # Characters are looked up as they are, so that a problem quotes what is written.
         locate = None if resolver is None else locator(resolver.lookup, convert=False)
-        given = gold if gold is not None else ()
-        known = GoldInput(given, gold_source, None, choice, locate=locate)
-        items: list[GoldItem] = known.loaded.items
+        gold_input = gold if gold is not None else ()
+        loaded_gold = GoldInput(gold_input, gold_source, None, choice, locate=locate)
+        items: list[GoldItem] = loaded_gold.loaded.items
         named = name_of(gold, gold_source, "<gold>")
-        table, clashes = _table(known, named)
+        table, clashes = _table(loaded_gold, named)
         if gold_source is not None:
-            loaded = _with(known.loaded, clashes)
+            loaded = _with(loaded_gold.loaded, clashes)
             if resolver is not None:
-                found = resolve_gold(gold_source, items, resolver)
-                loaded = _with(loaded, found)
-                findings.append(f"{gold_source.name} in the corpus: {found.told()}")
+                report = resolve_gold(gold_source, items, resolver)
+                loaded = _with(loaded, report)
+                findings.append(f"{gold_source.name} in the corpus: {report.told()}")
             checks.append(_check(gold_source, "gold item", len(items), choice, loaded))
         if trace_source is not None and table is None:
             read = read_traces(trace_source, choice)  # line by line: there is nothing to join with
@@ -109,13 +109,15 @@ def validate(
                 intervals=False,
             )
             run = Run(plan_, table, gold_name=named, trace_name=trace_source.name)
-            TraceInput(stack, trace, trace_source, choice, None).feed(run, known)
+            ranged = trace_source.layout != "run"
+            engine = file_engine(stack, trace_source, None) if ranged else None
+            run.read(open_traces(trace, trace_source, choice, engine))
             loaded = run.problems_found()
             if resolver is not None:
-                reducer = RangeReducer(run.job(trace_source))
-                found = resolve_traces(trace_source, reducer, resolver)
-                loaded = _with(loaded, found)
-                findings.append(f"{trace_source.name} in the corpus: {found.told()}")
+                reducer = RangeReducer(job_of(plan_, table, trace_source))
+                report = resolve_traces(trace_source, reducer, resolver)
+                loaded = _with(loaded, report)
+                findings.append(f"{trace_source.name} in the corpus: {report.told()}")
             checks.append(_check(trace_source, "trace", run.traces, choice, loaded))
             if items:
                 findings += run.together()
@@ -123,19 +125,19 @@ def validate(
         return Checks(files=tuple(checks), findings=tuple(findings))
 
 
-def _table(known: GoldInput, name: str) -> tuple[GoldTable | None, Loaded]:
+def _table(gold: GoldInput, name: str) -> tuple[GoldTable | None, Loaded]:
     """The table of a gold set, or what keeps its items from being one."""
     try:
-        return known.table(Options(), name, {}), Loaded([], [], 0)
+        return gold.table(Options(), name, {}), Loaded([], [], 0)
     except RagaugeError as error:
         return None, Loaded([], list(error.problems), error.total)
 
 
-def _with(loaded: Loaded, found: Found | Loaded) -> Loaded:
+def _with(loaded: Loaded, report: Found | Loaded) -> Loaded:
     """What was wrong with the lines of a file, and what they name that is not there."""
-    problems = [*loaded.problems, *found.problems]
+    problems = [*loaded.problems, *report.problems]
     problems.sort(key=lambda problem: (problem.place.line or 0) if problem.place is not None else 0)
-    count = loaded.problem_count + found.problem_count
+    count = loaded.problem_count + report.problem_count
     return Loaded(loaded.items, problems[:MAX_REPORTED], count)
 
 

@@ -1,4 +1,4 @@
-"""Walking through files: every gold item and trace is looked up in a corpus, line by line."""
+"""Every gold item and trace of a file looked up in a corpus, line by line."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ _RUN_FIELDS = 6
 
 def resolve_gold(source: Source, items: Sequence[GoldItem], resolver: Resolver) -> Found:
     """Look up all that gold items name."""
-    found = Found(problems=[])
+    report = Found(problems=[])
     for item in items:
         place = Place(source.name, item.line, item.qid)
-        for error in resolver.item(item, found):
-            found.note(error, place)
+        for error in resolver.item(item, report):
+            report.note(error, place)
     if source.layout in TREC:
-        return found
+        return report
     # Hashes are no part of an item, so they are read from the rows themselves.
     hashed = Found(problems=[])
     for line, row in _hashed_rows(source):
         for error in _wrong_hashes(resolver, row):
             hashed.note(error, Place(source.name, line))
-    found.problem_count += hashed.problem_count
-    both = [*found.problems, *hashed.problems]
+    report.problem_count += hashed.problem_count
+    both = [*report.problems, *hashed.problems]
     both.sort(key=lambda problem: (problem.place.line or 0) if problem.place is not None else 0)
-    found.problems = both[:MAX_REPORTED]
-    return found
+    report.problems = both[:MAX_REPORTED]
+    return report
 
 
 def _hashed_rows(source: Source) -> Iterator[tuple[int, Row]]:
-    """The rows that may hold the hash of a document; bad ones are told elsewhere."""
+    """The rows that may hold the hash of a document; bad ones are reported elsewhere."""
     for line, data, cut, overlong in rows_of(source):
         if not any(name.encode() in data for name in HIT_HASHES[0]):
             continue
@@ -59,49 +59,49 @@ def _hashes_in(value: Any, path: str = "") -> Iterator[tuple[str, str, str]]:
         hashes = [value[name] for name in HIT_HASHES[0] if isinstance(value.get(name), str)]
         if docs and hashes:
             yield path, docs[0], hashes[0]
-        for name, each in value.items():
-            yield from _hashes_in(each, f"{path}.{name}" if path else str(name))
+        for name, part in value.items():
+            yield from _hashes_in(part, f"{path}.{name}" if path else str(name))
     elif isinstance(value, list):
-        for place, each in enumerate(value):
-            yield from _hashes_in(each, f"{path}[{place}]")
+        for place, part in enumerate(value):
+            yield from _hashes_in(part, f"{path}[{place}]")
 
 
 def _wrong_hashes(resolver: Resolver, row: Row) -> Iterator[FieldError]:
     """The hashes in a gold row that are not those of the corpus."""
-    for path, doc, given in _hashes_in(row):
+    for path, doc, digest in _hashes_in(row):
         if doc not in resolver.lookup.documents:
-            continue  # the place itself is told
+            continue  # the place itself is reported
         try:
-            resolver.check_hash(doc, given)
+            resolver.check_hash(doc, digest)
         except FieldError as error:
             yield FieldError(error.code, f"`{path}`: {error.message}", error.hint)
 
 
 def resolve_traces(source: Source, reducer: RangeReducer, resolver: Resolver) -> Found:
-    """Look up all that traces name, row by row; bad lines are told elsewhere."""
-    found = Found(problems=[])
+    """Look up all that traces name, row by row; bad lines are reported elsewhere."""
+    report = Found(problems=[])
     with uncollected():
         if source.layout == "run":
-            _run_lines(source, resolver, found)
+            _run_lines(source, resolver, report)
         else:
-            _rows(source, reducer, resolver, found)
-    return found
+            _rows(source, reducer, resolver, report)
+    return report
 
 
-def _rows(source: Source, reducer: RangeReducer, resolver: Resolver, found: Found) -> None:
-    known, dialect = resolver.known, reducer.reader.dialect.name
+def _rows(source: Source, reducer: RangeReducer, resolver: Resolver, report: Found) -> None:
+    known_ids, dialect = resolver.known, reducer.reader.dialect.name
     for line, data, _, overlong in rows_of(source):
         if overlong:
             continue
         ids = _ids_of(data, reducer)
-        if ids is not None and _all_known(*ids, known, found):
+        if ids is not None and _all_known(*ids, known_ids, report):
             continue
         trace = reducer.read(data)
         if trace is None:
             continue
         place = Place(source.name, line, trace.qid, dialect)
-        for error in resolver.trace(trace, found):
-            found.note(error, place)
+        for error in resolver.trace(trace, report):
+            report.note(error, place)
 
 
 def _ids_of(data: bytes, reducer: RangeReducer) -> tuple[Sequence[str], Sequence[str]] | None:
@@ -115,19 +115,19 @@ def _ids_of(data: bytes, reducer: RangeReducer) -> tuple[Sequence[str], Sequence
 
 
 def _all_known(
-    hits: Sequence[str], cited: Sequence[str], known: frozenset[str], found: Found
+    hits: Sequence[str], cited: Sequence[str], known_ids: frozenset[str], report: Found
 ) -> bool:
-    """Count the ids of a row; False if it has a problem that is to be told."""
-    if not (known.issuperset(hits) and known.issuperset(cited)):
-        if not found.dull:
+    """Count the ids of a row; False if it has a problem to be reported."""
+    if not (known_ids.issuperset(hits) and known_ids.issuperset(cited)):
+        if not report.dull:
             return False
-        found.problem_count += sum(each not in known for each in hits)
-        found.problem_count += sum(each not in known and each not in hits for each in cited)
-    found.ids += len(hits) + len(cited)
+        report.problem_count += sum(name not in known_ids for name in hits)
+        report.problem_count += sum(name not in known_ids and name not in hits for name in cited)
+    report.ids += len(hits) + len(cited)
     return True
 
 
-def _run_lines(source: Source, resolver: Resolver, found: Found) -> None:
+def _run_lines(source: Source, resolver: Resolver, report: Found) -> None:
     """The lines of a TREC run: question, Q0, what was retrieved, rank, score and tag."""
     with open(source.path, "rb") as file:
         file.seek(source.start)
@@ -136,6 +136,6 @@ def _run_lines(source: Source, resolver: Resolver, found: Found) -> None:
             if len(fields) != _RUN_FIELDS:
                 continue
             name = fields[2].decode(errors="replace")
-            for error in resolver.names((name,), found):
+            for error in resolver.names((name,), report):
                 qid = fields[0].decode(errors="replace")
-                found.note(error, Place(source.name, line, qid, "trec"))
+                report.note(error, Place(source.name, line, qid, "trec"))

@@ -1,4 +1,4 @@
-"""Findings: what a run's counts say that a reader should know before trusting a number."""
+"""Warnings of a run: what its counts say that a reader should know before trusting a number."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def findings(
         else f"replaced by a later one of the same {'question' if rules.keep == 'last' else 'slot'}"
     )
     skipped = tally.gold_skipped + tally.trace_skipped
-    said = [
+    counts = [
         (tally.gold_duplicates, "gold item", f"replaced by a later one with the same {key}"),
         (tally.missing, "gold item", f"without a trace: {some(missing)}"),
         (tally.missing_slots, "slot", "(paraphrase × seed) without a trace"),
@@ -39,7 +39,7 @@ def findings(
         (tally.disordered, "trace", "whose ranks or scores disagree with the order that counts"),
         (skipped, "bad line", "skipped"),
     ]
-    found = [f"{n} {noun if n == 1 else noun + 's'} {what}" for n, noun, what in said if n]
+    sentences = [f"{n} {noun if n == 1 else noun + 's'} {what}" for n, noun, what in counts if n]
     if len(embedders) > 1:
-        found.append(f"ΔS of different embedders: {some(embedders)}")
-    return found
+        sentences.append(f"ΔS of different embedders: {some(embedders)}")
+    return sentences

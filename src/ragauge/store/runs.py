@@ -39,7 +39,8 @@ from ragauge.scoring.inputs import Engine, Gold, Kept, Traces, stored_engine
 from ragauge.scoring.results import with_hashes
 from ragauge.scoring.score import score, score_stored
 from ragauge.scoring.scoring_run import Inputs
-from ragauge.scoring.tasks.unpack import Unpacking
+from ragauge.scoring.tasks.task import RangeTask
+from ragauge.scoring.tasks.unpack import WHOLE_RUN, Unpack
 from ragauge.store.snapshot import plan_of, read_snapshot, snapshot_of
 from ragauge.store.stored_scores import freeze_scores, thaw_scores, value_texts
 
@@ -307,10 +308,10 @@ def begin_loading(
     file = stack.enter_context(  # kept open: it is gone when it is closed
         tempfile.NamedTemporaryFile(prefix="ragauge-", suffix=".jsonl")  # noqa: SIM115
     )
-    wait = engine.unpack(Unpacking(store.url, run.run_id, file.name))
+    results = engine.map(RangeTask(Unpack(store.url, run.run_id, file.name)), WHOLE_RUN)
 
     def loaded() -> StoredTraces:
-        unpacked = wait()
+        unpacked = next(results)
         if unpacked.failure:
             raise RagaugeError(unpacked.failure)
         with_problems = inputs

@@ -1,7 +1,7 @@
-"""A run that was just scored, put aside to be looked at: its traces lie in a file, a line each.
+"""A temporary run: a run that was just scored, for a page; its traces are lines of a file.
 
-What is told of its questions is the same as of a stored run, at less cost: nothing is packed or
-hashed, and what only a comparison asks for is not gathered.
+What it says of questions is the same as a stored run does, at less cost: nothing is compressed or
+hashed, and facts that only a comparison asks for are not collected (decision 0031).
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from ragauge.scoring.identify import Recogniser
 from ragauge.scoring.inputs import Kept
 from ragauge.store.runs import told_by_chunks
 from ragauge.store.snapshot import plan_of, snapshot_of
-from ragauge.store.traces_by_question import ByQuestion, written
+from ragauge.store.traces_by_question import TracesByQuestion, write_lines
 
 
-class Aside(NamedTuple):
-    """A run put aside: its traces by question and as a file, and what is known of them.
+class TemporaryRun(NamedTuple):
+    """The traces of a run by question and as a file, and what is known of them.
 
     `evidence` has no more than the ids that gold names and the hashes of documents.
     """
 
     recogniser: Recogniser
-    found: ByQuestion
+    traces: TracesByQuestion
     source: Source
     evidence: Evidence
 
 
 @contextmanager
-def put_aside(kept: Kept) -> Iterator[Aside]:
-    """Put a run aside; it is gone at the end."""
-    inputs = kept.inputs
+def temporary_run(run: Kept) -> Iterator[TemporaryRun]:
+    """Write the traces of a run to a file, which is gone at the end."""
+    inputs = run.inputs
     # By the same words as a stored run is scored again: they leave out what no trace depends on.
-    rules = snapshot_of(kept.plan, inputs, system={}, ragauge_version="").scoring
+    rules = snapshot_of(run.plan, inputs, system={}, ragauge_version="").scoring
     plan = plan_of(rules, metrics=())
-    gathered = told_by_chunks(kept)
+    gathered = told_by_chunks(run)
     with tempfile.NamedTemporaryFile(prefix="ragauge-", suffix=".jsonl") as file:
-        noted = written(kept.lines, file, plan.profile.join.keep, gathered)
+        index = write_lines(run.lines, file, plan.profile.join.keep, gathered)
         recogniser = Recogniser(
-            plan, kept.items, kept.chunks, gold_name=inputs.gold_name, table=kept.table
+            plan, run.items, run.chunks, gold_name=inputs.gold_name, table=run.table
         )
-        source = Source(inputs.trace_name, file.name, 0, noted.end, "lines", ())
-        yield Aside(recogniser, ByQuestion(file, noted), source, gathered.evidence())
+        source = Source(inputs.trace_name, file.name, 0, index.end, "lines", ())
+        yield TemporaryRun(recogniser, TracesByQuestion(file, index), source, gathered.evidence())

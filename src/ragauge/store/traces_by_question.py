@@ -21,12 +21,12 @@ from ragauge.model.trace import SlotKey, Trace
 from ragauge.scoring.chunk_facts import Gathered
 from ragauge.scoring.identify import Recogniser
 from ragauge.scoring.slot_stability import slot_order
-from ragauge.scoring.tasks.lines import Laid
+from ragauge.scoring.tasks.lines import TraceLines
 
 CANNOT = "the stored trace cannot be read"
 
 
-class _Head(Struct):
+class _TraceHead(Struct):
     """What of a stored trace says where it belongs."""
 
     qid: str | None = None
@@ -36,7 +36,7 @@ class _Head(Struct):
     turn: int | None = None
 
 
-class Found(NamedTuple):
+class SlotTrace(NamedTuple):
     """One trace of a question with its slot; None for the trace if it cannot be read.
 
     `replaced` is how many earlier traces of the slot there are.
@@ -47,41 +47,41 @@ class Found(NamedTuple):
     replaced: int = 0
 
 
-class ByQuestion:
+class TracesByQuestion:
     """The scored traces of a run, question by question; a temporary file holds them meanwhile.
 
     In memory there are a few numbers for each of them.
     """
 
-    def __init__(self, file: IO[bytes], noted: Noted) -> None:
+    def __init__(self, file: IO[bytes], index: TraceIndex) -> None:
         self._file = file
-        self._slots = list(noted.codes)
-        self._lost = noted.lost
-        question, self._slot, self._begin, self._size, self._replaced = noted.scored()
+        self._slots = list(index.codes)
+        self._lost = index.lost
+        question, self._slot, self._begin, self._size, self._replaced = index.scored()
         count = int(question[-1]) + 1 if len(question) else 0
         self._first = np.searchsorted(question, np.arange(count + 1))
 
-    def of(self, question: int) -> list[Found]:
+    def of(self, question: int) -> list[SlotTrace]:
         """The traces of a question: by paraphrase, seed and turn."""
-        found = []
+        traces = []
         if question < len(self._first) - 1:
             first, last = self._first[question : question + 2].tolist()
-            found = [self._read(place) for place in range(first, last)]
+            traces = [self._read(place) for place in range(first, last)]
         lost = self._lost.get(question)
-        return found if lost is None else [*found, *lost]
+        return traces if lost is None else [*traces, *lost]
 
-    def _read(self, place: int) -> Found:
+    def _read(self, place: int) -> SlotTrace:
         slot = self._slots[self._slot[place]]
         self._file.seek(int(self._begin[place]))
         data = self._file.read(int(self._size[place]))
         try:
-            return Found(slot, trace_of(data), int(self._replaced[place]))
+            return SlotTrace(slot, trace_of(data), int(self._replaced[place]))
         except UNREADABLE:
-            return Found(slot, None)
+            return SlotTrace(slot, None)
 
 
-class Noted:
-    """What is noted of traces while they are copied into a file, one behind the other.
+class TraceIndex:
+    """Where each trace is in a file, noted while they are written one after another.
 
     `keep` is the rule by which a run was joined: which of several traces counts.
     """
@@ -91,7 +91,7 @@ class Noted:
         self.codes: dict[SlotKey, int] = {}
         self.question, self.slot = array("q"), array("q")
         self.begin, self.size = array("q"), array("q")
-        self.lost: dict[int, list[Found]] = {}
+        self.lost: dict[int, list[SlotTrace]] = {}
         self.end = 0
 
     def note(self, question: int | None, slot: SlotKey, size: int) -> None:
@@ -109,13 +109,14 @@ class Noted:
         Their question, slot, place in the file and size, and how many each of them replaced.
         """
         question, slot, begin, size = (
-            np.array(each, np.int64) for each in (self.question, self.slot, self.begin, self.size)
+            np.array(column, np.int64)
+            for column in (self.question, self.slot, self.begin, self.size)
         )
         slots = list(self.codes)
         order = sorted(range(len(slots)), key=lambda code: slot_order(slots[code]))
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
-        # By the place in the file at last: the one that counts is the last of its equals.
+        # By the place in the file last: of the traces of a slot the last one counts.
         by = np.lexsort((np.arange(len(slot)), rank[slot] if len(slot) else slot, question))
         if self.keep == "last":
             by = np.argsort(question, kind="stable")
@@ -131,30 +132,36 @@ class Noted:
 
 
 @contextmanager
-def by_question(store: Store, run_id: str, recogniser: Recogniser) -> Iterator[ByQuestion]:
+def by_question(store: Store, run_id: str, recogniser: Recogniser) -> Iterator[TracesByQuestion]:
     """The traces of a stored run by question; the store may be closed before they are."""
     with tempfile.SpooledTemporaryFile(_IN_MEMORY, prefix="ragauge-") as file:
-        yield ByQuestion(file, _copied(store, run_id, recogniser, file))
+        yield TracesByQuestion(file, _copy_payloads(store, run_id, recogniser, file))
 
 
-def written(lines: Iterable[Laid], file: IO[bytes], keep: str, gathered: Gathered) -> Noted:
-    """Write traces that are laid aside into a file; note where they stand and what they tell."""
-    noted = Noted(keep)
-    for laid in lines:
-        file.write(laid.lines)
-        for question, slot, size in zip(laid.questions, laid.slots, laid.sizes, strict=True):
-            noted.note(question, slot, size)
-        gathered.merge(laid.gathered)
+def write_lines(
+    lines: Iterable[TraceLines], file: IO[bytes], keep: str, gathered: Gathered
+) -> TraceIndex:
+    """Write traces to a file, note where each of them is, and merge what their hits say."""
+    index = TraceIndex(keep)
+    for part in lines:
+        file.write(part.lines)
+        for question, slot, size in zip(part.questions, part.slots, part.sizes, strict=True):
+            index.note(question, slot, size)
+        gathered.merge(part.gathered)
     file.flush()
-    return noted
+    return index
 
 
 _IN_MEMORY = 1 << 20
+"""Bytes of a small run that never get to the disk."""
+
 _AT_ONCE = 1 << 17
-_decode_head = msgspec.json.Decoder(_Head).decode
+"""Bytes of payloads for a thread: a shorter piece of work would cost more than it gains."""
+
+_decode_head = msgspec.json.Decoder(_TraceHead).decode
 
 
-def _some_payloads(rows: Iterable[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
+def _payload_batches(rows: Iterable[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
     """Payloads, as many at a time as are worth the way to another thread."""
     some: list[tuple[int, bytes]] = []
     size = 0
@@ -168,22 +175,24 @@ def _some_payloads(rows: Iterable[tuple[int, bytes]]) -> Iterator[list[tuple[int
         yield some
 
 
-def _thawed(rows: list[tuple[int, bytes]]) -> list[tuple[int, bytes | None]]:
+def _decompressed(rows: list[tuple[int, bytes]]) -> list[tuple[int, bytes | None]]:
     """The JSON of payloads; None for what cannot be read."""
-    found: list[tuple[int, bytes | None]] = []
+    texts: list[tuple[int, bytes | None]] = []
     for ordinal, payload in rows:
         try:
-            found.append((ordinal, thaw(payload)))
+            texts.append((ordinal, thaw(payload)))
         except UNREADABLE:
-            found.append((ordinal, None))
-    return found
+            texts.append((ordinal, None))
+    return texts
 
 
-def _copied(store: Store, run_id: str, recogniser: Recogniser, file: IO[bytes]) -> Noted:
-    noted = Noted(recogniser.rules.keep)
+def _copy_payloads(
+    store: Store, run_id: str, recogniser: Recogniser, file: IO[bytes]
+) -> TraceIndex:
+    index = TraceIndex(recogniser.rules.keep)
     unreadable: set[int] = set()
-    thawed = beside(_thawed, _some_payloads(store.payloads(run_id)))
-    for ordinal, data in chain.from_iterable(thawed):
+    decompressed = beside(_decompressed, _payload_batches(store.payloads(run_id)))
+    for ordinal, data in chain.from_iterable(decompressed):
         try:
             head = None if data is None else _decode_head(data)
         except UNREADABLE:
@@ -195,11 +204,11 @@ def _copied(store: Store, run_id: str, recogniser: Recogniser, file: IO[bytes]) 
         question, number = recogniser.find(head.qid, head.question, head.turn), head.paraphrase
         if question is not None:
             number = recogniser.paraphrase(question, number, head.question)
-        noted.note(question, (number, head.seed, head.turn), len(data))
+        index.note(question, (number, head.seed, head.turn), len(data))
     for facts in store.facts(run_id) if unreadable else ():
         if facts.ordinal in unreadable:
             asked = recogniser.number(facts.query_id, facts.turn)
             if asked is not None:
                 slot = (facts.paraphrase, facts.seed, facts.turn)
-                noted.lost.setdefault(asked, []).append(Found(slot, None))
-    return noted
+                index.lost.setdefault(asked, []).append(SlotTrace(slot, None))
+    return index

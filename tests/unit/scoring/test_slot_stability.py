@@ -9,7 +9,7 @@ from ragauge.model.trace import SlotKey
 from ragauge.scoring.slot_stability import (
     MOST_SLOTS,
     PAIRS,
-    Slot,
+    ComparedSlot,
     compare,
     drawing_order,
     slot_order,
@@ -82,9 +82,9 @@ def test_slots_have_an_order_of_their_own() -> None:
 def test_comparison_by_hand() -> None:
     """Citations 1 of 2; claims ab, abc and nothing: 1/3; lists in opposite order: -1."""
     slots = [
-        Slot(frozenset({"p"}), "ab", ("x", "y")),
-        Slot(frozenset({"p", "q"}), "abc", ("y", "x")),
-        Slot(frozenset({"p"}), None, ()),
+        ComparedSlot(frozenset({"p"}), "ab", ("x", "y")),
+        ComparedSlot(frozenset({"p", "q"}), "abc", ("y", "x")),
+        ComparedSlot(frozenset({"p"}), None, ()),
     ]
     found = compare(2, {1: slots})
     assert found["citation_jaccard"][1] == 0.5
@@ -95,9 +95,9 @@ def test_comparison_by_hand() -> None:
 
 def test_two_empty_claims_are_no_pair() -> None:
     """Their distance would be 0/0; one empty claim is as far as can be."""
-    empty = Slot(frozenset(), "", ())
+    empty = ComparedSlot(frozenset(), "", ())
     assert np.isnan(compare(1, {0: [empty, empty]})["claim_distance"][0])
-    assert compare(1, {0: [empty, Slot(frozenset(), "ab", ())]})["claim_distance"][0] == 1.0
+    assert compare(1, {0: [empty, ComparedSlot(frozenset(), "ab", ())]})["claim_distance"][0] == 1.0
 
 
 def test_more_slots_never_let_a_question_in() -> None:

@@ -14,10 +14,10 @@ from ragauge.compare import align as align_module
 from ragauge.errors import RagaugeError
 from ragauge.model.run import Store
 from ragauge.scoring import inputs
-from ragauge.scoring.engines.local import Local
-from ragauge.scoring.engines.pool import Pool
+from ragauge.scoring.engines.local import InProcess, Subprocesses
 from ragauge.scoring.inputs import Engine
-from ragauge.scoring.tasks.unpack import Unpacking, unpack_elsewhere
+from ragauge.scoring.tasks.task import RangeTask
+from ragauge.scoring.tasks.unpack import WHOLE_RUN, Unpack, unpack_run
 from ragauge.store import runs as run_store
 from tests.support.stored import URL, change, put
 
@@ -42,11 +42,14 @@ def test_runs_are_unpacked_by_any_number_of_workers(
 ) -> None:
     """Three runs for two workers: the third waits for its turn."""
     with ExitStack() as stack:
-        engine: Engine = Local() if workers == 1 else stack.enter_context(Pool(workers))
+        engine: Engine = InProcess()
+        if workers > 1:
+            engine = stack.enter_context(Subprocesses(workers))
         waiting = [
-            engine.unpack(Unpacking(store.url, name, str(tmp_path / name))) for name in "abc"
+            engine.map(RangeTask(Unpack(store.url, name, str(tmp_path / name))), WHOLE_RUN)
+            for name in "abc"
         ]
-        found = [wait() for wait in waiting]
+        found = [next(results) for results in waiting]
     assert [each.problem_count for each in found] == [0, 0, 0]
     assert not any(each.failure for each in found)
     assert lines(tmp_path / "a") == lines(tmp_path / "b") == lines(tmp_path / "c")
@@ -57,9 +60,9 @@ def test_a_row_that_cannot_be_unpacked_is_named_and_the_others_are_there(
     store: Store, tmp_path: Path
 ) -> None:
     change("UPDATE eval_query_results SET result_json = x'00' WHERE run_id = 'a' AND ordinal = 1")
-    found = unpack_elsewhere(Unpacking(store.url, "a", str(tmp_path / "a")))
+    found = unpack_run(store.url, "a", str(tmp_path / "a"))
     assert found.problem_count == len(found.problems) == 1
-    whole = unpack_elsewhere(Unpacking(store.url, "b", str(tmp_path / "b")))
+    whole = unpack_run(store.url, "b", str(tmp_path / "b"))
     assert whole.problem_count == 0
     assert lines(tmp_path / "a") == [
         line for place, line in enumerate(lines(tmp_path / "b")) if place != 1

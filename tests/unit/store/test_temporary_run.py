@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ragauge.cli.store_options import passing_store
-from ragauge.concurrency import beside
 from ragauge.files import ranges
 from ragauge.model.drilldown import Drilldown
 from ragauge.model.trace import Answer, Hit, Trace
-from ragauge.report.drilldown.questions import details_of_aside, details_of_run
+from ragauge.report.drilldown.questions import details_of_run, details_of_temporary
 from ragauge.scoring import inputs, score
-from ragauge.scoring.engines import pool
-from ragauge.scoring.inputs import Kept
+from ragauge.scoring.engines import local
 from ragauge.store import runs as run_store
-from ragauge.store.temporary_run import Aside, put_aside
+from ragauge.store.temporary_run import TemporaryRun, temporary_run
 from tests.support.command import GOLD, TRACES, Folder, Row
 
 PLACED: Row = {"id": "p1#2", "doc": "p1", "offsets": [4, 9], "text": "words", "doc_hash": "h1"}
@@ -35,25 +33,19 @@ CHUNKS: list[Row] = [{"id": "z", "doc": "d", "start": 0, "end": 5, "text": "seve
 
 
 @contextmanager
-def laid(traces: Any, **options: Any) -> Iterator[tuple[Aside, list[Drilldown]]]:
-    """What is told of the traces of a file that were scored and put aside."""
-    kept: list[Kept] = []
-    asides = []
-
-    def look(given: Kept) -> None:
-        kept.append(given)
-        asides.append(put_aside(given))
-        opened.append(asides[0].__enter__())
-
-    opened: list[Aside] = []
-    scores = score.score("gold.jsonl", traces, intervals=False, look=look, **options)
-    try:
-        details = details_of_aside(opened[0], scores)
+def temporary(
+    traces: Any, profile: str | None = None, dialect: str = "auto", **options: Any
+) -> Iterator[tuple[TemporaryRun, list[Drilldown]]]:
+    """What a page says of the traces of a file that were just scored."""
+    with ExitStack() as stack:
+        with score.opened_inputs("gold.jsonl", traces, profile=profile, dialect=dialect) as opened:
+            plan = score.scoring_plan(opened, intervals=False)
+            scored = score.score_inputs(opened, plan, **options)
+            run = stack.enter_context(temporary_run(scored.to_store()))
+        details = details_of_temporary(run, scored.scores)
         found = list(details)
         assert list(details) == found  # they may be walked again
-        yield opened[0], found
-    finally:
-        asides[0].__exit__(None, None, None)
+        yield run, found
 
 
 def stored(traces: Any, **options: Any) -> list[Drilldown]:
@@ -79,14 +71,14 @@ def files(folder: Folder) -> Folder:
 def test_it_is_told_as_a_stored_run_is(files: Folder, profile: str, chunks: str | None) -> None:
     assert files.path.is_dir()
     expected = stored("trace.jsonl", profile=profile, dialect="native", chunks=chunks)
-    with laid("trace.jsonl", profile=profile, dialect="native", chunks=chunks) as (_, found):
+    with temporary("trace.jsonl", profile=profile, dialect="native", chunks=chunks) as (_, found):
         assert found == expected
 
 
 def test_slots_that_fared_differently_have_their_own_labels(files: Folder) -> None:
     """A1 has two slots, and a later trace took the place of the first one of seed 2."""
     assert files.path.is_dir()
-    with laid("trace.jsonl", profile="all", dialect="native") as (_, found):
+    with temporary("trace.jsonl", profile="all", dialect="native") as (_, found):
         slots = [(each.seed, each.replaced, each.trace, each.label) for each in found[0].attempts]
     assert [each[:3] for each in slots] == [("1", 0, "trace.jsonl:2"), ("2", 1, "trace.jsonl:6")]
     assert slots[0][3] != slots[1][3]
@@ -95,7 +87,7 @@ def test_slots_that_fared_differently_have_their_own_labels(files: Folder) -> No
 
 def test_what_hits_tell_of_expected_ids_and_documents_is_known(files: Folder) -> None:
     assert files.path.is_dir()
-    with laid("trace.jsonl", profile="all", dialect="native") as (aside, found):
+    with temporary("trace.jsonl", profile="all", dialect="native") as (aside, found):
         assert aside.evidence.expected["p1#2"].doc == "p1"
         assert aside.evidence.docs["p1"].hashes == ("h1",)
     assert found[0].expected[0].where == "bytes 4-9"
@@ -106,18 +98,18 @@ def test_ranges_and_workers_do_not_show(
     files: Folder, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
     expected = stored("trace.jsonl", profile="all", dialect="native")
-    plan, begin = ranges.plan, pool.Pool.__init__
+    plan, begin = ranges.plan, local.Subprocesses.__init__
     started: list[int] = []
 
-    def counted(self: pool.Pool, count: int) -> None:
+    def counted(self: local.Subprocesses, count: int) -> None:
         started.append(count)
         begin(self, count)
 
     monkeypatch.setattr(inputs, "RANGE_BYTES", 64)
     monkeypatch.setattr(inputs, "plan", lambda given: plan(given, range_bytes=64))
-    monkeypatch.setattr(pool.Pool, "__init__", counted)
+    monkeypatch.setattr(local.Subprocesses, "__init__", counted)
     assert files.path.is_dir()
-    with laid("trace.jsonl", profile="all", dialect="native", workers=workers) as (_, found):
+    with temporary("trace.jsonl", profile="all", dialect="native", workers=workers) as (_, found):
         assert found == expected
     assert started[:1] == ([2] if workers == 2 else [])
 
@@ -125,7 +117,7 @@ def test_ranges_and_workers_do_not_show(
 def test_bad_lines_are_left_out_and_lines_are_counted_with_them(files: Folder) -> None:
     text = Path("trace.jsonl").read_text().splitlines()
     files.write("trace.jsonl", "\n".join(['{"qid": ', "", *text, '{"qid": "A2", "hits": 7}']))
-    with laid("trace.jsonl", profile="all", dialect="native", on_bad_line="skip") as (_, found):
+    with temporary("trace.jsonl", "all", "native", skip_bad_lines=True) as (_, found):
         assert [each.trace for each in found[2].attempts] == ["trace.jsonl:6"]
     expected = stored("trace.jsonl", profile="all", dialect="native", on_bad_line="skip")
     assert found == expected
@@ -137,7 +129,7 @@ def test_traces_from_memory_are_put_aside_too(files: Folder) -> None:
         Trace(qid="A1", hits=(Hit("p1#2"),), answer=Answer(claim="X rejects null keys.")),
         Trace(qid="A3", hits=(Hit("q"),), line=9),
     ]
-    with laid(traces, profile="all") as (_, found):
+    with temporary(traces, profile="all") as (_, found):
         assert [[each.trace for each in one.attempts] for one in found] == [
             ["<traces>:1"], [], ["<traces>:9"],
         ]  # fmt: skip
@@ -146,51 +138,23 @@ def test_traces_from_memory_are_put_aside_too(files: Folder) -> None:
 
 def test_the_file_is_gone_at_the_end(files: Folder) -> None:
     assert files.path.is_dir()
-    with laid("trace.jsonl", profile="all", dialect="native") as (aside, _):
+    with temporary("trace.jsonl", profile="all", dialect="native") as (aside, _):
         path = Path(aside.source.path)
         assert len(path.read_bytes().splitlines()) == len(MIXED)
     assert not path.exists()
 
 
-def test_scores_are_the_same_for_who_looks(files: Folder) -> None:
+def test_scores_are_the_same_with_a_temporary_run(files: Folder) -> None:
     assert files.path.is_dir()
-    given: dict[str, Any] = {"profile": "all", "dialect": "native", "intervals": False}
-    plain = score.score("gold.jsonl", "trace.jsonl", **given)
-    looked = score.score("gold.jsonl", "trace.jsonl", look=lambda _: None, **given)
-    assert list(looked.metrics) == list(plain.metrics)
-    assert looked.metrics == plain.metrics
-    assert looked.gold_hash is None
-    assert looked.per_question is not None
-    assert not looked.per_question.hashes
-
-
-@pytest.mark.parametrize("cores", [1, 3])
-def test_work_beside_comes_back_in_order(monkeypatch: pytest.MonkeyPatch, cores: int) -> None:
-    monkeypatch.setattr("ragauge.concurrency._cores", lambda: cores)
-    assert list(beside(str, range(100))) == [str(each) for each in range(100)]
-
-
-@pytest.mark.parametrize("cores", [1, 3])
-def test_work_beside_is_not_far_ahead_and_may_be_left(
-    monkeypatch: pytest.MonkeyPatch, cores: int
-) -> None:
-    """Three threads and eight pieces each, and the next that is asked for."""
-    monkeypatch.setattr("ragauge.concurrency._cores", lambda: cores)
-    asked: list[int] = []
-
-    def given() -> Iterator[int]:
-        for each in range(1000):
-            asked.append(each)
-            yield each
-
-    made = beside(str, given())
-    assert next(made) == "0"
-    assert len(asked) <= 3 * 8 + 1
-    made.close()  # type: ignore[attr-defined]
-
-
-def test_what_goes_wrong_beside_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragauge.concurrency._cores", lambda: 2)
-    words: Sequence[str] = ["1", "2", "x", "4"]
-    with pytest.raises(ValueError, match="x"):
-        list(beside(int, words))
+    plain = score.score("gold.jsonl", "trace.jsonl", profile="all", dialect="native")
+    with score.opened_inputs(
+        "gold.jsonl", "trace.jsonl", profile="all", dialect="native"
+    ) as opened:
+        scored = score.score_inputs(opened, score.scoring_plan(opened))
+        with temporary_run(scored.to_store()):
+            pass
+    assert list(scored.scores.metrics) == list(plain.metrics)
+    assert scored.scores.metrics == plain.metrics
+    assert scored.scores.gold_hash is None
+    assert scored.scores.per_question is not None
+    assert not scored.scores.per_question.hashes

@@ -16,7 +16,7 @@ from ragauge.model.gold import Anchor, GoldItem
 from ragauge.spans import Span, in_words, place_name
 
 
-class Sought(NamedTuple):
+class ExpectedPiece(NamedTuple):
     """One piece of evidence: its name, where it lies, and its words where somebody has them.
 
     `text` is what the list of chunks or a hit says of it; `quote` is the gold item's own.
@@ -33,25 +33,25 @@ class Sought(NamedTuple):
     grade: float | None = None
 
 
-def sought_pieces(
+def pieces_with_text(
     item: GoldItem, chunks: Mapping[str, Chunk], seen: Mapping[str, ChunkFacts]
-) -> list[Sought]:
-    """The pieces of an item's evidence; `seen` is what the hits of the run tell of ids.
+) -> list[ExpectedPiece]:
+    """The pieces of an item's evidence; `seen` is what the hits of the run say of ids.
 
     Gold itself says best where an id lies, then the list of chunks, then the hits that have it.
     """
-    known = {place.id: place for place in item.places}
+    place_of = {place.id: place for place in item.places}
     return [
         _anchored(member, item)
         if isinstance(member, Anchor)
-        else _named(member, item, known.get(member), chunks.get(member), seen.get(member))
+        else _named(member, item, place_of.get(member), chunks.get(member), seen.get(member))
         for member in expected_of(item)
     ]
 
 
-def _anchored(anchor: Anchor, item: GoldItem) -> Sought:
+def _anchored(anchor: Anchor, item: GoldItem) -> ExpectedPiece:
     name = anchor.id or (place_name(anchor.doc, anchor.spans) if anchor.spans else anchor.doc)
-    return Sought(
+    return ExpectedPiece(
         name,
         anchor.doc or None,
         anchor.spans,
@@ -63,12 +63,14 @@ def _anchored(anchor: Anchor, item: GoldItem) -> Sought:
 
 def _named(
     name: str, item: GoldItem, place: Anchor | None, chunk: Chunk | None, facts: ChunkFacts | None
-) -> Sought:
+) -> ExpectedPiece:
     grade = item.grades.get(name)
     if place is not None:
-        return Sought(name, place.doc, place.spans, place.quote, section=place.section, grade=grade)
+        return ExpectedPiece(
+            name, place.doc, place.spans, place.quote, section=place.section, grade=grade
+        )
     if chunk is not None:
-        return Sought(
+        return ExpectedPiece(
             name,
             chunk.doc,
             chunk.spans,
@@ -81,38 +83,38 @@ def _named(
         )
     if facts is not None:
         doc = facts.doc or facts.path or doc_of(name)
-        return Sought(name, doc, facts.spans, text=facts.text, grade=grade)
-    return Sought(name, doc_of(name), grade=grade)
+        return ExpectedPiece(name, doc, facts.spans, text=facts.text, grade=grade)
+    return ExpectedPiece(name, doc_of(name), grade=grade)
 
 
 def expected_pieces(
-    item: GoldItem, pieces: Sequence[Sought], rungs: Sequence[Rung] = ()
+    item: GoldItem, pieces: Sequence[ExpectedPiece], rungs: Sequence[Rung] = ()
 ) -> tuple[Expected, ...]:
     """The pieces of an item's evidence, then its documents and its section.
 
     `rungs` go with the pieces, or with the documents where there are no pieces.
     """
-    told = chain(rungs, repeat(None)) if pieces else repeat(None)
-    found = [
+    rung_of = chain(rungs, repeat(None)) if pieces else repeat(None)
+    expected = [
         Expected(
-            name=each.name,
-            doc=each.doc,
-            quote=each.quote,
-            grade=each.grade,
+            name=piece.name,
+            doc=piece.doc,
+            quote=piece.quote,
+            grade=piece.grade,
             rung=rung,
-            where=in_words(each.spans) if each.spans else None,
+            where=in_words(piece.spans) if piece.spans else None,
         )
-        for each, rung in zip(pieces, told, strict=False)
+        for piece, rung in zip(pieces, rung_of, strict=False)
     ]
-    told = chain(rungs, repeat(None)) if not pieces else repeat(None)
+    rung_of = chain(rungs, repeat(None)) if not pieces else repeat(None)
     docs = dict.fromkeys(item.relevant_docs or ())
-    found += [
+    expected += [
         Expected(name=doc, doc=doc, where="the document", rung=rung)
-        for doc, rung in zip(docs, told, strict=False)
+        for doc, rung in zip(docs, rung_of, strict=False)
     ]
     if item.anchor_section is not None:
-        found.append(Expected(name=item.anchor_section, where="the section"))
-    return tuple(found)
+        expected.append(Expected(name=item.anchor_section, where="the section"))
+    return tuple(expected)
 
 
 def negatives_of(item: GoldItem) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Drilling down: the questions of stored runs one by one, with all that a reader wants to see.
+"""Drill-downs: the questions of stored runs one by one, with all that a reader wants to see.
 
 Details are made while they are walked. What they are made from lies in a temporary file, so that
 memory does not grow with the run, and the store may be closed meanwhile.
@@ -23,10 +23,15 @@ from ragauge.model.payloads import readable, thaw_chunks, thaw_evidence, thaw_go
 from ragauge.model.run import RunRecord, Store
 from ragauge.model.scores import Scores
 from ragauge.model.trace import Citation, Hit, Trace
-from ragauge.report.drilldown.corpus_texts import Recital, Reciter
-from ragauge.report.drilldown.expected import Sought, expected_pieces, negatives_of, sought_pieces
-from ragauge.report.drilldown.slot_labels import SlotLabels, slot_labels, slot_labels_aside
-from ragauge.scoring.evidence_places import Place
+from ragauge.report.drilldown.corpus_texts import CorpusTextReader, ShownText
+from ragauge.report.drilldown.expected import (
+    ExpectedPiece,
+    expected_pieces,
+    negatives_of,
+    pieces_with_text,
+)
+from ragauge.report.drilldown.slot_labels import SlotLabels, slot_labels, slot_labels_of_temporary
+from ragauge.scoring.evidence_places import EvidencePlace
 from ragauge.scoring.highlights import Highlights
 from ragauge.scoring.identify import Marks, Recogniser, Wanted
 from ragauge.scoring.results import at
@@ -34,8 +39,8 @@ from ragauge.scoring.scoring_run import ScoringPlan
 from ragauge.scoring.trace_details import distance_of_citations
 from ragauge.spans import Span, in_words
 from ragauge.store.snapshot import plan_of, read_snapshot
-from ragauge.store.temporary_run import Aside
-from ragauge.store.traces_by_question import CANNOT, ByQuestion, Found, by_question
+from ragauge.store.temporary_run import TemporaryRun
+from ragauge.store.traces_by_question import CANNOT, SlotTrace, TracesByQuestion, by_question
 
 Key = tuple[str, int | None]
 
@@ -69,11 +74,12 @@ def details_of_run(
         yield _details(_side(stack, Stored(store, run), items, plan, scores, texts), scores, texts)
 
 
-def details_of_aside(aside: Aside, scores: Scores, texts: Excerpts | None = None) -> Details:
-    """The drill-downs of a run that was put aside, in the order of the questions of its scores."""
-    labels = slot_labels_aside(aside, scores)
-    name = aside.source.name
-    side = _Side(aside.recogniser, aside.found, labels, name, aside.evidence, texts)
+def details_of_temporary(
+    run: TemporaryRun, scores: Scores, texts: Excerpts | None = None
+) -> Details:
+    """The drill-downs of a temporary run, in the order of the questions of its scores."""
+    labels = slot_labels_of_temporary(run, scores)
+    side = _Side(run.recogniser, run.traces, labels, run.source.name, run.evidence, texts)
     return _details(side, scores, texts)
 
 
@@ -82,7 +88,7 @@ def _details(side: _Side, scores: Scores, texts: Excerpts | None) -> Details:
     gold = _Gold((side,), texts)
     questions = scores.questions
     values = scores.per_question
-    qids = [each.qid for each in questions] if values is None else list(values.qids)
+    qids = [result.qid for result in questions] if values is None else list(values.qids)
     # Judgements have an order of their own, and then no two of them share an id.
     in_order = [item.qid for item in listed] == qids
 
@@ -117,7 +123,7 @@ def details_of_comparison(
         one = _side(stack, a, ground.items_a, plan, aligned.a, texts, ground.beside_a)
         other = _side(stack, b, ground.items_b, plan, aligned.b, texts, ground.beside_b)
         gold = _Gold((one, other), texts)
-        known: Mapping[Key, GoldItem] = {(item.qid, item.turn): item for item in ground.items}
+        by_key: Mapping[Key, GoldItem] = {(item.qid, item.turn): item for item in ground.items}
         by_qid = {item.qid: item for item in ground.items}
         listed = comparison.per_query
         gold_name = comparison.run_b.gold_name
@@ -125,7 +131,7 @@ def details_of_comparison(
         def make(place: int) -> Drilldown:
             compared = listed[place]
             key = compared.query_id, compared.turn
-            item = known.get(key) or by_qid[compared.query_id]
+            item = by_key.get(key) or by_qid[compared.query_id]
             mine, theirs = (side.recogniser.number(*key) for side in (one, other))
             expect = item.expect
             if mine is not None:
@@ -165,9 +171,9 @@ def _side(
     if record.chunks is not None:
         chunks = thaw_chunks(store.chunks(record.chunks), record.run_id)
     recogniser = Recogniser(plan, items, chunks, gold_name=inputs.gold_name, beside=beside)
-    found = stack.enter_context(by_question(store, record.run_id, recogniser))
+    traces = stack.enter_context(by_question(store, record.run_id, recogniser))
     labels = slot_labels(store, record, recogniser, scores)
-    return _Side(recogniser, found, labels, inputs.trace_name, _evidence(run), texts)
+    return _Side(recogniser, traces, labels, inputs.trace_name, _evidence(run), texts)
 
 
 def _evidence(run: Stored) -> Evidence:
@@ -177,14 +183,14 @@ def _evidence(run: Stored) -> Evidence:
 
 
 class _Gold:
-    """Lays out what questions expect, by what one run or both know of it."""
+    """Shows what questions expect, by what one run or both know of it."""
 
     def __init__(self, sides: tuple[_Side, ...], texts: Excerpts | None) -> None:
         self.chunks = ChainMap(*(side.chunks for side in sides))
         self.seen = ChainMap(*(side.evidence.expected for side in sides))
-        self.reciter = None
+        self.corpus_texts = None
         if texts is not None:
-            self.reciter = Reciter(texts, [side.evidence.docs for side in sides])
+            self.corpus_texts = CorpusTextReader(texts, [side.evidence.docs for side in sides])
 
     def drilldown(
         self,
@@ -197,7 +203,7 @@ class _Gold:
         other: tuple[Attempt, ...] = (),
     ) -> Drilldown:
         """One question with its attempts."""
-        pieces = [self._placed(each) for each in sought_pieces(item, self.chunks, self.seen)]
+        pieces = [self._placed(piece) for piece in pieces_with_text(item, self.chunks, self.seen)]
         return Drilldown(
             qid=item.qid,
             turn=item.turn,
@@ -218,41 +224,43 @@ class _Gold:
         )
 
     @staticmethod
-    def _evidence(pieces: Sequence[Sought], attempts: Sequence[Attempt]) -> tuple[Passage, ...]:
+    def _evidence(
+        pieces: Sequence[ExpectedPiece], attempts: Sequence[Attempt]
+    ) -> tuple[Passage, ...]:
         """The texts of pieces that neither a quote nor a hit shows."""
-        told = [each for each in pieces if each.text is not None and each.quote is None]
-        if not told:
+        with_text = [piece for piece in pieces if piece.text is not None and piece.quote is None]
+        if not with_text:
             return ()
-        shown = {hit.id for one in attempts for hit in one.hits if hit.text is not None}
+        retrieved = {hit.id for one in attempts for hit in one.hits if hit.text is not None}
         return tuple(
             [
                 Passage(
-                    id=each.name,
-                    doc=each.doc,
-                    section=each.section,
-                    type=each.type,
-                    where=_where(each.spans, None),
-                    text=each.text,
+                    id=piece.name,
+                    doc=piece.doc,
+                    section=piece.section,
+                    type=piece.type,
+                    where=_where(piece.spans, None),
+                    text=piece.text,
                     marks=("gold",),
                 )
-                for each in told
-                if each.name not in shown
+                for piece in with_text
+                if piece.name not in retrieved
             ]
         )
 
-    def _placed(self, piece: Sought) -> Sought:
+    def _placed(self, piece: ExpectedPiece) -> ExpectedPiece:
         """A piece with what the corpus has of it, where nobody else says what it says."""
-        if self.reciter is None or piece.text is not None or piece.quote is not None:
+        if self.corpus_texts is None or piece.text is not None or piece.quote is not None:
             return piece
-        found = self.reciter.find(piece.name, piece.doc, piece.spans, piece.doc_hash)
-        if found is None:
+        excerpt = self.corpus_texts.find(piece.name, piece.doc, piece.spans, piece.doc_hash)
+        if excerpt is None:
             return piece
         return piece._replace(
-            doc=piece.doc or found.doc,
-            spans=found.spans,
-            section=piece.section or found.section,
-            type=piece.type or found.type,
-            text=self.reciter.recite(found, ()).text,
+            doc=piece.doc or excerpt.doc,
+            spans=excerpt.spans,
+            section=piece.section or excerpt.section,
+            type=piece.type or excerpt.type,
+            text=self.corpus_texts.shown(excerpt, ()).text,
         )
 
 
@@ -262,36 +270,38 @@ class _Side:
     def __init__(
         self,
         recogniser: Recogniser,
-        found: ByQuestion,
+        traces: TracesByQuestion,
         labels: SlotLabels,
         name: str,
         evidence: Evidence,
         texts: Excerpts | None,
     ) -> None:
         self.evidence = evidence
-        self.reciter = None if texts is None else Reciter(texts, (evidence.docs,))
+        self.corpus_texts = None if texts is None else CorpusTextReader(texts, (evidence.docs,))
         self.recogniser = recogniser
         self.chunks = recogniser.chunks
-        self.found = found
+        self.traces = traces
         self.labels = labels
         self.name = name
 
     def attempts(self, question: int) -> tuple[Attempt, ...]:
         """What the system did for a question, slot by slot."""
         item, wanted = self.recogniser.items[question], self.recogniser.wanted(question)
-        traces = self.found.of(question)
-        lines = [each.trace.line for each in traces if each.trace is not None]
+        traces = self.traces.of(question)
+        lines = [scored.trace.line for scored in traces if scored.trace is not None]
         labels = iter(self.labels.of(question, lines))
         return tuple(
             [
-                self._attempt(item, wanted, each, None if each.trace is None else next(labels))
-                for each in traces
+                self._attempt(item, wanted, scored, None if scored.trace is None else next(labels))
+                for scored in traces
             ]
         )
 
-    def _attempt(self, item: GoldItem, wanted: Wanted, found: Found, label: str | None) -> Attempt:
-        trace = found.trace
-        paraphrase, seed, turn = found.slot
+    def _attempt(
+        self, item: GoldItem, wanted: Wanted, scored: SlotTrace, label: str | None
+    ) -> Attempt:
+        trace = scored.trace
+        paraphrase, seed, turn = scored.slot
         turn = None if turn == item.turn else turn
         seed = None if seed is None else str(seed)
         if trace is None:
@@ -303,7 +313,7 @@ class _Side:
             paraphrase=paraphrase,
             seed=seed,
             turn=turn,
-            replaced=found.replaced,
+            replaced=scored.replaced,
             asked=_asked(item, paraphrase, trace),
             trace=at(self.name, trace.line),
             label=label,
@@ -322,7 +332,7 @@ class _Side:
             lambda_state=trace.lambda_state,
         )
 
-    def _hit(self, wanted: Wanted, hit: Hit, place: Place | None, cited: bool) -> Passage:
+    def _hit(self, wanted: Wanted, hit: Hit, place: EvidencePlace | None, cited: bool) -> Passage:
         marks = self.recogniser.marks(wanted, hit.id, place)
         chunk = self.chunks.get(hit.id) if self.chunks else None
         doc, section, text, spans, kind = hit.doc, hit.section, hit.text, hit.spans, hit.type
@@ -333,13 +343,13 @@ class _Side:
         lit: Highlights = ()
         if text is not None:
             lit = () if place is None else self.recogniser.highlights(wanted, place, text)
-        elif self.reciter is not None:
+        elif self.corpus_texts is not None:
             hashed = hit.doc_hash or (None if chunk is None else chunk.doc_hash)
-            found = self.reciter.find(hit.id, doc, spans, hashed, hit.path)
-            if found is not None:
-                text, lit = self._recited(wanted, place, found)
-                doc, spans = doc or found.doc, spans or found.spans
-                section, kind = section or found.section, kind or found.type
+            excerpt = self.corpus_texts.find(hit.id, doc, spans, hashed, hit.path)
+            if excerpt is not None:
+                text, lit = self._shown_text(wanted, place, excerpt)
+                doc, spans = doc or excerpt.doc, spans or excerpt.spans
+                section, kind = section or excerpt.section, kind or excerpt.type
         return Passage(
             id=hit.id,
             doc=doc,
@@ -353,35 +363,39 @@ class _Side:
             marks=(*marks, "cited") if cited else marks,
         )
 
-    def _recited(self, wanted: Wanted, place: Place | None, found: Excerpt) -> Recital:
+    def _shown_text(
+        self, wanted: Wanted, place: EvidencePlace | None, excerpt: Excerpt
+    ) -> ShownText:
         """A text of the corpus, with what is evidence of the question in it."""
-        assert self.reciter is not None
+        assert self.corpus_texts is not None
         lit: Highlights = ()
         if place is not None:
-            text = "".join(found.parts)
-            lit = self.recogniser.highlights(wanted, place, text, found.spans)
-        return self.reciter.recite(found, lit)
+            text = "".join(excerpt.parts)
+            lit = self.recogniser.highlights(wanted, place, text, excerpt.spans)
+        return self.corpus_texts.shown(excerpt, lit)
 
     def _citations(
-        self, wanted: Wanted, trace: Trace, cited: Sequence[Place]
+        self, wanted: Wanted, trace: Trace, cited: Sequence[EvidencePlace]
     ) -> tuple[Passage, ...]:
         if not cited or trace.answer is None:
             return ()
         places = {place.id: place for place in cited}
-        marks = {name: self.recogniser.marks(wanted, name, each) for name, each in places.items()}
-        needed = bool(self.chunks) or self.reciter is not None
-        found = {hit.id for hit in trace.hits} if needed else set()
+        marks = {name: self.recogniser.marks(wanted, name, place) for name, place in places.items()}
+        needed = bool(self.chunks) or self.corpus_texts is not None
+        retrieved = {hit.id for hit in trace.hits} if needed else set()
         return tuple(
             [
-                _cited(each, marks[each.id])
-                if not needed or each.id in found
-                else self._cited_elsewhere(wanted, each, places[each.id], marks[each.id])
-                for each in trace.answer.listed
+                _cited(citation, marks[citation.id])
+                if not needed or citation.id in retrieved
+                else self._cited_elsewhere(
+                    wanted, citation, places[citation.id], marks[citation.id]
+                )
+                for citation in trace.answer.listed
             ]
         )
 
     def _cited_elsewhere(
-        self, wanted: Wanted, citation: Citation, place: Place, marks: Marks
+        self, wanted: Wanted, citation: Citation, place: EvidencePlace, marks: Marks
     ) -> Passage:
         """A citation that is not shown among the hits, with what is known of it."""
         doc, section, spans = citation.doc, citation.section, citation.spans
@@ -392,12 +406,12 @@ class _Side:
         if chunk is not None:
             doc, section, spans = doc or chunk.doc, section or chunk.section, spans or chunk.spans
             text, hashed = chunk.text, chunk.doc_hash
-        if text is None and self.reciter is not None:
-            found = self.reciter.find(citation.id, doc, spans, hashed)
-            if found is not None:
-                text, lit = self._recited(wanted, place, found)
-                doc, spans = doc or found.doc, spans or found.spans
-                section = section or found.section
+        if text is None and self.corpus_texts is not None:
+            excerpt = self.corpus_texts.find(citation.id, doc, spans, hashed)
+            if excerpt is not None:
+                text, lit = self._shown_text(wanted, place, excerpt)
+                doc, spans = doc or excerpt.doc, spans or excerpt.spans
+                section = section or excerpt.section
         elif text is not None:
             lit = self.recogniser.highlights(wanted, place, text, spans)
         return Passage(

@@ -17,10 +17,10 @@ from ragauge.model.labels import LABELS
 from ragauge.model.run import RunRecord, Store
 from ragauge.model.scores import Scores
 from ragauge.scoring.identify import Recogniser
-from ragauge.scoring.inputs import Engine, feed_stored, file_engine, stored_engine
+from ragauge.scoring.inputs import Engine, TraceFile, file_engine, stored_engine
 from ragauge.scoring.scoring_run import Run
 from ragauge.store.runs import begin_loading
-from ragauge.store.temporary_run import Aside
+from ragauge.store.temporary_run import TemporaryRun
 
 _LINE = 0xFFFFFFFF
 
@@ -29,10 +29,10 @@ class SlotLabels:
     """Knows the labels of slots by their question and line."""
 
     def __init__(
-        self, counts: Mapping[int, Mapping[str, int]], found: Mapping[tuple[int, int], str]
+        self, counts: Mapping[int, Mapping[str, int]], labels: Mapping[tuple[int, int], str]
     ) -> None:
         self._counts = counts
-        self._found = found
+        self._found = labels
 
     def of(self, question: int, lines: Sequence[int | None]) -> Sequence[str | None]:
         """The labels of the slots of a question, given the lines of their traces.
@@ -45,8 +45,8 @@ class SlotLabels:
             return unknown
         if len(counts) == 1:
             return list(counts) * len(lines)
-        found = [self._found.get((question, line or 0)) for line in lines]
-        return found if dict(Counter(found)) == dict(counts) else unknown
+        labels = [self._found.get((question, line or 0)) for line in lines]
+        return labels if dict(Counter(labels)) == dict(counts) else unknown
 
 
 def slot_labels(store: Store, run: RunRecord, recogniser: Recogniser, scores: Scores) -> SlotLabels:
@@ -59,13 +59,13 @@ def slot_labels(store: Store, run: RunRecord, recogniser: Recogniser, scores: Sc
     return _slot_labels(recogniser, scores, loaded)
 
 
-def slot_labels_aside(aside: Aside, scores: Scores) -> SlotLabels:
-    """The labels of the slots of a run that was put aside."""
+def slot_labels_of_temporary(run: TemporaryRun, scores: Scores) -> SlotLabels:
+    """The labels of the slots of a temporary run."""
 
     def loaded(stack: ExitStack) -> _Loaded:
-        return aside.source, file_engine(stack, aside.source, None)
+        return run.source, file_engine(stack, run.source, None)
 
-    return _slot_labels(aside.recogniser, scores, loaded)
+    return _slot_labels(run.recogniser, scores, loaded)
 
 
 _Loaded = tuple[Source, Engine]
@@ -83,7 +83,7 @@ def _slot_labels(
         number = None if several is None else recogniser.number(qid, turn)
         if several is not None and number is not None:
             counts[number] = several
-    mixed = {number for number, each in counts.items() if len(each) > 1}
+    mixed = {number for number, labels in counts.items() if len(labels) > 1}
     return SlotLabels(counts, dict(_scored(recogniser, load, mixed)) if mixed else {})
 
 
@@ -96,7 +96,7 @@ def _scored(
         plan = replace(recogniser.plan, selected=[], intervals=False, slices=False)
         again = Run(plan, recogniser.table, gold_name="", trace_name="")
         again.totals.keep_rows = True
-        feed_stored(again, source, engine)
+        again.read(TraceFile(source, engine, stored=True))
         again.finish()
     for position, batch, labels in again.totals.rows:
         for question, place, label in zip(

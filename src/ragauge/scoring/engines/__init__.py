@@ -1,1 +1,1 @@
-"""Engines: ways to run the reduction of many ranges; all give the same partials in one order."""
+"""Engines: whatever does tasks on the ranges of a file; all give the same results in one order."""

@@ -1,58 +1,69 @@
-"""The engine that reduces every range in this process."""
+"""The engines of this machine: one works in this process, one in worker processes.
+
+Workers are plain subprocesses that import no numpy and share nothing: they get a task and then
+ranges, over a pipe. So the calling script needs no `__main__` guard and nothing is forked.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
-from ragauge.concurrency import uncollected
+import msgspec
+
+from ragauge.concurrency import WorkerProcesses, uncollected
 from ragauge.files.ranges import Range
-from ragauge.scoring.tasks.job import Job, Partial
-from ragauge.scoring.tasks.lines import Laid, LineMaker
-from ragauge.scoring.tasks.pack import Packed, RangePacker
-from ragauge.scoring.tasks.reduce import RangeReducer
-from ragauge.scoring.tasks.unpack import Unpacked, Unpacking, unpack_elsewhere
+from ragauge.scoring.engines.worker_process import JOB, RANGE, WORK
+from ragauge.scoring.tasks.job import Job
+from ragauge.scoring.tasks.task import RangeTask, Worker
+
+Result = TypeVar("Result")
+
+_AHEAD = 3
+"""Results of a worker that may wait for their turn: enough to keep it busy while others lag."""
 
 
-class Local:
-    """Reduces ranges one after another."""
+class InProcess:
+    """Does tasks in this process, one range after another, when their results are taken."""
 
     def __init__(self) -> None:
-        self.reducer: RangeReducer | None = None
-        self.ranges: Sequence[Range] = ()
+        self._worker = Worker()
 
-    def run(self, job: Job, ranges: Sequence[Range]) -> Iterator[Partial]:
-        """Yield the partial of each range, from the last range to the first."""
-        self.reducer, self.ranges = RangeReducer(job), ranges
-        for part in reversed(ranges):
-            with uncollected():
-                partial = self.reducer.reduce(part)
-            yield partial
-
-    def unpack(self, task: Unpacking) -> Callable[[], Unpacked]:
-        """Unpack a stored run; it is done when this returns."""
-        done = unpack_elsewhere(task)
-        return lambda: done
-
-    def pack(self, job: Job, ranges: Sequence[Range]) -> Iterator[Packed]:
-        """Yield each range packed, from the first to the last, once all ranges are reduced."""
-        packer = RangePacker(job)
+    def map(self, task: RangeTask[Result], ranges: Sequence[Range]) -> Iterator[Result]:
+        """The result of each range, in the order of the ranges."""
+        if task.job is not None:
+            self._worker.take(task.job)
+        do = task.work.begin(self._worker)
         for part in ranges:
             with uncollected():
-                packed = packer.pack(part)
-            yield packed
+                result = do(part)
+            yield result
 
-    def lay(self, job: Job, ranges: Sequence[Range]) -> Iterator[Laid]:
-        """Yield the lines of each range, from the first to the last, once all are reduced."""
-        maker = LineMaker(job, reducer=self.reducer)
-        for part in ranges:
-            with uncollected():
-                laid = maker.lay(part)
-            yield laid
 
-    def retrieved(self, wanted: Set[str]) -> set[str]:
-        """Which of some ids are among the hits of any row, once all ranges are reduced."""
-        found: set[str] = set()
-        for part in self.ranges:
-            if self.reducer is not None:
-                found |= self.reducer.scan(part, wanted)
-        return found
+class Subprocesses:
+    """Does tasks in worker processes; they are started at once and import while others prepare."""
+
+    def __init__(self, workers: int) -> None:
+        self._processes = WorkerProcesses(workers, "-m", "ragauge.scoring.engines.worker_process")
+        self._job: Job | None = None
+        self._setup: tuple[bytes, ...] = ()
+
+    def __enter__(self) -> Subprocesses:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._processes.close()
+
+    def map(self, task: RangeTask[Result], ranges: Sequence[Range]) -> Iterator[Result]:
+        """The result of each range, in the order of the ranges; work begins at once.
+
+        Every worker takes ranges in that order too: those of `Reduce` descend for each of them.
+        """
+        if task.job is not None and task.job is not self._job:
+            self._job, self._setup = task.job, (JOB + msgspec.msgpack.encode(task.job),)
+        job = self._setup if task.job is not None else ()
+        setup = (*job, WORK + msgspec.msgpack.encode(task.work))
+        messages = (RANGE + msgspec.msgpack.encode(part) for part in ranges)
+        replies = self._processes.map(messages, setup=setup, ahead=_AHEAD)
+        decode = msgspec.msgpack.Decoder(task.work.result).decode
+        return map(decode, replies)

@@ -1,7 +1,6 @@
-"""The worker process of the pool engine: reads jobs, then ranges, and answers with partials.
+"""The worker process: it is sent jobs, work and ranges, and answers each range with a result.
 
-Behind the last range it may be given ids, and ranges again: to look for them in, to be packed, or
-to be laid aside.
+It imports no numpy, so it starts quickly and stays small (decision 0003).
 """
 
 from __future__ import annotations
@@ -10,23 +9,20 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Callable
 
 import msgspec
 
 from ragauge.concurrency import read_message, write_message
 from ragauge.files.ranges import Range
 from ragauge.scoring.tasks.job import Job
-from ragauge.scoring.tasks.lines import LineMaker
-from ragauge.scoring.tasks.pack import RangePacker
-from ragauge.scoring.tasks.reduce import RangeReducer
-from ragauge.scoring.tasks.unpack import Unpacking, unpack_elsewhere
+from ragauge.scoring.tasks.lines import ListLines
+from ragauge.scoring.tasks.pack import SerialiseRows
+from ragauge.scoring.tasks.task import FindIds, Reduce, Worker
+from ragauge.scoring.tasks.unpack import Unpack
 
-JOB, UNPACK = b"j", b"u"
-"""What a message is: a job, which the messages behind it belong to, or a stored run to unpack."""
-
-REDUCE, WANTED, SCAN, QIDS, PACK, LAY = b"r", b"w", b"s", b"q", b"p", b"l"
-"""Or a range to reduce, ids to look for, a range to look for them in, the ids of the questions to
-pack for, a range to pack, or a range whose lines to lay aside."""
+JOB, WORK, RANGE = b"j", b"w", b"r"
+"""The first byte of a message says what it is. Only a range is answered."""
 
 
 def main() -> None:
@@ -34,39 +30,21 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
     gc.disable()  # rows are trees and are freed by count
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
-    reducer: RangeReducer | None = None
-    wanted: frozenset[str] = frozenset()
-    packer: RangePacker | None = None
-    maker: LineMaker | None = None
+    decode_range = msgspec.msgpack.Decoder(Range).decode
+    decode_work = msgspec.msgpack.Decoder(
+        Reduce | FindIds | SerialiseRows | ListLines | Unpack
+    ).decode
+    worker = Worker()
+    do: Callable[[Range], object] | None = None
     while (message := read_message(stdin)) is not None:
         kind, body = message[:1], message[1:]
         if kind == JOB:
-            reducer = RangeReducer(msgspec.msgpack.decode(body, type=Job))
-            maker = None
-        elif kind == UNPACK:
-            unpacked = unpack_elsewhere(msgspec.msgpack.decode(body, type=Unpacking))
-            write_message(stdout, msgspec.msgpack.encode(unpacked))
-        elif reducer is None:
-            raise ValueError("the first message is a job")
-        elif kind == WANTED:
-            wanted = msgspec.msgpack.decode(body, type=frozenset[str])
-        elif kind == SCAN:
-            found = reducer.scan(msgspec.msgpack.decode(body, type=Range), wanted)
-            write_message(stdout, msgspec.msgpack.encode(sorted(found)))
-        elif kind == QIDS:
-            qids = msgspec.msgpack.decode(body, type=tuple[str, ...])
-            job = msgspec.structs.replace(reducer.job, qids=qids)
-            packer = RangePacker(job, reducer=reducer)
-        elif kind == PACK and packer is not None:
-            packed = packer.pack(msgspec.msgpack.decode(body, type=Range))
-            write_message(stdout, msgspec.msgpack.encode(packed))
-        elif kind == LAY:
-            maker = maker or LineMaker(reducer.job, reducer=reducer)
-            laid = maker.lay(msgspec.msgpack.decode(body, type=Range))
-            write_message(stdout, msgspec.msgpack.encode(laid))
+            worker.take(msgspec.msgpack.decode(body, type=Job))
+        elif kind == WORK:
+            do = decode_work(body).begin(worker)
         else:
-            partial = reducer.reduce(msgspec.msgpack.decode(body, type=Range))
-            write_message(stdout, msgspec.msgpack.encode(partial))
+            assert do is not None, "work comes before its ranges"
+            write_message(stdout, msgspec.msgpack.encode(do(decode_range(body))))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from ragauge.scoring.trace_columns import Columns, GoldKeys
 class Job(Struct, frozen=True, kw_only=True):
     """All that a worker needs to reduce the ranges of one trace file.
 
-    `stored`: its rows are traces as they are stored. `qids` are only there for packing.
+    `stored`: its rows are traces as they are stored. `qids` are only there for serialising.
     `bytes_too`: how much text was retrieved is wanted too, and how much of the evidence is in it.
     `measured`: questions from this number on are not measured, and their traces counted apart.
     """
@@ -51,7 +51,7 @@ class Misplaced(Struct, frozen=True, array_like=True):
 class Partial(Struct, frozen=True, kw_only=True):
     """The records of one range as columns, and what was counted on the way.
 
-    `beside` are traces of questions that are not measured.
+    `beside` counts the traces of questions that are not measured.
     """
 
     range_index: int

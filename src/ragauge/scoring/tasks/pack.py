@@ -1,10 +1,11 @@
-"""Packing: the traces of a run as rows to store, with what their hits tell of chunks."""
+"""The task of a store: ranges as serialised rows, with what their hits say of chunks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Set
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragauge.files.ranges import Range
 from ragauge.model.payloads import freeze_trace
@@ -15,13 +16,14 @@ from ragauge.scoring.evidence_places import found_at
 from ragauge.scoring.tasks.full_traces import FullReader, numbered
 from ragauge.scoring.tasks.job import Job
 from ragauge.scoring.tasks.reduce import RangeReducer
+from ragauge.scoring.tasks.task import Work, Worker
 
 PackedRow = tuple[ResultFacts, bytes, int | None]
 """Facts and payload of a row, and the place of its question in the gold table."""
 
 
 class Packed(Struct, frozen=True):
-    """The rows of a range, numbered by their lines, and what their hits tell."""
+    """The rows of a range, numbered by their lines, and what their hits say of chunks."""
 
     rows: list[PackedRow]
     gathered: Gathered
@@ -37,9 +39,17 @@ class Packed(Struct, frozen=True):
             for place, (facts, payload, question) in enumerate(self.rows)
         ]
 
+    def renumbered(self, order: Sequence[int]) -> Packed:
+        """The same rows, where question `i` is question `order[i]`."""
+        rows = [
+            (facts, payload, None if question is None else order[question])
+            for facts, payload, question in self.rows
+        ]
+        return replace(self, rows=rows)
+
 
 class RangePacker:
-    """Packs ranges of a trace file, or traces that are in memory."""
+    """Serialises ranges of a trace file, or traces that are in memory."""
 
     def __init__(self, job: Job, *, reducer: RangeReducer | None = None) -> None:
         self.job = job
@@ -54,11 +64,11 @@ class RangePacker:
         self.gatherer = Gatherer(wanted_ids(keys), job.chunks, negatives=unwanted_ids(keys))
 
     def pack(self, part: Range) -> Packed:
-        """Pack one range, whose first line is known; lines that cannot be read are left out."""
+        """Serialise one range, whose first line is known; bad lines are skipped."""
         return self._packed(self.reader.traces(part))
 
     def pack_traces(self, traces: Iterable[Trace], first: int) -> Packed:
-        """Pack traces that are in memory; those without a line are numbered from `first`."""
+        """Serialise traces in memory; those without a line are numbered from `first`."""
         return self._packed(numbered(traces, first))
 
     def _packed(self, traces: Iterable[Trace]) -> Packed:
@@ -95,19 +105,34 @@ class RangePacker:
         """The rank of the first evidence, or of the first expected document where there is none."""
         wanted: Set[str] = self.relevant[code]
         best = next((rank for rank, hit in enumerate(hits) if hit.id in wanted), None)
-        rich = self.job.keys.rich.get(code)
-        if rich is None:
+        details = self.job.keys.details.get(code)
+        if details is None:
             return best
-        ranked = [(rank, self.detail.place_of_hit(hit, rich)) for rank, hit in enumerate(hits)]
+        ranked = [(rank, self.detail.place_of_hit(hit, details)) for rank, hit in enumerate(hits)]
         first: dict[str, int] = {}
         for rank, hit in enumerate(hits):
             first.setdefault(hit.id, rank)
-        found = [best] if best is not None else []
-        for anchor, counts in zip(rich.anchors, rich.counted, strict=True):
+        ranks = [best] if best is not None else []
+        for anchor, counts in zip(details.anchors, details.counted, strict=True):
             rank_ = found_at(anchor, ranked, first) if counts else None
-            found += [] if rank_ is None else [rank_]
-        if not wanted and not rich.anchors:
-            found += [
-                rank for rank, place in ranked if any(doc in place.stated for doc in rich.docs)
+            ranks += [] if rank_ is None else [rank_]
+        if not wanted and not details.anchors:
+            ranks += [
+                rank for rank, place in ranked if any(doc in place.stated for doc in details.docs)
             ]
-        return min(found, default=None)
+        return min(ranks, default=None)
+
+
+class SerialiseRows(Work[Packed], frozen=True):
+    """The traces of ranges as rows for a store. The first line of each range must be known.
+
+    `qids` are the ids of the questions, for traces that name theirs in words only.
+    """
+
+    result = Packed
+    qids: tuple[str, ...]
+
+    def begin(self, worker: Worker) -> Callable[[Range], Packed]:
+        """Read with the reducer that is there."""
+        job = replace(worker.job, qids=self.qids)
+        return RangePacker(job, reducer=worker.reducer()).pack

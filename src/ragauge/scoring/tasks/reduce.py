@@ -66,7 +66,7 @@ class RangeReducer:
         self.keep_last = job.rules.keep == "last"
         self.strip_citations = self.reader.strip_citations
         # Patterns, places and lists of chunks are looked up for each trace by itself.
-        self.exact_only = bool(job.patterns or job.keys.rich or job.chunks or job.stored)
+        self.exact_only = bool(job.patterns or job.keys.details or job.chunks or job.stored)
         self.by_columns = not (
             self.by_question_only
             or self.strip_citations

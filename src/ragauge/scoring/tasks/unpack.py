@@ -1,7 +1,8 @@
-"""Unpacking: the stored traces of a run as a file of JSON lines, as the scoring reads them."""
+"""The task of reading a stored run: its traces as a file of JSON lines, which scoring reads."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 from typing import IO
 
@@ -9,22 +10,17 @@ from msgspec import Struct
 
 from ragauge import registry
 from ragauge.errors import MAX_REPORTED, Problem, RagaugeError
+from ragauge.files.ranges import Range
 from ragauge.model.payloads import UNREADABLE, thaw, unreadable
 from ragauge.model.run import Store
+from ragauge.scoring.tasks.task import Work, Worker
 
 _AT_ONCE = 1 << 16
-
-
-class Unpacking(Struct, frozen=True):
-    """A run to unpack: the URL of its store, its id, and the file to write."""
-
-    url: str
-    run_id: str
-    path: str
+"""Bytes that are written together."""
 
 
 class Unpacked(Struct, frozen=True, kw_only=True):
-    """What came of it: the first rows that cannot be read, and how many there are in all.
+    """The outcome: the first rows that cannot be read, and how many there are in all.
 
     `failure` says why nothing could be read: another process cannot raise it here.
     """
@@ -60,11 +56,31 @@ def unpack(store: Store, run_id: str, stream: IO[bytes]) -> Unpacked:
     return Unpacked(problems=tuple(problems), problem_count=count)
 
 
-def unpack_elsewhere(task: Unpacking) -> Unpacked:
-    """Unpack a run with a connection of one's own, in a process that shares nothing."""
+class Unpack(Work[Unpacked], frozen=True):
+    """A stored run to write to a file: the URL of its store, its id, and the path of the file.
+
+    The run is one range, `WHOLE_RUN`. Whoever does this opens the store anew, since a connection
+    cannot go to another process.
+    """
+
+    result = Unpacked
+    url: str
+    run_id: str
+    path: str
+
+    def begin(self, worker: Worker) -> Callable[[Range], Unpacked]:  # noqa: ARG002
+        """No reducer is needed: rows are copied as they are."""
+        return lambda _: unpack_run(self.url, self.run_id, self.path)
+
+
+WHOLE_RUN = (Range(0, 0, 0, 0),)
+
+
+def unpack_run(url: str, run_id: str, path: str) -> Unpacked:
+    """Unpack a run with a connection of one's own."""
     try:
-        kind = registry.stores()[task.url.partition("://")[0]]
-        with closing(kind.open(task.url, create=False)) as store, open(task.path, "wb") as file:
-            return unpack(store, task.run_id, file)
+        kind = registry.stores()[url.partition("://")[0]]
+        with closing(kind.open(url, create=False)) as store, open(path, "wb") as file:
+            return unpack(store, run_id, file)
     except RagaugeError as error:
         return Unpacked(failure=error.problems)

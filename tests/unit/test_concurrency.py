@@ -1,0 +1,110 @@
+"""Threads and worker processes give their results in order, and what goes wrong is raised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from ragauge.concurrency import WorkerProcesses, beside
+
+ECHO = """
+import sys
+from ragauge.concurrency import read_message, write_message
+heard = b""
+while (message := read_message(sys.stdin.buffer)) is not None:
+    if message.startswith(b"set"):
+        heard += message + b" "
+    elif message == b"end":
+        raise SystemExit(3)
+    else:
+        write_message(sys.stdout.buffer, heard + message)
+"""
+
+
+def test_messages_are_answered_in_order() -> None:
+    with WorkerProcesses(2, "-c", ECHO) as workers:
+        numbers = [str(number).encode() for number in range(50)]
+        assert list(workers.map(numbers, ahead=3)) == numbers
+
+
+def test_a_process_is_sent_the_part_of_a_setup_that_it_has_not_seen() -> None:
+    """The job is sent once; each kind of work is sent once behind it."""
+    job, first, second = b"set job", b"set first", b"set second"
+    with WorkerProcesses(1, "-c", ECHO) as workers:
+        replies = [
+            workers.submit(b"a", setup=(job, first)),
+            workers.submit(b"b", setup=(job, first)),
+            workers.submit(b"c", setup=(job, second)),
+        ]
+        assert [reply.result() for reply in replies] == [
+            b"set job set first a",
+            b"set job set first b",
+            b"set job set first set second c",
+        ]
+
+
+def test_messages_are_not_far_ahead_of_who_takes_the_answers() -> None:
+    """Two processes with three each; every answer that is taken makes room for one more."""
+    asked: list[int] = []
+
+    def messages() -> Iterator[bytes]:
+        for number in range(1000):
+            asked.append(number)
+            yield str(number).encode()
+
+    with WorkerProcesses(2, "-c", ECHO) as workers:
+        answers = workers.map(messages(), ahead=3)
+        assert len(asked) == 2 * 3  # work begins before anything is taken
+        assert next(answers) == b"0"
+        assert len(asked) == 2 * 3 + 1
+
+
+def test_a_process_that_ends_is_an_error_for_who_waits() -> None:
+    with WorkerProcesses(1, "-c", ECHO) as workers:
+        with pytest.raises(RuntimeError, match="a worker ended early"):
+            workers.submit(b"end").result()
+        with pytest.raises((RuntimeError, OSError)):
+            workers.submit(b"more").result()
+
+
+def test_nobody_waits_for_processes_that_were_closed() -> None:
+    workers = WorkerProcesses(1, "-c", "import time; time.sleep(600)")
+    replies = [workers.submit(b"a"), workers.submit(b"b")]
+    workers.close()
+    for reply in replies:
+        assert reply.exception(timeout=10) is not None
+    with pytest.raises(RuntimeError, match="have ended"):
+        workers.submit(b"c")
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+def test_work_beside_comes_back_in_order(monkeypatch: pytest.MonkeyPatch, cores: int) -> None:
+    monkeypatch.setattr("ragauge.concurrency.cores", lambda: cores)
+    assert list(beside(str, range(100))) == [str(each) for each in range(100)]
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+def test_work_beside_is_not_far_ahead_and_may_be_left(
+    monkeypatch: pytest.MonkeyPatch, cores: int
+) -> None:
+    """Three threads and eight pieces each, and the next that is asked for."""
+    monkeypatch.setattr("ragauge.concurrency.cores", lambda: cores)
+    asked: list[int] = []
+
+    def given() -> Iterator[int]:
+        for each in range(1000):
+            asked.append(each)
+            yield each
+
+    made = beside(str, given())
+    assert next(made) == "0"
+    assert len(asked) <= 3 * 8 + 1
+    made.close()  # type: ignore[attr-defined]
+
+
+def test_what_goes_wrong_beside_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragauge.concurrency.cores", lambda: 2)
+    words: Sequence[str] = ["1", "2", "x", "4"]
+    with pytest.raises(ValueError, match="x"):
+        list(beside(int, words))
