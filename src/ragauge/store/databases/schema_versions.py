@@ -39,7 +39,7 @@ def migrations(database: str) -> tuple[Migration, ...]:
     """The migrations of a kind of database, from its folder of SQL files, numbered from 1."""
     from importlib.resources import files
 
-    folder = files("ragauge") / "stores" / "migrations" / database
+    folder = files("ragauge") / "store" / "databases" / "migrations" / database
     texts = {entry.name: entry.read_text("utf-8") for entry in folder.iterdir()}
     found = []
     for number, name in enumerate(sorted(filter(_FILE.fullmatch, texts)), 1):
