@@ -12,7 +12,7 @@ from ragauge.model.scores import Scores
 from ragauge.scoring import score as pipeline
 from ragauge.testing import JudgedRun, Scorer, Settings, located, read_settings
 from tests.support.command import GOLD, TRACES, Folder
-from tests.support.stored import WRONG
+from tests.support.stored_runs import WRONG
 
 
 class StoppedError(Exception):

@@ -16,7 +16,7 @@ from ragauge.scoring import score
 from ragauge.store import runs as run_store
 from tests.oracles.full_cases import FLAVOURS, case
 from tests.support.command import Folder, Row
-from tests.support.stored import URL, put
+from tests.support.stored_runs import URL, put
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from ragauge.embed.cache import IN_MEMORY, Cached, VectorCache, default_path, ke
 from ragauge.embed.measure import Measurer, measuring
 from ragauge.errors import RagaugeError
 from ragauge.model.embedder import Vectors
-from tests.support.directions import Plane, plane_only
+from tests.support.literal_embedder import Plane, plane_only
 
 ONE = Cached(np.array([0.1, -2.5, 3e-30], np.float32), False)
 

@@ -30,7 +30,7 @@ from ragauge.errors import RagaugeError
 from ragauge.files.http_client import Response, WebError
 from ragauge.model.embedder import Embedder
 from ragauge.model.semantic import is_lexical
-from tests.support.directions import plane_only
+from tests.support.literal_embedder import plane_only
 
 LONG = "The lighthouse keeper wrote down the weather of every single night. " * 30
 TEXTS = [

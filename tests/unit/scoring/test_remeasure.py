@@ -15,7 +15,7 @@ from ragauge.model.embedder import Embedding
 from ragauge.model.semantic import Bands
 from ragauge.scoring import score
 from tests.support.command import GOLD, TRACES, Content, Folder, Outcome, Row
-from tests.support.directions import ID, plane_only
+from tests.support.literal_embedder import ID, plane_only
 
 # The question lies at (1, 0), so ΔS of a text of length 1 is 1 minus its first number.
 ASKED = "1 0"

@@ -19,7 +19,7 @@ from ragauge.scoring.engines.pool import Pool
 from ragauge.scoring.inputs import Engine
 from ragauge.scoring.tasks.unpack import Unpacking, unpack_elsewhere
 from ragauge.store import runs as run_store
-from tests.support.stored import URL, change, put
+from tests.support.stored_runs import URL, change, put
 
 pytestmark = pytest.mark.usefixtures("folder")
 

@@ -22,7 +22,7 @@ from ragauge.store import runs as run_store
 from ragauge.store.stored_scores import freeze_values
 from tests.support.command import GOLD, TRACES, lines_of
 from tests.support.postgres import own_schema, server_url
-from tests.support.stored import MORE_GOLD, WRONG, change, put
+from tests.support.stored_runs import MORE_GOLD, WRONG, change, put
 
 # Traces of all kinds: an error, a question that nobody asked, seeds, times, ΔS and odd letters.
 ODD = [

@@ -14,7 +14,7 @@ import pytest
 from ragauge.corpus.diff.map_file import read_map, write_map
 from ragauge.errors import RagaugeError
 from ragauge.model.migration import MigrationMap
-from tests.support.versions import brief, corpus_of, mapped, rows_of
+from tests.support.corpus_versions import brief, corpus_of, mapped, rows_of
 
 DOCS = Path(__file__).resolve().parents[4] / "docs"
 GUIDE = """\

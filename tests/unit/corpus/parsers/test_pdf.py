@@ -12,8 +12,8 @@ from ragauge.corpus.parsers.pdf_blocks import is_compound, matching, words_of
 from ragauge.errors import RagaugeError
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Parsed
-from tests.support.parsed import attrs, checked, shown, text_at, titles
-from tests.support.pdfs import Shown, pdf, ruled
+from tests.support.parser_checks import attrs, checked, shown, text_at, titles
+from tests.support.pdf_files import Shown, pdf, ruled
 
 ENCRYPTED = (
     f"/Encrypt << /Filter /Standard /V 1 /R 2 /O <{'01' * 32}> /U <{'02' * 32}> /P -4 >> "

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.support.chunked_runs import TEXT, Index, asked, item
 from tests.support.command import GOLD, TRACES, Folder
 from tests.support.postgres import own_schema, server_url
-from tests.support.rechunked import TEXT, Index, asked, item
-from tests.support.stored import URL, change, put
+from tests.support.stored_runs import URL, change, put
 
 from ragauge.cli.store_options import passing_store
 from ragauge.compare import align, common_gold, compare

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.pages import drilldown, passage
+from tests.support.html_pages import drilldown, passage
 
 from ragauge.model.drilldown import Attempt, Drilldown, Expected, Passage
 from ragauge.report.html.data_blocks import packed

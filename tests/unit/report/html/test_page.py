@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.support import pages
+from tests.support import html_pages as pages
 
 import ragauge
 from ragauge.model import phrases
@@ -295,7 +295,7 @@ def test_a_comparison_says_what_is_marked_and_what_counts() -> None:
 
 SCRIPT = """
 import sys
-from tests.support import pages
+from tests.support import html_pages as pages
 view = pages.run_view(300, details=[pages.drilldown(i, words=200) for i in range(300)])
 sys.stdout.write(pages.run_page(view))
 sys.stdout.write(pages.comparison_page(pages.comparison_view(60)))

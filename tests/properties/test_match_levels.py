@@ -24,7 +24,7 @@ from ragauge.scoring.evidence_pieces import STAND_IN, pieces_of
 from ragauge.scoring.score import score
 from ragauge.spans import Span
 from tests.properties.datasets import steady
-from tests.support.rechunked import side_of
+from tests.support.chunked_runs import side_of
 
 # A few names and words, so that everything meets everything.
 IDS = ("d#1", "d#2", "e#1", "c1", "c2")

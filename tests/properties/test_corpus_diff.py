@@ -18,7 +18,7 @@ from ragauge.errors import RagaugeError
 from ragauge.gold.migrate.evidence import OnUnmapped
 from ragauge.gold.migrate.files import What, relocate
 from tests.support.command import lines_of
-from tests.support.versions import corpus_of
+from tests.support.corpus_versions import corpus_of
 
 WORDS = [
     "apple", "bridge", "castle", "dragon", "engine", "forest", "garden", "harbour", "island",
