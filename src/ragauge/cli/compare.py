@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ragauge.model.scores import Scores
 
 
-class Files(NamedTuple):
+class TraceFileOptions(NamedTuple):
     """How trace files are read before they are compared."""
 
     gold: str | None
@@ -161,7 +161,7 @@ def COMMAND(  # noqa: N802
             "map": migration,
         },
     )
-    files = Files(gold, profile, dialect, k, (chunks_a, chunks_b))
+    files = TraceFileOptions(gold, profile, dialect, k, (chunks_a, chunks_b))
     allowed = Tolerance(
         missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty
     )
@@ -239,7 +239,7 @@ def _rankless() -> RagaugeError:
 
 @contextmanager
 def _both(
-    a: str, b: str, files: Files, config: Config, store_url: str | None
+    a: str, b: str, files: TraceFileOptions, config: Config, store_url: str | None
 ) -> Iterator[tuple[Stored | Scores, Stored | Scores]]:
     """The two runs, as they are named."""
     from ragauge.compare.common_gold import Stored
@@ -247,19 +247,21 @@ def _both(
 
     with ExitStack() as stack:
         store = None
-        found: list[Stored | Scores] = []
+        runs: list[Stored | Scores] = []
         for place, name in enumerate((a, b)):
             if is_file(name):
-                found.append(_file(stack, name, place, files, config))
+                runs.append(_file(stack, name, place, files, config))
                 continue
             if store is None:
                 store = stack.enter_context(the_store(store_url, config))
             suite = config.suite or "default"
-            found.append(Stored(store, run_store.find_run(store, name, suite=suite)))
-        yield found[0], found[1]
+            runs.append(Stored(store, run_store.find_run(store, name, suite=suite)))
+        yield runs[0], runs[1]
 
 
-def _file(stack: ExitStack, name: str, place: int, files: Files, config: Config) -> Stored | Scores:
+def _file(
+    stack: ExitStack, name: str, place: int, files: TraceFileOptions, config: Config
+) -> Stored | Scores:
     """A file of scores as it is; a trace file as a run in a store of its own, gone at the end."""
     from ragauge.compare.common_gold import Stored
     from ragauge.errors import RagaugeError
@@ -270,7 +272,7 @@ def _file(stack: ExitStack, name: str, place: int, files: Files, config: Config)
     if (files.gold is None and config.gold is None) or _holds_scores(name):
         return scores_document.load_scores(name)
     store = stack.enter_context(passing_store())
-    kept: list[Any] = []
+    records: list[Any] = []
     wanted = run_store.Wanted(run_id=name, created_at="")
     scores = score.score(
         files.gold or config.gold or "",
@@ -282,7 +284,7 @@ def _file(stack: ExitStack, name: str, place: int, files: Files, config: Config)
         chunks=files.chunks[place],
         options=config.options,
         intervals=False,
-        keep=lambda each: kept.append(run_store.store_run(store, each, wanted)),
+        keep=lambda inputs: records.append(run_store.store_run(store, inputs, wanted)),
     )
     if not scores.measured:
         raise RagaugeError.of(
@@ -306,10 +308,10 @@ def _holds_scores(name: str) -> bool:
 def _report(name: str) -> ComparisonReport:
     from ragauge import registry
 
-    known = registry.comparisons()
-    if name not in known:
-        raise registry.unknown_name("format", name, known)
-    return known[name]
+    reports = registry.comparisons()
+    if name not in reports:
+        raise registry.unknown_name("format", name, reports)
+    return reports[name]
 
 
 def _report_for(output: str) -> tuple[ComparisonReport, str]:
@@ -320,7 +322,9 @@ def _report_for(output: str) -> tuple[ComparisonReport, str]:
 
 def _safe(name: str) -> str:
     """A run's name as the name of a folder."""
-    return "".join(each if each.isalnum() or each in "-_.:" else "_" for each in name).strip(".")
+    return "".join(
+        character if character.isalnum() or character in "-_.:" else "_" for character in name
+    ).strip(".")
 
 
 def _emit(
@@ -332,8 +336,8 @@ def _emit(
 
     for report, path in written:
         write_output(path, report.content(view))
-    shown = replace(view, **screen())
-    click.echo(printable(printed.content(shown), printed.name), nl=False)
+    sized = replace(view, **screen())
+    click.echo(printable(printed.content(sized), printed.name), nl=False)
 
 
 def _undecided(comparison: Comparison) -> str | None:

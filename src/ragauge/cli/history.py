@@ -53,21 +53,21 @@ def COMMAND(  # noqa: N802
         _say(f"no complete run in {store_name} has {metric}{_of(suite, profile)}")
         _say_left_out(whole)
         return int(ExitCode.NOTHING_MEASURED)
-    shown = whole.last(limit)
+    newest = whole.last(limit)
     if format_name == "json":
-        click.echo(json.dumps(shown.document(), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(newest.document(), indent=2, ensure_ascii=False))
         return 0
-    click.echo("\n".join(_lines(shown, int(screen()["width"]))))
-    if len(shown.points) < len(whole.points):
-        _say(f"the newest {len(shown.points)} of {len(whole.points)} values")
+    click.echo("\n".join(_lines(newest, int(screen()["width"]))))
+    if len(newest.points) < len(whole.points):
+        _say(f"the newest {len(newest.points)} of {len(whole.points)} values")
     _say_left_out(whole)
     return 0
 
 
 def _of(suite: str | None, profile: str | None) -> str:
-    told = [f"suite {suite}"] if suite is not None else []
-    told += [f"profile {profile}"] if profile is not None else []
-    return f" ({', '.join(told)})" if told else ""
+    choices = [f"suite {suite}"] if suite is not None else []
+    choices += [f"profile {profile}"] if profile is not None else []
+    return f" ({', '.join(choices)})" if choices else ""
 
 
 def _say(text: str) -> None:
@@ -150,13 +150,13 @@ def _drawn(values: Sequence[float | None], width: int) -> list[str]:
     from ragauge.model import phrases
     from ragauge.report.terminal.sparkline import sparkline
 
-    known = [value for value in values if value is not None]
-    if not known:
+    numbers = [value for value in values if value is not None]
+    if not numbers:
         return []
     ascii_only = not (sys.stdout.encoding or "").lower().startswith("utf")
     line = sparkline(values, ascii=ascii_only)
     lines = [line[start : start + width] for start in range(0, len(line), width)]
-    scale = f"from {phrases.number(min(known))} to {phrases.number(max(known))}"
+    scale = f"from {phrases.number(min(numbers))} to {phrases.number(max(numbers))}"
     if len(lines) == 1 and len(line) + len(scale) + 2 <= width:
         return [f"{line}  {scale}"]
     return [*lines, scale]

@@ -193,7 +193,7 @@ def embedding(
     )
 
 
-def gates_from(profile: Profile, k: Sequence[int], config: Config, given: str | None) -> list[Gate]:
+def gates_from(profile: Profile, k: Sequence[int], config: Config, gates: str | None) -> list[Gate]:
     """The gates of the profile, the configuration and the command line, put together."""
     from ragauge.config import load_gates
     from ragauge.gates import parse
@@ -203,22 +203,22 @@ def gates_from(profile: Profile, k: Sequence[int], config: Config, given: str | 
         profile_gates(profile, k),
         parse.parse_table(config.gates, profile, k, origin=config.origin),
     ]
-    if given is not None and (given.endswith(".toml") or Path(given).is_file()):
-        layers.append(parse.parse_table(load_gates(Path(given)), profile, k, origin=given))
-    elif given is not None:
-        layers.append(parse.parse_items(given, profile, k))
+    if gates is not None and (gates.endswith(".toml") or Path(gates).is_file()):
+        layers.append(parse.parse_table(load_gates(Path(gates)), profile, k, origin=gates))
+    elif gates is not None:
+        layers.append(parse.parse_items(gates, profile, k))
     return parse.merge(*layers)
 
 
-def day(given: str | None, *, needed: bool) -> Any:
+def day(text: str | None, *, needed: bool) -> Any:
     """The date that waivers are judged on; the clock is only asked when there are waivers."""
     from datetime import date
 
-    if given is not None:
+    if text is not None:
         try:
-            return date.fromisoformat(given)
+            return date.fromisoformat(text)
         except ValueError as error:
-            raise click.UsageError(f"--as-of takes a date as YYYY-MM-DD, got {given!r}") from error
+            raise click.UsageError(f"--as-of takes a date as YYYY-MM-DD, got {text!r}") from error
     return date.today() if needed else None
 
 
