@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.command import Folder
+from tests.support.effort import examples
 
 # What a shell or a CI service may say about colour, width and itself: processes that tests start
 # would say other things than the tests expect, as pytest does where `CI` is set.
@@ -34,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.register_profile(
-        "steady", database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        "steady", parent=examples(50), suppress_health_check=[HealthCheck.too_slow]
     )  # a slow machine is no fault, and nothing is left over from the last time
     settings.load_profile("steady")
     for name in [name for name in os.environ if name in _NOT_OURS or name.startswith(_PREFIXES)]:

@@ -15,7 +15,7 @@ from ragauge.formats.json_rows import decode_row
 from ragauge.formats.placedrows import placed_trace
 from ragauge.formats.traces import Reader
 from ragauge.model.trace import Answer
-from tests.properties.datasets import steady
+from tests.support.effort import examples
 
 texts = st.sampled_from(["", "a", "ä", "Δ", "guide.md", "x\u2028y", "1"])
 odd: st.SearchStrategy[Any] = st.sampled_from(
@@ -65,7 +65,7 @@ rows = st.fixed_dictionaries(
 
 @pytest.mark.parametrize(("dialect", "own"), [("native", False), ("canary", True), ("ship", True)])
 @given(row=rows, escaped=st.booleans())
-@steady(400)
+@examples(100)
 def test_a_quick_trace_is_the_exact_one(
     dialect: str, own: bool, row: dict[str, Any], escaped: bool
 ) -> None:

@@ -23,8 +23,8 @@ from ragauge.model.trace import Answer, Hit, Trace
 from ragauge.scoring.evidence_pieces import STAND_IN, pieces_of
 from ragauge.scoring.score import score
 from ragauge.spans import Span
-from tests.properties.datasets import steady
 from tests.support.chunked_runs import side_of
+from tests.support.effort import examples
 
 # A few names and words, so that everything meets everything.
 IDS = ("d#1", "d#2", "e#1", "c1", "c2")
@@ -104,7 +104,7 @@ def sides(draw: st.DrawFn) -> Side:
     )
 
 
-@steady(80)
+@examples(25)
 @given(gold=items(), a=sides(), b=sides())
 def test_both_ways_have_the_same_rungs(gold: list[GoldItem], a: Side, b: Side) -> None:
     """What works on both sides does so whichever of them is called a."""
@@ -112,7 +112,7 @@ def test_both_ways_have_the_same_rungs(gold: list[GoldItem], a: Side, b: Side) -
     assert (there.rungs, there.counts, there.match) == (back.rungs, back.counts, back.match)
 
 
-@steady(60)
+@examples(25)
 @given(gold=items(), a=sides())
 def test_a_side_and_itself_are_exact(gold: list[GoldItem], a: Side) -> None:
     """Whatever it knows or does not know, and the items stay the very same."""
@@ -124,7 +124,7 @@ def test_a_side_and_itself_are_exact(gold: list[GoldItem], a: Side) -> None:
     )
 
 
-@steady(60)
+@examples(25)
 @given(gold=items(), a=sides(), b=sides())
 def test_the_order_of_tables_does_not_show(gold: list[GoldItem], a: Side, b: Side) -> None:
     """The same entries in another order are the same."""
@@ -146,7 +146,7 @@ def test_the_order_of_tables_does_not_show(gold: list[GoldItem], a: Side, b: Sid
     assert climb(graded, turned(a), turned(b)) == climb(gold, a, b)
 
 
-@steady(80)
+@examples(25)
 @given(gold=items(), a=sides(), b=sides())
 def test_carrying_less_is_never_a_better_rung(gold: list[GoldItem], a: Side, b: Side) -> None:
     """A rung works because a side carries what it needs.
@@ -165,7 +165,7 @@ def _places(ladder: Ladder) -> list[int]:
     return [RUNGS.index(rung) for rungs in ladder.rungs for rung in rungs]
 
 
-@steady(80)
+@examples(25)
 @given(gold=items(), a=sides(), b=sides())
 def test_both_sides_have_the_same_pieces(gold: list[GoldItem], a: Side, b: Side) -> None:
     """As many, as relevant, with the same gains and groups; none of them an id that fell."""
@@ -216,7 +216,7 @@ def _traces(version: str, picks: Sequence[Sequence[int]]) -> list[Trace]:
     ]
 
 
-@steady(25)
+@examples(25)
 @given(
     expected=st.lists(st.sampled_from(("v1-1", "v1-2", "v1-3")), min_size=2, max_size=4),
     a=st.permutations([1, 2, 3, 1]),
@@ -252,7 +252,7 @@ def test_rungs_do_not_depend_on_what_is_hit(
         assert scores.metrics["retrieval.hit@3"].value == sum(wanted) / len(wanted)
 
 
-@steady(25)
+@examples(25)
 @given(gold=items(), a=sides(), b=sides(), seed=st.integers(0, 99))
 def test_effective_items_can_be_scored(gold: list[GoldItem], a: Side, b: Side, seed: int) -> None:
     """Against hits with and without spans and texts; no unit is mixed, no piece is found by id."""

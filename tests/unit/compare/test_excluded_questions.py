@@ -139,6 +139,7 @@ def test_slots_that_only_left_out_questions_lack_are_not_missing(store: Store) -
 TURNS = FLAVOURS.index("turns")  # `ship` and `smoke` have one item for all turns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "profile"),
     [

@@ -158,6 +158,7 @@ with VectorCache(sys.argv[1]) as cache:
 """
 
 
+@pytest.mark.slow
 def test_several_processes_may_write_at_once(tmp_path: Path) -> None:
     path = tmp_path / "vectors.db"
     writers = [

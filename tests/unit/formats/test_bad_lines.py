@@ -22,6 +22,7 @@ def many_problems() -> tuple[bytes, list[str]]:
     return b"\n".join(lines) + b"\n", [f"trace.jsonl:{i + 1}" for i in range(3, 300, 4)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 100, 1000, 7000, 10**6])
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_the_first_twenty_problems_are_shown_and_all_are_counted(

@@ -60,6 +60,7 @@ CUT = (
 ).encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["gold", "trace"])
 def test_a_cut_last_line_is_truncated_wherever_it_was_cut(folder: Folder, where: str) -> None:
     """Also inside a number, an escape, or a character of several bytes: the writer was stopped."""
@@ -262,6 +263,7 @@ def test_a_line_of_exactly_the_limit_is_read(
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_line_of_more_than_64_mib_is_refused(folder: Folder) -> None:
     """The real limit, on a file with a hole (its zeros are never looked at)."""
     folder.write("gold.jsonl", GOLD)

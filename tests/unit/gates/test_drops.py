@@ -669,6 +669,7 @@ def test_the_api_takes_a_baseline_as_a_path_or_as_scores(folder: Folder) -> None
     assert ragauge.gate("now.json", table, allow_no_baseline=True).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_threshold_and_a_drop_on_one_metric_stand_side_by_side(folder: Folder) -> None:
     """They are two demands; neither replaces the other."""
     made(folder, "before.json", {"q1": 5})

@@ -257,6 +257,7 @@ def test_a_retriever_that_ranks_by_the_same_embedder_is_told(
     assert json.loads(outcome.out)["embedders"] == [ID]
 
 
+@pytest.mark.slow
 def test_the_number_of_workers_and_the_cache_do_not_show(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -353,6 +354,7 @@ def test_measured_distances_feed_gates(folder: Folder, monkeypatch: pytest.Monke
         assert outcome.exit_code == code
 
 
+@pytest.mark.slow
 def test_runs_of_different_embedders_are_not_compared(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,6 +36,7 @@ def lines(path: Path) -> list[bytes]:
     return path.read_bytes().splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_runs_are_unpacked_by_any_number_of_workers(
     store: Store, tmp_path: Path, workers: int
@@ -77,6 +78,7 @@ def test_a_store_that_is_gone_is_an_error_of_the_store(
     assert error.value.code == "store-unavailable"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2, 5])
 def test_two_runs_are_scored_again_side_by_side(
     store: Store, monkeypatch: pytest.MonkeyPatch, workers: int

@@ -51,6 +51,7 @@ def test_every_split_is_the_exact_fraction(sizes: Sequence[int]) -> None:
             assert mcnemar(few, n - few) == close
 
 
+@pytest.mark.slow
 def test_scipy_agrees() -> None:
     from scipy.stats import binomtest  # type: ignore[import-untyped]  # it takes a second to load
 

@@ -359,6 +359,7 @@ def test_a_run_goes_from_one_kind_of_store_to_another(
         assert [run.run_id for run in postgres.runs()] == ["a"]
 
 
+@pytest.mark.slow
 def test_many_results_go_in_batches(store: Store, other: Store) -> None:
     many = [{**TRACES[0], "seed": seed} for seed in range(5000)]
     put(store, "a", many, gold=MORE_GOLD, profile="all")

@@ -235,6 +235,7 @@ def test_a_run_of_shifted_answers_has_errors_and_no_hits(
     assert json.loads(done.out)["counts"]["errored"] == 6
 
 
+@pytest.mark.slow
 def test_a_mended_program_is_asked_again(gold: Folder) -> None:
     gold.run(*asking(TWICE))
     (gold.path / "program.py").write_text(BEGINNING + ONCE)

@@ -308,6 +308,7 @@ def _encrypted(certificate: Path) -> ssl.SSLContext:
     return context
 
 
+@pytest.mark.slow
 def test_a_service_behind_tls_is_asked_if_its_certificate_is_trusted(
     certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

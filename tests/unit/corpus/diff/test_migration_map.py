@@ -377,6 +377,7 @@ def test_a_map_that_cannot_be_used_is_refused(
     assert caught.value.exit_code == 3
 
 
+@pytest.mark.slow
 def test_neither_the_hash_seed_nor_the_run_shows(tmp_path: Path) -> None:
     """The same corpora give the same bytes in other processes."""
     new = GUIDE.replace("server", "service").replace("a compiler", "a linker")

@@ -350,6 +350,7 @@ def test_nothing_gives_nothing(source: bytes) -> None:
     assert (found.text, found.pieces, found.headings, found.title) == (b"", (), (), None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "repeated",
     [

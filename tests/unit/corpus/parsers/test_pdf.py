@@ -313,6 +313,7 @@ def _content(source: bytes) -> str:
     return source.split(b"stream\n")[3].split(b"endstream")[0].decode("cp1252")
 
 
+@pytest.mark.slow
 def test_a_page_with_very_much_drawn_on_it_is_read_without_its_rules() -> None:
     many = " ".join(f"{n % 500} {n % 800} m {n % 500 + 3} {n % 800} l S" for n in range(21_000))
     found = parsed(SMALL, drawn=f"{SMALL_RULES} {many}")

@@ -178,6 +178,7 @@ def test_without_docutils_the_error_says_what_to_install(monkeypatch: pytest.Mon
     assert error.value.code == "missing-extra"
 
 
+@pytest.mark.slow
 def test_blocks_that_are_nested_too_deeply_are_an_error() -> None:
     with pytest.raises(FieldError) as error:
         PARSER.parse(b"- " * 2000 + b"a")
