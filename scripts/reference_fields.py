@@ -52,7 +52,10 @@ def scores_fields() -> dict[str, str]:
     block, a warning, a skipped line, a waiver, turns and states.
     """
     waiver = Waiver(gate="under", reason="known", expires=date(2030, 1, 31))
-    with as_file(files("ragauge.demo")) as folder, tempfile.TemporaryDirectory() as temporary:
+    with (
+        as_file(files("ragauge.cli.demo_data")) as folder,
+        tempfile.TemporaryDirectory() as temporary,
+    ):
         gold, trace = folder / "gold.jsonl", folder / "trace.jsonl"
         first, _, rest = trace.read_text("utf-8").partition("\n")
         broken, single = Path(temporary) / "broken.jsonl", Path(temporary) / "single.jsonl"
@@ -84,7 +87,7 @@ def _score_rows(folder: Path, gold: list[dict[str, Any]], traces: list[dict[str,
 def ship_fields() -> dict[str, str]:
     """Each key of the short JSON of the profile `ship` and its type."""
     profile = registry.profile("ship")
-    with as_file(files("ragauge.demo")) as folder:
+    with as_file(files("ragauge.cli.demo_data")) as folder:
         scores = score(folder / "gold.jsonl", folder / "trace.jsonl", profile="ship")
     view = View(scores=scores, verdict=gate(scores), profile=profile)
     return _fields([json.loads(registry.report(profile.reports["json"]).text(view))])

@@ -285,6 +285,7 @@ def test_every_command_and_option_is_in_the_reference(name: str) -> None:
     assert not missing, f"`{name}` is described without {sorted(missing)}"
 
 
+@pytest.mark.slow
 def test_stale_missing_and_foreign_pages_are_named_and_mended(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
