@@ -84,7 +84,7 @@ def _report_digest(gold: Path, trace: Path, workers: int, range_bytes: int) -> s
     """The beginning of the hash of the full JSON report, and of its every question."""
     assert ranges.plan.__kwdefaults__ is not None
     ranges.plan.__kwdefaults__["range_bytes"] = range_bytes
-    inputs.RANGE_BYTES = range_bytes
+    vars(inputs)["RANGE_BYTES"] = range_bytes  # its own name of the same number
     profile = registry.profile("all")
     scores = score(gold, trace, profile="all", workers=workers)
     view = View(scores=scores, verdict=gate(scores), profile=profile, full=True)

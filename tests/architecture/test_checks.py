@@ -7,7 +7,13 @@ from collections.abc import Mapping
 import pytest
 
 from tests.architecture.source_text import Import, Module, import_cycle
-from tests.architecture.test_packages import import_problems, is_network, prints, unused_parts
+from tests.architecture.test_packages import (
+    gerunds,
+    import_problems,
+    is_network,
+    prints,
+    unused_parts,
+)
 
 
 def package(sources: Mapping[str, str], *, root: str = "") -> dict[str, Module]:
@@ -156,3 +162,9 @@ def test_network_modules_are_recognised(module: str, name: str | None, expected:
 def test_print_is_found_as_a_call_only() -> None:
     text = '"""print(1)"""\npprint(1)\nprint(2)\nreports.print(3)\n'
     assert prints(Module("ragauge.join", text)) == [3]
+
+
+def test_gerunds_are_found_at_the_end_of_a_name() -> None:
+    names = ("store.laying", "corpus.chunking", "corpus.diff.reading_order", "run.bookkeeping")
+    bad = gerunds(package(dict.fromkeys(names, "")))
+    assert bad == ["ragauge.store.laying", "ragauge.run.bookkeeping"]

@@ -53,6 +53,9 @@ NETWORK = (
 # The client connects to the address that the user names, when the user names one.
 NETWORKERS = {"ragauge.gold.editor.server": "http.server", "ragauge.files.http_client": ""}
 
+# Gerunds that are terms of the field; any other module is named by a noun or by its command.
+TERMS = {"chunking", "hashing", "resampling", "scoring", "testing"}
+
 MODULES = read_modules()
 
 
@@ -162,6 +165,12 @@ def prints(module: Module) -> list[int]:
     ]
 
 
+def gerunds(modules: Mapping[str, Module]) -> list[str]:
+    """Modules whose name ends with a gerund that is no term of the field."""
+    last_words = {name: name.rpartition(".")[2].rpartition("_")[2] for name in modules}
+    return [name for name, word in last_words.items() if word.endswith("ing") and word not in TERMS]
+
+
 def test_there_is_source_to_read() -> None:
     assert f"{PACKAGE}.errors" in MODULES, "src/ragauge was not found: these tests checked nothing"
 
@@ -185,6 +194,11 @@ def test_the_root_holds_few_modules() -> None:
 def test_every_module_begins_with_what_it_owns() -> None:
     bare = [name for name, module in MODULES.items() if not ast.get_docstring(module.tree)]
     assert not bare, f"no docstring that says what it owns: {', '.join(bare)}"
+
+
+def test_modules_are_named_by_nouns() -> None:
+    bad = gerunds(MODULES)
+    assert not bad, f"say what it holds, not what it does: {', '.join(bad)}"
 
 
 def test_packages_begin_with_a_docstring_and_nothing_else() -> None:
