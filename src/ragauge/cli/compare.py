@@ -16,6 +16,7 @@ from ragauge.cli.options import (
     options,
     read_config,
     screen,
+    tolerance_of,
 )
 from ragauge.cli.output import (
     OUTPUT_OPTION,
@@ -123,11 +124,8 @@ def COMMAND(  # noqa: N802
     write_report: bool,
     runs_dir: str | None,
     full: bool,
-    allow_missing: bool,
-    allow_errored: bool,
-    allow_skipped: bool,
-    allow_empty: bool,
     workers: int | None,
+    **allow: bool,
 ) -> int:
     """Compare run B with run A, question by question.
 
@@ -140,7 +138,6 @@ def COMMAND(  # noqa: N802
     Gates on a drop (max_drop) are judged here, gates on one run by `gate` and `score`.
     """
     from ragauge.compare import align, common_gold, compare
-    from ragauge.gates.judge import Tolerance
     from ragauge.model.comparison import ComparisonView
 
     config = read_config(config_path)
@@ -162,10 +159,8 @@ def COMMAND(  # noqa: N802
         },
     )
     files = TraceFileOptions(gold, profile, dialect, k, (chunks_a, chunks_b))
-    allowed = Tolerance(
-        missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty
-    )
-    detailed = any(each.detailed for each in (report, *(each for each, _ in written)))
+    allowed = tolerance_of(allow)
+    detailed = any(chosen.detailed for chosen in (report, *(filed for filed, _ in written)))
     if corpora and not detailed:
         raise click.UsageError("--corpus is for a page that shows texts: add -o FILE.html")
     with ExitStack() as stack:
@@ -181,7 +176,7 @@ def COMMAND(  # noqa: N802
                 detailed=detailed,
                 migration=migration,
             )
-            told = compare.told_of(one), compare.told_of(other)
+            side_a, side_b = compare.told_of(one), compare.told_of(other)
         else:
             if strict or overlap != "cumulative" or migration is not None or corpora:
                 raise click.UsageError(
@@ -191,14 +186,14 @@ def COMMAND(  # noqa: N802
             aligned = compare.as_scored(one, other)
             if fail_on and not aligned.ranked:
                 raise _rankless()
-            told = compare.told_of(one, a), compare.told_of(other, b)
+            side_a, side_b = compare.told_of(one, a), compare.told_of(other, b)
         demanded, verdict = judged_drops(aligned, config, gates, allowed, as_of)
         comparison = compare.compare(
             aligned,
-            told[0][0],
-            told[1][0],
+            side_a[0],
+            side_b[0],
             gated=[gate.metric for gate in demanded],
-            config=(told[0][1], told[1][1]),
+            config=(side_a[1], side_b[1]),
             verdict=verdict,
         )
         if write_report:
@@ -220,7 +215,7 @@ def COMMAND(  # noqa: N802
             full=full,
             details=details,
             fail_on=_counted(comparison, fail_on),
-            undecided=_undecided(comparison) if fail_on and not allow_missing else None,
+            undecided=_undecided(comparison) if fail_on and not allowed.missing else None,
         )
         _emit(view, report, written)
     return int(view.exit_code)

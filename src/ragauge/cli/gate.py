@@ -17,6 +17,7 @@ from ragauge.cli.options import (
     options,
     read_config,
     screen,
+    tolerance_of,
 )
 from ragauge.cli.output import OUTPUT_OPTION, asked_reports, conclude, output_files, spare_inputs
 from ragauge.cli.store_options import (
@@ -54,20 +55,15 @@ def COMMAND(  # noqa: N802
     as_of: str | None,
     format_name: str,
     outputs: tuple[str, ...],
-    allow_missing: bool,
-    allow_errored: bool,
-    allow_skipped: bool,
-    allow_empty: bool,
-    allow_no_baseline: bool,
     baseline: str | None,
     store_url: str | None,
     self_test: bool,
+    **allow: bool,
 ) -> int:
     """Judge a stored RUN, or SCORES from `ragauge score --full -o FILE.json`, without scoring."""
     import msgspec
 
     from ragauge import registry
-    from ragauge.gates.judge import Tolerance
     from ragauge.model import scores_document
     from ragauge.store import runs as run_store
 
@@ -97,13 +93,7 @@ def COMMAND(  # noqa: N802
         reports = [] if self_test else asked_reports(format_name, outputs, plain)
         needed = any(gate.is_drop for gate in judged_by)
         live = against(baseline, config, store, run) if needed or baseline else Against()
-        allowed = Tolerance(
-            missing=allow_missing,
-            errored=allow_errored,
-            skipped=allow_skipped,
-            empty=allow_empty,
-            no_baseline=allow_no_baseline,
-        )
+        allowed = tolerance_of(allow)
         if self_test:
             whole = profile.join.grid == "complete"
             return _self_test(

@@ -13,6 +13,7 @@ import click
 
 if TYPE_CHECKING:
     from ragauge.config import Config
+    from ragauge.gates.judge import Tolerance
     from ragauge.gold.migrate.evidence import OnUnmapped
     from ragauge.gold.migrate.files import What
     from ragauge.model.embedder import Embedding
@@ -45,6 +46,13 @@ ALLOW_OPTIONS = [
         "--allow-no-baseline", is_flag=True, help="Leave gates on a drop out: this is the baseline."
     ),
 ]
+
+
+def tolerance_of(allow: Mapping[str, bool]) -> Tolerance:
+    """What the options of ALLOW_OPTIONS excuse, by their names: `allow_missing` and so on."""
+    from ragauge.gates.judge import Tolerance
+
+    return Tolerance(**{name.removeprefix("allow_"): value for name, value in allow.items()})
 
 
 class FormatOption(click.Option):

@@ -53,13 +53,8 @@ def _k_sweep(
     traces: str,
     gold: str | None,
     ks: str,
-    embed: str | None,
-    embed_cache: str | None,
-    corpus: str | None,
-    chunks: str | None,
     format_name: str,
-    store_url: str | None,
-    config_path: str | None,
+    **shared: str | None,
 ) -> int:
     """Look at ΔS of the first k hits: flat and high, or falling with k?"""
     from ragauge.diagnose import probes
@@ -70,7 +65,7 @@ def _k_sweep(
         raise click.UsageError(f"--k takes whole numbers, got {ks!r}") from error
     if len(cutoffs) < 2 or cutoffs[0] < 1:
         raise click.UsageError("--k takes at least two different numbers from 1")
-    with _Bench(config_path, store_url, embed, embed_cache, chunks, corpus) as bench:
+    with _Bench(**shared) as bench:
         scored = bench.measured(bench.read(traces, gold))
         name, bands = bench.bands([scored])
         return bench.show(probes.k_sweep(scored, cutoffs, bands), name, format_name)
@@ -83,19 +78,14 @@ def _k_sweep(
 def _triangulate(
     gold: str,
     traces: str,
-    embed: str | None,
-    embed_cache: str | None,
-    corpus: str | None,
-    chunks: str | None,
     format_name: str,
-    store_url: str | None,
-    config_path: str | None,
+    **shared: str | None,
 ) -> int:
     """Compare ΔS of the first hit to the anchor of GOLD with ΔS to a decoy, its first negative."""
     from ragauge.diagnose import probes
     from ragauge.scoring.known_texts import Pool
 
-    with _Bench(config_path, store_url, embed, embed_cache, chunks, corpus) as bench:
+    with _Bench(**shared) as bench:
         measurer = bench.measurer
         if measurer is None:
             raise click.UsageError("triangulate compares texts: give --embed NAME")
@@ -119,18 +109,13 @@ def _hybrid(
     both: str,
     k: int,
     gold: str | None,
-    embed: str | None,
-    embed_cache: str | None,
-    corpus: str | None,
-    chunks: str | None,
     format_name: str,
-    store_url: str | None,
-    config_path: str | None,
+    **shared: str | None,
 ) -> int:
     """See whether two retrievers are good by themselves, and worse together."""
     from ragauge.diagnose import probes
 
-    with _Bench(config_path, store_url, embed, embed_cache, chunks, corpus) as bench:
+    with _Bench(**shared) as bench:
         runs = {
             name: bench.measured(bench.read(source, gold))
             for name, source in (("sparse", sparse), ("dense", dense), ("hybrid", both))

@@ -22,6 +22,7 @@ from ragauge.cli.options import (
     options,
     read_config,
     screen,
+    tolerance_of,
 )
 from ragauge.cli.output import spare_inputs
 from ragauge.cli.store_options import STORE_OPTION, is_file, the_store
@@ -49,7 +50,7 @@ class ShadowSide(NamedTuple):
 
 
 class AskOptions(NamedTuple):
-    """AskOptions targets are asked, and files are read."""
+    """How targets are asked, and files are read."""
 
     gold: str | None
     profile: str
@@ -177,11 +178,8 @@ def COMMAND(  # noqa: N802
     outputs: tuple[str, ...],
     limit: int,
     min_n: int | None,
-    allow_missing: bool,
-    allow_errored: bool,
-    allow_skipped: bool,
-    allow_empty: bool,
     workers: int | None,
+    **allow: bool,
 ) -> int:
     """Judge whether a shadow index is eligible for canary, against the live one.
 
@@ -189,7 +187,6 @@ def COMMAND(  # noqa: N802
     target as in `run`, which is asked every slot and stored.
     """
     from ragauge import registry
-    from ragauge.gates.judge import Tolerance
     from ragauge.run.shadow import Rules, judge_shadow
 
     config = read_config(config_path)
@@ -233,9 +230,7 @@ def COMMAND(  # noqa: N802
     rules = Rules(
         gates=demanded,
         profile=profile,
-        tolerance=Tolerance(
-            missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty
-        ),
+        tolerance=tolerance_of(allow),
         waivers=config.waivers,
         today=day(as_of, needed=bool(config.waivers)),
         limit=limit,

@@ -18,6 +18,7 @@ from ragauge.cli.options import (
     gates_from,
     options,
     read_config,
+    tolerance_of,
 )
 from ragauge.cli.output import judged, judged_drops, spare_inputs, write_output
 from ragauge.cli.store_options import (
@@ -96,11 +97,7 @@ def COMMAND(  # noqa: N802
     store_url: str | None,
     output: str | None,
     no_open: bool,
-    allow_missing: bool,
-    allow_errored: bool,
-    allow_skipped: bool,
-    allow_empty: bool,
-    allow_no_baseline: bool,
+    **allow: bool,
 ) -> int:
     """Write a page that shows a run question by question, and open it in the browser.
 
@@ -113,15 +110,7 @@ def COMMAND(  # noqa: N802
     """
     if migration is not None and other is None:
         raise click.UsageError("--map goes with --against RUN")
-    from ragauge.gates.judge import Tolerance
-
-    allowed = Tolerance(
-        missing=allow_missing,
-        errored=allow_errored,
-        skipped=allow_skipped,
-        empty=allow_empty,
-        no_baseline=allow_no_baseline,
-    )
+    allowed = tolerance_of(allow)
     config = read_config(config_path)
     asked = _Asked(
         config, store_url, gates, as_of, migration, baseline, allowed, Texts.of(corpora, config)
