@@ -42,8 +42,12 @@ def fuzz(effort: float) -> int:
     environment = {"RAGAUGE_TEST_EFFORT": f"{20 * effort:g}", "RAGAUGE_TEST_SEED": str(seed)}
     again = " ".join(f"{name}={value}" for name, value in environment.items())
     print(f"The same again: `{again} pytest --hypothesis-seed={seed}`\n")
-    tests = ["tests/properties", "tests/oracles", "tests/conformance", "tests/unit/formats"]
-    return _pytest([*tests, f"--hypothesis-seed={seed}"], environment)
+    chosen = f"--hypothesis-seed={seed}"
+    print("Properties and oracles:\n")
+    failed = _pytest(["tests/properties", "tests/oracles", chosen], environment)
+    print("\nRandom tests of single modules and commands:\n")
+    others = ["tests/unit", "tests/cli", "tests/conformance", "-m", "hypothesis", chosen]
+    return _pytest(others, environment) or failed
 
 
 def docs(_: float) -> int:
