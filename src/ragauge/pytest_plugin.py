@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MARKER = "ragauge"
 RUN, QUESTION = "ragauge_run", "ragauge_question"
-DEMANDS = ("gates", "invariants", "signals")
+CHECKS = ("gates", "invariants", "signals")
 WHOLE = "the run"
 """What stands behind the name of a test for each question where the whole run is judged."""
 PREFIX = "ragauge."
@@ -80,7 +80,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_pycollect_makeitem(
     collector: pytest.Module | pytest.Class,
 ) -> Generator[None, Any, None]:
-    """Add a test for what the markers of tests for each question demand of the whole run."""
+    """Add a test for what the markers of tests for each question ask of the whole run."""
     outcome = yield
     if outcome.excinfo is not None:
         return
@@ -96,7 +96,7 @@ def pytest_pycollect_makeitem(
 
 
 class WholeRun(pytest.Item):
-    """A test that takes no fixture and does nothing: what its markers demand is judged.
+    """A test that takes no fixture and does nothing: the checks of its markers are judged.
 
     It is one item of the collection, so that the verdict is the same for any order and any number
     of workers, and so that the tests of questions still say which questions are bad.
@@ -111,7 +111,7 @@ class WholeRun(pytest.Item):
         self.place = path, line, f"{domain.partition('[')[0]}[{self.name.partition('[')[2]}"
 
     def runtest(self) -> None:
-        """Nothing: `pytest_runtest_call` judges what the markers demand."""
+        """Nothing: `pytest_runtest_call` judges what the markers ask for."""
 
     def reportinfo(self) -> Any:
         """File, line and title, as those of the tests of questions."""
@@ -119,13 +119,13 @@ class WholeRun(pytest.Item):
 
 
 def _whole_runs(collector: pytest.Collector, asked: Sequence[pytest.Function]) -> list[WholeRun]:
-    """One test for each set of our markers that demands something."""
+    """One test for each set of our markers that has checks."""
     groups: dict[tuple[int, ...], list[pytest.Function]] = {}
     for item in asked:
         groups.setdefault(tuple(map(id, item.iter_markers(MARKER))), []).append(item)
     whole_runs: list[WholeRun] = []
     for items in groups.values():
-        if _demands(items[0]):
+        if _has_checks(items[0]):
             number = f" {len(whole_runs) + 1}" if whole_runs else ""
             name = f"{items[0].originalname}[{WHOLE}{number}]"
             # The id is spelled out: `--lf` knows ids by their parts, and a name alone has none.
@@ -136,17 +136,17 @@ def _whole_runs(collector: pytest.Collector, asked: Sequence[pytest.Function]) -
     return whole_runs
 
 
-def _demands(node: pytest.Item) -> bool:
-    """Whether the markers of a test demand anything: an empty list is no demand."""
+def _has_checks(node: pytest.Item) -> bool:
+    """Whether the markers of a test ask for any check: an empty list asks for none."""
     if any(mark.args for mark in node.iter_markers(MARKER)):
         return True  # what is wrong with them is told when the test is run
     arguments = _arguments(node)
-    return any(arguments.get(name) not in (None, (), []) for name in DEMANDS)
+    return any(arguments.get(name) not in (None, (), []) for name in CHECKS)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
-    """Apply what the markers demand before the test: signals are recorded, invariants judged.
+    """Apply the checks of the markers before the test: signals are recorded, invariants judged.
 
     A test that takes no fixture would measure nothing and pass, so its run is made here.
     """
@@ -155,14 +155,14 @@ def pytest_runtest_call(item: pytest.Item) -> None:
         _run_of(item)
     run = item.stash.get(_RUN, None)
     if run is not None:
-        _demanded(run)
+        _check_marker(run)
 
 
 @pytest.hookimpl(trylast=True, specname="pytest_runtest_call")
 def pytest_runtest_called(item: pytest.Item) -> None:
     """Judge the gates after the test, unless it failed; whatever the test made of them itself.
 
-    They are judged where a marker names them, and where a test without fixtures demands no more.
+    They are judged where a marker names them, and where a test without fixtures asks for no more.
     """
     run = item.stash.get(_RUN, None)
     if run is None:
@@ -174,12 +174,12 @@ def pytest_runtest_called(item: pytest.Item) -> None:
 
 
 def _is_bare(item: pytest.Item) -> bool:
-    """Whether a test without our fixtures carries the marker, or inherits one that demands."""
+    """Whether a test without our fixtures carries the marker, or inherits one with checks."""
     markers = list(item.iter_markers(MARKER))
     if not markers or QUESTION in getattr(item, "fixturenames", ()):
         return False
     own = any(mark.name == MARKER for mark in item.own_markers)
-    return own or any(name in mark.kwargs for mark in markers for name in DEMANDS)
+    return own or any(name in mark.kwargs for mark in markers for name in CHECKS)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -271,7 +271,7 @@ def _stop(text: str) -> NoReturn:
     pytest.fail("\n".join(map(plain, text.split("\n"))), pytrace=False)
 
 
-def _demanded(run: JudgedRun) -> None:
+def _check_marker(run: JudgedRun) -> None:
     """Record the signals of the marker, then judge its invariants."""
     from ragauge.testing import texts
 

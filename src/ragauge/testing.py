@@ -22,7 +22,6 @@ from ragauge.errors import RagaugeError
 from ragauge.formats import load
 from ragauge.gates import judge as gating
 from ragauge.gates import parse
-from ragauge.gates import parse as demands_module
 from ragauge.model import phrases, scores_document
 from ragauge.model.embedder import Embedding
 from ragauge.model.labels import GOOD, MEANINGS
@@ -50,14 +49,14 @@ class Scored(Struct, frozen=True, kw_only=True):
 
     @property
     def gates(self) -> list[Gate]:
-        """All that is demanded: by the profile, the configuration and the test."""
-        return _demanded(self.settings, self.config, self.profile, self.scores.k)
+        """All gates: of the profile, the configuration and the test."""
+        return _gates(self.settings, self.config, self.profile, self.scores.k)
 
-    def judged(self, demanded: Sequence[Gate], waivers: Sequence[Waiver] = ()) -> Verdict:
+    def judged(self, gates: Sequence[Gate], waivers: Sequence[Waiver] = ()) -> Verdict:
         """The verdict by some gates."""
         return gating.judge(
             self.scores,
-            demanded,
+            gates,
             source_rules=self.profile.follows_source,
             whole_grid=self.profile.join.grid == "complete",
             tolerance=self.settings.tolerance,
@@ -110,8 +109,8 @@ class Scorer:
         }
 
         def every_gate(profile: Profile, ks: Sequence[int]) -> list[Gate]:
-            demanded = _demanded(settings, config, profile, ks)
-            return [*demanded, *_invariants(texts(settings.invariants), profile, ks)]
+            gates = _gates(settings, config, profile, ks)
+            return [*gates, *_invariants(texts(settings.invariants), profile, ks)]
 
         embed = None
         if config.embed is not None:
@@ -160,11 +159,11 @@ class Scorer:
         return text.replace(f"{self.root}{os.sep}", "")
 
 
-def _demanded(
+def _gates(
     settings: MarkerSettings, config: Config, profile: Profile, ks: Sequence[int]
 ) -> list[Gate]:
     layers = [
-        demands_module.profile_gates(profile, ks),
+        parse.profile_gates(profile, ks),
         parse.parse_table(config.gates, profile, ks, origin=config.origin),
     ]
     if isinstance(settings.gates, str):

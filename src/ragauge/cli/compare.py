@@ -187,12 +187,12 @@ def COMMAND(  # noqa: N802
             if fail_on and not aligned.ranked:
                 raise _rankless()
             side_a, side_b = compare.told_of(one, a), compare.told_of(other, b)
-        demanded, verdict = judged_drops(aligned, config, gates, allowed, as_of)
+        drop_gates, verdict = judged_drops(aligned, config, gates, allowed, as_of)
         comparison = compare.compare(
             aligned,
             side_a[0],
             side_b[0],
-            gated=[gate.metric for gate in demanded],
+            gated=[gate.metric for gate in drop_gates],
             config=(side_a[1], side_b[1]),
             verdict=verdict,
         )
@@ -222,7 +222,7 @@ def COMMAND(  # noqa: N802
 
 
 def _rankless() -> RagaugeError:
-    """The error of a demand on questions where nothing is known of their ranks."""
+    """The error of --fail-on where nothing is known of the ranks of questions."""
     from ragauge.errors import RagaugeError
 
     return RagaugeError.of(

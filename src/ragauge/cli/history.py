@@ -51,7 +51,7 @@ def COMMAND(  # noqa: N802
     whole = history.timeline(runs, metric)
     if not whole.points:
         _say(f"no complete run in {store_name} has {metric}{_of(suite, profile)}")
-        _say_left_out(whole)
+        _say_excluded(whole)
         return int(ExitCode.NOTHING_MEASURED)
     newest = whole.last(limit)
     if format_name == "json":
@@ -60,7 +60,7 @@ def COMMAND(  # noqa: N802
     click.echo("\n".join(_lines(newest, int(screen()["width"]))))
     if len(newest.points) < len(whole.points):
         _say(f"the newest {len(newest.points)} of {len(whole.points)} values")
-    _say_left_out(whole)
+    _say_excluded(whole)
     return 0
 
 
@@ -76,7 +76,7 @@ def _say(text: str) -> None:
     click.echo(plain(text), err=True)
 
 
-def _say_left_out(line: Timeline) -> None:
+def _say_excluded(line: Timeline) -> None:
     """Count and name the runs that give no value; they are not shown as 0."""
     for runs, why in (
         (line.without, "without this metric"),

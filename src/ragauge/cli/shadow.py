@@ -224,11 +224,11 @@ def COMMAND(  # noqa: N802
         ShadowSide("shadow", shadow, shadow_chunks, shadow_corpus, shadow_embedder),
     )
 
-    def demanded(ks: Sequence[int]) -> list[Gate]:
+    def shadow_gates(ks: Sequence[int]) -> list[Gate]:
         return gates_from(registry.profile(profile), ks, config, gates)
 
     rules = Rules(
-        gates=demanded,
+        gates=shadow_gates,
         profile=profile,
         tolerance=tolerance_of(allow),
         waivers=config.waivers,

@@ -131,7 +131,7 @@ def COMMAND(  # noqa: N802
             others={"scores": name, "other scores": other, "map": migration},
         )
         page = _run_page(name, asked) if other is None else _pair_page(name, other, asked)
-        path = Path(output) if output is not None else _kept_page(page)
+        path = Path(output) if output is not None else _cached_page_path(page)
         write_output(str(path), page.content)
     click.echo(str(path))
     if not no_open and not _opened(path):
@@ -316,7 +316,7 @@ def _refuse_comparison(name: str) -> None:
         )
 
 
-def _kept_page(page: _Page) -> Path:
+def _cached_page_path(page: _Page) -> Path:
     """Where a page is kept that nobody named: in a folder that only its owner reads.
 
     Runs and files of one name, but of different places, have pages of their own.
