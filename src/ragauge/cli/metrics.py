@@ -100,8 +100,8 @@ def _table(metrics: dict[str, Metric]) -> str:
     for column in ("metric", "better", "what it is"):
         table.add_column(column, no_wrap=column == "metric")
     for metric in metrics.values():
-        label = f"{metric.id}@k" if metric.at_k else metric.id
-        table.add_row(label, metric.better, metric.title)
+        full_id = f"{metric.id}@k" if metric.at_k else metric.id
+        table.add_row(full_id, metric.better, metric.title)
     console.print(table)
     lines = [line.rstrip() for line in buffer.getvalue().splitlines()]
     return "\n".join(lines) + "\n\n`ragauge metrics ID` explains one.\n"
@@ -123,10 +123,10 @@ def explain(metric: Metric) -> str:
             break_long_words=False,
         )
 
-    label = f"{metric.id}@k" if metric.at_k else metric.id
+    full_id = f"{metric.id}@k" if metric.at_k else metric.id
     reasons = ", ".join(phrases.left_out_reasons(metric)) or "none"
     lines = [
-        f"{label}  (version {metric.version}, {metric.better} is better)",
+        f"{full_id}  (version {metric.version}, {metric.better} is better)",
         metric.title,
         "",
         block("formula", metric.formula),

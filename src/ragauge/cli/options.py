@@ -201,7 +201,7 @@ def embedding(
     )
 
 
-def gates_from(profile: Profile, k: Sequence[int], config: Config, gates: str | None) -> list[Gate]:
+def gates_from(profile: Profile, k: Sequence[int], config: Config, text: str | None) -> list[Gate]:
     """The gates of the profile, the configuration and the command line, put together."""
     from ragauge.config import load_gates
     from ragauge.gates import parse
@@ -211,10 +211,10 @@ def gates_from(profile: Profile, k: Sequence[int], config: Config, gates: str | 
         profile_gates(profile, k),
         parse.parse_table(config.gates, profile, k, origin=config.origin),
     ]
-    if gates is not None and (gates.endswith(".toml") or Path(gates).is_file()):
-        layers.append(parse.parse_table(load_gates(Path(gates)), profile, k, origin=gates))
-    elif gates is not None:
-        layers.append(parse.parse_items(gates, profile, k))
+    if text is not None and (text.endswith(".toml") or Path(text).is_file()):
+        layers.append(parse.parse_table(load_gates(Path(text)), profile, k, origin=text))
+    elif text is not None:
+        layers.append(parse.parse_items(text, profile, k))
     return parse.merge(*layers)
 
 
