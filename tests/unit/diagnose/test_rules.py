@@ -468,6 +468,7 @@ def spread(value: float, embedder: str) -> tuple[list[Row], list[Row]]:
     return [item(n, "e") for n in names], [said(n, ["e", *FILL], "e", **rest) for n in names]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", [False, True], ids=["files", "run"])
 @pytest.mark.parametrize(
     ("embedder", "value", "found"),

@@ -242,6 +242,7 @@ def test_lexical_distance_is_symmetric_and_in_range(one: str, other: str) -> Non
     assert distance(embedder, one, one) in (None, 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", ["0", "1"])
 def test_hashing_does_not_depend_on_the_hash_seed(seed: str) -> None:
     code = (

@@ -407,6 +407,7 @@ def test_what_fits_is_read(kind: str, data: st.DataObject) -> None:
 # --- documents ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("profile", sorted(registry.profiles()))
 def test_scores_of_every_profile_fit_and_hold_no_key_that_the_schema_lacks(
@@ -484,6 +485,7 @@ def test_a_scores_document_of_another_version_does_not_fit(document: Row) -> Non
     assert complaints("scores", {**document, "schema": "ragauge.scores/1"}) != []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", sorted(registry.profiles()))
 def test_comparisons_of_every_profile_fit_and_hold_no_unknown_key(
     folder: Folder, profile: str
