@@ -23,11 +23,12 @@ SITE_VENV := .venv-site
 SITE_READY := $(SITE_VENV)/.ready
 SITE_PIP := $(SITE_VENV)/bin/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test browser lint types unit adapters golden bench docs site changelog clean
+.PHONY: help demo test browser lint types unit adapters golden bench docs site changelog clean \
+  slow slow-fuzz slow-imports slow-docs slow-live slow-scale slow-stats
 .DEFAULT_GOAL := help
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 demo: $(READY) ## score the bundled example, where one gate fails
 	$(VENV)/bin/ragauge demo
@@ -46,14 +47,34 @@ lint: $(READY) ## check style and formatting
 types: $(READY) ## check types
 	$(RUN) -m mypy
 
-unit: $(READY) ## the fast lane: no end-to-end tests, nothing marked slow
-	$(PYTEST) $(PARALLEL) --ignore=tests/e2e -m "not slow"
+unit: $(READY) ## the fast lane, under a minute: source, vectors, one module at a time, nothing slow
+	RAGAUGE_TEST_EFFORT=0.2 $(PYTEST) $(PARALLEL) -m "not slow" tests/architecture tests/unit tests/vectors
 
 adapters: $(ADAPTERS_READY) ## the tests of the adapters, each against its real library
 	$(ADAPTERS_VENV)/bin/python -m pytest -q tests/unit/targets/test_adapters.py
 
 golden: $(READY) ## rewrite the golden outputs; read the diff before you commit it
 	$(PYTEST) tests/golden --update-golden
+
+slow: slow-fuzz slow-imports slow-docs slow-live slow-scale slow-stats ## all long campaigns: hours
+
+slow-fuzz: $(READY) ## properties and oracles with 20 times the examples, from a new seed
+	$(RUN) benchmarks/campaign.py fuzz
+
+slow-imports: $(READY) ## exports of other tools, read as they are (no campaign yet)
+	$(RUN) benchmarks/campaign.py imports
+
+slow-docs: $(READY) browser site ## every command of every page, and the site in a browser
+	$(RUN) benchmarks/campaign.py docs
+
+slow-live: $(READY) ## a server under load (no campaign yet)
+	$(RUN) benchmarks/campaign.py live
+
+slow-scale: $(READY) ## a million traces, cut in many ways: the same report
+	$(RUN) benchmarks/campaign.py scale
+
+slow-stats: $(READY) ## how often intervals cover and equal runs differ, by simulation
+	$(RUN) benchmarks/campaign.py stats
 
 bench: $(BENCH_READY) ## measure speed and memory, and write docs/benchmarks.md (about 7 GB of disk)
 	$(BENCH_VENV)/bin/python benchmarks/run.py --write docs/benchmarks.md $(BENCH)

@@ -52,7 +52,10 @@ def scores_fields() -> dict[str, str]:
     block, a warning, a skipped line, a waiver, turns and states.
     """
     waiver = Waiver(gate="under", reason="known", expires=date(2030, 1, 31))
-    with as_file(files("ragauge.cli.demo_data")) as folder, tempfile.TemporaryDirectory() as temporary:
+    with (
+        as_file(files("ragauge.cli.demo_data")) as folder,
+        tempfile.TemporaryDirectory() as temporary,
+    ):
         gold, trace = folder / "gold.jsonl", folder / "trace.jsonl"
         first, _, rest = trace.read_text("utf-8").partition("\n")
         broken, single = Path(temporary) / "broken.jsonl", Path(temporary) / "single.jsonl"

@@ -14,13 +14,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.command import Folder
+from tests.support.effort import examples
 
 # What a shell or a CI service may say about colour, width and itself: processes that tests start
 # would say other things than the tests expect, as pytest does where `CI` is set.
 _NOT_OURS = (
     "BUILDKITE", "BUILD_NUMBER", "CI", "CI_", "CIRCLE", "COLUMNS", "FORCE_COLOR", "GITHUB_",
-    "GITLAB_", "JENKINS_", "LINES", "NO_COLOR", "PYTEST_ADDOPTS", "PY_COLORS", "RAGAUGE_COMMIT",
-    "RAGAUGE_DEBUG", "SOURCE_DATE_EPOCH",
+    "GITLAB_", "JENKINS_", "LINES", "NO_COLOR", "PYTEST_ADDOPTS", "PYTHONDONTWRITEBYTECODE",
+    "PY_COLORS", "RAGAUGE_COMMIT", "RAGAUGE_DEBUG", "SOURCE_DATE_EPOCH",
 )  # fmt: skip
 _PREFIXES = tuple(name for name in _NOT_OURS if name.endswith("_"))
 
@@ -34,11 +35,14 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.register_profile(
-        "steady", database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        "steady", parent=examples(50), suppress_health_check=[HealthCheck.too_slow]
     )  # a slow machine is no fault, and nothing is left over from the last time
     settings.load_profile("steady")
     for name in [name for name in os.environ if name in _NOT_OURS or name.startswith(_PREFIXES)]:
         del os.environ[name]
+    # Containers often turn bytecode off. Without it pytest rewrites the asserts of 700 modules in
+    # every run (10 s of CPU), and each process that a test starts compiles all that it imports.
+    sys.dont_write_bytecode = False
     if not hasattr(config, "workerinput"):
         folder = tempfile.TemporaryDirectory(prefix="ragauge-tests-")
         os.environ["XDG_CACHE_HOME"] = folder.name

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 if TYPE_CHECKING:
-    from ragauge.testing import JudgedRun, Question, Scorer
+    from ragauge.testing import JudgedQuestion, JudgedRun, Scorer
 
 MARKER = "ragauge"
 RUN, QUESTION = "ragauge_run", "ragauge_question"
-DEMANDS = ("gates", "invariants", "signals")
+CHECKS = ("gates", "invariants", "signals")
 WHOLE = "the run"
 """What stands behind the name of a test for each question where the whole run is judged."""
 PREFIX = "ragauge."
@@ -55,10 +55,10 @@ def ragauge_run(request: pytest.FixtureRequest) -> JudgedRun:
 
 
 @pytest.fixture
-def ragauge_question(request: pytest.FixtureRequest) -> Question:
+def ragauge_question(request: pytest.FixtureRequest) -> JudgedQuestion:
     """One question of the run: a test with this fixture runs once for each."""
-    found: Question = request.param
-    return found
+    question: JudgedQuestion = request.param
+    return question
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -66,10 +66,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if QUESTION not in metafunc.fixturenames:
         return
     definition = metafunc.definition
-    questions = _made(definition, lambda *_: None).questions
+    questions = _scored_run(definition, lambda *_: None).questions
     if not questions:
         _stop(f"{definition.nodeid}: the gold set holds no questions, so nothing would be tested")
-    ids = [each.qid if each.turn is None else f"{each.qid} {each.turn}" for each in questions]
+    ids = [
+        question.qid if question.turn is None else f"{question.qid} {question.turn}"
+        for question in questions
+    ]
     metafunc.parametrize(QUESTION, questions, ids=ids, indirect=True)
 
 
@@ -77,12 +80,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_pycollect_makeitem(
     collector: pytest.Module | pytest.Class,
 ) -> Generator[None, Any, None]:
-    """Add a test for what the markers of tests for each question demand of the whole run."""
+    """Add a test for what the markers of tests for each question ask of the whole run."""
     outcome = yield
     if outcome.excinfo is not None:
         return
-    found = outcome.get_result()
-    items = found if isinstance(found, list) else [found]
+    collected = outcome.get_result()
+    items = collected if isinstance(collected, list) else [collected]
     asked = [
         item
         for item in items
@@ -93,7 +96,7 @@ def pytest_pycollect_makeitem(
 
 
 class WholeRun(pytest.Item):
-    """A test that takes no fixture and does nothing: what its markers demand is judged.
+    """A test that takes no fixture and does nothing: the checks of its markers are judged.
 
     It is one item of the collection, so that the verdict is the same for any order and any number
     of workers, and so that the tests of questions still say which questions are bad.
@@ -104,11 +107,11 @@ class WholeRun(pytest.Item):
         shared = set.intersection(*({id(mark) for mark in item.own_markers} for item in items))
         self.own_markers += [mark for mark in items[0].own_markers if id(mark) in shared]
         self.keywords.update((mark.name, mark) for mark in self.own_markers)
-        path, line, told = items[0].reportinfo()
-        self.place = path, line, f"{told.partition('[')[0]}[{self.name.partition('[')[2]}"
+        path, line, domain = items[0].reportinfo()
+        self.place = path, line, f"{domain.partition('[')[0]}[{self.name.partition('[')[2]}"
 
     def runtest(self) -> None:
-        """Nothing: `pytest_runtest_call` judges what the markers demand."""
+        """Nothing: `pytest_runtest_call` judges what the markers ask for."""
 
     def reportinfo(self) -> Any:
         """File, line and title, as those of the tests of questions."""
@@ -116,34 +119,34 @@ class WholeRun(pytest.Item):
 
 
 def _whole_runs(collector: pytest.Collector, asked: Sequence[pytest.Function]) -> list[WholeRun]:
-    """One test for each set of our markers that demands something."""
+    """One test for each set of our markers that has checks."""
     groups: dict[tuple[int, ...], list[pytest.Function]] = {}
     for item in asked:
         groups.setdefault(tuple(map(id, item.iter_markers(MARKER))), []).append(item)
-    made: list[WholeRun] = []
+    whole_runs: list[WholeRun] = []
     for items in groups.values():
-        if _demands(items[0]):
-            number = f" {len(made) + 1}" if made else ""
+        if _has_checks(items[0]):
+            number = f" {len(whole_runs) + 1}" if whole_runs else ""
             name = f"{items[0].originalname}[{WHOLE}{number}]"
             # The id is spelled out: `--lf` knows ids by their parts, and a name alone has none.
             place = f"{collector.nodeid}::{name}"
             whole: WholeRun = WholeRun.from_parent(collector, name=name, nodeid=place)
             whole.like(items)
-            made.append(whole)
-    return made
+            whole_runs.append(whole)
+    return whole_runs
 
 
-def _demands(node: pytest.Item) -> bool:
-    """Whether the markers of a test demand anything: an empty list is no demand."""
+def _has_checks(node: pytest.Item) -> bool:
+    """Whether the markers of a test ask for any check: an empty list asks for none."""
     if any(mark.args for mark in node.iter_markers(MARKER)):
         return True  # what is wrong with them is told when the test is run
-    given = _given(node)
-    return any(given.get(name) not in (None, (), []) for name in DEMANDS)
+    arguments = _arguments(node)
+    return any(arguments.get(name) not in (None, (), []) for name in CHECKS)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
-    """Apply what the markers demand before the test: signals are recorded, invariants judged.
+    """Apply the checks of the markers before the test: signals are recorded, invariants judged.
 
     A test that takes no fixture would measure nothing and pass, so its run is made here.
     """
@@ -152,14 +155,14 @@ def pytest_runtest_call(item: pytest.Item) -> None:
         _run_of(item)
     run = item.stash.get(_RUN, None)
     if run is not None:
-        _demanded(run)
+        _check_marker(run)
 
 
 @pytest.hookimpl(trylast=True, specname="pytest_runtest_call")
 def pytest_runtest_called(item: pytest.Item) -> None:
     """Judge the gates after the test, unless it failed; whatever the test made of them itself.
 
-    They are judged where a marker names them, and where a test without fixtures demands no more.
+    They are judged where a marker names them, and where a test without fixtures asks for no more.
     """
     run = item.stash.get(_RUN, None)
     if run is None:
@@ -171,31 +174,31 @@ def pytest_runtest_called(item: pytest.Item) -> None:
 
 
 def _is_bare(item: pytest.Item) -> bool:
-    """Whether a test without our fixtures carries the marker, or inherits one that demands."""
+    """Whether a test without our fixtures carries the marker, or inherits one with checks."""
     markers = list(item.iter_markers(MARKER))
     if not markers or QUESTION in getattr(item, "fixturenames", ()):
         return False
     own = any(mark.name == MARKER for mark in item.own_markers)
-    return own or any(name in mark.kwargs for mark in markers for name in DEMANDS)
+    return own or any(name in mark.kwargs for mark in markers for name in CHECKS)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """List the signals, by test; nothing where there are none."""
-    found: dict[str, dict[str, tuple[float | str, int]]] = {}
+    recorded: dict[str, dict[str, tuple[float | str, int]]] = {}
     for reports in terminalreporter.stats.values():
         for report in reports:
             if getattr(report, "when", None) == "call":
                 values = _recorded(getattr(report, "user_properties", None))
                 if values:
-                    found[str(report.nodeid)] = values
-    if not found:
+                    recorded[str(report.nodeid)] = values
+    if not recorded:
         return
     terminalreporter.section("ragauge signals")
-    for test, values in sorted(found.items()):
+    for test, values in sorted(recorded.items()):
         terminalreporter.write_line(test)
         for name, (value, n) in values.items():
-            shown = f"{value:.4f}" if isinstance(value, float) else value
-            terminalreporter.write_line(f"  {name} = {shown} (n = {n})")
+            value_text = f"{value:.4f}" if isinstance(value, float) else value
+            terminalreporter.write_line(f"  {name} = {value_text} (n = {n})")
 
 
 def _recorded(properties: object) -> dict[str, tuple[float | str, int]]:
@@ -204,10 +207,10 @@ def _recorded(properties: object) -> dict[str, tuple[float | str, int]]:
     Anybody may record anything there: what does not look as we write it is not ours.
     """
     values: dict[str, Any] = {}
-    for each in properties if isinstance(properties, list | tuple) else ():
+    for pair in properties if isinstance(properties, list | tuple) else ():
         # pytest-xdist turns tuples into lists.
-        if isinstance(each, list | tuple) and len(each) == 2 and isinstance(each[0], str):
-            values[each[0]] = each[1]
+        if isinstance(pair, list | tuple) and len(pair) == 2 and isinstance(pair[0], str):
+            values[pair[0]] = pair[1]
     return {
         name.removeprefix(PREFIX): (value, values[f"{name}.n"])
         for name, value in values.items()
@@ -224,40 +227,40 @@ def _run_of(item: pytest.Item) -> JudgedRun:
         def record(name: str, value: object) -> None:
             item.user_properties.append((f"{PREFIX}{name}", value))
 
-        item.stash[_RUN] = _made(item, record)
+        item.stash[_RUN] = _scored_run(item, record)
     return item.stash[_RUN]
 
 
-def _given(node: pytest.Item) -> dict[str, Any]:
+def _arguments(node: pytest.Item) -> dict[str, Any]:
     """What the markers of a test say; the marker nearest to the test wins."""
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for mark in reversed(list(node.iter_markers(MARKER))):
         if mark.args:
             _stop(f'{node.nodeid}: the marker ragauge takes arguments by name, as gold="FILE"')
-        given |= mark.kwargs
-    return given
+        arguments |= mark.kwargs
+    return arguments
 
 
-def _made(node: pytest.Item, record: Any) -> JudgedRun:
+def _scored_run(node: pytest.Item, record: Any) -> JudgedRun:
     """Score what the markers of a test say."""
     from ragauge.errors import RagaugeError
     from ragauge.testing import JudgedRun, Scorer, read_settings
 
     config = node.config
     here = Path(config.invocation_params.dir)
-    given: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         name: str(here / value)
         for name in ("gold", "trace")
         if (value := config.getoption(f"ragauge_{name}")) is not None
     }
-    given |= _given(node)
+    arguments |= _arguments(node)
     scorer = config.stash.setdefault(_SCORER, Scorer(config.rootpath))
     try:
-        settings = read_settings(given, (node.path.parent, config.rootpath))
+        settings = read_settings(arguments, (node.path.parent, config.rootpath))
         return JudgedRun(scorer, settings, record=record, stop=_stop)
     except RagaugeError as error:
-        told = scorer.shortened(str(error))
-    return _stop(told)
+        problem = scorer.shortened(str(error))
+    return _stop(problem)
 
 
 def _stop(text: str) -> NoReturn:
@@ -268,7 +271,7 @@ def _stop(text: str) -> NoReturn:
     pytest.fail("\n".join(map(plain, text.split("\n"))), pytrace=False)
 
 
-def _demanded(run: JudgedRun) -> None:
+def _check_marker(run: JudgedRun) -> None:
     """Record the signals of the marker, then judge its invariants."""
     from ragauge.testing import texts
 
@@ -278,10 +281,10 @@ def _demanded(run: JudgedRun) -> None:
 
 def _judged(check: Any) -> None:
     """Fail with what a check says; the test's author wrote no line that a traceback could show."""
-    told = None
+    failure = None
     try:
         check()
     except AssertionError as error:
-        told = str(error)
-    if told is not None:  # not inside `except`: one failure and not a chain of two
-        pytest.fail(told, pytrace=False)
+        failure = str(error)
+    if failure is not None:  # not inside `except`: one failure and not a chain of two
+        pytest.fail(failure, pytrace=False)

@@ -22,7 +22,6 @@ from ragauge.errors import RagaugeError
 from ragauge.formats import load
 from ragauge.gates import judge as gating
 from ragauge.gates import parse
-from ragauge.gates import parse as demands_module
 from ragauge.model import phrases, scores_document
 from ragauge.model.embedder import Embedding
 from ragauge.model.labels import GOOD, MEANINGS
@@ -42,7 +41,7 @@ _QUESTIONS = 8
 class Scored(Struct, frozen=True, kw_only=True):
     """Settings with the configuration and the scores that they lead to."""
 
-    settings: Settings
+    settings: MarkerSettings
     config: Config
     profile: Profile
     scores: Scores
@@ -50,14 +49,14 @@ class Scored(Struct, frozen=True, kw_only=True):
 
     @property
     def gates(self) -> list[Gate]:
-        """All that is demanded: by the profile, the configuration and the test."""
-        return _demanded(self.settings, self.config, self.profile, self.scores.k)
+        """All gates: of the profile, the configuration and the test."""
+        return _gates(self.settings, self.config, self.profile, self.scores.k)
 
-    def judged(self, demanded: Sequence[Gate], waivers: Sequence[Waiver] = ()) -> Verdict:
+    def judged(self, gates: Sequence[Gate], waivers: Sequence[Waiver] = ()) -> Verdict:
         """The verdict by some gates."""
         return gating.judge(
             self.scores,
-            demanded,
+            gates,
             source_rules=self.profile.follows_source,
             whole_grid=self.profile.join.grid == "complete",
             tolerance=self.settings.tolerance,
@@ -74,7 +73,7 @@ class Scorer:
         self.root = root
         self._known: dict[bytes, Scored | RagaugeError] = {}
 
-    def scored(self, settings: Settings, also: Sequence[str] = ()) -> Scored:
+    def scored(self, settings: MarkerSettings, also: Sequence[str] = ()) -> Scored:
         """The scores of settings, with some metrics that they do not name."""
         measured = replace(settings, invariants=(), signals=())
         also = [*also, *(name for name in texts(settings.signals) if "." in name)]
@@ -84,12 +83,12 @@ class Scorer:
                 self._known[key] = self._score(settings, also)
             except RagaugeError as error:
                 self._known[key] = error
-        found = self._known[key]
-        if isinstance(found, RagaugeError):
-            raise RagaugeError(found.problems, total=found.total)
-        return found
+        outcome = self._known[key]
+        if isinstance(outcome, RagaugeError):
+            raise RagaugeError(outcome.problems, total=outcome.total)
+        return outcome
 
-    def _score(self, settings: Settings, also: Sequence[str]) -> Scored:
+    def _score(self, settings: MarkerSettings, also: Sequence[str]) -> Scored:
         config = self._config(settings)
         files = {"gold": settings.gold or config.gold, "trace": settings.trace or config.trace}
         for name, path in files.items():
@@ -110,8 +109,8 @@ class Scorer:
         }
 
         def every_gate(profile: Profile, ks: Sequence[int]) -> list[Gate]:
-            demanded = _demanded(settings, config, profile, ks)
-            return [*demanded, *_invariants(texts(settings.invariants), profile, ks)]
+            gates = _gates(settings, config, profile, ks)
+            return [*gates, *_invariants(texts(settings.invariants), profile, ks)]
 
         embed = None
         if config.embed is not None:
@@ -147,7 +146,7 @@ class Scorer:
             baseline=None if baseline is None else scores_document.load_scores(baseline),
         )
 
-    def _config(self, settings: Settings) -> Config:
+    def _config(self, settings: MarkerSettings) -> Config:
         if settings.config == NO_CONFIG:
             return Config()
         if settings.config is not None:
@@ -160,11 +159,11 @@ class Scorer:
         return text.replace(f"{self.root}{os.sep}", "")
 
 
-def _demanded(
-    settings: Settings, config: Config, profile: Profile, ks: Sequence[int]
+def _gates(
+    settings: MarkerSettings, config: Config, profile: Profile, ks: Sequence[int]
 ) -> list[Gate]:
     layers = [
-        demands_module.profile_gates(profile, ks),
+        parse.profile_gates(profile, ks),
         parse.parse_table(config.gates, profile, ks, origin=config.origin),
     ]
     if isinstance(settings.gates, str):
@@ -174,12 +173,12 @@ def _demanded(
     return parse.merge(*layers)
 
 
-def _invariants(given: Sequence[str], profile: Profile, ks: Sequence[int]) -> list[Gate]:
-    found = [gate for text in given for gate in parse.parse_items(text, profile, ks)]
-    return [replace(gate, origin="invariants") for gate in found]
+def _invariants(texts: Sequence[str], profile: Profile, ks: Sequence[int]) -> list[Gate]:
+    gates = [gate for text in texts for gate in parse.parse_items(text, profile, ks)]
+    return [replace(gate, origin="invariants") for gate in gates]
 
 
-class Question:
+class JudgedQuestion:
     """One question of a run, in a test of its own."""
 
     def __init__(self, result: QuestionResult, run: JudgedRun) -> None:
@@ -239,7 +238,7 @@ class JudgedRun:
     def __init__(
         self,
         scorer: Scorer,
-        settings: Settings,
+        settings: MarkerSettings,
         *,
         record: Callable[[str, object], None],
         stop: Callable[[str], NoReturn],
@@ -264,9 +263,9 @@ class JudgedRun:
         return self._scored.judged(self._scored.gates, self._scored.config.waivers)
 
     @cached_property
-    def questions(self) -> list[Question]:
+    def questions(self) -> list[JudgedQuestion]:
         """Every question with its label, in gold order."""
-        return [Question(each, self) for each in self.scores.questions]
+        return [JudgedQuestion(result, self) for result in self.scores.questions]
 
     def assert_gates(self) -> None:
         """Fail the test unless every gate holds; a run that cannot be judged fails too."""
@@ -278,12 +277,12 @@ class JudgedRun:
         if self.verdict.exit_code:
             raise AssertionError(self._told(self.verdict, "gate"))
 
-    def invariants(self, *given: str) -> None:
+    def invariants(self, *texts: str) -> None:
         """Fail the test unless these demands hold, as `coverage >= 0.9`; they stand alone."""
         __tracebackhide__ = True
 
         def ask() -> list[Gate]:
-            wanted = _invariants(given, self._scored.profile, self.scores.k)
+            wanted = _invariants(texts, self._scored.profile, self.scores.k)
             self._measure([gate.metric for gate in wanted])
             return wanted
 
@@ -298,17 +297,17 @@ class JudgedRun:
 
         def ask() -> list[str]:
             meant = map(self._scored.profile.meant, names)
-            wanted = [each.id for each in registry.select(meant, self.scores.k)]
+            wanted = [metric.id for metric in registry.select(meant, self.scores.k)]
             self._measure(wanted)
             return wanted
 
         wanted = self._mendable(ask)
-        found = {name: self.scores.metrics[name] for name in wanted}
-        for name, result in found.items():
+        results = {name: self.scores.metrics[name] for name in wanted}
+        for name, result in results.items():
             value = rounded(result.value)
             self._record(name, "0/0" if value is None else value)
             self._record(f"{name}.n", result.n)
-        return {name: result.value for name, result in found.items()}
+        return {name: result.value for name, result in results.items()}
 
     def _mendable(self, ask: Callable[[], T]) -> T:
         """What was asked for; an error that the test's author can mend ends the test."""
@@ -316,8 +315,8 @@ class JudgedRun:
         try:
             return ask()
         except RagaugeError as error:
-            told = self.shortened(str(error))
-        return self._stop(told)  # not inside `except`: one failure and not a chain of two
+            problem = self.shortened(str(error))
+        return self._stop(problem)  # not inside `except`: one failure and not a chain of two
 
     def _measure(self, metrics: Sequence[str]) -> None:
         """Score again where metrics are wanted that the profile and the test do not name."""
@@ -358,11 +357,11 @@ class JudgedRun:
         bad = phrases.bad_questions(self.scores)
         if bad:
             lines.append(f"  {phrases.count(len(bad), 'question')} to look at:")
-        for each in bad[:_QUESTIONS]:
-            name = phrases.question_name(each.qid, each.turn)
-            cause = f" ({each.cause})" if each.cause is not None else ""
-            where = plain(each.trace or each.gold)
-            lines.append(f"    {name}  {each.label}{cause}  {where}")
+        for question in bad[:_QUESTIONS]:
+            name = phrases.question_name(question.qid, question.turn)
+            cause = f" ({question.cause})" if question.cause is not None else ""
+            where = plain(question.trace or question.gold)
+            lines.append(f"    {name}  {question.label}{cause}  {where}")
         if len(bad) > _QUESTIONS:
             lines.append(f"    ... and {len(bad) - _QUESTIONS} more")
         return self.shortened("\n".join(lines))
@@ -375,7 +374,9 @@ FILES = ("gold", "trace", "chunks", "corpus", "baseline", "config")
 NO_CONFIG = "none"
 
 
-class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class MarkerSettings(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
     """What a test says of its run: the options of `ragauge score`, and what is demanded.
 
     config       instead of the project's `ragauge.toml`; `none` for none at all
@@ -422,13 +423,15 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, om
         )
 
 
-def read_settings(given: Mapping[str, Any], folders: Sequence[Path]) -> Settings:
+def read_settings(arguments: Mapping[str, Any], folders: Sequence[Path]) -> MarkerSettings:
     """Check what a test says; file names are looked for in the folders, the first one first."""
-    known = Settings.__struct_fields__
-    for name in given:
-        if name not in known:
-            raise registry.unknown_name("setting", name, known)
-    values = {name: os.fspath(v) if isinstance(v, os.PathLike) else v for name, v in given.items()}
+    fields = MarkerSettings.__struct_fields__
+    for name in arguments:
+        if name not in fields:
+            raise registry.unknown_name("setting", name, fields)
+    values = {
+        name: os.fspath(v) if isinstance(v, os.PathLike) else v for name, v in arguments.items()
+    }
     for name in FILES:
         value = values.get(name)
         if isinstance(value, str) and not (name == "config" and value == NO_CONFIG):
@@ -438,7 +441,7 @@ def read_settings(given: Mapping[str, Any], folders: Sequence[Path]) -> Settings
     if isinstance(values.get("metrics"), str):
         values["metrics"] = values["metrics"].split(",")
     try:
-        return msgspec.convert(values, Settings)
+        return msgspec.convert(values, MarkerSettings)
     except msgspec.ValidationError as error:
         raise RagaugeError.of(
             "usage",
@@ -453,6 +456,6 @@ def located(name: str, folders: Sequence[Path]) -> str:
     return str(next((path for path in paths if path.exists()), paths[0]))
 
 
-def texts(given: str | Sequence[str]) -> list[str]:
+def texts(value: str | Sequence[str]) -> list[str]:
     """One text or several, as a list."""
-    return [given] if isinstance(given, str) else list(given)
+    return [value] if isinstance(value, str) else list(value)

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 
 import pytest
 
 from tests.architecture.source_text import Import, Module, import_cycle
-from tests.architecture.test_packages import import_problems, is_network, prints, unused_parts
+from tests.architecture.test_packages import (
+    bindings,
+    gerunds,
+    import_problems,
+    is_network,
+    prints,
+    shared_class_names,
+    unused_parts,
+)
 
 
 def package(sources: Mapping[str, str], *, root: str = "") -> dict[str, Module]:
@@ -156,3 +165,28 @@ def test_network_modules_are_recognised(module: str, name: str | None, expected:
 def test_print_is_found_as_a_call_only() -> None:
     text = '"""print(1)"""\npprint(1)\nprint(2)\nreports.print(3)\n'
     assert prints(Module("ragauge.join", text)) == [3]
+
+
+def test_gerunds_are_found_at_the_end_of_a_name() -> None:
+    names = ("store.laying", "corpus.chunking", "corpus.diff.reading_order", "run.bookkeeping")
+    bad = gerunds(package(dict.fromkeys(names, "")))
+    assert bad == ["ragauge.store.laying", "ragauge.run.bookkeeping"]
+
+
+def test_public_classes_of_one_name_are_found() -> None:
+    modules = package({
+        "gold.lock": "class Change: ...\nclass _Line: ...",
+        "store.runs": "class Change: ...\nclass _Line: ...\nclass Run: ...",
+    })  # fmt: skip
+    assert shared_class_names(modules) == {"Change": ["ragauge.gold.lock", "ragauge.store.runs"]}
+
+
+def test_every_way_to_bind_a_name_is_counted() -> None:
+    text = """
+a = b, (c, *d) = e = value
+f: int = 1
+f += 1
+for g in [h for h in x if (i := h)]:
+    with g as j, k: obj.attribute[0] = 1
+"""
+    assert sorted(bindings(ast.parse(text))) == [*"abcdeffghij"]

@@ -53,6 +53,16 @@ NETWORK = (
 # The client connects to the address that the user names, when the user names one.
 NETWORKERS = {"ragauge.gold.editor.server": "http.server", "ragauge.files.http_client": ""}
 
+# Gerunds that are terms of the field; any other module is named by a noun or by its command.
+TERMS = {"chunking", "hashing", "resampling", "scoring", "testing"}
+
+# Names that say nothing of what they hold, and how many of all names may be such.
+PLACEHOLDERS = {"each", "found", "told", "given", "known", "made", "kept", "said", "shown"}
+MOST_PLACEHOLDERS = 0.03
+_BINDING = (
+    ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.AsyncFor, ast.comprehension
+)  # fmt: skip
+
 MODULES = read_modules()
 
 
@@ -162,6 +172,41 @@ def prints(module: Module) -> list[int]:
     ]
 
 
+def gerunds(modules: Mapping[str, Module]) -> list[str]:
+    """Modules whose name ends with a gerund that is no term of the field."""
+    last_words = {name: name.rpartition(".")[2].rpartition("_")[2] for name in modules}
+    return [name for name, word in last_words.items() if word.endswith("ing") and word not in TERMS]
+
+
+def shared_class_names(modules: Mapping[str, Module]) -> dict[str, list[str]]:
+    """Public classes that several modules define, with these modules."""
+    owners: dict[str, list[str]] = {}
+    for name, module in modules.items():
+        for statement in module.tree.body:
+            if isinstance(statement, ast.ClassDef) and not statement.name.startswith("_"):
+                owners.setdefault(statement.name, []).append(name)
+    return {name: places for name, places in owners.items() if len(places) > 1}
+
+
+def bindings(tree: ast.AST) -> list[str]:
+    """Every name that is bound by `=`, `for`, `with`, `:=` or a comprehension, each time."""
+    targets: list[ast.expr | None] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            targets += node.targets
+        elif isinstance(node, ast.With):
+            targets += [item.optional_vars for item in node.items]
+        elif isinstance(node, _BINDING):
+            targets.append(node.target)
+    return [
+        name.id
+        for target in targets
+        if target is not None
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+    ]
+
+
 def test_there_is_source_to_read() -> None:
     assert f"{PACKAGE}.errors" in MODULES, "src/ragauge was not found: these tests checked nothing"
 
@@ -185,6 +230,27 @@ def test_the_root_holds_few_modules() -> None:
 def test_every_module_begins_with_what_it_owns() -> None:
     bare = [name for name, module in MODULES.items() if not ast.get_docstring(module.tree)]
     assert not bare, f"no docstring that says what it owns: {', '.join(bare)}"
+
+
+def test_modules_are_named_by_nouns() -> None:
+    bad = gerunds(MODULES)
+    assert not bad, f"say what it holds, not what it does: {', '.join(bad)}"
+
+
+def test_no_two_public_classes_share_a_name() -> None:
+    """A class carries its subject, so that its name alone says which one is meant."""
+    shared = shared_class_names(MODULES)
+    lines = (f"{name}: {', '.join(places)}" for name, places in sorted(shared.items()))
+    assert not shared, "\n".join(lines)
+
+
+def test_names_say_what_they_hold() -> None:
+    by_module = {name: bindings(module.tree) for name, module in MODULES.items()}
+    bad = {name: sum(bound in PLACEHOLDERS for bound in names) for name, names in by_module.items()}
+    share = sum(bad.values()) / sum(map(len, by_module.values()))
+    worst = sorted(bad, key=lambda name: -bad[name])[:10]
+    listed = ", ".join(f"{name} ({bad[name]})" for name in worst)
+    assert share < MOST_PLACEHOLDERS, f"{share:.1%} of all names are placeholders: {listed}"
 
 
 def test_packages_begin_with_a_docstring_and_nothing_else() -> None:

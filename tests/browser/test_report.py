@@ -18,7 +18,7 @@ from ragauge.model.report import View
 from ragauge.model.scores import PerQuestion, QuestionList, QuestionResult, SliceResult
 from ragauge.model.semantic import Bands, Semantic
 from tests.browser.chromium import NEEDS_CHROMIUM
-from tests.support import pages
+from tests.support import html_pages as pages
 
 pytestmark = NEEDS_CHROMIUM
 expect = pytest.importorskip(

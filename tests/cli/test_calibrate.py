@@ -21,7 +21,7 @@ from ragauge.scoring.known_texts import Pool, Texts
 from ragauge.spans import Span
 from tests.support.command import Folder, Row
 from tests.support.corpora import looked_up
-from tests.support.directions import ID, plane_only
+from tests.support.literal_embedder import ID, plane_only
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -23,6 +23,7 @@ from ragauge.spans import Span, merged, size
 from ragauge.text import text_hash
 from tests.support.command import Folder, Row
 from tests.support.corpora import CODE, FIRST, LAST, looked_up, made
+from tests.support.effort import examples
 
 
 def cut(lookup: Lookup, doc: str = "a.txt", **policy: Any) -> list[Cut]:
@@ -230,7 +231,7 @@ def policies(draw: st.DrawFn) -> Policy:
 
 
 @given(TEXTS, policies())
-@settings(max_examples=150, deadline=None)
+@examples(50)
 def test_every_byte_of_every_block_is_in_a_chunk(
     tmp_path_factory: pytest.TempPathFactory, text: str, policy: Policy
 ) -> None:
@@ -250,7 +251,7 @@ def test_every_byte_of_every_block_is_in_a_chunk(
 
 
 @given(TEXTS, policies())
-@settings(max_examples=150, deadline=None)
+@examples(50)
 def test_sizes_and_overlaps_are_as_asked(
     tmp_path_factory: pytest.TempPathFactory, text: str, policy: Policy
 ) -> None:

@@ -16,7 +16,7 @@ from ragauge.corpus.manifest import read_corpus
 from ragauge.files import ranges
 from ragauge.gold.migrate.files import relocate
 from tests.support.command import Folder, Outcome, Row
-from tests.support.versions import corpus_of
+from tests.support.corpus_versions import corpus_of
 
 # S.1.p.Bk001 stays; in S.1.1 the first block is split, the second and the third become one, and
 # the fourth is gone; S.1.2 becomes S.1.3; o.md becomes p.md.

@@ -11,8 +11,8 @@ import click
 import pytest
 
 from ragauge.cli.main import root
-from tests.support.authored import BLOCK, make_corpus
 from tests.support.command import GOLD, TRACES, Folder
+from tests.support.umlaut_corpus import BLOCK, make_corpus
 
 CHUNKS = '{"id": "p1#1", "doc": "p1", "start": 0, "end": 5}\n'
 REFUSED = "would replace the {}, which is read: name another file"

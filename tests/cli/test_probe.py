@@ -18,7 +18,7 @@ from ragauge.diagnose.scored_traces import scored_traces
 from ragauge.model.semantic import Bands
 from ragauge.model.trace import Hit, Trace
 from tests.support.command import Folder, Row
-from tests.support.directions import ID, plane_only
+from tests.support.literal_embedder import ID, plane_only
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ import pytest
 from ragauge.diagnose.prompt import LONGEST
 from ragauge.store import runs as run_store
 from tests.support.command import GOLD, TRACES, Folder, Row
-from tests.support.stored import URL, WRONG, put
+from tests.support.stored_runs import URL, WRONG, put
 
 
 def blocks(text: str) -> list[Any]:

@@ -16,7 +16,7 @@ from ragauge.cli import options
 from ragauge.model.run import Store
 from ragauge.store import runs as run_store
 from tests.support.command import GOLD, TRACES, Folder
-from tests.support.stored import MORE_GOLD, URL, WRONG, change, put, put_half
+from tests.support.stored_runs import MORE_GOLD, URL, WRONG, change, put, put_half
 
 EVIL = "evil\x1b[2J\nname\u202e"
 SAFE = "evil\\x1b[2J name\\u202e"

@@ -11,7 +11,7 @@ import pytest
 
 from ragauge.store import runs as run_store
 from tests.support.command import Folder, Row
-from tests.support.stored import URL, put
+from tests.support.stored_runs import URL, put
 
 QIDS = [f"q{n}" for n in range(6)]
 KINDS = dict(zip(QIDS, "ppptt?", strict=True))

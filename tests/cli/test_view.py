@@ -15,7 +15,7 @@ from ragauge import registry
 from ragauge.model.comparison import ComparisonReport, ComparisonView
 from ragauge.model.report import Report, View
 from tests.support.command import GOLD, TRACES, Folder
-from tests.support.stored import WRONG
+from tests.support.stored_runs import WRONG
 
 
 def _shown(view: View | ComparisonView) -> str:

@@ -15,7 +15,7 @@ from ragauge.cli.view import _source
 from ragauge.compare.common_gold import Stored
 from tests.support.command import Folder
 from tests.support.corpora import CODE, FIRST, GUIDE, LAST, made
-from tests.support.pages import unpacked
+from tests.support.html_pages import unpacked
 
 RED = "Äpfel are red. Bananas are not."
 GOLD = [

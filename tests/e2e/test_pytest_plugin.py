@@ -310,7 +310,7 @@ def test_files_are_looked_for_beside_the_test_and_then_in_the_root(project: Proj
 
 def test_a_run_is_scored_once(project: Project) -> None:
     project.test_file(
-        "from ragauge import pipeline\n"
+        "from ragauge.scoring import score as pipeline\n"
         "calls, score = [], pipeline.score\n"
         "pipeline.score = lambda *files, **options: calls.append(1) or score(*files, **options)\n"
         f"pytestmark = pytest.mark.ragauge({FILES})\n\n"

@@ -20,7 +20,7 @@ import pytest
 from ragauge.model.payloads import thaw
 from tests.e2e.process import COMMAND, environment, run, write
 from tests.support.postgres import own_schema, server_url
-from tests.support.servers import Request, http, serving
+from tests.support.web_servers import Request, http, serving
 
 FIXED = {"SOURCE_DATE_EPOCH": "1794733200"}
 KILLS = range(20)

@@ -246,7 +246,7 @@ def file(tmp_path: Path) -> Path:
 
 OPENERS = """
 import os, sys, time
-from ragauge.stores import sqlite
+from ragauge.store.databases import sqlite
 
 failed = 0
 for number in range(40):
@@ -304,7 +304,8 @@ def test_a_disk_that_is_full_while_migrating_leaves_the_old_form(file: Path) -> 
     file.with_name("runs.db.v3.bak").unlink()
     content = file.read_bytes()
     script = (
-        "import resource, sys; from ragauge.stores import sqlite; from ragauge.errors import *\n"
+        "import resource, sys\n"
+        "from ragauge.errors import *; from ragauge.store.databases import sqlite\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)\n"
         "try: sqlite.open_store(sys.argv[1])\n"
         "except RagaugeError as error: sys.exit(error.code)"

@@ -18,6 +18,7 @@ from ragauge.scoring.inputs import Kept
 from ragauge.store import runs as run_store
 from tests.oracles.compare_cases import SCENARIOS, case, listed
 from tests.oracles.compare_oracle import RUNGS, Compared, compare, holm
+from tests.support.effort import seeds
 
 Row = dict[str, Any]
 Overlap = Literal["cumulative", "single"]
@@ -26,7 +27,6 @@ OVERLAPS: tuple[Overlap, ...] = ("cumulative", "single")
 KS = (1, 3, 5, 10)
 GATED = ("retrieval.hit@1", "retrieval.hit@5", "retrieval.mrr@10", "retrieval.recall@3")
 CASES = 300
-LISTED = 150
 PER_STORE = 15
 WHEN = "2026-01-01T00:00:00Z"
 
@@ -114,7 +114,7 @@ def differences(found: Comparison, wanted: Compared) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("first", range(0, CASES, PER_STORE))
+@pytest.mark.parametrize("first", seeds(90, step=PER_STORE))
 def test_comparisons_are_those_of_the_oracle(tmp_path: Path, first: int) -> None:
     wrong: dict[str, list[str]] = {}
     with run_store.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
@@ -133,7 +133,7 @@ def test_comparisons_are_those_of_the_oracle(tmp_path: Path, first: int) -> None
     assert not wrong, json.dumps(wrong, indent=1, ensure_ascii=False)
 
 
-@pytest.mark.parametrize("first", range(0, LISTED, PER_STORE))
+@pytest.mark.parametrize("first", seeds(45, step=PER_STORE))
 def test_comparisons_with_lists_are_those_of_the_oracle(tmp_path: Path, first: int) -> None:
     wrong: dict[str, list[str]] = {}
     with run_store.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:

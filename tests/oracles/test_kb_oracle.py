@@ -15,6 +15,7 @@ from ragauge.model.report import View
 from ragauge.model.scores import Scores
 from tests.oracles.kb_cases import CHUNKS, kb_case, place_of, write_golden, write_lines
 from tests.oracles.kb_oracle import Row, Share, aggregate
+from tests.support.effort import seeds
 
 CASES = 300
 CLOSE = 1e-9
@@ -45,7 +46,7 @@ def compare(scores: Scores, expected: dict[str, Share], place: str) -> None:
             assert abs(found.value - float(wanted.value)) < CLOSE, where
 
 
-@pytest.mark.parametrize("first", range(0, CASES, 50))
+@pytest.mark.parametrize("first", seeds(100, step=50))
 def test_a_run_has_the_numbers_of_the_source(first: int, tmp_path: Path) -> None:
     """Every query has a result, as a runner stores them; golden sets are YAML, JSON and lines."""
     for seed in range(first, first + 50):
@@ -54,7 +55,7 @@ def test_a_run_has_the_numbers_of_the_source(first: int, tmp_path: Path) -> None
         compare(found, aggregate(golden, results), f"seed {seed}")
 
 
-@pytest.mark.parametrize("first", range(0, CASES, 100))
+@pytest.mark.parametrize("first", seeds(50, step=50))
 def test_citations_are_looked_up_in_the_index(first: int, tmp_path: Path) -> None:
     """A list of chunks is the index: what is in it resolves, whether or not anybody found it."""
     listed = [
@@ -62,7 +63,7 @@ def test_citations_are_looked_up_in_the_index(first: int, tmp_path: Path) -> Non
         for n, chunk in enumerate(list(CHUNKS)[:12])
     ]
     chunks = write_lines(tmp_path / "chunks.jsonl", listed)
-    for seed in range(first, first + 100):
+    for seed in range(first, first + 50):
         golden, results = kb_case(seed, complete=True)
         for row in results:  # ids only: the places of the list are of another kind
             answer = row["answer"] or {"citations": []}
@@ -77,13 +78,13 @@ def test_citations_are_looked_up_in_the_index(first: int, tmp_path: Path) -> Non
         compare(scored(tmp_path, seed, golden, results, chunks=chunks), expected, f"seed {seed}")
 
 
-@pytest.mark.parametrize("first", range(0, CASES, 100))
+@pytest.mark.parametrize("first", seeds(50, step=50))
 def test_queries_without_a_result(first: int, tmp_path: Path) -> None:
     """They are misses and no empty results, or with `missing="exclude"` as invisible as there.
 
     Results without a query change nothing, but what they retrieved may be cited.
     """
-    for seed in range(first, first + 100):
+    for seed in range(first, first + 50):
         golden, results = kb_case(seed, complete=False)
         missed = aggregate(golden, results, unstored="missed")
         compare(scored(tmp_path, seed, golden, results), missed, f"seed {seed}")

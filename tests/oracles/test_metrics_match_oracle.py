@@ -12,8 +12,8 @@ from ragauge import score
 from ragauge.model.scores import Scores
 from tests.oracles.full_cases import case
 from tests.oracles.full_oracle import Result, evaluate
+from tests.support.effort import seeds
 
-CASES = 240
 CLOSE = 1e-9
 EXTRA = ("semantic.delta_s_hits@5", "semantic.delta_s_hits_p90@5")
 OTHER_WORDS = {
@@ -53,7 +53,7 @@ def _reasons(metric: str, excluded: dict[str, int]) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("rules", ["all", "canary"])
-@pytest.mark.parametrize("first", range(0, CASES, 40))
+@pytest.mark.parametrize("first", seeds(80, step=40))
 def test_every_metric_equals_the_oracle(first: int, rules: str, tmp_path: Path) -> None:
     """Value, n and records are the oracle's; for metrics of records so is what was left out."""
     for seed in range(first, first + 40):

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from ragauge import score
@@ -40,11 +39,6 @@ SEEDS: dict[int | str | None, int | None] = {None: None, 0: 0, 1: 1, "s": 2}
 """The seeds, and the numbers that stand for them where only numbers may."""
 SAID_ONLY = 2
 """The paraphrase that traces do not number: its text tells which it is."""
-
-
-def steady(examples: int) -> settings:
-    """The same examples on every machine and in every run, however long each one takes."""
-    return settings(max_examples=examples, derandomize=True, deadline=None, database=None)
 
 
 class Data(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ragauge import ids
@@ -14,6 +14,7 @@ from ragauge.corpus.build import build
 from ragauge.corpus.parsers import markdown, text
 from ragauge.corpus.title_tree import build_sections, check_spans
 from ragauge.model.corpus import Block, Parsed, Section
+from tests.support.effort import examples
 
 # Bits of markup that meet in any order, with every kind of line end, also where none is meant.
 BITS = st.sampled_from(
@@ -58,7 +59,7 @@ def by_section(source: bytes) -> dict[str, list[tuple[str, str]]]:
 
 
 @given(SOURCES)
-@settings(max_examples=400)
+@examples(100)
 def test_spans_are_whole_characters_in_order(source: str) -> None:
     for parse in (markdown.parse, text.parse):
         parsed = parse(source.encode())
@@ -75,7 +76,7 @@ def test_spans_are_whole_characters_in_order(source: str) -> None:
 
 
 @given(SOURCES)
-@settings(max_examples=400)
+@examples(100)
 def test_every_byte_of_a_piece_is_in_one_section(source: str) -> None:
     parsed, sections, found = made(source.encode())
     for piece, block in zip(parsed.pieces, found, strict=True):
@@ -87,7 +88,7 @@ def test_every_byte_of_a_piece_is_in_one_section(source: str) -> None:
 
 
 @given(SOURCES)
-@settings(max_examples=400)
+@examples(100)
 def test_headings_and_bodies_cover_the_text_once(source: str) -> None:
     parsed, sections, _ = made(source.encode())
     parts = sorted(
@@ -102,7 +103,7 @@ def test_headings_and_bodies_cover_the_text_once(source: str) -> None:
 
 
 @given(SOURCES)
-@settings(max_examples=400)
+@examples(100)
 def test_the_tree_is_whole(source: str) -> None:
     parsed, sections, _ = made(source.encode())
     known = {section.id: section for section in sections}
@@ -123,7 +124,7 @@ def test_the_tree_is_whole(source: str) -> None:
 
 
 @given(SOURCES)
-@settings(max_examples=400)
+@examples(100)
 def test_ids_are_unique_sorted_and_understood(source: str) -> None:
     _, _, found = made(source.encode())
     names = [block.id for block in found]
@@ -138,7 +139,7 @@ def test_ids_are_unique_sorted_and_understood(source: str) -> None:
 
 
 @given(BODY, st.lists(SECTION, min_size=1, max_size=8), st.data())
-@settings(max_examples=300)
+@examples(75)
 def test_an_edit_in_a_section_leaves_the_others(
     preamble: list[str], sections: list[tuple[int, list[str]]], data: st.DataObject
 ) -> None:
@@ -154,7 +155,7 @@ def test_an_edit_in_a_section_leaves_the_others(
 
 
 @given(BODY, st.lists(SECTION, max_size=6), SECTION)
-@settings(max_examples=200)
+@examples(50)
 def test_a_new_last_section_changes_nothing_before_it(
     preamble: list[str], sections: list[tuple[int, list[str]]], last: tuple[int, list[str]]
 ) -> None:
@@ -164,7 +165,7 @@ def test_a_new_last_section_changes_nothing_before_it(
 
 
 @given(st.lists(SOURCES, min_size=1, max_size=3))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_a_second_build_gives_the_same_bytes(sources: list[str]) -> None:
     with TemporaryDirectory() as name:
         root = Path(name)

@@ -15,7 +15,7 @@ from ragauge.formats.fast_rows import FastDecoder
 from ragauge.formats.json_rows import decode_row
 from ragauge.formats.traces import Reader
 from ragauge.model.trace import Answer, Trace
-from tests.properties.datasets import steady
+from tests.support.effort import examples
 
 texts = st.sampled_from(["", "a", "ä", "Δ", "guide.md", "x\u2028y", "1"])
 odd: st.SearchStrategy[Any] = st.sampled_from(
@@ -78,7 +78,7 @@ def fast_trace(row: dict[str, Any], *, strip_citations: bool = False) -> Trace |
     [("native", False), ("canary", True), ("ship", True), ("smoke", True), ("kb", True)],
 )
 @given(row=rows, escaped=st.booleans())
-@steady(400)
+@examples(100)
 def test_a_quick_trace_is_the_exact_one(
     dialect: str, own: bool, row: dict[str, Any], escaped: bool
 ) -> None:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from ragauge.stats.exact_sums import UNIT, mean, to_units
 from ragauge.stats.intervals import POISSON_FROM, Z95, bootstrap, wilson
-from tests.properties.datasets import Data, Row, scored, steady
+from tests.properties.datasets import Data, Row, scored
+from tests.support.effort import examples
 
 Floats = NDArray[np.float64]
 
@@ -41,7 +42,7 @@ def test_wilson_at_known_points(successes: int, n: int, low: float, high: float)
     assert [round(bound, decimals) for bound in found] == [low, high]
 
 
-@steady(200)
+@examples(50)
 @given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_wilson_inverts_the_score_test(drawn: tuple[int, int]) -> None:
     """Each bound is the rate at which the score test is just met; the rate lies inside."""
@@ -170,7 +171,7 @@ def test_units_are_exact_for_small_denominators(denominator: int) -> None:
         assert Fraction(units, UNIT) == Fraction(numerator, denominator)
 
 
-@steady(100)
+@examples(30)
 @given(st.lists(st.floats(0, 1), max_size=30), st.randoms(use_true_random=False))
 def test_mean_does_not_depend_on_order(values: list[float], shuffle: random.Random) -> None:
     """The mean is the rounded exact sum over the count, in any order; None for nothing."""
@@ -184,7 +185,7 @@ def test_mean_does_not_depend_on_order(values: list[float], shuffle: random.Rand
         assert found == pytest.approx(float(exact), rel=1e-15, abs=1e-300)
 
 
-@steady(100)
+@examples(30)
 @given(st.lists(st.floats(0, 1), max_size=30))
 def test_units_round_to_the_nearest(values: list[float]) -> None:
     """No value is off by more than half a unit."""

@@ -15,17 +15,17 @@ from tests.properties.datasets import (
     Slot,
     data_sets,
     scored,
-    steady,
     traces,
     unordered,
 )
+from tests.support.effort import examples
 
 PROFILES = ("all", "ship", "smoke")
 CUT_OFFS = (1, 2, 3, 4, 5, 10)
 CLOSE = 1e-12
 
 
-@steady(120)
+@examples(40)
 @given(data=data_sets(), profile=st.sampled_from(PROFILES))
 def test_values_lie_in_their_range(data: Data, profile: str) -> None:
     """A value lies in its interval, and both in the range; null has a reason and no interval."""
@@ -46,7 +46,7 @@ def test_values_lie_in_their_range(data: Data, profile: str) -> None:
             assert least - 1e-6 <= low <= high <= most + 1e-6, name
 
 
-@steady(120)
+@examples(40)
 @given(data=data_sets(), profile=st.sampled_from(PROFILES))
 def test_counts_add_up(data: Data, profile: str) -> None:
     """Every trace is scored, a duplicate or unknown; every item has a label a record."""
@@ -72,7 +72,7 @@ def test_counts_add_up(data: Data, profile: str) -> None:
             assert result.records + sum(result.excluded.values()) == records, name
 
 
-@steady(120)
+@examples(40)
 @given(data=data_sets())
 def test_recall_grows_with_k(data: Data) -> None:
     """What is in the top k is in the top k + 1."""
@@ -85,7 +85,7 @@ def test_recall_grows_with_k(data: Data) -> None:
         assert values == sorted(value for value in values if value is not None)
 
 
-@steady(120)
+@examples(40)
 @given(data=data_sets())
 def test_refusals_mirror_each_other(data: Data) -> None:
     """Call each answerable item unanswerable and back: under is one less over, on the same n."""
@@ -125,7 +125,7 @@ def _with_another(draw: st.DrawFn) -> tuple[Data, Row, Row]:
     return data, draw(traces(slot)), draw(traces(slot))
 
 
-@steady(120)
+@examples(40)
 @given(drawn=_with_another())
 def test_the_last_trace_of_a_slot_wins(drawn: tuple[Data, Row, Row]) -> None:
     """A trace that a later one replaces changes nothing but the count of duplicates.
@@ -145,7 +145,7 @@ def test_the_last_trace_of_a_slot_wins(drawn: tuple[Data, Row, Row]) -> None:
     )
 
 
-@steady(60)
+@examples(25)
 @given(data=data_sets(unique=True), times=st.integers(2, 3))
 def test_the_same_traces_again_change_nothing(data: Data, times: int) -> None:
     """A file of traces written after itself scores as before, where slots are kept apart."""
@@ -158,7 +158,7 @@ def test_the_same_traces_again_change_nothing(data: Data, times: int) -> None:
     )
 
 
-@steady(60)
+@examples(25)
 @given(data=data_sets(), times=st.integers(2, 3))
 def test_every_row_twice_is_the_same_mean(data: Data, times: int) -> None:
     """Under `smoke`, where every row counts, each row again leaves every rate as it is."""
@@ -172,7 +172,7 @@ def test_every_row_twice_is_the_same_mean(data: Data, times: int) -> None:
             )
 
 
-@steady(60)
+@examples(25)
 @given(data=data_sets())
 def test_leaving_missing_traces_out_touches_retrieval_alone(data: Data) -> None:
     """`--missing exclude` leaves missing and errored traces out of retrieval metrics, by name."""

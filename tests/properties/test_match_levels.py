@@ -22,8 +22,8 @@ from ragauge.model.trace import Answer, Hit, Trace
 from ragauge.scoring.evidence_pieces import STAND_IN, pieces_of
 from ragauge.scoring.score import score
 from ragauge.spans import Span
-from tests.properties.datasets import steady
-from tests.support.rechunked import match, side_of
+from tests.support.chunked_runs import match, side_of
+from tests.support.effort import examples
 
 # A few names and words, so that everything meets everything.
 IDS = ("d#1", "d#2", "e#1", "c1", "c2")
@@ -104,7 +104,7 @@ def sides(draw: st.DrawFn) -> KnownDocuments:
     )
 
 
-@steady(80)
+@examples(25)
 @given(gold=items(), a=sides(), b=sides())
 def test_both_ways_have_the_same_levels(
     gold: list[GoldItem], a: KnownDocuments, b: KnownDocuments
@@ -119,7 +119,7 @@ def test_both_ways_have_the_same_levels(
     assert (there.levels, there.counts, there.match) == (back.levels, back.counts, back.match)
 
 
-@steady(60)
+@examples(25)
 @given(gold=items(), a=sides())
 def test_a_side_and_itself_are_exact(gold: list[GoldItem], a: KnownDocuments) -> None:
     """Whatever it knows or does not know, and the items stay the very same."""
@@ -131,7 +131,7 @@ def test_a_side_and_itself_are_exact(gold: list[GoldItem], a: KnownDocuments) ->
     )
 
 
-@steady(60)
+@examples(25)
 @given(gold=items(), a=sides(), b=sides())
 def test_the_order_of_tables_does_not_show(
     gold: list[GoldItem], a: KnownDocuments, b: KnownDocuments
@@ -155,7 +155,7 @@ def test_the_order_of_tables_does_not_show(
     assert match(graded, turned(a), turned(b)) == match(gold, a, b)
 
 
-@steady(80)
+@examples(25)
 @given(gold=items(), a=sides(), b=sides())
 def test_carrying_less_is_never_a_better_level(
     gold: list[GoldItem], a: KnownDocuments, b: KnownDocuments
@@ -177,7 +177,7 @@ def _places(gold: EffectiveGold) -> list[int]:
     return [RUNGS.index(level) for levels in gold.levels for level in levels]
 
 
-@steady(80)
+@examples(25)
 @given(gold=items(), a=sides(), b=sides())
 def test_both_sides_have_the_same_pieces(
     gold: list[GoldItem], a: KnownDocuments, b: KnownDocuments
@@ -230,7 +230,7 @@ def _traces(version: str, picks: Sequence[Sequence[int]]) -> list[Trace]:
     ]
 
 
-@steady(25)
+@examples(25)
 @given(
     expected=st.lists(st.sampled_from(("v1-1", "v1-2", "v1-3")), min_size=2, max_size=4),
     a=st.permutations([1, 2, 3, 1]),
@@ -266,7 +266,7 @@ def test_levels_do_not_depend_on_what_is_hit(
         assert scores.metrics["retrieval.hit@3"].value == sum(wanted) / len(wanted)
 
 
-@steady(25)
+@examples(25)
 @given(gold=items(), a=sides(), b=sides(), seed=st.integers(0, 99))
 def test_effective_items_can_be_scored(
     gold: list[GoldItem], a: KnownDocuments, b: KnownDocuments, seed: int

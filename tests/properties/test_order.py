@@ -15,9 +15,9 @@ from tests.properties.datasets import (
     data_sets,
     large_data,
     scored,
-    steady,
     unordered,
 )
+from tests.support.effort import examples
 
 
 def _by_question(rows: list[Row]) -> list[Row]:
@@ -25,7 +25,7 @@ def _by_question(rows: list[Row]) -> list[Row]:
     return list({row.get("qid"): row for row in rows}.values())
 
 
-@steady(120)
+@examples(40)
 @given(data=data_sets(unique=True), shuffle=st.randoms(use_true_random=False))
 def test_order_does_not_matter(data: Data, shuffle: random.Random) -> None:
     """Shuffled gold and shuffled traces give the same metrics, intervals, counts and labels."""
@@ -35,7 +35,7 @@ def test_order_does_not_matter(data: Data, shuffle: random.Random) -> None:
     assert unordered(scored(moved)) == unordered(scored(data))
 
 
-@steady(60)
+@examples(25)
 @given(data=data_sets(), shuffle=st.randoms(use_true_random=False))
 def test_order_does_not_matter_where_every_row_counts(data: Data, shuffle: random.Random) -> None:
     """Under `smoke` that is so of any rows."""
@@ -45,7 +45,7 @@ def test_order_does_not_matter_where_every_row_counts(data: Data, shuffle: rando
     assert unordered(scored(moved, profile="smoke")) == unordered(scored(data, profile="smoke"))
 
 
-@steady(60)
+@examples(25)
 @given(data=data_sets(unique=True), shuffle=st.randoms(use_true_random=False))
 def test_order_does_not_matter_for_one_trace_a_question(data: Data, shuffle: random.Random) -> None:
     """Under `ship` that is so with one trace a question."""

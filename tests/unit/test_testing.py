@@ -10,9 +10,9 @@ import pytest
 from ragauge.errors import RagaugeError
 from ragauge.model.scores import Scores
 from ragauge.scoring import score as pipeline
-from ragauge.testing import JudgedRun, Scorer, Settings, located, read_settings
+from ragauge.testing import JudgedRun, MarkerSettings, Scorer, located, read_settings
 from tests.support.command import GOLD, TRACES, Folder
-from tests.support.stored import WRONG
+from tests.support.stored_runs import WRONG
 
 
 class StoppedError(Exception):
@@ -64,7 +64,7 @@ def test_settings_take_paths_lists_and_text(tmp_path: Path) -> None:
          "config": "none"},
         [tmp_path],
     )  # fmt: skip
-    assert found == Settings(
+    assert found == MarkerSettings(
         gold=str(tmp_path / "g"), k=(1, 5), metrics=("answer.*", "refusal.*"), signals="precision",
         config="none",
     )  # fmt: skip

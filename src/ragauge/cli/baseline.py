@@ -42,12 +42,12 @@ def _set(name: str, suite: str | None, store_url: str | None, config_path: str |
         run = find_run(store, name, suite=suite or config.suite)
         suite = suite or run.suite
         tag = baseline_tag(suite)
-        before = next((each.run_id for each in store.runs() if tag in each.tags), None)
+        before = next((stored.run_id for stored in store.runs() if tag in stored.tags), None)
         store.tag(tag, run.run_id)
-    told = f"the baseline of {suite} is {run.run_id}"
+    sentence = f"the baseline of {suite} is {run.run_id}"
     if before not in (None, run.run_id):
-        told += f", before {before}"
-    click.echo(plain(told), err=True)
+        sentence += f", before {before}"
+    click.echo(plain(sentence), err=True)
     return 0
 
 
@@ -63,11 +63,11 @@ def _show(
     from ragauge.store.runs import baseline_tag
 
     with the_store(store_url, read_config(config_path)) as store:
-        found = _baselines(store.runs())
+        baselines = _baselines(store.runs())
         store_name = store.name
     if suite is not None:
-        found = {name: run for name, run in found.items() if name == suite}
-    if not found:
+        baselines = {name: run for name, run in baselines.items() if name == suite}
+    if not baselines:
         of = "" if suite is None else f" of the suite `{suite}`"
         raise RagaugeError.of(
             "no-baseline",
@@ -77,23 +77,23 @@ def _show(
     if format_name == "json":
         entries = [
             {"suite": name, "tag": baseline_tag(name), "run": stored_runs.run_entry(run)}
-            for name, run in found.items()
+            for name, run in baselines.items()
         ]
         document = {"schema": _SCHEMA, "store": store_name, "baselines": entries}
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
         return 0
-    runs = list(found.values())
+    runs = list(baselines.values())
     heads = [stored_runs.headline(run) for run in runs]
     lines = stored_runs.table(
         [
-            stored_runs.Column("suite", list(found)),
+            stored_runs.Column("suite", list(baselines)),
             stored_runs.Column("run", [run.run_id for run in runs]),
             stored_runs.Column("created", [stored_runs.moment(run.created_at) for run in runs], 1),
             stored_runs.Column("profile", [run.profile for run in runs], 2),
             stored_runs.Column("results", [str(run.results) for run in runs], 4, right=True),
             stored_runs.Column("commit", [(run.commit_hash or "")[:8] for run in runs], 3),
             stored_runs.Column(
-                "headline", ["" if each is None else str(each) for each in heads], 5
+                "headline", ["" if head is None else str(head) for head in heads], 5
             ),
         ],
         int(screen()["width"]),
@@ -106,10 +106,10 @@ def _baselines(runs: list[RunRecord]) -> dict[str, RunRecord]:
     """The runs that baseline tags name, by suite."""
     from ragauge.store.runs import BASELINE
 
-    found = {}
+    by_suite = {}
     for run in runs:
         for tag in run.tags:
             kind, colon, suite = tag.partition(":")
             if kind == BASELINE:
-                found[suite if colon else "default"] = run
-    return dict(sorted(found.items()))
+                by_suite[suite if colon else "default"] = run
+    return dict(sorted(by_suite.items()))

@@ -73,27 +73,29 @@ def COMMAND(  # noqa: N802
             "cache of vectors": cache,
         },
     )
-    found = _measure(gold, traces, corpus, chunks, embed or config.embed, cache, config)
-    if not found.groups["positive"].n:
+    calibration = _measure(gold, traces, corpus, chunks, embed or config.embed, cache, config)
+    if not calibration.groups["positive"].n:
         raise RagaugeError.of(
             "nothing-measured",
             "no evidence of the gold set has a text",
             hint="give the texts with --traces, --corpus or --chunks",
         )
-    if out is not None and found.proposed is None:
+    if out is not None and calibration.proposed is None:
         raise RagaugeError.of(
             "too-few",
-            f"no bands are proposed: {found.reason}",
+            f"no bands are proposed: {calibration.reason}",
             hint="nothing was written; without -o the measurements are shown",
         )
-    for note in found.notes:
+    for note in calibration.notes:
         click.echo(f"warning: {note}", err=True)
     if format_name == "json":
-        click.echo(json.dumps(_rounded(msgspec.to_builtins(found)), indent=2, ensure_ascii=False))
+        click.echo(
+            json.dumps(_rounded(msgspec.to_builtins(calibration)), indent=2, ensure_ascii=False)
+        )
     else:
-        click.echo("\n".join(_table(found)))
-    if out is not None and found.proposed is not None:
-        write_atomically(out, _toml(found.embedder, found.proposed))
+        click.echo("\n".join(_table(calibration)))
+    if out is not None and calibration.proposed is not None:
+        write_atomically(out, _toml(calibration.embedder, calibration.proposed))
     return 0
 
 
@@ -118,38 +120,38 @@ def _measure(
     with ExitStack() as stack:
         texts = known_texts(stack, chunks, corpus)
         items = load_gold(gold).items
-        given = load_traces(traces).traces if traces is not None else ()
+        trace_rows = load_traces(traces).traces if traces is not None else ()
         measurer = stack.enter_context(measuring(embed, settings=config.embedders, cache=cache))
-        return calibrate(items, Pool(texts, given), measurer, bands=config.bands)
+        return calibrate(items, Pool(texts, trace_rows), measurer, bands=config.bands)
 
 
 def _rounded(value: object) -> object:
     if isinstance(value, dict):
-        return {key: _rounded(each) for key, each in value.items()}
+        return {key: _rounded(item) for key, item in value.items()}
     return round(value, 4) if isinstance(value, float) else value
 
 
-def _table(found: Calibration) -> list[str]:
-    kind = " (lexical)" if found.lexical else ""
-    bands = found.bands
+def _table(calibration: Calibration) -> list[str]:
+    kind = " (lexical)" if calibration.lexical else ""
+    bands = calibration.bands
     lines = [
-        f"embedder   {found.embedder}{kind}",
-        f"bands      {_told(bands)}",
+        f"embedder   {calibration.embedder}{kind}",
+        f"bands      {_bands_text(bands)}",
         "",
         f"{'ΔS of questions with':<22}{'n':>6}{'p10':>8}{'p50':>8}{'p90':>8}"
         f"{'stable':>9}{'between':>9}{'risk':>8}{'target':>8}",
     ]
-    lines += [f"{title:<22}{_row(found.groups[name])}" for name, title in _KINDS.items()]
+    lines += [f"{title:<22}{_row(calibration.groups[name])}" for name, title in _KINDS.items()]
     lines.append("")
     for name, title in (("negative", "hard negatives"), ("random", "random texts")):
-        share = found.auc[name]
-        shown = "-" if share is None else f"{share:.4f}"
-        lines.append(f"evidence nearer than {title + ':':<16}{shown:>8}  (AUC)")
-    if found.proposed is not None:
-        lines.append(f"proposed   {_told(found.proposed)}")
+        share = calibration.auc[name]
+        auc = "-" if share is None else f"{share:.4f}"
+        lines.append(f"evidence nearer than {title + ':':<16}{auc:>8}  (AUC)")
+    if calibration.proposed is not None:
+        lines.append(f"proposed   {_bands_text(calibration.proposed)}")
     else:
-        lines.append(f"proposed   nothing: {found.reason}")
-    lines += [f"left out   {n} {reason}" for reason, n in found.left_out.items()]
+        lines.append(f"proposed   nothing: {calibration.reason}")
+    lines += [f"left out   {n} {reason}" for reason, n in calibration.left_out.items()]
     return lines
 
 
@@ -165,7 +167,7 @@ def _row(group: Group) -> str:
     return cells + f"{(group.on_target or 0) * 100:>6.1f} %"
 
 
-def _told(bands: Bands) -> str:
+def _bands_text(bands: Bands) -> str:
     return f"stable < {bands.stable:.2f}, target <= {bands.target:.2f}, risk >= {bands.risk:.2f}"
 
 

@@ -27,7 +27,7 @@ class CommandFolder(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Name the commands of the folder, without importing them."""
         folder = importlib.import_module(self.package).__path__
-        names = (found.name for found in pkgutil.iter_modules(folder))
+        names = (module.name for module in pkgutil.iter_modules(folder))
         return sorted(name for name in names if name not in self.without)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -53,11 +53,11 @@ class CommandFolder(click.Group):
 
 
 def _group(name: str, folder: ModuleType) -> CommandFolder:
-    told = folder.__doc__ or ""
+    description = folder.__doc__ or ""
     return CommandFolder(
         name,
         package=folder.__name__,
         no_args_is_help=False,
-        help=told,
-        short_help=told.partition("\n")[0],
+        help=description,
+        short_help=description.partition("\n")[0],
     )

@@ -16,6 +16,7 @@ from ragauge.cli.options import (
     options,
     read_config,
     screen,
+    tolerance_of,
 )
 from ragauge.cli.output import (
     OUTPUT_OPTION,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from ragauge.model.scores import Scores
 
 
-class Files(NamedTuple):
+class TraceFileOptions(NamedTuple):
     """How trace files are read before they are compared."""
 
     gold: str | None
@@ -123,11 +124,8 @@ def COMMAND(  # noqa: N802
     write_report: bool,
     runs_dir: str | None,
     full: bool,
-    allow_missing: bool,
-    allow_errored: bool,
-    allow_skipped: bool,
-    allow_empty: bool,
     workers: int | None,
+    **allow: bool,
 ) -> int:
     """Compare run B with run A, question by question.
 
@@ -140,7 +138,6 @@ def COMMAND(  # noqa: N802
     Gates on a drop (max_drop) are judged here, gates on one run by `gate` and `score`.
     """
     from ragauge.compare import align, common_gold, compare
-    from ragauge.gates.judge import Tolerance
     from ragauge.model.comparison import ComparisonView
 
     config = read_config(config_path)
@@ -161,11 +158,9 @@ def COMMAND(  # noqa: N802
             "map": migration,
         },
     )
-    files = Files(gold, profile, dialect, k, (chunks_a, chunks_b))
-    allowed = Tolerance(
-        missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty
-    )
-    detailed = any(each.detailed for each in (report, *(each for each, _ in written)))
+    files = TraceFileOptions(gold, profile, dialect, k, (chunks_a, chunks_b))
+    allowed = tolerance_of(allow)
+    detailed = any(chosen.detailed for chosen in (report, *(filed for filed, _ in written)))
     if corpora and not detailed:
         raise click.UsageError("--corpus is for a page that shows texts: add -o FILE.html")
     with ExitStack() as stack:
@@ -181,7 +176,7 @@ def COMMAND(  # noqa: N802
                 detailed=detailed,
                 migration=migration,
             )
-            told = compare.told_of(one), compare.told_of(other)
+            side_a, side_b = compare.told_of(one), compare.told_of(other)
         else:
             if strict or overlap != "cumulative" or migration is not None or corpora:
                 raise click.UsageError(
@@ -191,14 +186,14 @@ def COMMAND(  # noqa: N802
             aligned = compare.as_scored(one, other)
             if fail_on and not aligned.ranked:
                 raise _rankless()
-            told = compare.told_of(one, a), compare.told_of(other, b)
-        demanded, verdict = judged_drops(aligned, config, gates, allowed, as_of)
+            side_a, side_b = compare.told_of(one, a), compare.told_of(other, b)
+        drop_gates, verdict = judged_drops(aligned, config, gates, allowed, as_of)
         comparison = compare.compare(
             aligned,
-            told[0][0],
-            told[1][0],
-            gated=[gate.metric for gate in demanded],
-            config=(told[0][1], told[1][1]),
+            side_a[0],
+            side_b[0],
+            gated=[gate.metric for gate in drop_gates],
+            config=(side_a[1], side_b[1]),
             verdict=verdict,
         )
         if write_report:
@@ -220,14 +215,14 @@ def COMMAND(  # noqa: N802
             full=full,
             details=details,
             fail_on=_counted(comparison, fail_on),
-            undecided=_undecided(comparison) if fail_on and not allow_missing else None,
+            undecided=_undecided(comparison) if fail_on and not allowed.missing else None,
         )
         _emit(view, report, written)
     return int(view.exit_code)
 
 
 def _rankless() -> RagaugeError:
-    """The error of a demand on questions where nothing is known of their ranks."""
+    """The error of --fail-on where nothing is known of the ranks of questions."""
     from ragauge.errors import RagaugeError
 
     return RagaugeError.of(
@@ -239,7 +234,7 @@ def _rankless() -> RagaugeError:
 
 @contextmanager
 def _both(
-    a: str, b: str, files: Files, config: Config, store_url: str | None
+    a: str, b: str, files: TraceFileOptions, config: Config, store_url: str | None
 ) -> Iterator[tuple[Stored | Scores, Stored | Scores]]:
     """The two runs, as they are named."""
     from ragauge.compare.common_gold import Stored
@@ -247,19 +242,21 @@ def _both(
 
     with ExitStack() as stack:
         store = None
-        found: list[Stored | Scores] = []
+        runs: list[Stored | Scores] = []
         for place, name in enumerate((a, b)):
             if is_file(name):
-                found.append(_file(stack, name, place, files, config))
+                runs.append(_file(stack, name, place, files, config))
                 continue
             if store is None:
                 store = stack.enter_context(the_store(store_url, config))
             suite = config.suite or "default"
-            found.append(Stored(store, run_store.find_run(store, name, suite=suite)))
-        yield found[0], found[1]
+            runs.append(Stored(store, run_store.find_run(store, name, suite=suite)))
+        yield runs[0], runs[1]
 
 
-def _file(stack: ExitStack, name: str, place: int, files: Files, config: Config) -> Stored | Scores:
+def _file(
+    stack: ExitStack, name: str, place: int, files: TraceFileOptions, config: Config
+) -> Stored | Scores:
     """A file of scores as it is; a trace file as a run in a store of its own, gone at the end."""
     from ragauge.compare.common_gold import Stored
     from ragauge.errors import RagaugeError
@@ -270,7 +267,7 @@ def _file(stack: ExitStack, name: str, place: int, files: Files, config: Config)
     if (files.gold is None and config.gold is None) or _holds_scores(name):
         return scores_document.load_scores(name)
     store = stack.enter_context(passing_store())
-    kept: list[Any] = []
+    records: list[Any] = []
     wanted = run_store.Wanted(run_id=name, created_at="")
     scores = score.score(
         files.gold or config.gold or "",
@@ -282,7 +279,7 @@ def _file(stack: ExitStack, name: str, place: int, files: Files, config: Config)
         chunks=files.chunks[place],
         options=config.options,
         intervals=False,
-        keep=lambda each: kept.append(run_store.store_run(store, each, wanted)),
+        keep=lambda inputs: records.append(run_store.store_run(store, inputs, wanted)),
     )
     if not scores.measured:
         raise RagaugeError.of(
@@ -306,10 +303,10 @@ def _holds_scores(name: str) -> bool:
 def _report(name: str) -> ComparisonReport:
     from ragauge import registry
 
-    known = registry.comparisons()
-    if name not in known:
-        raise registry.unknown_name("format", name, known)
-    return known[name]
+    reports = registry.comparisons()
+    if name not in reports:
+        raise registry.unknown_name("format", name, reports)
+    return reports[name]
 
 
 def _report_for(output: str) -> tuple[ComparisonReport, str]:
@@ -320,7 +317,9 @@ def _report_for(output: str) -> tuple[ComparisonReport, str]:
 
 def _safe(name: str) -> str:
     """A run's name as the name of a folder."""
-    return "".join(each if each.isalnum() or each in "-_.:" else "_" for each in name).strip(".")
+    return "".join(
+        character if character.isalnum() or character in "-_.:" else "_" for character in name
+    ).strip(".")
 
 
 def _emit(
@@ -332,8 +331,8 @@ def _emit(
 
     for report, path in written:
         write_output(path, report.content(view))
-    shown = replace(view, **screen())
-    click.echo(printable(printed.content(shown), printed.name), nl=False)
+    sized = replace(view, **screen())
+    click.echo(printable(printed.content(sized), printed.name), nl=False)
 
 
 def _undecided(comparison: Comparison) -> str | None:

@@ -47,10 +47,10 @@ def COMMAND(write: str | None, force: bool) -> int:  # noqa: N802
     verdict = judge.gate(scores)
     view = View(scores=scores, verdict=verdict, profile=profile)
     click.echo("$ ragauge score --gold demo/gold.jsonl --trace demo/trace.jsonl\n")
-    shown = msgspec.structs.replace(view, **screen())
-    click.echo(choose_report("table", profile).text(shown))
-    failed = [each for each in verdict.gates if each.status == "fail"]
-    culprits = [each for each in scores.questions if each.label == "HALLUCINATION"]
+    sized = msgspec.structs.replace(view, **screen())
+    click.echo(choose_report("table", profile).text(sized))
+    failed = [gate for gate in verdict.gates if gate.status == "fail"]
+    culprits = [question for question in scores.questions if question.label == "HALLUCINATION"]
     for result in failed:
         click.echo(
             f"The gate `{phrases.gate_name(result)}` failed: {phrases.number(result.value)} is not "
@@ -92,8 +92,10 @@ def _relative(scores: Scores, folder: str) -> Scores:
 
     questions = QuestionList.of(
         [
-            msgspec.structs.replace(each, gold=short(each.gold), trace=short(each.trace))
-            for each in scores.questions
+            msgspec.structs.replace(
+                question, gold=short(question.gold), trace=short(question.trace)
+            )
+            for question in scores.questions
         ]
     )
     return msgspec.structs.replace(

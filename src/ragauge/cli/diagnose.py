@@ -61,8 +61,8 @@ def COMMAND(  # noqa: N802
 
     config = read_config(config_path)
     if trace is None:
-        given = {"--dialect": dialect, "--chunks": chunks, "--corpus": corpus}
-        measured = _stored(run, profile, store_url, config, workers, given)
+        file_options = {"--dialect": dialect, "--chunks": chunks, "--corpus": corpus}
+        measured = _stored(run, profile, store_url, config, workers, file_options)
     else:
         measured = _files(run, trace, profile, dialect, (chunks, corpus), config, workers)
     diagnosis = diagnosis_of(measured, limit=limit)
@@ -82,20 +82,20 @@ def _stored(
     store_url: str | None,
     config: Config,
     workers: int | None,
-    given: dict[str, str | None],
+    file_options: dict[str, str | None],
 ) -> Measured:
     from ragauge.diagnose.diagnose import measured_run
     from ragauge.store import runs as run_store
 
     if is_file(name):
         raise click.UsageError("give a stored run, or a gold set and its traces")
-    stray = [flag for flag, value in given.items() if value is not None]
+    stray = [flag for flag, value in file_options.items() if value is not None]
     if stray:
         raise click.UsageError(f"{', '.join(stray)}: only for files")
     with ExitStack() as stack:
         store = stack.enter_context(the_store(store_url, config))
-        found = run_store.find_run(store, name, suite=config.suite or "default")
-        return measured_run(store, found, profile=profile, workers=workers, bands=config.bands)
+        record = run_store.find_run(store, name, suite=config.suite or "default")
+        return measured_run(store, record, profile=profile, workers=workers, bands=config.bands)
 
 
 def _files(

@@ -42,9 +42,9 @@ def COMMAND(code: str | None) -> int:  # noqa: N802
         click.echo(f"{name}: {entry.title}  (exit code {int(entry.exit)})\n")
         click.echo(textwrap.fill(entry.explanation, 80))
     elif name in RULES:
-        told = RULES[name]
-        click.echo(f"{name}: {told.title}  ({told.severity} of `gold lint`)\n")
-        click.echo(textwrap.fill(told.explanation, 80))
+        rule = RULES[name]
+        click.echo(f"{name}: {rule.title}  ({rule.severity} of `gold lint`)\n")
+        click.echo(textwrap.fill(rule.explanation, 80))
     elif name.upper() in MEANINGS:
         click.echo(f"{name.upper()}: {MEANINGS[name.upper()]}")
     elif name.lower() in CAUSES:

@@ -17,6 +17,7 @@ from ragauge.cli.options import (
     options,
     read_config,
     screen,
+    tolerance_of,
 )
 from ragauge.cli.output import OUTPUT_OPTION, asked_reports, conclude, output_files, spare_inputs
 from ragauge.cli.store_options import (
@@ -54,20 +55,15 @@ def COMMAND(  # noqa: N802
     as_of: str | None,
     format_name: str,
     outputs: tuple[str, ...],
-    allow_missing: bool,
-    allow_errored: bool,
-    allow_skipped: bool,
-    allow_empty: bool,
-    allow_no_baseline: bool,
     baseline: str | None,
     store_url: str | None,
     self_test: bool,
+    **allow: bool,
 ) -> int:
     """Judge a stored RUN, or SCORES from `ragauge score --full -o FILE.json`, without scoring."""
     import msgspec
 
     from ragauge import registry
-    from ragauge.gates.judge import Tolerance
     from ragauge.model import scores_document
     from ragauge.store import runs as run_store
 
@@ -97,13 +93,7 @@ def COMMAND(  # noqa: N802
         reports = [] if self_test else asked_reports(format_name, outputs, plain)
         needed = any(gate.is_drop for gate in judged_by)
         live = against(baseline, config, store, run) if needed or baseline else Against()
-        allowed = Tolerance(
-            missing=allow_missing,
-            errored=allow_errored,
-            skipped=allow_skipped,
-            empty=allow_empty,
-            no_baseline=allow_no_baseline,
-        )
+        allowed = tolerance_of(allow)
         if self_test:
             whole = profile.join.grid == "complete"
             return _self_test(
@@ -149,47 +139,47 @@ def _self_test(
         raise click.UsageError("--self-test prints a table or JSON: --format table or json, no -o")
     if not scores.measured:
         return int(ExitCode.NOTHING_MEASURED)
-    found = self_test(scores, gates, baseline=baseline, whole_grid=whole_grid, tolerance=allowed)
-    click.echo(_as_json(found) if format_name == "json" else _as_text(found))
-    known = any(each.flips is not None for each in found)
-    return int(ExitCode.PASS if known else ExitCode.NOT_EVALUABLE)
+    tests = self_test(scores, gates, baseline=baseline, whole_grid=whole_grid, tolerance=allowed)
+    click.echo(_as_json(tests) if format_name == "json" else _as_text(tests))
+    simulated = any(test.flips is not None for test in tests)
+    return int(ExitCode.PASS if simulated else ExitCode.NOT_EVALUABLE)
 
 
-def _as_json(found: Sequence[SelfTest]) -> str:
+def _as_json(tests: Sequence[SelfTest]) -> str:
     import json
 
     gates = [
         {
-            "name": each.gate.name,
-            "metric": each.gate.metric,
-            "demand": f"{each.gate.sign} {each.gate.given}",
-            "drop": each.gate.is_drop,
-            "n": each.n,
-            "status": each.status,
-            "flips": None if each.flips is None else round(each.flips, 4),
-            "method": each.method,
-            "reason": each.reason,
+            "name": test.gate.name,
+            "metric": test.gate.metric,
+            "demand": f"{test.gate.sign} {test.gate.given}",
+            "drop": test.gate.is_drop,
+            "n": test.n,
+            "status": test.status,
+            "flips": None if test.flips is None else round(test.flips, 4),
+            "method": test.method,
+            "reason": test.reason,
         }
-        for each in found
+        for test in tests
     ]
     return json.dumps({"schema": "ragauge.self-test/1", "gates": gates}, indent=2)
 
 
-def _as_text(found: Sequence[SelfTest]) -> str:
+def _as_text(tests: Sequence[SelfTest]) -> str:
     """One paragraph a gate: how often it would flip, and what was tried."""
     from textwrap import fill
 
     width = min(100, screen()["width"])
     lines = ["How often each gate would decide otherwise on identical systems (A/A):", ""]
-    for each in found:
-        gate = each.gate
+    for test in tests:
+        gate = test.gate
         name = f"{gate.title or gate.name} {gate.sign} {gate.given}"
-        share = "unknown" if each.flips is None else f"{each.flips:.1%}"
-        lines.append(f"{share:>8}  {name}  (n = {each.n}, now: {each.status})")
-        told = each.method if each.reason is None else f"{each.method}: {each.reason}"
+        share = "unknown" if test.flips is None else f"{test.flips:.1%}"
+        lines.append(f"{share:>8}  {name}  (n = {test.n}, now: {test.status})")
+        method = test.method if test.reason is None else f"{test.method}: {test.reason}"
         indent = " " * 10
-        lines.append(fill(told, width, initial_indent=indent, subsequent_indent=indent))
-    noisy = [each for each in found if each.flips is not None and each.flips > 0.05]
+        lines.append(fill(method, width, initial_indent=indent, subsequent_indent=indent))
+    noisy = [test for test in tests if test.flips is not None and test.flips > 0.05]
     if noisy:
         lines += [
             "",

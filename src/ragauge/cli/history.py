@@ -51,23 +51,23 @@ def COMMAND(  # noqa: N802
     whole = history.timeline(runs, metric)
     if not whole.points:
         _say(f"no complete run in {store_name} has {metric}{_of(suite, profile)}")
-        _say_left_out(whole)
+        _say_excluded(whole)
         return int(ExitCode.NOTHING_MEASURED)
-    shown = whole.last(limit)
+    newest = whole.last(limit)
     if format_name == "json":
-        click.echo(json.dumps(shown.document(), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(newest.document(), indent=2, ensure_ascii=False))
         return 0
-    click.echo("\n".join(_lines(shown, int(screen()["width"]))))
-    if len(shown.points) < len(whole.points):
-        _say(f"the newest {len(shown.points)} of {len(whole.points)} values")
-    _say_left_out(whole)
+    click.echo("\n".join(_lines(newest, int(screen()["width"]))))
+    if len(newest.points) < len(whole.points):
+        _say(f"the newest {len(newest.points)} of {len(whole.points)} values")
+    _say_excluded(whole)
     return 0
 
 
 def _of(suite: str | None, profile: str | None) -> str:
-    told = [f"suite {suite}"] if suite is not None else []
-    told += [f"profile {profile}"] if profile is not None else []
-    return f" ({', '.join(told)})" if told else ""
+    choices = [f"suite {suite}"] if suite is not None else []
+    choices += [f"profile {profile}"] if profile is not None else []
+    return f" ({', '.join(choices)})" if choices else ""
 
 
 def _say(text: str) -> None:
@@ -76,7 +76,7 @@ def _say(text: str) -> None:
     click.echo(plain(text), err=True)
 
 
-def _say_left_out(line: Timeline) -> None:
+def _say_excluded(line: Timeline) -> None:
     """Count and name the runs that give no value; they are not shown as 0."""
     for runs, why in (
         (line.without, "without this metric"),
@@ -151,13 +151,13 @@ def _drawn(values: Sequence[float | None], width: int) -> list[str]:
     from ragauge.model import phrases
     from ragauge.report.terminal.sparkline import sparkline
 
-    known = [value for value in values if value is not None]
-    if not known:
+    numbers = [value for value in values if value is not None]
+    if not numbers:
         return []
     ascii_only = not (sys.stdout.encoding or "").lower().startswith("utf")
     line = sparkline(values, ascii=ascii_only)
     lines = [line[start : start + width] for start in range(0, len(line), width)]
-    scale = f"from {phrases.number(min(known))} to {phrases.number(max(known))}"
+    scale = f"from {phrases.number(min(numbers))} to {phrases.number(max(numbers))}"
     if len(lines) == 1 and len(line) + len(scale) + 2 <= width:
         return [f"{line}  {scale}"]
     return [*lines, scale]

@@ -28,25 +28,28 @@ def COMMAND(name: str | None, format_name: str) -> int:  # noqa: N802
     from ragauge import registry
     from ragauge.model.metric_names import current_id, labelled_id
 
-    known = registry.metrics()
+    metrics_by_id = registry.metrics()
     if name is None:
         click.echo(
-            _json(list(known.values())) if format_name == "json" else _table(known), nl=False
+            _json(list(metrics_by_id.values())) if format_name == "json" else _table(metrics_by_id),
+            nl=False,
         )
         return 0
     base = labelled_id(current_id(name)).partition("@")[0]
     short = {}
-    for profile in registry.profiles().values() if base not in known else ():
-        meanings = (profile.meant(each).partition("@")[0] for each in (name, base, f"{base}@k"))
-        meant = next((each for each in meanings if each in known), None)
+    for profile in registry.profiles().values() if base not in metrics_by_id else ():
+        meanings = (
+            profile.meant(spelling).partition("@")[0] for spelling in (name, base, f"{base}@k")
+        )
+        meant = next((meaning for meaning in meanings if meaning in metrics_by_id), None)
         if meant is not None:
             short[profile.name] = meant
     for profile_name, meant in short.items():
         click.echo(f"in the profile {profile_name}, {name} is short for {meant}", err=True)
     chosen = dict.fromkeys(short.values() if short else [base])
-    if not chosen.keys() <= known.keys():
-        raise registry.unknown_name("metric", name, known)
-    metrics = [known[each] for each in chosen]
+    if not chosen.keys() <= metrics_by_id.keys():
+        raise registry.unknown_name("metric", name, metrics_by_id)
+    metrics = [metrics_by_id[metric_id] for metric_id in chosen]
     if format_name == "json":
         click.echo(_json(metrics), nl=False)
     else:
@@ -98,8 +101,8 @@ def _table(metrics: dict[str, Metric]) -> str:
     for column in ("metric", "better", "what it is"):
         table.add_column(column, no_wrap=column == "metric")
     for metric in metrics.values():
-        shown = f"{metric.id}@k" if metric.at_k else metric.id
-        table.add_row(shown, metric.better, metric.title)
+        full_id = f"{metric.id}@k" if metric.at_k else metric.id
+        table.add_row(full_id, metric.better, metric.title)
     console.print(table)
     lines = [line.rstrip() for line in buffer.getvalue().splitlines()]
     return "\n".join(lines) + "\n\n`ragauge metrics ID` explains one.\n"
@@ -122,14 +125,14 @@ def explain(metric: Metric) -> str:
             break_long_words=False,
         )
 
-    shown = f"{metric.id}@k" if metric.at_k else metric.id
-    label = metric_label(shown)
+    full_id = f"{metric.id}@k" if metric.at_k else metric.id
+    label = metric_label(full_id)
     reasons = ", ".join(phrases.left_out_reasons(metric)) or "none"
     lines = [
-        f"{shown}  (version {metric.version}, {metric.better} is better)",
+        f"{full_id}  (version {metric.version}, {metric.better} is better)",
         metric.title,
         "",
-        *([block("label", f"`{label}` in tables and reports")] if label != shown else []),
+        *([block("label", f"`{label}` in tables and reports")] if label != full_id else []),
         block("formula", metric.formula),
         block("over", f"{metric.over.name}: {metric.over.meaning}"),
         block("left out", f"by name and counted: {reasons}"),
@@ -150,7 +153,7 @@ def explain(metric: Metric) -> str:
     lines += ["", "example"]
     lines += [
         block(f"  {name}", json.dumps(row, ensure_ascii=False))
-        for name, row in (("gold", example.gold), *(("trace", each) for each in traces))
+        for name, row in (("gold", example.gold), *(("trace", trace) for trace in traces))
     ]
     value = "null" if example.value is None else f"{example.value:g}"
     lines.append(block("  value", f"{value}: {example.arithmetic}"))

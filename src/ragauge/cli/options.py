@@ -13,6 +13,7 @@ import click
 
 if TYPE_CHECKING:
     from ragauge.config import Config
+    from ragauge.gates.judge import Tolerance
     from ragauge.gold.migrate.evidence import OnUnmapped
     from ragauge.gold.migrate.files import What
     from ragauge.model.embedder import Embedding
@@ -45,6 +46,13 @@ ALLOW_OPTIONS = [
         "--allow-no-baseline", is_flag=True, help="Leave gates on a drop out: this is the baseline."
     ),
 ]
+
+
+def tolerance_of(allow: Mapping[str, bool]) -> Tolerance:
+    """What the options of ALLOW_OPTIONS excuse, by their names: `allow_missing` and so on."""
+    from ragauge.gates.judge import Tolerance
+
+    return Tolerance(**{name.removeprefix("allow_"): value for name, value in allow.items()})
 
 
 class FormatOption(click.Option):
@@ -193,7 +201,7 @@ def embedding(
     )
 
 
-def gates_from(profile: Profile, k: Sequence[int], config: Config, given: str | None) -> list[Gate]:
+def gates_from(profile: Profile, k: Sequence[int], config: Config, text: str | None) -> list[Gate]:
     """The gates of the profile, the configuration and the command line, put together."""
     from ragauge.config import load_gates
     from ragauge.gates import parse
@@ -203,30 +211,32 @@ def gates_from(profile: Profile, k: Sequence[int], config: Config, given: str | 
         profile_gates(profile, k),
         parse.parse_table(config.gates, profile, k, origin=config.origin),
     ]
-    if given is not None and (given.endswith(".toml") or Path(given).is_file()):
-        layers.append(parse.parse_table(load_gates(Path(given)), profile, k, origin=given))
-    elif given is not None:
-        layers.append(parse.parse_items(given, profile, k))
+    if text is not None and (text.endswith(".toml") or Path(text).is_file()):
+        layers.append(parse.parse_table(load_gates(Path(text)), profile, k, origin=text))
+    elif text is not None:
+        layers.append(parse.parse_items(text, profile, k))
     gates = parse.merge(*layers)
     # A command asks for its gates when it plans and again when it judges; a note is said once.
     context = click.get_current_context(silent=True)
-    said: set[str] = set() if context is None else context.meta.setdefault("ragauge.notes", set())
+    printed: set[str] = (
+        set() if context is None else context.meta.setdefault("ragauge.notes", set())
+    )
     for note in parse.deprecation_notes(gates, profile):
-        if note not in said:
+        if note not in printed:
             click.echo(f"note: {note}", err=True)
-            said.add(note)
+            printed.add(note)
     return gates
 
 
-def day(given: str | None, *, needed: bool) -> Any:
+def day(text: str | None, *, needed: bool) -> Any:
     """The date that waivers are judged on; the clock is only asked when there are waivers."""
     from datetime import date
 
-    if given is not None:
+    if text is not None:
         try:
-            return date.fromisoformat(given)
+            return date.fromisoformat(text)
         except ValueError as error:
-            raise click.UsageError(f"--as-of takes a date as YYYY-MM-DD, got {given!r}") from error
+            raise click.UsageError(f"--as-of takes a date as YYYY-MM-DD, got {text!r}") from error
     return date.today() if needed else None
 
 

@@ -42,25 +42,27 @@ class _Format(Protocol):
 R = TypeVar("R", bound=_Format)
 
 
-def format_of(output: str, known: Mapping[str, R]) -> tuple[R, str]:
+def format_of(output: str, reports: Mapping[str, R]) -> tuple[R, str]:
     """The format that `-o FILE` or `-o NAME:FILE` asks for, and the file."""
     name, colon, path = output.partition(":")
-    if colon and name in known:
+    if colon and name in reports:
         if not path:
             raise click.UsageError(f"-o {output}: name a file behind the colon")
         if path == "-":
             raise click.UsageError(
                 f"-o {output}: -o writes files; --format NAME prints to standard output"
             )
-        return known[name], path
+        return reports[name], path
     suffix = Path(output).suffix.lower()
-    for each in known.values():
-        if suffix in each.suffixes:
-            return each, output
-    suffixes = ", ".join(sorted(suffix for each in known.values() for suffix in each.suffixes))
+    for report in reports.values():
+        if suffix in report.suffixes:
+            return report, output
+    suffixes = ", ".join(
+        sorted(suffix for report in reports.values() for suffix in report.suffixes)
+    )
     raise click.UsageError(
         f"-o {output}: the suffix says the format; known: {suffixes}; or write NAME:FILE with one "
-        f"of {', '.join(known)}"
+        f"of {', '.join(reports)}"
     )
 
 
@@ -204,7 +206,11 @@ def judged(
 
 
 def judged_drops(
-    aligned: Aligned, config: Config, given: str | None, allowed: Tolerance, as_of: str | None
+    aligned: Aligned,
+    config: Config,
+    gates_option: str | None,
+    allowed: Tolerance,
+    as_of: str | None,
 ) -> tuple[list[Gate], Verdict | None]:
     """The gates on a drop, and their verdict, if there are any.
 
@@ -217,9 +223,11 @@ def judged_drops(
 
     scores = aligned.b
     profile = registry.profile(scores.profile)
-    gates = gates_from(profile, scores.k, config, given)
+    gates = gates_from(profile, scores.k, config, gates_option)
     drops = [gate for gate in gates if gate.is_drop]
-    stray = [gate for gate in gates if not gate.is_drop and gate.origin in ("--gates", given)]
+    stray = [
+        gate for gate in gates if not gate.is_drop and gate.origin in ("--gates", gates_option)
+    ]
     names = ", ".join(gate.name for gate in stray)
     if any(gate.origin == "--gates" for gate in stray):
         raise click.UsageError(
@@ -283,16 +291,16 @@ def emit(view: View, format_name: str, outputs: Sequence[str]) -> None:
     """Write the files that were asked for, then print the chosen format."""
     import msgspec
 
-    made: dict[str, str | bytes] = {}
+    contents: dict[str, str | bytes] = {}
     for output in outputs:
         report, path = report_for_file(output, view.profile)
-        if report.name not in made:
-            made[report.name] = report.content(view)
-        write_output(path, made[report.name])
+        if report.name not in contents:
+            contents[report.name] = report.content(view)
+        write_output(path, contents[report.name])
     report = choose_report(format_name, view.profile)
-    if format_name == "table" or report.name not in made:
-        made[report.name] = report.content(msgspec.structs.replace(view, **screen()))
-    click.echo(printable(made[report.name], report.name), nl=False)
+    if format_name == "table" or report.name not in contents:
+        contents[report.name] = report.content(msgspec.structs.replace(view, **screen()))
+    click.echo(printable(contents[report.name], report.name), nl=False)
 
 
 def talk(view: View, format_name: str) -> None:

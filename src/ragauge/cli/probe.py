@@ -53,27 +53,22 @@ def _k_sweep(
     traces: str,
     gold: str | None,
     ks: str,
-    embed: str | None,
-    embed_cache: str | None,
-    corpus: str | None,
-    chunks: str | None,
     format_name: str,
-    store_url: str | None,
-    config_path: str | None,
+    **shared: str | None,
 ) -> int:
     """Look at ΔS of the first k hits: flat and high, or falling with k?"""
     from ragauge.diagnose import probes
 
     try:
-        cutoffs = sorted({int(each) for each in ks.split(",")})
+        cutoffs = sorted({int(part) for part in ks.split(",")})
     except ValueError as error:
         raise click.UsageError(f"--k takes whole numbers, got {ks!r}") from error
     if len(cutoffs) < 2 or cutoffs[0] < 1:
         raise click.UsageError("--k takes at least two different numbers from 1")
-    with _Bench(config_path, store_url, embed, embed_cache, chunks, corpus) as bench:
-        found = bench.measured(bench.read(traces, gold))
-        name, bands = bench.bands([found])
-        return bench.show(probes.k_sweep(found, cutoffs, bands), name, format_name)
+    with _Bench(**shared) as bench:
+        scored = bench.measured(bench.read(traces, gold))
+        name, bands = bench.bands([scored])
+        return bench.show(probes.k_sweep(scored, cutoffs, bands), name, format_name)
 
 
 @COMMAND.command("triangulate", short_help="The first hit between anchor and decoy.")
@@ -83,27 +78,22 @@ def _k_sweep(
 def _triangulate(
     gold: str,
     traces: str,
-    embed: str | None,
-    embed_cache: str | None,
-    corpus: str | None,
-    chunks: str | None,
     format_name: str,
-    store_url: str | None,
-    config_path: str | None,
+    **shared: str | None,
 ) -> int:
     """Compare ΔS of the first hit to the anchor of GOLD with ΔS to a decoy, its first negative."""
     from ragauge.diagnose import probes
     from ragauge.scoring.known_texts import Pool
 
-    with _Bench(config_path, store_url, embed, embed_cache, chunks, corpus) as bench:
+    with _Bench(**shared) as bench:
         measurer = bench.measurer
         if measurer is None:
             raise click.UsageError("triangulate compares texts: give --embed NAME")
-        given = bench.read(traces, gold)
-        pool = Pool(bench.texts, given.scored.traces())
-        references = probes.references_of(given.items, pool)
-        found = probes.triangulate(given.scored, references, pool, measurer)
-        return bench.show(found, measurer.embedder.id, format_name)
+        probed = bench.read(traces, gold)
+        pool = Pool(bench.texts, probed.scored.traces())
+        references = probes.references_of(probed.items, pool)
+        probe = probes.triangulate(probed.scored, references, pool, measurer)
+        return bench.show(probe, measurer.embedder.id, format_name)
 
 
 @COMMAND.command("hybrid", short_help="Two retrievers by themselves, and together.")
@@ -119,21 +109,16 @@ def _hybrid(
     both: str,
     k: int,
     gold: str | None,
-    embed: str | None,
-    embed_cache: str | None,
-    corpus: str | None,
-    chunks: str | None,
     format_name: str,
-    store_url: str | None,
-    config_path: str | None,
+    **shared: str | None,
 ) -> int:
     """See whether two retrievers are good by themselves, and worse together."""
     from ragauge.diagnose import probes
 
-    with _Bench(config_path, store_url, embed, embed_cache, chunks, corpus) as bench:
+    with _Bench(**shared) as bench:
         runs = {
-            name: bench.measured(bench.read(each, gold))
-            for name, each in (("sparse", sparse), ("dense", dense), ("hybrid", both))
+            name: bench.measured(bench.read(source, gold))
+            for name, source in (("sparse", sparse), ("dense", dense), ("hybrid", both))
         }
         name, _ = bench.bands(runs.values())
         return bench.show(probes.hybrid(runs, k), name, format_name)
@@ -190,26 +175,26 @@ class _Bench:
         with the_store(self.store_url, self.config) as store:
             return probed_run(store, find_run(store, name), gold)
 
-    def measured(self, given: Probed) -> ScoredTraces:
+    def measured(self, probed: Probed) -> ScoredTraces:
         """The traces with ΔS by the embedder; as they recorded it where none is chosen."""
         from ragauge.scoring.remeasure import Remeasurer
 
         if self.measurer is None:
-            return given.scored
-        remeasurer = Remeasurer(self.measurer, given.items, self.texts)
-        return given.scored.with_traces(remeasurer.traces(given.scored.traces()))
+            return probed.scored
+        remeasurer = Remeasurer(self.measurer, probed.items, self.texts)
+        return probed.scored.with_traces(remeasurer.traces(probed.scored.traces()))
 
     def bands(self, runs: Iterable[ScoredTraces]) -> tuple[str | None, Bands]:
         """The embedder of the ΔS, and its bands; ΔS of several embedders is refused."""
         from ragauge.errors import RagaugeError
         from ragauge.model.semantic import Bands
 
-        known = {
+        models = {
             trace.embedder or trace.index.get("embed_model")
             for run in runs
             for trace in run.traces()
         }
-        names = sorted(each for each in known if each is not None)
+        names = sorted(model for model in models if model is not None)
         if len(names) > 1:
             raise RagaugeError.of(
                 "mixed-embedders",
@@ -219,62 +204,62 @@ class _Bench:
         name = names[0] if names else None
         return name, self.config.bands.get(name or "", Bands())
 
-    def show(self, found: Probe, embedder: str | None, format_name: str) -> int:
+    def show(self, probe: Probe, embedder: str | None, format_name: str) -> int:
         """Print what a probe found, and return its exit code."""
         from msgspec.structs import replace
 
         from ragauge.codes import ExitCode
         from ragauge.model.semantic import is_lexical
 
-        if is_lexical(embedder or "") and found.finding != "not-evaluable":
-            told = f"the ΔS is lexical and is not judged (it would be: {found.finding})"
-            found = replace(found, finding="not-evaluable", reason=f"{told}; {found.reason}")
-        found = replace(found, embedder=embedder)
+        if is_lexical(embedder or "") and probe.finding != "not-evaluable":
+            reason = f"the ΔS is lexical and is not judged (it would be: {probe.finding})"
+            probe = replace(probe, finding="not-evaluable", reason=f"{reason}; {probe.reason}")
+        probe = replace(probe, embedder=embedder)
         for note in self.measurer.notes() if self.measurer is not None else ():
             click.echo(f"warning: {note}", err=True)
-        click.echo(_json(found) if format_name == "json" else "\n".join(_lines(found)))
-        if found.finding == "not-evaluable":
+        click.echo(_json(probe) if format_name == "json" else "\n".join(_lines(probe)))
+        if probe.finding == "not-evaluable":
             return int(ExitCode.NOT_EVALUABLE)
-        return int(ExitCode.PASS if found.finding == "ok" else ExitCode.GATE_FAILED)
+        return int(ExitCode.PASS if probe.finding == "ok" else ExitCode.GATE_FAILED)
 
 
-def _json(found: Probe) -> str:
+def _json(probe: Probe) -> str:
     import json
 
     import msgspec
 
-    return json.dumps(_rounded(msgspec.to_builtins(found)), indent=2, ensure_ascii=False)
+    return json.dumps(_rounded(msgspec.to_builtins(probe)), indent=2, ensure_ascii=False)
 
 
 def _rounded(value: object) -> object:
     if isinstance(value, dict):
-        return {key: _rounded(each) for key, each in value.items()}
+        return {key: _rounded(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_rounded(each) for each in value]
+        return [_rounded(item) for item in value]
     return round(value, 4) if isinstance(value, float) else value
 
 
-def _lines(found: Probe) -> list[str]:
+def _lines(probe: Probe) -> list[str]:
     from ragauge.diagnose.scored_traces import UNKNOWN
     from ragauge.model.phrases import question_name
     from ragauge.text import plain, some
 
     lines = [
-        f"{found.probe}: {found.finding}",
-        f"  {found.reason}",
-        f"  rule: {found.rule}",
-        plain(f"  embedder: {found.embedder or 'not known'}, questions: {found.n}"),
+        f"{probe.probe}: {probe.finding}",
+        f"  {probe.reason}",
+        f"  rule: {probe.rule}",
+        plain(f"  embedder: {probe.embedder or 'not known'}, questions: {probe.n}"),
     ]
-    for name, value in found.numbers.items():
-        lines.append(f"  {name:<16} {_told(value)}")
-    if found.worst:
+    for name, value in probe.numbers.items():
+        lines.append(f"  {name:<16} {_value_text(value)}")
+    if probe.worst:
         lines.append("  worst")
-        for row in found.worst:
-            told = {key: value for key, value in row.items() if key not in ("qid", "turn")}
-            cells = ", ".join(f"{key} {_told(value)}" for key, value in told.items())
+        for row in probe.worst:
+            values = {key: value for key, value in row.items() if key not in ("qid", "turn")}
+            cells = ", ".join(f"{key} {_value_text(value)}" for key, value in values.items())
             lines.append(f"    {question_name(row['qid'], row.get('turn'))}: {cells}")
-    for reason, n in found.left_out.items():
-        names = f": {some(found.unknown)}" if reason.startswith(UNKNOWN) else ""
+    for reason, n in probe.left_out.items():
+        names = f": {some(probe.unknown)}" if reason.startswith(UNKNOWN) else ""
         lines.append(plain(f"  left out: {_counted(n, reason)}{names}"))
     return lines
 
@@ -287,7 +272,7 @@ def _counted(n: int, reason: str) -> str:
     return f"{n} {reason}"
 
 
-def _told(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{key}: {_told(each)}" for key, each in value.items())
+        return ", ".join(f"{key}: {_value_text(item)}" for key, item in value.items())
     return f"{value:.4f}" if isinstance(value, float) else str(value)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ragauge.model.verdict import Verdict
 
 
-class Files(NamedTuple):
+class GoldAndTrace(NamedTuple):
     """Two files, and how they are read."""
 
     gold: str
@@ -65,14 +65,14 @@ def COMMAND(  # noqa: N802
     report = registry.report("compact")
     with ExitStack() as stack:
         if trace is None:
-            store, found = _stored(stack, run, store_url, config, dialect)
+            store, record = _stored(stack, run, store_url, config, dialect)
         else:
-            store, found = _scored(stack, Files(run, trace, profile, dialect), config)
+            store, record = _scored(stack, GoldAndTrace(run, trace, profile, dialect), config)
         measured = measured_run(
-            store, found, profile=profile, also=(*NEEDS, *report.needs), bands=config.bands
+            store, record, profile=profile, also=(*NEEDS, *report.needs), bands=config.bands
         )
         diagnosis = diagnosis_of(measured, limit=limit)
-        questions = shown_questions(measured, store, found, diagnosis.questions)
+        questions = shown_questions(measured, store, record, diagnosis.questions)
     verdict = _verdict(measured, config)
     chosen = registry.profile(measured.scores.profile)
     compact = report.text(View(scores=measured.scores, verdict=verdict, profile=chosen))
@@ -101,7 +101,7 @@ def _stored(
     return store, run_store.find_run(store, name, suite=config.suite or "default")
 
 
-def _scored(stack: ExitStack, files: Files, config: Config) -> tuple[Store, RunRecord]:
+def _scored(stack: ExitStack, files: GoldAndTrace, config: Config) -> tuple[Store, RunRecord]:
     """Trace files as a run in a store of its own, gone at the end."""
     import tempfile
 

@@ -62,7 +62,7 @@ def COMMAND(  # noqa: N802
                 done = rescore(store, run, workers=workers)
             except RagaugeError as error:
                 first = first or error
-                entries.append({"run_id": run.run_id, "status": "failed", **_told(error)})
+                entries.append({"run_id": run.run_id, "status": "failed", **_error_fields(error)})
                 _say(f"failed {run.run_id}")
                 click.echo(str(error), err=True)
                 continue
@@ -86,7 +86,7 @@ def _say(text: str) -> None:
     click.echo(plain(text), err=True)
 
 
-def _told(error: RagaugeError) -> dict[str, Any]:
+def _error_fields(error: RagaugeError) -> dict[str, Any]:
     problem = error.problems[0]
     return {"code": problem.code, "message": problem.message, "hint": problem.hint}
 
@@ -97,8 +97,8 @@ def _entry(done: Rescored) -> dict[str, Any]:
         "status": "unchanged" if done.number is None else "changed",
         "number": done.number,
         "changes": [
-            {"metric": each.metric, "old": _side(each.old), "new": _side(each.new)}
-            for each in done.changes
+            {"metric": change.metric, "old": _side(change.old), "new": _side(change.new)}
+            for change in done.changes
         ],
     }
 
@@ -112,7 +112,7 @@ def _side(result: MetricResult | None) -> dict[str, Any] | None:
     return {
         "value": rounded(result.value),
         "n": result.n,
-        "interval": None if bounds is None else [rounded(each) for each in bounds],
+        "interval": None if bounds is None else [rounded(bound) for bound in bounds],
         "version": result.version,
     }
 
@@ -132,10 +132,12 @@ def _lines(done: Rescored, width: int) -> list[str]:
         plain(f"{head}; changed metrics: {len(done.changes)}"),
         *stored_runs.table(
             [
-                stored_runs.Column("metric", [metric_label(each.metric) for each in done.changes]),
-                stored_runs.Column("before", [_value(each.old) for each in done.changes]),
-                stored_runs.Column("now", [_value(each.new) for each in done.changes]),
-                stored_runs.Column("also", [_also(each) for each in done.changes], 1),
+                stored_runs.Column(
+                    "metric", [metric_label(change.metric) for change in done.changes]
+                ),
+                stored_runs.Column("before", [_value(change.old) for change in done.changes]),
+                stored_runs.Column("now", [_value(change.new) for change in done.changes]),
+                stored_runs.Column("also", [_also(change) for change in done.changes], 1),
             ],
             width,
         ),
@@ -153,9 +155,9 @@ def _also(change: Change) -> str:
     old, new = change.old, change.new
     if old is None or new is None:
         return ""
-    told = [f"n {old.n} → {new.n}"] if old.n != new.n else []
+    differences = [f"n {old.n} → {new.n}"] if old.n != new.n else []
     if old.interval != new.interval:
-        told.append("the interval")
+        differences.append("the interval")
     if old.excluded != new.excluded:
-        told.append("what was left out")
-    return ", ".join(told)
+        differences.append("what was left out")
+    return ", ".join(differences)

@@ -7,9 +7,8 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, redirect_stdout
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -30,14 +29,14 @@ from ragauge.cli.store_options import STORE_OPTION, Texts, against, details_in, 
 
 if TYPE_CHECKING:
     from ragauge.config import Config
-    from ragauge.model.embedder import Embedding
     from ragauge.model.profile import Profile
+    from ragauge.model.report import Report
     from ragauge.model.run import RunRecord, Store
     from ragauge.model.scores import Scores
     from ragauge.model.target import Target
     from ragauge.model.verdict import Gate
     from ragauge.run.ask import Limits, Progress
-    from ragauge.run.run import Asked
+    from ragauge.run.run import Asked, RunInput, Resumed
 
 _RATE = re.compile(r"(\d+(?:\.\d+)?)(?:/(s|m|h))?")
 _SECONDS = {None: 1, "s": 1, "m": 60, "h": 3600}
@@ -54,13 +53,13 @@ def _rate(text: str | None) -> float | None:
 
 
 def _settings(pairs: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
-        if not equals or not name or name in found:
+        if not equals or not name or name in settings:
             raise click.UsageError(f"--option takes NAME=VALUE, each name once, got {pair!r}")
-        found[name] = value
-    return found
+        settings[name] = value
+    return settings
 
 
 def _cutoffs(text: str | None) -> tuple[int, ...] | None:
@@ -76,18 +75,18 @@ class _Screen:
     """One line on standard error that says how far a run is; nothing where it is no terminal."""
 
     def __init__(self) -> None:
-        self.shown = sys.stderr.isatty()
+        self.is_terminal = sys.stderr.isatty()
         self.next = 0.0
 
-    def told(self, progress: Progress) -> None:
+    def show(self, progress: Progress) -> None:
         """Show the progress, a few times a second."""
-        if self.shown and progress.seconds >= self.next:
+        if self.is_terminal and progress.seconds >= self.next:
             self.next = progress.seconds + 0.2
             click.echo(f"\r\x1b[K{progress_line(progress)}", err=True, nl=False)
 
     def clear(self) -> None:
         """Take the line away."""
-        if self.shown and self.next:
+        if self.is_terminal and self.next:
             click.echo("\r\x1b[K", err=True, nl=False)
 
 
@@ -193,238 +192,290 @@ def progress_line(progress: Progress) -> str:
 @OUTPUT_OPTION
 @click.option("--full", is_flag=True, help="Add n, what was left out, intervals, every question.")
 @options(ALLOW_OPTIONS)
-def COMMAND(  # noqa: N802
-    gold: str | None,
-    target: str | None,
-    pairs: tuple[str, ...],
-    k: int | None,
-    seeds: str | None,
-    filters: tuple[str, ...],
-    limit: int | None,
-    concurrency: int,
-    timeout: float,
-    retries: int,
-    rate: str | None,
-    max_errors: int | None,
-    resume: str | None,
-    retry_errors: bool,
-    no_timing: bool,
-    profile: str | None,
-    cutoffs: str | None,
-    corpus: str | None,
-    chunks: str | None,
-    embedder: str | None,
-    embed: str | None,
-    embed_cache: str | None,
-    gates: str | None,
-    config_path: str | None,
-    as_of: str | None,
-    baseline: str | None,
-    format_name: str,
-    store_url: str | None,
-    run_id: str | None,
-    suite: str | None,
-    tags: tuple[str, ...],
-    snapshot: str | None,
-    commit: str | None,
-    outputs: tuple[str, ...],
-    full: bool,
-    allow_missing: bool,
-    allow_errored: bool,
-    allow_skipped: bool,
-    allow_empty: bool,
-    allow_no_baseline: bool,
-) -> int:
+def COMMAND(**values: Any) -> int:  # noqa: N802
     """Ask a system every question of a gold set, store the run, and decide as `score` does.
 
     Every answer is stored when it arrives. A run that was stopped goes on with --resume RUN; what
     it was begun with need not be said again.
     """
-    from ragauge import registry
-    from ragauge.gates.judge import Tolerance
-    from ragauge.model.phrases import count
     from ragauge.run import run as running
-    from ragauge.run.ask import Limits
-    from ragauge.run.slots import read_seeds
-    from ragauge.store import runs as run_store
 
-    config = read_config(config_path)
+    plan = _plan(RunOptions(**values))
+    options = plan.options
+    with ExitStack() as stack:
+        create = options.resume is None
+        store = stack.enter_context(the_store(options.store_url, plan.config, create=create))
+        answered = (_start if create else _resume)(stack, store, plan)
+        plan.screen.clear()
+        if answered.progress.stopped is not None:
+            return _stopped(store, answered.run, answered.progress, plan.limits)
+        scores = running.complete(store, answered.run, answered.material, plan.config.bands)
+        code = _judge(stack, store, answered, scores, plan)
+    if options.allow_errored:
+        return code
+    return _unless_all_failed(code, scores, answered.run)
+
+
+class RunOptions(NamedTuple):
+    """What stands on the command line."""
+
+    gold: str | None
+    target: str | None
+    pairs: tuple[str, ...]
+    k: int | None
+    seeds: str | None
+    filters: tuple[str, ...]
+    limit: int | None
+    concurrency: int
+    timeout: float
+    retries: int
+    rate: str | None
+    max_errors: int | None
+    resume: str | None
+    retry_errors: bool
+    no_timing: bool
+    profile: str | None
+    cutoffs: str | None
+    corpus: str | None
+    chunks: str | None
+    embedder: str | None
+    embed: str | None
+    embed_cache: str | None
+    gates: str | None
+    config_path: str | None
+    as_of: str | None
+    baseline: str | None
+    format_name: str
+    store_url: str | None
+    run_id: str | None
+    suite: str | None
+    tags: tuple[str, ...]
+    snapshot: str | None
+    commit: str | None
+    outputs: tuple[str, ...]
+    full: bool
+    allow_missing: bool
+    allow_errored: bool
+    allow_skipped: bool
+    allow_empty: bool
+    allow_no_baseline: bool
+
+
+class _Plan(NamedTuple):
+    """The options as they were understood, before anything is opened or asked."""
+
+    options: RunOptions
+    config: Config
+    settings: dict[str, str]
+    limits: Limits
+    reports: Sequence[Report]
+    screen: _Screen
+
+    def gates(self, profile: Profile, ks: Sequence[int]) -> list[Gate]:
+        """The gates that the run is judged by."""
+        return gates_from(profile, ks, self.config, self.options.gates)
+
+
+class _Answered(NamedTuple):
+    """A run whose questions were asked, to the end or until it was stopped."""
+
+    run: RunRecord
+    asked: Asked
+    material: RunInput
+    progress: Progress
+
+
+def _plan(options: RunOptions) -> _Plan:
+    """Read what the options say; what cannot be is refused here, before a store is opened."""
+    from ragauge import registry
+    from ragauge.run.ask import Limits
+
+    config = read_config(options.config_path)
     spare_inputs(
-        output_files(outputs),
+        output_files(options.outputs),
         config,
-        config_path,
-        gates=gates,
-        baseline=baseline,
-        store_url=store_url,
+        options.config_path,
+        gates=options.gates,
+        baseline=options.baseline,
+        store_url=options.store_url,
         others={
-            "gold set": gold or config.gold,
-            "list of chunks": chunks or config.chunks,
-            "corpus": corpus or config.corpus,
-            "snapshot": snapshot,
-            "cache of vectors": embed_cache or config.embed_cache,
+            "gold set": options.gold or config.gold,
+            "list of chunks": options.chunks or config.chunks,
+            "corpus": options.corpus or config.corpus,
+            "snapshot": options.snapshot,
+            "cache of vectors": options.embed_cache or config.embed_cache,
         },
     )
     limits = Limits(
-        concurrency=concurrency,
-        timeout=timeout,
-        retries=retries,
-        rate=_rate(rate),
-        max_errors=max_errors,
+        concurrency=options.concurrency,
+        timeout=options.timeout,
+        retries=options.retries,
+        rate=_rate(options.rate),
+        max_errors=options.max_errors,
     )
-    settings = _settings(pairs)
-    reports = asked_reports(format_name, outputs, registry.profile("all"))
-
-    def demanded(chosen: Profile, ks: Sequence[int]) -> list[Gate]:
-        return gates_from(chosen, ks, config, gates)
-
-    screen = _Screen()
-    ask = partial(running.ask_all, on_progress=screen.told, on_note=_noted)
-    if resume is not None:
+    settings = _settings(options.pairs)
+    reports = asked_reports(options.format_name, options.outputs, registry.profile("all"))
+    if options.resume is not None:
         _refuse(
             {
-                "--filter": filters,
-                "--limit": limit,
-                "--profile": profile,
-                "--cutoffs": cutoffs,
-                "--run-id": run_id,
-                "--suite": suite,
-                "--snapshot": snapshot,
-                "--commit": commit,
-                "--no-timing": no_timing,
+                "--filter": options.filters,
+                "--limit": options.limit,
+                "--profile": options.profile,
+                "--cutoffs": options.cutoffs,
+                "--run-id": options.run_id,
+                "--suite": options.suite,
+                "--snapshot": options.snapshot,
+                "--commit": options.commit,
+                "--no-timing": options.no_timing,
             }
         )
-    elif retry_errors:
+    elif options.retry_errors:
         raise click.UsageError("--retry-errors goes with --resume RUN")
-    with ExitStack() as stack:
-        store = stack.enter_context(the_store(store_url, config, create=resume is None))
-        if resume is not None:
-            again = running.resumed(
-                store,
-                _held(stack, store, resume),
-                gold=gold,
-                address=target,
-                k=k,
-                options=settings or None,
-                seeds=None if seeds is None else read_seeds(seeds),
-                corpus=corpus,
-                chunks=chunks,
-                embedder=embedder,
-                embed=embed,
-            )
-            run, asked, given = again.run, again.asked, again.material
-            with _opened(asked, limits) as opened:
-                progress = ask(
-                    store,
-                    run,
-                    asked,
-                    given,
-                    opened,
-                    limits,
-                    retry_errors=retry_errors,
-                    embed=_measuring(asked, embed_cache, config),
-                )
-        else:
-            gold = gold or config.gold
-            if gold is None or target is None:
-                missing = "--gold FILE" if gold is None else "--target ADDRESS"
-                raise click.UsageError(f"nothing to ask: give {missing}")
-            ks = _cutoffs(cutoffs) or config.k or None
-            asked = running.Asked(
-                address=target,
-                k=k or max((_K, *(ks or ()))),
-                options=settings,
-                corpus=corpus or config.corpus,
-                chunks=chunks or config.chunks,
-                embedder=embedder,
-                embed=embed or config.embed,
-                seeds=read_seeds(seeds),
-                filters=filters,
-                limit=limit,
-                timing=not no_timing,
-            )
-            given = running.material(
-                gold,
-                asked,
-                running.Measuring(
-                    profile=profile or config.profile,
-                    dialect=config.dialect or "auto",
-                    cutoffs=ks,
-                    metrics=config.metrics,
-                    also=[name for each in reports for name in each.needs],
-                    gates=demanded,
-                    refusal_patterns=config.refusal.patterns,
-                    options=config.options,
-                    count_repeats=full,
-                ),
-            )
-            wanted = run_store.Wanted(
-                run_id=run_id,
-                suite=suite or config.suite or "default",
-                tags=tags,
-                commit_hash=commit or _commit(),
-                system=_system(snapshot, config),
-            )
-            with _opened(asked, limits) as opened:
-                begun = running.start_run(store, asked, given, opened.about, wanted)
-                run = _held(stack, store, begun.run_id)
-                progress = ask(
-                    store,
-                    run,
-                    asked,
-                    given,
-                    opened,
-                    limits,
-                    embed=_measuring(asked, embed_cache, config),
-                )
-        screen.clear()
-        if progress.stopped is not None:
-            return _stopped(store, run, progress, limits)
-        scores = running.complete(store, run, given, config.bands)
-        for tag in tags if resume is not None else ():
-            store.tag(tag, run.run_id)
-        errors = scores.tally.errored
-        told = f"stored {count(scores.tally.traces, 'result')} as {run.run_id} in {store.name}"
-        click.echo(f"{told}{f', {errors} of them errors' if errors else ''}", err=True)
-        finished = run_store.find_run(store, run.run_id)
-        live = against(baseline, config, store, finished)
-        chosen = registry.profile(scores.profile)
-        allowed = Tolerance(
-            missing=allow_missing,
-            errored=allow_errored,
-            skipped=allow_skipped,
-            empty=allow_empty,
-            no_baseline=allow_no_baseline,
-        )
-        code = conclude(
-            scores,
-            chosen,
-            demanded(chosen, scores.k),
-            config,
-            allowed=allowed,
-            as_of=as_of,
-            format_name=format_name,
-            outputs=outputs,
-            full=full,
-            baseline=live.baseline,
-            beside=live.beside,
-            details=details_in(
-                stack, reports, store, finished, scores, Texts.of(asked.corpus, config)
-            ),
-        )
-    return _unless_all_failed(code, scores, run) if not allow_errored else code
+    return _Plan(options, config, settings, limits, reports, _Screen())
+
+
+def _start(stack: ExitStack, store: Store, plan: _Plan) -> _Answered:
+    """Store a new run, and ask all its questions."""
+    from ragauge.run import run as running
+    from ragauge.run.slots import read_seeds
+    from ragauge.store.runs import Wanted
+
+    options, config = plan.options, plan.config
+    gold = options.gold or config.gold
+    if gold is None or options.target is None:
+        missing = "--gold FILE" if gold is None else "--target ADDRESS"
+        raise click.UsageError(f"nothing to ask: give {missing}")
+    ks = _cutoffs(options.cutoffs) or config.k or None
+    asked = running.Asked(
+        address=options.target,
+        k=options.k or max((_K, *(ks or ()))),
+        options=plan.settings,
+        corpus=options.corpus or config.corpus,
+        chunks=options.chunks or config.chunks,
+        embedder=options.embedder,
+        embed=options.embed or config.embed,
+        seeds=read_seeds(options.seeds),
+        filters=options.filters,
+        limit=options.limit,
+        timing=not options.no_timing,
+    )
+    material = running.material(
+        gold,
+        asked,
+        running.Measuring(
+            profile=options.profile or config.profile,
+            dialect=config.dialect or "auto",
+            cutoffs=ks,
+            metrics=config.metrics,
+            also=[name for report in plan.reports for name in report.needs],
+            gates=plan.gates,
+            refusal_patterns=config.refusal.patterns,
+            options=config.options,
+            count_repeats=options.full,
+        ),
+    )
+    wanted = Wanted(
+        run_id=options.run_id,
+        suite=options.suite or config.suite or "default",
+        tags=options.tags,
+        commit_hash=options.commit or _commit(),
+        system=_system(options.snapshot, config),
+    )
+    with _opened(asked, plan.limits) as target:
+        begun = running.start_run(store, asked, material, target.about, wanted)
+        run = _held(stack, store, begun.run_id)
+        return _ask(store, running.Resumed(run, asked, material), target, plan)
+
+
+def _resume(stack: ExitStack, store: Store, plan: _Plan) -> _Answered:
+    """Ask what a stored run has no answer to yet."""
+    from ragauge.run import run as running
+    from ragauge.run.slots import read_seeds
+
+    options = plan.options
+    again = running.resumed(
+        store,
+        _held(stack, store, options.resume or ""),
+        gold=options.gold,
+        address=options.target,
+        k=options.k,
+        options=plan.settings or None,
+        seeds=None if options.seeds is None else read_seeds(options.seeds),
+        corpus=options.corpus,
+        chunks=options.chunks,
+        embedder=options.embedder,
+        embed=options.embed,
+    )
+    with _opened(again.asked, plan.limits) as target:
+        return _ask(store, again, target, plan)
+
+
+def _ask(store: Store, begun: Resumed, target: Target, plan: _Plan) -> _Answered:
+    """Ask the open slots of a run; ΔS is taken as it was begun, whatever ragauge.toml says now."""
+    from ragauge.run import run as running
+
+    name, cache = begun.asked.embed, plan.options.embed_cache
+    progress = running.ask_all(
+        store,
+        begun.run,
+        begun.asked,
+        begun.material,
+        target,
+        plan.limits,
+        retry_errors=plan.options.retry_errors,
+        on_progress=plan.screen.show,
+        on_note=lambda note: click.echo(f"warning: {note}", err=True),
+        embed=None if name is None else embedding(name, cache, None, plan.config),
+    )
+    return _Answered(begun.run, begun.asked, begun.material, progress)
+
+
+def _judge(stack: ExitStack, store: Store, answered: _Answered, scores: Scores, plan: _Plan) -> int:
+    """Say what was stored, print the reports, and give the exit code."""
+    from ragauge import registry
+    from ragauge.gates.judge import Tolerance
+    from ragauge.model.phrases import count
+    from ragauge.store import runs as run_store
+
+    options, config, run_id = plan.options, plan.config, answered.run.run_id
+    for tag in options.tags if options.resume is not None else ():
+        store.tag(tag, run_id)
+    errors = scores.tally.errored
+    stored = f"stored {count(scores.tally.traces, 'result')} as {run_id} in {store.name}"
+    click.echo(f"{stored}{f', {errors} of them errors' if errors else ''}", err=True)
+    finished = run_store.find_run(store, run_id)
+    live = against(options.baseline, config, store, finished)
+    profile = registry.profile(scores.profile)
+    texts = Texts.of(answered.asked.corpus, config)
+    return conclude(
+        scores,
+        profile,
+        plan.gates(profile, scores.k),
+        config,
+        allowed=Tolerance(
+            missing=options.allow_missing,
+            errored=options.allow_errored,
+            skipped=options.allow_skipped,
+            empty=options.allow_empty,
+            no_baseline=options.allow_no_baseline,
+        ),
+        as_of=options.as_of,
+        format_name=options.format_name,
+        outputs=options.outputs,
+        full=options.full,
+        baseline=live.baseline,
+        beside=live.beside,
+        details=details_in(stack, plan.reports, store, finished, scores, texts),
+    )
 
 
 def _held(stack: ExitStack, store: Store, name: str) -> RunRecord:
     """A run that no other process goes on with meanwhile, as it was left by the last one."""
     from ragauge.store.runs import find_run
 
-    found = find_run(store, name, complete=False)
-    stack.enter_context(store.hold(found.run_id))
-    return find_run(store, found.run_id, complete=False)
-
-
-def _noted(note: str) -> None:
-    click.echo(f"warning: {note}", err=True)
+    record = find_run(store, name, complete=False)
+    stack.enter_context(store.hold(record.run_id))
+    return find_run(store, record.run_id, complete=False)
 
 
 def _unless_all_failed(code: int, scores: Scores, run: RunRecord) -> int:
@@ -438,15 +489,12 @@ def _unless_all_failed(code: int, scores: Scores, run: RunRecord) -> int:
     return int(ExitCode.NOT_EVALUABLE)
 
 
-def _measuring(asked: Asked, cache: str | None, config: Config) -> Embedding | None:
-    """How ΔS is taken of the answers: as the run was begun, whatever ragauge.toml says now."""
-    return None if asked.embed is None else embedding(asked.embed, cache, None, config)
-
-
 def _refuse(flags: dict[str, object]) -> None:
-    given = [flag for flag, value in flags.items() if value]
-    if given:
-        raise click.UsageError(f"{', '.join(given)}: a run that is resumed stays as it was begun")
+    flags_given = [flag for flag, value in flags.items() if value]
+    if flags_given:
+        raise click.UsageError(
+            f"{', '.join(flags_given)}: a run that is resumed stays as it was begun"
+        )
 
 
 def _commit() -> str | None:
@@ -466,8 +514,11 @@ def _opened(asked: Asked, limits: Limits) -> Iterator[Target]:
     """The target of a run. What it prints goes to standard error: the report is printed here."""
     from ragauge.run import run as running
 
-    given = asked.target_options(limits.timeout)
-    with redirect_stdout(sys.stderr), closing(running.open_target(asked.address, given)) as target:
+    target_options = asked.target_options(limits.timeout)
+    with (
+        redirect_stdout(sys.stderr),
+        closing(running.open_target(asked.address, target_options)) as target,
+    ):
         yield target
 
 
@@ -478,8 +529,8 @@ def _stopped(store: Store, run: RunRecord, progress: Progress, limits: Limits) -
     left = progress.total - progress.done
     how = f"ragauge run --resume {run.run_id} --store {store.name}"
     if progress.stopped == "interrupted":
-        told = f"interrupted: {progress.done} results were stored, {left} are left"
-        click.echo(f"{told}\n  hint: go on with `{how}`", err=True)
+        sentence = f"interrupted: {progress.done} results were stored, {left} are left"
+        click.echo(f"{sentence}\n  hint: go on with `{how}`", err=True)
         return 130
     words = f"more than {limits.max_errors} errors"
     if progress.stopped == "hanging":

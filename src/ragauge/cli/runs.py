@@ -66,18 +66,18 @@ def _list(
     from ragauge.report.terminal import stored_runs
 
     with the_store(store_url, read_config(config_path)) as store:
-        found = store.runs(suite=suite)
-        if not found:
+        stored = store.runs(suite=suite)
+        if not stored:
             _say_nothing_there(store, suite)
             return int(ExitCode.NOTHING_MEASURED)
-        runs = found if limit is None else found[-limit:]
+        runs = stored if limit is None else stored[-limit:]
         if format_name == "json":
             entries = [stored_runs.run_entry(run) for run in runs]
             _print_json({"schema": stored_runs.RUNS, "store": store.name, "runs": entries})
             return 0
         _print(stored_runs.run_list(runs, int(screen()["width"])))
-        if len(runs) < len(found):
-            _say(f"the newest {len(runs)} of {len(found)} runs")
+        if len(runs) < len(stored):
+            _say(f"the newest {len(runs)} of {len(stored)} runs")
         return 0
 
 
@@ -117,7 +117,7 @@ def _show(
         run = find_run(store, name, suite=config.suite, complete=False)
         if question is not None:
             return _show_question(store, run, question, format_name)
-        shown = stored_runs.Shown(
+        details = stored_runs.Shown(
             run=run,
             snapshot=read_snapshot(run.snapshot, run.run_id),
             evidence=thaw_evidence(run.evidence, run.run_id),
@@ -126,14 +126,14 @@ def _show(
             full=full,
         )
     if format_name == "json":
-        _print_json(stored_runs.info_document(shown))
+        _print_json(stored_runs.info_document(details))
         return 0
     width = int(screen()["width"])
-    lines = stored_runs.info_lines(shown, width)
-    if shown.scores is not None:
-        lines += ["", *stored_runs.scores_lines(shown.scores, full=full, width=width)]
+    lines = stored_runs.info_lines(details, width)
+    if details.scores is not None:
+        lines += ["", *stored_runs.scores_lines(details.scores, full=full, width=width)]
     _print(lines)
-    for warning in shown.scores.warnings if shown.scores is not None else ():
+    for warning in details.scores.warnings if details.scores is not None else ():
         _say(f"warning: {warning}")
     return 0
 
@@ -187,9 +187,9 @@ def _tag(name: str, tag: str, remove: bool, store_url: str | None, config_path: 
             _say(f"`{tag}` no longer names {run.run_id}")
             return 0
         runs = store.runs()
-        if tag in (each.run_id for each in runs):
+        if tag in (stored.run_id for stored in runs):
             raise click.UsageError(_safe(f"`{tag}` cannot be a tag: it is the id of a run"))
-        before = next((each.run_id for each in runs if tag in each.tags), run.run_id)
+        before = next((stored.run_id for stored in runs if tag in stored.tags), run.run_id)
         store.tag(tag, run.run_id)
         _say(f"`{tag}` names {run.run_id}" + (f", before {before}" * (before != run.run_id)))
         return 0
@@ -303,8 +303,8 @@ def _export(name: str, output: str, store_url: str | None, config_path: str | No
         else:
             with export.packed_if_named_so(output) as file:
                 counts = export.export_run(store, run, file)
-    told = phrases.count(counts.results, "result")
-    _say(f"exported {run.run_id}: {told}" + (f" to {output}" * (output != "-")))
+    results = phrases.count(counts.results, "result")
+    _say(f"exported {run.run_id}: {results}" + (f" to {output}" * (output != "-")))
     if counts.unreadable:
         rows = phrases.count(counts.unreadable, "stored row")
         _say(f"warning: {rows} cannot be read; kept byte by byte")
@@ -327,8 +327,8 @@ def _import(file: str, run_id: str | None, store_url: str | None, config_path: s
 
     with the_store(store_url, read_config(config_path), create=True) as store:
         done = export.import_run(store, file, run_id=run_id)
-        told = phrases.count(done.counts.results, "result")
-        _say(f"imported {done.run_id}: {told} into {store.name}")
+        results = phrases.count(done.counts.results, "result")
+        _say(f"imported {done.run_id}: {results} into {store.name}")
     if done.counts.unreadable:
         rows = phrases.count(done.counts.unreadable, "row")
         _say(f"warning: {rows} cannot be read; kept byte by byte")

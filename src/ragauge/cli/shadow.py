@@ -22,6 +22,7 @@ from ragauge.cli.options import (
     options,
     read_config,
     screen,
+    tolerance_of,
 )
 from ragauge.cli.output import spare_inputs
 from ragauge.cli.store_options import STORE_OPTION, is_file, the_store
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 _SUFFIXES = {".json": "json", ".md": "md", ".txt": "table"}
 
 
-class Side(NamedTuple):
+class ShadowSide(NamedTuple):
     """One of the two indexes as the command line names it, and what goes with it."""
 
     role: str
@@ -48,7 +49,7 @@ class Side(NamedTuple):
     embedder: str | None
 
 
-class How(NamedTuple):
+class AskOptions(NamedTuple):
     """How targets are asked, and files are read."""
 
     gold: str | None
@@ -177,11 +178,8 @@ def COMMAND(  # noqa: N802
     outputs: tuple[str, ...],
     limit: int,
     min_n: int | None,
-    allow_missing: bool,
-    allow_errored: bool,
-    allow_skipped: bool,
-    allow_empty: bool,
     workers: int | None,
+    **allow: bool,
 ) -> int:
     """Judge whether a shadow index is eligible for canary, against the live one.
 
@@ -189,7 +187,6 @@ def COMMAND(  # noqa: N802
     target as in `run`, which is asked every slot and stored.
     """
     from ragauge import registry
-    from ragauge.gates.judge import Tolerance
     from ragauge.run.shadow import Rules, judge_shadow
 
     config = read_config(config_path)
@@ -212,7 +209,7 @@ def COMMAND(  # noqa: N802
             "cache of vectors": embed_cache or config.embed_cache,
         },
     )
-    how = How(
+    how = AskOptions(
         gold or config.gold,
         profile,
         k,
@@ -223,19 +220,17 @@ def COMMAND(  # noqa: N802
         embedding(embed, embed_cache, None, config),
     )
     sides = (
-        Side("live", live, live_chunks, live_corpus, live_embedder),
-        Side("shadow", shadow, shadow_chunks, shadow_corpus, shadow_embedder),
+        ShadowSide("live", live, live_chunks, live_corpus, live_embedder),
+        ShadowSide("shadow", shadow, shadow_chunks, shadow_corpus, shadow_embedder),
     )
 
-    def demanded(ks: Sequence[int]) -> list[Gate]:
+    def shadow_gates(ks: Sequence[int]) -> list[Gate]:
         return gates_from(registry.profile(profile), ks, config, gates)
 
     rules = Rules(
-        gates=demanded,
+        gates=shadow_gates,
         profile=profile,
-        tolerance=Tolerance(
-            missing=allow_missing, errored=allow_errored, skipped=allow_skipped, empty=allow_empty
-        ),
+        tolerance=tolerance_of(allow),
         waivers=config.waivers,
         today=day(as_of, needed=bool(config.waivers)),
         limit=limit,
@@ -252,25 +247,25 @@ def COMMAND(  # noqa: N802
 
 @contextmanager
 def _both(
-    sides: tuple[Side, Side], how: How, config: Config, store_url: str | None
+    sides: tuple[ShadowSide, ShadowSide], how: AskOptions, config: Config, store_url: str | None
 ) -> Iterator[tuple[Stored, Stored]]:
     """Both sides as stored runs; those of files are gone at the end."""
     with ExitStack() as stack:
-        kinds = [_kind(each) for each in sides]
+        kinds = [_kind(side) for side in sides]
         for side, kind in zip(sides, kinds, strict=True):
             _refuse_stray(side, kind, how)
         store = None
         if any(kind != "file" for kind in kinds):
             create = "target" in kinds
             store = stack.enter_context(the_store(store_url, config, create=create))
-        found = [
+        stored = [
             _stored(stack, side, kind, how, config, store)
             for side, kind in zip(sides, kinds, strict=True)
         ]
-        yield found[0], found[1]
+        yield stored[0], stored[1]
 
 
-def _kind(side: Side) -> str:
+def _kind(side: ShadowSide) -> str:
     """Whether a side is a target, a file, or a stored run."""
     from ragauge import registry
 
@@ -280,13 +275,13 @@ def _kind(side: Side) -> str:
     return "file" if is_file(side.name) else "run"
 
 
-def _refuse_stray(side: Side, kind: str, how: How) -> None:
-    given = {
+def _refuse_stray(side: ShadowSide, kind: str, how: AskOptions) -> None:
+    unusable = {
         f"--{side.role}-chunks": side.chunks if kind == "run" else None,
         f"--{side.role}-corpus": side.corpus if kind == "run" else None,
         f"--{side.role}-embedder": side.embedder if kind != "target" else None,
     }
-    stray = [flag for flag, value in given.items() if value is not None]
+    stray = [flag for flag, value in unusable.items() if value is not None]
     if stray:
         raise click.UsageError(f"{', '.join(stray)}: not for a {kind}")
     if kind != "run" and how.gold is None:
@@ -294,7 +289,12 @@ def _refuse_stray(side: Side, kind: str, how: How) -> None:
 
 
 def _stored(
-    stack: ExitStack, side: Side, kind: str, how: How, config: Config, store: Store | None
+    stack: ExitStack,
+    side: ShadowSide,
+    kind: str,
+    how: AskOptions,
+    config: Config,
+    store: Store | None,
 ) -> Stored:
     from ragauge.compare.common_gold import Stored
     from ragauge.run.shadow import Interrupted, asked_run
@@ -317,23 +317,25 @@ def _stored(
     except Interrupted as stopped:
         click.echo(_left(side, store, stopped), err=True)
         raise click.exceptions.Exit(130) from stopped
-    told = f"stored {side.role}: {run.results} results as {run.run_id}"
-    click.echo(f"{told}{f', {errors} of them errors' if errors else ''}", err=True)
+    sentence = f"stored {side.role}: {run.results} results as {run.run_id}"
+    click.echo(f"{sentence}{f', {errors} of them errors' if errors else ''}", err=True)
     return Stored(store, run)
 
 
-def _left(side: Side, store: Store, stopped: Interrupted) -> str:
+def _left(side: ShadowSide, store: Store, stopped: Interrupted) -> str:
     """What is stored of a side that was not asked to the end, and how it goes on."""
-    told = f"interrupted: what the {side.role} index answered so far was stored"
+    sentence = f"interrupted: what the {side.role} index answered so far was stored"
     if stopped.progress is not None:
         done, total = stopped.progress.done, stopped.progress.total
-        told = f"interrupted: {done} results of the {side.role} index were stored, "
-        told += f"{total - done} are left"
+        sentence = f"interrupted: {done} results of the {side.role} index were stored, "
+        sentence += f"{total - done} are left"
     how = f"ragauge run --resume {stopped.run_id} --store {store.name}"
-    return f"{told}\n  hint: go on with `{how}`, then judge it as --{side.role} {stopped.run_id}"
+    return (
+        f"{sentence}\n  hint: go on with `{how}`, then judge it as --{side.role} {stopped.run_id}"
+    )
 
 
-def _file(stack: ExitStack, side: Side, how: How, config: Config) -> Stored:
+def _file(stack: ExitStack, side: ShadowSide, how: AskOptions, config: Config) -> Stored:
     """A trace file as a run in a store of its own, gone at the end."""
     import tempfile
 
@@ -362,7 +364,7 @@ def _file(stack: ExitStack, side: Side, how: How, config: Config) -> Stored:
     return Stored(store, run)
 
 
-def _asking(side: Side, how: How, config: Config) -> Asking:
+def _asking(side: ShadowSide, how: AskOptions, config: Config) -> Asking:
     from ragauge.run import run as running
     from ragauge.run.ask import Limits
     from ragauge.run.shadow import Asking
@@ -399,8 +401,8 @@ def _asking(side: Side, how: How, config: Config) -> Asking:
 def _format_of(name: str) -> str:
     suffix = Path(name).suffix
     if suffix not in _SUFFIXES:
-        known = ", ".join(sorted(_SUFFIXES))
-        raise click.UsageError(f"-o {name}: the suffix says the format; known: {known}")
+        suffixes = ", ".join(sorted(_SUFFIXES))
+        raise click.UsageError(f"-o {name}: the suffix says the format; known: {suffixes}")
     return _SUFFIXES[suffix]
 
 

@@ -18,6 +18,7 @@ from ragauge.cli.options import (
     gates_from,
     options,
     read_config,
+    tolerance_of,
 )
 from ragauge.cli.output import judged, judged_drops, spare_inputs, write_output
 from ragauge.cli.store_options import (
@@ -96,11 +97,7 @@ def COMMAND(  # noqa: N802
     store_url: str | None,
     output: str | None,
     no_open: bool,
-    allow_missing: bool,
-    allow_errored: bool,
-    allow_skipped: bool,
-    allow_empty: bool,
-    allow_no_baseline: bool,
+    **allow: bool,
 ) -> int:
     """Write a page that shows a run question by question, and open it in the browser.
 
@@ -113,15 +110,7 @@ def COMMAND(  # noqa: N802
     """
     if migration is not None and other is None:
         raise click.UsageError("--map goes with --against RUN")
-    from ragauge.gates.judge import Tolerance
-
-    allowed = Tolerance(
-        missing=allow_missing,
-        errored=allow_errored,
-        skipped=allow_skipped,
-        empty=allow_empty,
-        no_baseline=allow_no_baseline,
-    )
+    allowed = tolerance_of(allow)
     config = read_config(config_path)
     asked = _Asked(
         config, store_url, gates, as_of, migration, baseline, allowed, Texts.of(corpora, config)
@@ -142,7 +131,7 @@ def COMMAND(  # noqa: N802
             others={"scores": name, "other scores": other, "map": migration},
         )
         page = _run_page(name, asked) if other is None else _pair_page(name, other, asked)
-        path = Path(output) if output is not None else _kept_page(page)
+        path = Path(output) if output is not None else _cached_page_path(page)
         write_output(str(path), page.content)
     click.echo(str(path))
     if not no_open and not _opened(path):
@@ -190,13 +179,13 @@ def _run_page(name: str, asked: _Asked) -> _Page:
 
     report = registry.report("html")
     with ExitStack() as stack:
-        found = _Stores(stack, asked).find(name)
+        source = _Stores(stack, asked).find(name)
         store = run = None
-        if isinstance(found, Stored):
-            store, run = found.store, found.record
+        if isinstance(source, Stored):
+            store, run = source.store, source.record
             scores = run_store.run_scores(store, run)
         else:
-            scores = found
+            scores = source
             _refuse_texts(asked)
         profile = registry.profile(scores.profile)
         gates = gates_from(profile, scores.k, asked.config, asked.gates)
@@ -220,7 +209,7 @@ def _run_page(name: str, asked: _Asked) -> _Page:
             details=details_in(stack, [report], store, run, scores, asked.texts),
         )
         called = run.run_id if run is not None else Path(name).stem
-        return _Page(called, (_source(found, name),), report.content(view))
+        return _Page(called, (_source(source, name),), report.content(view))
 
 
 def _pair_page(name: str, other: str, asked: _Asked) -> _Page:
@@ -272,13 +261,13 @@ def _refuse_texts(asked: _Asked) -> None:
         raise click.UsageError("--corpus needs runs with their hits: stored runs")
 
 
-def _source(found: Stored | Scores, name: str) -> str:
+def _source(source: Stored | Scores, name: str) -> str:
     """Where something came from: the store, without secrets, and the run; or the path."""
     from ragauge.compare.common_gold import Stored
     from ragauge.files.redaction import redacted_url
 
-    if isinstance(found, Stored):
-        return f"{redacted_url(found.store.url)} {found.record.run_id}"
+    if isinstance(source, Stored):
+        return f"{redacted_url(source.store.url)} {source.record.run_id}"
     return name if name == "-" else os.path.abspath(name)
 
 
@@ -327,7 +316,7 @@ def _refuse_comparison(name: str) -> None:
         )
 
 
-def _kept_page(page: _Page) -> Path:
+def _cached_page_path(page: _Page) -> Path:
     """Where a page is kept that nobody named: in a folder that only its owner reads.
 
     Runs and files of one name, but of different places, have pages of their own.
@@ -336,11 +325,13 @@ def _kept_page(page: _Page) -> Path:
 
     from ragauge.files.cache_dir import cache_folder
 
-    kept = (each if each.isalnum() or each in "-_." else "_" for each in page.name)
-    safe = os.fsencode("".join(kept).strip("."))[:_LONGEST].decode(errors="ignore")
-    told = sha256(os.fsencode("\0".join((page.name, *page.sources)))).hexdigest()[:8]
+    characters = (
+        character if character.isalnum() or character in "-_." else "_" for character in page.name
+    )
+    safe = os.fsencode("".join(characters).strip("."))[:_LONGEST].decode(errors="ignore")
+    digest = sha256(os.fsencode("\0".join((page.name, *page.sources)))).hexdigest()[:8]
     folder = cache_folder() / "pages"
     with suppress(OSError):  # who writes the page says what is wrong
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
-    return folder / f"{safe}-{told}.html"
+    return folder / f"{safe}-{digest}.html"

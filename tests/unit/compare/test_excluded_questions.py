@@ -16,7 +16,7 @@ from ragauge.scoring import score
 from ragauge.store import runs as run_store
 from tests.oracles.full_cases import FLAVOURS, case
 from tests.support.command import Folder, Row
-from tests.support.stored import URL, put
+from tests.support.stored_runs import URL, put
 
 
 @pytest.fixture
@@ -139,6 +139,7 @@ def test_slots_that_only_left_out_questions_lack_are_not_missing(store: Store) -
 TURNS = FLAVOURS.index("turns")  # `ship` and `smoke` have one item for all turns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "profile"),
     [

@@ -15,7 +15,7 @@ from ragauge.model.payloads import number_of
 from ragauge.model.trace import Citation, Hit
 from ragauge.scoring.evidence_pieces import STAND_IN
 from ragauge.spans import Span
-from tests.support.rechunked import TEXT, Index, asked, compare, item, match, side_of
+from tests.support.chunked_runs import TEXT, Index, asked, compare, item, match, side_of
 
 OLD = Index("d.md", TEXT, "old", version="v1", doc_hash="h")
 NEW = Index("d.md", TEXT, "new", version="v2", doc_hash="h")

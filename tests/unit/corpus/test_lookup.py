@@ -6,7 +6,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -18,6 +18,7 @@ from ragauge.files.fields import FieldError
 from ragauge.quotes import normalised
 from ragauge.spans import Span
 from tests.support.corpora import CODE, FIRST, GUIDE, LAST, NOTE, looked_up
+from tests.support.effort import examples
 
 
 @pytest.fixture(scope="module")
@@ -270,7 +271,7 @@ def test_lines_end_in_any_way(tmp_path: Path, ends: str) -> None:
 
 
 @given(st.text(st.sampled_from("aäΩ🙂\n ")), st.data())
-@settings(max_examples=60, deadline=None)
+@examples(25)
 def test_any_span_of_characters_is_the_same_text_in_bytes(
     tmp_path_factory: pytest.TempPathFactory, text: str, data: st.DataObject
 ) -> None:

@@ -14,7 +14,7 @@ from ragauge.model.labels import CAUSES
 from ragauge.registry import select
 from ragauge.store import runs as run_store
 from tests.support.command import GOLD, TRACES, Folder, Row
-from tests.support.stored import URL, WRONG, put
+from tests.support.stored_runs import URL, WRONG, put
 
 
 def item(qid: str, *relevant: str, **rest: object) -> Row:
@@ -468,6 +468,7 @@ def spread(value: float, embedder: str) -> tuple[list[Row], list[Row]]:
     return [item(n, "e") for n in names], [said(n, ["e", *FILL], "e", **rest) for n in names]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", [False, True], ids=["files", "run"])
 @pytest.mark.parametrize(
     ("embedder", "value", "found"),

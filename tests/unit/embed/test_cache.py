@@ -18,7 +18,7 @@ from ragauge.embed.cache import IN_MEMORY, Cached, VectorCache, default_path, ke
 from ragauge.embed.measure import Measurer, measuring
 from ragauge.errors import RagaugeError
 from ragauge.model.embedder import Vectors
-from tests.support.directions import Plane, plane_only
+from tests.support.literal_embedder import Plane, plane_only
 
 ONE = Cached(np.array([0.1, -2.5, 3e-30], np.float32), False)
 
@@ -158,6 +158,7 @@ with VectorCache(sys.argv[1]) as cache:
 """
 
 
+@pytest.mark.slow
 def test_several_processes_may_write_at_once(tmp_path: Path) -> None:
     path = tmp_path / "vectors.db"
     writers = [

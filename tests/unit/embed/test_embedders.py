@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ragauge import registry
@@ -30,7 +30,8 @@ from ragauge.errors import RagaugeError
 from ragauge.files.http_client import Response, WebError
 from ragauge.model.embedder import Embedder
 from ragauge.model.semantic import is_lexical
-from tests.support.directions import plane_only
+from tests.support.effort import examples
+from tests.support.literal_embedder import plane_only
 
 LONG = "The lighthouse keeper wrote down the weather of every single night. " * 30
 TEXTS = [
@@ -86,6 +87,7 @@ def test_distances_are_those_of_the_published_weights(
     assert distance(model, one, other) == pytest.approx(expected, abs=0.0072)
 
 
+@pytest.mark.slow
 def test_a_vector_does_not_depend_on_its_neighbours(model: Embedder) -> None:
     """Bit by bit the same: alone, in any order, with short or long neighbours, in either role."""
     alone = [model.embed([text], "query").vectors[0].tobytes() for text in TEXTS]
@@ -94,7 +96,7 @@ def test_a_vector_does_not_depend_on_its_neighbours(model: Embedder) -> None:
         assert [row.tobytes() for row in made] == [alone[place] for place in order]
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@examples(25)
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=6), st.randoms())
 def test_batches_of_any_texts_give_the_same_bits(
     model: Embedder, texts: list[str], shuffling: Any
@@ -113,12 +115,14 @@ def test_vectors_have_length_1_and_long_texts_are_told(model: Embedder) -> None:
     assert list(made.truncated) == [False] * 6 + [True, False, False]
 
 
+@pytest.mark.slow
 def test_what_is_behind_256_pieces_does_not_matter(model: Embedder) -> None:
     made = model.embed(["word " * 254, "word " * 255, "word " * 254 + "else"], "document")
     assert list(made.truncated) == [False, True, True]
     assert made.vectors[0].tobytes() == made.vectors[1].tobytes() == made.vectors[2].tobytes()
 
 
+@pytest.mark.slow
 def test_another_process_makes_the_same_bits(model: Embedder) -> None:
     code = (
         "import sys; from ragauge.embed.measure import open_embedder;"
@@ -130,6 +134,7 @@ def test_another_process_makes_the_same_bits(model: Embedder) -> None:
     assert done.stdout.strip() == model.embed(TEXTS[:3], "query").vectors.tobytes().hex()
 
 
+@pytest.mark.slow
 def test_cached_and_fresh_distances_are_equal_to_the_last_bit(
     model: Embedder, tmp_path: Path
 ) -> None:
@@ -237,6 +242,7 @@ def test_lexical_distance_is_symmetric_and_in_range(one: str, other: str) -> Non
     assert distance(embedder, one, one) in (None, 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", ["0", "1"])
 def test_hashing_does_not_depend_on_the_hash_seed(seed: str) -> None:
     code = (

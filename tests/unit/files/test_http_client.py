@@ -10,7 +10,7 @@ import pytest
 
 from ragauge.files import http_client
 from ragauge.files.http_client import WebError, request
-from tests.support.servers import Request, http, serving
+from tests.support.web_servers import Request, http, serving
 
 
 @pytest.fixture(autouse=True)

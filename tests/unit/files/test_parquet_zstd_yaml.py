@@ -212,6 +212,7 @@ def test_a_cut_parquet_file_is_refused(tmp_path: Path, cut: float) -> None:
     assert "make it again" in problem.hint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checksums", [True, False])
 def test_a_damaged_parquet_file_is_refused_or_read(tmp_path: Path, checksums: bool) -> None:
     """Never anything but our own error; with checksums no changed page goes unnoticed."""
@@ -232,6 +233,7 @@ def test_a_damaged_parquet_file_is_refused_or_read(tmp_path: Path, checksums: bo
     assert codes["read"] <= (3 if checksums else 150)
 
 
+@pytest.mark.slow
 def test_a_long_parquet_file_is_streamed(tmp_path: Path) -> None:
     """100,000 rows in one row group take the memory of one batch, not of the file."""
     path = tmp_path / "rows.parquet"
@@ -437,6 +439,7 @@ def test_nesting_is_read_down_to_the_limit(tmp_path: Path) -> None:
     assert json.dumps(row) == "[" * depth + "]" * depth
 
 
+@pytest.mark.slow
 def test_a_long_list_takes_the_memory_of_an_item(tmp_path: Path) -> None:
     """Each item is forgotten when it is written."""
     count = 3000

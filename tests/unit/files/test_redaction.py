@@ -167,6 +167,7 @@ def test_two_names_that_become_one_are_told_apart() -> None:
     assert found == {REDACTED: 1, f"{REDACTED} 2": 2}
 
 
+@pytest.mark.slow
 def test_deep_and_circular_data() -> None:
     deep: Any = "sk-abc123def456"
     for level in range(50_000):

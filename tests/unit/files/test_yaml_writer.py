@@ -38,12 +38,14 @@ def same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and one == other
 
 
+@pytest.mark.slow
 @given(st.lists(ROWS, max_size=3))
 def test_what_is_written_is_read_again(rows: list[dict[str, Any]]) -> None:
     assert same(yaml.safe_load(list_text(rows)), rows)
     assert same(yaml.safe_load(flow_text(rows)), rows)
 
 
+@pytest.mark.slow
 @given(st.lists(ROWS, min_size=1, max_size=4), ROWS, st.data())
 def test_one_item_is_replaced_and_the_others_keep_their_text(
     rows: list[dict[str, Any]], new: dict[str, Any], data: st.DataObject

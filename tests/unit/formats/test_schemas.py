@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -26,6 +26,7 @@ from ragauge.model.options import Options
 from ragauge.model.scores_document import from_document, to_document
 from tests.conformance.runs import ORDINARY_GOLD, ORDINARY_TRACE, random_rows, scored
 from tests.support.command import GOLD, TRACES, Folder
+from tests.support.effort import examples
 
 ROOT = Path(__file__).resolve().parents[3]
 Row = dict[str, Any]
@@ -384,7 +385,7 @@ def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("kind", ["gold", "trace"])
 @pytest.mark.slow
-@settings(max_examples=1000, deadline=None)
+@examples(250)
 @given(data=st.data())
 def test_what_fits_is_read(kind: str, data: st.DataObject) -> None:
     """Rows of any fields, and rows that were right before something in them was changed."""
@@ -406,6 +407,7 @@ def test_what_fits_is_read(kind: str, data: st.DataObject) -> None:
 # --- documents ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("profile", sorted(registry.profiles()))
 def test_scores_of_every_profile_fit_and_hold_no_key_that_the_schema_lacks(
@@ -453,7 +455,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Row:
 
 
 @pytest.mark.slow
-@settings(max_examples=600, deadline=None)
+@examples(150)
 @given(data=st.data())
 def test_scores_that_fit_are_read(document: Row, data: st.DataObject) -> None:
     """One key is removed, or its value replaced: what fits then can still be read."""
@@ -483,6 +485,7 @@ def test_a_scores_document_of_another_version_does_not_fit(document: Row) -> Non
     assert complaints("scores", {**document, "schema": "ragauge.scores/1"}) != []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", sorted(registry.profiles()))
 def test_comparisons_of_every_profile_fit_and_hold_no_unknown_key(
     folder: Folder, profile: str

@@ -72,6 +72,7 @@ def test_a_drop_of_just_the_demand_passes(folder: Folder) -> None:
     assert gate["reason"].startswith("0.8400 in the baseline, 0.8200 now, on 10 common questions")
 
 
+@pytest.mark.slow
 def test_a_little_more_than_the_demand_fails() -> None:
     """A drop of 0.0201: 201 of 10,000 questions are lost; with 200 it is 0.02."""
     ids = [f"q{n}" for n in range(ITEMS)]
@@ -669,6 +670,7 @@ def test_the_api_takes_a_baseline_as_a_path_or_as_scores(folder: Folder) -> None
     assert ragauge.gate("now.json", table, allow_no_baseline=True).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_threshold_and_a_drop_on_one_metric_stand_side_by_side(folder: Folder) -> None:
     """They are two demands; neither replaces the other."""
     made(folder, "before.json", {"q1": 5})

@@ -329,6 +329,7 @@ def test_a_gate_that_is_not_judged_is_not_marked_and_does_not_pass(folder: Folde
     assert "*" not in filed.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["md", "comment", "summary"])
 def test_no_p_value_is_called_corrected_that_is_not(lossy: tuple[Folder, str], name: str) -> None:
     folder, allowed = lossy

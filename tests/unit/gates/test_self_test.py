@@ -251,6 +251,7 @@ def test_one_question_may_be_exchanged() -> None:
     assert worse == 0.5
 
 
+@pytest.mark.slow
 def test_a_noisy_drop_gate_flips_often() -> None:
     """Random signs of numpy's own generator give the same share."""
     rng = np.random.default_rng(5)

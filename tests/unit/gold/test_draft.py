@@ -9,8 +9,8 @@ import yaml
 
 from ragauge.files.yaml_writer import item_text
 from ragauge.gold.draft import choose_blocks
-from tests.support.authored import CODE, HOST, PORT, bytes_of, make_corpus
 from tests.support.command import Folder, Row
+from tests.support.umlaut_corpus import CODE, HOST, PORT, bytes_of, make_corpus
 
 
 def new(folder: Folder, *options: str, out: str = "draft.yaml") -> str:

@@ -16,8 +16,8 @@ import pytest
 from ragauge.errors import RagaugeError
 from ragauge.gold.editor.form import ChangedOnDiskError, Desk, ItemEdit, NewEvidence, SaveRequest
 from ragauge.gold.editor.server import ADDRESS, FormServer
-from tests.support.authored import BLOCK, CODE, HOST, PORT, make_corpus
 from tests.support.command import Folder, Row
+from tests.support.umlaut_corpus import BLOCK, CODE, HOST, PORT, make_corpus
 
 GOLD: list[Row] = [
     {"qid": "A", "zzz": 1.50, "q": "Wie groß?", "gold_ids": [BLOCK], "gold_claim": "x"},

@@ -14,7 +14,7 @@ from ragauge.corpus.diff.map_file import read_map
 from ragauge.corpus.diff.redirects import Redirects
 from ragauge.spans import Span
 from tests.support.command import Folder, Row
-from tests.support.versions import corpus_of
+from tests.support.corpus_versions import corpus_of
 
 FIRST = "The first paragraph speaks at length about invoices, ledgers and the books in March."
 SECOND = "Backups run every night at two and are kept for thirty days."

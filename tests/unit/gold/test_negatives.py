@@ -10,8 +10,8 @@ import numpy as np
 from ragauge.gold import negatives
 from ragauge.gold.lint import item_rules as linting
 from ragauge.gold.negatives import _by_score, suggest_negatives
-from tests.support.authored import BLOCK, CODE, HOST, PORT, make_corpus
 from tests.support.command import Folder, Row
+from tests.support.umlaut_corpus import BLOCK, CODE, HOST, PORT, make_corpus
 
 NOTE = "notes.txt#S.0.p.Bk001"
 TWIN = "notes.txt#S.0.p.Bk002"

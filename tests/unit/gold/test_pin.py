@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ragauge.formats.gold import DRAFT
-from tests.support.authored import BLOCK, GUIDE, HOST, PORT, bytes_of, make_corpus
 from tests.support.command import Folder, Outcome, Row, lines_of
+from tests.support.umlaut_corpus import BLOCK, GUIDE, HOST, PORT, bytes_of, make_corpus
 
 HASH = sha256(GUIDE.encode()).hexdigest()
 # '# Gr' 4, 'ö' 2, 'ß' 2, 'e' 1, two line ends 2

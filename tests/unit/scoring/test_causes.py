@@ -12,7 +12,7 @@ from ragauge.model.labels import CAUSES, LABELS, SEARCH_CAUSES
 from ragauge.model.trace import Answer, Hit, Trace
 from ragauge.store import runs as run_store
 from tests.support.command import Folder, Row
-from tests.support.stored import URL, put
+from tests.support.stored_runs import URL, put
 
 GOLD: Row = {
     "qid": "q", "question": "?", "answerable": True, "relevant": ["S.4.2.p.Bk001"],

@@ -15,7 +15,7 @@ from ragauge.model.embedder import Embedding
 from ragauge.model.semantic import Bands
 from ragauge.scoring import score
 from tests.support.command import GOLD, TRACES, Content, Folder, Outcome, Row
-from tests.support.directions import ID, plane_only
+from tests.support.literal_embedder import ID, plane_only
 
 # The question lies at (1, 0), so ΔS of a text of length 1 is 1 minus its first number.
 ASKED = "1 0"
@@ -257,6 +257,7 @@ def test_a_retriever_that_ranks_by_the_same_embedder_is_told(
     assert json.loads(outcome.out)["embedders"] == [ID]
 
 
+@pytest.mark.slow
 def test_the_number_of_workers_and_the_cache_do_not_show(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -353,6 +354,7 @@ def test_measured_distances_feed_gates(folder: Folder, monkeypatch: pytest.Monke
         assert outcome.exit_code == code
 
 
+@pytest.mark.slow
 def test_runs_of_different_embedders_are_not_compared(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

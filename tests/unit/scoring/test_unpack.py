@@ -19,7 +19,7 @@ from ragauge.scoring.inputs import Engine
 from ragauge.scoring.tasks.task import RangeTask
 from ragauge.scoring.tasks.unpack import WHOLE_RUN, Unpack, unpack_run
 from ragauge.store import runs as run_store
-from tests.support.stored import URL, change, put
+from tests.support.stored_runs import URL, change, put
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -36,6 +36,7 @@ def lines(path: Path) -> list[bytes]:
     return path.read_bytes().splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_runs_are_unpacked_by_any_number_of_workers(
     store: Store, tmp_path: Path, workers: int
@@ -80,6 +81,7 @@ def test_a_store_that_is_gone_is_an_error_of_the_store(
     assert error.value.code == "store-unavailable"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2, 5])
 def test_two_runs_are_scored_again_side_by_side(
     store: Store, monkeypatch: pytest.MonkeyPatch, workers: int

@@ -74,6 +74,7 @@ def test_no_pairs() -> None:
     assert found.dtype == np.int64
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_both_ways")
 @pytest.mark.parametrize("alphabet", ALPHABETS.values(), ids=ALPHABETS)
 def test_equal_to_the_table_on_random_strings(alphabet: str) -> None:

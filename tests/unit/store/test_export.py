@@ -22,7 +22,7 @@ from ragauge.store import runs as run_store
 from ragauge.store.stored_scores import freeze_values
 from tests.support.command import GOLD, TRACES, lines_of
 from tests.support.postgres import own_schema, server_url
-from tests.support.stored import MORE_GOLD, WRONG, change, put
+from tests.support.stored_runs import MORE_GOLD, WRONG, change, put
 
 # Traces of all kinds: an error, a question that nobody asked, seeds, times, ΔS and odd letters.
 ODD = [
@@ -359,6 +359,7 @@ def test_a_run_goes_from_one_kind_of_store_to_another(
         assert [run.run_id for run in postgres.runs()] == ["a"]
 
 
+@pytest.mark.slow
 def test_many_results_go_in_batches(store: Store, other: Store) -> None:
     many = [{**TRACES[0], "seed": seed} for seed in range(5000)]
     put(store, "a", many, gold=MORE_GOLD, profile="all")

@@ -16,7 +16,8 @@ import pytest
 from ragauge.embed.embedders.hashing import Hashing
 from ragauge.model.target import Question, TargetError
 from ragauge.spans import Span
-from tests.support.asked import (
+from tests.support.corpora import FIRST, LAST, made
+from tests.support.target_calls import (
     LEXICAL,
     RED,
     asked,
@@ -26,7 +27,6 @@ from tests.support.asked import (
     refusal,
     stored,
 )
-from tests.support.corpora import FIRST, LAST, made
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what these libraries warn of is theirs
 

@@ -90,6 +90,7 @@ def test_one_line_for_each_question_is_in_order(program: str, names: tuple[str, 
         assert target.doubts == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [(), SLOT, QID])
 @pytest.mark.parametrize("program", [TWICE, GREETING], ids=["twice", "greeting"])
 def test_a_line_too_many_is_an_error_of_every_question(
@@ -99,6 +100,7 @@ def test_a_line_too_many_is_an_error_of_every_question(
         assert outcomes(target, 5) == dict.fromkeys(range(5), TOO_MANY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 3, 4, 5])
 @pytest.mark.parametrize("names", [(), SLOT, QID])
 def test_a_late_line_is_never_the_answer_to_the_next_question(
@@ -221,6 +223,7 @@ def asking(program: str, *names: str, run_id: str = "one") -> list[str]:
             "--profile", "all", "--no-timing", "--format", "json"]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concurrency", ["1", "4"])
 @pytest.mark.parametrize("program", [TWICE, GREETING], ids=["twice", "greeting"])
 def test_a_run_of_shifted_answers_has_errors_and_no_hits(
@@ -235,6 +238,7 @@ def test_a_run_of_shifted_answers_has_errors_and_no_hits(
     assert json.loads(done.out)["counts"]["errored"] == 6
 
 
+@pytest.mark.slow
 def test_a_mended_program_is_asked_again(gold: Folder) -> None:
     gold.run(*asking(TWICE))
     (gold.path / "program.py").write_text(BEGINNING + ONCE)

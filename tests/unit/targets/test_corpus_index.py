@@ -24,8 +24,8 @@ from ragauge.model.embedder import Embedded, EmbedderKind, Role
 from ragauge.model.target import Question
 from ragauge.spans import Span
 from ragauge.targets.shared.top_k import Ranked, best, fused
-from tests.support.asked import LEXICAL, asked, assert_finds_last, names, opened, refusal
 from tests.support.corpora import CODE, FIRST, LAST, NOTE, made
+from tests.support.target_calls import LEXICAL, asked, assert_finds_last, names, opened, refusal
 
 # Five blocks: `äpfel are red bananas are not` (6 words), `sh make all` (3), `äpfel are red` (3),
 # `plain a` and `plain b` (2 each); 16 words in all, 3.2 a block.

@@ -14,8 +14,8 @@ import pytest
 from ragauge.model.target import Exchange, TargetError
 from ragauge.targets.openai import RULES, answer_of, messages
 from ragauge.text import REFUSAL_TOKEN
-from tests.support.asked import RED, asked, names, opened, refusal
 from tests.support.corpora import FIRST, LAST, made
+from tests.support.target_calls import RED, asked, names, opened, refusal
 
 KEY = "sk-very-secret"
 

@@ -24,7 +24,10 @@ from ragauge.spans import Span
 from ragauge.targets.opensearch.request import own_body
 from ragauge.targets.shared.address import TargetSettings
 from ragauge.targets.shared.foreign_hits import HitMaker
-from tests.support.asked import (
+from tests.support.command import Folder
+from tests.support.corpora import FIRST, LAST, made
+from tests.support.search_server import BOTH, Json, SearchServer, searching
+from tests.support.target_calls import (
     LEXICAL,
     RED,
     asked,
@@ -34,10 +37,7 @@ from tests.support.asked import (
     refusal,
     stored,
 )
-from tests.support.command import Folder
-from tests.support.corpora import FIRST, LAST, made
-from tests.support.searchservers import BOTH, Json, SearchServer, searching
-from tests.support.servers import Request, http
+from tests.support.web_servers import Request, http
 
 PASSWORD = "hunter2-hunter2"
 PLAIN = {"type": "text"}

@@ -15,7 +15,9 @@ import pytest
 
 from ragauge.model.target import Question, TargetError
 from ragauge.spans import Span
-from tests.support.asked import (
+from tests.support.corpora import made
+from tests.support.postgres import own_schema, server_url
+from tests.support.target_calls import (
     LEXICAL,
     RED,
     asked,
@@ -25,8 +27,6 @@ from tests.support.asked import (
     refusal,
     stored,
 )
-from tests.support.corpora import made
-from tests.support.postgres import own_schema, server_url
 
 psycopg = pytest.importorskip("psycopg", reason="the extra `pgvector` is not installed")
 pytestmark = pytest.mark.xdist_group("postgres")

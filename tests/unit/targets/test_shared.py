@@ -12,8 +12,8 @@ from ragauge.model.target import TargetError, TargetOptions
 from ragauge.spans import Span
 from ragauge.targets.shared.address import TargetSettings, split_address
 from ragauge.targets.shared.foreign_hits import HitMaker, by_score, flat
-from tests.support.asked import NATIVE, RED
 from tests.support.corpora import made
+from tests.support.target_calls import NATIVE, RED
 
 
 def hit_of(metadata: dict[str, Any], *, corpus: Path | None = None, **more: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from ragauge.errors import RagaugeError
 from ragauge.files import http_client
 from ragauge.model.target import Exchange, Question, Target, TargetError, TargetOptions
 from ragauge.run import run
-from tests.support.servers import Request, http, serving
+from tests.support.web_servers import Request, http, serving
 
 ASKED = Question(
     qid="Q1", text='What is "X"?', paraphrase=2, seed=7, turn=3,
@@ -308,6 +308,7 @@ def _encrypted(certificate: Path) -> ssl.SSLContext:
     return context
 
 
+@pytest.mark.slow
 def test_a_service_behind_tls_is_asked_if_its_certificate_is_trusted(
     certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

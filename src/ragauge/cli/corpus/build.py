@@ -91,7 +91,7 @@ def _split(parts: dict[str, int]) -> str:
     if not parts:
         return ""
     ordered = sorted(parts.items(), key=lambda part: (-part[1], part[0]))
-    told = [f"{name} {count:,}" for name, count in ordered[:_MOST_KINDS]]
+    kinds = [f"{name} {count:,}" for name, count in ordered[:_MOST_KINDS]]
     if len(ordered) > _MOST_KINDS:
-        told.append(f"and {len(ordered) - _MOST_KINDS} more kinds")
-    return f"  ({', '.join(told)})"
+        kinds.append(f"and {len(ordered) - _MOST_KINDS} more kinds")
+    return f"  ({', '.join(kinds)})"

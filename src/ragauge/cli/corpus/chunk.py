@@ -86,7 +86,7 @@ def COMMAND(  # noqa: N802
     text, document and settings. No character is cut in two. The same corpus and settings give the
     same bytes. Exit code 5 if there is nothing to cut.
     """
-    given = {
+    sizes = {
         "size": size,
         "overlap": overlap,
         "hard": hard,
@@ -94,25 +94,25 @@ def COMMAND(  # noqa: N802
         "merge_to": merge_to,
     }
     spare(out, {"corpus": corpus})
-    policy = _policy(by, unit, {name: each for name, each in given.items() if each is not None})
+    policy = _policy(by, unit, {name: value for name, value in sizes.items() if value is not None})
     for line in _write(corpus, out, policy, with_text=with_text):
         click.echo(line)
     return 0
 
 
-def _policy(by: By, unit: Unit, given: dict[str, int]) -> Policy:
+def _policy(by: By, unit: Unit, sizes: dict[str, int]) -> Policy:
     """The settings; those that would be without effect are refused."""
     from ragauge.corpus.chunking import Policy
 
-    for name in given:
+    for name in sizes:
         if name not in _FITS[by]:
             raise click.UsageError(f"{_option(name)} has no meaning with --by {by}")
-    size = given.get("size", _SIZE) if by == "size" else given.get("max_size")
+    size = sizes.get("size", _SIZE) if by == "size" else sizes.get("max_size")
     if size is None:
         for name in _NEEDS_SIZE:
-            if name in given:
+            if name in sizes:
                 raise click.UsageError(f"{_option(name)} needs --max-size with --by {by}")
-    overlap = given.get("overlap", 0)
+    overlap = sizes.get("overlap", 0)
     if size is not None and overlap >= size:
         raise click.UsageError(f"--overlap must be less than the size: {overlap} of {size}")
     return Policy(
@@ -120,8 +120,8 @@ def _policy(by: By, unit: Unit, given: dict[str, int]) -> Policy:
         size=size,
         overlap=overlap,
         unit=unit,
-        hard=bool(given.get("hard")),
-        merge_to=given.get("merge_to"),
+        hard=bool(sizes.get("hard")),
+        merge_to=sizes.get("merge_to"),
     )
 
 
@@ -165,17 +165,17 @@ def _write(folder: str, out: str, policy: Policy, *, with_text: bool) -> list[st
     write_atomically(out, "".join(f"{line}\n" for line in lines))
     lengths.sort()
     documents = len(lookup.documents) - empty
-    told = [
+    summary = [
         plain(f"wrote {out}, policy {policy.hash}"),
         f"chunks     {len(lines):,} of {phrases.count(documents, 'document')}",
         f"length     {lengths[0]:,} to {lengths[-1]:,} {policy.unit}s, "
         f"half of them up to {lengths[(len(lengths) - 1) // 2]:,}",
     ]
     if outside:
-        told.append(f"left out   {outside:,} bytes: {_between(policy)}")
+        summary.append(f"left out   {outside:,} bytes: {_between(policy)}")
     if empty:
-        told.append(f"empty      {phrases.count(empty, 'document')} without a chunk")
-    return told
+        summary.append(f"empty      {phrases.count(empty, 'document')} without a chunk")
+    return summary
 
 
 def _between(policy: Policy) -> str:

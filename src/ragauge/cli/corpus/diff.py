@@ -61,32 +61,32 @@ def COMMAND(  # noqa: N802
         raise RagaugeError.of(
             "nothing-measured", f"`{old}` has no blocks", hint="there is no id that could move"
         )
-    found = migration_map(before, after)
-    looked_at = [row for row in found.rows if row.for_review]
+    migration = migration_map(before, after)
+    looked_at = [row for row in migration.rows if row.for_review]
     if out is not None:
-        write_map(out, found)
+        write_map(out, migration)
     if review is not None:
         write_rows(review, looked_at)
     if format_name == "json":
         document = {
-            **msgspec.to_builtins(found.header),
+            **msgspec.to_builtins(migration.header),
             "review": msgspec.to_builtins(looked_at[:_MOST_SHOWN]),
         }
         click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
     else:
-        for line in [*_told(out), *_lines(found), *_review(looked_at)]:
+        for line in [*_written_line(out), *_lines(migration), *_review(looked_at)]:
             click.echo(plain(line))
-    missed = [target for target in found.header.targets if not target.met]
+    missed = [target for target in migration.header.targets if not target.met]
     return int(ExitCode.GATE_FAILED) if missed and fail_on_targets else 0
 
 
-def _told(out: str | None) -> list[str]:
+def _written_line(out: str | None) -> list[str]:
     return [] if out is None else [f"wrote {out}"]
 
 
-def _lines(found: MigrationMap) -> list[str]:
+def _lines(migration: MigrationMap) -> list[str]:
     """What is in the map, in words."""
-    header = found.header
+    header = migration.header
     lines = [f"from revision {header.old.revision} to {header.new.revision}"]
     for subject in ("document", "section", "block"):
         kinds = header.counts[subject]
@@ -98,13 +98,13 @@ def _lines(found: MigrationMap) -> list[str]:
 
 def _figures(header: Header) -> list[str]:
     figures = header.figures
-    shown = {
+    values = {
         "coverage": _number(figures.coverage),
         "duplicate_ids": f"{figures.duplicate_ids:,}",
         "drift": _number(figures.drift),
     }
     return [
-        f"{target.figure.replace('_', ' '):14} {shown[target.figure]}  target {target.demand}: "
+        f"{target.figure.replace('_', ' '):14} {values[target.figure]}  target {target.demand}: "
         + ("met" if target.met else "missed")
         for target in header.targets
     ]

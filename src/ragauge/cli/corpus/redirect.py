@@ -80,25 +80,25 @@ def _of_span(
 
     if span is not None and span[1] >= span[2]:
         raise click.UsageError(f"bytes {span[1]} to {span[2]} are none: START must be before END")
-    found: Redirected | None = None if span is None else redirects.span(*span)
-    if found is None or span is None:
+    redirected: Redirected | None = None if span is None else redirects.span(*span)
+    if redirected is None or span is None:
         what = f"`{name}`" if span is None else f"the document `{span[0]}`"
         raise _nowhere(f"no row of the map speaks of {what}")
     doc, start, end = span
-    if not found.places:
+    if not redirected.places:
         raise _nowhere(f"nothing of bytes {start} to {end} of `{doc}` is in the new corpus")
     return {
         "of": "span",
-        "kind": "same text" if found.exact else "changed text",
+        "kind": "same text" if redirected.exact else "changed text",
         "old": {"id": f"{doc}:{start}-{end}", "doc": doc, "span": [start, end]},
         "new": [
             {
                 "id": place.block or f"{place.doc}:{place.span[0]}-{place.span[1]}",
                 **msgspec.to_builtins(place),
             }
-            for place in found.places
+            for place in redirected.places
         ],
-        "confidence": round(found.share, 4),
+        "confidence": round(redirected.share, 4),
     }
 
 

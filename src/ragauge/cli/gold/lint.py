@@ -86,11 +86,11 @@ def _print(report: LintReport) -> None:
     if more > 0:
         _say(f"... and {more} more rows that cannot be read")
     for severity in SEVERITIES:
-        found = [each for each in report.findings if each.severity == severity]
-        for finding in found[:_MOST]:
+        findings = [finding for finding in report.findings if finding.severity == severity]
+        for finding in findings[:_MOST]:
             _say(finding.said(report.name))
-        if len(found) > _MOST:
-            _say(f"... and {phrases.count(len(found) - _MOST, f'more {severity}')}")
+        if len(findings) > _MOST:
+            _say(f"... and {phrases.count(len(findings) - _MOST, f'more {severity}')}")
     for line in _figures(report):
         _say(line)
     counts = [phrases.count(report.count(severity), severity) for severity in SEVERITIES]
@@ -106,7 +106,7 @@ def _figures(report: LintReport) -> list[str]:
     from ragauge.model import phrases
 
     lines = []
-    rules = Counter(each.rule for each in report.findings)
+    rules = Counter(finding.rule for finding in report.findings)
     if sum(rules.values()) > _MOST:
         lines.append("rules      " + ", ".join(f"{name} {n}" for name, n in sorted(rules.items())))
     if report.resolved is not None:

@@ -55,44 +55,48 @@ def COMMAND(  # noqa: N802
     from ragauge.text import plain
 
     spare(out, {"corpus": corpus, "list of chunks": chunks})
-    found = suggest_negatives(
+    suggestions = suggest_negatives(
         gold, corpus, out, count=count, chunks=chunks, anywhere=anywhere, dialect=dialect
     )
     if format_name == "json":
         import json
 
-        click.echo(json.dumps(_document(found), ensure_ascii=False, indent=2))
+        click.echo(json.dumps(_document(suggestions), ensure_ascii=False, indent=2))
     else:
-        for item in found.items:
+        for item in suggestions.items:
             for line in _lines(item):
                 click.echo(plain(line))
     if out is not None:
         click.echo(plain(f"wrote {out}"), err=format_name == "json")
-        if found.comments:
-            lost = f"{found.comments:,} comments inside changed items are not kept"
+        if suggestions.comments:
+            lost = f"{suggestions.comments:,} comments inside changed items are not kept"
             click.echo(lost, err=format_name == "json")
-    total = sum(len(item.negatives) for item in found.items)
-    said = f"{total:,} negatives for {sum(bool(item.negatives) for item in found.items):,} items"
-    if found.unplaced:
-        said += f"; {found.unplaced:,} items have no evidence to be near to"
-    if found.short:
-        said += f"; {found.short:,} items got fewer than asked for"
-    click.echo(said, err=format_name == "json")
+    total = sum(len(item.negatives) for item in suggestions.items)
+    summary = (
+        f"{total:,} negatives for {sum(bool(item.negatives) for item in suggestions.items):,} items"
+    )
+    if suggestions.unplaced:
+        summary += f"; {suggestions.unplaced:,} items have no evidence to be near to"
+    if suggestions.short:
+        summary += f"; {suggestions.short:,} items got fewer than asked for"
+    click.echo(summary, err=format_name == "json")
     return 0
 
 
 def _lines(item: Suggested) -> list[str]:
     if not item.negatives:
         return []
-    width = max(len(each.id) for each in item.negatives)
+    width = max(len(negative.id) for negative in item.negatives)
     lines = [f"{item.qid}  (line {item.line})"]
-    for each in item.negatives:
-        far = "other document" if each.distance is None else f"distance {each.distance}"
-        lines.append(f"  {each.id:<{width}}  {each.reason:<7}  {far}  score {each.score:.4f}")
+    for negative in item.negatives:
+        far = "other document" if negative.distance is None else f"distance {negative.distance}"
+        lines.append(
+            f"  {negative.id:<{width}}  {negative.reason:<7}  {far}  score {negative.score:.4f}"
+        )
     return lines
 
 
-def _document(found: Suggestions) -> dict[str, Any]:
+def _document(suggestions: Suggestions) -> dict[str, Any]:
     return {
         "items": [
             {
@@ -100,20 +104,20 @@ def _document(found: Suggestions) -> dict[str, Any]:
                 "line": item.line,
                 "negatives": [
                     {
-                        "id": each.id,
-                        "reason": each.reason,
-                        "distance": each.distance,
-                        "score": each.score,
-                        "doc": each.spot.doc,
-                        "section": each.spot.section,
-                        "start": each.spot.start,
-                        "end": each.spot.end,
+                        "id": negative.id,
+                        "reason": negative.reason,
+                        "distance": negative.distance,
+                        "score": negative.score,
+                        "doc": negative.spot.doc,
+                        "section": negative.spot.section,
+                        "start": negative.spot.start,
+                        "end": negative.spot.end,
                     }
-                    for each in item.negatives
+                    for negative in item.negatives
                 ],
             }
-            for item in found.items
+            for item in suggestions.items
         ],
-        "unplaced": found.unplaced,
-        "short": found.short,
+        "unplaced": suggestions.unplaced,
+        "short": suggestions.short,
     }

@@ -63,13 +63,13 @@ def COMMAND(  # noqa: N802
     from ragauge.text import plain
 
     spare(out, {"corpus": corpus})
-    made = draft_text(
+    draft = draft_text(
         corpus, out, count=count, sections=sections, per_section=per_section, negatives=negatives
     )
-    write_new({Path(out): made.text}, force=force)
-    types = ", ".join(f"{name} {number:,}" for name, number in made.types.items())
-    click.echo(f"drafts     {made.drafts:,}  ({types})")
-    click.echo(f"documents  {made.documents:,} of {made.all_documents:,}")
-    click.echo(f"sections   {made.sections:,} of {made.all_sections:,} that have text")
+    write_new({Path(out): draft.text}, force=force)
+    types = ", ".join(f"{name} {number:,}" for name, number in draft.types.items())
+    click.echo(f"drafts     {draft.drafts:,}  ({types})")
+    click.echo(f"documents  {draft.documents:,} of {draft.all_documents:,}")
+    click.echo(f"sections   {draft.sections:,} of {draft.all_sections:,} that have text")
     click.echo(plain(f"next: write the questions in {out}, and remove `draft` from each item"))
     return 0

@@ -48,14 +48,14 @@ def COMMAND(  # noqa: N802
     pinned = pin_file(gold, corpus, out, chunks=chunks, repin=repin, keep=keep, dialect=dialect)
     click.echo(plain(f"wrote {out}"))
     click.echo(f"items      {pinned.items:,}, {len(pinned.changes):,} changed")
-    for kind, said in (
+    for kind, outcome in (
         ("pinned", "given a place"),
         ("converted", "converted to bytes"),
         ("moved", "moved to where the quote stands now"),
         ("checked", "found at their place"),
     ):
         if kind in pinned.counts:
-            click.echo(f"{kind:<10} {pinned.counts[kind]:,} entries {said}")
+            click.echo(f"{kind:<10} {pinned.counts[kind]:,} entries {outcome}")
     if pinned.graded:
         click.echo(f"graded     {pinned.graded:,} ids in grades, which have no place")
     if pinned.comments:

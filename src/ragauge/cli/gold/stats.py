@@ -84,9 +84,9 @@ def _lines(stats: GoldStats, width: int) -> list[str]:
         lines += _wrapped(f"{'grades':<11}", stats.grades, width)
     coverage = stats.coverage
     if coverage is not None:
-        told = "" if coverage.share is None else f" ({coverage.share:.2f}, target {COVERAGE:.2f})"
+        share = "" if coverage.share is None else f" ({coverage.share:.2f}, target {COVERAGE:.2f})"
         lines += [
-            f"sections   {coverage.sections_reached} of {coverage.sections} reached{told}",
+            f"sections   {coverage.sections_reached} of {coverage.sections} reached{share}",
             f"documents  {coverage.docs_reached} of {coverage.docs} reached",
         ]
     spreads = stats.spreads
@@ -95,11 +95,11 @@ def _lines(stats: GoldStats, width: int) -> list[str]:
         *table(
             [
                 Column("", list(spreads)),
-                Column("items", [str(each.items) for each in spreads.values()], right=True),
-                Column("total", [str(each.total) for each in spreads.values()], right=True),
-                Column("least", [f"{each.least:g}" for each in spreads.values()], right=True),
-                Column("median", [f"{each.median:g}" for each in spreads.values()], right=True),
-                Column("most", [f"{each.most:g}" for each in spreads.values()], right=True),
+                Column("items", [str(spread.items) for spread in spreads.values()], right=True),
+                Column("total", [str(spread.total) for spread in spreads.values()], right=True),
+                Column("least", [f"{spread.least:g}" for spread in spreads.values()], right=True),
+                Column("median", [f"{spread.median:g}" for spread in spreads.values()], right=True),
+                Column("most", [f"{spread.most:g}" for spread in spreads.values()], right=True),
             ],
             width,
         ),
@@ -110,9 +110,9 @@ def _lines(stats: GoldStats, width: int) -> list[str]:
         *table(
             [
                 Column("what n can show", list(sizes)),
-                Column("n", [str(each.n) for each in sizes.values()], right=True),
-                Column("rate known to", [f"±{each.half_width:.4f}" for each in sizes.values()]),
-                Column("detectable", [phrases.number(each.detectable) for each in sizes.values()]),
+                Column("n", [str(size.n) for size in sizes.values()], right=True),
+                Column("rate known to", [f"±{size.half_width:.4f}" for size in sizes.values()]),
+                Column("detectable", [phrases.number(size.detectable) for size in sizes.values()]),
             ],
             width,
         ),
@@ -127,9 +127,9 @@ def _wrapped(head: str, counts: Mapping[str, int], width: int) -> list[str]:
 
     from ragauge.text import plain
 
-    told = [f"{plain(name)} {count}" for name, count in list(counts.items())[:_MOST]]
+    entries = [f"{plain(name)} {count}" for name, count in list(counts.items())[:_MOST]]
     if len(counts) > _MOST:
-        told.append(f"and {len(counts) - _MOST} more")
+        entries.append(f"and {len(counts) - _MOST} more")
     return textwrap.wrap(
-        ", ".join(told), width, initial_indent=head, subsequent_indent=" " * len(head)
+        ", ".join(entries), width, initial_indent=head, subsequent_indent=" " * len(head)
     )

@@ -50,23 +50,23 @@ def COMMAND(gold: str, lock: str | None, no_new: bool, update: bool) -> int:  # 
 
 def _lines(difference: Difference, gold: str) -> list[str]:
     lines = []
-    for each in difference.changed[:_MOST]:
-        lines += _told("changed", each, gold)
+    for item in difference.changed[:_MOST]:
+        lines += _changed_lines("changed", item, gold)
     lines += _more("changed", difference.changed)
     lines += [f"removed  {_name(item)}" for item in difference.removed[:_MOST]]
     lines += _more("removed", difference.removed)
     lines += [f"added    {_name(item)}  {_where(item, gold)}" for item in difference.added[:_MOST]]
     lines += _more("added", difference.added)
-    for each in difference.remarked[:_MOST]:
-        lines += _told("remark", each, gold)
+    for item in difference.remarked[:_MOST]:
+        lines += _changed_lines("remark", item, gold)
     return [*lines, *_more("remark", difference.remarked)]
 
 
-def _told(kind: str, each: Changed, gold: str) -> list[str]:
-    lines = [f"{kind:<8} {_name(each.item)}  {_where(each.item, gold)}"]
-    for change in each.changes:
+def _changed_lines(kind: str, changed: Changed, gold: str) -> list[str]:
+    lines = [f"{kind:<8} {_name(changed.item)}  {_where(changed.item, gold)}"]
+    for change in changed.changes:
         lines += _shown(change.field, change)
-    for change in each.unread:
+    for change in changed.unread:
         lines += _shown(f"{change.field} (nothing reads it)", change)
     return lines
 
@@ -107,8 +107,8 @@ def _where(item: GoldItem, gold: str) -> str:
     return f"{gold}:{item.line}" if item.line is not None else gold
 
 
-def _more(kind: str, found: Sequence[object]) -> list[str]:
-    return [f"{kind:<8} ... and {len(found) - _MOST} more"] if len(found) > _MOST else []
+def _more(kind: str, items: Sequence[object]) -> list[str]:
+    return [f"{kind:<8} ... and {len(items) - _MOST} more"] if len(items) > _MOST else []
 
 
 def _summary(difference: Difference, *, fine: bool) -> str:

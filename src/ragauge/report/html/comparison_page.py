@@ -150,7 +150,8 @@ def _strip(delta: Delta, reach: float) -> Markup:
     assert delta.delta is not None
     change = phrases.signed(delta.delta)
     return charts.strip(
-        f"{shortened(metric_label(delta.metric))}: {change}, 95 % interval {_rounded_bounds(delta)}",
+        f"{shortened(metric_label(delta.metric))}: {change}, "
+        f"95 % interval {_rounded_bounds(delta)}",
         delta.delta,
         delta.interval,
         low=-reach,

@@ -14,7 +14,7 @@ import pytest
 from ragauge.corpus.diff.map_file import read_map, write_map
 from ragauge.errors import RagaugeError
 from ragauge.model.migration import MigrationMap
-from tests.support.versions import brief, corpus_of, mapped, rows_of
+from tests.support.corpus_versions import brief, corpus_of, mapped, rows_of
 
 DOCS = Path(__file__).resolve().parents[4] / "docs"
 GUIDE = """\
@@ -385,6 +385,7 @@ def test_a_map_that_cannot_be_used_is_refused(
     assert caught.value.exit_code == 3
 
 
+@pytest.mark.slow
 def test_neither_the_hash_seed_nor_the_run_shows(tmp_path: Path) -> None:
     """The same corpora give the same bytes in other processes."""
     new = GUIDE.replace("server", "service").replace("a compiler", "a linker")

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragauge.corpus.diff.redirects import Redirected, Redirects
-from tests.support.versions import mapped
+from tests.support.corpus_versions import mapped
 
 OLD = """\
 # Guide

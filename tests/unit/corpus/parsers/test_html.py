@@ -13,7 +13,7 @@ from ragauge.corpus.parsers.html import PARSER, Chars, tokens
 from ragauge.errors import RagaugeError
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Parsed
-from tests.support.parsed import attrs, checked, shown, text_at, titles
+from tests.support.parser_checks import attrs, checked, shown, text_at, titles
 
 
 def parsed(source: str) -> Parsed:
@@ -363,6 +363,7 @@ def test_nothing_gives_nothing(source: bytes) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "repeated",
     [

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ragauge.corpus.parsers import markdown, text
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Parsed
-from tests.support.parsed import checked
+from tests.support.parser_checks import checked
 
 
 def pieces(parsed: Parsed) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ragauge.corpus.parsers.notebook import PARSER
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Parsed
-from tests.support.parsed import attrs, checked, shown, text_at, titles
+from tests.support.parser_checks import attrs, checked, shown, text_at, titles
 
 PYTHON = {"language_info": {"name": "Python"}}
 

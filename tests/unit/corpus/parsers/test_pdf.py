@@ -12,8 +12,8 @@ from ragauge.corpus.parsers.pdf_blocks import count_words, is_compound, title_ke
 from ragauge.errors import RagaugeError
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Parsed
-from tests.support.parsed import attrs, checked, shown, text_at, titles
-from tests.support.pdfs import Shown, pdf, ruled
+from tests.support.parser_checks import attrs, checked, shown, text_at, titles
+from tests.support.pdf_files import Shown, pdf, ruled
 
 ENCRYPTED = (
     f"/Encrypt << /Filter /Standard /V 1 /R 2 /O <{'01' * 32}> /U <{'02' * 32}> /P -4 >> "
@@ -313,6 +313,7 @@ def _content(source: bytes) -> str:
     return source.split(b"stream\n")[3].split(b"endstream")[0].decode("cp1252")
 
 
+@pytest.mark.slow
 def test_a_page_with_very_much_drawn_on_it_is_read_without_its_rules() -> None:
     many = " ".join(f"{n % 500} {n % 800} m {n % 500 + 3} {n % 800} l S" for n in range(21_000))
     document = parsed(SMALL, drawn=f"{SMALL_RULES} {many}")

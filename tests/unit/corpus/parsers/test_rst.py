@@ -13,7 +13,7 @@ from ragauge.corpus.parsers.rst import PARSER
 from ragauge.errors import RagaugeError
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Parsed
-from tests.support.parsed import attrs, checked, shown, text_at, titles
+from tests.support.parser_checks import attrs, checked, shown, text_at, titles
 
 
 def parsed(source: str) -> Parsed:
@@ -178,6 +178,7 @@ def test_without_docutils_the_error_says_what_to_install(monkeypatch: pytest.Mon
     assert error.value.code == "missing-extra"
 
 
+@pytest.mark.slow
 def test_blocks_that_are_nested_too_deeply_are_an_error() -> None:
     with pytest.raises(FieldError) as error:
         PARSER.parse(b"- " * 2000 + b"a")

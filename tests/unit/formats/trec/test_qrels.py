@@ -521,6 +521,7 @@ def random_files(seed: int) -> tuple[bytes, bytes]:
     return "".join(judged).encode(), "".join(results).rstrip("\r\n").encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(16))
 def test_random_files_give_what_a_plain_reading_gives(tmp_path: Path, seed: int) -> None:
     qrels, run = random_files(seed)

@@ -96,6 +96,7 @@ def test_without_gates_there_is_no_gate() -> None:
     assert suites["gates"].attrib["tests"] == suites["questions"].attrib["tests"] == "0"
 
 
+@pytest.mark.slow
 def test_all_regressions_are_tests_however_many() -> None:
     """3000 of each kind, in retrieval and in answers: 2 × 2 × 3000."""
     assert junit(many(3000))["questions"].attrib["tests"] == "12000"
@@ -256,6 +257,7 @@ def test_pages_neutralise_text_of_others(name: str) -> None:
     assert "@team #12 GH-7" in html.unescape(shown).replace("\u200b", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "limit"), [("summary", 2**20 // 2), ("comment", 65_536 // 2)])
 def test_pages_stay_within_the_limit_and_say_what_was_cut(name: str, limit: int) -> None:
     """Ids of 300 letters that take four bytes each; the first kinds keep their rows."""

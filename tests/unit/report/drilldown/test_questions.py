@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.support.chunked_runs import TEXT, Index, asked, item
 from tests.support.command import GOLD, TRACES, Folder
+from tests.support.effort import examples
 from tests.support.postgres import own_schema, server_url
-from tests.support.rechunked import TEXT, Index, asked, item
-from tests.support.stored import URL, change, put
+from tests.support.stored_runs import URL, change, put
 
 from ragauge.cli.store_options import passing_store
 from ragauge.compare import align, common_gold, compare
@@ -309,7 +310,7 @@ golds = st.builds(
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(st.lists(st.tuples(golds, hits), min_size=1, max_size=12))
 def test_what_is_marked_is_what_was_counted(cases: list[tuple[GoldItem, list[Hit]]]) -> None:
     """The shares of evidence and of negatives among the hits, counted by metrics and by marks."""
@@ -374,7 +375,7 @@ answers = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(st.lists(answers, min_size=1, max_size=6), st.sampled_from(["all", "ship", "kb"]))
 def test_the_rules_that_are_shown_are_those_that_were_counted(
     given_answers: list[Answer], profile: str
@@ -489,7 +490,7 @@ said = st.sampled_from([
 ])  # fmt: skip
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(st.lists(st.lists(st.tuples(said, st.booleans()), max_size=5), min_size=1, max_size=5))
 def test_labels_of_slots_add_up_to_those_of_their_questions(
     cases: list[list[tuple[Answer | None, bool]]],
@@ -571,6 +572,7 @@ def test_the_order_of_the_file_plays_no_part(folder: Folder) -> None:
         assert all(len(each.attempts) == 20 for each in one)
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("postgres")
 def test_both_kinds_of_store_give_the_same_details(request: pytest.FixtureRequest) -> None:
     gold = [GoldItem(qid="q", question="?", expect="answer", relevant=("a",))]

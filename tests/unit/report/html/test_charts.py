@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from tests.support.pages import gate_result, metric, scores, verdict
+from tests.support.html_pages import gate_result, metric, scores, verdict
 
 from ragauge.model.scores import PerQuestion
 from ragauge.model.semantic import Bands, Semantic

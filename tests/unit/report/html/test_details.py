@@ -10,9 +10,10 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.pages import drilldown, passage
+from tests.support.effort import examples
+from tests.support.html_pages import drilldown, passage
 
 from ragauge.model.drilldown import Attempt, Drilldown, Expected, Passage
 from ragauge.report.html.data_blocks import serialised
@@ -247,7 +248,7 @@ def test_answers_stay_longer_than_texts_and_lists_longer_than_answers() -> None:
 
 @given(st.lists(st.sampled_from([0, 30, 900, 6000]), min_size=30, max_size=120),
        st.sampled_from([30_000, 60_000, 120_000]))  # fmt: skip
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_room_is_used_up_where_anything_is_left_out(sizes: list[int], room: int) -> None:
     """No text here is longer than 6,000 characters, so that little room can remain."""
     many = [
@@ -261,6 +262,7 @@ def test_room_is_used_up_where_anything_is_left_out(sizes: list[int], room: int)
         assert made.size >= room - 8_000
 
 
+@pytest.mark.slow
 def test_one_huge_text_or_answer_costs_the_others_nothing() -> None:
     many = [question(i, 1) for i in range(20)]
     huge = Drilldown(qid="H", attempts=(Attempt(answer=noise(1, 400_000), hits=(
@@ -299,6 +301,7 @@ def test_long_fields_are_cut_and_say_so() -> None:
     assert made.omitted.fields == 11
 
 
+@pytest.mark.slow
 def test_less_room_never_gives_more() -> None:
     details = PageDetails([question(i, 12) for i in range(40)], FAILING)
     size = details.blocks_within(PLENTY).size

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.chunked_runs import TEXT, Index, asked, item
 from tests.support.command import Folder
-from tests.support.rechunked import TEXT, Index, asked, item
 
 from ragauge.cli.store_options import passing_store
 from ragauge.compare import align, common_gold, compare

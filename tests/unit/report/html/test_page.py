@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.support import pages
+from tests.support import html_pages as pages
 
 import ragauge
 from ragauge.model import phrases
@@ -189,6 +189,7 @@ def test_turns_are_part_of_the_table() -> None:
     assert "Q-00001 turn 2" in text_of(page)
 
 
+@pytest.mark.slow
 def test_long_texts_keep_the_page_within_its_budget_and_it_says_so() -> None:
     """400 questions with 3 texts of 10,000 characters that are hard to compress: 12 MB of them."""
 
@@ -215,6 +216,7 @@ def noise(i: int, size: int) -> str:
     return base64.b64encode(random.Random(i).randbytes(size * 3 // 4)).decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "hits", "text", "answer"),
     [(3000, 3, 700, 0), (3000, 3, 0, 2500), (900, 60, 0, 0), (6000, 5, 40, 900), (60, 2, 90_000, 0),
@@ -357,7 +359,7 @@ def test_templates_are_loaded_only_where_a_page_is_made() -> None:
 
 SCRIPT = """
 import sys
-from tests.support import pages
+from tests.support import html_pages as pages
 view = pages.run_view(300, details=[pages.drilldown(i, words=200) for i in range(300)])
 sys.stdout.write(pages.run_page(view))
 sys.stdout.write(pages.comparison_page(pages.comparison_view(60)))
@@ -374,6 +376,7 @@ def made_with(**environment: str) -> str:
     return hashlib.sha256(done.stdout).hexdigest()
 
 
+@pytest.mark.slow
 def test_the_same_input_gives_the_same_bytes_anywhere() -> None:
     here = made_with(PYTHONHASHSEED="1", TZ="UTC")
     assert here == made_with(PYTHONHASHSEED="77", TZ="Pacific/Auckland", LC_ALL="C")

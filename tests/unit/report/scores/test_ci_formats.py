@@ -536,6 +536,7 @@ Profile all, 3 questions, 3 traces scored.
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "limit"), [("summary", 2**20 // 2), ("comment", 65_536 // 2)])
 @pytest.mark.parametrize("letter", ["x", "中", "😀", "@1 "])
 def test_pages_stay_within_the_limit_and_say_what_was_cut(

@@ -7,6 +7,7 @@ import io
 from typing import Any
 
 import numpy as np
+import pytest
 from tests.support.command import Folder, Row
 
 from ragauge.metrics.metric import Tally
@@ -58,6 +59,7 @@ def test_numbers_are_those_of_formatting() -> None:
         assert row["m"] == f"{value + 0.0:.4f}", value
 
 
+@pytest.mark.slow
 def test_ten_thousandths_and_their_halves_are_those_of_formatting() -> None:
     """Every step of the last decimal, every middle of two, and the floats beside it."""
     steps = np.arange(0, 20_001) / 20_000

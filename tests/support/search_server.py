@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from tests.support.servers import Request, Server, http, serving
+from tests.support.web_servers import Request, Server, http, serving
 
 Json = dict[str, Any]
 WHOLE = {"total": 2, "successful": 2, "skipped": 0, "failed": 0}

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ragauge.corpus.diff.map_file import write_map
@@ -18,7 +18,8 @@ from ragauge.errors import RagaugeError
 from ragauge.gold.migrate.evidence import OnUnmapped
 from ragauge.gold.migrate.files import What, relocate
 from tests.support.command import lines_of
-from tests.support.versions import corpus_of
+from tests.support.corpus_versions import corpus_of
+from tests.support.effort import examples
 
 WORDS = [
     "apple", "bridge", "castle", "dragon", "engine", "forest", "garden", "harbour", "island",
@@ -82,7 +83,7 @@ def by_text(corpus: Corpus, known: dict[str, bytes]) -> dict[bytes, list[str]]:
 
 
 @given(edits(), st.sets(st.integers(0, 11), max_size=4))
-@settings(max_examples=100, deadline=None)
+@examples(30)
 def test_a_block_holds_its_own_text_of_another_and_no_more(
     versions: tuple[dict[str, list[str]], dict[str, list[str]]], joins: set[int]
 ) -> None:
@@ -112,7 +113,7 @@ def test_a_block_holds_its_own_text_of_another_and_no_more(
 
 
 @given(edits())
-@settings(max_examples=150, deadline=None)
+@examples(50)
 def test_every_block_that_survives_is_mapped_to_itself(
     versions: tuple[dict[str, list[str]], dict[str, list[str]]],
 ) -> None:
@@ -143,7 +144,7 @@ def test_every_block_that_survives_is_mapped_to_itself(
 
 
 @given(edits())
-@settings(max_examples=150, deadline=None)
+@examples(50)
 def test_kept_bytes_are_the_same_bytes(
     versions: tuple[dict[str, list[str]], dict[str, list[str]]],
 ) -> None:
@@ -173,7 +174,7 @@ def test_kept_bytes_are_the_same_bytes(
 
 
 @given(edits(), st.data())
-@settings(max_examples=150, deadline=None)
+@examples(50)
 def test_what_crosses_headings_is_the_same_text_only_where_its_bytes_are(
     versions: tuple[dict[str, list[str]], dict[str, list[str]]], data: st.DataObject
 ) -> None:
@@ -199,7 +200,7 @@ def test_what_crosses_headings_is_the_same_text_only_where_its_bytes_are(
 
 
 @given(FILES)
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_moving_to_the_same_corpus_changes_nothing(files: dict[str, list[str]]) -> None:
     with TemporaryDirectory() as folder:
         root = Path(folder)
@@ -249,7 +250,7 @@ ROW = st.dictionaries(FIELD, VALUE, max_size=5)
 
 
 @given(st.lists(ROW, min_size=1, max_size=3), st.sampled_from(["stop", "keep", "drop"]))
-@settings(max_examples=300, deadline=None)
+@examples(75)
 def test_whatever_is_in_a_row_is_moved_or_refused(rows: list[Any], policy: OnUnmapped) -> None:
     """No row is lost, and nothing but an error that a user can mend is raised."""
     with TemporaryDirectory() as folder:

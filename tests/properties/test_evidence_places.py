@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ragauge.model.gold import Anchor
@@ -12,6 +12,7 @@ from ragauge.scoring.evidence_pieces import GoldDetails
 from ragauge.scoring.evidence_places import only_place, ranks_of
 from ragauge.scoring.trace_details import TableBytes, TraceDetails
 from ragauge.spans import Span
+from tests.support.effort import examples
 
 _IDS = st.sampled_from(["a", "b", "c", "d#1", "gold"])
 _DOCS = st.sampled_from(["doc.md", "other.md"])
@@ -44,7 +45,7 @@ def _told(
     return detailer.tables.take()
 
 
-@settings(max_examples=400)
+@examples(100)
 @given(_ANCHORS, st.lists(_HITS | _ODD_HITS, max_size=6), st.booleans())
 def test_both_paths_find_the_same(anchor: Anchor, hits: list[Hit], single: bool) -> None:
     details = GoldDetails(anchors=(anchor,), counted=(True,), places=(anchor,), doc=anchor.doc)

@@ -32,9 +32,9 @@ from tests.properties.datasets import (
     essence,
     large_data,
     scored,
-    steady,
     written,
 )
+from tests.support.effort import examples
 
 PROFILES = ("all", "ship", "smoke")
 USUAL = {"qid": "q0", "retrieved_ids": ["p1"], "answer_json": {"claim": "So.", "citations": ["p1"]}}
@@ -92,7 +92,7 @@ def _reduce(
             return [reducer.reduce(part) for part in reversed(ranges)]
 
 
-@steady(200)
+@examples(50)
 @given(data=data_sets(), profile=st.sampled_from(PROFILES))
 def test_fast_rows_equal_exact_rows(data: Data, profile: str) -> None:
     """Typed decoding and whole columns give the bytes that the exact path gives, row by row."""
@@ -121,7 +121,7 @@ def test_usual_rows_take_the_fast_path() -> None:
         assert _CountingReducer.exact == 0, profile
 
 
-@steady(60)
+@examples(25)
 @given(data=data_sets(), profile=st.sampled_from(PROFILES))
 def test_a_second_look_sees_what_the_exact_path_sees(data: Data, profile: str) -> None:
     """Scores are the same when every row is read on the exact path, the first time and again."""
@@ -293,7 +293,7 @@ STRAY_GOLD = st.dictionaries(
 )
 
 
-@steady(150)
+@examples(50)
 @given(usual=USUAL_GOLD, stray=STRAY_GOLD, dialect=st.sampled_from(("native", "ship", "smoke")))
 @example(
     usual={
@@ -335,7 +335,7 @@ def test_usual_gold_takes_the_fast_path(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert load_gold(path, dialect="native").items == (expected,)
 
 
-@steady(100)
+@examples(30)
 @given(data=data_sets(), profile=st.sampled_from(PROFILES))
 def test_files_equal_sets_in_memory(data: Data, profile: str) -> None:
     """Scoring two paths, and scoring what was loaded from them, is the same."""
@@ -352,7 +352,7 @@ def test_files_equal_sets_in_memory(data: Data, profile: str) -> None:
     assert essence(mixed) == essence(streamed)
 
 
-@steady(40)
+@examples(40)
 @given(data=data_sets())
 def test_loaded_rows_are_the_rows(data: Data) -> None:
     """Loading drops nothing: one item a row, in file order, with its line."""

@@ -28,8 +28,8 @@ from tests.properties.datasets import (
     essence,
     large_data,
     scored,
-    steady,
 )
+from tests.support.effort import examples
 
 PROFILES = ("all", "ship", "smoke")
 profiles = st.sampled_from(PROFILES)
@@ -43,7 +43,7 @@ def _cut(patch: pytest.MonkeyPatch, range_bytes: int) -> None:
     patch.setattr(inputs, "RANGE_BYTES", range_bytes)
 
 
-@steady(100)
+@examples(30)
 @given(
     data=data_sets(),
     profile=profiles,
@@ -58,7 +58,7 @@ def test_ranges_do_not_matter(data: Data, profile: str, layout: str, range_bytes
         assert essence(scored(data, profile=profile, layout=layout)) == expected
 
 
-@steady(60)
+@examples(25)
 @given(data=data_sets(), profile=profiles, chunk=st.integers(1, 6))
 def test_chunks_do_not_matter(data: Data, profile: str, chunk: int) -> None:
     """Any number of rows that are decoded together gives the same scores."""
@@ -68,7 +68,7 @@ def test_chunks_do_not_matter(data: Data, profile: str, chunk: int) -> None:
         assert essence(scored(data, profile=profile)) == expected
 
 
-@steady(60)
+@examples(25)
 @given(data=data_sets(), profile=profiles, batch=st.integers(1, 6), range_bytes=st.integers(1, 500))
 def test_batches_do_not_matter(data: Data, profile: str, batch: int, range_bytes: int) -> None:
     """Any number of records that are added up together gives the same scores."""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ragauge.model.trace import SlotKey
 from ragauge.scoring.slot_ledger import DENSE_CELLS, Ledger
-from tests.properties.datasets import steady
+from tests.support.effort import examples
 
 QUESTIONS = 5
 Claim = tuple[int, SlotKey]
@@ -50,7 +50,7 @@ def _missing(taken: set[Claim], seen: list[bool]) -> int:
     return len(paraphrases) * len(seeds_seen) * sum(seen) - len(filled)
 
 
-@steady(150)
+@examples(50)
 @given(drawn=batches(keys), limit=st.integers(0, 60))
 def test_ledger_is_a_set(drawn: list[list[Claim]], limit: int) -> None:
     """A slot is free once: in a table, in sorted runs, and when the one becomes the other."""
@@ -65,7 +65,7 @@ def test_ledger_is_a_set(drawn: list[list[Claim]], limit: int) -> None:
         assert ledgers[1].runs is not None
 
 
-@steady(150)
+@examples(50)
 @given(drawn=batches(keys), beside=st.integers(0, 2))
 def test_missing_slots_of_a_table(drawn: list[list[Claim]], beside: int) -> None:
     """What is missing of paraphrases × seeds is counted once, whatever the turns."""
@@ -81,7 +81,7 @@ def test_missing_slots_of_a_table(drawn: list[list[Claim]], beside: int) -> None
     assert ledger.missing_slots(np.array(seen)) == _missing(taken, seen)
 
 
-@steady(150)
+@examples(50)
 @given(drawn=batches(pairs), limit=st.integers(0, 40), beside=st.integers(0, 2))
 def test_missing_slots_of_sorted_runs(drawn: list[list[Claim]], limit: int, beside: int) -> None:
     """Without turns, sorted runs miss the same number of slots."""

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ragauge.corpus.build import build
 from ragauge.corpus.lookup import Lookup, open_corpus
 from ragauge.files.fields import FieldError
 from ragauge.gold.pin import Pinner, pin_file
+from tests.support.effort import examples
 
 WORDS = st.sampled_from(["port", "Größe", "🙂", "naïve", "日本語", "the", "e\u0301", "x"])
 LINES = st.lists(WORDS, min_size=1, max_size=6).map(" ".join)
@@ -34,7 +35,7 @@ def corpus_of(folder: Path, text: str) -> Lookup:
     return open_corpus(str(folder / "corpus"))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(25)
 @given(TEXT, st.data())
 def test_a_quote_cut_anywhere_is_pinned_to_its_bytes(
     folder: Path, text: str, data: st.DataObject
@@ -60,7 +61,7 @@ def test_a_quote_cut_anywhere_is_pinned_to_its_bytes(
         assert (pinned["start"], pinned["end"]) == (entry["start"], entry["end"])
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(TEXT, st.data())
 def test_pinning_what_is_pinned_gives_the_same_bytes(
     folder: Path, text: str, data: st.DataObject

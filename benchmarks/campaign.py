@@ -1,0 +1,223 @@
+"""Owns the long campaigns of `make slow`; each prints date, commit and figures as Markdown.
+
+Run as `make slow-stats`, or as `python benchmarks/campaign.py stats --effort 0.1` for a short look.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from generate import Parameters, generate
+from ragauge import gate, registry, score
+from ragauge.files import ranges
+from ragauge.model.report import View
+from ragauge.scoring import inputs
+from ragauge.stats.intervals import bootstrap, bootstrap_quantile, wilson
+from ragauge.stats.paired import paired_bootstrap, permutation
+from ragauge.stats.significance import mcnemar
+from table import grid, machine
+
+ROOT = Path(__file__).resolve().parents[1]
+RESAMPLES = 500  # enough for shares of thousands of simulations, and four times as fast
+_COUNTED = re.compile(r"(\d+) (passed|failed|errors?|skipped)")
+
+
+def fuzz(effort: float) -> int:
+    """Run the properties and oracles with many more examples, from a seed that is new each time."""
+    seed = int(time.time())
+    environment = {"RAGAUGE_TEST_EFFORT": f"{20 * effort:g}", "RAGAUGE_TEST_SEED": str(seed)}
+    again = " ".join(f"{name}={value}" for name, value in environment.items())
+    print(f"The same again: `{again} pytest --hypothesis-seed={seed}`\n")
+    chosen = f"--hypothesis-seed={seed}"
+    print("Properties and oracles:\n")
+    failed = _pytest(["tests/properties", "tests/oracles", chosen], environment)
+    print("\nRandom tests of single modules and commands:\n")
+    others = ["tests/unit", "tests/cli", "tests/conformance", "-m", "hypothesis", chosen]
+    return _pytest(others, environment) or failed
+
+
+def docs(_: float) -> int:
+    """Run every command of every page, and look at the site as files and in a browser."""
+    return _pytest(["tests/unit/test_docs.py", "tests/e2e/test_site.py", "tests/browser"])
+
+
+def scale(effort: float) -> int:
+    """Score large files cut in many ways: workers and ranges change no byte of the report."""
+    sizes = [round(size * effort) for size in (100_000, 1_000_000)]
+    rows, differing = [], 0
+    for traces in sizes:
+        with tempfile.TemporaryDirectory(prefix="ragauge-scale-") as folder:
+            files = generate(Parameters(traces, max(10, traces // 100)), Path(folder))
+            digests = set()
+            for workers, range_bytes in _cuts(files.trace_bytes):
+                start = time.perf_counter()
+                digest = _report_digest(files.gold, files.trace, workers, range_bytes)
+                seconds = time.perf_counter() - start
+                digests.add(digest)
+                rows.append(
+                    (f"{traces:,}", f"{workers}", f"{range_bytes:,}", f"{seconds:.1f}", digest)
+                )
+            differing += len(digests) > 1
+    print(grid("rrrrl", ("traces", "workers", "bytes a range", "seconds", "report"), rows))
+    print(f"\n{len(rows)} ways to cut {len(sizes)} files: {differing} files with two results")
+    return int(differing > 0)
+
+
+def _cuts(trace_bytes: int) -> Iterator[tuple[int, int]]:
+    """Workers and bytes of a range: one piece, pieces of odd sizes, and very many of them."""
+    for workers in (1, 2, 3):
+        for pieces in (1, 7, 100):
+            yield workers, trace_bytes // pieces + pieces
+
+
+def _report_digest(gold: Path, trace: Path, workers: int, range_bytes: int) -> str:
+    """The beginning of the hash of the full JSON report, and of its every question."""
+    assert ranges.plan.__kwdefaults__ is not None
+    ranges.plan.__kwdefaults__["range_bytes"] = range_bytes
+    vars(inputs)["RANGE_BYTES"] = range_bytes  # its own name of the same number
+    profile = registry.profile("all")
+    scores = score(gold, trace, profile="all", workers=workers)
+    view = View(scores=scores, verdict=gate(scores), profile=profile, full=True)
+    text = registry.report("json").text(view)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def stats(effort: float) -> int:
+    """Simulate what the statistics promise: 95 % intervals cover, and equal runs rarely differ."""
+    rng = np.random.default_rng(20_261_115)
+    draws = max(20, round(2_000 * effort))
+    rows = [
+        (name, f"{n:,}", f"{share:.3f}", f"± {1.96 * (share * (1 - share) / draws) ** 0.5:.3f}")
+        for name, n, simulate in _simulations(rng)
+        for share in [sum(simulate() for _ in range(draws)) / draws]
+    ]
+    print(grid("lrrr", ("what", "n", "share", "of the simulation"), rows))
+    print(f"\n{draws:,} simulations each. Intervals promise 0.95; p < 0.05 promises at most 0.05.")
+    return 0
+
+
+def _simulations(rng: np.random.Generator) -> Iterator[tuple[str, int, Callable[[], bool]]]:
+    """Each kind of interval and test at each size, as a function that draws once."""
+    for n in (10, 30, 100, 1_000):
+        for rate in (0.05, 0.5, 0.9):
+            name = f"Wilson interval covers a rate of {rate:g}"
+            yield name, n, partial(_covers_rate, rng, n, rate)
+        for name, simulate in (
+            ("bootstrap interval covers a mean (beta 2, 5)", _covers_mean),
+            ("bootstrap interval covers a median (exponential)", _covers_median),
+            ("equal runs: McNemar says p < 0.05", _mcnemar_differs),
+            ("equal runs: permutation says p < 0.05", _permutation_differs),
+            ("equal runs: the paired interval leaves 0 out", _interval_differs),
+        ):
+            yield name, n, partial(simulate, rng, n)
+
+
+def _covers_rate(rng: np.random.Generator, n: int, rate: float) -> bool:
+    low, high = wilson(int(rng.binomial(n, rate)), n)
+    return low <= rate <= high
+
+
+def _covers_mean(rng: np.random.Generator, n: int) -> bool:
+    values = rng.beta(2, 5, (n, 1))
+    (interval,) = bootstrap(values, np.ones_like(values), resamples=RESAMPLES)
+    return interval is not None and interval[0] <= 2 / 7 <= interval[1]  # 2 / (2 + 5)
+
+
+def _covers_median(rng: np.random.Generator, n: int) -> bool:
+    interval = bootstrap_quantile(rng.exponential(1.0, n), 0.5, resamples=RESAMPLES)
+    return interval is not None and interval[0] <= math.log(2) <= interval[1]
+
+
+def _mcnemar_differs(rng: np.random.Generator, n: int) -> bool:
+    """Two runs of hits and misses, both with three hits of four."""
+    a, b = rng.random((2, n)) < 0.75
+    return mcnemar(int((a & ~b).sum()), int((b & ~a).sum())) < 0.05
+
+
+def _permutation_differs(rng: np.random.Generator, n: int) -> bool:
+    a, b = rng.beta(2, 5, (2, n, 1))
+    (p,) = permutation(b - a, permutations=RESAMPLES)
+    return p is not None and p < 0.05
+
+
+def _interval_differs(rng: np.random.Generator, n: int) -> bool:
+    a, b = rng.beta(2, 5, (2, n, 1))
+    ones = np.ones((n, 1))
+    (interval,) = paired_bootstrap(a, ones, b, ones, resamples=RESAMPLES)
+    return interval is not None and not interval[0] <= 0 <= interval[1]
+
+
+def nothing(_: float) -> int:
+    """Say that there is nothing to run."""
+    print("no campaign yet")
+    return 0
+
+
+def _pytest(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
+    """Run tests, slow ones too, and print how many there were and how long they took."""
+    start = time.perf_counter()
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "--dist", "loadgroup"]
+    done = subprocess.run(
+        [*command, *arguments],
+        cwd=ROOT,
+        env={**os.environ, **(environment or {})},
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+        check=False,
+    )
+    minutes = (time.perf_counter() - start) / 60
+    last = done.stdout.rstrip().rpartition("\n")[2]
+    counts = {kind: number for number, kind in _COUNTED.findall(last)}
+    if done.returncode:
+        print(done.stdout)
+    row = [counts.get(kind, "0") for kind in ("passed", "failed", "skipped")]
+    print(grid("rrrr", ("passed", "failed", "skipped", "minutes"), [[*row, f"{minutes:.1f}"]]))
+    return done.returncode
+
+
+CAMPAIGNS = {
+    "fuzz": fuzz,
+    "imports": nothing,  # exports of other tools, read as they are
+    "docs": docs,
+    "live": nothing,  # a server under load
+    "scale": scale,
+    "stats": stats,
+}
+
+
+def main() -> int:
+    """Run one campaign from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name", choices=CAMPAIGNS)
+    parser.add_argument("--effort", type=float, default=1.0, help="times the usual sizes")
+    options = parser.parse_args()
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],
+        cwd=ROOT,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    ).stdout.strip()
+    print(f"### slow-{options.name}\n")
+    today = datetime.now(UTC).date()
+    print(f"Made by `make slow-{options.name}` on {today}, commit {commit or 'unknown'}.")
+    print(f"{machine()}.\n", flush=True)
+    return CAMPAIGNS[options.name](options.effort)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,350 @@
+"""Every code is raised or reported somewhere, and can be explained."""
+
+from __future__ import annotations
+
+import gzip
+import sqlite3
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from importlib.metadata import EntryPoint
+from types import ModuleType
+
+import pytest
+
+from ragauge import registry
+from ragauge.codes import CODES
+from ragauge.files import ranges
+from ragauge.scoring import score
+from ragauge.store import runs as run_store
+from tests.support.command import GOLD, TRACES, Content, Folder, Outcome, Row, line_of, lines_of
+
+FIRST, SECOND, THIRD = (line_of(row) for row in TRACES)
+MALFORMED = b'{"qid": }'
+DEEP = 100_000
+
+
+Recipe = Callable[[Folder, pytest.MonkeyPatch], Outcome]
+FULL = ("--full", "--format", "json")
+
+
+def _unreadable(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    return folder.run("score", ".", ".")
+
+
+def _exists(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    folder.run("init")
+    return folder.run("init")
+
+
+def _bad_config(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    folder.write("ragauge.toml", "golld = 'eval/gold.jsonl'\n")
+    return folder.score()
+
+
+def _unmapped(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    folder.write("a/a.txt", "A paragraph that will be gone.\n")
+    folder.write("b/b.txt", "Nothing of the kind.\n")
+    for name in "ab":
+        folder.run("corpus", "build", name, "-o", f"corpus-{name}")
+    folder.run("corpus", "diff", "corpus-a", "corpus-b", "-o", "map.jsonl")
+    return folder.run("corpus", "redirect", "map.jsonl", "a.txt#S.0.p.Bk001")
+
+
+def _bad_scores(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    folder.write("scores.json", '{"precision": 1.0}')
+    return folder.run("gate", "scores.json")
+
+
+def _bad_lock(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    folder.write("gold.jsonl", GOLD)
+    folder.write("gold.lock", '{"schema": "else"}')
+    return folder.run("gold", "verify", "gold.jsonl")
+
+
+def _too_long(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    monkeypatch.setattr(ranges, "MAX_LINE", 100)
+    return folder.score()
+
+
+def _too_few(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    folder.write("gates.toml", "precision = { threshold = 0.5, min_n = 30 }\n")
+    return folder.score(None, "--gates", "gates.toml", *FULL)
+
+
+def _bug(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    def broken(*_: object, **__: object) -> object:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr(score, "score", broken)
+    return folder.score()
+
+
+def _bad_plugin(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    broken = EntryPoint("broken", "no_such_package:METRICS", "ragauge.metrics")
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [broken])
+    registry.metrics.cache_clear()
+    try:
+        return folder.score()
+    finally:
+        monkeypatch.undo()
+        registry.metrics.cache_clear()
+
+
+def _missing_extra(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    return folder.score(gold="- qid: A1\n", gold_name="gold.yaml")
+
+
+def scored(
+    *options: str, trace: Content | None = None, gold: Content | None = None, **names: str
+) -> Recipe:
+    return lambda folder, _: folder.score(trace, *options, gold=gold, **names)
+
+
+ERRORED: list[Row] = [{**TRACES[0], "error": "timeout"}, *TRACES[1:]]
+PLACE = {"doc": "a.md", "start": 0, "end": 9}
+CANARY = ("--profile", "canary", "--gates", "recall_drop=0.02,delta_s_median=0.4")
+DISTANT = [
+    {"qid": "A1", "seed": 1, "topk": ["p1"], "ΔS": [0.2], "embed_model": "one"},
+    {"qid": "A1", "seed": 2, "topk": ["p1"], "ΔS": [0.2], "embed_model": "other"},
+]
+
+
+def _incomparable(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    live = scored("--profile", "all", "-o", "live.json", trace=TRACES[:1], gold=GOLD[:1])
+    live(folder, monkeypatch)
+    again = scored(*CANARY, *FULL, "--baseline", "live.json", trace=DISTANT[:1], gold=GOLD[:1])
+    return again(folder, monkeypatch)
+
+
+def _stored(folder: Folder, *names: str) -> None:
+    for name in names:
+        assert folder.score(None, "--run-id", name, "--store").exit_code == 0
+
+
+def on_store(*arguments: str, changed: str | None = None, written: bytes | None = None) -> Recipe:
+    """Run a command on a store of one run `one`, changed by SQL or overwritten."""
+
+    def recipe(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+        _stored(folder, "one")
+        path = folder.path / "ragauge.db"
+        if changed is not None:
+            with closing(sqlite3.connect(path)) as database:
+                database.execute(changed)
+                database.commit()
+        if written is not None:
+            path.write_bytes(written)
+        return folder.run(*arguments)
+
+    return recipe
+
+
+def _held(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    _stored(folder, "one")
+    with run_store.opened_store("sqlite:///ragauge.db") as store, store.hold("one"):
+        return folder.run("run", "--resume", "one")
+
+
+def _bad_export(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    _stored(folder, "one")
+    folder.write("run.jsonl", '{"schema": "else"}')
+    return folder.run("runs", "import", "run.jsonl")
+
+
+def _bad_document(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    folder.write("docs/a.ipynb", "no notebook")
+    return folder.run("corpus", "build", "docs", "-o", "out")
+
+
+def _bad_corpus(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    folder.write("out/manifest.json", '{"schema": "ragauge.corpus/1"}')
+    return folder.run("corpus", "chunk", "out", "-o", "chunks.jsonl")
+
+
+def _chunked(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    for version in ("v1", "v2"):
+        hits = [{"id": "p1#2", "chunker_version": version}]
+        folder.score([{"qid": "A1", "topk": hits}], "--run-id", version, "--store", gold=GOLD[:1])
+    return folder.run("compare", "v1", "v2", "--strict-chunker-version")
+
+
+def _nothing_common(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    folder.score(TRACES[:1], "--run-id", "one", "--store", gold=GOLD[:1])
+    folder.score(TRACES[2:], "--run-id", "other", "--store", gold=GOLD[2:])
+    return folder.run("compare", "one", "other")
+
+
+def pinned(*evidence: object) -> Recipe:
+    """Pin evidence to a corpus of one document."""
+
+    def recipe(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+        folder.write("docs/a.md", "# A\n\nSo it is. So it was.\n")
+        assert folder.run("corpus", "build", "docs", "-o", "corpus").exit_code == 0
+        folder.write("gold.jsonl", [{"qid": "A1", "relevant": list(evidence)}])
+        return folder.run("gold", "pin", "gold.jsonl", "--corpus", "corpus", "-o", "new.jsonl")
+
+    return recipe
+
+
+def looked_up(evidence: object) -> Recipe:
+    """Validate evidence against a corpus; what was read is shown as well, and is not the point."""
+
+    def recipe(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+        folder.write("docs/a.md", "# A\n\nSo it is. So it was.\n")
+        assert folder.run("corpus", "build", "docs", "-o", "corpus").exit_code == 0
+        folder.write("gold.jsonl", [{"qid": "A1", "relevant": [evidence]}])
+        done = folder.run("validate", "gold.jsonl", "--corpus", "corpus")
+        assert "gold.jsonl: 1 gold item" in done.out
+        return replace(done, out="")
+
+    return recipe
+
+
+def _bad_target(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    folder.write("gold.jsonl", GOLD)
+    return folder.run("run", "--gold", "gold.jsonl", "--target", "ftp://host")
+
+
+def _failing_target(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    folder.write("gold.jsonl", [{"qid": f"A{n}", "question": "?"} for n in range(300)])
+    return folder.run(
+        "run", "--gold", "gold.jsonl", "--target", "python:json:loads", "--max-errors", "0",
+        "--concurrency", "1",
+    )  # fmt: skip
+
+
+def _bad_model(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    """Other weights; where onnxruntime is not installed it is never asked for anything."""
+    monkeypatch.setitem(sys.modules, "onnxruntime", ModuleType("onnxruntime"))
+    folder.write("model.onnx", b"other weights")
+    folder.write("ragauge.toml", '[embedders.minilm]\npath = "model.onnx"\n')
+    return folder.score(TRACES, "--embed", "minilm", "--embed-cache", "none")
+
+
+def _embedder_failed(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    """Nothing listens at the address; it is not worth waiting for."""
+    monkeypatch.setattr("ragauge.embed.embedders.openai.time.sleep", lambda _: None)
+    monkeypatch.setenv("RAGAUGE_EMBED_BASE", "http://127.0.0.1:1/v1")
+    hits = [{"id": "p1#2", "text": "X rejects null keys."}]
+    row = {"qid": "A1", "question": "Does X support null keys?", "topk": hits}
+    return folder.score([row], "--embed", "openai:any", "--embed-cache", "none", gold=GOLD[:1])
+
+
+LEXICAL = [{"qid": "A1", "question": "null keys?", "topk": [{"id": "p1#2", "text": "null keys"}]}]
+LEXICAL_GATE = (
+    "--profile", "all", "--embed", "hashing", "--embed-cache", "none",
+    "--gates", "semantic.delta_s_hits<=2",
+)  # fmt: skip
+
+
+RECIPES: dict[str, Recipe] = {
+    "bad-model": _bad_model,
+    "embedder-failed": _embedder_failed,
+    "lexical-embedder": scored(*LEXICAL_GATE, *FULL, trace=LEXICAL, gold=GOLD[:1]),
+    "bad-target": _bad_target,
+    "cannot-resume": on_store("run", "--resume", "one"),
+    "run-held": _held,
+    "too-many-errors": _failing_target,
+    "unresolved": looked_up("a.md#S.1.p.Bk002"),
+    "quote-moved": looked_up({"doc": "a.md", "start": 5, "end": 14, "quote": "So it was."}),
+    "quote-not-found": pinned({"doc": "a.md", "quote": "never said"}),
+    "quote-ambiguous": pinned({"doc": "a.md", "quote": "So it"}),
+    "draft-item": scored(gold=[{"qid": "A1", "question": "", "draft": True}]),
+    "bad-store-url": lambda folder, _: folder.run("runs", "list", "--store", "mysql://host/x"),
+    "store-unavailable": lambda folder, _: folder.run("runs", "list"),
+    "run-exists": on_store("score", "gold.jsonl", "trace.jsonl", "--run-id", "one", "--store"),
+    "unknown-run": on_store("compare", "one", "two"),
+    "bad-store": on_store("runs", "list", written=b"no database " * 100),
+    "newer-store": on_store("runs", "list", changed="PRAGMA user_version = 99"),
+    "bad-export": _bad_export,
+    "incomplete-run": on_store("gate", "one", changed="UPDATE eval_runs SET status = 'incomplete'"),
+    "chunker-mismatch": _chunked,
+    "nothing-in-common": _nothing_common,
+    "usage": scored("--k", "five"),
+    "file-not-found": lambda folder, _: folder.run("score", "gold.jsonl", "trace.jsonl"),
+    "file-unreadable": _unreadable,
+    "bad-config": _bad_config,
+    "bad-gate": scored("--gates", "precision=nan"),
+    "unknown-metric": scored("--metrics", "answer.precission"),
+    "unknown-name": scored("--profile", "shipp"),
+    "file-exists": _exists,
+    "bad-plugin": _bad_plugin,
+    "missing-extra": _missing_extra,
+    "bad-json": scored(trace=MALFORMED + b"\n" + FIRST),
+    "truncated-line": scored(trace=FIRST[:40]),
+    "bad-encoding": scored(trace=b'{"qid": "\xff"}'),
+    "nul-byte": scored(trace=FIRST + b"\n\0"),
+    "line-too-long": _too_long,
+    "too-deep": scored(trace=b"[" * DEEP),
+    "not-a-row": scored(trace=b"17"),
+    "bad-field": scored(trace=[{"qid": "A1", "turn": "x"}]),
+    "missing-field": scored(gold=[{"question": "What?"}]),
+    "field-conflict": scored("--profile", "all", trace=[{"qid": "A1", "id": "A2"}]),
+    "duplicate-qid": scored("--profile", "all", gold=GOLD * 2),
+    "mixed-units": scored(
+        gold=[{"qid": "A1", "relevant": [PLACE, {**PLACE, "unit": "char"}]}], trace=TRACES[:1]
+    ),
+    "quote-unpinned": scored(
+        gold=[{"qid": "A1", "relevant": [{"doc": "a.md", "quote": "so"}]}], trace=TRACES[:1]
+    ),
+    "bad-document": _bad_document,
+    "bad-corpus": _bad_corpus,
+    "bad-gzip": scored(trace=gzip.compress(lines_of(TRACES * 20), mtime=0)[:50]),
+    "bad-zstd": scored(trace=b"\x28\xb5\x2f\xfd"),
+    "bad-parquet": scored(trace=b"PAR1 and no more"),
+    "bad-yaml": scored(gold="- qid: [", gold_name="gold.yaml"),
+    "unmapped": _unmapped,
+    "bad-lock": _bad_lock,
+    "bad-scores": _bad_scores,
+    "missing-traces": scored(*FULL, trace=TRACES[:2]),
+    "errored-traces": scored("--profile", "all", "--gates", "precision=0", *FULL, trace=ERRORED),
+    "skipped-lines": scored("--on-bad-line=skip", *FULL, trace=lines_of(TRACES) + b"17"),
+    "nothing-answered": scored(*FULL, trace=TRACES[1:2], gold=GOLD[1:2]),
+    "undefined-metric": scored(
+        "--profile", "all", "--gates", "under=0.05", *FULL, trace=TRACES[:1], gold=GOLD[:1]
+    ),
+    "too-few": _too_few,
+    "no-baseline": scored(*CANARY, *FULL, trace=DISTANT[:1], gold=GOLD[:1]),
+    "incomparable": _incomparable,
+    "mixed-embedders": scored(*CANARY, *FULL, trace=DISTANT, gold=GOLD[:2]),
+    "nothing-measured": scored(*FULL, trace=b""),
+    "bug": _bug,
+}
+
+
+def test_there_is_a_recipe_for_every_code() -> None:
+    """A code that nothing can raise explains nothing; a new one needs a recipe here."""
+    assert set(RECIPES) == set(CODES)
+
+
+@pytest.mark.parametrize("code", RECIPES)
+def test_every_code_is_raised_or_reported(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    """On stderr as error[code] with a hint, or in the verdict; with the exit code it stands for."""
+    outcome = RECIPES[code](folder, monkeypatch)
+    assert code in outcome.codes, outcome
+    assert outcome.exit_code == CODES[code].exit
+    assert all(problem.hint.strip() for problem in outcome.problems)
+    assert "Traceback" not in outcome.err
+    # What was scored is shown, whatever the verdict; what was refused has nothing to show.
+    assert (outcome.out == "") == bool(outcome.problems)
+    assert outcome.problems or outcome.exit_code not in (2, 3, 70)
+
+
+def test_every_code_can_be_explained(folder: Folder) -> None:
+    """`ragauge explain CODE` says what it means and which exit code it has."""
+    for code, entry in CODES.items():
+        outcome = folder.run("explain", code)
+        assert outcome.exit_code == 0
+        assert outcome.out.startswith(f"{code}: {entry.title}  (exit code {int(entry.exit)})\n")
+
+
+def test_a_bug_says_that_it_is_one(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit code 70, the place in the source, and no blame on the user's files."""
+    outcome = _bug(folder, monkeypatch)
+    assert outcome.exit_code == 70
+    assert "ZeroDivisionError: division by zero (test_codes.py:" in outcome.err
+    assert "not in your files" in outcome.err
