@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ragauge.model.target import Target
     from ragauge.model.verdict import Gate
     from ragauge.run.ask import Limits, Progress
-    from ragauge.run.run import Asked, RunInput, Resumed
+    from ragauge.run.run import Asked, Resumed, RunInput
 
 _RATE = re.compile(r"(\d+(?:\.\d+)?)(?:/(s|m|h))?")
 _SECONDS = {None: 1, "s": 1, "m": 60, "h": 3600}

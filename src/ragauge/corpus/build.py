@@ -9,14 +9,11 @@ corpus.
 from __future__ import annotations
 
 import os
-import queue
 import signal
-import subprocess
 import sys
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path, PurePath
 from typing import Literal
@@ -25,7 +22,7 @@ import msgspec
 from msgspec import Struct
 
 from ragauge import registry
-from ragauge.concurrency import read_message, started, write_message
+from ragauge.concurrency import WorkerProcesses, cores, read_message, write_message
 from ragauge.corpus.blocks import build_blocks
 from ragauge.corpus.manifest import MANIFEST, CorpusCounts, CorpusWriter, Manifest, is_corpus
 from ragauge.corpus.title_tree import build_sections, check_spans
@@ -39,6 +36,7 @@ ProgressCallback = Callable[[int, int], None]
 _AHEAD = 8  # files for each worker that may be parsed before it is their turn to be written
 _BYTES_FOR_WORKERS = 1 << 20  # smaller corpora are parsed before a worker has started
 _MOST_WORKERS = 8  # one process writes all that the others parse
+_SERVE = "from ragauge.corpus.build import serve; serve()"
 _NO_SUFFIX = "no suffix"
 # UTF-8 that was read as cp1252 and written again: "â€™" for an apostrophe, "Ã¤" for "ä".
 _MOJIBAKE = ("â€™", "â€œ", "â€“", "Ã¤", "Ã¶", "Ã¼", "Ã©", "Â\N{NO-BREAK SPACE}")
@@ -302,8 +300,7 @@ def _worker_count(workers: int | None, found_files: _FoundFiles) -> int:
     if workers is None:
         if found_files.bytes < _BYTES_FOR_WORKERS:
             return 1
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        workers = min(cores or 1, _MOST_WORKERS)
+        workers = min(cores(), _MOST_WORKERS)
     return max(1, min(workers, len(found_files.sources)))
 
 
@@ -313,60 +310,16 @@ def _parsed_files(sources: Sequence[SourceFile], workers: int) -> Generator[Pars
         yield from map(read, sources)
         return
     decode = msgspec.msgpack.Decoder(ParsedFile).decode
-    ahead: deque[Future[bytes]] = deque()
-    with _Workers(workers) as pool:
+    messages = map(msgspec.msgpack.encode, sources)
+    with WorkerProcesses(workers, "-c", _SERVE) as processes:
+        replies = processes.map(messages, ahead=_AHEAD)
         for source in sources:
-            ahead.append(pool.submit(source))
-            if len(ahead) >= workers * _AHEAD:
-                yield decode(ahead.popleft().result())
-        while ahead:
-            yield decode(ahead.popleft().result())
-
-
-class _Workers:
-    """Subprocesses that parse, each served by a thread for the time of one file."""
-
-    def __init__(self, count: int) -> None:
-        self.idle: queue.SimpleQueue[subprocess.Popen[bytes]] = queue.SimpleQueue()
-        code = "from ragauge.corpus.build import serve; serve()"
-        self.processes = [started("-c", code) for _ in range(count)]
-        for process in self.processes:
-            self.idle.put(process)
-        self.threads = ThreadPoolExecutor(count)
-
-    def __enter__(self) -> _Workers:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        # Whoever leaves early has no use for what is still being parsed.
-        self.threads.shutdown(wait=False, cancel_futures=True)
-        for process in self.processes:
-            process.kill()
-        self.threads.shutdown()
-        for process in self.processes:
-            process.wait()
-            for stream in (process.stdin, process.stdout):
-                with suppress(OSError):  # what was not sent yet cannot be sent any more
-                    if stream is not None:
-                        stream.close()
-
-    def submit(self, source: SourceFile) -> Future[bytes]:
-        """Have a file parsed by the next worker that is idle."""
-        return self.threads.submit(self._ask, source)
-
-    def _ask(self, source: SourceFile) -> bytes:
-        process = self.idle.get()
-        reply = None
-        try:
-            assert process.stdin is not None and process.stdout is not None
-            with suppress(OSError):  # a pipe that broke is a worker that ended
-                write_message(process.stdin, msgspec.msgpack.encode(source))
-                reply = read_message(process.stdout)
-        finally:
-            self.idle.put(process)
-        if reply is None:
-            raise RuntimeError(f"a worker ended early while it parsed {source.path}")
-        return reply
+            try:
+                reply = next(replies)
+            except (OSError, RuntimeError) as error:  # a pipe that broke is a worker that ended
+                message = f"a worker ended early while it parsed {source.path}"
+                raise RuntimeError(message) from error
+            yield decode(reply)
 
 
 def serve() -> None:
