@@ -221,10 +221,12 @@ def overhead(questions: int, folder: Path) -> str:
 
     folder.joinpath("sleeper.py").write_text(SLEEPER)
     asked = running.Asked(address=f"python:{folder}/sleeper.py:ask", k=HITS)
-    given = running.material(gold_file(folder, questions), asked, running.Measuring(profile="kb"))
+    given = running.read_run_input(
+        gold_file(folder, questions), asked, running.ScoringRequest(profile="kb")
+    )
     target = running.open_target(asked.address, asked.target_options(60.0))
     with run_store.opened_store(f"sqlite:///{folder}/sleeper.db", create=True) as store:
-        run = running.start_run(store, asked, given, target.about, run_store.Wanted())
+        run = running.start_run(store, asked, given, target.about, run_store.RunDescription())
         limits = Limits(concurrency=CONCURRENCY)
         spent = running.ask_all(store, run, asked, given, target, limits).seconds
     own = sum(sys.modules["sleeper"].SPENT)

@@ -120,7 +120,7 @@ def metrics_page() -> list[str]:
             for alias, meant in profile.aliases.items()
             if meant == metric.id
         ]
-        reasons = phrases.left_out_reasons(metric)
+        reasons = phrases.exclusion_reasons(metric)
         lines += [f"## {shown_id(metric)}", "", f"{metric.title}.", ""]
         label = metric_label(shown_id(metric))
         lines += [f"- **label**: {label}"] if label != shown_id(metric) else []
@@ -129,7 +129,7 @@ def metrics_page() -> list[str]:
             f"- **over**: {metric.over.name}: {metric.over.meaning}",
             f"- **left out**, by name: {code(reasons)}",
             f"- **0/0**: {phrases.null_rule(metric)}",
-            f"- **together**: {phrases.TOGETHER[metric.aggregate]}",
+            f"- **together**: {phrases.AGGREGATE_PHRASES[metric.aggregate]}",
             f"- **better**: {metric.better}; version {metric.version}; source: {metric.source}",
         ]
         if short:

@@ -25,7 +25,7 @@ _AHEAD = 8
 _MOST_THREADS = 4
 
 
-def started(*arguments: str) -> subprocess.Popen[bytes]:
+def start_process(*arguments: str) -> subprocess.Popen[bytes]:
     """Start a Python process that imports this very package and is spoken to over its pipes."""
     root = str(Path(__file__).resolve().parents[1])
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
@@ -73,7 +73,7 @@ class WorkerProcesses:
         self._requests: SimpleQueue[_Request | None] = SimpleQueue()
         self._closing = threading.Lock()
         self._closed = False
-        self.processes = [started(*arguments) for _ in range(count)]
+        self.processes = [start_process(*arguments) for _ in range(count)]
         self._threads = [
             threading.Thread(target=self._serve, args=(process,), daemon=True)
             for process in self.processes
@@ -166,7 +166,7 @@ def _unseen(setup: Sequence[bytes], seen: Sequence[bytes]) -> Sequence[bytes]:
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def paused_collector() -> Iterator[None]:
     """Work without the garbage collector: rows and items are trees, and are freed by count."""
     collecting = gc.isenabled()
     gc.disable()
@@ -184,7 +184,7 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def beside(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+def map_in_threads(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """What `work` makes of each item, in order; threads do it while the next are prepared.
 
     That gains time only where `work` is done outside of Python, as compression is.

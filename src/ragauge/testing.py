@@ -250,7 +250,7 @@ class JudgedRun:
         self.settings = settings
 
     def __repr__(self) -> str:
-        return f"<JudgedRun: {phrases.opening(self.scores)}>"
+        return f"<JudgedRun: {phrases.run_summary(self.scores)}>"
 
     @property
     def scores(self) -> Scores:
@@ -271,7 +271,7 @@ class JudgedRun:
         """Fail the test unless every gate holds; a run that cannot be judged fails too."""
         __tracebackhide__ = True
         if not self.verdict.gates:
-            headline = phrases.headline(self.verdict)
+            headline = phrases.verdict_headline(self.verdict)
             hint = 'write gates="METRIC>=NUMBER", or gates in ragauge.toml'
             raise AssertionError(f"{headline}\n  hint: {hint}")
         if self.verdict.exit_code:
@@ -343,18 +343,18 @@ class JudgedRun:
 
     def _told(self, verdict: Verdict, noun: str) -> str:
         """The headline, what does not hold, and the worst questions."""
-        lines = [phrases.headline(verdict)]
+        lines = [phrases.verdict_headline(verdict)]
         for result in verdict.gates:
             if result.status in ("pass", "review") or result.waived:
                 continue
             note = phrases.gate_note(result)
             lines.append(
                 f"  {noun} `{phrases.gate_name(result)}`: {phrases.number(result.value)} "
-                f"{phrases.demand(result)} (n = {result.n}): {result.status}"
+                f"{phrases.threshold_text(result)} (n = {result.n}): {result.status}"
                 + (f" - {note}" if note else "")
             )
         lines += [f"  warning: {plain(warning)}" for warning in self.scores.warnings]
-        bad = phrases.bad_questions(self.scores)
+        bad = phrases.questions_needing_attention(self.scores)
         if bad:
             lines.append(f"  {phrases.count(len(bad), 'question')} to look at:")
         for question in bad[:_QUESTIONS]:

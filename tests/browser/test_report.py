@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from ragauge.model.comparison import AnswerChange, Cause, Compared, Delta, QueryComparison
+from ragauge.model.comparison import AnswerChange, Cause, ComparedRun, Delta, QueryComparison
 from ragauge.model.drilldown import Attempt, Drilldown, Expected, Passage
 from ragauge.model.report import View
 from ragauge.model.scores import PerQuestion, QuestionList, QuestionResult, SliceResult
@@ -548,7 +548,7 @@ def hostile_comparison() -> Any:
     bad = HOSTILE
     return pages.comparison_view(
         1,
-        run_a=Compared(name=bad, profile=bad, gold_name=bad, trace_name=bad, gold_hash=bad,
+        run_a=ComparedRun(name=bad, profile=bad, gold_name=bad, trace_name=bad, gold_hash=bad,
                        created_at=bad, commit_hash=bad, suite=bad, chunker_versions=(bad,)),
         deltas=(Delta(metric=bad, better="higher", a=0.1, b=0.2, delta=0.1, n=1, reason=bad),),
         per_query=(QueryComparison(

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ragauge.diagnose.calibrate import Pairs, auc, pairs_of, propose
+from ragauge.diagnose.calibrate import CalibrationPairs, auc, pairs_of, propose
 from ragauge.model.chunk import Chunk
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.trace import Hit, Trace
-from ragauge.scoring.known_texts import Pool, Texts
+from ragauge.scoring.known_texts import TextFinder, TextsById
 from ragauge.spans import Span
 from tests.support.command import Folder, Row
 from tests.support.corpora import looked_up
@@ -179,8 +179,10 @@ def test_the_table_shows_the_three_kinds(folder: Folder, monkeypatch: pytest.Mon
 # What is random.
 
 
-def drawn(items: list[GoldItem], texts: Texts, traces: list[Trace] | None = None) -> Pairs:
-    return pairs_of(items, Pool(texts, traces or []))[0]
+def drawn(
+    items: list[GoldItem], texts: TextFinder, traces: list[Trace] | None = None
+) -> CalibrationPairs:
+    return pairs_of(items, TextsById(texts, traces or []))[0]
 
 
 def named(item: GoldItem, number: int) -> GoldItem:
@@ -219,13 +221,13 @@ FORMS = {
 def test_no_random_text_is_the_evidence_however_that_is_named(form: str) -> None:
     """Twelve chunks, five drawn for each question: with every form of gold the same ones."""
     items = [named(FORMS[form](number), number) for number in range(12)]
-    found = drawn(items, Texts(PLACES, None)).random
+    found = drawn(items, TextFinder(PLACES, None)).random
     for number in range(12):
         mine = [text for question, text in found if question == f"question {number}"]
         assert len(mine) == 5
         assert words(number) not in mine
     by_id = [named(FORMS["id"](number), number) for number in range(12)]
-    assert found == drawn(by_id, Texts(PLACES, None)).random
+    assert found == drawn(by_id, TextFinder(PLACES, None)).random
 
 
 def test_a_hit_at_the_evidence_is_no_random_text() -> None:
@@ -235,7 +237,7 @@ def test_a_hit_at_the_evidence_is_no_random_text() -> None:
         for number, start in enumerate((0, 49, 60, 110, 160, 210))
     ]
     item = GoldItem(qid="A", question="?", anchors=(Anchor(doc="d", spans=(Span(40, 60),)),))
-    found = drawn([item], Texts({}, None), [Trace(qid="A", hits=tuple(hits))])
+    found = drawn([item], TextFinder({}, None), [Trace(qid="A", hits=tuple(hits))])
     assert {text for _, text in found.random} <= {words(number) for number in (2, 3, 4, 5)}
     assert found.random
 
@@ -255,7 +257,7 @@ def test_a_document_or_section_is_the_evidence_of_an_item_that_names_no_more(
         f"{doc}{number}": Chunk(doc, (), section="S.2.1", text=words(number))
         for doc, number in (("d", 1), ("d", 2), ("e", 3), ("e", 4))
     }
-    found = drawn([item], Texts(chunks, None)).random
+    found = drawn([item], TextFinder(chunks, None)).random
     assert {text for _, text in found} == {words(3), words(4)}
 
 
@@ -273,14 +275,14 @@ def test_no_random_text_shares_a_byte_with_the_evidence(
         for at in range(0, 100 - size, max(1, size - lap))
     }
     anchor = Anchor(doc="d", spans=(Span(start, start + length),))
-    found = drawn([GoldItem(qid=qid, question="?", anchors=(anchor,))], Texts(chunks, None))
+    found = drawn([GoldItem(qid=qid, question="?", anchors=(anchor,))], TextFinder(chunks, None))
     own = set(text[start : start + length])
     assert all(own.isdisjoint(said) for _, said in found.random)
 
 
 def test_places_without_a_quote_are_read_from_the_corpus(tmp_path: Path) -> None:
     """Bytes 25 to 41 of the guide; its line 3 is all of that paragraph."""
-    texts = Texts({}, looked_up(tmp_path))
+    texts = TextFinder({}, looked_up(tmp_path))
     spans = [Span(25, 41), Span(3, 4, "line")]
     items = [
         GoldItem(qid=f"Q{n}", question="?", anchors=(Anchor(doc="guide.md", spans=(span,)),))

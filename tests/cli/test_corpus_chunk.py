@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ragauge.corpus.chunk_list import load_chunks
-from ragauge.corpus.chunking import Cut, Policy, cuts_of, length_of
+from ragauge.corpus.chunking import ChunkPolicy, CutChunk, cut_document, length_of
 from ragauge.corpus.lookup import Lookup
 from ragauge.files.open import opened
 from ragauge.ids import doc_of, parts_of
@@ -26,8 +26,8 @@ from tests.support.corpora import CODE, FIRST, LAST, looked_up, made
 from tests.support.effort import examples
 
 
-def cut(lookup: Lookup, doc: str = "a.txt", **policy: Any) -> list[Cut]:
-    return list(cuts_of(lookup, lookup.document(doc), Policy(**policy)))
+def cut(lookup: Lookup, doc: str = "a.txt", **policy: Any) -> list[CutChunk]:
+    return list(cut_document(lookup, lookup.document(doc), ChunkPolicy(**policy)))
 
 
 def texts(tmp_path: Path, text: str, **policy: Any) -> list[str]:
@@ -216,11 +216,11 @@ TEXTS = st.lists(
 
 
 @st.composite
-def policies(draw: st.DrawFn) -> Policy:
+def policies(draw: st.DrawFn) -> ChunkPolicy:
     by = draw(st.sampled_from(["size", "section", "block"]))
     limit = draw(st.integers(1, 60))
     size = limit if by == "size" or draw(st.booleans()) else None
-    return Policy(
+    return ChunkPolicy(
         by=by,  # type: ignore[arg-type]
         size=size,
         overlap=draw(st.integers(0, limit - 1)) if size is not None else 0,
@@ -233,11 +233,11 @@ def policies(draw: st.DrawFn) -> Policy:
 @given(TEXTS, policies())
 @examples(50)
 def test_every_byte_of_every_block_is_in_a_chunk(
-    tmp_path_factory: pytest.TempPathFactory, text: str, policy: Policy
+    tmp_path_factory: pytest.TempPathFactory, text: str, policy: ChunkPolicy
 ) -> None:
     lookup = looked_up(tmp_path_factory.mktemp("cut"), {"a.md": f"x\n\n{text}"})
     raw = lookup.text("a.md")
-    chunks = list(cuts_of(lookup, lookup.document("a.md"), policy))
+    chunks = list(cut_document(lookup, lookup.document("a.md"), policy))
     starts = [(chunk.start, chunk.end) for chunk in chunks]
     assert starts == sorted(starts)
     assert len({chunk.id for chunk in chunks}) == len(chunks)
@@ -253,11 +253,11 @@ def test_every_byte_of_every_block_is_in_a_chunk(
 @given(TEXTS, policies())
 @examples(50)
 def test_sizes_and_overlaps_are_as_asked(
-    tmp_path_factory: pytest.TempPathFactory, text: str, policy: Policy
+    tmp_path_factory: pytest.TempPathFactory, text: str, policy: ChunkPolicy
 ) -> None:
     lookup = looked_up(tmp_path_factory.mktemp("cut"), {"a.txt": f"x{text}"})
     raw = lookup.text("a.txt")
-    chunks = list(cuts_of(lookup, lookup.document("a.txt"), policy))
+    chunks = list(cut_document(lookup, lookup.document("a.txt"), policy))
     unit, limit = policy.unit, policy.size
     if limit is None:
         return
@@ -296,7 +296,7 @@ def test_rows_say_what_a_list_of_chunks_may_say(folder: Folder) -> None:
         "text_hash": text_hash("Äpfel are red. Bananas are not."),
         "doc_hash": lookup.document("guide.md").hash,
         "chunker_version": "ragauge.chunk/1",
-        "policy_hash": Policy(by="section").hash,
+        "policy_hash": ChunkPolicy(by="section").hash,
     }
     assert corpus.exists()
     with opened(folder.path / "c.jsonl") as source:
@@ -309,7 +309,7 @@ def test_documents_come_in_order_and_the_summary_counts(folder: Folder) -> None:
     made(folder.path)
     done = folder.run("corpus", "chunk", "corpus", "-o", "c.jsonl", "--by", "section")
     assert done.out.splitlines() == [
-        f"wrote c.jsonl, policy {Policy(by='section').hash}",
+        f"wrote c.jsonl, policy {ChunkPolicy(by='section').hash}",
         "chunks     3 of 2 documents",
         "length     18 to 34 chars, half of them up to 31",
         "left out   23 bytes: headings and white space",  # 108 - 32 - 35 - 18
@@ -326,13 +326,13 @@ def test_an_id_of_bytes_claims_nothing_by_its_grammar() -> None:
 
 def test_the_policy_hash_tells_settings_apart() -> None:
     settings_ = [
-        Policy(size=100), Policy(size=101), Policy(size=100, overlap=1),
-        Policy(size=100, hard=True), Policy(size=100, unit="byte"),
-        Policy(by="section", size=100), Policy(by="block", size=100),
-        Policy(by="block", size=100, merge_to=5), Policy(by="section"),
+        ChunkPolicy(size=100), ChunkPolicy(size=101), ChunkPolicy(size=100, overlap=1),
+        ChunkPolicy(size=100, hard=True), ChunkPolicy(size=100, unit="byte"),
+        ChunkPolicy(by="section", size=100), ChunkPolicy(by="block", size=100),
+        ChunkPolicy(by="block", size=100, merge_to=5), ChunkPolicy(by="section"),
     ]  # fmt: skip
     assert len({policy.hash for policy in settings_}) == len(settings_)
-    assert Policy(size=100).hash == Policy(size=100, overlap=0).hash
+    assert ChunkPolicy(size=100).hash == ChunkPolicy(size=100, overlap=0).hash
 
 
 def test_the_same_corpus_and_settings_give_the_same_bytes(folder: Folder) -> None:

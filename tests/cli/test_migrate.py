@@ -14,7 +14,7 @@ import pytest
 
 from ragauge.corpus.manifest import read_corpus
 from ragauge.files import ranges
-from ragauge.gold.migrate.files import relocate
+from ragauge.gold.migrate.files import migrate_file
 from tests.support.command import Folder, Outcome, Row
 from tests.support.corpus_versions import corpus_of
 
@@ -587,7 +587,7 @@ def test_memory_does_not_grow_with_the_traces(
     for count in (1_000, 6_000):
         path = moved.write("in.jsonl", [row] * count)
         tracemalloc.start()
-        done = relocate("traces", path, "map.jsonl", "out.jsonl")
+        done = migrate_file("traces", path, "map.jsonl", "out.jsonl")
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
         assert done.rows == done.changed == count

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from ragauge.cli.view import _source
-from ragauge.compare.common_gold import Stored
+from ragauge.compare.common_gold import StoredRun
 from tests.support.command import Folder
 from tests.support.corpora import CODE, FIRST, GUIDE, LAST, made
 from tests.support.html_pages import unpacked
@@ -207,7 +207,7 @@ def test_files_of_one_name_in_two_folders_have_two_pages(
 def test_a_password_is_no_part_of_where_a_run_came_from() -> None:
     def source(url: str) -> str:
         made = SimpleNamespace(store=SimpleNamespace(url=url), record=SimpleNamespace(run_id="r"))
-        return _source(Stored(cast(Any, made.store), cast(Any, made.record)), "r")
+        return _source(StoredRun(cast(Any, made.store), cast(Any, made.record)), "r")
 
     told = source("postgresql://me:secret@host/db")
     assert told == source("postgresql://me:other@host/db")

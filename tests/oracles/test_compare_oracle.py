@@ -14,7 +14,7 @@ from ragauge.errors import RagaugeError
 from ragauge.model.comparison import Comparison
 from ragauge.model.run import Store
 from ragauge.scoring import score
-from ragauge.scoring.inputs import Kept
+from ragauge.scoring.inputs import ScoredRun
 from ragauge.store import runs as run_store
 from tests.oracles.compare_cases import SCENARIOS, case, listed
 from tests.oracles.compare_oracle import RUNGS, Compared, compare, holm
@@ -37,8 +37,8 @@ def keep(
     trace = folder / f"{name}.jsonl"
     trace.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
 
-    def kept(each: Kept) -> None:
-        run_store.store_run(store, each, run_store.Wanted(run_id=name, created_at=WHEN))
+    def kept(each: ScoredRun) -> None:
+        run_store.store_run(store, each, run_store.RunDescription(run_id=name, created_at=WHEN))
 
     chunks = folder / f"{name}-chunks.jsonl" if listed else None
     if chunks is not None:

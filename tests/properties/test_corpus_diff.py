@@ -16,7 +16,7 @@ from ragauge.corpus.diff.redirects import Redirects
 from ragauge.corpus.manifest import Corpus
 from ragauge.errors import RagaugeError
 from ragauge.gold.migrate.evidence import OnUnmapped
-from ragauge.gold.migrate.files import What, relocate
+from ragauge.gold.migrate.files import MigratedKind, migrate_file
 from tests.support.command import lines_of
 from tests.support.corpus_versions import corpus_of
 from tests.support.effort import examples
@@ -219,11 +219,11 @@ def test_moving_to_the_same_corpus_changes_nothing(files: dict[str, list[str]]) 
             {"qid": "q", "topk": [{"id": name, "score": 0.10} for name in names],
              "answer_json": {"citations": names}}
         ]  # fmt: skip
-        kinds: tuple[tuple[What, list[Any]], ...] = (("gold", gold), ("traces", traces))
+        kinds: tuple[tuple[MigratedKind, list[Any]], ...] = (("gold", gold), ("traces", traces))
         for what, rows in kinds:
             if rows:
                 (root / "in.jsonl").write_bytes(lines_of(rows))
-                relocate(what, root / "in.jsonl", root / "map.jsonl", root / "out.jsonl")
+                migrate_file(what, root / "in.jsonl", root / "map.jsonl", root / "out.jsonl")
                 assert (root / "out.jsonl").read_bytes() == lines_of(rows)
 
 
@@ -260,11 +260,11 @@ def test_whatever_is_in_a_row_is_moved_or_refused(rows: list[Any], policy: OnUnm
         new = corpus_of({"a.md": f"Before it.\n\n{text}".replace("Another", "Some")}, root / "new")
         write_map(root / "map.jsonl", migration_map(old, new))
         (root / "in.jsonl").write_bytes(lines_of(rows))
-        kinds: tuple[What, ...] = ("gold", "traces")
+        kinds: tuple[MigratedKind, ...] = ("gold", "traces")
         for what in kinds:
             out = root / f"{what}.jsonl"
             try:
-                relocate(what, root / "in.jsonl", root / "map.jsonl", out, on_unmapped=policy)
+                migrate_file(what, root / "in.jsonl", root / "map.jsonl", out, on_unmapped=policy)
             except RagaugeError:
                 assert not out.exists()
                 continue

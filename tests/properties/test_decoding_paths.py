@@ -17,11 +17,11 @@ from ragauge import RagaugeError, load_gold, load_traces, registry, score
 from ragauge.files.open import opened
 from ragauge.files.ranges import plan
 from ragauge.formats.fast_rows import FastDecoder
-from ragauge.formats.traces import Reader
+from ragauge.formats.traces import RowReader
 from ragauge.model.dialect import Dialect
 from ragauge.model.options import Options
 from ragauge.scoring.gold_table import gold_table
-from ragauge.scoring.scoring_run import Run, ScoringPlan
+from ragauge.scoring.scoring_run import ScoringPlan, ScoringRun
 from ragauge.scoring.tasks.job import Partial
 from ragauge.scoring.tasks.reduce import RangeReducer
 from tests.properties.datasets import (
@@ -77,11 +77,11 @@ def _reduce(
     chosen = registry.profile(profile)
     dialect: Dialect = registry.dialect(chosen.dialect)
     own = chosen.dialect != "native"
-    reader = Reader(dialect, own=own)
+    reader = RowReader(dialect, own=own)
     scoring = ScoringPlan(profile=chosen, dialect=dialect, own=own, k=(5,), selected=[])
     items = [reader.gold(row) for row in gold]
     table = gold_table(items, chosen, Options(), name="gold")
-    run = Run(scoring, table, gold_name="gold", trace_name="trace")
+    run = ScoringRun(scoring, table, gold_name="gold", trace_name="trace")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "trace")
         path.write_bytes(trace)
@@ -309,7 +309,7 @@ STRAY_GOLD = st.dictionaries(
 def test_usual_gold_equals_exact_gold(usual: Row, stray: Row, dialect: str) -> None:
     """A gold row that is decoded at once makes the item, or the error, of the exact path."""
     row = {**usual, **stray}
-    reader = Reader(registry.dialect(dialect), own=True)
+    reader = RowReader(registry.dialect(dialect), own=True)
     try:
         expected: Any = (reader.gold(row, 1),)
     except Exception as error:
@@ -330,8 +330,8 @@ def test_usual_gold_takes_the_fast_path(monkeypatch: pytest.MonkeyPatch, tmp_pat
     row |= {"gold_claim_substr": ["x"], "gold_citations": ["p1"]}
     path = tmp_path / "gold"
     path.write_bytes(as_lines([row]))
-    expected = Reader(registry.dialect("native"), own=True).gold(row, 1)
-    monkeypatch.setattr(Reader, "gold", None)
+    expected = RowReader(registry.dialect("native"), own=True).gold(row, 1)
+    monkeypatch.setattr(RowReader, "gold", None)
     assert load_gold(path, dialect="native").items == (expected,)
 
 

@@ -13,7 +13,7 @@ from ragauge import registry
 from ragauge.files.fields import FieldError
 from ragauge.formats.fast_rows import FastDecoder
 from ragauge.formats.json_rows import decode_row
-from ragauge.formats.traces import Reader
+from ragauge.formats.traces import RowReader
 from ragauge.model.trace import Answer, Trace
 from tests.support.effort import examples
 
@@ -87,7 +87,7 @@ def test_a_quick_trace_is_the_exact_one(
     quick = FastDecoder(unread=False).trace(data, 7, strip_citations=strip)
     if quick is not None:
         try:
-            exact = Reader(registry.dialect(dialect), own=own).trace(
+            exact = RowReader(registry.dialect(dialect), own=own).trace(
                 decode_row(data, cut=False, overlong=False), 7
             )
         except FieldError as error:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ragauge import registry
 from ragauge.gold.lint.check import LintContext, check
-from ragauge.gold.lock import compare, frozen, read_lock, written
+from ragauge.gold.lock import compare, lock_text, make_lock, read_lock
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.spans import Span
 
@@ -86,12 +86,12 @@ def test_what_is_frozen_is_read_again_and_is_the_same(
     tmp_path_factory: Any, items: list[GoldItem]
 ) -> None:
     unique = list({key(item): item for item in items}.values())
-    text = written(frozen(unique, "native", "gold"))
+    text = lock_text(make_lock(unique, "native", "gold"))
     path = tmp_path_factory.getbasetemp() / "property.lock"
     path.write_text(text, "utf-8")
     lock = read_lock(path)
-    assert written(lock) == text
-    assert written(frozen(unique[::-1], "native", "gold")) == text
+    assert lock_text(lock) == text
+    assert lock_text(make_lock(unique[::-1], "native", "gold")) == text
     difference = compare(lock, unique, "gold")
     assert difference.same
     assert difference.unchanged == len(unique)
@@ -104,7 +104,7 @@ def test_every_field_of_an_item_is_drawn() -> None:
 @given(st.data(), ITEM, st.sampled_from(sorted(FIELDS.keys() - {"turn"})))
 def test_any_change_of_any_field_is_found(data: st.DataObject, item: GoldItem, field: str) -> None:
     changed = replace(item, **{field: data.draw(FIELDS[field])})
-    difference = compare(frozen([item], "native", "gold"), [changed], "gold")
+    difference = compare(make_lock([item], "native", "gold"), [changed], "gold")
     if changed == item:
         assert difference.same
         return

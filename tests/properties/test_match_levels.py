@@ -9,17 +9,17 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ragauge.compare.effective_gold import EffectiveGold, expected_of
+from ragauge.compare.effective_gold import EffectiveGold, expected_pieces
 from ragauge.compare.known_documents import KnownDocuments
 from ragauge.compare.same_documents import SameDocuments
 from ragauge.model.chunk import Chunk
-from ragauge.model.comparison import RUNGS
+from ragauge.model.comparison import MATCH_LEVELS
 from ragauge.model.evidence import ChunkFacts, DocFacts, Evidence, SketchRow
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.options import Options
 from ragauge.model.payloads import number_of
 from ragauge.model.trace import Answer, Hit, Trace
-from ragauge.scoring.evidence_pieces import STAND_IN, pieces_of
+from ragauge.scoring.evidence_pieces import EFFECTIVE_PREFIX, pieces_of
 from ragauge.scoring.score import score
 from ragauge.spans import Span
 from tests.support.chunked_runs import match, side_of
@@ -174,7 +174,7 @@ def test_carrying_less_is_never_a_better_level(
 
 
 def _places(gold: EffectiveGold) -> list[int]:
-    return [RUNGS.index(level) for levels in gold.levels for level in levels]
+    return [MATCH_LEVELS.index(level) for levels in gold.levels for level in levels]
 
 
 @examples(25)
@@ -191,7 +191,7 @@ def test_both_sides_have_the_same_pieces(
         assert (mine.ids, mine.relevant, mine.gains, mine.groups) == (
             theirs.ids, theirs.relevant, theirs.gains, theirs.groups,
         )  # fmt: skip
-        members = expected_of(item)
+        members = expected_pieces(item)
         if not members:
             continue
         fell = {
@@ -294,7 +294,7 @@ def test_effective_items_can_be_scored(
         value = scores.metrics["retrieval.hit@5"].value
         assert value is None or 0 <= value <= 1
     assert all(
-        place.id.startswith(STAND_IN)
+        place.id.startswith(EFFECTIVE_PREFIX)
         for item, one in zip(gold, found.items_a, strict=True)
         for place in one.places
         if place.id is not None and not place.spans and place not in item.places

@@ -14,7 +14,7 @@ from ragauge.model.comparison import RANKS
 from ragauge.model.run import RunRecord, Store
 from ragauge.model.scores import Scores
 from ragauge.scoring import score
-from ragauge.scoring.inputs import Kept
+from ragauge.scoring.inputs import ScoredRun
 from ragauge.store import runs as run_store
 from ragauge.store.stored_scores import aggregate_document
 from tests.oracles.full_cases import case
@@ -35,8 +35,8 @@ def stored(
     """Score files and store the run; what was kept, and the record."""
     kept: list[Scores] = []
 
-    def keep(each: Kept) -> None:
-        run_store.store_run(store, each, run_store.Wanted(run_id=run_id, created_at=WHEN))
+    def keep(each: ScoredRun) -> None:
+        run_store.store_run(store, each, run_store.RunDescription(run_id=run_id, created_at=WHEN))
         kept.append(each.scores)
 
     score.score(gold, trace, keep=keep, **options)
@@ -66,7 +66,7 @@ def test_stored_scores_and_scores_made_again_are_those_of_the_run(
             "r", profile="all", intervals=seed % 8 == 0,
         )  # fmt: skip
         same(run_store.run_scores(store, run), scores)
-        same(run_store.rescored(store, run), scores)
+        same(run_store.recompute_scores(store, run), scores)
         assert run_store.rescore(store, run).number is None  # nothing changed: nothing is added
         assert len(store.scorings("r")) == 1
         each_row_has_the_values_of_its_question(store, scores)
@@ -103,8 +103,8 @@ def test_a_run_compared_with_itself_is_all_draws_and_no_metric_moves(
             store, write(tmp_path, "gold.jsonl", gold), write(tmp_path, "trace.jsonl", trace),
             "r", profile="all", intervals=False,
         )  # fmt: skip
-        side = common_gold.Stored(store, run)
-        told = compare.told_of(side)[0]
+        side = common_gold.StoredRun(store, run)
+        told = compare.describe_run(side)[0]
         found = compare.compare(align.align(side, side), told, told)
     assert {each.kind for each in found.per_query} <= {"draw", None}
     assert {each.delta for each in found.deltas} <= {0.0, None}
@@ -125,7 +125,7 @@ def test_two_runs_compare_the_same_from_the_store_and_scored_again(
         for name, rows in (("a", trace), ("b", other)):
             file = write(tmp_path, f"{name}.jsonl", rows)
             _, run = stored(store, path, file, name, profile="all", intervals=False)
-            sides.append(common_gold.Stored(store, run))
+            sides.append(common_gold.StoredRun(store, run))
         quick = align.align(*sides)
         monkeypatch.setattr(align, "_stored_scores", lambda _: None)
         slow = align.align(*sides)
@@ -152,9 +152,9 @@ def test_a_comparison_turned_round_has_opposite_deltas_and_kinds(tmp_path: Path,
         for name, rows in (("a", trace), ("b", other)):
             file = write(tmp_path, f"{name}.jsonl", rows)
             _, run = stored(store, path, file, name, profile="all", intervals=False)
-            sides.append(common_gold.Stored(store, run))
+            sides.append(common_gold.StoredRun(store, run))
         a, b = sides
-        told = [compare.told_of(each)[0] for each in sides]
+        told = [compare.describe_run(each)[0] for each in sides]
         there = compare.compare(align.align(a, b), told[0], told[1])
         back = compare.compare(align.align(b, a), told[1], told[0])
     assert there.rungs == back.rungs
@@ -188,7 +188,7 @@ def test_profiles_that_follow_a_source_are_scored_again_alike(
 ) -> None:
     with run_store.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
         scores, run = stored(store, ROOT / gold, ROOT / trace, "r", profile=profile)
-        same(run_store.rescored(store, run), scores)
+        same(run_store.recompute_scores(store, run), scores)
 
 
 def test_workers_and_ranges_do_not_change_what_is_stored(tmp_path: Path) -> None:

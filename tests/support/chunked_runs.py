@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ragauge.compare.effective_gold import EffectiveGold, expected_of, match_items
+from ragauge.compare.effective_gold import EffectiveGold, expected_pieces, match_items
 from ragauge.compare.known_documents import KnownDocuments
 from ragauge.compare.same_documents import SameDocuments
 from ragauge.model.chunk import Chunk
-from ragauge.model.comparison import Rung
+from ragauge.model.comparison import MatchLevel
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.options import Options
 from ragauge.model.scores import Scores
 from ragauge.model.trace import Answer, Hit, Trace
 from ragauge.scoring import score
-from ragauge.scoring.chunk_facts import Gatherer
+from ragauge.scoring.chunk_facts import FactsCollector
 from ragauge.spans import Span
 
 # 60 words of 9 letters and a blank behind each: word n begins at byte 10 n.
@@ -70,9 +70,9 @@ def side_of(
     texts: Mapping[str, str] | None = None,
 ) -> KnownDocuments:
     """What a run knows after its traces."""
-    named = [each for one in items for each in expected_of(one)]
+    named = [each for one in items for each in expected_pieces(one)]
     wanted = {each if isinstance(each, str) else each.id or "" for each in named}
-    gatherer = Gatherer(wanted, chunks or {})
+    gatherer = FactsCollector(wanted, chunks or {})
     carries: dict[tuple[str, int | None], int] = {}
     for trace in traces:
         key = trace.qid or "", trace.turn
@@ -95,7 +95,7 @@ class Outcome(NamedTuple):
     b: Scores
 
     @property
-    def levels(self) -> tuple[Rung, ...]:
+    def levels(self) -> tuple[MatchLevel, ...]:
         """The match levels of all pieces in a row."""
         return tuple(level for levels in self.gold.levels for level in levels)
 

@@ -17,7 +17,7 @@ from ragauge.metrics.metric import Tally
 from ragauge.model.comparison import (
     AnswerChange,
     Cause,
-    Compared,
+    ComparedRun,
     Comparison,
     ComparisonView,
     Delta,
@@ -172,8 +172,10 @@ def comparison_view(n: int, **more: Any) -> ComparisonView:
         details.append(Drilldown(**{**fields, "other": (other,)}))
     counted = {kind: sum(query.kind == kind for query in queries) for kind in kinds}
     known: dict[str, Any] = {
-        "run_a": Compared(name="main", profile="kb", gold_name="gold.jsonl", trace_name="a.jsonl"),
-        "run_b": Compared(name="head", profile="kb", gold_name="gold.jsonl", trace_name="b.jsonl"),
+        **{
+            run: ComparedRun(name=name, profile="kb", gold_name="gold.jsonl", trace_name=trace)
+            for run, name, trace in (("run_a", "main", "a.jsonl"), ("run_b", "head", "b.jsonl"))
+        },
         "match": "exact", "rungs": {"exact": n}, "aggregate_a": {}, "aggregate_b": {},
         "deltas": (
             Delta(metric="retrieval.recall@5", better="higher", a=0.5, b=0.4, delta=-0.1, n=n,

@@ -16,7 +16,7 @@ from ragauge import load_gold, load_traces, registry, score
 from ragauge.files import ranges
 from ragauge.formats.fast_rows import FastDecoder
 from ragauge.formats.json_rows import decode_row
-from ragauge.formats.traces import Reader
+from ragauge.formats.traces import RowReader
 from ragauge.model import dialect
 from ragauge.model.payloads import freeze_trace, thaw, trace_of
 from ragauge.model.scores import Scores
@@ -146,7 +146,7 @@ def fast_trace(row: Row) -> Any:
 
 def exact_trace(row: Row) -> Any:
     """The trace of a row on the exact path."""
-    reader = Reader(registry.dialect("native"), own=False)
+    reader = RowReader(registry.dialect("native"), own=False)
     return reader.trace(decode_row(as_line(row), cut=False, overlong=False), 1)
 
 
@@ -202,7 +202,7 @@ def gold_disagreements(folder: Path) -> list[str]:
     wrong: list[str] = []
     first: dict[str, Any] = {}
     file = folder / "gold.jsonl"
-    reader = Reader(registry.dialect("native"), own=False)
+    reader = RowReader(registry.dialect("native"), own=False)
     for spelled in gold_rows():
         file.write_bytes(as_line(spelled.row) + b"\n")
         item = load_gold(file, dialect="native").items[0]

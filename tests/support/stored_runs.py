@@ -11,8 +11,8 @@ import msgspec
 
 from ragauge.model.run import Store
 from ragauge.scoring import score
-from ragauge.scoring.inputs import Kept
-from ragauge.scoring.tasks.pack import Packed
+from ragauge.scoring.inputs import ScoredRun
+from ragauge.scoring.tasks.pack import SerialisedRows
 from ragauge.store import runs as run_store
 from tests.support.command import GOLD, TRACES, Row, lines_of
 
@@ -45,14 +45,16 @@ def put(
     """Score traces and store the run, as `score --store` does."""
     Path("gold.jsonl").write_bytes(lines_of(gold))
     Path("trace.jsonl").write_bytes(lines_of(traces))
-    told = run_store.Wanted(run_id=run_id, created_at=f"2026-01-{day:02}T00:00:00Z", **wanted)
+    told = run_store.RunDescription(
+        run_id=run_id, created_at=f"2026-01-{day:02}T00:00:00Z", **wanted
+    )
     score.score(
         "gold.jsonl", "trace.jsonl", profile=profile, chunks=chunks, on_bad_line=on_bad_line,
         keep=lambda kept: _keep(store, kept, told),
     )  # fmt: skip
 
 
-def _keep(store: Store, kept: Kept, told: run_store.Wanted) -> None:
+def _keep(store: Store, kept: ScoredRun, told: run_store.RunDescription) -> None:
     run_store.store_run(store, kept, told)
 
 
@@ -64,13 +66,13 @@ def put_half(store: Store, run_id: str, *, day: int = 1) -> None:
     """Store a run up to its results, and stop there."""
     Path("gold.jsonl").write_bytes(lines_of(GOLD))
     Path("trace.jsonl").write_bytes(lines_of(TRACES))
-    told = run_store.Wanted(run_id=run_id, created_at=f"2026-01-{day:02}T00:00:00Z")
+    told = run_store.RunDescription(run_id=run_id, created_at=f"2026-01-{day:02}T00:00:00Z")
 
-    def rows(kept: Kept) -> Iterator[Packed]:
+    def rows(kept: ScoredRun) -> Iterator[SerialisedRows]:
         yield next(iter(kept.rows))
         raise StoppedError
 
-    def keep(kept: Kept) -> None:
+    def keep(kept: ScoredRun) -> None:
         _keep(store, msgspec.structs.replace(kept, rows=rows(kept)), told)
 
     try:

@@ -12,14 +12,14 @@ import pytest
 from ragauge import registry
 from ragauge.embed.embedders.hashing import Hashing
 from ragauge.errors import RagaugeError
-from ragauge.formats.traces import Reader
-from ragauge.model.target import Question, Target, TargetOptions
+from ragauge.formats.traces import RowReader
+from ragauge.model.target import Target, TargetOptions, TargetQuestion
 from ragauge.model.trace import Hit, Trace
 from ragauge.spans import Span
 from ragauge.targets.shared.corpus_index import Passages
 from tests.support.corpora import LAST
 
-NATIVE = Reader(registry.dialect("native"), own=False)
+NATIVE = RowReader(registry.dialect("native"), own=False)
 LEXICAL: dict[str, Any] = {"embedder": "hashing", "cache": "none"}
 """An embedder without a model, and nothing written to the user's folder."""
 
@@ -46,7 +46,7 @@ def opened(address: str, *, k: int = 3, corpus: Path | None = None, **settings: 
 
 def asked(target: Target, text: str = RED, **more: Any) -> Trace:
     """The trace of a question, read back as the line of a file would be."""
-    row = dict(target.ask(Question(qid="Q-1", text=text, **more)))
+    row = dict(target.ask(TargetQuestion(qid="Q-1", text=text, **more)))
     return NATIVE.trace(msgspec.json.decode(msgspec.json.encode({"qid": "Q-1", **row})))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from ragauge.concurrency import WorkerProcesses, beside
+from ragauge.concurrency import WorkerProcesses, map_in_threads
 
 ECHO = """
 import sys
@@ -81,7 +81,7 @@ def test_nobody_waits_for_processes_that_were_closed() -> None:
 @pytest.mark.parametrize("cores", [1, 3])
 def test_work_beside_comes_back_in_order(monkeypatch: pytest.MonkeyPatch, cores: int) -> None:
     monkeypatch.setattr("ragauge.concurrency.cores", lambda: cores)
-    assert list(beside(str, range(100))) == [str(each) for each in range(100)]
+    assert list(map_in_threads(str, range(100))) == [str(each) for each in range(100)]
 
 
 @pytest.mark.parametrize("cores", [1, 3])
@@ -97,7 +97,7 @@ def test_work_beside_is_not_far_ahead_and_may_be_left(
             asked.append(each)
             yield each
 
-    made = beside(str, given())
+    made = map_in_threads(str, given())
     assert next(made) == "0"
     assert len(asked) <= 3 * 8 + 1
     made.close()  # type: ignore[attr-defined]
@@ -107,4 +107,4 @@ def test_what_goes_wrong_beside_is_raised(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("ragauge.concurrency.cores", lambda: 2)
     words: Sequence[str] = ["1", "2", "x", "4"]
     with pytest.raises(ValueError, match="x"):
-        list(beside(int, words))
+        list(map_in_threads(int, words))

@@ -86,13 +86,17 @@ def _show(
     heads = [stored_runs.headline(run) for run in runs]
     lines = stored_runs.table(
         [
-            stored_runs.Column("suite", list(baselines)),
-            stored_runs.Column("run", [run.run_id for run in runs]),
-            stored_runs.Column("created", [stored_runs.moment(run.created_at) for run in runs], 1),
-            stored_runs.Column("profile", [run.profile for run in runs], 2),
-            stored_runs.Column("results", [str(run.results) for run in runs], 4, right=True),
-            stored_runs.Column("commit", [(run.commit_hash or "")[:8] for run in runs], 3),
-            stored_runs.Column(
+            stored_runs.TerminalColumn("suite", list(baselines)),
+            stored_runs.TerminalColumn("run", [run.run_id for run in runs]),
+            stored_runs.TerminalColumn(
+                "created", [stored_runs.moment(run.created_at) for run in runs], 1
+            ),
+            stored_runs.TerminalColumn("profile", [run.profile for run in runs], 2),
+            stored_runs.TerminalColumn(
+                "results", [str(run.results) for run in runs], 4, right=True
+            ),
+            stored_runs.TerminalColumn("commit", [(run.commit_hash or "")[:8] for run in runs], 3),
+            stored_runs.TerminalColumn(
                 "headline", ["" if head is None else str(head) for head in heads], 5
             ),
         ],

@@ -12,7 +12,7 @@ from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION
 
 if TYPE_CHECKING:
     from ragauge.config import Config
-    from ragauge.diagnose.calibrate import Calibration, Group
+    from ragauge.diagnose.calibrate import Calibration, DistanceGroup
     from ragauge.model.semantic import Bands
 
 _KINDS = {
@@ -111,9 +111,9 @@ def _measure(
     from contextlib import ExitStack
 
     from ragauge.diagnose.calibrate import calibrate
-    from ragauge.embed.measure import measuring
+    from ragauge.embed.measure import open_measurer
     from ragauge.formats.load import load_gold, load_traces
-    from ragauge.scoring.known_texts import Pool, known_texts
+    from ragauge.scoring.known_texts import TextsById, known_texts
 
     if embed is None:
         raise click.UsageError("no embedder: give --embed NAME, or set `embed` in ragauge.toml")
@@ -121,8 +121,8 @@ def _measure(
         texts = known_texts(stack, chunks, corpus)
         items = load_gold(gold).items
         trace_rows = load_traces(traces).traces if traces is not None else ()
-        measurer = stack.enter_context(measuring(embed, settings=config.embedders, cache=cache))
-        return calibrate(items, Pool(texts, trace_rows), measurer, bands=config.bands)
+        measurer = stack.enter_context(open_measurer(embed, settings=config.embedders, cache=cache))
+        return calibrate(items, TextsById(texts, trace_rows), measurer, bands=config.bands)
 
 
 def _rounded(value: object) -> object:
@@ -155,7 +155,7 @@ def _table(calibration: Calibration) -> list[str]:
     return lines
 
 
-def _row(group: Group) -> str:
+def _row(group: DistanceGroup) -> str:
     if not group.n:
         return f"{0:>6}" + "       -" * 3 + "        -" * 2 + "       -" * 2
     cells = f"{group.n:>6}"

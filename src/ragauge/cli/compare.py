@@ -29,14 +29,14 @@ from ragauge.cli.output import (
 from ragauge.cli.store_options import (
     STORE_OPTION,
     TEXTS_OPTION,
-    Texts,
+    CorpusOption,
     is_file,
-    passing_store,
+    temporary_store,
     the_store,
 )
 
 if TYPE_CHECKING:
-    from ragauge.compare.common_gold import Stored
+    from ragauge.compare.common_gold import StoredRun
     from ragauge.config import Config
     from ragauge.errors import RagaugeError
     from ragauge.model.comparison import Comparison, ComparisonReport, ComparisonView, Kind
@@ -166,7 +166,7 @@ def COMMAND(  # noqa: N802
     with ExitStack() as stack:
         one, other = stack.enter_context(_both(a, b, files, config, store_url))
         details = None
-        if isinstance(one, common_gold.Stored) and isinstance(other, common_gold.Stored):
+        if isinstance(one, common_gold.StoredRun) and isinstance(other, common_gold.StoredRun):
             aligned = align.align(
                 one,
                 other,
@@ -176,17 +176,17 @@ def COMMAND(  # noqa: N802
                 detailed=detailed,
                 migration=migration,
             )
-            side_a, side_b = compare.told_of(one), compare.told_of(other)
+            side_a, side_b = compare.describe_run(one), compare.describe_run(other)
         else:
             if strict or overlap != "cumulative" or migration is not None or corpora:
                 raise click.UsageError(
                     "--strict-chunker-version, --overlap, --map and --corpus need runs with their "
                     "hits: stored runs or trace files, not files of scores"
                 )
-            aligned = compare.as_scored(one, other)
+            aligned = compare.align_scores(one, other)
             if fail_on and not aligned.ranked:
                 raise _rankless()
-            side_a, side_b = compare.told_of(one, a), compare.told_of(other, b)
+            side_a, side_b = compare.describe_run(one, a), compare.describe_run(other, b)
         drop_gates, verdict = judged_drops(aligned, config, gates, allowed, as_of)
         comparison = compare.compare(
             aligned,
@@ -200,13 +200,13 @@ def COMMAND(  # noqa: N802
             folder = Path(runs_dir or config.runs_dir or "runs") / _safe(comparison.run_b.name)
             written.append((_report("md"), str(folder / "report.md")))
         if (
-            isinstance(one, common_gold.Stored)
-            and isinstance(other, common_gold.Stored)
+            isinstance(one, common_gold.StoredRun)
+            and isinstance(other, common_gold.StoredRun)
             and detailed
         ):
             from ragauge.report.drilldown.questions import details_of_comparison
 
-            texts = Texts.of(corpora, config).opened(stack)
+            texts = CorpusOption.of(corpora, config).opened(stack)
             details = stack.enter_context(
                 details_of_comparison(one, other, aligned, comparison, texts)
             )
@@ -235,14 +235,14 @@ def _rankless() -> RagaugeError:
 @contextmanager
 def _both(
     a: str, b: str, files: TraceFileOptions, config: Config, store_url: str | None
-) -> Iterator[tuple[Stored | Scores, Stored | Scores]]:
+) -> Iterator[tuple[StoredRun | Scores, StoredRun | Scores]]:
     """The two runs, as they are named."""
-    from ragauge.compare.common_gold import Stored
+    from ragauge.compare.common_gold import StoredRun
     from ragauge.store import runs as run_store
 
     with ExitStack() as stack:
         store = None
-        runs: list[Stored | Scores] = []
+        runs: list[StoredRun | Scores] = []
         for place, name in enumerate((a, b)):
             if is_file(name):
                 runs.append(_file(stack, name, place, files, config))
@@ -250,15 +250,15 @@ def _both(
             if store is None:
                 store = stack.enter_context(the_store(store_url, config))
             suite = config.suite or "default"
-            runs.append(Stored(store, run_store.find_run(store, name, suite=suite)))
+            runs.append(StoredRun(store, run_store.find_run(store, name, suite=suite)))
         yield runs[0], runs[1]
 
 
 def _file(
     stack: ExitStack, name: str, place: int, files: TraceFileOptions, config: Config
-) -> Stored | Scores:
+) -> StoredRun | Scores:
     """A file of scores as it is; a trace file as a run in a store of its own, gone at the end."""
-    from ragauge.compare.common_gold import Stored
+    from ragauge.compare.common_gold import StoredRun
     from ragauge.errors import RagaugeError
     from ragauge.model import scores_document
     from ragauge.scoring import score
@@ -266,9 +266,9 @@ def _file(
 
     if (files.gold is None and config.gold is None) or _holds_scores(name):
         return scores_document.load_scores(name)
-    store = stack.enter_context(passing_store())
+    store = stack.enter_context(temporary_store())
     records: list[Any] = []
-    wanted = run_store.Wanted(run_id=name, created_at="")
+    wanted = run_store.RunDescription(run_id=name, created_at="")
     scores = score.score(
         files.gold or config.gold or "",
         name,
@@ -287,7 +287,7 @@ def _file(
             f"no trace of `{name}` belongs to a gold item",
             hint="compare one id of each file: a changed prefix is the usual cause",
         )
-    return Stored(store, run_store.find_run(store, name))
+    return StoredRun(store, run_store.find_run(store, name))
 
 
 def _holds_scores(name: str) -> bool:

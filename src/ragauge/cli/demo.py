@@ -54,7 +54,7 @@ def COMMAND(write: str | None, force: bool) -> int:  # noqa: N802
     for result in failed:
         click.echo(
             f"The gate `{phrases.gate_name(result)}` failed: {phrases.number(result.value)} is not "
-            f"{phrases.demand(result)} (n = {result.n})."
+            f"{phrases.threshold_text(result)} (n = {result.n})."
         )
     if culprits:
         first = culprits[0]

@@ -12,7 +12,7 @@ from ragauge.cli.store_options import CONFIG_OPTION, STORE_OPTION, is_file, the_
 
 if TYPE_CHECKING:
     from ragauge.config import Config
-    from ragauge.diagnose.diagnose import Measured
+    from ragauge.diagnose.diagnose import MeasuredRun
 
 
 @click.command("diagnose", short_help="Say what is likely to be wrong with a run.")
@@ -83,7 +83,7 @@ def _stored(
     config: Config,
     workers: int | None,
     file_options: dict[str, str | None],
-) -> Measured:
+) -> MeasuredRun:
     from ragauge.diagnose.diagnose import measured_run
     from ragauge.store import runs as run_store
 
@@ -106,7 +106,7 @@ def _files(
     places: tuple[str | None, str | None],
     config: Config,
     workers: int | None,
-) -> Measured:
+) -> MeasuredRun:
     from ragauge.diagnose.diagnose import measured_files
 
     return measured_files(

@@ -22,8 +22,8 @@ from ragauge.cli.options import (
 from ragauge.cli.output import OUTPUT_OPTION, asked_reports, conclude, output_files, spare_inputs
 from ragauge.cli.store_options import (
     STORE_OPTION,
-    Against,
-    Texts,
+    BaselineScores,
+    CorpusOption,
     against,
     details_in,
     is_file,
@@ -92,7 +92,7 @@ def COMMAND(  # noqa: N802
         plain = msgspec.structs.replace(profile, reports={})
         reports = [] if self_test else asked_reports(format_name, outputs, plain)
         needed = any(gate.is_drop for gate in judged_by)
-        live = against(baseline, config, store, run) if needed or baseline else Against()
+        live = against(baseline, config, store, run) if needed or baseline else BaselineScores()
         allowed = tolerance_of(allow)
         if self_test:
             whole = profile.join.grid == "complete"
@@ -117,7 +117,7 @@ def COMMAND(  # noqa: N802
             full=False,
             baseline=live.baseline,
             beside=live.beside,
-            details=details_in(stack, reports, store, run, scores, Texts.of(None, config)),
+            details=details_in(stack, reports, store, run, scores, CorpusOption.of(None, config)),
         )
 
 

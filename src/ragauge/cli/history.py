@@ -92,7 +92,7 @@ def _say_excluded(line: Timeline) -> None:
 def _lines(line: Timeline, width: int) -> list[str]:
     from ragauge.model import phrases
     from ragauge.model.metric_names import metric_label
-    from ragauge.report.terminal.stored_runs import Column, moment, table
+    from ragauge.report.terminal.stored_runs import TerminalColumn, moment, table
     from ragauge.text import plain
 
     points = line.points
@@ -109,16 +109,20 @@ def _lines(line: Timeline, width: int) -> list[str]:
     ]
     rows = table(
         [
-            Column("created", [moment(point.run.created_at) for point in points], 2),
-            Column("run", [point.run.run_id for point in points]),
-            Column("value", values, right=True),
-            Column("95 % interval", [_interval(point.measured.interval) for point in points], 1),
-            Column("n", [str(point.measured.n) for point in points], right=True),
-            Column("version", [str(point.measured.version) for point in points], 7, right=True),
-            Column("0/0", reasons, 3),
-            Column("suite", [point.run.suite if several else "" for point in points], 5),
-            Column("tags", [", ".join(point.run.tags) for point in points], 4),
-            Column("commit", [(point.run.commit_hash or "")[:8] for point in points], 6),
+            TerminalColumn("created", [moment(point.run.created_at) for point in points], 2),
+            TerminalColumn("run", [point.run.run_id for point in points]),
+            TerminalColumn("value", values, right=True),
+            TerminalColumn(
+                "95 % interval", [_interval(point.measured.interval) for point in points], 1
+            ),
+            TerminalColumn("n", [str(point.measured.n) for point in points], right=True),
+            TerminalColumn(
+                "version", [str(point.measured.version) for point in points], 7, right=True
+            ),
+            TerminalColumn("0/0", reasons, 3),
+            TerminalColumn("suite", [point.run.suite if several else "" for point in points], 5),
+            TerminalColumn("tags", [", ".join(point.run.tags) for point in points], 4),
+            TerminalColumn("commit", [(point.run.commit_hash or "")[:8] for point in points], 6),
         ],
         width,
         above=above,

@@ -67,7 +67,7 @@ def _entry(metric: Metric) -> dict[str, object]:
         "over": metric.over.name,
         "over_meaning": metric.over.meaning,
         "aggregate": metric.aggregate,
-        "left_out": phrases.left_out_reasons(metric),
+        "left_out": phrases.exclusion_reasons(metric),
         "null": phrases.null_rule(metric),
         "range": list(metric.range),
         "better": metric.better,
@@ -127,7 +127,7 @@ def explain(metric: Metric) -> str:
 
     full_id = f"{metric.id}@k" if metric.at_k else metric.id
     label = metric_label(full_id)
-    reasons = ", ".join(phrases.left_out_reasons(metric)) or "none"
+    reasons = ", ".join(phrases.exclusion_reasons(metric)) or "none"
     lines = [
         f"{full_id}  (version {metric.version}, {metric.better} is better)",
         metric.title,
@@ -136,7 +136,7 @@ def explain(metric: Metric) -> str:
         block("formula", metric.formula),
         block("over", f"{metric.over.name}: {metric.over.meaning}"),
         block("left out", f"by name and counted: {reasons}"),
-        block("together", phrases.TOGETHER[metric.aggregate]),
+        block("together", phrases.AGGREGATE_PHRASES[metric.aggregate]),
         block(
             "0/0",
             f"{phrases.null_rule(metric)}, with the reason, and a gate on it is not evaluable; "

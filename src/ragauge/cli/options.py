@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ragauge.config import Config
     from ragauge.gates.judge import Tolerance
     from ragauge.gold.migrate.evidence import OnUnmapped
-    from ragauge.gold.migrate.files import What
+    from ragauge.gold.migrate.files import MigratedKind
     from ragauge.model.embedder import Embedding
     from ragauge.model.profile import Profile
     from ragauge.model.verdict import Gate
@@ -268,7 +268,7 @@ def write_new(files: Mapping[Path, str], *, force: bool) -> None:
 
 
 def move(
-    what: What,
+    what: MigratedKind,
     name: str,
     migration: str,
     out: str,
@@ -278,12 +278,14 @@ def move(
     corpus: str | None = None,
 ) -> int:
     """Move a file to the next version of its corpus, and tell what was done."""
-    from ragauge.gold.migrate.files import relocate, told
+    from ragauge.gold.migrate.files import migrate_file, summary_lines
     from ragauge.text import plain
 
-    done = relocate(what, name, migration, out, least=least, on_unmapped=on_unmapped, corpus=corpus)
+    done = migrate_file(
+        what, name, migration, out, least=least, on_unmapped=on_unmapped, corpus=corpus
+    )
     click.echo(plain(f"wrote {out}"))
-    for line in told(done, on_unmapped):
+    for line in summary_lines(done, on_unmapped):
         click.echo(plain(line))
     for problem in done.problems:
         click.echo(plain(f"unmapped: {problem.place}: {problem.message}"), err=True)

@@ -143,9 +143,9 @@ def printable(content: str | bytes, name: str) -> str:
 
 def write_output(path: str, content: str | bytes) -> None:
     """Write what a format made, whole or not at all."""
-    from ragauge.files.atomic_write import written
+    from ragauge.files.atomic_write import atomic_file
 
-    with written(path) as file:
+    with atomic_file(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
 
 
@@ -322,9 +322,9 @@ def talk(view: View, format_name: str) -> None:
             note = phrases.gate_note(result)
             click.echo(
                 f"gate `{phrases.gate_name(result)}`: {phrases.number(result.value)} "
-                f"{phrases.demand(result)} (n = {result.n}): {result.status}"
+                f"{phrases.threshold_text(result)} (n = {result.n}): {result.status}"
                 + (f" - {note}" if note else ""),
                 err=True,
             )
     if view.verdict.gates or view.verdict.blocks:
-        click.echo(f"verdict: {phrases.headline(view.verdict)}", err=True)
+        click.echo(f"verdict: {phrases.verdict_headline(view.verdict)}", err=True)

@@ -13,12 +13,12 @@ from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, i
 
 if TYPE_CHECKING:
     from ragauge.config import Config
-    from ragauge.diagnose.probe_input import Probed
+    from ragauge.diagnose.probe_input import ProbeInput
     from ragauge.diagnose.probes import Probe
     from ragauge.diagnose.scored_traces import ScoredTraces
     from ragauge.embed.measure import Measurer
     from ragauge.model.semantic import Bands
-    from ragauge.scoring.known_texts import Texts
+    from ragauge.scoring.known_texts import TextFinder
 
 _TEXT_OPTIONS = [
     click.option("--corpus", metavar="DIR", help="A corpus, for texts that traces lack."),
@@ -83,14 +83,14 @@ def _triangulate(
 ) -> int:
     """Compare ΔS of the first hit to the anchor of GOLD with ΔS to a decoy, its first negative."""
     from ragauge.diagnose import probes
-    from ragauge.scoring.known_texts import Pool
+    from ragauge.scoring.known_texts import TextsById
 
     with _Bench(**shared) as bench:
         measurer = bench.measurer
         if measurer is None:
             raise click.UsageError("triangulate compares texts: give --embed NAME")
         probed = bench.read(traces, gold)
-        pool = Pool(bench.texts, probed.scored.traces())
+        pool = TextsById(bench.texts, probed.scored.traces())
         references = probes.references_of(probed.items, pool)
         probe = probes.triangulate(probed.scored, references, pool, measurer)
         return bench.show(probe, measurer.embedder.id, format_name)
@@ -144,17 +144,17 @@ class _Bench:
         self.corpus = corpus or self.config.corpus
         self.stack = ExitStack()
         self.measurer: Measurer | None = None
-        self.texts: Texts
+        self.texts: TextFinder
 
     def __enter__(self) -> _Bench:
-        from ragauge.embed.measure import measuring
+        from ragauge.embed.measure import open_measurer
         from ragauge.scoring.known_texts import known_texts
 
         with ExitStack() as stack:
             self.texts = known_texts(stack, self.chunks, self.corpus)
             if self.embed is not None:
                 self.measurer = stack.enter_context(
-                    measuring(self.embed, settings=self.config.embedders, cache=self.cache)
+                    open_measurer(self.embed, settings=self.config.embedders, cache=self.cache)
                 )
             self.stack = stack.pop_all()
         return self
@@ -162,7 +162,7 @@ class _Bench:
     def __exit__(self, *failure: object) -> None:
         self.stack.close()
 
-    def read(self, name: str, gold: str | None) -> Probed:
+    def read(self, name: str, gold: str | None) -> ProbeInput:
         """The scored traces of a file or of a stored run, with their gold items."""
         from ragauge.diagnose.probe_input import probed_file, probed_run
 
@@ -175,7 +175,7 @@ class _Bench:
         with the_store(self.store_url, self.config) as store:
             return probed_run(store, find_run(store, name), gold)
 
-    def measured(self, probed: Probed) -> ScoredTraces:
+    def measured(self, probed: ProbeInput) -> ScoredTraces:
         """The traces with ΔS by the embedder; as they recorded it where none is chosen."""
         from ragauge.scoring.remeasure import Remeasurer
 

@@ -13,7 +13,7 @@ from ragauge.cli.store_options import CONFIG_OPTION, STORE_OPTION, is_file, the_
 
 if TYPE_CHECKING:
     from ragauge.config import Config
-    from ragauge.diagnose.diagnose import Measured
+    from ragauge.diagnose.diagnose import MeasuredRun
     from ragauge.model.run import RunRecord, Store
     from ragauge.model.verdict import Verdict
 
@@ -57,7 +57,7 @@ def COMMAND(  # noqa: N802
     from ragauge import registry
     from ragauge.diagnose import prompt
     from ragauge.diagnose.delta_s import bands_of, unread
-    from ragauge.diagnose.diagnose import diagnosis_of, measured_run, shown_questions
+    from ragauge.diagnose.diagnose import diagnosis_of, measured_run, prompt_questions
     from ragauge.diagnose.rank_findings import NEEDS
     from ragauge.model.report import View
 
@@ -72,7 +72,7 @@ def COMMAND(  # noqa: N802
             store, record, profile=profile, also=(*NEEDS, *report.needs), bands=config.bands
         )
         diagnosis = diagnosis_of(measured, limit=limit)
-        questions = shown_questions(measured, store, record, diagnosis.questions)
+        questions = prompt_questions(measured, store, record, diagnosis.questions)
     verdict = _verdict(measured, config)
     chosen = registry.profile(measured.scores.profile)
     compact = report.text(View(scores=measured.scores, verdict=verdict, profile=chosen))
@@ -126,7 +126,7 @@ def _scored(stack: ExitStack, files: GoldAndTrace, config: Config) -> tuple[Stor
     return store, run
 
 
-def _verdict(measured: Measured, config: Config) -> Verdict:
+def _verdict(measured: MeasuredRun, config: Config) -> Verdict:
     """The gates as they stand; without a live run those on a drop are left out."""
     from ragauge import registry
     from ragauge.gates.judge import judge

@@ -13,7 +13,7 @@ from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, t
 if TYPE_CHECKING:
     from ragauge.errors import RagaugeError
     from ragauge.model.scores import MetricResult
-    from ragauge.store.runs import Change, Rescored
+    from ragauge.store.runs import MetricChange, Rescored
 
 _SCHEMA = "ragauge.rescored/1"
 
@@ -132,12 +132,14 @@ def _lines(done: Rescored, width: int) -> list[str]:
         plain(f"{head}; changed metrics: {len(done.changes)}"),
         *stored_runs.table(
             [
-                stored_runs.Column(
+                stored_runs.TerminalColumn(
                     "metric", [metric_label(change.metric) for change in done.changes]
                 ),
-                stored_runs.Column("before", [_value(change.old) for change in done.changes]),
-                stored_runs.Column("now", [_value(change.new) for change in done.changes]),
-                stored_runs.Column("also", [_also(change) for change in done.changes], 1),
+                stored_runs.TerminalColumn(
+                    "before", [_value(change.old) for change in done.changes]
+                ),
+                stored_runs.TerminalColumn("now", [_value(change.new) for change in done.changes]),
+                stored_runs.TerminalColumn("also", [_also(change) for change in done.changes], 1),
             ],
             width,
         ),
@@ -150,7 +152,7 @@ def _value(result: MetricResult | None) -> str:
     return "none" if result is None else f"{phrases.number(result.value)} (v{result.version})"
 
 
-def _also(change: Change) -> str:
+def _also(change: MetricChange) -> str:
     """What else differs, where the values and versions alone do not tell."""
     old, new = change.old, change.new
     if old is None or new is None:

@@ -25,7 +25,14 @@ from ragauge.cli.options import (
     read_config,
 )
 from ragauge.cli.output import OUTPUT_OPTION, asked_reports, conclude, output_files, spare_inputs
-from ragauge.cli.store_options import STORE_OPTION, Texts, against, details_in, new_id, the_store
+from ragauge.cli.store_options import (
+    STORE_OPTION,
+    CorpusOption,
+    against,
+    details_in,
+    new_id,
+    the_store,
+)
 
 if TYPE_CHECKING:
     from ragauge.config import Config
@@ -338,7 +345,7 @@ def _start(stack: ExitStack, store: Store, plan: _Plan) -> _Answered:
     """Store a new run, and ask all its questions."""
     from ragauge.run import run as running
     from ragauge.run.slots import read_seeds
-    from ragauge.store.runs import Wanted
+    from ragauge.store.runs import RunDescription
 
     options, config = plan.options, plan.config
     gold = options.gold or config.gold
@@ -359,10 +366,10 @@ def _start(stack: ExitStack, store: Store, plan: _Plan) -> _Answered:
         limit=options.limit,
         timing=not options.no_timing,
     )
-    material = running.material(
+    material = running.read_run_input(
         gold,
         asked,
-        running.Measuring(
+        running.ScoringRequest(
             profile=options.profile or config.profile,
             dialect=config.dialect or "auto",
             cutoffs=ks,
@@ -374,7 +381,7 @@ def _start(stack: ExitStack, store: Store, plan: _Plan) -> _Answered:
             count_repeats=options.full,
         ),
     )
-    wanted = Wanted(
+    wanted = RunDescription(
         run_id=options.run_id,
         suite=options.suite or config.suite or "default",
         tags=options.tags,
@@ -419,7 +426,7 @@ def _ask(store: Store, begun: Resumed, target: Target, plan: _Plan) -> _Answered
         store,
         begun.run,
         begun.asked,
-        begun.material,
+        begun.run_input,
         target,
         plan.limits,
         retry_errors=plan.options.retry_errors,
@@ -427,7 +434,7 @@ def _ask(store: Store, begun: Resumed, target: Target, plan: _Plan) -> _Answered
         on_note=lambda note: click.echo(f"warning: {note}", err=True),
         embed=None if name is None else embedding(name, cache, None, plan.config),
     )
-    return _Answered(begun.run, begun.asked, begun.material, progress)
+    return _Answered(begun.run, begun.asked, begun.run_input, progress)
 
 
 def _judge(stack: ExitStack, store: Store, answered: _Answered, scores: Scores, plan: _Plan) -> int:
@@ -446,7 +453,7 @@ def _judge(stack: ExitStack, store: Store, answered: _Answered, scores: Scores, 
     finished = run_store.find_run(store, run_id)
     live = against(options.baseline, config, store, finished)
     profile = registry.profile(scores.profile)
-    texts = Texts.of(answered.asked.corpus, config)
+    texts = CorpusOption.of(answered.asked.corpus, config)
     return conclude(
         scores,
         profile,

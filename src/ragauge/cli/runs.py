@@ -117,7 +117,7 @@ def _show(
         run = find_run(store, name, suite=config.suite, complete=False)
         if question is not None:
             return _show_question(store, run, question, format_name)
-        details = stored_runs.Shown(
+        details = stored_runs.StoredRunInfo(
             run=run,
             snapshot=read_snapshot(run.snapshot, run.run_id),
             evidence=thaw_evidence(run.evidence, run.run_id),
@@ -301,7 +301,7 @@ def _export(name: str, output: str, store_url: str | None, config_path: str | No
             counts = export.export_run(store, run, sys.stdout.buffer)
             sys.stdout.buffer.flush()
         else:
-            with export.packed_if_named_so(output) as file:
+            with export.gzip_if_named_so(output) as file:
                 counts = export.export_run(store, run, file)
     results = phrases.count(counts.results, "result")
     _say(f"exported {run.run_id}: {results}" + (f" to {output}" * (output != "-")))

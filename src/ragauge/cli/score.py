@@ -20,7 +20,7 @@ from ragauge.cli.options import (
     read_config,
 )
 from ragauge.cli.output import OUTPUT_OPTION, asked_reports, conclude, output_files, spare_inputs
-from ragauge.cli.store_options import StoreRequest, Texts, destination_of, new_id
+from ragauge.cli.store_options import CorpusOption, StoreRequest, destination_of, new_id
 
 if TYPE_CHECKING:
     from ragauge.model.options import CitationMode
@@ -320,5 +320,5 @@ def COMMAND(  # noqa: N802
             full=full,
             baseline=against.baseline,
             beside=against.beside,
-            details=destination.details(scores, Texts.of(corpus, config)),
+            details=destination.details(scores, CorpusOption.of(corpus, config)),
         )

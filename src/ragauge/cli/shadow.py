@@ -28,13 +28,13 @@ from ragauge.cli.output import spare_inputs
 from ragauge.cli.store_options import STORE_OPTION, is_file, the_store
 
 if TYPE_CHECKING:
-    from ragauge.compare.common_gold import Stored
+    from ragauge.compare.common_gold import StoredRun
     from ragauge.config import Config
     from ragauge.model.embedder import Embedding
     from ragauge.model.run import Store
-    from ragauge.model.shadow import Shadowed
+    from ragauge.model.shadow import ShadowReport
     from ragauge.model.verdict import Gate
-    from ragauge.run.shadow import Asking, Interrupted
+    from ragauge.run.shadow import Interrupted, ShadowRequest
 
 _SUFFIXES = {".json": "json", ".md": "md", ".txt": "table"}
 
@@ -248,7 +248,7 @@ def COMMAND(  # noqa: N802
 @contextmanager
 def _both(
     sides: tuple[ShadowSide, ShadowSide], how: AskOptions, config: Config, store_url: str | None
-) -> Iterator[tuple[Stored, Stored]]:
+) -> Iterator[tuple[StoredRun, StoredRun]]:
     """Both sides as stored runs; those of files are gone at the end."""
     with ExitStack() as stack:
         kinds = [_kind(side) for side in sides]
@@ -295,8 +295,8 @@ def _stored(
     how: AskOptions,
     config: Config,
     store: Store | None,
-) -> Stored:
-    from ragauge.compare.common_gold import Stored
+) -> StoredRun:
+    from ragauge.compare.common_gold import StoredRun
     from ragauge.run.shadow import Interrupted, asked_run
     from ragauge.store import runs as run_store
 
@@ -304,7 +304,9 @@ def _stored(
         return _file(stack, side, how, config)
     assert store is not None
     if kind == "run":
-        return Stored(store, run_store.find_run(store, side.name, suite=config.suite or "default"))
+        return StoredRun(
+            store, run_store.find_run(store, side.name, suite=config.suite or "default")
+        )
     try:
         with redirect_stdout(sys.stderr):  # what a target prints is not the report
             run, errors = asked_run(
@@ -319,7 +321,7 @@ def _stored(
         raise click.exceptions.Exit(130) from stopped
     sentence = f"stored {side.role}: {run.results} results as {run.run_id}"
     click.echo(f"{sentence}{f', {errors} of them errors' if errors else ''}", err=True)
-    return Stored(store, run)
+    return StoredRun(store, run)
 
 
 def _left(side: ShadowSide, store: Store, stopped: Interrupted) -> str:
@@ -335,11 +337,11 @@ def _left(side: ShadowSide, store: Store, stopped: Interrupted) -> str:
     )
 
 
-def _file(stack: ExitStack, side: ShadowSide, how: AskOptions, config: Config) -> Stored:
+def _file(stack: ExitStack, side: ShadowSide, how: AskOptions, config: Config) -> StoredRun:
     """A trace file as a run in a store of its own, gone at the end."""
     import tempfile
 
-    from ragauge.compare.common_gold import Stored
+    from ragauge.compare.common_gold import StoredRun
     from ragauge.run.shadow import scored_run
     from ragauge.store import runs as run_store
 
@@ -361,18 +363,18 @@ def _file(stack: ExitStack, side: ShadowSide, how: AskOptions, config: Config) -
         intervals=False,
         embed=how.embed,
     )
-    return Stored(store, run)
+    return StoredRun(store, run)
 
 
-def _asking(side: ShadowSide, how: AskOptions, config: Config) -> Asking:
+def _asking(side: ShadowSide, how: AskOptions, config: Config) -> ShadowRequest:
     from ragauge.run import run as running
     from ragauge.run.ask import Limits
-    from ragauge.run.shadow import Asking
+    from ragauge.run.shadow import ShadowRequest
     from ragauge.run.slots import read_seeds
     from ragauge.store.git_commit import commit_hash
-    from ragauge.store.runs import Wanted
+    from ragauge.store.runs import RunDescription
 
-    return Asking(
+    return ShadowRequest(
         asked=running.Asked(
             address=side.name,
             k=how.k,
@@ -382,7 +384,7 @@ def _asking(side: ShadowSide, how: AskOptions, config: Config) -> Asking:
             seeds=read_seeds(how.seeds),
             embed=None if how.embed is None else how.embed.name,
         ),
-        measuring=running.Measuring(
+        measuring=running.ScoringRequest(
             profile=how.profile,
             dialect=config.dialect or "auto",
             cutoffs=config.k or None,
@@ -390,7 +392,7 @@ def _asking(side: ShadowSide, how: AskOptions, config: Config) -> Asking:
             options=config.options,
         ),
         limits=Limits(concurrency=how.concurrency, timeout=how.timeout, retries=how.retries),
-        wanted=Wanted(
+        wanted=RunDescription(
             suite=config.suite or "default",
             commit_hash=commit_hash(Path.cwd(), os.environ),
             system=config.system,
@@ -406,7 +408,9 @@ def _format_of(name: str) -> str:
     return _SUFFIXES[suffix]
 
 
-def _emit(report: Shadowed, format_name: str, files: Sequence[tuple[str, str]], limit: int) -> None:
+def _emit(
+    report: ShadowReport, format_name: str, files: Sequence[tuple[str, str]], limit: int
+) -> None:
     from ragauge.files.atomic_write import write_atomically
     from ragauge.report import shadow as shadowtexts
 

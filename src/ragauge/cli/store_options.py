@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 if TYPE_CHECKING:
-    from ragauge.compare.common_gold import Stored
+    from ragauge.compare.common_gold import StoredRun
     from ragauge.config import Config
     from ragauge.corpus.excerpts import Excerpts
     from ragauge.model.drilldown import Drilldowns
     from ragauge.model.report import Report
     from ragauge.model.run import RunRecord, Store
     from ragauge.model.scores import Scores
-    from ragauge.scoring.inputs import Kept
+    from ragauge.scoring.inputs import ScoredRun
     from ragauge.scoring.score import ScoredInputs
     from ragauge.store.temporary_run import TemporaryRun
 
@@ -68,7 +68,7 @@ def the_store(url: str | None, config: Config, *, create: bool = False) -> Itera
 
 
 @contextmanager
-def passing_store() -> Iterator[Store]:
+def temporary_store() -> Iterator[Store]:
     """A store that is gone at the end, for what is looked at once."""
     import tempfile
 
@@ -87,7 +87,7 @@ def details_in(
     store: Store | None,
     run: RunRecord | None,
     scores: Scores,
-    texts: Texts | None = None,
+    texts: CorpusOption | None = None,
 ) -> Drilldowns | None:
     """The questions of a stored run one by one, where any of the reports shows them."""
     if store is None or run is None or not any(report.detailed for report in reports):
@@ -98,14 +98,14 @@ def details_in(
     return stack.enter_context(details_of_run(store, run, scores, excerpts))
 
 
-class Texts(NamedTuple):
+class CorpusOption(NamedTuple):
     """The corpora that say what stands at places: as given, or as ragauge.toml has it."""
 
     given: tuple[str, ...]
     configured: str | None = None
 
     @classmethod
-    def of(cls, folders_given: str | Sequence[str] | None, config: Config) -> Texts:
+    def of(cls, folders_given: str | Sequence[str] | None, config: Config) -> CorpusOption:
         """The corpora that a command was given: one, or several versions of it."""
         folders = (folders_given,) if isinstance(folders_given, str) else tuple(folders_given or ())
         return cls(folders, None if folders else config.corpus)
@@ -166,7 +166,7 @@ def new_id(_context: click.Context, _option: click.Parameter, run_id: str | None
     return run_id
 
 
-class Against(NamedTuple):
+class BaselineScores(NamedTuple):
     """What gates on a drop compare: the baseline, and the other side where it is not the run."""
 
     baseline: Scores | None = None
@@ -180,7 +180,7 @@ def against(
     run: RunRecord | None,
     *,
     suite: str | None = None,
-) -> Against:
+) -> BaselineScores:
     """The baseline of that name: a file of scores, or a stored run.
 
     Two stored runs are brought on common ground, so that a change of chunks is no drop.
@@ -191,17 +191,17 @@ def against(
 
     name = name or config.baseline
     if name is None:
-        return Against()
+        return BaselineScores()
     if is_file(name):
-        return Against(scores_document.load_scores(name))
+        return BaselineScores(scores_document.load_scores(name))
     with ExitStack() as stack:
         if store is None:
             store = stack.enter_context(the_store(None, config))
         live = run_store.find_run(store, name, suite=run.suite if run is not None else suite)
         if run is None:
-            return Against(run_store.run_scores(store, live))
-        aligned = align.align(common_gold.Stored(store, live), common_gold.Stored(store, run))
-        return Against(aligned.a, aligned.b)
+            return BaselineScores(run_store.run_scores(store, live))
+        aligned = align.align(common_gold.StoredRun(store, live), common_gold.StoredRun(store, run))
+        return BaselineScores(aligned.a, aligned.b)
 
 
 class StoreRequest(NamedTuple):
@@ -234,9 +234,9 @@ class RunDestination:
         self.detailed = any(report.detailed for report in reports)
         self.stored: RunRecord | None = None
         self.temporary: TemporaryRun | None = None
-        self.baseline_scores = Against()
-        self.baseline_run: Stored | None = None
-        self.compared: Stored | None = None
+        self.baseline_scores = BaselineScores()
+        self.baseline_run: StoredRun | None = None
+        self.compared: StoredRun | None = None
         self.system: dict[str, Any] = {}
         if store is not None:
             from ragauge.store.snapshot import load_system
@@ -247,7 +247,7 @@ class RunDestination:
 
     def find_baseline(self, name: str | None) -> None:
         """Find what a drop is judged against, before anything is scored."""
-        from ragauge.compare.common_gold import Stored
+        from ragauge.compare.common_gold import StoredRun
         from ragauge.store.runs import find_run
 
         name = name or self.config.baseline
@@ -255,9 +255,9 @@ class RunDestination:
             self.baseline_scores = against(name, self.config, None, None)
             return
         store = self.store or self.stack.enter_context(the_store(None, self.config))
-        self.baseline_run = Stored(store, find_run(store, name, suite=self.suite))
+        self.baseline_run = StoredRun(store, find_run(store, name, suite=self.suite))
 
-    def baseline(self) -> Against:
+    def baseline(self) -> BaselineScores:
         """What a drop is judged against; a stored run on common ground with the one at hand."""
         from ragauge.compare import align
         from ragauge.store import runs as run_store
@@ -266,9 +266,9 @@ class RunDestination:
             return self.baseline_scores
         if self.compared is None:
             baseline = self.baseline_run
-            return Against(run_store.run_scores(baseline.store, baseline.record))
+            return BaselineScores(run_store.run_scores(baseline.store, baseline.record))
         aligned = align.align(self.baseline_run, self.compared)
-        return Against(aligned.a, aligned.b)
+        return BaselineScores(aligned.a, aligned.b)
 
     @property
     def suite(self) -> str:
@@ -296,15 +296,15 @@ class RunDestination:
 
             self.temporary = self.stack.enter_context(temporary_run(run))
 
-    def _store(self, store: Store, run: Kept) -> None:
-        from ragauge.compare.common_gold import Stored
+    def _store(self, store: Store, run: ScoredRun) -> None:
+        from ragauge.compare.common_gold import StoredRun
         from ragauge.store.git_commit import commit_hash
-        from ragauge.store.runs import Wanted, store_run
+        from ragauge.store.runs import RunDescription, store_run
 
         self.stored = store_run(
             store,
             run,
-            Wanted(
+            RunDescription(
                 run_id=self.request.run_id,
                 suite=self.suite,
                 tags=self.request.tags,
@@ -314,16 +314,18 @@ class RunDestination:
         )
         results = f"{self.stored.results} results"
         click.echo(f"stored {results} as {self.stored.run_id} in {store.name}", err=True)
-        self.compared = Stored(store, self.stored)
+        self.compared = StoredRun(store, self.stored)
 
-    def _store_to_compare(self, run: Kept) -> None:
-        from ragauge.compare.common_gold import Stored
-        from ragauge.store.runs import Wanted, store_run
+    def _store_to_compare(self, run: ScoredRun) -> None:
+        from ragauge.compare.common_gold import StoredRun
+        from ragauge.store.runs import RunDescription, store_run
 
-        store = self.stack.enter_context(passing_store())
-        self.compared = Stored(store, store_run(store, run, Wanted(run_id="run", created_at="")))
+        store = self.stack.enter_context(temporary_store())
+        self.compared = StoredRun(
+            store, store_run(store, run, RunDescription(run_id="run", created_at=""))
+        )
 
-    def details(self, scores: Scores, texts: Texts | None = None) -> Drilldowns | None:
+    def details(self, scores: Scores, texts: CorpusOption | None = None) -> Drilldowns | None:
         """The questions one by one, where they were asked for."""
         if self.temporary is None:
             return details_in(self.stack, self.reports, self.store, self.stored, scores, texts)

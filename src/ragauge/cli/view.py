@@ -24,8 +24,8 @@ from ragauge.cli.output import judged, judged_drops, spare_inputs, write_output
 from ragauge.cli.store_options import (
     STORE_OPTION,
     TEXTS_OPTION,
-    Against,
-    Texts,
+    BaselineScores,
+    CorpusOption,
     against,
     details_in,
     is_file,
@@ -33,7 +33,7 @@ from ragauge.cli.store_options import (
 )
 
 if TYPE_CHECKING:
-    from ragauge.compare.common_gold import Stored
+    from ragauge.compare.common_gold import StoredRun
     from ragauge.config import Config
     from ragauge.gates.judge import Tolerance
     from ragauge.model.run import Store
@@ -53,7 +53,7 @@ class _Asked(NamedTuple):
     migration: str | None
     baseline: str | None
     allowed: Tolerance
-    texts: Texts
+    texts: CorpusOption
 
 
 class _Page(NamedTuple):
@@ -113,7 +113,14 @@ def COMMAND(  # noqa: N802
     allowed = tolerance_of(allow)
     config = read_config(config_path)
     asked = _Asked(
-        config, store_url, gates, as_of, migration, baseline, allowed, Texts.of(corpora, config)
+        config,
+        store_url,
+        gates,
+        as_of,
+        migration,
+        baseline,
+        allowed,
+        CorpusOption.of(corpora, config),
     )
     if Path(name).suffix.lower() in _PAGES:
         if output is not None or other is not None or gates is not None or corpora:
@@ -173,7 +180,7 @@ def _aside() -> Iterator[None]:
 def _run_page(name: str, asked: _Asked) -> _Page:
     """The page of a stored run, or of a file of scores, whose hits nobody knows."""
     from ragauge import registry
-    from ragauge.compare.common_gold import Stored
+    from ragauge.compare.common_gold import StoredRun
     from ragauge.model.report import View
     from ragauge.store import runs as run_store
 
@@ -181,7 +188,7 @@ def _run_page(name: str, asked: _Asked) -> _Page:
     with ExitStack() as stack:
         source = _Stores(stack, asked).find(name)
         store = run = None
-        if isinstance(source, Stored):
+        if isinstance(source, StoredRun):
             store, run = source.store, source.record
             scores = run_store.run_scores(store, run)
         else:
@@ -190,7 +197,7 @@ def _run_page(name: str, asked: _Asked) -> _Page:
         profile = registry.profile(scores.profile)
         gates = gates_from(profile, scores.k, asked.config, asked.gates)
         drops = any(gate.is_drop for gate in gates)
-        live = against(asked.baseline, asked.config, store, run) if drops else Against()
+        live = against(asked.baseline, asked.config, store, run) if drops else BaselineScores()
         verdict = judged(
             scores,
             profile,
@@ -223,17 +230,17 @@ def _pair_page(name: str, other: str, asked: _Asked) -> _Page:
     with ExitStack() as stack:
         stores = _Stores(stack, asked)
         a, b = stores.find(other), stores.find(name)
-        if isinstance(a, common_gold.Stored) and isinstance(b, common_gold.Stored):
+        if isinstance(a, common_gold.StoredRun) and isinstance(b, common_gold.StoredRun):
             aligned = align.align(a, b, detailed=report.detailed, migration=asked.migration)
         elif asked.migration is not None:
             raise click.UsageError("--map needs runs with their hits: stored runs")
         else:
             _refuse_texts(asked)
-            aligned = compare.as_scored(a, b)
+            aligned = compare.align_scores(a, b)
         gates, verdict = judged_drops(
             aligned, asked.config, asked.gates, asked.allowed, asked.as_of
         )
-        (one, before), (two, after) = compare.told_of(a, other), compare.told_of(b, name)
+        (one, before), (two, after) = compare.describe_run(a, other), compare.describe_run(b, name)
         comparison = compare.compare(
             aligned,
             one,
@@ -244,9 +251,9 @@ def _pair_page(name: str, other: str, asked: _Asked) -> _Page:
         )
         details = None
         if (
-            isinstance(a, common_gold.Stored)
-            and isinstance(b, common_gold.Stored)
-            and aligned.ground
+            isinstance(a, common_gold.StoredRun)
+            and isinstance(b, common_gold.StoredRun)
+            and aligned.compared_gold
         ):
             texts = asked.texts.opened(stack)
             details = stack.enter_context(details_of_comparison(a, b, aligned, comparison, texts))
@@ -261,12 +268,12 @@ def _refuse_texts(asked: _Asked) -> None:
         raise click.UsageError("--corpus needs runs with their hits: stored runs")
 
 
-def _source(source: Stored | Scores, name: str) -> str:
+def _source(source: StoredRun | Scores, name: str) -> str:
     """Where something came from: the store, without secrets, and the run; or the path."""
-    from ragauge.compare.common_gold import Stored
+    from ragauge.compare.common_gold import StoredRun
     from ragauge.files.redaction import redacted_url
 
-    if isinstance(source, Stored):
+    if isinstance(source, StoredRun):
         return f"{redacted_url(source.store.url)} {source.record.run_id}"
     return name if name == "-" else os.path.abspath(name)
 
@@ -283,9 +290,9 @@ class _Stores:
         self.asked = asked
         self.store: Store | None = None
 
-    def find(self, name: str) -> Stored | Scores:
+    def find(self, name: str) -> StoredRun | Scores:
         """The stored run of that name, or the scores in the file."""
-        from ragauge.compare.common_gold import Stored
+        from ragauge.compare.common_gold import StoredRun
         from ragauge.model import scores_document
         from ragauge.store import runs as run_store
 
@@ -295,7 +302,7 @@ class _Stores:
             return scores_document.load_scores(name)
         if self.store is None:
             self.store = self.stack.enter_context(the_store(self.asked.store_url, config))
-        return Stored(self.store, run_store.find_run(self.store, name, suite=config.suite))
+        return StoredRun(self.store, run_store.find_run(self.store, name, suite=config.suite))
 
 
 def _refuse_comparison(name: str) -> None:

@@ -20,8 +20,8 @@ from msgspec.structs import replace
 from ragauge import registry
 from ragauge.compare.common_gold import (
     Key,
-    Stored,
     StoredInputs,
+    StoredRun,
     common_gold,
     common_rules,
     documents_of,
@@ -31,11 +31,11 @@ from ragauge.compare.common_gold import (
 from ragauge.compare.effective_gold import EffectiveGold, match_items
 from ragauge.compare.follow_map import MapFollower
 from ragauge.compare.same_documents import SameDocuments
-from ragauge.concurrency import uncollected
+from ragauge.concurrency import paused_collector
 from ragauge.corpus.diff.map_file import read_map
 from ragauge.corpus.diff.redirects import Redirects
 from ragauge.errors import RagaugeError
-from ragauge.model.comparison import RANKS, RUNGS, Match, Rung
+from ragauge.model.comparison import MATCH_LEVELS, RANKS, Match, MatchLevel
 from ragauge.model.evidence import Evidence
 from ragauge.model.gold import GoldItem
 from ragauge.model.phrases import count, question_name
@@ -71,26 +71,26 @@ class ComparedGold(Struct, frozen=True, kw_only=True):
 class Aligned(Struct, frozen=True, kw_only=True):
     """The scores of both runs on the gold items that they share, each recognised alike.
 
-    `ground` is there for who wants to look at questions one by one. `unchanged`: it is known that
+    `compared_gold` is there for who wants to look at questions one by one. `unchanged`: it is known that
     the gold of what is compared did not change.
     """
 
     a: Scores
     b: Scores
-    levels: Mapping[Key, tuple[Rung, ...]] = {}
-    counts: Mapping[Rung, int] = {}
+    levels: Mapping[Key, tuple[MatchLevel, ...]] = {}
+    counts: Mapping[MatchLevel, int] = {}
     match: Match = "none"
     excluded: Mapping[str, int] = {}
     notes: tuple[str, ...] = ()
-    ground: ComparedGold | None = None
+    compared_gold: ComparedGold | None = None
     ranked: bool = True
     unchanged: bool = True
 
 
-@uncollected()
+@paused_collector()
 def align(
-    a: Stored,
-    b: Stored,
+    a: StoredRun,
+    b: StoredRun,
     *,
     overlap: Overlap = "cumulative",
     strict: bool = False,
@@ -109,7 +109,7 @@ def align(
     with ExitStack() as stack:
         # Reading traces back takes longest, and workers do it beside this process: it begins as
         # soon as it is clear that stored values will not do.
-        rescoring = Reloading(stack, [(run.store, run.record) for run in (a, b)], workers)
+        rescoring = RunRescorer(stack, [(run.store, run.record) for run in (a, b)], workers)
         inputs_a = read_inputs(a)
         inputs_b = read_inputs(b, inputs_a)
         names_ids = any(item.relevant for item in inputs_b.items)
@@ -182,11 +182,11 @@ def align(
         levels={
             (item.qid, item.turn): levels for item, levels in zip(items, gold.levels, strict=True)
         },
-        counts={level: gold.counts.get(level, 0) for level in RUNGS},
+        counts={level: gold.counts.get(level, 0) for level in MATCH_LEVELS},
         match=gold.match,
         excluded=excluded,
         notes=(*notes, *gold.notes, *skipped),
-        ground=compared_gold if detailed else None,
+        compared_gold=compared_gold if detailed else None,
     )
 
 
@@ -254,7 +254,7 @@ def _refuse(gold: EffectiveGold, items: Sequence[GoldItem]) -> None:
         )
 
 
-def _stored_scores(run: Stored) -> Scores | None:
+def _stored_scores(run: StoredRun) -> Scores | None:
     """The scores as they are stored, if they are of the formulas of this version."""
     scores = run_scores(run.store, run.record)
     values = scores.per_question
@@ -290,7 +290,7 @@ def _without_chunks(scores: Scores) -> Scores:
     return replace(scores, options=replace(scores.options, chunks=None))
 
 
-class Reloading:
+class RunRescorer:
     """Two runs that may have to be scored again; no trace is read before `begin`."""
 
     def __init__(

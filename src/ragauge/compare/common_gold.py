@@ -23,7 +23,7 @@ Key = tuple[str, int | None]
 """A question: its id and its turn."""
 
 
-class Stored:
+class StoredRun:
     """A run in a store, complete."""
 
     def __init__(self, store: Store, record: RunRecord) -> None:
@@ -59,7 +59,7 @@ class StoredInputs(Struct, frozen=True):
         return [item for item in self.items if (item.qid, item.turn) not in keys]
 
 
-def read_inputs(run: Stored, other: StoredInputs | None = None) -> StoredInputs:
+def read_inputs(run: StoredRun, other: StoredInputs | None = None) -> StoredInputs:
     """What a run was scored with; a gold set that it shares with the other run is read once."""
     record, store = run.record, run.store
     if other is not None and other.gold_key == record.gold_key:
@@ -159,7 +159,7 @@ def metrics_of_both(a: ScoringRules, b: ScoringRules) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*b.metrics, *a.metrics)))
 
 
-def documents_of(run: Stored, inputs: StoredInputs, keys: Set[Key]) -> KnownDocuments:
+def documents_of(run: StoredRun, inputs: StoredInputs, keys: Set[Key]) -> KnownDocuments:
     """What a run knows of documents and chunks; `keys` are the questions that are compared.
 
     Rows of a turn that has an item of its own are never those of an item without one.

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from ragauge.compare import metric_deltas, question_changes
 from ragauge.compare.align import Aligned, Overlap, align
-from ragauge.compare.common_gold import Stored
+from ragauge.compare.common_gold import StoredRun
 from ragauge.compare.config_causes import cause_note, causes
-from ragauge.concurrency import uncollected
+from ragauge.concurrency import paused_collector
 from ragauge.errors import RagaugeError
 from ragauge.gates.drops import common_questions
-from ragauge.model.comparison import Cause, Compared, Comparison
+from ragauge.model.comparison import Cause, ComparedRun, Comparison
 from ragauge.model.run import Store
 from ragauge.model.scores import MetricResult, PerQuestion, Scores
 from ragauge.model.verdict import Verdict
@@ -23,11 +23,11 @@ from ragauge.store.runs import find_run, run_scores
 from ragauge.store.snapshot import read_snapshot
 
 
-@uncollected()
+@paused_collector()
 def compare(
     aligned: Aligned,
-    a: Compared,
-    b: Compared,
+    a: ComparedRun,
+    b: ComparedRun,
     *,
     gated: Sequence[str] = (),
     config: tuple[Mapping[str, object], Mapping[str, object]] = ({}, {}),
@@ -88,7 +88,7 @@ def _aggregate(scores: Scores) -> dict[str, MetricResult]:
     return {name: replace(result, interval=None) for name, result in scores.metrics.items()}
 
 
-def _counted(run: Compared, scores: Scores, places: Sequence[int]) -> Compared:
+def _counted(run: ComparedRun, scores: Scores, places: Sequence[int]) -> ComparedRun:
     labels = [scores.questions.labels[place] for place in places]
     return replace(
         run,
@@ -98,10 +98,10 @@ def _counted(run: Compared, scores: Scores, places: Sequence[int]) -> Compared:
     )
 
 
-def as_scored(a: Stored | Scores, b: Stored | Scores) -> Aligned:
+def align_scores(a: StoredRun | Scores, b: StoredRun | Scores) -> Aligned:
     """Two runs as they were scored, where one is only a file of scores, which holds no hits."""
     scores_a, scores_b = (
-        run_scores(run.store, run.record) if isinstance(run, Stored) else run for run in (a, b)
+        run_scores(run.store, run.record) if isinstance(run, StoredRun) else run for run in (a, b)
     )
     values_a, values_b = _values(scores_a), _values(scores_b)
     _, _, changed = common_questions(values_a, values_b)
@@ -140,10 +140,12 @@ def _values(scores: Scores) -> PerQuestion:
     return scores.per_question
 
 
-def told_of(run: Stored | Scores, name: str = "") -> tuple[Compared, Mapping[str, object]]:
+def describe_run(
+    run: StoredRun | Scores, name: str = ""
+) -> tuple[ComparedRun, Mapping[str, object]]:
     """What a comparison says of a run, and how it was configured, as far as that is known."""
     if isinstance(run, Scores):
-        return Compared(
+        return ComparedRun(
             name=name,
             profile=run.profile,
             gold_name=run.gold_name,
@@ -153,7 +155,7 @@ def told_of(run: Stored | Scores, name: str = "") -> tuple[Compared, Mapping[str
     record = run.record
     snapshot = read_snapshot(record.snapshot, record.run_id)
     evidence = run.evidence
-    return Compared(
+    return ComparedRun(
         name=record.run_id,
         profile=record.profile,
         gold_name=snapshot.inputs.gold_name,
@@ -177,7 +179,7 @@ def compare_runs(
     workers: int | None = None,
 ) -> Comparison:
     """Compare two stored runs, each named by id, tag, or `latest`."""
-    runs = [Stored(store, find_run(store, name)) for name in (a, b)]
+    runs = [StoredRun(store, find_run(store, name)) for name in (a, b)]
     aligned = align(*runs, overlap=overlap, strict=strict, workers=workers)
-    (run_a, config_a), (run_b, config_b) = (told_of(run) for run in runs)
+    (run_a, config_a), (run_b, config_b) = (describe_run(run) for run in runs)
     return compare(aligned, run_a, run_b, gated=gated, config=(config_a, config_b))

@@ -26,12 +26,12 @@ from ragauge.compare.match_levels import (
     match_of,
 )
 from ragauge.compare.same_documents import SameDocuments
-from ragauge.model.comparison import RUNGS, Match, Rung
+from ragauge.model.comparison import MATCH_LEVELS, Match, MatchLevel
 from ragauge.model.gold import Anchor, GoldItem
-from ragauge.scoring.evidence_pieces import NEGATIVE, STAND_IN
+from ragauge.scoring.evidence_pieces import EFFECTIVE_PREFIX, NEGATIVE_PREFIX
 
 _ALL = SPANS | DOCS | TEXTS
-_EXACT: Rung = "exact"
+_EXACT: MatchLevel = "exact"
 
 
 class EffectiveGold(Struct, frozen=True, kw_only=True):
@@ -42,10 +42,10 @@ class EffectiveGold(Struct, frozen=True, kw_only=True):
     counts             how many pieces have each level
     """
 
-    levels: tuple[tuple[Rung, ...], ...]
+    levels: tuple[tuple[MatchLevel, ...], ...]
     items_a: tuple[GoldItem, ...]
     items_b: tuple[GoldItem, ...]
-    counts: dict[Rung, int]
+    counts: dict[MatchLevel, int]
     match: Match
     notes: tuple[str, ...]
 
@@ -53,7 +53,7 @@ class EffectiveGold(Struct, frozen=True, kw_only=True):
 class _MatchedItem(NamedTuple):
     """The levels of one item, and its effective items."""
 
-    levels: tuple[Rung, ...]
+    levels: tuple[MatchLevel, ...]
     a: GoldItem
     b: GoldItem
 
@@ -71,13 +71,13 @@ def match_items(
     """
     matcher = PieceMatcher(same, follower)
     all_exact = same.all_ids_agree and follower is None
-    all_levels: list[tuple[Rung, ...]] = []
+    all_levels: list[tuple[MatchLevel, ...]] = []
     items_a: list[GoldItem] = []
     items_b: list[GoldItem] = []
     for item in items:
         old = earlier.get((item.qid, item.turn)) if earlier else None
-        pieces = expected_of(item)
-        levels: tuple[Rung, ...]
+        pieces = expected_pieces(item)
+        levels: tuple[MatchLevel, ...]
         if old is not None:
             levels, item_a, item_b = _levels_of_moved(old, item), old, item
         elif all_exact and (pieces or not item.relevant_docs):
@@ -88,7 +88,7 @@ def match_items(
         all_levels.append(levels)
         items_a.append(item_a)
         items_b.append(item_b)
-    counts = dict.fromkeys(RUNGS, 0)
+    counts = dict.fromkeys(MATCH_LEVELS, 0)
     for levels in all_levels:
         for level in levels:
             counts[level] += 1
@@ -103,7 +103,7 @@ def match_items(
     )
 
 
-def expected_of(item: GoldItem) -> tuple[Piece, ...]:
+def expected_pieces(item: GoldItem) -> tuple[Piece, ...]:
     """The distinct pieces of an item's evidence; an id that one of its anchors has is that anchor.
 
     Grades stand in the order of their names, as a table has no order of its own.
@@ -118,10 +118,10 @@ def expected_of(item: GoldItem) -> tuple[Piece, ...]:
     return tuple(piece for piece in pieces if piece not in anchored)
 
 
-def _levels_of_moved(before: GoldItem, after: GoldItem) -> tuple[Rung, ...]:
+def _levels_of_moved(before: GoldItem, after: GoldItem) -> tuple[MatchLevel, ...]:
     """The levels of an item that moved with its corpus: each run has evidence of its own."""
-    old_pieces = set(expected_of(before))
-    pieces = expected_of(after)
+    old_pieces = set(expected_pieces(before))
+    pieces = expected_pieces(after)
     if pieces:
         return tuple(
             "exact" if isinstance(piece, str) or piece in old_pieces else "doc_span"
@@ -159,7 +159,7 @@ def _match_pieces(
     falls_back = any(all_clues)
     if not (falls_back or item.places or item.relevant_docs):
         return _MatchedItem((_EXACT,) * len(pieces), item, item)
-    levels: list[Rung] = []
+    levels: list[MatchLevel] = []
     anchors_a: dict[Piece, Anchor | None] = {}
     anchors_b: dict[Piece, Anchor | None] = {}
     names: set[str] = set()
@@ -194,11 +194,11 @@ def _match_documents(item: GoldItem, both: int, matcher: PieceMatcher) -> _Match
     """An item that expects documents and no chunks of them, or nothing at all."""
     if not item.relevant_docs:
         return _MatchedItem((), item, item)
-    levels: list[Rung] = []
+    levels: list[MatchLevel] = []
     matched: list[str] = []
     for doc in dict.fromkeys(item.relevant_docs):
         pair = matcher.same.pair(doc)
-        level: Rung = "doc" if both & DOCS else "none"
+        level: MatchLevel = "doc" if both & DOCS else "none"
         if pair.named_a == pair.named_b and matcher.names(doc) == (doc, doc):
             level = "exact"
         if level != "none":
@@ -235,7 +235,12 @@ def _match_negatives(
             negatives[1].append(name)
             continue
         match = matcher.fall_back(
-            name, f"{NEGATIVE}{name}", clues, carried[0] & carried[1], unit, whole_document=False
+            name,
+            f"{NEGATIVE_PREFIX}{name}",
+            clues,
+            carried[0] & carried[1],
+            unit,
+            whole_document=False,
         )
         if match.level == "none":
             matcher.notes.negatives += 1
@@ -262,7 +267,7 @@ def _effective_name(piece: Piece, names: set[str]) -> str:
     if chunk_id is None and isinstance(piece, Anchor):
         spans = ",".join(f"{span.unit}={span.start}-{span.end}" for span in piece.spans)
         chunk_id = f"{piece.doc} {spans}"
-    name = f"{STAND_IN}{chunk_id}"
+    name = f"{EFFECTIVE_PREFIX}{chunk_id}"
     while name in names:
         name += " again"
     names.add(name)

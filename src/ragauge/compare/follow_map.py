@@ -14,7 +14,7 @@ from ragauge.compare.same_documents import SameDocuments
 from ragauge.corpus.diff.redirects import Redirects
 from ragauge.files.fields import FieldError
 from ragauge.formats.gold import gold_item
-from ragauge.gold.migrate.evidence import Rewriter, Settings
+from ragauge.gold.migrate.evidence import MigrationSettings, Rewriter
 from ragauge.gold.migrate.gold_rows import rewrite_gold
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.migration import SURE, NewPlace, OldPlace
@@ -124,7 +124,7 @@ class MapFollower:
     def moved(self, item: GoldItem) -> GoldItem | None:
         """The item with its evidence in the new corpus; None where some of it has no new place."""
         row = _row(item)
-        settings = Settings(least=self.least, on_unmapped="keep", strict=False)
+        settings = MigrationSettings(least=self.least, on_unmapped="keep", strict=False)
         rewriter = Rewriter(self.redirects, settings)
         try:
             changed = rewrite_gold(row, rewriter)

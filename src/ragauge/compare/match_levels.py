@@ -29,7 +29,7 @@ from ragauge.compare.follow_map import MapFollower
 from ragauge.compare.same_documents import SameDocuments
 from ragauge.ids import doc_of, split_section
 from ragauge.model.chunk import Chunk
-from ragauge.model.comparison import RUNGS, Match, Rung
+from ragauge.model.comparison import MATCH_LEVELS, Match, MatchLevel
 from ragauge.model.evidence import Carries
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.quotes import normalised
@@ -71,7 +71,7 @@ class Clue(NamedTuple):
 class PieceMatch(NamedTuple):
     """The level of a piece, and what it is looked for by in each run."""
 
-    level: Rung
+    level: MatchLevel
     anchors: tuple[Anchor | None, Anchor | None] = (None, None)
 
 
@@ -515,7 +515,7 @@ class PieceMatcher:
 
 
 def _match(
-    level: Rung,
+    level: MatchLevel,
     docs: tuple[str, str],
     name: str,
     clue: Clue,
@@ -553,14 +553,14 @@ def _only_document(item: GoldItem) -> str | None:
     return docs.pop() if len(docs) == 1 else None
 
 
-def match_of(counts: Mapping[Rung, int]) -> Match:
+def match_of(counts: Mapping[MatchLevel, int]) -> Match:
     """One word for the levels of all expected pieces."""
-    used = [level for level in RUNGS if counts[level]]
+    used = [level for level in MATCH_LEVELS if counts[level]]
     if not used or used == ["none"]:
         return "none"
     if len(used) > 1:
         return "mixed"
-    matches: dict[Rung, Match] = {
+    matches: dict[MatchLevel, Match] = {
         "exact": "exact",
         "doc_span": "fallback_doc_span",
         "quote": "fallback_quote",

@@ -10,7 +10,7 @@ import numpy as np
 from ragauge.compare.metric_deltas import QuestionPairs
 from ragauge.gates.lost_results import LostResults
 from ragauge.metrics.columns import Floats
-from ragauge.model.comparison import KINDS, AnswerChange, Kind, QueryComparison, Rung
+from ragauge.model.comparison import KINDS, AnswerChange, Kind, MatchLevel, QueryComparison
 from ragauge.model.labels import ABSENT, GOOD
 from ragauge.model.scores import Scores
 from ragauge.scoring.results import reciprocals
@@ -42,7 +42,7 @@ class _Sides(NamedTuple):
     reciprocals: tuple[float, float]
     expected: bool
     cited: tuple[float, float]
-    levels: tuple[Rung, ...]
+    levels: tuple[MatchLevel, ...]
     lost: tuple[int, int]
 
 
@@ -51,7 +51,7 @@ def questions(
     b: Scores,
     pairs: QuestionPairs,
     *,
-    levels: Mapping[tuple[str, int | None], tuple[Rung, ...]],
+    levels: Mapping[tuple[str, int | None], tuple[MatchLevel, ...]],
     why: str | None,
 ) -> tuple[QueryComparison, ...]:
     """How each common question changed, by retrieval and by its answer, ordered by id."""

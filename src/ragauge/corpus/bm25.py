@@ -46,7 +46,7 @@ def words_of(text: str) -> list[str]:
     return words
 
 
-class Index:
+class Bm25Index:
     """An index over texts, which are known by their place in the order they come in.
 
     `lengths` are their numbers of words.

@@ -67,7 +67,7 @@ class DocumentNote(Struct, frozen=True):
     text: str
 
 
-class Built(Struct, frozen=True, kw_only=True):
+class BuildResult(Struct, frozen=True, kw_only=True):
     """The result of a build: the manifest, notes on documents, and files that were skipped."""
 
     folder: str
@@ -96,7 +96,7 @@ def build(
     workers: int | None = None,
     on_bad_file: Literal["stop", "skip"] = "stop",
     progress: ProgressCallback | None = None,
-) -> Built:
+) -> BuildResult:
     """Build a corpus from files and folders; the result does not depend on `workers`."""
     folder = Path(out)
     writer = CorpusWriter(folder)
@@ -122,7 +122,7 @@ def build(
         if not writer.totals["documents"]:
             raise _no_documents(found_files, problems)
         manifest = writer.finish(found_files.left_out)
-    return Built(
+    return BuildResult(
         folder=str(folder),
         manifest=manifest,
         notes=tuple(notes),

@@ -77,7 +77,7 @@ def read_chunks(source: Source, *, check: ChunkCheck | None = None) -> ChunkList
     return ChunkList(chunks, problems, count)
 
 
-def digest(chunks: Mapping[str, Chunk]) -> str:
+def chunk_list_digest(chunks: Mapping[str, Chunk]) -> str:
     """A short name for what a list of chunks says, whatever its order."""
     encoded = msgspec.json.encode(sorted(chunks.items(), key=lambda entry: entry[0]))
     return sha256(encoded).hexdigest()[:16]

@@ -23,8 +23,8 @@ from ragauge.corpus.title_tree import section_at
 from ragauge.model.corpus import Block, Document, Extent
 from ragauge.text import text_hash
 
-By = Literal["size", "section", "block"]
-Unit = Literal["char", "word", "byte"]
+ChunkBy = Literal["size", "section", "block"]
+SizeUnit = Literal["char", "word", "byte"]
 
 CHUNKER = "ragauge.chunk/1"
 """The version of the chunker; a changed result for the same policy bumps it."""
@@ -38,7 +38,7 @@ _STOP = re.compile(r"[.!?…][\"')\]*_`”’»]*(?=\s|\Z)|[。！？]|\n(?=[ \t
 _BLANK = re.compile(r"\s*")
 
 
-class Policy(Struct, frozen=True, kw_only=True):
+class ChunkPolicy(Struct, frozen=True, kw_only=True):
     """How documents are cut; sizes and overlap count `unit`s.
 
     by         `size`: the whole text; `section`: the own body of each; `block`: each block
@@ -48,10 +48,10 @@ class Policy(Struct, frozen=True, kw_only=True):
     merge_to   join neighbouring blocks of a section up to this size
     """
 
-    by: By = "size"
+    by: ChunkBy = "size"
     size: int | None = None
     overlap: int = 0
-    unit: Unit = "char"
+    unit: SizeUnit = "char"
     hard: bool = False
     merge_to: int | None = None
 
@@ -62,7 +62,7 @@ class Policy(Struct, frozen=True, kw_only=True):
         return sha256(encoded).hexdigest()[:16]
 
 
-class Cut(Struct, frozen=True, kw_only=True):
+class CutChunk(Struct, frozen=True, kw_only=True):
     """One chunk: its bytes, and what is known of it."""
 
     id: str
@@ -91,7 +91,7 @@ class Cut(Struct, frozen=True, kw_only=True):
         return {name: value for name, value in row.items() if value is not None}
 
 
-def cuts_of(lookup: Lookup, document: Document, policy: Policy) -> Iterator[Cut]:
+def cut_document(lookup: Lookup, document: Document, policy: ChunkPolicy) -> Iterator[CutChunk]:
     """The chunks of a document, by their start; none holds nothing but white space.
 
     Every byte of every block is in a chunk. A chunk that is one block has the block's id, any
@@ -106,7 +106,7 @@ def cuts_of(lookup: Lookup, document: Document, policy: Policy) -> Iterator[Cut]
             continue
         section = section_at(sections, start)
         name = whole.get((start, end)) if policy.by == "block" else None
-        yield Cut(
+        yield CutChunk(
             id=name or f"{doc}#{start}-{end}",
             doc=doc,
             start=start,
@@ -117,7 +117,7 @@ def cuts_of(lookup: Lookup, document: Document, policy: Policy) -> Iterator[Cut]
         )
 
 
-def _extents(lookup: Lookup, document: Document, policy: Policy) -> Iterator[Extent]:
+def _extents(lookup: Lookup, document: Document, policy: ChunkPolicy) -> Iterator[Extent]:
     text = lookup.text(document.doc)
     if policy.by == "size":
         yield from _Splitter(text, (0, len(text)), policy).extents()
@@ -129,7 +129,7 @@ def _extents(lookup: Lookup, document: Document, policy: Policy) -> Iterator[Ext
             yield from _Splitter(text, extent, policy).extents()
 
 
-def _units(lookup: Lookup, document: Document, policy: Policy) -> Iterator[Extent]:
+def _units(lookup: Lookup, document: Document, policy: ChunkPolicy) -> Iterator[Extent]:
     """What is not cut unless it is too large: the bodies of sections, or blocks."""
     text = lookup.text(document.doc)
     held: dict[str, list[Block]] = {}
@@ -148,7 +148,7 @@ def _units(lookup: Lookup, document: Document, policy: Policy) -> Iterator[Exten
             yield start, end
 
 
-def _merged(text: bytes, blocks: Sequence[Block], policy: Policy) -> Iterator[Extent]:
+def _merged(text: bytes, blocks: Sequence[Block], policy: ChunkPolicy) -> Iterator[Extent]:
     """The blocks of a section, joined as long as they and what is between them fit."""
     joined: Extent | None = None
     length = 0
@@ -165,7 +165,7 @@ def _merged(text: bytes, blocks: Sequence[Block], policy: Policy) -> Iterator[Ex
         yield joined
 
 
-def length_of(text: bytes, unit: Unit) -> int:
+def length_of(text: bytes, unit: SizeUnit) -> int:
     """How long a text is in a unit."""
     if unit == "byte":
         return len(text)
@@ -176,7 +176,7 @@ def length_of(text: bytes, unit: Unit) -> int:
 class _Splitter:
     """Cuts one extent of a text into chunks of a size; positions are characters of the extent."""
 
-    def __init__(self, text: bytes, extent: Extent, policy: Policy) -> None:
+    def __init__(self, text: bytes, extent: Extent, policy: ChunkPolicy) -> None:
         assert policy.size is not None
         assert 0 <= policy.overlap < policy.size
         self.bytes = text[slice(*extent)]

@@ -24,7 +24,7 @@ _UNREPORTED = FieldError("unresolved", "one of many", "only the first problems a
 _FOREIGN = "if it is a chunk of another chunker, say where those lie with --chunks"
 
 
-class Found(Struct, kw_only=True):
+class ResolveReport(Struct, kw_only=True):
     """What was looked up in a corpus so far: how much, and what was not there.
 
     The first problems are kept, all are counted.
@@ -37,17 +37,17 @@ class Found(Struct, kw_only=True):
     problem_count: int = 0
 
     @property
-    def dull(self) -> bool:
+    def is_full(self) -> bool:
         """Whether further problems are only counted, so that their texts need not be made."""
         return len(self.problems) >= MAX_REPORTED
 
     def note(self, error: FieldError, place: Place) -> None:
         """Count a problem, and keep it if it is one of the first."""
         self.problem_count += 1
-        if not self.dull:
+        if not self.is_full:
             self.problems.append(Problem(error.code, error.message, error.hint, place))
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """The counts in words."""
         parts = [f"ids {self.ids:,}", f"places {self.places:,}"]
         if self.quotes:
@@ -76,7 +76,7 @@ class Resolver:
             self.known |= chunks.keys()
         self.seen: dict[object, _ReferenceCounts] = {}
 
-    def item(self, item: GoldItem, report: Found) -> Iterator[FieldError]:
+    def item(self, item: GoldItem, report: ResolveReport) -> Iterator[FieldError]:
         """What of a gold item is not there; what is looked up is counted."""
         members = [member for group in item.groups for member in group]
         named = [member for member in members if isinstance(member, str)]
@@ -85,7 +85,7 @@ class Resolver:
         for anchor in dict.fromkeys((*item.anchors, *item.places, *anchors)):
             report.places += 1
             report.quotes += anchor.quote is not None
-            yield from _errors_of(self._anchor, anchor, report.dull)
+            yield from _errors_of(self._anchor, anchor, report.is_full)
         for doc in dict.fromkeys(item.relevant_docs or ()):
             report.ids += 1
             yield from _errors_of(self.lookup.document, doc)
@@ -94,11 +94,11 @@ class Resolver:
                 report.ids += 1
                 yield from _errors_of(self.lookup.section, section, self._doc_of(item))
 
-    def names(self, names: Iterable[str], report: Found) -> Iterator[FieldError]:
+    def names(self, names: Iterable[str], report: ResolveReport) -> Iterator[FieldError]:
         """Which of some ids are not there; one that is named twice is looked up once."""
         for name in dict.fromkeys(names):
             report.ids += 1
-            yield from _errors_of(self._name, name, report.dull)
+            yield from _errors_of(self._name, name, report.is_full)
 
     def _doc_of(self, item: GoldItem) -> str | None:
         """The only document of an item's evidence, in which a section without one is meant."""
@@ -115,14 +115,16 @@ class Resolver:
         )
         return tuple(entry.doc for entry in entries if entry is not None)
 
-    def trace(self, trace: Trace, report: Found) -> Iterator[FieldError]:
+    def trace(self, trace: Trace, report: ResolveReport) -> Iterator[FieldError]:
         """What of a trace is not there; an id that stands there twice is two ids."""
         for hit in trace.hits:
             key = (hit.id, hit.doc, hit.path, hit.section, hit.spans, hit.doc_hash)
             lookup_counts = self.seen.get(key)
-            if lookup_counts is None or (lookup_counts.problems and not report.dull):
+            if lookup_counts is None or (lookup_counts.problems and not report.is_full):
                 docs = tuple(doc for doc in (hit.doc, hit.path) if doc is not None)
-                lookup_counts, errors = self._reference(hit, docs, report.dull, hashed=hit.doc_hash)
+                lookup_counts, errors = self._reference(
+                    hit, docs, report.is_full, hashed=hit.doc_hash
+                )
                 if len(self.seen) >= _MAX_CACHED:
                     self.seen.clear()
                 self.seen[key] = lookup_counts
@@ -141,7 +143,7 @@ class Resolver:
                     continue
                 docs = () if cited.doc is None else (cited.doc,)
                 lookup_counts, errors = self._reference(
-                    cited, docs, report.dull, placed=cited.placed
+                    cited, docs, report.is_full, placed=cited.placed
                 )
                 report.ids += lookup_counts.ids
                 report.places += lookup_counts.places
@@ -331,7 +333,7 @@ def refuse_moved(lookup: Lookup, items: Iterable[GoldItem], name: str) -> None:
 
     Documents that the corpus does not have are passed over: `validate` reports them.
     """
-    report = Found()
+    report = ResolveReport()
     resolver = Resolver(lookup, None)
     for item in items:
         for anchor in (*item.anchors, *item.places):

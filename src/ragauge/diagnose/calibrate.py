@@ -22,7 +22,7 @@ from ragauge.model.gold import GoldItem
 from ragauge.model.semantic import ZONES, Bands
 from ragauge.quotes import normalised, shares_half
 from ragauge.scoring.evidence_pieces import documents_of
-from ragauge.scoring.known_texts import Pool, Spot, evidence_of
+from ragauge.scoring.known_texts import ChunkPlace, TextsById, evidence_of
 from ragauge.spans import Span, shared
 from ragauge.stats.intervals import quantile
 
@@ -36,7 +36,7 @@ WEAK = 0.80
 _STABLE, _RISK = 0.01, 0.10
 
 
-class Group(Struct, frozen=True, kw_only=True):
+class DistanceGroup(Struct, frozen=True, kw_only=True):
     """ΔS of one kind of pair: percentiles, and how many are in which zone."""
 
     n: int
@@ -56,7 +56,7 @@ class Calibration(Struct, frozen=True, kw_only=True):
     lexical: bool
     questions: int
     bands: Bands
-    groups: dict[str, Group]
+    groups: dict[str, DistanceGroup]
     auc: dict[str, float | None]
     proposed: Bands | None
     reason: str | None = None
@@ -64,7 +64,7 @@ class Calibration(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-class Pairs(NamedTuple):
+class CalibrationPairs(NamedTuple):
     """Questions with texts: of their evidence, of their hard negatives, and of other questions."""
 
     positive: list[tuple[str, str]]
@@ -78,7 +78,7 @@ class OwnEvidence:
     An item that names no piece of evidence has all of its section, or else of its documents.
     """
 
-    def __init__(self, item: GoldItem, pool: Pool, evidence: Sequence[str | None]) -> None:
+    def __init__(self, item: GoldItem, pool: TextsById, evidence: Sequence[str | None]) -> None:
         pieces = evidence_of(item)
         anchors = (*pieces.anchors, *item.places)
         self.pool = pool
@@ -93,13 +93,13 @@ class OwnEvidence:
             self.docs |= set(item.relevant_docs or ())
         self.spans: dict[str, list[Span]] = {}
         for anchor in anchors:
-            self._add(pool.texts.in_bytes(Spot((anchor.doc,), None, anchor.spans)))
+            self._add(pool.texts.in_bytes(ChunkPlace((anchor.doc,), None, anchor.spans)))
         for name in sorted(self.names):
             self._add(pool.spot(name))
         quotes = {anchor.quote for anchor in anchors} | {*evidence}
         self.quotes = {normalised(quote) for quote in quotes if quote}
 
-    def _add(self, spot: Spot) -> None:
+    def _add(self, spot: ChunkPlace) -> None:
         for doc in spot.docs:
             self.spans.setdefault(doc, []).extend(spot.spans)
 
@@ -121,9 +121,9 @@ class OwnEvidence:
         return any(shares_half(quote, chunk_text) for quote in self.quotes)
 
 
-def pairs_of(items: Sequence[GoldItem], pool: Pool) -> tuple[Pairs, dict[str, int]]:
+def pairs_of(items: Sequence[GoldItem], pool: TextsById) -> tuple[CalibrationPairs, dict[str, int]]:
     """The pairs of a gold set, and how many had to be excluded for want of a text."""
-    pairs = Pairs([], [], [])
+    pairs = CalibrationPairs([], [], [])
     excluded = {
         "items without a question": 0,
         "evidence without a text": 0,
@@ -158,7 +158,7 @@ def _add(
         pairs.append((question, text))
 
 
-def _others(item: GoldItem, names: Sequence[str], own: OwnEvidence, pool: Pool) -> list[str]:
+def _others(item: GoldItem, names: Sequence[str], own: OwnEvidence, pool: TextsById) -> list[str]:
     """Texts of other ids, drawn by a hash of the question's id: the same ones every time."""
     drawn: dict[str, str] = {}
     # Four tries a pair: a draw may be known already, without a text, or belong to the question.
@@ -176,7 +176,7 @@ def _others(item: GoldItem, names: Sequence[str], own: OwnEvidence, pool: Pool) 
 
 def calibrate(
     items: Sequence[GoldItem],
-    pool: Pool,
+    pool: TextsById,
     measurer: Measurer,
     *,
     bands: Mapping[str, Bands] | None = None,
@@ -220,13 +220,13 @@ def calibrate(
     )
 
 
-def _group(values: Floats, bands: Bands) -> Group:
+def _group(values: Floats, bands: Bands) -> DistanceGroup:
     if not len(values):
-        return Group(n=0)
+        return DistanceGroup(n=0)
     counts = dict.fromkeys(ZONES, 0)
     for value in values.tolist():
         counts[bands.zone(value)] += 1
-    return Group(
+    return DistanceGroup(
         n=len(values),
         percentiles={f"p{share * 100:g}": _at(values, share) for share in SHARES},
         zones={zone: n / len(values) for zone, n in counts.items()},

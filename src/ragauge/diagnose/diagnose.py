@@ -23,7 +23,7 @@ from ragauge.model.scores import Scores
 from ragauge.model.semantic import Bands
 from ragauge.model.trace import Trace
 from ragauge.scoring.gold_table import gold_table
-from ragauge.scoring.inputs import Gold, Kept, Traces, stored_engine
+from ragauge.scoring.inputs import Gold, ScoredRun, Traces, stored_engine
 from ragauge.scoring.remeasure import semantic_of
 from ragauge.scoring.results import at, with_hashes
 from ragauge.scoring.score import score, score_stored
@@ -32,7 +32,7 @@ from ragauge.store.runs import begin_loading, stored_semantic
 from ragauge.store.snapshot import plan_of, read_snapshot, rules_under
 
 
-class Measured(Struct, frozen=True, kw_only=True):
+class MeasuredRun(Struct, frozen=True, kw_only=True):
     """A run with all that was asked of it: its scores, its gold items, and how it was scored."""
 
     name: str
@@ -48,12 +48,12 @@ class Measured(Struct, frozen=True, kw_only=True):
 
 def measured_files(
     gold: Gold, traces: Traces, *, name: str = "", also: Sequence[str] = NEEDS, **options: Any
-) -> Measured:
+) -> MeasuredRun:
     """Score traces against gold, as `scoring.score` does, with what `also` names."""
-    scored_runs: list[Kept] = []
+    scored_runs: list[ScoredRun] = []
     score(gold, traces, also=also, intervals=False, keep=scored_runs.append, **options)
     (scored,) = scored_runs
-    return Measured(
+    return MeasuredRun(
         name=name or scored.scores.trace_name,
         scores=scored.scores,
         items=scored.items,
@@ -72,7 +72,7 @@ def measured_run(
     intervals: bool = False,
     slices: bool = True,
     bands: Mapping[str, Bands] | None = None,
-) -> Measured:
+) -> MeasuredRun:
     """Score a stored run again, under its own profile or another one; nothing is written.
 
     `bands` are those of embedders by their ids; for an embedder that has none of them, those hold
@@ -96,7 +96,7 @@ def measured_run(
         scores = with_hashes(scores, items, plan.profile)
     semantic = semantic_of(scores, bands or {}, None) or stored_semantic(store, run)
     scores = replace(scores, semantic=semantic)
-    return Measured(name=run.run_id, scores=scores, items=items, plan=plan, chunks=chunks)
+    return MeasuredRun(name=run.run_id, scores=scores, items=items, plan=plan, chunks=chunks)
 
 
 def types_of(
@@ -114,7 +114,7 @@ def types_of(
     }
 
 
-def diagnosis_of(measured: Measured, *, limit: int = 10) -> Diagnosis:
+def diagnosis_of(measured: MeasuredRun, *, limit: int = 10) -> Diagnosis:
     """Say what is likely to be wrong with a run that was measured for it."""
     if not measured.scores.measured:
         raise RagaugeError.of(
@@ -125,8 +125,8 @@ def diagnosis_of(measured: Measured, *, limit: int = 10) -> Diagnosis:
     return diagnose(measured.scores, types=measured.types(), name=measured.name, limit=limit)
 
 
-def shown_questions(
-    measured: Measured, store: Store, run: RunRecord, witnesses: Sequence[Witness]
+def prompt_questions(
+    measured: MeasuredRun, store: Store, run: RunRecord, witnesses: Sequence[Witness]
 ) -> list[PromptQuestion]:
     """The questions with their gold items, each with the trace that its label is of."""
     items = {(item.qid, item.turn): item for item in measured.items}
@@ -152,5 +152,5 @@ def shown_questions(
     ]
 
 
-def _is_worst(trace: Trace, witness: Witness, measured: Measured) -> bool:
+def _is_worst(trace: Trace, witness: Witness, measured: MeasuredRun) -> bool:
     return witness.where == at(measured.scores.trace_name, trace.line)

@@ -13,21 +13,21 @@ from msgspec import Struct
 from ragauge.diagnose.scored_traces import UNKNOWN, ScoredTraces, scored_traces
 from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike
-from ragauge.formats.detect import Choice, choose
+from ragauge.formats.detect import FormatChoice, choose
 from ragauge.formats.load import as_trec, load_gold, open_source, read_gold, read_traces
 from ragauge.model.gold import GoldItem
 from ragauge.model.payloads import thaw_gold, trace_of
 from ragauge.model.profile import JoinRules
 from ragauge.model.run import RunRecord, Store
 from ragauge.model.trace import Trace
-from ragauge.scoring.identify import Recogniser
+from ragauge.scoring.identify import EvidenceIdentifier
 from ragauge.scoring.inputs import stored_engine
 from ragauge.scoring.scoring_run import ScoringPlan
 from ragauge.store.runs import begin_loading
 from ragauge.store.snapshot import plan_of, read_snapshot
 
 
-class Probed(Struct, frozen=True, kw_only=True):
+class ProbeInput(Struct, frozen=True, kw_only=True):
     """Traces that are scored, and the gold items that they are of; none where no gold is known."""
 
     scored: ScoredTraces
@@ -36,7 +36,7 @@ class Probed(Struct, frozen=True, kw_only=True):
 
 def probed_file(
     traces: PathLike, gold: PathLike | None, *, profile: str | None = None, dialect: str = "auto"
-) -> Probed:
+) -> ProbeInput:
     """The traces of a file, with the gold set where one is given."""
     with ExitStack() as stack:
         trace_source = open_source(stack, traces)
@@ -53,7 +53,7 @@ def probed_file(
         return _probed(loaded.items, choice.profile.join, recogniser, trace_source.name)
 
 
-def probed_run(store: Store, run: RunRecord, gold: PathLike | None) -> Probed:
+def probed_run(store: Store, run: RunRecord, gold: PathLike | None) -> ProbeInput:
     """The traces of a stored run, with its own gold set or with another one."""
     snapshot = read_snapshot(run.snapshot, run.run_id)
     if gold is None:
@@ -66,11 +66,13 @@ def probed_run(store: Store, run: RunRecord, gold: PathLike | None) -> Probed:
         source = begin_loading(stack, store, run, engine)().source
         with open(source.path, "rb") as file:
             traces = [trace_of(line) for line in file]
-    recogniser = Recogniser(plan_of(snapshot.scoring, metrics=()), items, {}, gold_name=name)
+    recogniser = EvidenceIdentifier(
+        plan_of(snapshot.scoring, metrics=()), items, {}, gold_name=name
+    )
     return _probed(traces, recogniser.rules, recogniser, run.run_id)
 
 
-def _recogniser(choice: Choice, items: Sequence[GoldItem], name: str) -> Recogniser:
+def _recogniser(choice: FormatChoice, items: Sequence[GoldItem], name: str) -> EvidenceIdentifier:
     plan = ScoringPlan(
         profile=choice.profile,
         dialect=choice.dialect,
@@ -78,12 +80,12 @@ def _recogniser(choice: Choice, items: Sequence[GoldItem], name: str) -> Recogni
         k=choice.profile.k,
         selected=[],
     )
-    return Recogniser(plan, items, {}, gold_name=name)
+    return EvidenceIdentifier(plan, items, {}, gold_name=name)
 
 
 def _probed(
-    traces: Sequence[Trace], rules: JoinRules, recogniser: Recogniser | None, name: str
-) -> Probed:
+    traces: Sequence[Trace], rules: JoinRules, recogniser: EvidenceIdentifier | None, name: str
+) -> ProbeInput:
     if not traces:
         raise RagaugeError.of(
             "nothing-measured",
@@ -97,4 +99,4 @@ def _probed(
             f"no trace of `{name}` belongs to a gold item",
             hint="compare one id of each file: a changed prefix is the usual cause",
         )
-    return Probed(scored=scored, items=() if recogniser is None else recogniser.items)
+    return ProbeInput(scored=scored, items=() if recogniser is None else recogniser.items)

@@ -17,7 +17,7 @@ from ragauge.embed.measure import Measurer
 from ragauge.model.gold import GoldItem
 from ragauge.model.semantic import Bands
 from ragauge.model.trace import Trace
-from ragauge.scoring.known_texts import Pool, first_of
+from ragauge.scoring.known_texts import TextsById, first_of
 from ragauge.stats.intervals import quantile
 
 # Own numbers: the pages say "flat", "sharp", "close" and "worse". 0.05 is a quarter of the
@@ -209,7 +209,7 @@ class Reference(Struct, frozen=True):
 def triangulate(
     scored: ScoredTraces,
     references: Mapping[QuestionKey, Reference],
-    pool: Pool,
+    pool: TextsById,
     measurer: Measurer,
 ) -> Probe:
     """Whether what was retrieved first is nearer to the anchor than to a decoy.
@@ -275,7 +275,7 @@ def triangulate(
     )
 
 
-def references_of(items: Iterable[GoldItem], pool: Pool) -> dict[QuestionKey, Reference]:
+def references_of(items: Iterable[GoldItem], pool: TextsById) -> dict[QuestionKey, Reference]:
     """The anchor and the decoy of each item: its first evidence and first negative with a text."""
     return {
         QuestionKey(item.qid, item.turn): Reference(

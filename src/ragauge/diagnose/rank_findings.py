@@ -11,7 +11,7 @@ from ragauge.diagnose import answers, citations, completeness, delta_s, retrieva
 from ragauge.diagnose.rules import DiagnosisRule, RuleHit, Symptoms
 from ragauge.metrics.columns import Ints
 from ragauge.model.comparison import RANKS
-from ragauge.model.diagnosis import Diagnosis, Finding, Tallied, Witness
+from ragauge.model.diagnosis import Diagnosis, DiagnosisFinding, Tallied, Witness
 from ragauge.model.labels import CAUSES, GOOD, LABELS
 from ragauge.model.scores import Scores
 
@@ -55,7 +55,7 @@ def diagnose(
 ) -> Diagnosis:
     """Say what is likely to be wrong with a run; `limit` questions are listed."""
     run = Symptoms(scores, types)
-    ranked: list[tuple[tuple[bool, int, int], Finding]] = []
+    ranked: list[tuple[tuple[bool, int, int], DiagnosisFinding]] = []
     silent = []
     for place, rule in enumerate(RULES):
         hit = rule.find(run)
@@ -84,9 +84,9 @@ def diagnose(
     )
 
 
-def _finding(rule: DiagnosisRule, hit: RuleHit, run: Symptoms, limit: int) -> Finding:
+def _finding(rule: DiagnosisRule, hit: RuleHit, run: Symptoms, limit: int) -> DiagnosisFinding:
     places = hit.places.tolist()
-    return Finding(
+    return DiagnosisFinding(
         id=rule.id,
         title=rule.title,
         affected=len(places),

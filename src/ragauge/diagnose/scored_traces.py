@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ragauge.model.profile import JoinRules
 from ragauge.model.trace import Trace
-from ragauge.scoring.identify import Recogniser
+from ragauge.scoring.identify import EvidenceIdentifier
 
 Slot = tuple[int | str | None, int | str | None, int | None]
 """Paraphrase, seed and turn; without a gold set a wording stands for the paraphrase."""
@@ -63,7 +63,7 @@ _USUAL = JoinRules()
 
 
 def scored_traces(
-    traces: Iterable[Trace], rules: JoinRules = _USUAL, *, known: Recogniser | None = None
+    traces: Iterable[Trace], rules: JoinRules = _USUAL, *, known: EvidenceIdentifier | None = None
 ) -> ScoredTraces:
     """Sort traces by question and slot, as `rules` have it.
 
@@ -104,7 +104,7 @@ def scored_traces(
     )
 
 
-def _known(trace: Trace, known: Recogniser) -> tuple[QuestionKey, Slot] | None:
+def _known(trace: Trace, known: EvidenceIdentifier) -> tuple[QuestionKey, Slot] | None:
     place = known.find(trace.qid, trace.question, trace.turn)
     if place is None:
         return None

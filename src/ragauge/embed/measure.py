@@ -165,7 +165,7 @@ class Measurer:
 
 
 @contextmanager
-def measuring(
+def open_measurer(
     name: str,
     *,
     settings: Mapping[str, Mapping[str, Any]] | None = None,

@@ -14,12 +14,12 @@ from ragauge.errors import RagaugeError
 
 def write_atomically(name: str | os.PathLike[str], text: str) -> None:
     """Write a text file, whole or not at all."""
-    with written(name) as file:
+    with atomic_file(name) as file:
         file.write(text.encode())
 
 
 @contextmanager
-def written(name: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def atomic_file(name: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Yield a temporary file that takes its name when all went well, and is gone otherwise."""
     path = Path(name)
     if path.exists() and not path.is_file():

@@ -19,7 +19,7 @@ _TO_QUOTE = re.compile(r'[,"\r\n]|^\s|\s$|^$')
 _ROWS_A_GROUP = 1 << 20
 
 
-class Column(Struct, frozen=True, kw_only=True):
+class TableColumn(Struct, frozen=True, kw_only=True):
     """A column: its head, what it holds, and a value for each row; None and nan are no value.
 
     Words are of a few kinds that need no quotes, such as labels; texts may be anything.
@@ -30,7 +30,7 @@ class Column(Struct, frozen=True, kw_only=True):
     values: Sequence[Any] | NDArray[np.float64]
 
 
-def as_csv(columns: Sequence[Column], *, decimals: int) -> str:
+def as_csv(columns: Sequence[TableColumn], *, decimals: int) -> str:
     """Lines of comma-separated values, a head first; numbers with so many decimals."""
     # Most values are of 0 to 1 with few decimals: their texts are made once and looked up.
     words = np.array(
@@ -41,7 +41,7 @@ def as_csv(columns: Sequence[Column], *, decimals: int) -> str:
     return "\n".join([",".join(heads), *map(",".join, zip(*cells, strict=True))]) + "\n"
 
 
-def _cells(column: Column, words: NDArray[np.object_], decimals: int) -> Sequence[str]:
+def _cells(column: TableColumn, words: NDArray[np.object_], decimals: int) -> Sequence[str]:
     if column.kind == "number":
         return _number_cells(np.asarray(column.values, np.float64), words, decimals)
     if column.kind == "text":
@@ -81,7 +81,7 @@ def _number_cells(
     return cells
 
 
-def as_parquet(columns: Sequence[Column]) -> bytes:
+def as_parquet(columns: Sequence[TableColumn]) -> bytes:
     """A Parquet file with the values as they were measured, null where there is none.
 
     The same columns give the same bytes under one release of the package that writes them; the
@@ -112,7 +112,7 @@ def as_parquet(columns: Sequence[Column]) -> bytes:
     return buffer.getvalue()
 
 
-def _nulls(column: Column) -> list[Any]:
+def _nulls(column: TableColumn) -> list[Any]:
     if column.kind != "number":
         return list(column.values)
     numbers: list[float] = np.asarray(column.values, np.float64).tolist()

@@ -16,7 +16,7 @@ from ragauge.model.dialect import Dialect
 from ragauge.model.profile import Profile
 
 
-class Choice(Struct, frozen=True, kw_only=True):
+class FormatChoice(Struct, frozen=True, kw_only=True):
     """The dialect and profile of a run, and whether the dialect's own names win."""
 
     dialect: Dialect
@@ -32,7 +32,7 @@ def choose(
     gold: Source | None = None,
     trace: Source | None = None,
     loaded: Sequence[str] = (),
-) -> Choice:
+) -> FormatChoice:
     """Decide on dialect and profile; `loaded` are the dialects of sets read before."""
     gold_names = sniff(gold) if gold is not None else set()
     trace_names = sniff(trace) if trace is not None else set()
@@ -45,18 +45,18 @@ def choose(
     if profile is not None:
         chosen = registry.profile(profile)
         if dialect != "auto":
-            return Choice(dialect=registry.dialect(dialect), profile=chosen, own=True)
+            return FormatChoice(dialect=registry.dialect(dialect), profile=chosen, own=True)
         own = chosen.dialect != "native"
-        return Choice(dialect=registry.dialect(chosen.dialect), profile=chosen, own=own)
+        return FormatChoice(dialect=registry.dialect(chosen.dialect), profile=chosen, own=own)
     if dialect != "auto":
         forced = registry.dialect(dialect)
-        return Choice(dialect=forced, profile=registry.profile(forced.profile), own=True)
+        return FormatChoice(dialect=forced, profile=registry.profile(forced.profile), own=True)
     if loaded and len(set(loaded)) == 1 and not gold_names and not trace_names:
         detected, note = registry.dialect(loaded[0]), None
     else:
         detected, note = detect(gold_names, trace_names)
     implied = registry.profile(detected.profile)
-    return Choice(dialect=detected, profile=implied, own=True, note=note)
+    return FormatChoice(dialect=detected, profile=implied, own=True, note=note)
 
 
 def _refuse_other_trec(gold: Source | None, trace: Source | None) -> None:

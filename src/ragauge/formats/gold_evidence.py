@@ -11,7 +11,7 @@ from ragauge.model.dialect import GOLD_SPELLINGS
 from ragauge.spans import spans_in
 
 
-class Entry(NamedTuple):
+class EvidenceEntry(NamedTuple):
     """One entry of evidence: the field that it stands in, its path in the row, and its value."""
 
     field: str
@@ -25,9 +25,9 @@ def relevant_name(row: Row, own: Own) -> str:
     return name or next(iter(own.get("relevant", ())), "relevant")
 
 
-def entries(row: Row, own: Own) -> list[Entry]:
+def entries(row: Row, own: Own) -> list[EvidenceEntry]:
     """Every entry of evidence, in the order of the row's lists."""
-    evidence: list[Entry] = []
+    evidence: list[EvidenceEntry] = []
     name, value = pick(row, GOLD_SPELLINGS["relevant"], own.get("relevant", ()), meaning=meaning)
     if value is not None:
         # Other spellings that say the same are pinned too, lest they disagree afterwards.
@@ -43,8 +43,10 @@ def entries(row: Row, own: Own) -> list[Entry]:
     return evidence
 
 
-def _listed(name: str, path: str, value: Any) -> list[Entry]:
-    return [Entry(name, f"{path}[{i}]", entry) for i, entry in enumerate(as_list(value, path))]
+def _listed(name: str, path: str, value: Any) -> list[EvidenceEntry]:
+    return [
+        EvidenceEntry(name, f"{path}[{i}]", entry) for i, entry in enumerate(as_list(value, path))
+    ]
 
 
 def replaced(value: Any, path: str, new: Any) -> Any:
@@ -67,7 +69,7 @@ def only_document(row: Row, own: Own) -> str | None:
     return as_id(listed[0], name)
 
 
-def refuse_mixed_units(listed: Sequence[Entry], unit: str) -> None:
+def refuse_mixed_units(listed: Sequence[EvidenceEntry], unit: str) -> None:
     """Refuse an item whose offsets count different things; `unit` is that of the item."""
     units = {
         span.unit

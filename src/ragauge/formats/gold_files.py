@@ -25,7 +25,7 @@ from ragauge.formats.gold import DRAFT
 from ragauge.formats.gold_evidence import entries
 from ragauge.formats.json_rows import decode_row
 from ragauge.formats.load import rows_of
-from ragauge.formats.traces import Reader
+from ragauge.formats.traces import RowReader
 
 Form = Literal["lines", "array", "object", "yaml"]
 Changes = Mapping[int, Mapping[str, Any]]
@@ -52,7 +52,7 @@ class GoldRows(Struct, frozen=True, kw_only=True):
 
     name: str
     rows: tuple[RawRow, ...]
-    reader: Reader
+    reader: RowReader
     form: Form
     text: bytes | None
 
@@ -75,7 +75,7 @@ def read_gold_rows(path: str, dialect: str = "auto") -> GoldRows:
                 hint="write the gold set as JSON Lines, with `relevant` or `grades`",
             )
         reader_choice = choose(dialect, None, gold=source)
-        reader = Reader(reader_choice.dialect, own=reader_choice.own)
+        reader = RowReader(reader_choice.dialect, own=reader_choice.own)
         rows: list[RawRow] = []
         problems: list[Problem] = []
         count = 0

@@ -13,34 +13,34 @@ from ragauge.errors import MAX_REPORTED, Place, Problem
 from ragauge.files.fields import FieldError, Row
 from ragauge.files.open import PathLike, opened
 from ragauge.files.ranges import Source, plan, read_rows
-from ragauge.formats.detect import Choice, choose, sniff
+from ragauge.formats.detect import FormatChoice, choose, sniff
 from ragauge.formats.fast_rows import FastGoldDecoder
 from ragauge.formats.gold import Locate
 from ragauge.formats.json_rows import decode_row
-from ragauge.formats.loaded import Loaded
-from ragauge.formats.traces import Reader
+from ragauge.formats.loaded import LoadedRows
+from ragauge.formats.traces import RowReader
 from ragauge.formats.trec import items as trec_items
 from ragauge.formats.trec.beir import is_beir, qrels_file, queries
 from ragauge.model.gold import GoldItem, GoldSet
 from ragauge.model.trace import Trace, TraceSet
 
 
-def load_gold_rows(source: Source, reader: Reader) -> Loaded:
+def load_gold_rows(source: Source, reader: RowReader) -> LoadedRows:
     """Read every gold item of a file."""
     return _load(source, reader, reader.gold, FastGoldDecoder().item)
 
 
-def load_trace_rows(source: Source, reader: Reader) -> Loaded:
+def load_trace_rows(source: Source, reader: RowReader) -> LoadedRows:
     """Read every trace of a file."""
     return _load(source, reader, reader.trace)
 
 
 def _load(
     source: Source,
-    reader: Reader,
+    reader: RowReader,
     make: Callable[[Row, int], GoldItem | Trace],
     fast: Callable[[bytes, int], GoldItem | None] | None = None,
-) -> Loaded:
+) -> LoadedRows:
     items: list[Any] = []
     problems: list[Problem] = []
     count = 0
@@ -56,7 +56,7 @@ def _load(
             count += 1
             if len(problems) < MAX_REPORTED:
                 problems.append(reader.problem(failure, row, Place(source.name, line)))
-    return Loaded(items, problems, count)
+    return LoadedRows(items, problems, count)
 
 
 def rows_of(source: Source) -> Iterator[tuple[int, bytes, bool, bool]]:
@@ -102,23 +102,23 @@ def name_of(given: object, source: Source | None, fallback: str) -> str:
 
 
 def read_gold(
-    given: object, source: Source | None, choice: Choice, *, locate: Locate | None = None
-) -> Loaded:
+    given: object, source: Source | None, choice: FormatChoice, *, locate: Locate | None = None
+) -> LoadedRows:
     """The gold items of any input; `locate` finds what is quoted in a corpus."""
     if source is None:
         items = given.items if isinstance(given, GoldSet) else list(given)  # type: ignore[call-overload]
-        return Loaded(list(items), [], 0)
+        return LoadedRows(list(items), [], 0)
     if source.layout == "qrels":
         folder = isinstance(given, str | os.PathLike) and os.path.isdir(given)
         return trec_items.gold_items(source, queries(given) if folder else {})  # type: ignore[arg-type]
-    return load_gold_rows(source, Reader(choice.dialect, own=choice.own, locate=locate))
+    return load_gold_rows(source, RowReader(choice.dialect, own=choice.own, locate=locate))
 
 
-def read_traces(source: Source, choice: Choice) -> Loaded:
+def read_traces(source: Source, choice: FormatChoice) -> LoadedRows:
     """The traces of a file, in memory."""
     if source.layout == "run":
         return trec_items.traces(source)
-    return load_trace_rows(source, Reader(choice.dialect, own=choice.own))
+    return load_trace_rows(source, RowReader(choice.dialect, own=choice.own))
 
 
 def load_gold(path: PathLike, *, dialect: str = "auto") -> GoldSet:

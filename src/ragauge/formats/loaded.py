@@ -9,7 +9,7 @@ from msgspec import Struct
 from ragauge.errors import Problem, RagaugeError
 
 
-class Loaded(Struct, frozen=True):
+class LoadedRows(Struct, frozen=True):
     """The rows of a file that could be read, and what was wrong with the others."""
 
     items: list[Any]

@@ -38,7 +38,7 @@ from ragauge.spans import shared
 from ragauge.text import citations_in
 
 
-class Reader:
+class RowReader:
     """Reads rows of one file under a dialect; `own` says whether its own names win.
 
     `locate` gives evidence its bytes before it is read, where a corpus is at hand.

@@ -20,7 +20,7 @@ from ragauge.model.phrases import count
 from ragauge.model.scores import Scores, SliceResult
 from ragauge.model.scores_document import load_scores
 from ragauge.model.semantic import is_lexical
-from ragauge.model.verdict import ORDER, Block, Gate, GateResult, Status, Verdict, Waiver
+from ragauge.model.verdict import ORDER, Gate, GateResult, Status, Verdict, VerdictBlock, Waiver
 from ragauge.stats.sample_size import detectable
 
 
@@ -83,12 +83,12 @@ def judge(
         else []
     )
     blocks += [
-        Block(result.code, f"{result.gate.title or result.gate.name}: {result.reason}")
+        VerdictBlock(result.code, f"{result.gate.title or result.gate.name}: {result.reason}")
         for result in results
         if result.code is not None and not result.waived
     ]
     if not scores.measured:
-        blocks = [Block("nothing-measured", CODES["nothing-measured"].title)]
+        blocks = [VerdictBlock("nothing-measured", CODES["nothing-measured"].title)]
     worst: Status = max(
         ("pass" if result.waived else result.status for result in results),
         key=ORDER.index,
@@ -260,28 +260,32 @@ def _with_waiver(result: GateResult, waivers: Sequence[Waiver], today: date | No
 
 def _blocks(
     scores: Scores, tolerance: Tolerance, *, source_rules: bool, whole_grid: bool
-) -> list[Block]:
+) -> list[VerdictBlock]:
     tally = scores.tally
     blocks = []
     if tally.missing and not tolerance.missing:
         verb = "has" if tally.missing == 1 else "have"
         blocks.append(
-            Block("missing-traces", f"{tally.missing} of {tally.gold} gold items {verb} no trace")
+            VerdictBlock(
+                "missing-traces", f"{tally.missing} of {tally.gold} gold items {verb} no trace"
+            )
         )
     if tally.missing_slots and whole_grid and not tolerance.missing:
         noun = "slot has" if tally.missing_slots == 1 else "slots have"
         blocks.append(
-            Block("missing-traces", f"{tally.missing_slots} {noun} no trace (paraphrase × seed)")
+            VerdictBlock(
+                "missing-traces", f"{tally.missing_slots} {noun} no trace (paraphrase × seed)"
+            )
         )
     if tally.errored and not source_rules and not tolerance.errored:
         noun = "trace carries" if tally.errored == 1 else "traces carry"
-        blocks.append(Block("errored-traces", f"{tally.errored} {noun} an error"))
+        blocks.append(VerdictBlock("errored-traces", f"{tally.errored} {noun} an error"))
     skipped = tally.gold_skipped + tally.trace_skipped
     if skipped and not tolerance.skipped:
         noun = "line was" if skipped == 1 else "lines were"
-        blocks.append(Block("skipped-lines", f"{skipped} bad {noun} skipped"))
+        blocks.append(VerdictBlock("skipped-lines", f"{skipped} bad {noun} skipped"))
     if source_rules and not tally.answered and not tally.answerable and not tolerance.empty:
-        blocks.append(Block("nothing-answered", CODES["nothing-answered"].title))
+        blocks.append(VerdictBlock("nothing-answered", CODES["nothing-answered"].title))
     return blocks
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from ragauge import registry
 from ragauge.metrics.columns import Bools, Floats, Ints
 from ragauge.metrics.metric import Metric
-from ragauge.metrics.populations import leaves_out_errors
+from ragauge.metrics.populations import excludes_errors
 from ragauge.model.phrases import count
 from ragauge.model.profile import JoinRules
 from ragauge.model.scores import Scores
@@ -180,6 +180,6 @@ def _uncounted(metric: Metric, lost: LostResults) -> Ints:
         return np.zeros(len(lost.there), np.int64)
     if metric.of_question is not None:
         return lost.missing
-    if leaves_out_errors(metric.over, errored_is_empty=lost.errored_is_empty):
+    if excludes_errors(metric.over, errored_is_empty=lost.errored_is_empty):
         return lost.missing + lost.errored
     return lost.missing

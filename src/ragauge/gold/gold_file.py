@@ -12,9 +12,9 @@ from ragauge.corpus.manifest import read_corpus
 from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike
 from ragauge.files.ranges import Source
-from ragauge.formats.detect import Choice, choose
+from ragauge.formats.detect import FormatChoice, choose
 from ragauge.formats.load import open_source, read_gold
-from ragauge.formats.loaded import Loaded
+from ragauge.formats.loaded import LoadedRows
 from ragauge.gold.locate import locator
 from ragauge.model.gold import GoldItem
 
@@ -23,8 +23,8 @@ class GoldFile(Struct, frozen=True):
     """A gold set that was read, with what could not be read of it."""
 
     source: Source
-    choice: Choice
-    loaded: Loaded
+    choice: FormatChoice
+    loaded: LoadedRows
 
     @property
     def items(self) -> list[GoldItem]:

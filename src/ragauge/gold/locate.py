@@ -13,7 +13,7 @@ from ragauge.corpus.lookup import Lookup
 from ragauge.files.fields import Row
 from ragauge.formats.gold import Locate, Own
 from ragauge.formats.gold_evidence import (
-    Entry,
+    EvidenceEntry,
     entries,
     only_document,
     refuse_mixed_units,
@@ -46,7 +46,7 @@ def locator(lookup: Lookup, *, convert: bool = True) -> Locate:
     return locate
 
 
-def _is_wanted(entry: Entry, unit: str, *, convert: bool) -> bool:
+def _is_wanted(entry: EvidenceEntry, unit: str, *, convert: bool) -> bool:
     """Whether an entry is a quote without a place, or a place in characters."""
     if not isinstance(entry.value, Mapping):
         return False

@@ -58,7 +58,7 @@ class Lock(Struct, frozen=True, kw_only=True):
     items: dict[Key, GoldItem]
 
 
-class Change(Struct, frozen=True):
+class FieldChange(Struct, frozen=True):
     """One field of an item, before and after; None where it says nothing."""
 
     field: str
@@ -66,20 +66,20 @@ class Change(Struct, frozen=True):
     new: Any
 
 
-class Changed(Struct, frozen=True, kw_only=True):
+class ChangedItem(Struct, frozen=True, kw_only=True):
     """An item that says something else now; `unread` are changes of fields that nothing reads."""
 
     item: GoldItem
-    changes: tuple[Change, ...]
-    unread: tuple[Change, ...] = ()
+    changes: tuple[FieldChange, ...]
+    unread: tuple[FieldChange, ...] = ()
 
 
-class Difference(Struct, frozen=True, kw_only=True):
+class LockDifference(Struct, frozen=True, kw_only=True):
     """What is different from a lock, each list by id and turn."""
 
     unchanged: int
-    changed: tuple[Changed, ...] = ()
-    remarked: tuple[Changed, ...] = ()
+    changed: tuple[ChangedItem, ...] = ()
+    remarked: tuple[ChangedItem, ...] = ()
     removed: tuple[GoldItem, ...] = ()
     added: tuple[GoldItem, ...] = ()
 
@@ -108,7 +108,7 @@ def lock_path(gold: str | os.PathLike[str]) -> Path:
     )
 
 
-def frozen(items: Sequence[GoldItem], dialect: str, name: str) -> Lock:
+def make_lock(items: Sequence[GoldItem], dialect: str, name: str) -> Lock:
     """Freeze a gold set; an id that stands twice is refused, because a lock has one item an id."""
     by_key: dict[Key, GoldItem] = {}
     problems: list[Problem] = []
@@ -132,7 +132,7 @@ def frozen(items: Sequence[GoldItem], dialect: str, name: str) -> Lock:
     return Lock(dialect=dialect, gold_hash=_hash_of(ordered), items=ordered)
 
 
-def written(lock: Lock) -> str:
+def lock_text(lock: Lock) -> str:
     """The text of a lock."""
     head = _LockHeader(
         schema=SCHEMA, dialect=lock.dialect, count=len(lock.items), gold_hash=lock.gold_hash
@@ -216,12 +216,12 @@ def _refuse(name: str, line: int, why: str) -> NoReturn:
     )
 
 
-def compare(lock: Lock, items: Sequence[GoldItem], name: str) -> Difference:
+def compare(lock: Lock, items: Sequence[GoldItem], name: str) -> LockDifference:
     """What is different between a lock and a gold set that was read in its dialect."""
-    now = frozen(items, lock.dialect, name).items
+    now = make_lock(items, lock.dialect, name).items
     lines = {(item.qid, item.turn): item.line for item in items}
-    changed: list[Changed] = []
-    remarked: list[Changed] = []
+    changed: list[ChangedItem] = []
+    remarked: list[ChangedItem] = []
     unchanged = 0
     for key, old in lock.items.items():
         if key not in now:
@@ -233,7 +233,7 @@ def compare(lock: Lock, items: Sequence[GoldItem], name: str) -> Difference:
             remarked.append(difference)
         else:
             unchanged += 1
-    return Difference(
+    return LockDifference(
         unchanged=unchanged,
         changed=tuple(changed),
         remarked=tuple(remarked),
@@ -244,20 +244,22 @@ def compare(lock: Lock, items: Sequence[GoldItem], name: str) -> Difference:
     )
 
 
-def changes(old: GoldItem, new: GoldItem) -> Changed:
+def changes(old: GoldItem, new: GoldItem) -> ChangedItem:
     """What is different between two versions of an item, field by field."""
     was, now = (msgspec.to_builtins(replace(item, line=None)) for item in (old, new))
     unread_was, unread_now = was.pop("extra", {}), now.pop("extra", {})
-    return Changed(
+    return ChangedItem(
         item=new,
         changes=_changes(was, now, GoldItem.__struct_fields__),
         unread=_changes(unread_was, unread_now, sorted({*unread_was, *unread_now})),
     )
 
 
-def _changes(old: dict[str, Any], new: dict[str, Any], names: Iterable[str]) -> tuple[Change, ...]:
+def _changes(
+    old: dict[str, Any], new: dict[str, Any], names: Iterable[str]
+) -> tuple[FieldChange, ...]:
     return tuple(
-        Change(name, old.get(name), new.get(name))
+        FieldChange(name, old.get(name), new.get(name))
         for name in names
         if not _equal(old.get(name), new.get(name)) or (name in old) != (name in new)
     )
@@ -291,7 +293,7 @@ class VerifyResult(Struct, frozen=True):
     path: Path
     lock: Lock
     now: Lock
-    difference: Difference
+    difference: LockDifference
 
 
 def freeze(
@@ -309,8 +311,8 @@ def freeze(
             "file-exists", f"`{path}` is the gold set itself", hint="name another file for its lock"
         )
     with gold_file(gold, profile=profile, dialect=dialect) as file:
-        lock = frozen(file.items, file.choice.dialect.name, file.source.name)
-    text = written(lock)
+        lock = make_lock(file.items, file.choice.dialect.name, file.source.name)
+    text = lock_text(lock)
     if path.exists():
         if path.is_file() and path.read_bytes() == text.encode():
             return FreezeResult(path, lock, False)
@@ -331,10 +333,10 @@ def verify(gold: PathLike, lock: PathLike | None = None) -> VerifyResult:
     stored = read_lock(path)
     with gold_file(gold, dialect=stored.dialect) as file:
         items, name = file.items, file.source.name
-    now = frozen(items, stored.dialect, name)
+    now = make_lock(items, stored.dialect, name)
     return VerifyResult(path, stored, now, compare(stored, items, name))
 
 
 def update(verified: VerifyResult) -> None:
     """Write the lock anew, as the set was when it was verified."""
-    write_atomically(verified.path, written(verified.now))
+    write_atomically(verified.path, lock_text(verified.now))

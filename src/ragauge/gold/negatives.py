@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ragauge.corpus.bm25 import Index, words_of
+from ragauge.corpus.bm25 import Bm25Index, words_of
 from ragauge.corpus.chunk_list import read_chunk_list
 from ragauge.corpus.lookup import CorpusSpot, Lookup, open_corpus
 from ragauge.errors import MAX_REPORTED, Problem, RagaugeError
@@ -54,7 +54,7 @@ class Suggester:
     def __init__(self, lookup: Lookup) -> None:
         self.lookup = lookup
         self.blocks = lookup.corpus.blocks
-        self.index = Index(self._texts())
+        self.index = Bm25Index(self._texts())
         by_doc: dict[str, list[int]] = {}
         for place, block in enumerate(self.blocks):
             by_doc.setdefault(block.doc, []).append(place)
@@ -181,7 +181,7 @@ def _sections(item: GoldItem, evidence: Sequence[CorpusSpot]) -> list[tuple[str,
     return list(dict.fromkeys(sections))
 
 
-class Suggested(Struct, frozen=True, kw_only=True):
+class ItemNegatives(Struct, frozen=True, kw_only=True):
     """The negatives that were found for one item; none if it has enough, or no evidence."""
 
     qid: str
@@ -195,7 +195,7 @@ class Suggestions(Struct, frozen=True, kw_only=True):
     `comments` counts those of YAML that were lost in rows that changed.
     """
 
-    items: tuple[Suggested, ...]
+    items: tuple[ItemNegatives, ...]
     unplaced: int
     short: int
     comments: int = 0
@@ -218,7 +218,7 @@ def suggest_negatives(
     lookup = open_corpus(corpus)
     pinner = Pinner(lookup, read_chunk_list(chunks))
     suggester = Suggester(lookup)
-    suggested: list[Suggested] = []
+    suggested: list[ItemNegatives] = []
     changes: dict[int, dict[str, Any]] = {}
     problems: list[Problem] = []
     failed = unplaced = short = 0
@@ -235,7 +235,7 @@ def suggest_negatives(
         new = suggester.suggest(item, pinned.spots, wanted, anywhere=anywhere)
         unplaced += not pinned.spots
         short += bool(pinned.spots) and len(new) < wanted
-        suggested.append(Suggested(qid=item.qid, line=raw.line, negatives=tuple(new)))
+        suggested.append(ItemNegatives(qid=item.qid, line=raw.line, negatives=tuple(new)))
         if new:
             present = list(raw.fields.get("negatives") or ())
             changes[index] = {

@@ -210,7 +210,7 @@ SLOTS_RANKED = MANY_SLOTS.also(
 )
 
 
-def leaves_out_errors(population: Population, *, errored_is_empty: bool) -> bool:
+def excludes_errors(population: Population, *, errored_is_empty: bool) -> bool:
     """Whether traces with an error are outside a population, and not members that found nothing."""
     # Who requires hits excludes them too: a trace with an error has none.
     excluding = (_NO_ERROR, _HITS) if errored_is_empty else (_NO_ERROR, _HITS, _NO_ERROR_OR_EMPTY)

@@ -12,7 +12,7 @@ SAME_CITATIONS = 0.98
 By = Literal["id", "place"]
 
 
-class Differing(Struct, frozen=True, kw_only=True):
+class DifferingSlot(Struct, frozen=True, kw_only=True):
     """A slot whose citations differ between the runs.
 
     `replaced` pairs what run a cites with what run b cites of the same text; `lost` is cited by a
@@ -33,7 +33,7 @@ class Differing(Struct, frozen=True, kw_only=True):
         return not self.lost
 
 
-class Agreed(Struct, frozen=True, kw_only=True):
+class AgreementFigure(Struct, frozen=True, kw_only=True):
     """One figure: the mean over questions of the mean over slots, and how many there were."""
 
     value: float | None
@@ -55,10 +55,10 @@ class Agreement(Struct, frozen=True, kw_only=True):
     slots: int
     only_a: int
     only_b: int
-    citations: Agreed
-    rbo: Agreed
-    tau: Agreed
-    differing: tuple[Differing, ...] = ()
+    citations: AgreementFigure
+    rbo: AgreementFigure
+    tau: AgreementFigure
+    differing: tuple[DifferingSlot, ...] = ()
 
     @property
     def unmapped(self) -> int:

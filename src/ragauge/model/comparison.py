@@ -19,8 +19,8 @@ Kind = Literal["win", "loss", "draw", "regression"]
 KINDS: tuple[Kind, ...] = ("regression", "loss", "win", "draw")
 """What may come of a question, in the order in which a reader wants to see it."""
 
-Rung = Literal["exact", "doc_span", "quote", "doc", "none"]
-RUNGS: tuple[Rung, ...] = ("exact", "doc_span", "quote", "doc", "none")
+MatchLevel = Literal["exact", "doc_span", "quote", "doc", "none"]
+MATCH_LEVELS: tuple[MatchLevel, ...] = ("exact", "doc_span", "quote", "doc", "none")
 """How an expected item is recognised on both sides, from the best to none at all."""
 
 Match = Literal["exact", "fallback_doc_span", "fallback_quote", "fallback_doc", "mixed", "none"]
@@ -31,7 +31,7 @@ RANKS = ("retrieval.mrr@999999999", "retrieval.mrr_doc@999999999")
 and by document where an item names no more."""
 
 
-class Compared(Struct, frozen=True, kw_only=True):
+class ComparedRun(Struct, frozen=True, kw_only=True):
     """One of the two runs: what it is called, and what is known of how it came about.
 
     `questions` is how many gold items it has, `missing` and `errored` how many of those that were
@@ -118,7 +118,7 @@ class QueryComparison(Struct, frozen=True, kw_only=True):
     turn: int | None = None
     a_reciprocal: float | None = None
     b_reciprocal: float | None = None
-    rungs: tuple[Rung, ...] = ()
+    rungs: tuple[MatchLevel, ...] = ()
     answer: AnswerChange | None = None
 
 
@@ -145,10 +145,10 @@ class Comparison(Struct, frozen=True, kw_only=True):
     ranked       whether ranks are known, so that questions can be told apart by retrieval
     """
 
-    run_a: Compared
-    run_b: Compared
+    run_a: ComparedRun
+    run_b: ComparedRun
     match: Match
-    rungs: Mapping[Rung, int]
+    rungs: Mapping[MatchLevel, int]
     aggregate_a: Mapping[str, MetricResult]
     aggregate_b: Mapping[str, MetricResult]
     deltas: tuple[Delta, ...]

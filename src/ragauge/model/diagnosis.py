@@ -34,7 +34,7 @@ class Witness(Struct, frozen=True, kw_only=True):
     numbers: Mapping[str, float] = {}
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class DiagnosisFinding(Struct, frozen=True, kw_only=True):
     """One likely cause. `affected` counts its questions, of which `witnesses` are the worst.
 
     `blocking`: as long as it holds, no other number of the run can be trusted.
@@ -73,7 +73,7 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     records: int
     labels: tuple[Tallied, ...]
     causes: tuple[Tallied, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[DiagnosisFinding, ...]
     questions: tuple[Witness, ...]
     listed_of: int
     silent: tuple[str, ...] = ()

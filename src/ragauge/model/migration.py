@@ -81,7 +81,7 @@ class MapRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.confidence < SURE and not self.named
 
 
-class Version(Struct, frozen=True, kw_only=True):
+class CorpusVersion(Struct, frozen=True, kw_only=True):
     """One of the two corpora, as its manifest tells of it."""
 
     revision: str
@@ -90,7 +90,7 @@ class Version(Struct, frozen=True, kw_only=True):
     blocks: int
 
 
-class Figures(Struct, frozen=True, kw_only=True):
+class MigrationFigures(Struct, frozen=True, kw_only=True):
     """How well the two versions fit together.
 
     coverage        the share of old blocks that have a new place; null without blocks
@@ -105,7 +105,7 @@ class Figures(Struct, frozen=True, kw_only=True):
     review: int
 
 
-class Target(Struct, frozen=True, kw_only=True):
+class MigrationTarget(Struct, frozen=True, kw_only=True):
     """What a figure should be, and whether it is."""
 
     figure: str
@@ -117,11 +117,11 @@ class Header(Struct, frozen=True, kw_only=True):
     """The first line of a map: which versions it leads from and to, and what is in it."""
 
     schema: str = SCHEMA
-    old: Version
-    new: Version
+    old: CorpusVersion
+    new: CorpusVersion
     counts: dict[str, dict[str, int]]
-    figures: Figures
-    targets: tuple[Target, ...]
+    figures: MigrationFigures
+    targets: tuple[MigrationTarget, ...]
 
 
 class MigrationMap(Struct, frozen=True):

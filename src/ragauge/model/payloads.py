@@ -13,7 +13,7 @@ from itertools import islice
 import msgspec
 from msgspec.structs import replace
 
-from ragauge.concurrency import uncollected
+from ragauge.concurrency import paused_collector
 from ragauge.errors import Place, Problem, RagaugeError
 from ragauge.model.chunk import Chunk
 from ragauge.model.evidence import Evidence
@@ -59,7 +59,7 @@ def freeze_gold(items: Sequence[GoldItem]) -> list[GoldRow]:
     ]
 
 
-@uncollected()
+@paused_collector()
 def thaw_gold(rows: Iterable[GoldRow], name: str) -> list[GoldItem]:
     """The items of a stored gold set; one that cannot be read spoils the whole set."""
     try:

@@ -21,7 +21,7 @@ VERDICTS = {
 }
 
 
-TOGETHER = {
+AGGREGATE_PHRASES = {
     "mean": "the mean over questions",
     "ratio": "one sum over the other, each question with its mean",
     "share": "one count of the run over another",
@@ -43,7 +43,7 @@ def null_rule(metric: Metric) -> str:
     return "null where no record is in the population"
 
 
-def left_out_reasons(metric: Metric) -> list[str]:
+def exclusion_reasons(metric: Metric) -> list[str]:
     """The reasons for which a record (or question) can be excluded from a metric."""
     reasons = [requirement.reason for requirement in metric.over.requires]
     return list(dict.fromkeys([*reasons, *([metric.undefined] if metric.undefined else [])]))
@@ -80,17 +80,17 @@ def gate_name(result: GateResult) -> str:
     return result.gate.title or result.gate.name
 
 
-def demand(result: GateResult) -> str:
+def threshold_text(result: GateResult) -> str:
     """The gate's threshold as it was written, with its sign."""
     return f"{result.gate.sign} {result.gate.given}"
 
 
 def margin(result: GateResult) -> str:
     """How far the value is on the good side, with its sign."""
-    return signed(result.margin)
+    return signed_number(result.margin)
 
 
-def signed(value: float | None) -> str:
+def signed_number(value: float | None) -> str:
     """A difference with its sign and four decimals; never a zero that is none."""
     if value is None:
         return "-"
@@ -104,7 +104,7 @@ def count(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
-def opening(scores: Scores) -> str:
+def run_summary(scores: Scores) -> str:
     """What was scored, in one line."""
     return (
         f"profile {scores.profile}, {count(scores.tally.gold, 'question')}, "
@@ -112,7 +112,7 @@ def opening(scores: Scores) -> str:
     )
 
 
-def origins(verdict: Verdict) -> list[str]:
+def gate_origins(verdict: Verdict) -> list[str]:
     """Where gates come from that are not the profile's own."""
     by_origin: dict[str, list[str]] = {}
     for result in verdict.gates:
@@ -127,7 +127,7 @@ def gate_note(result: GateResult) -> str:
     return result.waived or result.reason or ""
 
 
-def headline(verdict: Verdict) -> str:
+def verdict_headline(verdict: Verdict) -> str:
     """The verdict in one line."""
     if not verdict.gates and not verdict.blocks:
         return "no gates: nothing was decided"
@@ -144,7 +144,7 @@ def headline(verdict: Verdict) -> str:
     return f"{VERDICTS[verdict.status]}: {', '.join(names)}" if names else VERDICTS[verdict.status]
 
 
-def bad_questions(scores: Scores) -> list[QuestionResult]:
+def questions_needing_attention(scores: Scores) -> list[QuestionResult]:
     """The questions that need attention, the worst labels first, each label in gold order.
 
     Where nothing was answered, that a question has no answer says nothing of it; what its hits
@@ -168,7 +168,7 @@ def question_name(qid: str, turn: int | None) -> str:
     return name if turn is None else f"{name} turn {turn}"
 
 
-def shown_metrics(scores: Scores, verdict: Verdict) -> dict[str, MetricResult]:
+def listed_metrics(scores: Scores, verdict: Verdict) -> dict[str, MetricResult]:
     """The metrics that are shown one by one: those with a value, and those with a gate."""
     gated = {result.gate.metric for result in verdict.gates}
     return {
@@ -178,9 +178,9 @@ def shown_metrics(scores: Scores, verdict: Verdict) -> dict[str, MetricResult]:
     }
 
 
-def not_measured(scores: Scores, verdict: Verdict) -> list[str]:
+def undefined_metric_lines(scores: Scores, verdict: Verdict) -> list[str]:
     """The other metrics, by the reason for which they have no value."""
-    in_table = shown_metrics(scores, verdict)
+    in_table = listed_metrics(scores, verdict)
     by_reason: dict[str, dict[str, None]] = {}
     for name, result in scores.metrics.items():
         if name not in in_table:
@@ -189,7 +189,7 @@ def not_measured(scores: Scores, verdict: Verdict) -> list[str]:
     return [f"0/0 ({reason}): {', '.join(labels)}" for reason, labels in sorted(by_reason.items())]
 
 
-def counts_behind(scores: Scores) -> list[str]:
+def count_lines(scores: Scores) -> list[str]:
     """The counts behind refusal as a classification, λ and zones of ΔS, where there are any."""
     lines = []
     if any(number for case, number in scores.confusion.items() if "to be refused" in case):
@@ -206,7 +206,7 @@ def counts_behind(scores: Scores) -> list[str]:
     return lines
 
 
-def shown_slices(scores: Scores) -> dict[str, dict[str, SliceResult]]:
+def listed_slices(scores: Scores) -> dict[str, dict[str, SliceResult]]:
     """The parts that tables show: of sections and documents only dimensions with a value in them.
 
     Every gold set has documents, mostly of one or two questions; JSON has them all.

@@ -8,8 +8,8 @@ from typing import Literal
 from msgspec import Struct
 
 from ragauge.model.agreement import Agreement
-from ragauge.model.comparison import Compared, Delta, Kind, Match, Rung
-from ragauge.model.diagnosis import Finding, Witness
+from ragauge.model.comparison import ComparedRun, Delta, Kind, Match, MatchLevel
+from ragauge.model.diagnosis import DiagnosisFinding, Witness
 from ragauge.model.verdict import GateResult, Verdict
 
 SCHEMA = "ragauge.shadow/1"
@@ -24,7 +24,7 @@ DECISIONS: Mapping[str, Decision] = {
 """What each status of a verdict decides."""
 
 
-class Failed(Struct, frozen=True, kw_only=True):
+class FailedGate(Struct, frozen=True, kw_only=True):
     """A gate that does not hold: its worst questions, and the step to take."""
 
     gate: GateResult
@@ -32,7 +32,7 @@ class Failed(Struct, frozen=True, kw_only=True):
     step: str
 
 
-class Part(Struct, frozen=True, kw_only=True):
+class ShadowSlice(Struct, frozen=True, kw_only=True):
     """The questions with evidence of one type: how many, and each gated metric in both runs.
 
     Below the least n that is shown there are no values.
@@ -42,7 +42,7 @@ class Part(Struct, frozen=True, kw_only=True):
     deltas: tuple[Delta, ...] = ()
 
 
-class Shadowed(Struct, frozen=True, kw_only=True):
+class ShadowReport(Struct, frozen=True, kw_only=True):
     """The shadow beside the live run, and what was decided.
 
     match, rungs   at which levels the evidence was matched on both sides
@@ -54,18 +54,18 @@ class Shadowed(Struct, frozen=True, kw_only=True):
     """
 
     profile: str
-    live: Compared
-    shadow: Compared
+    live: ComparedRun
+    shadow: ComparedRun
     verdict: Verdict
     match: Match
-    rungs: Mapping[Rung, int]
+    rungs: Mapping[MatchLevel, int]
     deltas: tuple[Delta, ...]
-    types: Mapping[str, Part]
+    types: Mapping[str, ShadowSlice]
     agreement: Agreement
-    failed: tuple[Failed, ...] = ()
+    failed: tuple[FailedGate, ...] = ()
     kinds: Mapping[Kind, int] = {}
     answer_kinds: Mapping[Kind, int] = {}
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[DiagnosisFinding, ...] = ()
     counted: int = 0
     left_out: Mapping[str, int] = {}
     notes: tuple[str, ...] = ()

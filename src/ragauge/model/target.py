@@ -15,7 +15,7 @@ class Exchange(Struct, frozen=True):
     answer: str | None
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class TargetQuestion(Struct, frozen=True, kw_only=True):
     """What a target is asked: the text of one slot, and which slot it is.
 
     `paraphrase` counts from 0 where an item has paraphrases; `history` are the turns before;
@@ -73,7 +73,7 @@ class Target(Protocol):
         """How it is configured, without secrets: stored with the run."""
         ...
 
-    def ask(self, question: Question) -> Mapping[str, Any]:
+    def ask(self, question: TargetQuestion) -> Mapping[str, Any]:
         """Answer one slot with a trace row in any dialect; raise `TargetError` where it cannot."""
         ...
 
@@ -83,7 +83,7 @@ class Target(Protocol):
 
 
 @runtime_checkable
-class Doubting(Protocol):
+class RevisingTarget(Protocol):
     """A target that may find out later that what it gave was the answer to another question."""
 
     @property

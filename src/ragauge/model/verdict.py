@@ -79,7 +79,7 @@ class GateResult(Struct, frozen=True, kw_only=True):
     code: str | None = None
 
 
-class Block(Struct, frozen=True):
+class VerdictBlock(Struct, frozen=True):
     """A reason for which the run cannot be judged, whatever its gates say."""
 
     code: str
@@ -92,7 +92,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     status: Status
     exit_code: ExitCode
     gates: tuple[GateResult, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[VerdictBlock, ...]
 
     @property
     def gates_pass(self) -> bool:

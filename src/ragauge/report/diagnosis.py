@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ragauge.model import phrases
-from ragauge.model.diagnosis import SCHEMA, Diagnosis, Finding, Number, Tallied, Witness
+from ragauge.model.diagnosis import SCHEMA, Diagnosis, DiagnosisFinding, Number, Tallied, Witness
 from ragauge.model.metric_names import metric_label
 from ragauge.model.scores_document import rounded
 from ragauge.report import markdown
@@ -36,7 +36,7 @@ def to_document(diagnosis: Diagnosis) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: DiagnosisFinding) -> dict[str, Any]:
     return {
         **msgspec.to_builtins(finding),
         "share": rounded(finding.share),
@@ -61,7 +61,7 @@ def opening(diagnosis: Diagnosis) -> str:
     )
 
 
-def headline(finding: Finding, counted: int) -> str:
+def headline(finding: DiagnosisFinding, counted: int) -> str:
     """A finding in one line."""
     return f"{finding.title}: {finding.affected} of {phrases.count(counted, 'question')}"
 
@@ -81,7 +81,7 @@ def witness_line(witness: Witness) -> str:
     return f"{name} ({label}) {plain(witness.where)}"
 
 
-def _origin(finding: Finding) -> str:
+def _origin(finding: DiagnosisFinding) -> str:
     """The rule, and the page that it comes from, if it is not our own."""
     source = "" if finding.source == "own" else f", after {finding.source}"
     return f"{finding.id}{source}"
@@ -130,7 +130,9 @@ def _tallied(head: str, rows: Sequence[Tallied]) -> Any:
     return table
 
 
-def _print_finding(console: Any, place: int, finding: Finding, counted: int, width: int) -> None:
+def _print_finding(
+    console: Any, place: int, finding: DiagnosisFinding, counted: int, width: int
+) -> None:
     from rich.text import Text
 
     head = f"{place}. {headline(finding, counted)}"
@@ -198,7 +200,7 @@ def markdown_text(diagnosis: Diagnosis) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def markdown_findings(findings: Iterable[Finding], counted: int) -> list[str]:
+def markdown_findings(findings: Iterable[DiagnosisFinding], counted: int) -> list[str]:
     """Each finding with its numbers, its questions and the next step."""
     lines: list[str] = []
     for place, finding in enumerate(findings, 1):

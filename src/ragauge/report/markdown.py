@@ -110,7 +110,7 @@ def gates(verdict: Verdict, escape: Escape = escaped) -> list[str]:
             (
                 escape(phrases.gate_name(result)),
                 phrases.number(result.value),
-                phrases.demand(result),
+                phrases.threshold_text(result),
                 phrases.margin(result),
                 str(result.n),
                 phrases.number(result.detectable),
@@ -134,10 +134,10 @@ def metrics(scores: Scores, verdict: Verdict, escape: Escape = escaped) -> list[
                 phrases.interval(result.interval),
                 escape(phrases.metric_note(result)),
             )
-            for name, result in phrases.shown_metrics(scores, verdict).items()
+            for name, result in phrases.listed_metrics(scores, verdict).items()
         ],
     )
-    rest = [*phrases.counts_behind(scores), *phrases.not_measured(scores, verdict)]
+    rest = [*phrases.count_lines(scores), *phrases.undefined_metric_lines(scores, verdict)]
     return [*lines, *(f"- {escape(line)}" for line in rest), *([""] if rest else [])]
 
 
@@ -153,7 +153,7 @@ def slice_tables(
     """The heading and the table of each dimension."""
     columns = phrases.slice_metrics(scores, verdict)
     tables: dict[str, list[str]] = {}
-    for dimension, parts in phrases.shown_slices(scores).items():
+    for dimension, parts in phrases.listed_slices(scores).items():
         rows = [
             (
                 escape(name),
@@ -174,7 +174,7 @@ def slice_tables(
 
 def look_at(scores: Scores, most: int) -> list[str]:
     """The questions that need attention, under a heading; nothing if there are none."""
-    bad = phrases.bad_questions(scores)
+    bad = phrases.questions_needing_attention(scores)
     return ["## Look at", "", *questions(bad[:most])] if bad else []
 
 

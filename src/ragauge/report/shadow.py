@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from ragauge.model import phrases
-from ragauge.model.agreement import SAME_CITATIONS, Agreed, Agreement, Differing
+from ragauge.model.agreement import SAME_CITATIONS, Agreement, AgreementFigure, DifferingSlot
 from ragauge.model.comparison import Delta
 from ragauge.model.metric_names import metric_label
 from ragauge.model.scores_document import rounded, verdict_document
-from ragauge.model.shadow import SCHEMA, Failed, Part, Shadowed
+from ragauge.model.shadow import SCHEMA, FailedGate, ShadowReport, ShadowSlice
 from ragauge.report import markdown
 from ragauge.report.comparison import sentences
 from ragauge.report.diagnosis import headline as finding_headline
@@ -29,10 +29,10 @@ _DECIDED = {
 }
 
 
-def headline(report: Shadowed) -> str:
+def headline(report: ShadowReport) -> str:
     """What was decided, and by which gates or blocks."""
     decision = _DECIDED[report.decision]
-    reasons = phrases.headline(report.verdict).partition(": ")[2]
+    reasons = phrases.verdict_headline(report.verdict).partition(": ")[2]
     decision = f"{decision}: {reasons}" if reasons else decision
     if report.unjudged:
         decision += f" (index only; not judged: {', '.join(report.unjudged)})"
@@ -64,12 +64,12 @@ def _met(holds: bool) -> str:
     return "met" if holds else "not met"
 
 
-def _agreed(figure: Agreed) -> str:
+def _agreed(figure: AgreementFigure) -> str:
     over = f"{phrases.count(figure.questions, 'question')}, {phrases.count(figure.slots, 'slot')}"
     return f"{phrases.number(figure.value)} ({over})"
 
 
-def differing_line(differing: Differing) -> str:
+def differing_line(differing: DifferingSlot) -> str:
     """A slot that cites otherwise, in one line."""
     slot = [
         f"{name} {value}"
@@ -83,7 +83,7 @@ def differing_line(differing: Differing) -> str:
     return f"{' '.join([name, *slot])}: {'; '.join(changes)}"
 
 
-def json_text(report: Shadowed) -> str:
+def json_text(report: ShadowReport) -> str:
     """The whole verdict as JSON."""
     document: dict[str, Any] = {
         "schema": SCHEMA,
@@ -119,7 +119,7 @@ def json_text(report: Shadowed) -> str:
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
 
 
-def _failed(failed: Failed) -> dict[str, Any]:
+def _failed(failed: FailedGate) -> dict[str, Any]:
     return {
         "gate": failed.gate.gate.name,
         "status": failed.gate.status,
@@ -166,7 +166,9 @@ def _agreement(agreement: Agreement) -> dict[str, Any]:
     }
 
 
-def table_text(report: Shadowed, *, limit: int = 5, width: int = 80, color: bool = False) -> str:
+def table_text(
+    report: ShadowReport, *, limit: int = 5, width: int = 80, color: bool = False
+) -> str:
     """The verdict for a terminal."""
     from rich.text import Text
 
@@ -224,7 +226,7 @@ def table_text(report: Shadowed, *, limit: int = 5, width: int = 80, color: bool
     return screen.text()
 
 
-def _too_few(part: Part) -> str:
+def _too_few(part: ShadowSlice) -> str:
     return "" if part.deltas else ": too few for a value"
 
 
@@ -233,7 +235,7 @@ def _more(console: Any, more: int) -> None:
         console.print(f"  ... and {more} more; --format json lists all")
 
 
-def _gates(report: Shadowed) -> Any:
+def _gates(report: ShadowReport) -> Any:
     from rich.text import Text
 
     table = plain_table()
@@ -244,7 +246,7 @@ def _gates(report: Shadowed) -> Any:
         table.add_row(
             phrases.gate_name(result),
             phrases.number(result.value),
-            phrases.demand(result),
+            phrases.threshold_text(result),
             phrases.margin(result),
             str(result.n),
             Text("waived" if result.waived else result.status, style=COLORS[result.status]),
@@ -268,20 +270,20 @@ def _cells(delta: Delta) -> tuple[str, ...]:
         f"{f' {sentences.LOST}' if delta.lost else ''}",
         phrases.number(delta.a),
         phrases.number(delta.b),
-        phrases.signed(delta.delta),
+        phrases.signed_number(delta.delta),
         sentences.bounds(delta.interval),
         str(delta.n),
     )
 
 
-def _notes(report: Shadowed) -> list[str]:
+def _notes(report: ShadowReport) -> list[str]:
     excluded = [
         f"{n} questions left out: {reason}" for reason, n in sorted(report.left_out.items())
     ]
     return [*excluded, *map(plain, report.notes)]
 
 
-def markdown_text(report: Shadowed, *, limit: int = 5) -> str:
+def markdown_text(report: ShadowReport, *, limit: int = 5) -> str:
     """The verdict as the body of a comment on a pull request."""
     lines = [
         f"# ragauge: {markdown.escaped(headline(report))}",
@@ -311,7 +313,7 @@ def markdown_text(report: Shadowed, *, limit: int = 5) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _markdown_failed(failed: Sequence[Failed], limit: int) -> list[str]:
+def _markdown_failed(failed: Sequence[FailedGate], limit: int) -> list[str]:
     lines: list[str] = []
     for failed_gate in failed:
         name = markdown.escaped(phrases.gate_name(failed_gate.gate))
@@ -330,7 +332,7 @@ def _markdown_deltas(deltas: Sequence[Delta]) -> list[str]:
     return [*rows, *lost_lines, ""] if lost_lines else rows
 
 
-def _markdown_types(types: Mapping[str, Part]) -> list[str]:
+def _markdown_types(types: Mapping[str, ShadowSlice]) -> list[str]:
     lines: list[str] = []
     for name, part in types.items():
         few = _too_few(part)

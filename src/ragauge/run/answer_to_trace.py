@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ragauge.files.fields import FieldError
 from ragauge.files.redaction import redacted
-from ragauge.formats.traces import Reader
+from ragauge.formats.traces import RowReader
 from ragauge.model.dialect import TRACE_NAMES, TRACE_SPELLINGS
 from ragauge.model.target import TargetError
 from ragauge.model.trace import Timing, Trace
@@ -24,7 +24,9 @@ _ANSWER_NAMES = TRACE_NAMES.difference(*(TRACE_SPELLINGS[field] for field in _QU
 """The fields that say what a system did, and not what it was asked."""
 
 
-def answer_trace(reader: Reader, slot: QuestionSlot, answered: Any, elapsed: float | None) -> Trace:
+def answer_trace(
+    reader: RowReader, slot: QuestionSlot, answered: Any, elapsed: float | None
+) -> Trace:
     """The trace of a slot: a row of any dialect, a list of hits, or a trace as it is.
 
     The slot says what was asked, whatever the row says; a row for another question is an error.
@@ -49,7 +51,7 @@ def answer_trace(reader: Reader, slot: QuestionSlot, answered: Any, elapsed: flo
     )
 
 
-def _read(reader: Reader, answered: Any) -> Trace:
+def _read(reader: RowReader, answered: Any) -> Trace:
     try:
         _refuse_unstorable(answered)
         row = msgspec.json.decode(_encode(answered))  # as a trace file would hold it

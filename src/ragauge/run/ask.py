@@ -18,8 +18,8 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragauge.formats.traces import Reader
-from ragauge.model.target import Doubting, Exchange, Question, Target, TargetError
+from ragauge.formats.traces import RowReader
+from ragauge.model.target import Exchange, RevisingTarget, Target, TargetError, TargetQuestion
 from ragauge.model.trace import Trace
 from ragauge.run.answer_to_trace import answer_trace, error_trace
 from ragauge.run.slots import QuestionSlot, SlotSequence
@@ -136,7 +136,7 @@ class SequenceTask:
             self.advance(slot, earlier.get(slot.number))
         return None
 
-    def question(self, slot: QuestionSlot) -> Question:
+    def question(self, slot: QuestionSlot) -> TargetQuestion:
         """What is asked, with the turns before: of the same paraphrase where they have it."""
         question = slot.question
         if not self.history or question.turn is None:
@@ -183,7 +183,7 @@ class Runner:
     def __init__(
         self,
         target: Target,
-        reader: Reader,
+        reader: RowReader,
         limits: Limits,
         write: Callable[[Sequence[Trace]], BatchCounts],
         *,
@@ -299,7 +299,7 @@ class Runner:
                 self._end("hanging")
             self._start(worker.task)
         most = self.limits.max_errors
-        doubts = self.target.doubts if isinstance(self.target, Doubting) else 0
+        doubts = self.target.doubts if isinstance(self.target, RevisingTarget) else 0
         if most is not None and self.failed + doubts > most:
             self._end("errors")
 

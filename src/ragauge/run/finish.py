@@ -21,20 +21,20 @@ from ragauge.model.scores import Scores
 from ragauge.model.semantic import Bands
 from ragauge.model.trace import Trace
 from ragauge.run.ask import BatchCounts
-from ragauge.scoring.chunk_facts import Gatherer, expected_ids, has_text, negative_ids
+from ragauge.scoring.chunk_facts import FactsCollector, expected_ids, has_text, negative_ids
 from ragauge.scoring.remeasure import semantic_of
-from ragauge.scoring.results import unlisted
+from ragauge.scoring.results import without_metrics
 from ragauge.scoring.tasks.job import Job
-from ragauge.scoring.tasks.pack import Packed, RangePacker
-from ragauge.store.runs import rescored
-from ragauge.store.stored_scores import freeze_scores, value_texts
+from ragauge.scoring.tasks.pack import RowSerialiser, SerialisedRows
+from ragauge.store.runs import recompute_scores
+from ragauge.store.stored_scores import serialise_scores, value_texts
 
 _AT_ONCE = 2048
 _NO_QUESTION = -1
 _CACHED_IDS = 1 << 16
 
 
-class _HitFacts(Gatherer):
+class _HitFacts(FactsCollector):
     """Looks only at what hits carry. Ids come again and again, so the last ones are cached."""
 
     def __init__(self, wanted: Set[str], chunks: Mapping[str, Chunk]) -> None:
@@ -59,7 +59,7 @@ class ResultWriter:
     """
 
     def __init__(self, store: Store, run: RunRecord, job: Job, *, replacing: bool) -> None:
-        self.packer = RangePacker(job)
+        self.packer = RowSerialiser(job)
         self.packer.gatherer = _HitFacts(self.packer.gatherer.wanted, job.chunks)
         self.run_id = run.run_id
         self.put = store.replace_results if replacing else store.add_results
@@ -88,7 +88,7 @@ class ResultWriter:
         errors = sum(facts.outcome == "errored" for facts, _, _ in rows)
         return BatchCounts(len(rows), errors, sum(is_hit), len(is_hit))
 
-    def _one(self, trace: Trace) -> Packed:
+    def _one(self, trace: Trace) -> SerialisedRows:
         try:
             return self.packer.pack_traces([trace], 1)
         except Exception as error:
@@ -126,10 +126,10 @@ def finish_run(
     Where `bands` has those of its embedder, the zones of its ΔS are counted too.
     """
     # Traces are read one by one and not held: a run may be longer than memory.
-    gatherer = Gatherer(expected_ids(items), job.chunks, negatives=negative_ids(items))
+    gatherer = FactsCollector(expected_ids(items), job.chunks, negatives=negative_ids(items))
     gatherer.add_chunks()
     gathered = gatherer.take()
-    packer = RangePacker(job)
+    packer = RowSerialiser(job)
     ordinals, questions = array("q"), array("q")
     for count, (ordinal, payload) in enumerate(store.payloads(run.run_id), 1):
         ordinals.append(ordinal)
@@ -142,7 +142,7 @@ def finish_run(
         if count % _AT_ONCE == 0:
             gathered.merge(packer.gatherer.take())
     gathered.merge(packer.gatherer.take())
-    scores = rescored(store, replace(run, results=len(ordinals)))
+    scores = recompute_scores(store, replace(run, results=len(ordinals)))
     scores = replace(scores, semantic=semantic_of(scores, bands or {}, None) or scores.semantic)
     measured = value_texts(scores)
     for start in range(0, len(ordinals), _AT_ONCE):
@@ -156,7 +156,7 @@ def finish_run(
                 for ordinal, question in pairs
             ],
         )
-    scoring, values = freeze_scores(
+    scoring, values = serialise_scores(
         scores, number=1, created_at=run.created_at, ragauge_version=ragauge.__version__
     )
     store.finish(
@@ -166,4 +166,4 @@ def finish_run(
         scoring=scoring,
         values=values,
     )
-    return unlisted(scores, RANKS, values=True)
+    return without_metrics(scores, RANKS, values=True)

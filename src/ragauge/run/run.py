@@ -18,16 +18,16 @@ from msgspec.structs import replace
 
 import ragauge
 from ragauge import registry
-from ragauge.corpus.chunk_list import digest
+from ragauge.corpus.chunk_list import chunk_list_digest
 from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.manifest import read_corpus
 from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike
 from ragauge.files.ranges import Source
 from ragauge.files.redaction import REDACTED, redacted, redacted_url
-from ragauge.formats.detect import Choice, choose, cutoffs
+from ragauge.formats.detect import FormatChoice, choose, cutoffs
 from ragauge.formats.load import name_of, open_source, read_gold
-from ragauge.formats.traces import Reader
+from ragauge.formats.traces import RowReader
 from ragauge.gold.locate import locator
 from ragauge.model.chunk import Chunk
 from ragauge.model.embedder import Embedding
@@ -46,7 +46,7 @@ from ragauge.model.phrases import count
 from ragauge.model.run import RunRecord, Store
 from ragauge.model.scores import Scores
 from ragauge.model.semantic import Bands
-from ragauge.model.target import Doubting, Target, TargetOptions
+from ragauge.model.target import RevisingTarget, Target, TargetOptions
 from ragauge.model.trace import Trace
 from ragauge.run.ask import BatchCounts, Limits, Progress, Runner
 from ragauge.run.finish import ResultWriter, finish_run
@@ -61,9 +61,9 @@ from ragauge.run.slots import (
 from ragauge.scoring import score
 from ragauge.scoring.gold_table import gold_table, unique_items
 from ragauge.scoring.remeasure import opened_remeasurer
-from ragauge.scoring.scoring_run import Inputs, Run, ScoringPlan
+from ragauge.scoring.scoring_run import InputFacts, ScoringPlan, ScoringRun
 from ragauge.scoring.tasks.job import Job
-from ragauge.store.runs import Wanted, begin_run, now, refuse_tag
+from ragauge.store.runs import RunDescription, begin_run, now, refuse_tag
 from ragauge.store.snapshot import plan_of, read_snapshot, snapshot_of
 from ragauge.text import plain
 
@@ -95,7 +95,7 @@ class Asked(Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
-class Measuring(Struct, frozen=True, kw_only=True):
+class ScoringRequest(Struct, frozen=True, kw_only=True):
     """How the answers are scored; see `scoring.score`."""
 
     profile: str | None = None
@@ -116,7 +116,7 @@ class RunInput(Struct, frozen=True, kw_only=True):
     items: list[GoldItem]
     chunks: dict[str, Chunk]
     plan: ScoringPlan
-    inputs: Inputs
+    inputs: InputFacts
 
     @property
     def gold_hash(self) -> str:
@@ -142,7 +142,7 @@ class RunInput(Struct, frozen=True, kw_only=True):
             name=self.inputs.gold_name,
             chunks=self.chunks,
         )
-        run = Run(
+        run = ScoringRun(
             self.plan, table, gold_name=self.inputs.gold_name, trace_name=self.inputs.trace_name
         )
         job = run.job(Source("", "", 0, 0, "lines", ()))
@@ -174,7 +174,7 @@ def open_target(address: str, options: TargetOptions) -> Target:
     return kinds[scheme].open(rest, replace(options, scheme=scheme))
 
 
-def material(gold: PathLike, asked: Asked, measuring: Measuring) -> RunInput:
+def read_run_input(gold: PathLike, asked: Asked, measuring: ScoringRequest) -> RunInput:
     """Read the gold set, choose what is asked of it, and plan how it is scored."""
     with ExitStack() as stack:
         source = open_source(stack, gold)
@@ -206,13 +206,13 @@ def material(gold: PathLike, asked: Asked, measuring: Measuring) -> RunInput:
             items=items,
             chunks=chunks,
             plan=_plan(choice, measuring, chunks),
-            inputs=Inputs(
+            inputs=InputFacts(
                 gold_name=name, trace_name=shown_address(asked.address), notes=tuple(notes)
             ),
         )
 
 
-def _plan(choice: Choice, measuring: Measuring, chunks: dict[str, Chunk]) -> ScoringPlan:
+def _plan(choice: FormatChoice, measuring: ScoringRequest, chunks: dict[str, Chunk]) -> ScoringPlan:
     """The plan of a run whose traces are not there yet."""
     profile = choice.profile
     ks = cutoffs(measuring.cutoffs, profile)
@@ -228,7 +228,7 @@ def _plan(choice: Choice, measuring: Measuring, chunks: dict[str, Chunk]) -> Sco
         options=replace(
             measuring.options,
             refusal_patterns=measuring.refusal_patterns,
-            chunks=digest(chunks) if chunks else None,
+            chunks=chunk_list_digest(chunks) if chunks else None,
         ),
         patterns=measuring.refusal_patterns,
         intervals=measuring.intervals,
@@ -237,7 +237,11 @@ def _plan(choice: Choice, measuring: Measuring, chunks: dict[str, Chunk]) -> Sco
 
 
 def start_run(
-    store: Store, asked: Asked, run_input: RunInput, about: Mapping[str, Any], wanted: Wanted
+    store: Store,
+    asked: Asked,
+    run_input: RunInput,
+    about: Mapping[str, Any],
+    wanted: RunDescription,
 ) -> RunRecord:
     """Add a run with its gold set and its chunks; it is incomplete until it is finished."""
     for tag in wanted.tags:
@@ -257,7 +261,7 @@ def start_run(
         commit_hash=wanted.commit_hash,
         gold_hash=run_input.gold_hash,
         gold_key=gold_key(rows),
-        chunks=digest(run_input.chunks) if run_input.chunks else None,
+        chunks=chunk_list_digest(run_input.chunks) if run_input.chunks else None,
         snapshot=snapshot_of(
             run_input.plan, run_input.inputs, system=system, ragauge_version=ragauge.__version__
         ).encoded(),
@@ -277,7 +281,7 @@ class Resumed(Struct, frozen=True):
 
     run: RunRecord
     asked: Asked
-    material: RunInput
+    run_input: RunInput
 
 
 def resumed(store: Store, run: RunRecord, *, gold: PathLike | None = None, **same: Any) -> Resumed:
@@ -314,7 +318,9 @@ def resumed(store: Store, run: RunRecord, *, gold: PathLike | None = None, **sam
     )
     if gold is not None:
         rules = snapshot.scoring
-        again = material(gold, asked, Measuring(profile=rules.profile, dialect=rules.dialect))
+        again = read_run_input(
+            gold, asked, ScoringRequest(profile=rules.profile, dialect=rules.dialect)
+        )
         if again.gold_hash != run.gold_hash:
             raise _refused(
                 run,
@@ -359,7 +365,7 @@ def ask_all(
     limits = replace(limits, timing=asked.timing)
     job = run_input.job()
     writer = ResultWriter(store, run, job, replacing=False)
-    reader = Reader(run_input.plan.dialect, own=run_input.plan.own)
+    reader = RowReader(run_input.plan.dialect, own=run_input.plan.own)
     earlier = remaining.answers_before(store, run)
     with ExitStack() as stack:
         remeasurer = None
@@ -385,7 +391,7 @@ def ask_all(
         if run.status == "complete" or remaining.stale:
             store.reopen(run.run_id, dropping=remaining.stale)
         progress = runner.run(slots.sequences(remaining.wanted), remaining.wanted, earlier)
-        if isinstance(target, Doubting):
+        if isinstance(target, RevisingTarget):
             # Only now is it known which answers of a program that miscounted are its own.
             replacing = ResultWriter(store, run, job, replacing=True)
             progress.errors += withdraw_answers(store, run, slots, target.settle(), replacing)

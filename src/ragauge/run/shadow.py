@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ragauge import registry
 from ragauge.compare import align, common_gold, compare, metric_deltas
-from ragauge.diagnose.diagnose import Measured, measured_run, types_of
+from ragauge.diagnose.diagnose import MeasuredRun, measured_run, types_of
 from ragauge.diagnose.rank_findings import diagnose, witness
 from ragauge.diagnose.rules import Symptoms
 from ragauge.errors import RagaugeError
@@ -23,21 +23,21 @@ from ragauge.metrics.columns import Ints
 from ragauge.metrics.metric import Tally
 from ragauge.model.agreement import By
 from ragauge.model.chunk import Chunk
-from ragauge.model.diagnosis import Finding
+from ragauge.model.diagnosis import DiagnosisFinding
 from ragauge.model.embedder import Embedding
 from ragauge.model.payloads import UNREADABLE, thaw, thaw_chunks, trace_of
 from ragauge.model.phrases import count
 from ragauge.model.run import RunRecord, Store
 from ragauge.model.scores import Scores
 from ragauge.model.semantic import Bands
-from ragauge.model.shadow import Failed, Part, Shadowed
+from ragauge.model.shadow import FailedGate, ShadowReport, ShadowSlice
 from ragauge.model.verdict import Gate, GateResult, Waiver
 from ragauge.run import run as running
 from ragauge.run.ask import Limits, Progress
 from ragauge.run.shadow_agreement import SlotContent, SlotKey, agree, slot_content
-from ragauge.scoring.inputs import Kept
+from ragauge.scoring.inputs import ScoredRun
 from ragauge.scoring.score import score
-from ragauge.store.runs import Wanted, find_run, store_run
+from ragauge.store.runs import RunDescription, find_run, store_run
 
 PROFILE = "canary"
 
@@ -86,13 +86,13 @@ class Rules(Struct, frozen=True, kw_only=True):
     bands: Mapping[str, Bands] = {}
 
 
-class Asking(NamedTuple):
+class ShadowRequest(NamedTuple):
     """How a side that is a target is asked."""
 
     asked: running.Asked
-    measuring: running.Measuring
+    measuring: running.ScoringRequest
     limits: Limits
-    wanted: Wanted
+    wanted: RunDescription
 
 
 class Answered(NamedTuple):
@@ -117,14 +117,14 @@ class Interrupted(KeyboardInterrupt):
 def asked_run(
     store: Store,
     gold: str,
-    asking: Asking,
+    asking: ShadowRequest,
     *,
     on_progress: Callable[[Progress], None] = lambda _: None,
     embed: Embedding | None = None,
     on_note: Callable[[str], None] = lambda _: None,
 ) -> Answered:
     """Ask a target every slot of the gold set, and store the run; `Interrupted` names the run."""
-    run_input = running.material(gold, asking.asked, asking.measuring)
+    run_input = running.read_run_input(gold, asking.asked, asking.measuring)
     options = asking.asked.target_options(asking.limits.timeout)
     with ExitStack() as stack:
         with closing(running.open_target(asking.asked.address, options)) as target:
@@ -171,9 +171,9 @@ def scored_run(store: Store, gold: str, trace: str, name: str, **options: Any) -
     """Score a trace file and store the run under a name."""
     stored: list[RunRecord] = []
 
-    def keep(scored: Kept) -> None:
+    def keep(scored: ScoredRun) -> None:
         if scored.scores.measured:
-            stored.append(store_run(store, scored, Wanted(run_id=name, created_at="")))
+            stored.append(store_run(store, scored, RunDescription(run_id=name, created_at="")))
 
     score(gold, trace, keep=keep, **options)
     if not stored:
@@ -185,7 +185,9 @@ def scored_run(store: Store, gold: str, trace: str, name: str, **options: Any) -
     return find_run(store, name)
 
 
-def judge_shadow(live: common_gold.Stored, shadow: common_gold.Stored, rules: Rules) -> Shadowed:
+def judge_shadow(
+    live: common_gold.StoredRun, shadow: common_gold.StoredRun, rules: Rules
+) -> ShadowReport:
     """Judge a shadow run by the gates of a profile, and against the live run for drops.
 
     Where the chunkings differ, both runs are judged on common ground: each expected item as it is
@@ -218,7 +220,7 @@ def judge_shadow(live: common_gold.Stored, shadow: common_gold.Stored, rules: Ru
         baseline=aligned.a,
         beside=aligned.b,
     )
-    (one, before), (other, after) = compare.told_of(live), compare.told_of(shadow)
+    (one, before), (other, after) = compare.describe_run(live), compare.describe_run(shadow)
     names = list(dict.fromkeys(_judged_by(gate, scores) for gate in gates))
     only = replace(aligned, a=_only(aligned.a, names), b=_only(aligned.b, names))
     comparison = compare.compare(only, one, other, gated=names, config=(before, after))
@@ -228,7 +230,7 @@ def judge_shadow(live: common_gold.Stored, shadow: common_gold.Stored, rules: Ru
     if not exact:
         notes.append("the chunkings differ: both runs are judged on common ground")
     by: By = "id" if exact else "place"
-    return Shadowed(
+    return ShadowReport(
         profile=rules.profile,
         live=comparison.run_a,
         shadow=comparison.run_b,
@@ -291,8 +293,8 @@ def _judged_by(gate: Gate, scores: Scores) -> str:
 
 
 def _findings(
-    measured: Measured, scores: Scores, *, exact: bool, limit: int
-) -> tuple[Finding, ...]:
+    measured: MeasuredRun, scores: Scores, *, exact: bool, limit: int
+) -> tuple[DiagnosisFinding, ...]:
     """What the diagnosis of the shadow says; across chunkings its ids prove nothing."""
     if not exact or not scores.measured:
         return ()
@@ -301,7 +303,7 @@ def _findings(
 
 def _by_type(
     aligned: align.Aligned, names: Sequence[str], types: Mapping[str, Ints], min_n: int | None
-) -> dict[str, Part]:
+) -> dict[str, ShadowSlice]:
     """The gated metrics by type of evidence, over the questions that both runs have."""
     pairs = metric_deltas.pair(aligned.a, aligned.b)
     least = aligned.b.options.min_n if min_n is None else min_n
@@ -310,7 +312,7 @@ def _by_type(
         mine = np.isin(pairs.theirs, places)
         n = int(np.count_nonzero(mine))
         if n < least:  # a mean over so few questions says nothing
-            parts[name] = Part(n=n)
+            parts[name] = ShadowSlice(n=n)
             continue
         part = pairs.only(mine)
         deltas = metric_deltas.deltas(
@@ -319,7 +321,7 @@ def _by_type(
             part,
             frozenset(),
         )
-        parts[name] = Part(n=n, deltas=tuple(delta for delta in deltas if delta.n >= least))
+        parts[name] = ShadowSlice(n=n, deltas=tuple(delta for delta in deltas if delta.n >= least))
     return parts
 
 
@@ -339,7 +341,7 @@ def _with_values(scores: Scores, names: Sequence[str], places: Ints) -> Scores:
 
 def _failed(
     results: Sequence[GateResult], scores: Scores, aligned: align.Aligned, limit: int
-) -> tuple[Failed, ...]:
+) -> tuple[FailedGate, ...]:
     """The gates that do not hold, each with its worst questions."""
     failed = []
     run = Symptoms(scores)
@@ -347,14 +349,14 @@ def _failed(
         if result.status in ("pass", "review") or result.waived:
             continue
         if result.code in GAPS:
-            failed.append(Failed(gate=result, step=_AGAIN, worst=()))
+            failed.append(FailedGate(gate=result, step=_AGAIN, worst=()))
             continue
         name = _judged_by(result.gate, scores)
         is_drop = result.gate.is_drop
         places = _fallen(aligned, scores, name) if is_drop else _worst(run, result, name)
         base = name.partition("@")[0].removesuffix("_p90")  # steps are by metric, not by cut-off
         failed.append(
-            Failed(
+            FailedGate(
                 gate=result,
                 step=STEPS.get(base, _OTHERWISE),
                 worst=tuple(witness(run, place) for place in places[:limit]),
@@ -392,7 +394,7 @@ def _fallen(aligned: align.Aligned, scores: Scores, name: str) -> list[int]:
     return [places[key] for key in keys if key in places]
 
 
-def slot_contents(run: common_gold.Stored) -> dict[SlotKey, SlotContent]:
+def slot_contents(run: common_gold.StoredRun) -> dict[SlotKey, SlotContent]:
     """What each slot of a stored run retrieved and cited; of a slot that comes twice, the last.
 
     Errors and questions outside the gold set are excluded; so is what cannot be read, which the

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ragauge.ids import parts_of
-from ragauge.model.agreement import Agreed, Agreement, By, Differing
+from ragauge.model.agreement import Agreement, AgreementFigure, By, DifferingSlot
 from ragauge.model.chunk import Chunk
 from ragauge.model.trace import Trace
 from ragauge.spans import Span, shared
@@ -161,7 +161,7 @@ def _common(one: ItemLocation, other: ItemLocation) -> int:
 
 def _differing(
     key: SlotKey, one: Sequence[ItemLocation], other: Sequence[ItemLocation], by: By
-) -> Differing | None:
+) -> DifferingSlot | None:
     """How the citations of a slot differ, None if they do not.
 
     By id, what has another id may still be the same text: that is a replacement.
@@ -180,7 +180,7 @@ def _differing(
         if rest_one[i].spans or rest_one[i].id == rest_other[j].id
     ]
     left, right = {i for i, _ in pairs}, {j for _, j in pairs}
-    return Differing(
+    return DifferingSlot(
         qid=key[0],
         paraphrase=key[1],
         seed=key[2],
@@ -200,10 +200,10 @@ def _add(values: dict[QuestionKey, list[float]], key: QuestionKey, value: float 
         values.setdefault(key, []).append(value)
 
 
-def _agreed(values: Mapping[QuestionKey, Sequence[float]]) -> Agreed:
+def _agreed(values: Mapping[QuestionKey, Sequence[float]]) -> AgreementFigure:
     means: Iterable[float | None] = (exact_sums.mean(np.array(slots)) for slots in values.values())
     questions = np.array([mean for mean in means if mean is not None], np.float64)
-    return Agreed(
+    return AgreementFigure(
         value=exact_sums.mean(questions),
         questions=len(questions),
         slots=sum(len(slots) for slots in values.values()),

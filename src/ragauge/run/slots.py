@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.model.gold import GoldItem
-from ragauge.model.target import Question
+from ragauge.model.target import TargetQuestion
 
 Seeds = tuple[int, ...]
 FIELDS: dict[str, Callable[[GoldItem], Sequence[str | None]]] = {
@@ -29,7 +29,7 @@ class QuestionSlot(Struct, frozen=True):
     """A slot: its number, counted from 0 over the whole gold set, and what is asked."""
 
     number: int
-    question: Question
+    question: TargetQuestion
 
 
 class SlotSequence(Struct, frozen=True):
@@ -77,7 +77,7 @@ class GoldSlots:
             for seed in self.seeds:
                 yield QuestionSlot(
                     number,
-                    Question(
+                    TargetQuestion(
                         qid=item.qid,
                         text=text,
                         paraphrase=paraphrase,

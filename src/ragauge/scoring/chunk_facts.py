@@ -26,7 +26,7 @@ _CLASH = (1 << 64) - 1
 _SPANS, _DOCS, _TEXTS = int(Carries.SPANS), int(Carries.DOCS), int(Carries.TEXTS)
 
 
-class Gathered(Struct, kw_only=True):
+class CollectedFacts(Struct, kw_only=True):
     """The facts so far; workers send them range by range, and `merge` puts them together."""
 
     expected: dict[str, ChunkFacts] = {}
@@ -38,7 +38,7 @@ class Gathered(Struct, kw_only=True):
     sketch: _Sketch = {}
     index: dict[str, set[str]] = {}
 
-    def merge(self, other: Gathered) -> None:
+    def merge(self, other: CollectedFacts) -> None:
         """Add the facts of another part of the run; what was known before wins."""
         for mine, new in ((self.expected, other.expected), (self.negatives, other.negatives)):
             for name, facts in new.items():
@@ -76,7 +76,7 @@ class Gathered(Struct, kw_only=True):
         )
 
 
-class Gatherer:
+class FactsCollector:
     """Collects facts; `chunks` places ids, and has texts for hits without one.
 
     `wanted` are the ids that the gold set names as evidence, `negatives` the hard negatives.
@@ -96,14 +96,14 @@ class Gatherer:
         self.negatives = negatives - wanted
         self.chunks = chunks
         self.comparable = comparable
-        self.found = Gathered()
+        self.found = CollectedFacts()
         self.seen: set[tuple[object, ...]] = set()
         self.smallest: set[int] = set()
         self.limit = 1 << 64
 
-    def take(self) -> Gathered:
+    def take(self) -> CollectedFacts:
         """Hand over what is new since the last time."""
-        taken, self.found = self.found, Gathered()
+        taken, self.found = self.found, CollectedFacts()
         if len(self.seen) > _MOST_SEEN:
             self.seen = set()
         return taken

@@ -16,7 +16,7 @@ from ragauge.quotes import normalised
 from ragauge.spans import merged, size
 from ragauge.text import fold
 
-STAND_IN = "\0expected#"
+EFFECTIVE_PREFIX = "\0expected#"
 """What the id of an effective place begins with; a chunk id does not begin with a NUL.
 
 An effective place (decision 0016) replaces an id of the gold set in a comparison. It is evidence
@@ -24,7 +24,7 @@ wherever the item names it: among the relevant ids, in grades and in groups. The
 an id, so that section and type can still be read from its grammar.
 """
 
-NEGATIVE = "\0negative#"
+NEGATIVE_PREFIX = "\0negative#"
 """The same for a hard negative: a place of an item that is no evidence."""
 
 
@@ -141,10 +141,10 @@ def _named(names: Sequence[str], chunks: Chunks, anchor_of: Mapping[str, Anchor]
 
 
 def _stand_ins(item: GoldItem) -> dict[str, Anchor]:
-    return {place.id: place for place in item.places if place.id and is_stand_in(place)}
+    return {place.id: place for place in item.places if place.id and is_effective(place)}
 
 
-def is_stand_in(place: Anchor, head: str = STAND_IN) -> bool:
+def is_effective(place: Anchor, head: str = EFFECTIVE_PREFIX) -> bool:
     """Whether a place of an item is the effective place of something named elsewhere in it."""
     return place.id is not None and place.id.startswith(head)
 
@@ -179,9 +179,9 @@ def gold_details_of(
     wrong: tuple[Anchor, ...] = ()
     if item.places:
         for place in item.places:
-            if is_stand_in(place, NEGATIVE):
+            if is_effective(place, NEGATIVE_PREFIX):
                 wrong += (_comparable(place),)
-            elif place.spans and not is_stand_in(place):
+            elif place.spans and not is_effective(place):
                 places += (place,)
     anchors = tuple(map(_comparable, pieces.anchors))
     units = {span.unit for anchor in (*places, *pieces.anchors) for span in anchor.spans}
@@ -243,7 +243,7 @@ def documents_of(item: GoldItem, pieces: EvidencePieces, chunks: Chunks) -> tupl
     """The documents that an item names: outright, by places, or by the grammar of its ids."""
     docs: dict[str, None] = dict.fromkeys(item.relevant_docs or ())
     for anchor in (*pieces.anchors, *item.places):
-        if anchor.doc and not is_stand_in(anchor, NEGATIVE):
+        if anchor.doc and not is_effective(anchor, NEGATIVE_PREFIX):
             docs[anchor.doc] = None
     for name in pieces.ids:
         doc = chunks[name].doc if name in chunks else doc_of(name)

@@ -31,7 +31,7 @@ _NEGATIVE: Marks = ("negative",)
 _DOCUMENT: Marks = ("document",)
 
 
-class Wanted(NamedTuple):
+class WantedEvidence(NamedTuple):
     """What a question asks for: ids, documents, places, and more where there is more to know.
 
     `near`: a hit of another document than these can be evidence or a decoy by its id alone.
@@ -45,7 +45,7 @@ class Wanted(NamedTuple):
     near: bool
 
 
-class Recogniser:
+class EvidenceIdentifier:
     """Knows the questions of a run, and which hits and citations of its traces are evidence."""
 
     def __init__(
@@ -87,7 +87,7 @@ class Recogniser:
         number = self._numbers.get((qid, turn))
         return self._numbers.get((qid, None)) if number is None else number
 
-    def wanted(self, question: int) -> Wanted:
+    def wanted(self, question: int) -> WantedEvidence:
         """What a question asks for."""
         keys = self.keys
         ids = frozenset(keys.counted.get(question, keys.evidence[question]))
@@ -103,9 +103,9 @@ class Recogniser:
             docs |= {*details.docs, *(anchor.doc for anchor in lit)}
             ids |= {anchor.id for anchor in anchors if anchor.id is not None}
             near = not (details.decoy or details.wrong or any(not anchor.doc for anchor in anchors))
-        return Wanted(ids, {doc for doc in docs if doc}, details, anchors, lit, near)
+        return WantedEvidence(ids, {doc for doc in docs if doc}, details, anchors, lit, near)
 
-    def places(self, wanted: Wanted, hits: Sequence[Hit]) -> list[EvidencePlace | None]:
+    def places(self, wanted: WantedEvidence, hits: Sequence[Hit]) -> list[EvidencePlace | None]:
         """Where hits lie; None for those of which only the id can matter."""
         details = wanted.details or _PLAIN
         docs, place_of = wanted.docs, self._detail.place_of_hit
@@ -136,7 +136,7 @@ class Recogniser:
             if hit.id in wanted.ids or (place is not None and is_evidence(wanted, place))
         )
 
-    def marks(self, wanted: Wanted, name: str, place: EvidencePlace | None) -> Marks:
+    def marks(self, wanted: WantedEvidence, name: str, place: EvidencePlace | None) -> Marks:
         """What a hit or citation is, apart from being cited."""
         details = wanted.details
         if place is None and name not in wanted.ids:
@@ -151,7 +151,7 @@ class Recogniser:
         return _NEGATIVE if negative else ()
 
     def cited(
-        self, wanted: Wanted, trace: Trace, places: Sequence[EvidencePlace | None]
+        self, wanted: WantedEvidence, trace: Trace, places: Sequence[EvidencePlace | None]
     ) -> tuple[list[EvidencePlace], Set[int]]:
         """Where the different citations lie, and the ranks, from 0, of the hits that are cited."""
         answer = trace.answer
@@ -178,7 +178,11 @@ class Recogniser:
         return cited, ranks
 
     def highlights(
-        self, wanted: Wanted, place: EvidencePlace, text: str, spans: Sequence[Span] | None = None
+        self,
+        wanted: WantedEvidence,
+        place: EvidencePlace,
+        text: str,
+        spans: Sequence[Span] | None = None,
     ) -> Highlights:
         """The characters of a text that are evidence; it lies at `spans`, or as its place says."""
         anchors = [
@@ -210,7 +214,7 @@ class Recogniser:
         return ", ".join(name for name, rule in RULES.items() if facts & rule)
 
 
-def is_evidence(wanted: Wanted, place: EvidencePlace) -> bool:
+def is_evidence(wanted: WantedEvidence, place: EvidencePlace) -> bool:
     """Whether something lies at the evidence, or in a document where nothing else is expected."""
     if any(_lies_at(place, anchor) for anchor in wanted.anchors):
         return True

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from ragauge.concurrency import cores
 from ragauge.files.open import PathLike
 from ragauge.files.ranges import RANGE_BYTES, Range, Source, plan, read_rows
-from ragauge.formats.detect import Choice
+from ragauge.formats.detect import FormatChoice
 from ragauge.formats.gold import Locate
 from ragauge.formats.load import name_of, read_gold, read_traces
-from ragauge.formats.loaded import Loaded
+from ragauge.formats.loaded import LoadedRows
 from ragauge.formats.trec.qrels import Qrels, read_qrels
 from ragauge.model.chunk import Chunk
 from ragauge.model.gold import GoldItem, GoldSet
@@ -29,10 +29,10 @@ from ragauge.model.trace import Trace, TraceSet
 from ragauge.scoring import trec
 from ragauge.scoring.engines.local import InProcess, Subprocesses
 from ragauge.scoring.gold_table import GoldTable, gold_table
-from ragauge.scoring.scoring_run import Inputs, ScoringPlan
+from ragauge.scoring.scoring_run import InputFacts, ScoringPlan
 from ragauge.scoring.tasks.job import Job, Partial
 from ragauge.scoring.tasks.lines import LineSerialiser, ListLines, TraceLines
-from ragauge.scoring.tasks.pack import Packed, RangePacker, SerialiseRows
+from ragauge.scoring.tasks.pack import RowSerialiser, SerialisedRows, SerialiseRows
 from ragauge.scoring.tasks.reduce import RangeReducer, hits_of
 from ragauge.scoring.tasks.task import FindIds, RangeTask, Reduce
 
@@ -46,7 +46,7 @@ WORKERS_FROM_BYTES = 16 * 1024 * 1024
 MOST_WORKERS = 8
 _STORED_BYTES = 1024  # of a stored trace, roughly: most have ten hits
 _TRACES_AT_ONCE = 2048
-_NO_PROBLEMS = Loaded([], [], 0)
+_NO_PROBLEMS = LoadedRows([], [], 0)
 
 
 class Engine(Protocol):
@@ -68,7 +68,7 @@ class GoldInput:
         gold: object,
         source: Source | None,
         trace: Source | None,
-        choice: Choice,
+        choice: FormatChoice,
         *,
         locate: Locate | None = None,
     ) -> None:
@@ -80,7 +80,7 @@ class GoldInput:
             assert source is not None
             self.qrels = read_qrels(source)
             problems = [problem.at(source.name) for problem in self.qrels.problems]
-            self.loaded = Loaded([], problems, self.qrels.problem_count)
+            self.loaded = LoadedRows([], problems, self.qrels.problem_count)
         else:
             self.loaded = read_gold(gold, source, choice, locate=locate)
 
@@ -114,7 +114,7 @@ class TraceFile:
         *,
         stored: bool = False,
         notes: Sequence[str] = (),
-        problems: Loaded = _NO_PROBLEMS,
+        problems: LoadedRows = _NO_PROBLEMS,
     ) -> None:
         self.source = source
         self.engine = engine
@@ -143,7 +143,9 @@ class TraceFile:
         """Which of some ids are among the hits of any row."""
         return set().union(*self.engine.map(RangeTask(FindIds(ids), job), self.ranges))
 
-    def packed(self, job: Job, qids: tuple[str, ...], first: dict[int, int]) -> Iterator[Packed]:
+    def packed(
+        self, job: Job, qids: tuple[str, ...], first: dict[int, int]
+    ) -> Iterator[SerialisedRows]:
         """The traces in file order as rows for a store; `first` has the first line of ranges."""
         yield from self.engine.map(RangeTask(SerialiseRows(qids), job), self._numbered(first))
 
@@ -167,7 +169,7 @@ class TracesInMemory:
         name: str,
         *,
         notes: Sequence[str] = (),
-        problems: Loaded = _NO_PROBLEMS,
+        problems: LoadedRows = _NO_PROBLEMS,
     ) -> None:
         self.traces = traces
         self.source = Source(name, "", 0, 0, "lines", ())
@@ -193,9 +195,9 @@ class TracesInMemory:
         job: Job,
         qids: tuple[str, ...],
         first: dict[int, int],  # noqa: ARG002
-    ) -> Iterator[Packed]:
+    ) -> Iterator[SerialisedRows]:
         """The traces as rows for a store."""
-        packer = RangePacker(replace(job, qids=qids))
+        packer = RowSerialiser(replace(job, qids=qids))
         for start, some in self._in_parts():
             yield packer.pack_traces(some, start + 1)
 
@@ -215,7 +217,7 @@ AnyTraces = TraceFile | TracesInMemory
 
 
 def open_traces(
-    traces: object, source: Source | None, choice: Choice, engine: Engine | None
+    traces: object, source: Source | None, choice: FormatChoice, engine: Engine | None
 ) -> AnyTraces:
     """The traces of a run; those of a file are read by the engine, or else loaded as a whole."""
     if source is None:
@@ -230,14 +232,14 @@ def traces_in_memory(traces: object) -> Sequence[Trace]:
     return traces if isinstance(traces, tuple) else tuple(traces)  # type: ignore[arg-type]
 
 
-def loaded_traces(source: Source, choice: Choice) -> TracesInMemory:
+def loaded_traces(source: Source, choice: FormatChoice) -> TracesInMemory:
     """A file that cannot be read in ranges, as a whole: the lines of a TREC run make one trace."""
     loaded = read_traces(source, choice)
     notes = [f"{source.name}: {note}" for note in source.notes]
     return TracesInMemory(loaded.items, source.name, notes=notes, problems=loaded)
 
 
-class Kept(Struct, frozen=True, kw_only=True):
+class ScoredRun(Struct, frozen=True, kw_only=True):
     """A run that was scored, with all that a store needs of it, while its files are open.
 
     `rows` are the traces for a store, and `lines` those for a temporary run; neither is made
@@ -248,8 +250,8 @@ class Kept(Struct, frozen=True, kw_only=True):
     plan: ScoringPlan
     items: list[GoldItem]
     chunks: dict[str, Chunk]
-    inputs: Inputs
-    rows: Iterator[Packed]
+    inputs: InputFacts
+    rows: Iterator[SerialisedRows]
     lines: Iterator[TraceLines]
     table: GoldTable | None = None
 

@@ -24,11 +24,11 @@ from ragauge.model.trace import Citation, Hit, Trace
 from ragauge.scoring.evidence_pieces import EvidencePieces, pieces_of
 from ragauge.spans import Span
 
-Named = Callable[[str], str | None]
+TextOfId = Callable[[str], str | None]
 """Gives the text of an id."""
 
 
-class Spot(NamedTuple):
+class ChunkPlace(NamedTuple):
     """Where a chunk lies, as far as it is known: its document may have several names."""
 
     docs: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class Spot(NamedTuple):
     spans: tuple[Span, ...] = ()
 
 
-class Texts:
+class TextFinder:
     """Finds the text of a hit, a citation or a place: its own, a chunk's, or the corpus's."""
 
     def __init__(self, chunks: Mapping[str, Chunk], lookup: Lookup | None) -> None:
@@ -56,16 +56,18 @@ class Texts:
         if chunk is None:
             return None
         return (
-            chunk.text if chunk.text is not None else self.at(Spot((chunk.doc,), None, chunk.spans))
+            chunk.text
+            if chunk.text is not None
+            else self.at(ChunkPlace((chunk.doc,), None, chunk.spans))
         )
 
     def of_citation(self, cited: Citation) -> str | None:
         """The text of a citation that is no hit: of the chunk that it names, or at its place."""
         text = self.of_id(cited.id)
         docs = _known_names(cited.doc, doc_of(cited.id))
-        return text if text is not None else self.at(Spot(docs, None, cited.spans))
+        return text if text is not None else self.at(ChunkPlace(docs, None, cited.spans))
 
-    def of_evidence(self, item: GoldItem, named: Named) -> list[str | None]:
+    def of_evidence(self, item: GoldItem, named: TextOfId) -> list[str | None]:
         """The text of each piece of an item's evidence, None for one that has none.
 
         Where no piece has a text, the known places of the evidence are taken.
@@ -78,15 +80,15 @@ class Texts:
             return texts
         return [self._of_piece(place, named) for place in item.places]
 
-    def _of_piece(self, piece: str | Anchor, named: Named) -> str | None:
+    def _of_piece(self, piece: str | Anchor, named: TextOfId) -> str | None:
         if isinstance(piece, str):
             return named(piece)
         if piece.quote is not None and piece.quote.strip():
             return piece.quote
-        text = self.at(Spot((piece.doc,), None, piece.spans))
+        text = self.at(ChunkPlace((piece.doc,), None, piece.spans))
         return named(piece.id) if text is None and piece.id is not None else text
 
-    def at(self, spot: Spot) -> str | None:
+    def at(self, spot: ChunkPlace) -> str | None:
         """What the corpus has at a place; None where it does not have all of it."""
         lookup = self.lookup
         doc = self._document(spot.docs)
@@ -101,7 +103,7 @@ class Texts:
             return None
         return "\n".join(text[start:end].decode("utf-8", "ignore") for start, end in extents)
 
-    def in_bytes(self, spot: Spot) -> Spot:
+    def in_bytes(self, spot: ChunkPlace) -> ChunkPlace:
         """The same place in bytes, where the corpus can tell them."""
         lookup, doc = self.lookup, self._document(spot.docs)
         if lookup is None or doc is None:
@@ -118,10 +120,10 @@ class Texts:
         return next((doc for doc in docs if doc in self.lookup.documents), None)
 
 
-class Pool:
+class TextsById:
     """The texts that are known by id: of hits, of the list of chunks, and of the corpus."""
 
-    def __init__(self, texts: Texts, traces: Iterable[Trace]) -> None:
+    def __init__(self, texts: TextFinder, traces: Iterable[Trace]) -> None:
         self.texts = texts
         self.seen: dict[str, Hit] = {}
         for trace in traces:
@@ -146,22 +148,24 @@ class Pool:
         """All ids that may have a text, in order."""
         return sorted({*self.seen, *self.texts.chunks})
 
-    def spot(self, name: str) -> Spot:
+    def spot(self, name: str) -> ChunkPlace:
         """Where the chunk of an id lies, in bytes where the corpus can tell them."""
         chunk, hit = self.texts.chunks.get(name), self.seen.get(name)
         if chunk is not None:
-            place = Spot(_known_names(chunk.doc), chunk.section or section_of(name), chunk.spans)
+            place = ChunkPlace(
+                _known_names(chunk.doc), chunk.section or section_of(name), chunk.spans
+            )
         elif hit is not None:
             place = spot_of_hit(hit)
         else:
-            place = Spot(_known_names(doc_of(name)), section_of(name))
+            place = ChunkPlace(_known_names(doc_of(name)), section_of(name))
         return self.texts.in_bytes(place)
 
 
-def spot_of_hit(hit: Hit) -> Spot:
+def spot_of_hit(hit: Hit) -> ChunkPlace:
     """Where a hit says that it lies."""
     docs = _known_names(hit.doc, hit.path) or _known_names(doc_of(hit.id))
-    return Spot(docs, hit.section or section_of(hit.id), hit.spans)
+    return ChunkPlace(docs, hit.section or section_of(hit.id), hit.spans)
 
 
 def _known_names(*docs: str | None) -> tuple[str, ...]:
@@ -177,13 +181,13 @@ def evidence_of(item: GoldItem) -> EvidencePieces:
     return pieces_of(item, {}, Options())
 
 
-def known_texts(stack: ExitStack, chunks: str | None, corpus: str | None) -> Texts:
+def known_texts(stack: ExitStack, chunks: str | None, corpus: str | None) -> TextFinder:
     """The texts of a list of chunks and of a corpus, where they are named."""
     lookup = None if corpus is None else Lookup(read_corpus(corpus))
     listed = {} if lookup is None else block_chunks(lookup)
     if chunks is not None:
         listed |= load_chunks(stack.enter_context(opened(chunks)))
-    return Texts(listed, lookup)
+    return TextFinder(listed, lookup)
 
 
 def first_of(texts: Sequence[str | None]) -> str | None:

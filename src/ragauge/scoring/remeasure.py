@@ -18,15 +18,15 @@ from msgspec.structs import replace
 
 from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.manifest import read_corpus
-from ragauge.embed.measure import Measurer, is_same_model, measuring
+from ragauge.embed.measure import Measurer, is_same_model, open_measurer
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.files.fields import FieldError, Row
 from ragauge.files.ranges import Source
-from ragauge.formats.detect import Choice
+from ragauge.formats.detect import FormatChoice
 from ragauge.formats.json_rows import decode_row
 from ragauge.formats.load import name_of, rows_of
-from ragauge.formats.loaded import Loaded
-from ragauge.formats.traces import Reader
+from ragauge.formats.loaded import LoadedRows
+from ragauge.formats.traces import RowReader
 from ragauge.model.chunk import Chunk
 from ragauge.model.embedder import Embedding
 from ragauge.model.gold import GoldItem
@@ -34,7 +34,7 @@ from ragauge.model.scores import Scores
 from ragauge.model.semantic import ZONES, Anchored, Bands, Recheck, Semantic
 from ragauge.model.trace import Trace
 from ragauge.scoring.inputs import TraceFile, stored_engine, traces_in_memory
-from ragauge.scoring.known_texts import Texts, evidence_of, first_of
+from ragauge.scoring.known_texts import TextFinder, evidence_of, first_of
 from ragauge.scoring.results import at
 from ragauge.stats.intervals import quantile
 from ragauge.text import some
@@ -54,7 +54,7 @@ class Remeasurer:
         self,
         measurer: Measurer,
         items: Iterable[GoldItem],
-        texts: Texts,
+        texts: TextFinder,
         *,
         tolerance: float | None = None,
         trace_name: str = "",
@@ -259,11 +259,15 @@ def opened_remeasurer(
 ) -> Remeasurer:
     """Open an embedder with its cache, to take ΔS of traces."""
     measurer = stack.enter_context(
-        measuring(embed.name, settings=embed.settings, cache=embed.cache)
+        open_measurer(embed.name, settings=embed.settings, cache=embed.cache)
     )
     lookup = None if corpus is None else Lookup(read_corpus(corpus))
     return Remeasurer(
-        measurer, items, Texts(chunks, lookup), tolerance=embed.tolerance, trace_name=trace_name
+        measurer,
+        items,
+        TextFinder(chunks, lookup),
+        tolerance=embed.tolerance,
+        trace_name=trace_name,
     )
 
 
@@ -271,7 +275,7 @@ def measured_traces(
     stack: ExitStack,
     traces: object,
     source: Source | None,
-    choice: Choice,
+    choice: FormatChoice,
     remeasurer: Remeasurer,
     workers: int | None,
 ) -> TraceFile:
@@ -308,7 +312,7 @@ def measured_traces(
         stored_engine(stack, -(-size // 1024), workers),
         stored=True,
         notes=[*file_notes, *remeasurer.notes()],
-        problems=Loaded([], problems.listed, problems.count),
+        problems=LoadedRows([], problems.listed, problems.count),
     )
 
 
@@ -326,8 +330,8 @@ class _RowProblems:
             self.listed.append(problem)
 
 
-def _read(source: Source, choice: Choice, problems: _RowProblems) -> Iterator[Trace]:
-    reader = Reader(choice.dialect, own=choice.own)
+def _read(source: Source, choice: FormatChoice, problems: _RowProblems) -> Iterator[Trace]:
+    reader = RowReader(choice.dialect, own=choice.own)
     for line, data, cut, overlong in rows_of(source):
         row: Row | None = None
         try:

@@ -220,7 +220,7 @@ def _cut_ranks(metrics: Sequence[str]) -> list[str]:
     return sorted(cut, key=lambda name: (name.partition("@")[0], -int(name.partition("@")[2])))
 
 
-def unlisted(scores: Scores, names: Sequence[str], *, values: bool = False) -> Scores:
+def without_metrics(scores: Scores, names: Sequence[str], *, values: bool = False) -> Scores:
     """Scores that do not speak of some metrics; with `values`, not for single questions either."""
     listed = {name: result for name, result in scores.metrics.items() if name not in names}
     slices = {

@@ -14,14 +14,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge import registry
-from ragauge.corpus.chunk_list import digest, load_chunks
+from ragauge.corpus.chunk_list import chunk_list_digest, load_chunks
 from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.manifest import read_corpus
 from ragauge.corpus.resolve import Resolver, block_chunks, refuse_moved
 from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike, opened
 from ragauge.files.ranges import Source
-from ragauge.formats.detect import Choice, choose, cutoffs
+from ragauge.formats.detect import FormatChoice, choose, cutoffs
 from ragauge.formats.load import as_trec, name_of, open_source
 from ragauge.gold.locate import locator
 from ragauge.model.chunk import Chunk
@@ -40,7 +40,7 @@ from ragauge.scoring.inputs import (
     Engine,
     Gold,
     GoldInput,
-    Kept,
+    ScoredRun,
     TraceFile,
     Traces,
     TracesInMemory,
@@ -48,11 +48,11 @@ from ragauge.scoring.inputs import (
     loaded_traces,
     open_traces,
 )
-from ragauge.scoring.results import unlisted, with_hashes, with_reciprocals
-from ragauge.scoring.scoring_run import Inputs, Run, ScoringPlan, job_of
+from ragauge.scoring.results import with_hashes, with_reciprocals, without_metrics
+from ragauge.scoring.scoring_run import InputFacts, ScoringPlan, ScoringRun, job_of
 from ragauge.scoring.tasks.job import Job
 from ragauge.scoring.tasks.lines import TraceLines
-from ragauge.scoring.tasks.pack import Packed
+from ragauge.scoring.tasks.pack import SerialisedRows
 
 if TYPE_CHECKING:
     from ragauge.scoring.remeasure import Remeasurer
@@ -80,7 +80,7 @@ def score(
     corpus: PathLike | None = None,
     options: Options = Options(),  # noqa: B008  (frozen)
     hashes: bool = False,
-    keep: Callable[[Kept], None] | None = None,
+    keep: Callable[[ScoredRun], None] | None = None,
     embed: Embedding | None = None,
     bands: Mapping[str, Bands] | None = None,
 ) -> Scores:
@@ -137,7 +137,7 @@ class OpenedInputs(Struct, frozen=True, kw_only=True):
     gold_source: Source | None
     traces: Traces
     trace_source: Source | None
-    choice: Choice
+    choice: FormatChoice
     k: tuple[int, ...]
     stack: ExitStack
 
@@ -241,7 +241,9 @@ def score_inputs(
     if not skip_bad_lines:
         gold.loaded.stop_on_problems()
     listed = known_chunks(stack, chunks, lookup, gold=(gold.items, gold_name))
-    plan = replace(plan, options=replace(plan.options, chunks=digest(listed) if listed else None))
+    plan = replace(
+        plan, options=replace(plan.options, chunks=chunk_list_digest(listed) if listed else None)
+    )
     remeasurer: Remeasurer | None = None
     if embed is not None:
         from ragauge.scoring.remeasure import opened_remeasurer
@@ -257,7 +259,7 @@ def score_inputs(
         )
     elif gold.qrels is None:
         traces = open_traces(inputs.traces, inputs.trace_source, choice, engine)
-    run = Run(plan, table, gold_name=gold_name, trace_name=trace_name)
+    run = ScoringRun(plan, table, gold_name=gold_name, trace_name=trace_name)
     run.note_gold(gold.loaded.problems, gold.loaded.problem_count, inputs.gold_source)
     if choice.note:
         run.warnings.append(choice.note)
@@ -275,7 +277,7 @@ def score_inputs(
         scores = replace(scores, semantic=semantic_of(scores, bands or {}, remeasurer))
     if hashes:
         scores = with_reciprocals(with_hashes(scores, gold.items(), choice.profile))
-    reported = unlisted(scores, RANKS, values=True) if hashes else scores
+    reported = without_metrics(scores, RANKS, values=True) if hashes else scores
     return ScoredInputs(inputs, reported, scores, run, file_facts, gold, traces, listed)
 
 
@@ -290,8 +292,8 @@ class ScoredInputs:
         opened: OpenedInputs,
         reported: Scores,
         scores: Scores,
-        run: Run,
-        file_facts: Inputs,
+        run: ScoringRun,
+        file_facts: InputFacts,
         gold: GoldInput,
         traces: AnyTraces | None,
         chunks: dict[str, Chunk],
@@ -305,10 +307,10 @@ class ScoredInputs:
         self._traces = traces
         self._chunks = chunks
 
-    def to_store(self) -> Kept:
+    def to_store(self) -> ScoredRun:
         """The run for a store; its traces are read again when they are walked."""
-        return Kept(
-            scores=unlisted(self._scores, RANKS),
+        return ScoredRun(
+            scores=without_metrics(self._scores, RANKS),
             plan=unranked(self._run.plan),
             items=self._gold.items(),
             chunks=self._chunks,
@@ -318,7 +320,7 @@ class ScoredInputs:
             table=None if self._gold.qrels is not None else self._run.table,
         )
 
-    def _rows(self) -> Iterator[Packed]:
+    def _rows(self) -> Iterator[SerialisedRows]:
         qids = tuple(self._run.table.qids)
         if self._traces is not None and self._run.reading is not None:
             yield from self._traces.packed(self._run.reading, qids, self._run.first_lines())
@@ -349,7 +351,7 @@ class ScoredInputs:
 
 
 def score_stored(
-    table: GoldTable, traces: Source, plan: ScoringPlan, *, given: Inputs, engine: Engine
+    table: GoldTable, traces: Source, plan: ScoringPlan, *, given: InputFacts, engine: Engine
 ) -> Scores:
     """Score stored traces: `traces` holds their JSON, a line each, as it was stored.
 
@@ -357,10 +359,10 @@ def score_stored(
     """
     ranks = [chosen for chosen in registry.select(RANKS, plan.k) if chosen not in plan.selected]
     plan = replace(plan, selected=[*plan.selected, *ranks])
-    run = Run(plan, table, gold_name=given.gold_name, trace_name=given.trace_name)
+    run = ScoringRun(plan, table, gold_name=given.gold_name, trace_name=given.trace_name)
     run.take_inputs(given)
     run.read(TraceFile(traces, engine, stored=True))
-    return unlisted(run.finish(), RANKS)
+    return without_metrics(run.finish(), RANKS)
 
 
 def unranked(plan: ScoringPlan) -> ScoringPlan:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from ragauge import registry
 from ragauge.errors import MAX_REPORTED, Place, Problem
 from ragauge.files.ranges import Range, Source
-from ragauge.formats.loaded import Loaded
+from ragauge.formats.loaded import LoadedRows
 from ragauge.formats.trec.qrels import Qrels
 from ragauge.formats.trec.ranks import match
 from ragauge.metrics.columns import Bools
@@ -74,7 +74,7 @@ class ScoringPlan(Struct, frozen=True, kw_only=True):
     batch_records: int = BATCH_RECORDS
 
 
-class Inputs(Struct, frozen=True, kw_only=True):
+class InputFacts(Struct, frozen=True, kw_only=True):
     """What is known of the files of a run when they are gone: names, notes, and bad lines."""
 
     gold_name: str
@@ -113,7 +113,7 @@ class TraceInput(TraceRows, Protocol):
         ...
 
     @property
-    def problems(self) -> Loaded:
+    def problems(self) -> LoadedRows:
         """What was wrong with rows that never reach a partial, their lines counted from 1."""
         ...
 
@@ -145,7 +145,7 @@ def job_of(plan: ScoringPlan, table: GoldTable, source: Source, *, stored: bool 
     )
 
 
-class Run:
+class ScoringRun:
     """Takes in traces as partials, batch by batch, and gives the scores at the end."""
 
     def __init__(
@@ -195,9 +195,9 @@ class Run:
         if source is not None:
             self.warnings += [f"{source.name}: {note}" for note in source.notes]
 
-    def inputs(self) -> Inputs:
+    def inputs(self) -> InputFacts:
         """What is known of the files, before the run is closed."""
-        return Inputs(
+        return InputFacts(
             gold_name=self.gold_name,
             trace_name=self.trace_name,
             notes=tuple(self._notes()),
@@ -207,7 +207,7 @@ class Run:
             trace_problem_count=self.problem_count,
         )
 
-    def take_inputs(self, inputs: Inputs) -> None:
+    def take_inputs(self, inputs: InputFacts) -> None:
         """Take over what was known of the files when the run was stored."""
         self.warnings = list(inputs.notes)
         self.gold_problems = list(inputs.gold_problems)
@@ -236,12 +236,12 @@ class Run:
         self.disordered, self.repeated = matched.disordered, matched.repeated
         problems = [problem.at(source.name) for problem in matched.problems]
         notes = [f"{source.name}: {note}" for note in source.notes]
-        self._note_problems(Loaded([], problems, matched.problem_count), notes)
+        self._note_problems(LoadedRows([], problems, matched.problem_count), notes)
         if qrels.duplicates:
             self.warnings.append(f"{qrels.duplicates} judgements stand twice; the last counts")
         self.add_records(trec.records_of_run(qrels, matched, self.plan.options))
 
-    def _note_problems(self, loaded: Loaded, notes: Iterable[str]) -> None:
+    def _note_problems(self, loaded: LoadedRows, notes: Iterable[str]) -> None:
         """Take note of lines that could not be read, their lines counted from the file's start."""
         self.problem_count += loaded.problem_count
         self.problems += [
@@ -292,9 +292,9 @@ class Run:
         """Raise what was wrong with the traces, if anything was."""
         self.problems_found().stop_on_problems()
 
-    def problems_found(self) -> Loaded:
+    def problems_found(self) -> LoadedRows:
         """What was wrong with the traces, with its lines."""
-        return Loaded([], self._located(), self.problem_count)
+        return LoadedRows([], self._located(), self.problem_count)
 
     def together(self) -> list[str]:
         """What gold and traces say of each other, once all traces are in."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ragauge.formats.trec.qrels import Qrels
-from ragauge.formats.trec.ranks import Matched
+from ragauge.formats.trec.ranks import MatchedRun
 from ragauge.metrics.columns import GoldColumns
 from ragauge.metrics.facts import Fact
 from ragauge.model.options import Options
@@ -75,7 +75,7 @@ def _pieces(qrels: Qrels, options: Options) -> np.typing.NDArray[np.bool_]:
     return is_piece
 
 
-def records_of_run(qrels: Qrels, matched: Matched, options: Options) -> Records:
+def records_of_run(qrels: Qrels, matched: MatchedRun, options: Options) -> Records:
     """The records of a run over judgements: one for each query that the run has."""
     seen = matched.seen
     question = np.flatnonzero(seen)

@@ -9,20 +9,20 @@ from msgspec import Struct
 from ragauge.corpus.chunk_list import read_chunks
 from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.manifest import read_corpus
-from ragauge.corpus.resolve import Found, Resolver
+from ragauge.corpus.resolve import Resolver, ResolveReport
 from ragauge.errors import MAX_REPORTED, Problem, RagaugeError
 from ragauge.files.open import PathLike, opened
 from ragauge.files.ranges import Source
-from ragauge.formats.detect import Choice, choose
+from ragauge.formats.detect import FormatChoice, choose
 from ragauge.formats.load import as_trec, name_of, open_source, read_traces
-from ragauge.formats.loaded import Loaded
+from ragauge.formats.loaded import LoadedRows
 from ragauge.gold.findings import gold_findings
 from ragauge.gold.locate import locator
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
 from ragauge.scoring.gold_table import GoldTable
 from ragauge.scoring.inputs import GoldInput, file_engine, open_traces
-from ragauge.scoring.scoring_run import Run, ScoringPlan, job_of
+from ragauge.scoring.scoring_run import ScoringPlan, ScoringRun, job_of
 from ragauge.scoring.tasks.reduce import RangeReducer
 from ragauge.scoring.validate_corpus import resolve_gold, resolve_traces
 
@@ -94,7 +94,7 @@ def validate(
             if resolver is not None:
                 report = resolve_gold(gold_source, items, resolver)
                 loaded = _with(loaded, report)
-                findings.append(f"{gold_source.name} in the corpus: {report.told()}")
+                findings.append(f"{gold_source.name} in the corpus: {report.summary()}")
             checks.append(_check(gold_source, "gold item", len(items), choice, loaded))
         if trace_source is not None and table is None:
             read = read_traces(trace_source, choice)  # line by line: there is nothing to join with
@@ -108,7 +108,7 @@ def validate(
                 selected=[],
                 intervals=False,
             )
-            run = Run(plan_, table, gold_name=named, trace_name=trace_source.name)
+            run = ScoringRun(plan_, table, gold_name=named, trace_name=trace_source.name)
             ranged = trace_source.layout != "run"
             engine = file_engine(stack, trace_source, None) if ranged else None
             run.read(open_traces(trace, trace_source, choice, engine))
@@ -117,7 +117,7 @@ def validate(
                 reducer = RangeReducer(job_of(plan_, table, trace_source))
                 report = resolve_traces(trace_source, reducer, resolver)
                 loaded = _with(loaded, report)
-                findings.append(f"{trace_source.name} in the corpus: {report.told()}")
+                findings.append(f"{trace_source.name} in the corpus: {report.summary()}")
             checks.append(_check(trace_source, "trace", run.traces, choice, loaded))
             if items:
                 findings += run.together()
@@ -125,23 +125,25 @@ def validate(
         return Checks(files=tuple(checks), findings=tuple(findings))
 
 
-def _table(gold: GoldInput, name: str) -> tuple[GoldTable | None, Loaded]:
+def _table(gold: GoldInput, name: str) -> tuple[GoldTable | None, LoadedRows]:
     """The table of a gold set, or what keeps its items from being one."""
     try:
-        return gold.table(Options(), name, {}), Loaded([], [], 0)
+        return gold.table(Options(), name, {}), LoadedRows([], [], 0)
     except RagaugeError as error:
-        return None, Loaded([], list(error.problems), error.total)
+        return None, LoadedRows([], list(error.problems), error.total)
 
 
-def _with(loaded: Loaded, report: Found | Loaded) -> Loaded:
+def _with(loaded: LoadedRows, report: ResolveReport | LoadedRows) -> LoadedRows:
     """What was wrong with the lines of a file, and what they name that is not there."""
     problems = [*loaded.problems, *report.problems]
     problems.sort(key=lambda problem: (problem.place.line or 0) if problem.place is not None else 0)
     count = loaded.problem_count + report.problem_count
-    return Loaded(loaded.items, problems[:MAX_REPORTED], count)
+    return LoadedRows(loaded.items, problems[:MAX_REPORTED], count)
 
 
-def _check(source: Source, kind: str, rows: int, choice: Choice, loaded: Loaded) -> FileCheck:
+def _check(
+    source: Source, kind: str, rows: int, choice: FormatChoice, loaded: LoadedRows
+) -> FileCheck:
     return FileCheck(
         name=source.name,
         kind=kind,

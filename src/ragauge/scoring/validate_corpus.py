@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ragauge.concurrency import uncollected
-from ragauge.corpus.resolve import Found, Resolver
+from ragauge.concurrency import paused_collector
+from ragauge.corpus.resolve import Resolver, ResolveReport
 from ragauge.errors import MAX_REPORTED, Place
 from ragauge.files.fields import FieldError, Row
 from ragauge.files.ranges import Source
@@ -20,9 +20,9 @@ from ragauge.scoring.tasks.reduce import RangeReducer
 _RUN_FIELDS = 6
 
 
-def resolve_gold(source: Source, items: Sequence[GoldItem], resolver: Resolver) -> Found:
+def resolve_gold(source: Source, items: Sequence[GoldItem], resolver: Resolver) -> ResolveReport:
     """Look up all that gold items name."""
-    report = Found(problems=[])
+    report = ResolveReport(problems=[])
     for item in items:
         place = Place(source.name, item.line, item.qid)
         for error in resolver.item(item, report):
@@ -30,7 +30,7 @@ def resolve_gold(source: Source, items: Sequence[GoldItem], resolver: Resolver) 
     if source.layout in TREC:
         return report
     # Hashes are no part of an item, so they are read from the rows themselves.
-    hashed = Found(problems=[])
+    hashed = ResolveReport(problems=[])
     for line, row in _hashed_rows(source):
         for error in _wrong_hashes(resolver, row):
             hashed.note(error, Place(source.name, line))
@@ -77,10 +77,10 @@ def _wrong_hashes(resolver: Resolver, row: Row) -> Iterator[FieldError]:
             yield FieldError(error.code, f"`{path}`: {error.message}", error.hint)
 
 
-def resolve_traces(source: Source, reducer: RangeReducer, resolver: Resolver) -> Found:
+def resolve_traces(source: Source, reducer: RangeReducer, resolver: Resolver) -> ResolveReport:
     """Look up all that traces name, row by row; bad lines are reported elsewhere."""
-    report = Found(problems=[])
-    with uncollected():
+    report = ResolveReport(problems=[])
+    with paused_collector():
         if source.layout == "run":
             _run_lines(source, resolver, report)
         else:
@@ -88,7 +88,7 @@ def resolve_traces(source: Source, reducer: RangeReducer, resolver: Resolver) ->
     return report
 
 
-def _rows(source: Source, reducer: RangeReducer, resolver: Resolver, report: Found) -> None:
+def _rows(source: Source, reducer: RangeReducer, resolver: Resolver, report: ResolveReport) -> None:
     known_ids, dialect = resolver.known, reducer.reader.dialect.name
     for line, data, _, overlong in rows_of(source):
         if overlong:
@@ -115,11 +115,11 @@ def _ids_of(data: bytes, reducer: RangeReducer) -> tuple[Sequence[str], Sequence
 
 
 def _all_known(
-    hits: Sequence[str], cited: Sequence[str], known_ids: frozenset[str], report: Found
+    hits: Sequence[str], cited: Sequence[str], known_ids: frozenset[str], report: ResolveReport
 ) -> bool:
     """Count the ids of a row; False if it has a problem to be reported."""
     if not (known_ids.issuperset(hits) and known_ids.issuperset(cited)):
-        if not report.dull:
+        if not report.is_full:
             return False
         report.problem_count += sum(name not in known_ids for name in hits)
         report.problem_count += sum(name not in known_ids and name not in hits for name in cited)
@@ -127,7 +127,7 @@ def _all_known(
     return True
 
 
-def _run_lines(source: Source, resolver: Resolver, report: Found) -> None:
+def _run_lines(source: Source, resolver: Resolver, report: ResolveReport) -> None:
     """The lines of a TREC run: question, Q0, what was retrieved, rank, score and tag."""
     with open(source.path, "rb") as file:
         file.seek(source.start)

@@ -20,7 +20,7 @@ import numpy as np
 from msgspec import Raw, Struct
 
 from ragauge.errors import Place, RagaugeError
-from ragauge.files.atomic_write import written
+from ragauge.files.atomic_write import atomic_file
 from ragauge.files.open import opened
 from ragauge.model.evidence import Evidence
 from ragauge.model.payloads import (
@@ -42,7 +42,7 @@ from ragauge.model.run import (
     Store,
     ValueColumn,
 )
-from ragauge.store.stored_scores import freeze_values, thaw_values
+from ragauge.store.stored_scores import deserialise_values, serialise_values
 
 MOST_BYTES = 256 * 1024 * 1024
 """The longest line that is read."""
@@ -215,9 +215,9 @@ def _lines_of(store: Store, run: RunRecord) -> Iterator[ExportLine]:
 
 
 @contextmanager
-def packed_if_named_so(name: str) -> Iterator[Writable]:
+def gzip_if_named_so(name: str) -> Iterator[Writable]:
     """A file to write to, packed if its name ends with `.gz`; it is whole or not there at all."""
-    with written(name) as file:
+    with atomic_file(name) as file:
         if name.endswith(".gz"):
             # Neither the name nor the time goes into the file: equal runs, equal bytes.
             with gzip.GzipFile("", "wb", 6, file, mtime=0) as gzipped:
@@ -536,7 +536,7 @@ def _values_line(column: ValueColumn) -> ValuesLine:
     """The line of the values of one metric."""
     name, version, payload = column
     try:
-        values = thaw_values(payload)
+        values = deserialise_values(payload)
     except (*UNREADABLE, ValueError):
         return ValuesLine(metric=name, version=version, packed=_base64(payload))
     if np.isinf(values).any():  # JSON has no number for it
@@ -549,7 +549,7 @@ def _values_of(line: ValuesLine) -> ValueColumn:
     if line.values is None:
         payload = _payload(_NOTHING, line.packed)
     else:
-        payload = freeze_values(np.array(line.values, np.float64))
+        payload = serialise_values(np.array(line.values, np.float64))
     return ValueColumn(line.metric, line.version, payload)
 
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 import ragauge
 from ragauge import registry
 from ragauge.codes import CODES
-from ragauge.corpus.chunk_list import digest
+from ragauge.corpus.chunk_list import chunk_list_digest
 from ragauge.errors import MAX_REPORTED, RagaugeError
 from ragauge.files.ranges import Source
 from ragauge.model.payloads import (
@@ -33,16 +33,16 @@ from ragauge.model.run import RunRecord, Store
 from ragauge.model.scores import MetricResult, Scores
 from ragauge.model.scores_document import from_document
 from ragauge.model.semantic import Semantic
-from ragauge.scoring.chunk_facts import Gathered, Gatherer, expected_ids, negative_ids
+from ragauge.scoring.chunk_facts import CollectedFacts, FactsCollector, expected_ids, negative_ids
 from ragauge.scoring.gold_table import gold_table
-from ragauge.scoring.inputs import Engine, Gold, Kept, Traces, stored_engine
+from ragauge.scoring.inputs import Engine, Gold, ScoredRun, Traces, stored_engine
 from ragauge.scoring.results import with_hashes
 from ragauge.scoring.score import score, score_stored
-from ragauge.scoring.scoring_run import Inputs
+from ragauge.scoring.scoring_run import InputFacts
 from ragauge.scoring.tasks.task import RangeTask
 from ragauge.scoring.tasks.unpack import WHOLE_RUN, Unpack
 from ragauge.store.snapshot import plan_of, read_snapshot, snapshot_of
-from ragauge.store.stored_scores import freeze_scores, thaw_scores, value_texts
+from ragauge.store.stored_scores import deserialise_scores, serialise_scores, value_texts
 
 DEFAULT_URL = "sqlite:///ragauge.db"
 LATEST = "latest"
@@ -73,7 +73,7 @@ def opened_store(url: str, *, create: bool = False) -> Iterator[Store]:
         store.close()
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class RunDescription(Struct, frozen=True, kw_only=True):
     """How a run is to be stored: its name and what is said of the system it measured."""
 
     run_id: str | None = None
@@ -84,7 +84,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     created_at: str | None = None
 
 
-def store_run(store: Store, scored: Kept, description: Wanted) -> RunRecord:
+def store_run(store: Store, scored: ScoredRun, description: RunDescription) -> RunRecord:
     """Store a run that was scored; it is marked complete when its last row and scores are in.
 
     What is returned is the run as it is in the store, with its evidence: two runs are compared by
@@ -96,7 +96,7 @@ def store_run(store: Store, scored: Kept, description: Wanted) -> RunRecord:
     rows = freeze_gold(scored.items)
     key = gold_key(rows)
     plan = scored.plan
-    gathered = told_by_chunks(scored)
+    gathered = facts_of_chunks(scored)
     run = RunRecord(
         run_id=description.run_id or _run_id(scored.scores, created_at),
         suite=description.suite,
@@ -105,7 +105,7 @@ def store_run(store: Store, scored: Kept, description: Wanted) -> RunRecord:
         commit_hash=description.commit_hash,
         gold_hash=scored.scores.gold_hash or "",
         gold_key=key,
-        chunks=digest(scored.chunks) if scored.chunks else None,
+        chunks=chunk_list_digest(scored.chunks) if scored.chunks else None,
         snapshot=snapshot_of(
             plan, scored.inputs, system=description.system, ragauge_version=ragauge.__version__
         ).encoded(),
@@ -122,7 +122,7 @@ def store_run(store: Store, scored: Kept, description: Wanted) -> RunRecord:
             store.add_results(run.run_id, results)
         count += len(results)
         gathered.merge(batch.gathered)
-    scoring, values = freeze_scores(
+    scoring, values = serialise_scores(
         scored.scores, number=1, created_at=created_at, ragauge_version=ragauge.__version__
     )
     store.finish(
@@ -155,7 +155,7 @@ def keep_run(
 
     `system` says how the system under test is configured; secrets in it are not stored.
     """
-    description = Wanted(
+    description = RunDescription(
         run_id=run_id, suite=suite, tags=tags, system=system or {}, commit_hash=commit_hash
     )
     return score(
@@ -163,7 +163,7 @@ def keep_run(
     )
 
 
-def _store_scored(store: Store, scored: Kept, description: Wanted) -> None:
+def _store_scored(store: Store, scored: ScoredRun, description: RunDescription) -> None:
     if not scored.scores.measured:
         raise RagaugeError.of(
             "nothing-measured",
@@ -193,10 +193,10 @@ def begin_run(store: Store, run: RunRecord, *, chosen: bool) -> RunRecord:
     raise RagaugeError.of("run-exists", f"`{run.run_id}` is taken", hint="choose a --run-id")
 
 
-def told_by_chunks(scored: Kept) -> Gathered:
+def facts_of_chunks(scored: ScoredRun) -> CollectedFacts:
     """What the list of chunks says of chunks and documents, before any hit does."""
     items = scored.items
-    gatherer = Gatherer(expected_ids(items), scored.chunks, negatives=negative_ids(items))
+    gatherer = FactsCollector(expected_ids(items), scored.chunks, negatives=negative_ids(items))
     gatherer.add_chunks()
     return gatherer.take()
 
@@ -278,16 +278,16 @@ def run_scores(store: Store, run: RunRecord) -> Scores:
     """The scores of a run as they were stored last."""
     scorings = store.scorings(run.run_id)
     if not scorings:
-        return rescored(store, run)
+        return recompute_scores(store, run)
     last = scorings[-1]
-    return thaw_scores(last, store.values(run.run_id, last.number), run.run_id)
+    return deserialise_scores(last, store.values(run.run_id, last.number), run.run_id)
 
 
 class StoredTraces(NamedTuple):
     """The traces of a stored run as a file of rows, and what is known of where they came from."""
 
     source: Source
-    inputs: Inputs
+    inputs: InputFacts
 
 
 def begin_loading(
@@ -328,7 +328,7 @@ def begin_loading(
     return loaded
 
 
-def rescored(store: Store, run: RunRecord, *, workers: int | None = None) -> Scores:
+def recompute_scores(store: Store, run: RunRecord, *, workers: int | None = None) -> Scores:
     """The scores of a stored run under the formulas of this version; nothing is written."""
     with ExitStack() as stack:
         engine = stored_engine(stack, run.results, workers)
@@ -355,7 +355,7 @@ def stored_semantic(store: Store, run: RunRecord) -> Semantic | None:
     return None
 
 
-class Change(Struct, frozen=True, kw_only=True):
+class MetricChange(Struct, frozen=True, kw_only=True):
     """One metric before and after a run was scored again."""
 
     metric: str
@@ -368,15 +368,15 @@ class Rescored(Struct, frozen=True, kw_only=True):
 
     run_id: str
     number: int | None
-    changes: tuple[Change, ...]
+    changes: tuple[MetricChange, ...]
 
 
 def rescore(store: Store, run: RunRecord, *, workers: int | None = None) -> Rescored:
     """Score a run again, and store the result beside the old one where it differs."""
     scorings = store.scorings(run.run_id)
-    fresh = rescored(store, run, workers=workers)
+    fresh = recompute_scores(store, run, workers=workers)
     number = scorings[-1].number + 1 if scorings else 1
-    scoring, values = freeze_scores(
+    scoring, values = serialise_scores(
         fresh, number=number, created_at=now(), ragauge_version=ragauge.__version__
     )
     old: dict[str, MetricResult] = {}
@@ -385,14 +385,14 @@ def rescore(store: Store, run: RunRecord, *, workers: int | None = None) -> Resc
         before = store.values(run.run_id, last.number)
         old_aggregate = None
         with suppress(RagaugeError):  # old scores that cannot be read: new ones go beside them
-            old = thaw_scores(last, before, run.run_id).metrics
+            old = deserialise_scores(last, before, run.run_id).metrics
             old_aggregate = json.loads(last.aggregate)
         if old_aggregate == json.loads(scoring.aggregate) and before == values:
             return Rescored(run_id=run.run_id, number=None, changes=())
     store.add_scoring(run.run_id, scoring, values)
-    new = thaw_scores(scoring, values, run.run_id).metrics
+    new = deserialise_scores(scoring, values, run.run_id).metrics
     changes = tuple(
-        Change(metric=name, old=old.get(name), new=new.get(name))
+        MetricChange(metric=name, old=old.get(name), new=new.get(name))
         for name in dict.fromkeys([*new, *old])
         if old.get(name) != new.get(name)
     )

@@ -16,7 +16,7 @@ from ragauge.files.redaction import redacted
 from ragauge.model.evidence import Evidence
 from ragauge.model.metric_names import current_id
 from ragauge.model.options import Options
-from ragauge.scoring.scoring_run import Inputs, ScoringPlan
+from ragauge.scoring.scoring_run import InputFacts, ScoringPlan
 
 
 class ScoringRules(Struct, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """
 
     scoring: ScoringRules
-    inputs: Inputs
+    inputs: InputFacts
     system: dict[str, Any] = {}
     ragauge_version: str = ""
 
@@ -62,7 +62,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
 
 def snapshot_of(
-    plan: ScoringPlan, inputs: Inputs, *, system: Mapping[str, Any], ragauge_version: str
+    plan: ScoringPlan, inputs: InputFacts, *, system: Mapping[str, Any], ragauge_version: str
 ) -> Snapshot:
     """The snapshot of a run that was scored by a plan."""
     return Snapshot(

@@ -46,7 +46,7 @@ class _Questions(Struct, kw_only=True):
     causes: dict[int, dict[str, int]] = {}
 
 
-def freeze_scores(
+def serialise_scores(
     scores: Scores, *, number: int, created_at: str, ragauge_version: str
 ) -> tuple[Scoring, list[ValueColumn]]:
     """What is stored of scores: the aggregate, the questions, and a column for each metric."""
@@ -77,7 +77,7 @@ def freeze_scores(
     columns = []
     if values is not None:
         columns = [
-            ValueColumn(name, _version(scores, name), freeze_values(column))
+            ValueColumn(name, _version(scores, name), serialise_values(column))
             for name, column in zip(values.metrics, values.values, strict=True)
         ]
     return scoring, columns
@@ -112,7 +112,7 @@ def aggregate_document(scores: Scores) -> dict[str, Any]:
     return document
 
 
-def thaw_scores(scoring: Scoring, columns: Sequence[ValueColumn], name: str) -> Scores:
+def deserialise_scores(scoring: Scoring, columns: Sequence[ValueColumn], name: str) -> Scores:
     """Scores as they were stored: all but the rows of profiles that score every row."""
     scores = from_document(scoring.aggregate.encode(), name)
     # An older run has λ → twice, under its old id and as `stability.convergent`.
@@ -121,7 +121,7 @@ def thaw_scores(scoring: Scoring, columns: Sequence[ValueColumn], name: str) -> 
         data = zlib.decompress(scoring.questions)
         questions = msgspec.json.decode(data, type=_Questions)
         values = np.array(
-            [thaw_values(column.payload) for column in by_metric.values()], np.float64
+            [deserialise_values(column.payload) for column in by_metric.values()], np.float64
         )
     except (*UNREADABLE, ValueError) as error:
         raise RagaugeError.of(
@@ -162,11 +162,11 @@ def thaw_scores(scoring: Scoring, columns: Sequence[ValueColumn], name: str) -> 
     )
 
 
-def freeze_values(values: Floats) -> bytes:
+def serialise_values(values: Floats) -> bytes:
     """A column of values as it is stored."""
     return zlib.compress(np.ascontiguousarray(values, "<f8").tobytes(), _LEVEL)
 
 
-def thaw_values(payload: bytes) -> Floats:
+def deserialise_values(payload: bytes) -> Floats:
     """The column of values that a payload holds."""
     return np.frombuffer(zlib.decompress(payload), "<f8").astype(np.float64)

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from ragauge.files.ranges import Source
 from ragauge.model.evidence import Evidence
-from ragauge.scoring.identify import Recogniser
-from ragauge.scoring.inputs import Kept
-from ragauge.store.runs import told_by_chunks
+from ragauge.scoring.identify import EvidenceIdentifier
+from ragauge.scoring.inputs import ScoredRun
+from ragauge.store.runs import facts_of_chunks
 from ragauge.store.snapshot import plan_of, snapshot_of
 from ragauge.store.traces_by_question import TracesByQuestion, write_lines
 
@@ -26,23 +26,23 @@ class TemporaryRun(NamedTuple):
     `evidence` has no more than the ids that gold names and the hashes of documents.
     """
 
-    recogniser: Recogniser
+    recogniser: EvidenceIdentifier
     traces: TracesByQuestion
     source: Source
     evidence: Evidence
 
 
 @contextmanager
-def temporary_run(run: Kept) -> Iterator[TemporaryRun]:
+def temporary_run(run: ScoredRun) -> Iterator[TemporaryRun]:
     """Write the traces of a run to a file, which is gone at the end."""
     inputs = run.inputs
     # By the same words as a stored run is scored again: they leave out what no trace depends on.
     rules = snapshot_of(run.plan, inputs, system={}, ragauge_version="").scoring
     plan = plan_of(rules, metrics=())
-    gathered = told_by_chunks(run)
+    gathered = facts_of_chunks(run)
     with tempfile.NamedTemporaryFile(prefix="ragauge-", suffix=".jsonl") as file:
         index = write_lines(run.lines, file, plan.profile.join.keep, gathered)
-        recogniser = Recogniser(
+        recogniser = EvidenceIdentifier(
             plan, run.items, run.chunks, gold_name=inputs.gold_name, table=run.table
         )
         source = Source(inputs.trace_name, file.name, 0, index.end, "lines", ())

@@ -13,13 +13,13 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from ragauge.concurrency import beside
+from ragauge.concurrency import map_in_threads
 from ragauge.metrics.columns import Ints
 from ragauge.model.payloads import UNREADABLE, thaw, trace_of
 from ragauge.model.run import Store
 from ragauge.model.trace import SlotKey, Trace
-from ragauge.scoring.chunk_facts import Gathered
-from ragauge.scoring.identify import Recogniser
+from ragauge.scoring.chunk_facts import CollectedFacts
+from ragauge.scoring.identify import EvidenceIdentifier
 from ragauge.scoring.slot_stability import slot_order
 from ragauge.scoring.tasks.lines import TraceLines
 
@@ -132,14 +132,16 @@ class TraceIndex:
 
 
 @contextmanager
-def by_question(store: Store, run_id: str, recogniser: Recogniser) -> Iterator[TracesByQuestion]:
+def by_question(
+    store: Store, run_id: str, recogniser: EvidenceIdentifier
+) -> Iterator[TracesByQuestion]:
     """The traces of a stored run by question; the store may be closed before they are."""
     with tempfile.SpooledTemporaryFile(_IN_MEMORY, prefix="ragauge-") as file:
         yield TracesByQuestion(file, _copy_payloads(store, run_id, recogniser, file))
 
 
 def write_lines(
-    lines: Iterable[TraceLines], file: IO[bytes], keep: str, gathered: Gathered
+    lines: Iterable[TraceLines], file: IO[bytes], keep: str, gathered: CollectedFacts
 ) -> TraceIndex:
     """Write traces to a file, note where each of them is, and merge what their hits say."""
     index = TraceIndex(keep)
@@ -187,11 +189,11 @@ def _decompressed(rows: list[tuple[int, bytes]]) -> list[tuple[int, bytes | None
 
 
 def _copy_payloads(
-    store: Store, run_id: str, recogniser: Recogniser, file: IO[bytes]
+    store: Store, run_id: str, recogniser: EvidenceIdentifier, file: IO[bytes]
 ) -> TraceIndex:
     index = TraceIndex(recogniser.rules.keep)
     unreadable: set[int] = set()
-    decompressed = beside(_decompressed, _payload_batches(store.payloads(run_id)))
+    decompressed = map_in_threads(_decompressed, _payload_batches(store.payloads(run_id)))
     for ordinal, data in chain.from_iterable(decompressed):
         try:
             head = None if data is None else _decode_head(data)

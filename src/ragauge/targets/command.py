@@ -26,7 +26,7 @@ from typing import Any
 
 import msgspec
 
-from ragauge.model.target import Question, TargetError, TargetKind, TargetOptions
+from ragauge.model.target import TargetError, TargetKind, TargetOptions, TargetQuestion
 from ragauge.targets.shared.address import refused
 
 MOST_BYTES = 64 * 1024 * 1024
@@ -59,7 +59,7 @@ class _Process:
             raise TargetError(f"`{command[0]}` cannot be started: {words}") from error
         self.gone = False
         self.asked = self.answers = 0
-        self.last: Question | None = None
+        self.last: TargetQuestion | None = None
         self.unnamed = array("q")  # the slots whose answers did not say whose they are
         self.lines: SimpleQueue[bytes] = SimpleQueue()
         self.complaints: deque[bytes] = deque(maxlen=_LAST_LINES)
@@ -202,7 +202,7 @@ def _begins(line: bytes) -> str:
     return line[:80].decode("utf-8", errors="replace").strip()
 
 
-def _names(answered: dict[str, Any] | list[Any], question: Question) -> bool | None:
+def _names(answered: dict[str, Any] | list[Any], question: TargetQuestion) -> bool | None:
     """Whether an answer says that it belongs to a question; None if it leaves that open."""
     if isinstance(answered, list):
         return None
@@ -252,7 +252,7 @@ class CommandTarget:
         """How many answers may be those of other questions, as far as is known."""
         return len(self.doubtful)
 
-    def ask(self, question: Question) -> Any:
+    def ask(self, question: TargetQuestion) -> Any:
         """Ask a process that is idle and has said nothing more, or a new one."""
         line = msgspec.json.encode(
             {
@@ -299,7 +299,7 @@ class CommandTarget:
         return _without_slot(answered)
 
     def _objection(
-        self, answered: dict[str, Any] | list[Any], question: Question, named: bool | None
+        self, answered: dict[str, Any] | list[Any], question: TargetQuestion, named: bool | None
     ) -> str | None:
         """Why an answer cannot be that to a question."""
         slot = answered.get(_SLOT) if isinstance(answered, dict) else None

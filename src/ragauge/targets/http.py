@@ -14,7 +14,7 @@ import msgspec
 from ragauge.errors import RagaugeError
 from ragauge.files import http_client
 from ragauge.files.redaction import REDACTED
-from ragauge.model.target import Question, TargetError, TargetKind, TargetOptions
+from ragauge.model.target import TargetError, TargetKind, TargetOptions, TargetQuestion
 from ragauge.targets.shared.address import refused
 
 FIELDS = ("question", "qid", "paraphrase", "seed", "turn", "history", "k")
@@ -72,7 +72,7 @@ class HttpTarget:
         """The method; address and options say the rest."""
         return {"method": self.method}
 
-    def ask(self, question: Question) -> Any:
+    def ask(self, question: TargetQuestion) -> Any:
         """Send one question."""
         values = {
             "question": question.text,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ragauge.model.target import Question, TargetError, TargetKind, TargetOptions
+from ragauge.model.target import TargetError, TargetKind, TargetOptions, TargetQuestion
 from ragauge.targets.shared.address import library, refused, split_address
 from ragauge.targets.shared.foreign_hits import FIELD_NAMES, HitMaker, failure
 from ragauge.targets.shared.import_object import object_or_made
@@ -39,7 +39,7 @@ class LangChainTarget:
         """Which object is asked, and its class."""
         return {**self.facts, "class": type(self.runnable).__name__}
 
-    def ask(self, question: Question) -> Mapping[str, Any]:
+    def ask(self, question: TargetQuestion) -> Mapping[str, Any]:
         """Invoke it with the question, or with an object that holds it."""
         chain_input: Any = question.text
         if self.input is not None:

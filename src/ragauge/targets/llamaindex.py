@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ragauge.model.target import Question, TargetKind, TargetOptions
+from ragauge.model.target import TargetKind, TargetOptions, TargetQuestion
 from ragauge.spans import Span
 from ragauge.targets.shared.address import library, refused, split_address
 from ragauge.targets.shared.foreign_hits import FIELD_NAMES, HitMaker, failure
@@ -37,7 +37,7 @@ class LlamaIndexTarget:
         """Which object is asked, and its class."""
         return {**self.facts, "class": type(self.asked).__name__}
 
-    def ask(self, question: Question) -> Mapping[str, Any]:
+    def ask(self, question: TargetQuestion) -> Mapping[str, Any]:
         """Retrieve nodes, or query."""
         try:
             if not self.is_engine:

@@ -17,13 +17,13 @@ from msgspec.structs import replace
 from ragauge import registry
 from ragauge.files import http_client
 from ragauge.model.target import (
-    Doubting,
     Exchange,
-    Question,
+    RevisingTarget,
     Target,
     TargetError,
     TargetKind,
     TargetOptions,
+    TargetQuestion,
 )
 from ragauge.targets.shared.address import refused, split_address
 from ragauge.text import REFUSAL_TOKEN, citations_in, normalise
@@ -73,7 +73,7 @@ class OpenAITarget:
         """The service, the model and the template, and what finds the passages."""
         return {"url": self.shown, **self.facts, "retriever": dict(self.retriever.about)}
 
-    def ask(self, question: Question) -> Mapping[str, Any]:
+    def ask(self, question: TargetQuestion) -> Mapping[str, Any]:
         """Find passages, and have them answered from."""
         row = dict(self.retriever.ask(question))
         hits = row.get("hits")
@@ -132,11 +132,11 @@ class OpenAITarget:
     @property
     def doubts(self) -> int:
         """How many answers the retriever takes back, as far as is known."""
-        return self.retriever.doubts if isinstance(self.retriever, Doubting) else 0
+        return self.retriever.doubts if isinstance(self.retriever, RevisingTarget) else 0
 
     def settle(self) -> Mapping[int, str]:
         """What the retriever takes back when all is asked."""
-        return self.retriever.settle() if isinstance(self.retriever, Doubting) else {}
+        return self.retriever.settle() if isinstance(self.retriever, RevisingTarget) else {}
 
     def close(self) -> None:
         """Close the retriever, and the connection of this thread."""

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from ragauge.files import redaction
-from ragauge.model.target import Question, TargetError, TargetKind, TargetOptions
+from ragauge.model.target import TargetError, TargetKind, TargetOptions, TargetQuestion
 from ragauge.targets.shared.address import library, refused, split_address
 from ragauge.targets.shared.foreign_hits import FIELD_NAMES, HitMaker, by_score, flat
 from ragauge.targets.shared.vector_index import NAMES, Vectoriser
@@ -138,7 +138,7 @@ class PgvectorTarget:
             "embed_model": self.vectoriser.embedder.id,
         }
 
-    def ask(self, question: Question) -> Mapping[str, Any]:
+    def ask(self, question: TargetQuestion) -> Mapping[str, Any]:
         """Ask for the nearest rows."""
         vector = self.vectoriser.vectors([question.text], "query")[0]
         # As text, so that the package pgvector for Python is not needed.

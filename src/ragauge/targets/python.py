@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from ragauge.files.redaction import REDACTED, is_secret
-from ragauge.model.target import Question, TargetError, TargetKind, TargetOptions
+from ragauge.model.target import TargetError, TargetKind, TargetOptions, TargetQuestion
 from ragauge.targets.shared.address import refused
 from ragauge.targets.shared.import_object import object_at
 
@@ -46,7 +46,7 @@ class PythonTarget:
         """Nothing that the address and the options do not say."""
         return {}
 
-    def ask(self, question: Question) -> Any:
+    def ask(self, question: TargetQuestion) -> Any:
         """Call the function with what it takes."""
         arguments: dict[str, Any] = {
             "question": question.text,

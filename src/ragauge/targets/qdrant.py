@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ragauge.files.redaction import redacted_url
-from ragauge.model.target import Question, TargetKind, TargetOptions
+from ragauge.model.target import TargetKind, TargetOptions, TargetQuestion
 from ragauge.targets.shared.address import library, refused, split_address
 from ragauge.targets.shared.foreign_hits import FIELD_NAMES, HitMaker, by_score, failure, flat
 from ragauge.targets.shared.vector_index import NAMES, Vectoriser
@@ -77,7 +77,7 @@ class QdrantTarget:
         """The collection, and the embedder of the questions."""
         return {**self.facts, "embed_model": self.vectoriser.embedder.id}
 
-    def ask(self, question: Question) -> Mapping[str, Any]:
+    def ask(self, question: TargetQuestion) -> Mapping[str, Any]:
         """Ask for the nearest points."""
         vector = self.vectoriser.vectors([question.text], "query")[0]
         try:

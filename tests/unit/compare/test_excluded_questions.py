@@ -93,7 +93,9 @@ def test_what_stands_twice_is_counted_only_of_what_is_compared(store: Store, pro
     ]
     put(store, "a", rows, gold=[item("Q1"), item("Q2")], profile=profile)
     put(store, "b", rows, gold=[item("Q1"), item("Q2", relevant="y")], profile=profile)
-    aligned = align.align(*(common_gold.Stored(store, run_store.find_run(store, n)) for n in "ab"))
+    aligned = align.align(
+        *(common_gold.StoredRun(store, run_store.find_run(store, n)) for n in "ab")
+    )
     for side in (aligned.a, aligned.b):
         tally = side.tally
         assert (tally.gold, tally.traces, tally.scored) == (1, 1, 1)
@@ -108,7 +110,9 @@ def test_the_embedder_of_a_left_out_question_is_none_of_those_compared(store: St
     ]
     put(store, "a", rows, gold=[item("Q1"), item("Q2")], profile="all")
     put(store, "b", rows, gold=[item("Q1"), item("Q2", relevant="y")], profile="all")
-    aligned = align.align(*(common_gold.Stored(store, run_store.find_run(store, n)) for n in "ab"))
+    aligned = align.align(
+        *(common_gold.StoredRun(store, run_store.find_run(store, n)) for n in "ab")
+    )
     assert aligned.a.embedders == aligned.b.embedders == ("one",)
 
 
@@ -121,7 +125,9 @@ def test_where_turns_are_ignored_the_compared_item_of_a_question_gets_its_traces
     rows: list[Row] = [{**trace("C1", None, ["x"], "x"), "q": "same?"}]
     put(store, "a", rows, gold=gold, profile=profile)
     put(store, "b", rows, gold=[{**gold[0], "tags": ["new"]}, gold[1]], profile=profile)
-    aligned = align.align(*(common_gold.Stored(store, run_store.find_run(store, n)) for n in "ab"))
+    aligned = align.align(
+        *(common_gold.StoredRun(store, run_store.find_run(store, n)) for n in "ab")
+    )
     for side in (aligned.a, aligned.b):
         assert (side.tally.gold, side.tally.scored, side.tally.missing) == (1, 1, 0)
 
@@ -132,7 +138,9 @@ def test_slots_that_only_left_out_questions_lack_are_not_missing(store: Store) -
             for qid, seed in (("Q1", 1), ("Q1", 2), ("Q2", 1))]  # fmt: skip
     put(store, "a", rows, gold=[item("Q1"), item("Q2")], profile="all")
     put(store, "b", rows, gold=[item("Q1"), item("Q2", relevant="y")], profile="all")
-    aligned = align.align(*(common_gold.Stored(store, run_store.find_run(store, n)) for n in "ab"))
+    aligned = align.align(
+        *(common_gold.StoredRun(store, run_store.find_run(store, n)) for n in "ab")
+    )
     assert aligned.a.tally.missing_slots == aligned.b.tally.missing_slots == 0
 
 
@@ -160,7 +168,9 @@ def test_what_is_left_out_changes_no_value_of_the_rest(
     full = score.score(
         folder.write("full.jsonl", gold), Path("trace.jsonl"), profile=profile, intervals=False
     )
-    aligned = align.align(*(common_gold.Stored(store, run_store.find_run(store, n)) for n in "ab"))
+    aligned = align.align(
+        *(common_gold.StoredRun(store, run_store.find_run(store, n)) for n in "ab")
+    )
     assert aligned.excluded["gold-changed"] > 0
     whole = full.per_question
     assert whole is not None
@@ -203,9 +213,9 @@ def test_the_page_of_a_question_shows_no_trace_of_a_turn_that_is_left_out(store:
     rows = [trace("C1", 1, ["x"], "x"), trace("C1", 2, ["y"], "x")]
     put(store, "a", rows, gold=gold, profile="all")
     put(store, "b", rows, gold=[item("C1", 1, question="other?"), item("C1")], profile="all")
-    a, b = (common_gold.Stored(store, run_store.find_run(store, name)) for name in "ab")
+    a, b = (common_gold.StoredRun(store, run_store.find_run(store, name)) for name in "ab")
     aligned = align.align(a, b, detailed=True)
-    comparison = compare.compare(aligned, compare.told_of(a)[0], compare.told_of(b)[0])
+    comparison = compare.compare(aligned, compare.describe_run(a)[0], compare.describe_run(b)[0])
     with details_of_comparison(a, b, aligned, comparison) as details:
         (found,) = details
     for side in (found.attempts, found.other):
@@ -239,8 +249,8 @@ def test_a_changed_gold_set_may_be_a_cause_where_nobody_knows_which_items_change
         sides.append(scores)
     config = {"gold_hash": "one"}, {"gold_hash": "two"}
     found = compare.compare(
-        compare.as_scored(*sides), compare.told_of(sides[0], "a")[0],
-        compare.told_of(sides[1], "b")[0], config=config,
+        compare.align_scores(*sides), compare.describe_run(sides[0], "a")[0],
+        compare.describe_run(sides[1], "b")[0], config=config,
     )  # fmt: skip
     notes = {each.query_id: each.note for each in found.per_query}
     assert ("gold_hash one → two" in (notes["Q1"] or "")) == told

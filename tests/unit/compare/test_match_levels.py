@@ -7,13 +7,13 @@ from msgspec.structs import replace
 
 from ragauge.compare.known_documents import KnownDocuments
 from ragauge.model.chunk import Chunk
-from ragauge.model.comparison import Rung
+from ragauge.model.comparison import MatchLevel
 from ragauge.model.evidence import ChunkFacts, DocFacts, Evidence, SketchRow
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.options import Options
 from ragauge.model.payloads import number_of
 from ragauge.model.trace import Citation, Hit
-from ragauge.scoring.evidence_pieces import STAND_IN
+from ragauge.scoring.evidence_pieces import EFFECTIVE_PREFIX
 from ragauge.spans import Span
 from tests.support.chunked_runs import TEXT, Index, asked, compare, item, match, side_of
 
@@ -177,7 +177,7 @@ def test_policies_are_compared_too() -> None:
     ],
 )
 def test_a_document_that_a_side_has_not_met(
-    seen: tuple[str, ...], whole_run: tuple[str, ...], level: Rung
+    seen: tuple[str, ...], whole_run: tuple[str, ...], level: MatchLevel
 ) -> None:
     """The versions of its whole run must share one with those of the document."""
     a = KnownDocuments(Evidence(docs={"d": DocFacts(chunkers=seen)}, chunkers=seen))
@@ -321,7 +321,7 @@ def test_a_list_of_chunks_gives_places() -> None:
     found = match(items, a, b)
     assert found.levels == (("doc_span",),)
     place = found.items_b[0].places[0]
-    assert (place.id, place.spans) == (f"{STAND_IN}old100", (Span(100, 200),))
+    assert (place.id, place.spans) == (f"{EFFECTIVE_PREFIX}old100", (Span(100, 200),))
 
 
 def test_a_renamed_document_is_found_by_its_hash() -> None:
@@ -480,7 +480,7 @@ def test_a_deleted_passage() -> None:
     ],
 )
 def test_full_texts_tell_whether_a_document_changed(
-    text: str, hashes: tuple[str | None, str | None], level: Rung
+    text: str, hashes: tuple[str | None, str | None], level: MatchLevel
 ) -> None:
     """Texts put together from chunks have blanks where no chunk lies."""
     old, new = OLD._replace(doc_hash=hashes[0]), NEW._replace(doc_hash=hashes[1])
@@ -566,7 +566,7 @@ def test_anchors_are_exact_where_the_chunking_is() -> None:
     b = [asked(NEW.hit(300, 400, "b1"), NEW.hit(110, 190))]
     found = compare([item(anchors=[ANCHOR])], a, b)
     assert (found.levels, found.both(MRR)) == (("doc_span",), (1.0, 0.5))
-    assert found.gold.items_b[0].anchors == (replace(ANCHOR, id=f"{STAND_IN}b1"),)
+    assert found.gold.items_b[0].anchors == (replace(ANCHOR, id=f"{EFFECTIVE_PREFIX}b1"),)
 
 
 def test_an_anchor_with_a_quote_survives_an_edit() -> None:
@@ -607,7 +607,11 @@ def test_grades_fall_back(level: int) -> None:
     b = [asked(NEW.hit(200, 300), NEW.hit(100, 200))]
     found = compare([graded], a, b, options=Options(relevance_level=level))
     assert found.levels == ("doc_span", "doc_span")
-    assert set(found.gold.items_b[0].grades) == {f"{STAND_IN}c1", f"{STAND_IN}c2", "c3"}
+    assert set(found.gold.items_b[0].grades) == {
+        f"{EFFECTIVE_PREFIX}c1",
+        f"{EFFECTIVE_PREFIX}c2",
+        "c3",
+    }
     assert found.both("retrieval.recall@1") == ((0.5, 0.5) if level == 1 else (1.0, 0.0))
     first, second = found.both("retrieval.ndcg@5")
     assert first == 1.0
@@ -622,7 +626,7 @@ def test_a_grade_that_is_gone_is_no_gain() -> None:
     b = [asked(NEW._replace(kept=kept, doc_hash=None).hit(100, 200))]
     found = compare([graded], a, b)
     assert (found.levels, found.both("retrieval.ndcg@5")) == (("quote", "none"), (1.0, 1.0))
-    assert set(found.gold.items_a[0].grades) == {f"{STAND_IN}c1"}
+    assert set(found.gold.items_a[0].grades) == {f"{EFFECTIVE_PREFIX}c1"}
 
 
 def test_groups_fall_back() -> None:
@@ -682,7 +686,9 @@ def test_a_cited_place_is_accurate_on_the_level_of_places() -> None:
         (("e",), ("d",), "doc"),
     ],
 )
-def test_expected_documents(docs_a: tuple[str, ...], docs_b: tuple[str, ...], level: Rung) -> None:
+def test_expected_documents(
+    docs_a: tuple[str, ...], docs_b: tuple[str, ...], level: MatchLevel
+) -> None:
     """Exact where both sides know the name, or neither does."""
     items = [GoldItem(qid="q", relevant_docs=("d",))]
     a, b = (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge.corpus.bm25 import Index, words_of
+from ragauge.corpus.bm25 import Bm25Index, words_of
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_words_are_folded_and_unspaced_scripts_are_paired(text: str, words: list
 
 def test_the_score_is_the_sum_over_the_words_of_the_query() -> None:
     """Three texts of 3, 1 and 2 words (mean 2); `port` is in two of them, `host` in one."""
-    index = Index(["port port host", "port", "other text"])
+    index = Bm25Index(["port port host", "port", "other text"])
 
     def part(df: int, tf: int, length: int) -> float:
         idf = math.log(1 + (3 - df + 0.5) / (df + 0.5))
@@ -43,8 +43,8 @@ def test_the_score_is_the_sum_over_the_words_of_the_query() -> None:
 
 
 def test_an_index_over_nothing_is_asked_in_vain() -> None:
-    assert Index([]).scores("port").tolist() == []
-    assert Index(["", "!"]).scores("port").tolist() == [0.0, 0.0]
+    assert Bm25Index([]).scores("port").tolist() == []
+    assert Bm25Index(["", "!"]).scores("port").tolist() == [0.0, 0.0]
 
 
 @given(st.lists(st.lists(st.sampled_from("abcd"), max_size=5).map(" ".join), min_size=1), st.data())
@@ -52,6 +52,6 @@ def test_the_order_of_texts_does_not_change_their_scores(
     texts: list[str], data: st.DataObject
 ) -> None:
     shuffled = data.draw(st.permutations(range(len(texts))))
-    one = Index(texts).scores("a b d")
-    other = Index([texts[at] for at in shuffled]).scores("d b a")
+    one = Bm25Index(texts).scores("a b d")
+    other = Bm25Index([texts[at] for at in shuffled]).scores("d b a")
     assert [float(one[at]) for at in shuffled] == other.tolist()

@@ -9,7 +9,7 @@ import pytest
 
 from ragauge.diagnose.diagnose import diagnosis_of, measured_files
 from ragauge.diagnose.rank_findings import BEHIND, NEEDS, RULES
-from ragauge.model.diagnosis import Diagnosis, Finding
+from ragauge.model.diagnosis import Diagnosis, DiagnosisFinding
 from ragauge.model.labels import CAUSES
 from ragauge.registry import select
 from ragauge.store import runs as run_store
@@ -33,15 +33,15 @@ def examined(
     return diagnosis_of(measured_files(one, other, profile=profile), limit=10)
 
 
-def finding(diagnosis: Diagnosis, name: str) -> Finding | None:
+def finding(diagnosis: Diagnosis, name: str) -> DiagnosisFinding | None:
     return next((each for each in diagnosis.findings if each.id == name), None)
 
 
-def witnesses(found: Finding | None) -> list[str]:
+def witnesses(found: DiagnosisFinding | None) -> list[str]:
     return [] if found is None else [each.qid for each in found.witnesses]
 
 
-def values(found: Finding) -> dict[str, float | None]:
+def values(found: DiagnosisFinding) -> dict[str, float | None]:
     return {each.name: None if each.value is None else round(each.value, 4)
             for each in found.numbers}  # fmt: skip
 

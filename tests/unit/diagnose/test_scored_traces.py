@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragauge import registry
-from ragauge.diagnose.probe_input import Probed, probed_file
+from ragauge.diagnose.probe_input import ProbeInput, probed_file
 from ragauge.diagnose.scored_traces import QuestionKey, ScoredTraces, scored_traces
 from ragauge.model.gold import GoldItem
 from ragauge.model.trace import Hit, Trace
 from ragauge.scoring import score
-from ragauge.scoring.identify import Recogniser
+from ragauge.scoring.identify import EvidenceIdentifier
 from ragauge.scoring.scoring_run import ScoringPlan
 from tests.support.command import lines_of
 
@@ -32,12 +32,12 @@ def names(found: ScoredTraces) -> dict[tuple[str, int | None], list[str]]:
     }
 
 
-def known(*items: GoldItem, profile: str = "all") -> Recogniser:
+def known(*items: GoldItem, profile: str = "all") -> EvidenceIdentifier:
     plan = ScoringPlan(
         profile=registry.profile(profile), dialect=registry.dialect("native"), own=True, k=(5,),
         selected=[],
     )  # fmt: skip
-    return Recogniser(plan, items, {}, gold_name="gold")
+    return EvidenceIdentifier(plan, items, {}, gold_name="gold")
 
 
 SLOTS = [
@@ -155,7 +155,7 @@ def test_what_counts_is_what_is_scored(
     assert len(list(found.traces())) == len(rows) - tally.unknown - tally.duplicates - tally.errored
 
 
-def _probed(traces: Path, gold: Path) -> Probed:
+def _probed(traces: Path, gold: Path) -> ProbeInput:
     return probed_file(traces, gold, profile="all")
 
 

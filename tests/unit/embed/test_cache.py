@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from ragauge.embed.cache import IN_MEMORY, Cached, VectorCache, default_path, key_of
-from ragauge.embed.measure import Measurer, measuring
+from ragauge.embed.measure import Measurer, open_measurer
 from ragauge.errors import RagaugeError
 from ragauge.model.embedder import Vectors
 from tests.support.literal_embedder import Plane, plane_only
@@ -66,17 +66,17 @@ def test_a_damaged_row_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """A bit that was flipped shows in the checksum; the text is embedded again, and told."""
     plane = plane_only(monkeypatch)
     path = tmp_path / "vectors.db"
-    with measuring("plane", cache=path) as measurer:
+    with open_measurer("plane", cache=path) as measurer:
         assert measurer.distance("1 0", "0.6 0.8") == pytest.approx(0.4)
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE vectors SET vector = zeroblob(8)")
     plane.asked.clear()
-    with measuring("plane", cache=path) as measurer:
+    with open_measurer("plane", cache=path) as measurer:
         assert measurer.distance("1 0", "0.6 0.8") == pytest.approx(0.4)
         assert measurer.notes() == ["2 vectors of the cache were damaged and made anew"]
     assert sorted(plane.asked) == [("0.6 0.8", "document"), ("1 0", "query")]
     plane.asked.clear()
-    with measuring("plane", cache=path) as measurer:  # and now it is whole
+    with open_measurer("plane", cache=path) as measurer:  # and now it is whole
         assert measurer.distance("1 0", "0.6 0.8") == pytest.approx(0.4)
         assert (measurer.notes(), plane.asked) == ([], [])
 

@@ -20,7 +20,7 @@ from ragauge.errors import RagaugeError
 from ragauge.files.fields import FieldError
 from ragauge.formats.schemas.catalogue import SCHEMAS, schema_text
 from ragauge.formats.schemas.descriptions import COMPARE_FIELDS
-from ragauge.formats.traces import Reader
+from ragauge.formats.traces import RowReader
 from ragauge.gates.judge import gate
 from ragauge.model.options import Options
 from ragauge.model.scores_document import from_document, to_document
@@ -30,7 +30,7 @@ from tests.support.effort import examples
 
 ROOT = Path(__file__).resolve().parents[3]
 Row = dict[str, Any]
-NATIVE = Reader(registry.dialect("native"), own=False)
+NATIVE = RowReader(registry.dialect("native"), own=False)
 
 
 @cache

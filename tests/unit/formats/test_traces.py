@@ -10,27 +10,27 @@ from ragauge import registry
 from ragauge.errors import Place
 from ragauge.files.fields import FieldError
 from ragauge.formats.json_rows import decode_row
-from ragauge.formats.traces import Reader
+from ragauge.formats.traces import RowReader
 from ragauge.model.gold import GoldItem
 from ragauge.model.trace import Answer, Hit, Trace
 
-NATIVE = Reader(registry.dialect("native"), own=False)
-SHIP = Reader(registry.dialect("ship"), own=True)
-SMOKE = Reader(registry.dialect("smoke"), own=True)
+NATIVE = RowReader(registry.dialect("native"), own=False)
+SHIP = RowReader(registry.dialect("ship"), own=True)
+SMOKE = RowReader(registry.dialect("smoke"), own=True)
 READERS = {"native": NATIVE, "ship": SHIP, "smoke": SMOKE}
 
 
-def trace(reader: Reader = NATIVE, /, **row: Any) -> Trace:
+def trace(reader: RowReader = NATIVE, /, **row: Any) -> Trace:
     return reader.trace(row)
 
 
-def answer(reader: Reader = NATIVE, /, **row: Any) -> Answer:
+def answer(reader: RowReader = NATIVE, /, **row: Any) -> Answer:
     found = reader.trace(row).answer
     assert found is not None
     return found
 
 
-def gold(reader: Reader = NATIVE, /, **row: Any) -> GoldItem:
+def gold(reader: RowReader = NATIVE, /, **row: Any) -> GoldItem:
     return reader.gold({"qid": "A1", **row})
 
 
@@ -39,7 +39,7 @@ def gold(reader: Reader = NATIVE, /, **row: Any) -> GoldItem:
 
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS.keys())
 @pytest.mark.parametrize("name", ["qid", "q_id", "id"])
-def test_the_id_of_a_trace(reader: Reader, name: str) -> None:
+def test_the_id_of_a_trace(reader: RowReader, name: str) -> None:
     """Any spelling is read in any dialect; a whole number is its digits."""
     assert trace(reader, **{name: "A1"}).qid == "A1"
     assert trace(reader, **{name: 17}).qid == "17"
@@ -48,7 +48,7 @@ def test_the_id_of_a_trace(reader: Reader, name: str) -> None:
 
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS.keys())
 @pytest.mark.parametrize("name", ["q", "question", "query"])
-def test_the_question_of_a_trace(reader: Reader, name: str) -> None:
+def test_the_question_of_a_trace(reader: RowReader, name: str) -> None:
     """It is kept as it stands, blanks included: traces are joined by its exact text."""
     assert trace(reader, **{name: " What? "}).question == " What? "
 
@@ -57,7 +57,7 @@ def test_the_question_of_a_trace(reader: Reader, name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["topk", "retrieved_ids", "chunks", "items", "retrieved", "hits_top_k"]
 )
-def test_the_hits_of_a_trace(reader: Reader, name: str) -> None:
+def test_the_hits_of_a_trace(reader: RowReader, name: str) -> None:
     """In the order of the list, doubles included; also below `retrieval`."""
     hits = (Hit("b"), Hit("a"), Hit("b"), Hit("7"))
     listed = ["b", {"id": "a"}, "b", 7]
@@ -137,7 +137,7 @@ def test_the_line_rides_along() -> None:
 
 @pytest.mark.parametrize("name", ["answer_json", "answer"])
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS.keys())
-def test_an_answer_as_an_object(reader: Reader, name: str) -> None:
+def test_an_answer_as_an_object(reader: RowReader, name: str) -> None:
     """Claim, text, citations, flags and echo inside it."""
     body = {
         "claim": "X.",
@@ -157,7 +157,7 @@ def test_an_answer_as_an_object(reader: Reader, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["answer", "answer_text"])
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS.keys())
-def test_an_answer_as_text(reader: Reader, name: str) -> None:
+def test_an_answer_as_text(reader: RowReader, name: str) -> None:
     """With its citations inside it."""
     found = answer(reader, **{name: "X. Citations: [a, b c]"})
     assert found.said == "X. Citations: [a, b c]"
@@ -166,7 +166,7 @@ def test_an_answer_as_text(reader: Reader, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["citations", "answer_citations", "cited_chunks"])
 @pytest.mark.parametrize("reader", [NATIVE, SMOKE], ids=["native", "smoke"])
-def test_citations_beside_a_text(reader: Reader, name: str) -> None:
+def test_citations_beside_a_text(reader: RowReader, name: str) -> None:
     """Ids, or objects with an id, in any spelling."""
     found = answer(reader, answer="X.", **{name: ["a", {"chunk_id": "b"}, {"snippet_id": 7}]})
     assert found.citations == ("a", "b", "7")
@@ -174,7 +174,7 @@ def test_citations_beside_a_text(reader: Reader, name: str) -> None:
 
 @pytest.mark.parametrize("listed", [["b"], []], ids=["a list", "an empty list"])
 @pytest.mark.parametrize("reader", [NATIVE, SMOKE], ids=["native", "smoke"])
-def test_a_json_list_wins_over_the_text(reader: Reader, listed: list[str]) -> None:
+def test_a_json_list_wins_over_the_text(reader: RowReader, listed: list[str]) -> None:
     """Even when it is empty: it was written on purpose."""
     found = answer(reader, answer="X. citations: [a]", citations=listed)
     assert found.citations == tuple(listed)
@@ -184,7 +184,7 @@ def test_a_json_list_wins_over_the_text(reader: Reader, listed: list[str]) -> No
 
 @pytest.mark.parametrize("odd", ["a", "", 5, 0, True, {"id": "a"}])
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS.keys())
-def test_citations_that_are_no_list_are_none(reader: Reader, odd: object) -> None:
+def test_citations_that_are_no_list_are_none(reader: RowReader, odd: object) -> None:
     """Then the text is looked at; where it has no list either, the oddity is remembered."""
     inside = answer(reader, answer_json={"claim": "X.", "citations": odd})
     assert inside.citations is None
@@ -295,7 +295,7 @@ def test_the_question_of_a_gold_item(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["relevant", "gold_ids", "gold_citations", "expected_chunk_ids"])
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS.keys())
-def test_the_evidence_of_a_gold_item(reader: Reader, name: str) -> None:
+def test_the_evidence_of_a_gold_item(reader: RowReader, name: str) -> None:
     """Any spelling, in any dialect."""
     assert gold(reader, question="?", **{name: ["a", 7]}).relevant == ("a", "7")
     assert gold(reader, question="?", **{name: None}).relevant == ()

@@ -91,12 +91,12 @@ def test_a_little_more_than_the_demand_fails() -> None:
 
 
 def _scored(gold: list[Row], rows: list[Row], **options: Any) -> Scores:
-    from ragauge.formats.traces import Reader
+    from ragauge.formats.traces import RowReader
     from ragauge.model.dialect import Dialect
     from ragauge.registry import dialect
 
     native: Dialect = dialect("native")
-    reader = Reader(native, own=False)
+    reader = RowReader(native, own=False)
     return score.score(
         [reader.gold(row, line) for line, row in enumerate(gold, 1)],
         [reader.trace(row, line) for line, row in enumerate(rows, 1)],

@@ -14,7 +14,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from ragauge.errors import RagaugeError
-from ragauge.gold.editor.form import ChangedOnDiskError, Desk, ItemEdit, NewEvidence, SaveRequest
+from ragauge.gold.editor.form import (
+    ChangedOnDiskError,
+    GoldEditor,
+    ItemEdit,
+    NewEvidence,
+    SaveRequest,
+)
 from ragauge.gold.editor.server import ADDRESS, FormServer
 from tests.support.command import Folder, Row
 from tests.support.umlaut_corpus import BLOCK, CODE, HOST, PORT, make_corpus
@@ -74,7 +80,7 @@ class Browser:
 def browsing(folder: Folder, gold: Any = GOLD, name: str = "gold.jsonl") -> Iterator[Browser]:
     lookup = make_corpus(folder)
     folder.write(name, gold)
-    with FormServer(Desk(name, lookup)) as server:
+    with FormServer(GoldEditor(name, lookup)) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
@@ -296,7 +302,7 @@ def test_an_item_that_cannot_be_read_is_shown_and_not_edited(folder: Folder) -> 
 def test_two_spellings_that_agree_stay_so(folder: Folder) -> None:
     lookup = make_corpus(folder)
     folder.write("gold.jsonl", [{"qid": "A", "relevant": [BLOCK, PORT], "gold_ids": [BLOCK, PORT]}])
-    desk = Desk("gold.jsonl", lookup)
+    desk = GoldEditor("gold.jsonl", lookup)
     view = desk.file()
     edit = ItemEdit(
         index=0, question="", paraphrases=[], expect="", evidence=[1], negatives=[],
@@ -311,7 +317,7 @@ def test_an_item_in_characters_takes_no_bytes(folder: Folder) -> None:
     lookup = make_corpus(folder)
     place = {"doc": "guide.md", "start": 19, "end": 20}
     folder.write("gold.jsonl", [{"qid": "A", "unit": "char", "relevant": [place]}])
-    desk = Desk("gold.jsonl", lookup)
+    desk = GoldEditor("gold.jsonl", lookup)
     view = desk.file()
     assert view.items[0].evidence[0].spots[0].start == 23
     edit = ItemEdit(

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ragauge.gold.lock import frozen as frozen_set
-from ragauge.gold.lock import lock_path, written
+from ragauge.gold.lock import lock_path, lock_text
+from ragauge.gold.lock import make_lock as frozen_set
 from ragauge.model.gold import GoldItem
 from tests.support.command import GOLD, Folder, Outcome, Row, lines_of
 
@@ -249,7 +249,7 @@ def test_bad_rows_and_empty_sets_are_refused(folder: Folder, command: str) -> No
 
 
 # A line that is right by itself: another item under the same id.
-OTHER_LINE = written(frozen_set([GoldItem(qid="A1", question="Why?")], "ship", "gold"))
+OTHER_LINE = lock_text(frozen_set([GoldItem(qid="A1", question="Why?")], "ship", "gold"))
 OTHER_LINE = OTHER_LINE.splitlines(keepends=True)[1]
 
 

@@ -12,28 +12,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragauge import registry
-from ragauge.formats.traces import Reader
+from ragauge.formats.traces import RowReader
 from ragauge.model.gold import GoldItem
-from ragauge.model.target import Exchange, Question, TargetError
+from ragauge.model.target import Exchange, TargetError, TargetQuestion
 from ragauge.model.trace import Hit, Timing, Trace
 from ragauge.run import ask as runner
 from ragauge.run.ask import BatchCounts, Limits, Progress, RateLimit, Runner, backoff
 from ragauge.run.slots import GoldSlots
 
-READER = Reader(registry.dialect("native"), own=True)
+READER = RowReader(registry.dialect("native"), own=True)
 FAST = Limits(concurrency=4, timeout=5.0, retries=0, timing=False)
 
 
 class Asked:
     """A target made of a function, and all that it was asked."""
 
-    def __init__(self, answer: Callable[[Question], Any]) -> None:
+    def __init__(self, answer: Callable[[TargetQuestion], Any]) -> None:
         self.answer = answer
-        self.questions: list[Question] = []
+        self.questions: list[TargetQuestion] = []
         self.lock = threading.Lock()
         self.about: Mapping[str, Any] = {}
 
-    def ask(self, question: Question) -> Any:
+    def ask(self, question: TargetQuestion) -> Any:
         with self.lock:
             self.questions.append(question)
         return self.answer(question)
@@ -56,7 +56,7 @@ class Shelf:
 
 
 def run(
-    answer: Callable[[Question], Any], items: Sequence[GoldItem], limits: Limits = FAST,
+    answer: Callable[[TargetQuestion], Any], items: Sequence[GoldItem], limits: Limits = FAST,
     seeds: tuple[int, ...] = (), done: Sequence[int] = (),
     known: Mapping[int, str | None] | None = None,
 ) -> tuple[dict[int, Trace], Asked, Progress]:  # fmt: skip
@@ -75,8 +75,8 @@ def questions(count: int) -> list[GoldItem]:
     return [GoldItem(qid=f"Q{n}", question=f"What is {n}?") for n in range(count)]
 
 
-def fail(error: BaseException) -> Callable[[Question], Any]:
-    def answer(_: Question) -> Any:
+def fail(error: BaseException) -> Callable[[TargetQuestion], Any]:
+    def answer(_: TargetQuestion) -> Any:
         raise error
 
     return answer
@@ -162,7 +162,7 @@ def test_an_error_that_may_pass_is_tried_again(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(runner, "backoff", lambda _number, _attempt: 0.001)
     seen: list[str] = []
 
-    def answer(asked: Question) -> Any:
+    def answer(asked: TargetQuestion) -> Any:
         seen.append(asked.qid)
         if seen.count(asked.qid) <= 2:
             raise TargetError("busy", transient=True)
@@ -180,7 +180,7 @@ def test_nobody_asks_before_a_target_wants_to_be_asked_again() -> None:
     first = threading.Event()
     times: list[float] = []
 
-    def answer(_: Question) -> Any:
+    def answer(_: TargetQuestion) -> Any:
         times.append(time.monotonic())
         if not first.is_set():
             first.set()
@@ -197,7 +197,7 @@ def test_a_long_wait_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     waits = iter([0.1, 0.4])  # the first is not worth a word
     notes: list[str] = []
 
-    def answer(_: Question) -> Any:
+    def answer(_: TargetQuestion) -> Any:
         wait = next(waits, None)
         if wait is not None:
             raise TargetError("429 Too Many Requests", transient=True, wait=wait)
@@ -218,7 +218,7 @@ def test_a_long_wait_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_call_that_hangs_is_left_behind() -> None:
     release = threading.Event()
 
-    def answer(asked: Question) -> Any:
+    def answer(asked: TargetQuestion) -> Any:
         if asked.qid in ("Q1", "Q3"):
             release.wait(600)
         return ["a"]
@@ -271,7 +271,7 @@ TURNS = [
 ]  # fmt: skip
 
 
-def spoken(asked: Question) -> Any:
+def spoken(asked: TargetQuestion) -> Any:
     return {"hits": [], "answer": f"{asked.text} seed {asked.seed}"}
 
 
@@ -300,7 +300,7 @@ def test_paraphrases_of_a_turn_go_on_with_the_same_paraphrase() -> None:
 
 
 def test_a_turn_that_failed_has_no_answer_in_the_history() -> None:
-    def answer(asked: Question) -> Any:
+    def answer(asked: TargetQuestion) -> Any:
         if asked.turn == 1:
             raise TargetError("no")
         return spoken(asked)
@@ -329,7 +329,7 @@ def test_times_are_measured_unless_the_target_gives_its_own() -> None:
 def test_a_rate_spreads_the_questions() -> None:
     times: list[float] = []
 
-    def answer(_: Question) -> Any:
+    def answer(_: TargetQuestion) -> Any:
         times.append(time.monotonic())
         return []
 

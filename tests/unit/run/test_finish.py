@@ -15,9 +15,9 @@ from ragauge.model.run import ResultRow, RunRecord, Store
 from ragauge.model.trace import Hit, Trace
 from ragauge.run import finish, run
 from ragauge.run.finish import ResultWriter
-from ragauge.run.run import Asked, Measuring, RunInput
-from ragauge.scoring.chunk_facts import Gatherer
-from ragauge.scoring.scoring_run import Inputs
+from ragauge.run.run import Asked, RunInput, ScoringRequest
+from ragauge.scoring.chunk_facts import FactsCollector
+from ragauge.scoring.scoring_run import InputFacts
 from ragauge.spans import Span
 
 RUN = RunRecord(
@@ -39,7 +39,7 @@ def test_what_hits_carry_is_what_a_file_would_tell(hits: list[Hit], listed: bool
     chunks = CHUNKS if listed else {}
     trace = Trace(qid="Q", hits=tuple(hits))
     quick = finish._HitFacts(set(), chunks).add(trace)
-    assert quick == Gatherer(set(), chunks).add(trace)
+    assert quick == FactsCollector(set(), chunks).add(trace)
 
 
 class Shelf:
@@ -60,7 +60,9 @@ def material(tmp_path: Any) -> RunInput:
     path.write_text(
         '{"qid": "A", "question": "a?", "relevant": ["x"]}\n{"qid": "B", "question": "b?"}\n'
     )
-    return run.material(path, Asked(address="python:a:b", k=10), Measuring(profile="all"))
+    return run.read_run_input(
+        path, Asked(address="python:a:b", k=10), ScoringRequest(profile="all")
+    )
 
 
 def test_results_are_counted_and_numbered_by_their_slots(material: RunInput) -> None:
@@ -91,6 +93,6 @@ def test_an_answer_that_cannot_be_stored_is_an_error_and_the_others_stay(
 def test_a_gold_hash_is_that_of_the_scores(material: RunInput) -> None:
     items = [GoldItem(qid="B", question="b?"), GoldItem(qid="A", question="a?", relevant=("x",))]
     other = RunInput(
-        items=items, chunks={}, plan=material.plan, inputs=Inputs(gold_name="", trace_name="")
+        items=items, chunks={}, plan=material.plan, inputs=InputFacts(gold_name="", trace_name="")
     )
     assert other.gold_hash == material.gold_hash  # neither order nor lines play a part

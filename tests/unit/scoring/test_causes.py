@@ -201,7 +201,7 @@ def test_causes_are_stored_with_the_scores() -> None:
     with run_store.opened_store(URL, create=True) as store:
         put(store, "r", rows, gold=[GOLD], profile="all")
         kept = run_store.run_scores(store, run_store.find_run(store, "r")).questions
-        again = run_store.rescored(store, run_store.find_run(store, "r")).questions
+        again = run_store.recompute_scores(store, run_store.find_run(store, "r")).questions
     assert kept.causes == again.causes == ["retrieval-miss"]
     assert kept[0] == again[0]
     assert kept[0].causes == {"retrieval-miss": 1, "ranked-too-low": 1}

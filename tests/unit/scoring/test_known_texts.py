@@ -9,7 +9,7 @@ import pytest
 from ragauge.model.chunk import Chunk
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.trace import Citation, Hit, Trace
-from ragauge.scoring.known_texts import Pool, Spot, Texts
+from ragauge.scoring.known_texts import ChunkPlace, TextFinder, TextsById
 from ragauge.spans import Span
 from tests.support.corpora import FIRST, NOTE, looked_up
 
@@ -17,9 +17,9 @@ APPLES, BANANAS = "Äpfel are red.", "Bananas are not."  # bytes 9 to 24 and 25 
 
 
 @pytest.fixture
-def texts(tmp_path: Path) -> Texts:
+def texts(tmp_path: Path) -> TextFinder:
     chunks = {"c1": Chunk("d", (), text="a chunk"), NOTE: Chunk("sub/notes.txt", (Span(0, 8),))}
-    return Texts(chunks, looked_up(tmp_path))
+    return TextFinder(chunks, looked_up(tmp_path))
 
 
 def anchor(start: int, end: int, unit: str = "byte", **more: str) -> Anchor:
@@ -37,14 +37,16 @@ def anchor(start: int, end: int, unit: str = "byte", **more: str) -> Anchor:
         (Span(0, 4, "token"), None),
     ],
 )
-def test_a_place_has_the_text_of_the_corpus(texts: Texts, span: Span, text: str | None) -> None:
-    assert texts.at(Spot(("guide.md",), None, (span,))) == text
+def test_a_place_has_the_text_of_the_corpus(
+    texts: TextFinder, span: Span, text: str | None
+) -> None:
+    assert texts.at(ChunkPlace(("guide.md",), None, (span,))) == text
 
 
-def test_a_document_may_have_two_names(texts: Texts) -> None:
+def test_a_document_may_have_two_names(texts: TextFinder) -> None:
     hit = Hit("x", doc="other", path="guide.md", spans=(Span(9, 24),))
     assert texts.of_hit(hit) == APPLES
-    assert texts.at(Spot(("other",), None, hit.spans)) is None
+    assert texts.at(ChunkPlace(("other",), None, hit.spans)) is None
     # An id of a known grammar names its document too.
     assert texts.of_hit(Hit("guide.md#S.1.p.Bk009", spans=(Span(9, 24),))) == APPLES
 
@@ -60,7 +62,7 @@ def test_a_document_may_have_two_names(texts: Texts) -> None:
     ],
 )
 def test_a_citation_has_the_text_of_its_chunk_or_of_its_place(
-    texts: Texts, cited: Citation, text: str | None
+    texts: TextFinder, cited: Citation, text: str | None
 ) -> None:
     assert texts.of_citation(cited) == text
 
@@ -84,19 +86,19 @@ def test_a_citation_has_the_text_of_its_chunk_or_of_its_place(
          "stand-in", "none"],
 )  # fmt: skip
 def test_evidence_has_a_text_however_it_is_named(
-    texts: Texts, item: GoldItem, found: list[str | None]
+    texts: TextFinder, item: GoldItem, found: list[str | None]
 ) -> None:
-    pool = Pool(texts, [])
+    pool = TextsById(texts, [])
     assert sorted(pool.evidence(item), key=str) == sorted(found, key=str)
 
 
-def test_hits_lend_their_texts(texts: Texts) -> None:
+def test_hits_lend_their_texts(texts: TextFinder) -> None:
     """The first hit of an id that has a text gives it, with its place."""
     hits = (Hit("h", text=" "), Hit("h", text="said", doc="guide.md", spans=(Span(3, 4, "line"),)))
-    pool = Pool(texts, [Trace(qid="A", hits=hits)])
+    pool = TextsById(texts, [Trace(qid="A", hits=hits)])
     assert pool.of("h") == "said"
     assert pool.of_hit(hits[0]) == "said"
-    assert pool.spot("h") == Spot(("guide.md",), None, (Span(9, 42),))
-    assert pool.spot(FIRST) == Spot(("guide.md",), "S.1", ())
-    assert pool.spot(NOTE) == Spot(("sub/notes.txt",), "S.0", (Span(0, 8),))
+    assert pool.spot("h") == ChunkPlace(("guide.md",), None, (Span(9, 42),))
+    assert pool.spot(FIRST) == ChunkPlace(("guide.md",), "S.1", ())
+    assert pool.spot(NOTE) == ChunkPlace(("sub/notes.txt",), "S.0", (Span(0, 8),))
     assert pool.names() == sorted(["h", "c1", NOTE])

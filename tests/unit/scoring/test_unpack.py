@@ -77,7 +77,7 @@ def test_a_store_that_is_gone_is_an_error_of_the_store(
     monkeypatch.setattr(store, "url", "sqlite:///gone.db")
     monkeypatch.setattr(inputs, "_worker_count", lambda *_: workers)
     with pytest.raises(RagaugeError) as error:
-        run_store.rescored(store, run_store.find_run(store, "a"))
+        run_store.recompute_scores(store, run_store.find_run(store, "a"))
     assert error.value.code == "store-unavailable"
 
 
@@ -88,14 +88,14 @@ def test_two_runs_are_scored_again_side_by_side(
 ) -> None:
     """Another overlap asks for both sides again; they share the workers."""
     monkeypatch.setattr(inputs, "_worker_count", lambda *_: workers)
-    runs = [common_gold.Stored(store, run_store.find_run(store, name)) for name in ("a", "b")]
+    runs = [common_gold.StoredRun(store, run_store.find_run(store, name)) for name in ("a", "b")]
     aligned = align.align(*runs, overlap="single")
     assert aligned.a.per_question is not None
     assert aligned.b.per_question is not None
     assert {name: each.value for name, each in aligned.a.metrics.items()} == {
         name: each.value for name, each in aligned.b.metrics.items()
     }
-    alone = run_store.rescored(store, runs[0].record)
+    alone = run_store.recompute_scores(store, runs[0].record)
     for name, each in aligned.a.metrics.items():
         assert each.value == alone.metrics[name].value
 
@@ -106,7 +106,7 @@ def test_a_failure_on_one_side_does_not_leave_the_other_waiting(
     store: Store, monkeypatch: pytest.MonkeyPatch, workers: int, failing: int
 ) -> None:
     monkeypatch.setattr(inputs, "_worker_count", lambda *_: workers)
-    runs = [common_gold.Stored(store, run_store.find_run(store, name)) for name in ("a", "b")]
+    runs = [common_gold.StoredRun(store, run_store.find_run(store, name)) for name in ("a", "b")]
     calls: list[int] = []
 
     def begun(self: Any, place: int, *rest: Any) -> Any:
@@ -115,8 +115,8 @@ def test_a_failure_on_one_side_does_not_leave_the_other_waiting(
             raise KeyboardInterrupt
         return scored(self, place, *rest)
 
-    scored = align_module.Reloading.score
-    monkeypatch.setattr(align_module.Reloading, "score", begun)
+    scored = align_module.RunRescorer.score
+    monkeypatch.setattr(align_module.RunRescorer, "score", begun)
     with pytest.raises(KeyboardInterrupt):
         align.align(*runs, overlap="single")
     assert len(calls) == failing

@@ -19,7 +19,7 @@ from ragauge.errors import RagaugeError
 from ragauge.model.run import Store, ValueColumn
 from ragauge.store import export
 from ragauge.store import runs as run_store
-from ragauge.store.stored_scores import freeze_values
+from ragauge.store.stored_scores import serialise_values
 from tests.support.command import GOLD, TRACES, lines_of
 from tests.support.postgres import own_schema, server_url
 from tests.support.stored_runs import MORE_GOLD, WRONG, change, put
@@ -161,7 +161,7 @@ def test_all_scorings_come_along_in_their_order(store: Store, other: Store) -> N
 def test_numbers_come_back_to_the_last_bit(store: Store, other: Store, values: list[float]) -> None:
     put(store, "a")
     (first,) = store.scorings("a")
-    payload = freeze_values(np.array(values, np.float64))
+    payload = serialise_values(np.array(values, np.float64))
     column = ValueColumn("answer.precision", 3, payload)
     store.add_scoring("a", msgspec.structs.replace(first, number=2), [column])
     imported(other, exported(store, "a"))
@@ -300,7 +300,7 @@ def test_packed_files_are_the_same_every_time_and_read_by_what_is_in_them(
     put(store, "a")
     run = run_store.find_run(store, "a")
     for name in ("one.jsonl.gz", "deep/two.jsonl.gz"):
-        with export.packed_if_named_so(name) as file:
+        with export.gzip_if_named_so(name) as file:
             export.export_run(store, run, file)
     data = Path("one.jsonl.gz").read_bytes()
     assert data == Path("deep/two.jsonl.gz").read_bytes()
@@ -316,14 +316,14 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
     Path("old.jsonl").write_bytes(b"old")
 
     def stop() -> None:
-        with export.packed_if_named_so("old.jsonl") as file:
+        with export.gzip_if_named_so("old.jsonl") as file:
             file.write(b"new")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         stop()
     assert Path("old.jsonl").read_bytes() == b"old"
-    with export.packed_if_named_so("old.jsonl") as file:
+    with export.gzip_if_named_so("old.jsonl") as file:
         file.write(b"new")
     assert Path("old.jsonl").read_bytes() == b"new"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["old.jsonl"]
@@ -331,7 +331,7 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written_is_named() -> None:
     Path("file").write_bytes(b"")
-    with pytest.raises(RagaugeError) as caught, export.packed_if_named_so("file/run.jsonl"):
+    with pytest.raises(RagaugeError) as caught, export.gzip_if_named_so("file/run.jsonl"):
         pass
     assert caught.value.code == "file-unreadable"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ragauge.cli.store_options import passing_store
+from ragauge.cli.store_options import temporary_store
 from ragauge.files import ranges
 from ragauge.model.drilldown import Drilldown
 from ragauge.model.trace import Answer, Hit, Trace
@@ -50,7 +50,7 @@ def temporary(
 
 def stored(traces: Any, **options: Any) -> list[Drilldown]:
     """What is told of them where they are stored."""
-    with passing_store() as store:
+    with temporary_store() as store:
         scores = run_store.keep_run(
             store, "gold.jsonl", traces, run_id="r", intervals=False, **options
         )

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ragauge.embed.embedders.hashing import Hashing
-from ragauge.model.target import Question, TargetError
+from ragauge.model.target import TargetError, TargetQuestion
 from ragauge.spans import Span
 from tests.support.corpora import FIRST, LAST, made
 from tests.support.target_calls import (
@@ -142,7 +142,7 @@ def test_what_a_runnable_does_wrong_is_the_error_of_a_question(
     langchain: str, name: str, question: str, reason: str
 ) -> None:
     with pytest.raises(TargetError) as raised:
-        opened(f"langchain:{langchain}:{name}").ask(Question(qid="1", text=question))
+        opened(f"langchain:{langchain}:{name}").ask(TargetQuestion(qid="1", text=question))
     assert raised.value.reason == reason
 
 
@@ -232,7 +232,7 @@ def test_the_characters_of_a_node_become_bytes_where_the_corpus_is_known(
 
 def test_what_a_retriever_of_llamaindex_raises_is_the_error_of_a_question(llamaindex: str) -> None:
     with pytest.raises(TargetError, match="ValueError: no luck today"):
-        opened(f"llamaindex:{llamaindex}:retriever").ask(Question(qid="1", text="fail"))
+        opened(f"llamaindex:{llamaindex}:retriever").ask(TargetQuestion(qid="1", text="fail"))
 
 
 @pytest.mark.parametrize("scheme", ["langchain", "llamaindex"])
@@ -341,7 +341,9 @@ def test_a_database_ranks_as_the_exact_search_does(database: str, corpus: Path) 
 
 def test_threads_may_ask_a_database_at_once(database: str) -> None:
     target = opened(f"{database}?collection=chunks", **LEXICAL)
-    questions = [Question(qid=str(n), text=("Äpfel", "make", "plain b")[n % 3]) for n in range(24)]
+    questions = [
+        TargetQuestion(qid=str(n), text=("Äpfel", "make", "plain b")[n % 3]) for n in range(24)
+    ]
     alone = [target.ask(each) for each in questions]
     with ThreadPoolExecutor(6) as pool:
         assert list(pool.map(target.ask, questions)) == alone
@@ -447,7 +449,7 @@ def test_fields_of_a_database_can_be_named(tmp_path: Path) -> None:
     assert hit.spans == (Span(72, 86, "char"),)
     with pytest.raises(TargetError, match="no field `page`; its fields are bis, file"):
         opened(f"chroma:{folder}?collection=own&section=page", **LEXICAL).ask(
-            Question(qid="1", text=RED)
+            TargetQuestion(qid="1", text=RED)
         )
 
 

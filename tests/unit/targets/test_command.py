@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ragauge.model.target import Doubting, Question, TargetError, TargetOptions
+from ragauge.model.target import RevisingTarget, TargetError, TargetOptions, TargetQuestion
 from ragauge.run import run
 from ragauge.run.resume import FOLLOWS
 from ragauge.targets.command import TOO_MANY, CommandTarget
@@ -66,8 +66,8 @@ def opened(program: str, *names: str) -> Iterator[CommandTarget]:
         yield target
 
 
-def question(number: int, **more: Any) -> Question:
-    return Question(qid=f"Q{number}", text=f"text {number}", number=number, **more)
+def question(number: int, **more: Any) -> TargetQuestion:
+    return TargetQuestion(qid=f"Q{number}", text=f"text {number}", number=number, **more)
 
 
 def outcomes(target: CommandTarget, count: int) -> dict[int, str]:
@@ -127,11 +127,11 @@ for asked in questions:
 def test_an_id_is_no_name_where_it_has_several_slots() -> None:
     with opened(TWICE, "qid") as target:
         for seed in range(3):
-            target.ask(Question(qid="Q", text="text", seed=seed, number=seed))
+            target.ask(TargetQuestion(qid="Q", text="text", seed=seed, number=seed))
         assert set(target.settle()) == {0, 1, 2}
     with opened(ONCE, "qid", "seed") as target:
         for seed in range(3):
-            target.ask(Question(qid="Q", text="text", seed=seed, number=seed))
+            target.ask(TargetQuestion(qid="Q", text="text", seed=seed, number=seed))
         assert not any(process.unnamed for process in target.idle)
 
 
@@ -203,7 +203,7 @@ def test_a_model_over_a_program_takes_back_what_the_program_does() -> None:
     settings = {"retriever": command(TWICE)}
     with closing(run.open_target(address, TargetOptions(settings=settings))) as target:
         target.retriever.ask(question(4))  # type: ignore[attr-defined]
-        assert isinstance(target, Doubting)
+        assert isinstance(target, RevisingTarget)
         assert set(target.settle()) == {4}
 
 

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from ragauge import registry
-from ragauge.corpus.bm25 import Index, words_of
+from ragauge.corpus.bm25 import Bm25Index, words_of
 from ragauge.errors import RagaugeError
 from ragauge.model.embedder import Embedded, EmbedderKind, Role
-from ragauge.model.target import Question
+from ragauge.model.target import TargetQuestion
 from ragauge.spans import Span
 from ragauge.targets.shared.top_k import Ranked, best, fused
 from tests.support.corpora import CODE, FIRST, LAST, NOTE, made
@@ -81,7 +81,7 @@ def test_bm25_scores_are_those_of_bm25s_to_the_last_bit(k1: float, b: float) -> 
     texts = ["", *(text(1, 80) for _ in range(400))]
     model = bm25s.BM25(k1=k1, b=b, method="lucene", backend="numpy", csc_backend="numpy")
     model.index([words_of(each) for each in texts], show_progress=False)
-    index = Index(texts, k1=k1, b=b, lucene=True)
+    index = Bm25Index(texts, k1=k1, b=b, lucene=True)
     for question in [text(1, 12) for _ in range(60)]:
         asked_words = sorted(word for word in words_of(question) if word in model.vocab_dict)
         theirs = np.zeros(len(texts)) if not asked_words else model.get_scores(asked_words)
@@ -302,7 +302,7 @@ def test_ranks_are_fused(corpus: Path, pointing: Pointing) -> None:
 def test_any_number_of_threads_finds_the_same(tmp_path: Path, scheme: str) -> None:
     files = {f"{n}.md": f"# T{n}\n\nword{n % 7} word{n % 3} port {n}.\n" for n in range(40)}
     target = opened(f"{scheme}:{made(tmp_path, files)}", k=5, **settings_of(scheme))
-    questions = [Question(qid=str(n), text=f"port word{n % 7} {n}") for n in range(60)]
+    questions = [TargetQuestion(qid=str(n), text=f"port word{n % 7} {n}") for n in range(60)]
     alone = [target.ask(each) for each in questions]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(target.ask, questions)) == alone

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from ragauge.errors import RagaugeError
 from ragauge.files import http_client
-from ragauge.model.target import Question, TargetError, TargetOptions
+from ragauge.model.target import TargetError, TargetOptions, TargetQuestion
 from ragauge.spans import Span
 from ragauge.targets.opensearch.request import own_body
 from ragauge.targets.shared.address import TargetSettings
@@ -107,7 +107,7 @@ def plain(corpus: Path, serve: Serve) -> SearchServer:
 
 def failure(target: Any, text: str = RED) -> TargetError:
     with pytest.raises(TargetError) as raised:
-        target.ask(Question(qid="1", text=text))
+        target.ask(TargetQuestion(qid="1", text=text))
     return raised.value
 
 
@@ -307,7 +307,7 @@ def test_every_field_that_a_hit_is_made_of_is_asked_for(
 ) -> None:
     """What comes of the fields that are asked for is what would come of all."""
     plain.documents = {"u": {"title": "red", **({"metadata": held} if inside else held)}}
-    (row,) = opened(f"{plain.address}?match=title").ask(Question(qid="1", text="red"))["hits"]
+    (row,) = opened(f"{plain.address}?match=title").ask(TargetQuestion(qid="1", text="red"))["hits"]
     whole = HitMaker(TargetSettings({}), TargetOptions()).hit(held, name="u", score=1.0)
     assert row == whole
     assert len(row) >= 4
@@ -358,7 +358,9 @@ def test_the_same_copy_of_a_shard_is_asked_every_time(plain: SearchServer) -> No
 
 def test_threads_may_ask_at_once(plain: SearchServer) -> None:
     target = opened(f"{plain.address}?match=text")
-    questions = [Question(qid=str(n), text=("Äpfel", "make", "plain b.")[n % 3]) for n in range(24)]
+    questions = [
+        TargetQuestion(qid=str(n), text=("Äpfel", "make", "plain b.")[n % 3]) for n in range(24)
+    ]
     alone = [target.ask(each) for each in questions]
     with ThreadPoolExecutor(6) as pool:
         assert list(pool.map(target.ask, questions)) == alone

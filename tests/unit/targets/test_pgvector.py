@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ragauge.model.target import Question, TargetError
+from ragauge.model.target import TargetError, TargetQuestion
 from ragauge.spans import Span
 from tests.support.corpora import made
 from tests.support.postgres import own_schema, server_url
@@ -143,11 +143,13 @@ def test_columns_can_be_named(database: str) -> None:
 
 def test_threads_ask_on_their_own_connections(database: str) -> None:
     target: Any = opened(f"{database}&table=chunks", **LEXICAL)
-    questions = [Question(qid=str(n), text=("Äpfel", "make", "plain b")[n % 3]) for n in range(12)]
+    questions = [
+        TargetQuestion(qid=str(n), text=("Äpfel", "make", "plain b")[n % 3]) for n in range(12)
+    ]
     alone = [target.ask(each) for each in questions]
     together = threading.Barrier(3)
 
-    def ask(question: Question) -> Any:
+    def ask(question: TargetQuestion) -> Any:
         if int(question.qid) < 3:
             together.wait(30)
         return target.ask(question)

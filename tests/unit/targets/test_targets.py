@@ -15,15 +15,15 @@ import pytest
 
 from ragauge.errors import RagaugeError
 from ragauge.files import http_client
-from ragauge.model.target import Exchange, Question, Target, TargetError, TargetOptions
+from ragauge.model.target import Exchange, Target, TargetError, TargetOptions, TargetQuestion
 from ragauge.run import run
 from tests.support.web_servers import Request, http, serving
 
-ASKED = Question(
+ASKED = TargetQuestion(
     qid="Q1", text='What is "X"?', paraphrase=2, seed=7, turn=3,
     history=(Exchange("before", "so"),), number=4,
 )  # fmt: skip
-PLAIN = Question(qid="Q1", text="What is X?")
+PLAIN = TargetQuestion(qid="Q1", text="What is X?")
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def refused(address: str, **settings: str) -> str:
     return caught.value.problems[0].message
 
 
-def failure(target: Target, question: Question = PLAIN) -> TargetError:
+def failure(target: Target, question: TargetQuestion = PLAIN) -> TargetError:
     with pytest.raises(TargetError) as caught:
         target.ask(question)
     return caught.value
@@ -207,8 +207,8 @@ def program() -> str:
     return f"command:{sys.executable} program.py"
 
 
-def asked(text: str) -> Question:
-    return Question(qid="Q", text=text)
+def asked(text: str) -> TargetQuestion:
+    return TargetQuestion(qid="Q", text=text)
 
 
 def test_a_process_is_asked_again_and_again(program: str) -> None:
@@ -333,7 +333,7 @@ def test_a_service_whose_certificate_nobody_trusts_is_told_nothing(certificate: 
 def test_a_body_is_filled_in_as_json() -> None:
     body = '{"query": {question}, "filter": {"top": {k}, "seed": {seed}}, "q": [{paraphrase}]}'
     with serving(lambda _: http({})) as server, opened(server.url, body=body) as target:
-        target.ask(Question(qid="Q", text='a "{k}" \\ é'))
+        target.ask(TargetQuestion(qid="Q", text='a "{k}" \\ é'))
         assert server.requests[0].json == {
             "query": 'a "{k}" \\ é', "filter": {"top": 5, "seed": None}, "q": [None],
         }  # fmt: skip

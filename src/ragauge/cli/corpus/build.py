@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 if TYPE_CHECKING:
-    from ragauge.corpus.build import Built
+    from ragauge.corpus.build import BuildResult
 
 _MOST_NOTES = 20
 _MOST_KINDS = 8
@@ -65,7 +65,7 @@ def _progress(done: int, total: int) -> None:
         click.echo(f"\rparsed {done:,} of {total:,} files", err=True, nl=False)
 
 
-def _lines(built: Built) -> list[str]:
+def _lines(built: BuildResult) -> list[str]:
     """What was built, in words."""
     counts = built.counts
     lines = [

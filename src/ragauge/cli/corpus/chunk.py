@@ -9,7 +9,7 @@ import click
 from ragauge.cli.output import spare
 
 if TYPE_CHECKING:
-    from ragauge.corpus.chunking import By, Policy, Unit
+    from ragauge.corpus.chunking import ChunkBy, ChunkPolicy, SizeUnit
 
 _SIZE = 1000
 _FITS = {
@@ -71,10 +71,10 @@ _NEEDS_SIZE = ("overlap", "hard")
 def COMMAND(  # noqa: N802
     corpus: str,
     out: str,
-    by: By,
+    by: ChunkBy,
     size: int | None,
     overlap: int | None,
-    unit: Unit,
+    unit: SizeUnit,
     hard: bool | None,
     max_size: int | None,
     merge_to: int | None,
@@ -100,9 +100,9 @@ def COMMAND(  # noqa: N802
     return 0
 
 
-def _policy(by: By, unit: Unit, sizes: dict[str, int]) -> Policy:
+def _policy(by: ChunkBy, unit: SizeUnit, sizes: dict[str, int]) -> ChunkPolicy:
     """The settings; those that would be without effect are refused."""
-    from ragauge.corpus.chunking import Policy
+    from ragauge.corpus.chunking import ChunkPolicy
 
     for name in sizes:
         if name not in _FITS[by]:
@@ -115,7 +115,7 @@ def _policy(by: By, unit: Unit, sizes: dict[str, int]) -> Policy:
     overlap = sizes.get("overlap", 0)
     if size is not None and overlap >= size:
         raise click.UsageError(f"--overlap must be less than the size: {overlap} of {size}")
-    return Policy(
+    return ChunkPolicy(
         by=by,
         size=size,
         overlap=overlap,
@@ -129,11 +129,11 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _write(folder: str, out: str, policy: Policy, *, with_text: bool) -> list[str]:
+def _write(folder: str, out: str, policy: ChunkPolicy, *, with_text: bool) -> list[str]:
     """Write the list, and say what is in it."""
     import msgspec
 
-    from ragauge.corpus.chunking import cuts_of, length_of
+    from ragauge.corpus.chunking import cut_document, length_of
     from ragauge.corpus.lookup import Lookup
     from ragauge.corpus.manifest import read_corpus
     from ragauge.errors import RagaugeError
@@ -148,7 +148,7 @@ def _write(folder: str, out: str, policy: Policy, *, with_text: bool) -> list[st
     for document in lookup.corpus.documents:
         before, covered = len(lines), 0
         at = 0
-        for cut in cuts_of(lookup, document, policy):
+        for cut in cut_document(lookup, document, policy):
             row = cut.row(document, policy.hash, with_text=with_text)
             lines.append(msgspec.json.encode(row).decode())
             lengths.append(length_of(cut.text.encode(), policy.unit))
@@ -178,5 +178,5 @@ def _write(folder: str, out: str, policy: Policy, *, with_text: bool) -> list[st
     return summary
 
 
-def _between(policy: Policy) -> str:
+def _between(policy: ChunkPolicy) -> str:
     return "white space" if policy.by == "size" else "headings and white space"

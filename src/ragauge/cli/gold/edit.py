@@ -21,11 +21,11 @@ def COMMAND(gold: str, corpus: str, port: int, dialect: str) -> int:  # noqa: N8
     ends.
     """
     from ragauge.corpus.lookup import open_corpus
-    from ragauge.gold.editor.form import Desk
+    from ragauge.gold.editor.form import GoldEditor
     from ragauge.gold.editor.server import FormServer
     from ragauge.text import plain
 
-    with FormServer(Desk(gold, open_corpus(corpus), dialect), port) as server:
+    with FormServer(GoldEditor(gold, open_corpus(corpus), dialect), port) as server:
         click.echo(plain(f"editing {gold}: open {server.url}"))
         click.echo("Ctrl-C ends")
         try:

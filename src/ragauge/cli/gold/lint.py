@@ -88,7 +88,7 @@ def _print(report: LintReport) -> None:
     for severity in SEVERITIES:
         findings = [finding for finding in report.findings if finding.severity == severity]
         for finding in findings[:_MOST]:
-            _say(finding.said(report.name))
+            _say(finding.text(report.name))
         if len(findings) > _MOST:
             _say(f"... and {phrases.count(len(findings) - _MOST, f'more {severity}')}")
     for line in _figures(report):
@@ -110,7 +110,7 @@ def _figures(report: LintReport) -> list[str]:
     if sum(rules.values()) > _MOST:
         lines.append("rules      " + ", ".join(f"{name} {n}" for name, n in sorted(rules.items())))
     if report.resolved is not None:
-        lines.append(f"looked up  {report.resolved.told()}")
+        lines.append(f"looked up  {report.resolved.summary()}")
     coverage = report.coverage
     if coverage is not None and coverage.share is not None:
         lines.append(

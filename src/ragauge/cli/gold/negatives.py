@@ -9,7 +9,7 @@ import click
 from ragauge.cli.output import spare
 
 if TYPE_CHECKING:
-    from ragauge.gold.negatives import Suggested, Suggestions
+    from ragauge.gold.negatives import ItemNegatives, Suggestions
 
 
 @click.command("negatives", short_help="Suggest hard negatives from a corpus.")
@@ -83,7 +83,7 @@ def COMMAND(  # noqa: N802
     return 0
 
 
-def _lines(item: Suggested) -> list[str]:
+def _lines(item: ItemNegatives) -> list[str]:
     if not item.negatives:
         return []
     width = max(len(negative.id) for negative in item.negatives)

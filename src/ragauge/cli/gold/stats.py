@@ -65,7 +65,7 @@ def COMMAND(  # noqa: N802
 def _lines(stats: GoldStats, width: int) -> list[str]:
     from ragauge.gold.coverage import COVERAGE
     from ragauge.model import phrases
-    from ragauge.report.terminal.stored_runs import Column, table
+    from ragauge.report.terminal.stored_runs import TerminalColumn, table
 
     lines = [f"{stats.name}: {phrases.count(stats.items, 'gold item')}, dialect {stats.dialect}"]
     lines += [f"note: {note}" for note in stats.notes]
@@ -94,12 +94,22 @@ def _lines(stats: GoldStats, width: int) -> list[str]:
         "",
         *table(
             [
-                Column("", list(spreads)),
-                Column("items", [str(spread.items) for spread in spreads.values()], right=True),
-                Column("total", [str(spread.total) for spread in spreads.values()], right=True),
-                Column("least", [f"{spread.least:g}" for spread in spreads.values()], right=True),
-                Column("median", [f"{spread.median:g}" for spread in spreads.values()], right=True),
-                Column("most", [f"{spread.most:g}" for spread in spreads.values()], right=True),
+                TerminalColumn("", list(spreads)),
+                TerminalColumn(
+                    "items", [str(spread.items) for spread in spreads.values()], right=True
+                ),
+                TerminalColumn(
+                    "total", [str(spread.total) for spread in spreads.values()], right=True
+                ),
+                TerminalColumn(
+                    "least", [f"{spread.least:g}" for spread in spreads.values()], right=True
+                ),
+                TerminalColumn(
+                    "median", [f"{spread.median:g}" for spread in spreads.values()], right=True
+                ),
+                TerminalColumn(
+                    "most", [f"{spread.most:g}" for spread in spreads.values()], right=True
+                ),
             ],
             width,
         ),
@@ -109,10 +119,14 @@ def _lines(stats: GoldStats, width: int) -> list[str]:
         "",
         *table(
             [
-                Column("what n can show", list(sizes)),
-                Column("n", [str(size.n) for size in sizes.values()], right=True),
-                Column("rate known to", [f"±{size.half_width:.4f}" for size in sizes.values()]),
-                Column("detectable", [phrases.number(size.detectable) for size in sizes.values()]),
+                TerminalColumn("what n can show", list(sizes)),
+                TerminalColumn("n", [str(size.n) for size in sizes.values()], right=True),
+                TerminalColumn(
+                    "rate known to", [f"±{size.half_width:.4f}" for size in sizes.values()]
+                ),
+                TerminalColumn(
+                    "detectable", [phrases.number(size.detectable) for size in sizes.values()]
+                ),
             ],
             width,
         ),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from ragauge.gold.lock import Change, Changed, Difference
+    from ragauge.gold.lock import ChangedItem, FieldChange, LockDifference
     from ragauge.model.gold import GoldItem
 
 _MOST = 20
@@ -48,7 +48,7 @@ def COMMAND(gold: str, lock: str | None, no_new: bool, update: bool) -> int:  # 
     return int(ExitCode.GATE_FAILED) if failed else 0
 
 
-def _lines(difference: Difference, gold: str) -> list[str]:
+def _lines(difference: LockDifference, gold: str) -> list[str]:
     lines = []
     for item in difference.changed[:_MOST]:
         lines += _changed_lines("changed", item, gold)
@@ -62,7 +62,7 @@ def _lines(difference: Difference, gold: str) -> list[str]:
     return [*lines, *_more("remark", difference.remarked)]
 
 
-def _changed_lines(kind: str, changed: Changed, gold: str) -> list[str]:
+def _changed_lines(kind: str, changed: ChangedItem, gold: str) -> list[str]:
     lines = [f"{kind:<8} {_name(changed.item)}  {_where(changed.item, gold)}"]
     for change in changed.changes:
         lines += _shown(change.field, change)
@@ -71,7 +71,7 @@ def _changed_lines(kind: str, changed: Changed, gold: str) -> list[str]:
     return lines
 
 
-def _shown(name: str, change: Change) -> list[str]:
+def _shown(name: str, change: FieldChange) -> list[str]:
     old, new = _cut(_text(change.old), _text(change.new))
     return [f"  {name}", f"    - {old}", f"    + {new}"]
 
@@ -111,7 +111,7 @@ def _more(kind: str, items: Sequence[object]) -> list[str]:
     return [f"{kind:<8} ... and {len(items) - _MOST} more"] if len(items) > _MOST else []
 
 
-def _summary(difference: Difference, *, fine: bool) -> str:
+def _summary(difference: LockDifference, *, fine: bool) -> str:
     parts = [
         f"{len(difference.changed)} changed",
         f"{len(difference.removed)} removed",

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from ragauge.errors import Place, RagaugeError
-from ragauge.files.atomic_write import written
+from ragauge.files.atomic_write import atomic_file
 from ragauge.files.fields import FieldError
 from ragauge.files.open import opened
 from ragauge.files.ranges import Source
@@ -26,7 +26,7 @@ def write_map(name: str | os.PathLike[str], migration: MigrationMap) -> None:
 
 def write_rows(name: str | os.PathLike[str], rows: Iterable[Header | MapRow]) -> None:
     """Write rows as JSON Lines."""
-    with written(name) as file:
+    with atomic_file(name) as file:
         file.writelines(msgspec.json.encode(row) + b"\n" for row in rows)
 
 

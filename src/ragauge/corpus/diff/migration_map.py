@@ -29,17 +29,17 @@ from ragauge.model.migration import (
     KINDS,
     LEAST,
     SURE,
-    Figures,
+    CorpusVersion,
     Header,
     Kind,
     MapRow,
+    MigrationFigures,
     MigrationMap,
+    MigrationTarget,
     NewPlace,
     OldPlace,
     Run,
     Subject,
-    Target,
-    Version,
 )
 
 COVERAGE, DRIFT = 0.995, 0.005
@@ -344,9 +344,9 @@ def _section_id(section: Section) -> str:
     return f"{section.doc}#{section.id}"
 
 
-def _version(corpus: Corpus) -> Version:
+def _version(corpus: Corpus) -> CorpusVersion:
     counts = corpus.manifest.counts
-    return Version(
+    return CorpusVersion(
         revision=corpus.manifest.revision,
         documents=counts.documents,
         sections=counts.sections,
@@ -354,12 +354,12 @@ def _version(corpus: Corpus) -> Version:
     )
 
 
-def _figures(rows: Sequence[MapRow], old: Corpus, new: Corpus) -> Figures:
+def _figures(rows: Sequence[MapRow], old: Corpus, new: Corpus) -> MigrationFigures:
     blocks = [row for row in rows if row.of == "block"]
     mapped = [row for row in blocks if row.new]
     size = sum(row.old.span[1] - row.old.span[0] for row in mapped)
     kept_bytes = sum(row.confidence * (row.old.span[1] - row.old.span[0]) for row in mapped)
-    return Figures(
+    return MigrationFigures(
         coverage=len(mapped) / len(blocks) if blocks else None,
         duplicate_ids=_duplicates(old) + _duplicates(new),
         drift=max(0.0, round(1 - kept_bytes / size, 6)) if size else None,
@@ -373,16 +373,18 @@ def _duplicates(corpus: Corpus) -> int:
     return sum(count > 1 for count in names.values())
 
 
-def _targets(figures: Figures) -> tuple[Target, ...]:
+def _targets(figures: MigrationFigures) -> tuple[MigrationTarget, ...]:
     coverage, drift = figures.coverage, figures.drift
     return (
-        Target(
+        MigrationTarget(
             figure="coverage",
             demand=f">= {COVERAGE}",
             met=coverage is not None and coverage >= COVERAGE,
         ),
-        Target(figure="duplicate_ids", demand="0", met=figures.duplicate_ids == 0),
-        Target(figure="drift", demand=f"<= {DRIFT}", met=drift is not None and drift <= DRIFT),
+        MigrationTarget(figure="duplicate_ids", demand="0", met=figures.duplicate_ids == 0),
+        MigrationTarget(
+            figure="drift", demand=f"<= {DRIFT}", met=drift is not None and drift <= DRIFT
+        ),
     )
 
 

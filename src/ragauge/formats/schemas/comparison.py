@@ -24,10 +24,10 @@ from ragauge.formats.schemas.parts import Schema, optional
 from ragauge.metrics.metric import Better
 from ragauge.model.comparison import (
     KINDS,
-    RUNGS,
+    MATCH_LEVELS,
     SCHEMA,
     Cause,
-    Compared,
+    ComparedRun,
     Match,
     QueryComparison,
 )
@@ -70,10 +70,10 @@ _KINDS = record(dict.fromkeys(KINDS, WHOLE))
 
 def schema() -> Schema:
     """The schema of what `compare --format json` prints."""
-    run = of_struct(Compared, written=True)
+    run = of_struct(ComparedRun, written=True)
     first = {
         "chunker_version_match": {"enum": [*get_args(Match), None]},
-        "rungs": record(dict.fromkeys(RUNGS, WHOLE)),
+        "rungs": record(dict.fromkeys(MATCH_LEVELS, WHOLE)),
     }
     body = record(
         {

@@ -8,14 +8,14 @@ import numpy as np
 
 from ragauge.errors import MAX_REPORTED, Problem
 from ragauge.files.ranges import Source
-from ragauge.formats.loaded import Loaded
+from ragauge.formats.loaded import LoadedRows
 from ragauge.formats.trec.lines import BadLine
 from ragauge.formats.trec.qrels import QrelsRow, RunRow, qrels_rows, run_rows
 from ragauge.model.gold import GoldItem
 from ragauge.model.trace import Hit, Trace
 
 
-def gold_items(source: Source, queries: Mapping[str, str]) -> Loaded:
+def gold_items(source: Source, queries: Mapping[str, str]) -> LoadedRows:
     """Judgements as gold items with grades; `queries` gives the questions where they are known."""
     grades: dict[str, dict[str, float]] = {}
     lines: dict[str, int] = {}
@@ -32,10 +32,10 @@ def gold_items(source: Source, queries: Mapping[str, str]) -> Loaded:
         GoldItem(qid=qid, question=queries.get(qid), grades=judged, line=lines[qid])
         for qid, judged in grades.items()
     ]
-    return Loaded(items, problems, count)
+    return LoadedRows(items, problems, count)
 
 
-def traces(source: Source) -> Loaded:
+def traces(source: Source) -> LoadedRows:
     """A run as traces: by score in single precision, ties by document id, both descending."""
     rows: dict[str, list[RunRow]] = {}
     problems: list[Problem] = []
@@ -46,7 +46,7 @@ def traces(source: Source) -> Loaded:
             problems += [row.at(source.name)] if len(problems) < MAX_REPORTED else []
         else:
             rows.setdefault(row.qid, []).append(row)
-    return Loaded([_trace(qid, retrieved) for qid, retrieved in rows.items()], problems, count)
+    return LoadedRows([_trace(qid, retrieved) for qid, retrieved in rows.items()], problems, count)
 
 
 def _trace(qid: str, rows: list[RunRow]) -> Trace:

@@ -166,7 +166,7 @@ def exact_rows(file: BinaryIO, size: int, form: LineForm) -> Iterator[ExactRow |
             yield BadLine(line, *error.args)
 
 
-class Trouble(Struct):
+class BadLines(Struct):
     """The bad lines of a file: the first few, and how many there are."""
 
     first: list[BadLine] = []
@@ -178,7 +178,7 @@ class Trouble(Struct):
         if len(self.first) < MAX_REPORTED:
             self.first.append(bad)
 
-    def merge(self, later: Trouble, lines: int) -> None:
+    def merge(self, later: BadLines, lines: int) -> None:
         """Add what was found in a later block, before which there are `lines` lines."""
         self.total += later.total
         for bad in later.first[: MAX_REPORTED - len(self.first)]:
@@ -195,7 +195,7 @@ class Lines:
     origin: Index  # the first byte of each line
     size: int  # of the block, in bytes
     count: int  # of the block's lines, usable or not
-    trouble: Trouble
+    trouble: BadLines
     numbered: Index | None = None  # the line of each, unless every line is usable
 
     def line(self, chosen: Index) -> Index:
@@ -233,7 +233,7 @@ def _columns(text: Bytes, size: int, form: LineForm) -> Lines | None:
     number = _numbers(token, form)
     if number is None:
         return None
-    return Lines(qid, docid, number, qid.start, size, count, Trouble())
+    return Lines(qid, docid, number, qid.start, size, count, BadLines())
 
 
 def _is_utf8(body: Bytes) -> bool:
@@ -309,7 +309,7 @@ def _single(numbers: NDArray[np.float64]) -> NDArray[np.float32]:
 
 def _one_by_one(file: BinaryIO, size: int, form: LineForm) -> Lines:
     """Read a block line by line, and leave out the bad lines."""
-    trouble = Trouble()
+    trouble = BadLines()
     tokens: list[bytes] = []
     numbers: list[Number] = []
     numbered: list[int] = []

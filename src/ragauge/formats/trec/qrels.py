@@ -17,10 +17,10 @@ from ragauge.formats.trec.lines import (
     QRELS,
     RUN,
     BadLine,
+    BadLines,
     ExactRow,
     LineForm,
     Lines,
-    Trouble,
     exact_rows,
     in_blocks,
 )
@@ -122,7 +122,7 @@ class _Judged(NamedTuple):
     grade: NDArray[np.int32]
     fingerprint: Words
     lines: int
-    trouble: Trouble
+    trouble: BadLines
 
 
 def _judged(lines: Lines, _start: int) -> _Judged:
@@ -145,14 +145,14 @@ class _Queries(NamedTuple):
     names: list[bytes]
     first_line: Index
     number: Index  # of each run of lines of one query
-    trouble: Trouble
+    trouble: BadLines
 
 
 def _number(parts: list[_Judged], before: int) -> _Queries:
     first_run: dict[bytes, int] = {}
     runs: list[int] = []
     lines: list[Index] = []
-    trouble = Trouble()
+    trouble = BadLines()
     for part in parts:
         runs += map(first_run.setdefault, part.qids, range(len(runs), len(runs) + len(part.qids)))
         lines.append(part.first_lines + before)

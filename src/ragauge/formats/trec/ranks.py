@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragauge.files.ranges import Source
-from ragauge.formats.trec.lines import BLOCK_BYTES, RUN, BadLine, Lines, Trouble, in_blocks, parse
+from ragauge.formats.trec.lines import BLOCK_BYTES, RUN, BadLine, BadLines, Lines, in_blocks, parse
 from ragauge.formats.trec.qrels import Qrels
 from ragauge.formats.trec.tokens import (
     Flags,
@@ -46,7 +46,7 @@ class UnknownQuery(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Matched:
+class MatchedRun:
     """What a run says about the judged documents; the counts are over the queries of the qrels."""
 
     rank: NDArray[np.int32]  # of each judgement: from 0, or -1 if it was not retrieved
@@ -77,12 +77,12 @@ class _BlockRanks(NamedTuple):
     unknown: dict[bytes, int]
     usable: int
     lines: int
-    trouble: Trouble
+    trouble: BadLines
 
 
 def match(
     qrels: Qrels, source: Source, *, threads: int = 2, block_bytes: int = BLOCK_BYTES
-) -> Matched:
+) -> MatchedRun:
     """Find the judged documents in a run file."""
 
     def work(lines: Lines, start: int) -> _BlockRanks:
@@ -115,7 +115,7 @@ class _Result:
         self.disordered = np.zeros(queries, np.bool_)
         self.repeated = np.zeros(queries, np.bool_)
         self.unknown: dict[bytes, int] = {}
-        self.trouble = Trouble()
+        self.trouble = BadLines()
         self.usable = self.lines = 0
 
     def add(self, part: _BlockRanks) -> None:
@@ -136,10 +136,10 @@ class _Result:
         self.disordered[part.query] = part.disordered
         self.repeated[part.query] = part.repeated
 
-    def matched(self) -> Matched:
+    def matched(self) -> MatchedRun:
         """Return the whole."""
         first_unknown = list(self.unknown.items())[:MOST_UNKNOWN]
-        return Matched(
+        return MatchedRun(
             rank=self.rank,
             hits=self.hits,
             seen=self.hits > 0,

@@ -117,7 +117,7 @@ class FileView(Struct, frozen=True, kw_only=True):
     documents: tuple[str, ...]
 
 
-class Desk:
+class GoldEditor:
     """A gold file that is being edited, with the corpus that its evidence lies in."""
 
     def __init__(self, path: str, lookup: Lookup, dialect: str = "auto") -> None:

@@ -19,7 +19,7 @@ import msgspec
 
 from ragauge.errors import RagaugeError
 from ragauge.files.fields import FieldError
-from ragauge.gold.editor.form import ChangedOnDiskError, Desk, SaveRequest
+from ragauge.gold.editor.form import ChangedOnDiskError, GoldEditor, SaveRequest
 
 ADDRESS = "127.0.0.1"
 LARGEST_REQUEST = 64 * 1024 * 1024
@@ -43,7 +43,7 @@ class FormServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, editor: Desk, port: int = 0) -> None:
+    def __init__(self, editor: GoldEditor, port: int = 0) -> None:
         self.editor = editor
         self.token: str | None = secrets.token_urlsafe(24)
         self.cookie = secrets.token_urlsafe(24)
@@ -195,7 +195,7 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: Any) -> None:
         """Say nothing: the terminal is for what the user must know."""
 
-    _ANSWERS: ClassVar[dict[str, Callable[[Desk, dict[str, str]], Any]]] = {
+    _ANSWERS: ClassVar[dict[str, Callable[[GoldEditor, dict[str, str]], Any]]] = {
         "/items": lambda editor, _: editor.file(),
         "/document": lambda editor, query: editor.document(query.get("doc", "")),
     }

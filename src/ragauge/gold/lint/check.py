@@ -10,7 +10,7 @@ from msgspec import Struct, field, to_builtins
 
 from ragauge.corpus.chunk_list import read_chunk_list
 from ragauge.corpus.lookup import Lookup
-from ragauge.corpus.resolve import Found, Resolver
+from ragauge.corpus.resolve import Resolver, ResolveReport
 from ragauge.errors import Problem
 from ragauge.files.open import PathLike
 from ragauge.gold.coverage import COVERAGE, Coverage, ReachFinder, coverage_of
@@ -67,7 +67,7 @@ class LintReport(Struct, frozen=True, kw_only=True):
     negatives: int = 0
     unplaced: int = 0
     types: dict[str, int] = {}
-    resolved: Found | None = None
+    resolved: ResolveReport | None = None
     coverage: Coverage | None = None
     size: Size = field(default_factory=lambda: Size(0))
 
@@ -94,7 +94,7 @@ def check(
     ]
     wordings = [wordings_of(item) for item in items]
     judged = NegativeCounts()
-    resolved = None if context.lookup is None else Found()
+    resolved = None if context.lookup is None else ResolveReport()
     coverage = None if context.lookup is None else coverage_of(context.lookup, answered)
     types = Counter(kind for reach in answered for kind in dict.fromkeys(reach.types))
     turns = context.profile.join.keep == "slot"

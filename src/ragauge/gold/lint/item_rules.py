@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
-from ragauge.corpus.resolve import Found, Resolver
+from ragauge.corpus.resolve import Resolver, ResolveReport
 from ragauge.errors import MAX_REPORTED, Problem
 from ragauge.gold.coverage import Reach, ReachFinder, SectionRef, evidence_of, same_place
 from ragauge.gold.findings import lacks_evidence, names_evidence
@@ -236,7 +236,7 @@ MAX_LISTED_ITEMS = 200
 
 
 def unresolved(
-    items: Sequence[GoldItem], resolver: Resolver, report: Found
+    items: Sequence[GoldItem], resolver: Resolver, report: ResolveReport
 ) -> Iterator[LintFinding]:
     """What of the evidence is not in the corpus; beyond some items it is only counted.
 
@@ -244,7 +244,7 @@ def unresolved(
     """
     # A report that is full already only counts, which is fast; the texts are made afterwards, for
     # the first items by id. So the findings do not depend on the order of the file.
-    brief = Found(problems=[Problem("unresolved", "", "")] * MAX_REPORTED)
+    brief = ResolveReport(problems=[Problem("unresolved", "", "")] * MAX_REPORTED)
     bad: list[tuple[GoldItem, int]] = []
     for item in items:
         count = sum(1 for _ in resolver.item(item, brief))
@@ -254,7 +254,7 @@ def unresolved(
     report.problem_count = sum(count for _, count in bad)
     bad.sort(key=lambda entry: identity(entry[0]))
     for item, _ in bad[:MAX_LISTED_ITEMS]:
-        for error in resolver.item(item, Found()):
+        for error in resolver.item(item, ResolveReport()):
             yield lint_finding(error.code, error.message, error.hint, item)
     more = sum(count for _, count in bad[MAX_LISTED_ITEMS:])
     if more:

@@ -35,7 +35,7 @@ class LintFinding(Struct, frozen=True, kw_only=True, omit_defaults=True):
     turn: int | None = None
     times: int = 1
 
-    def said(self, file: str) -> str:
+    def text(self, file: str) -> str:
         """The finding as it is printed, like any problem of a file."""
         qid = self.qid if self.turn is None else f"{self.qid} turn {self.turn}"
         return (

@@ -30,7 +30,7 @@ _HINT = "look at the row in the map; mend it by hand, or say --on-unmapped keep 
 _LETTERED = re.compile(r"(.+\.Bk[0-9]+)([a-z])")  # a chunker's part of a block: `...p.Bk011b`
 
 
-class Settings(Struct, frozen=True, kw_only=True):
+class MigrationSettings(Struct, frozen=True, kw_only=True):
     """How rows are rewritten: which confidence is enough, and what becomes of the rest.
 
     `strict` refuses a place whose `doc_hash` is neither that of the old text nor of the new one.
@@ -49,7 +49,7 @@ class Rewriter:
     `problems` are those of the row at hand; whoever reads them empties the list.
     """
 
-    def __init__(self, redirects: Redirects, settings: Settings) -> None:
+    def __init__(self, redirects: Redirects, settings: MigrationSettings) -> None:
         self.redirects = redirects
         self.settings = settings
         self.tally: Counter[str] = Counter()

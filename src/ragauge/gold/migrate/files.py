@@ -19,7 +19,7 @@ from ragauge.corpus.diff.map_file import read_map
 from ragauge.corpus.diff.redirects import Redirects
 from ragauge.corpus.manifest import read_corpus
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
-from ragauge.files.atomic_write import write_atomically, written
+from ragauge.files.atomic_write import atomic_file, write_atomically
 from ragauge.files.fields import FieldError, Row
 from ragauge.files.open import opened
 from ragauge.files.ranges import Source
@@ -28,13 +28,19 @@ from ragauge.formats.gold_files import comments_lost, form_of, read_gold_rows
 from ragauge.formats.gold_files import written as gold_text
 from ragauge.formats.json_rows import decode_row
 from ragauge.formats.load import rows_of
-from ragauge.gold.migrate.evidence import UNMAPPED, NewTexts, OnUnmapped, Rewriter, Settings
+from ragauge.gold.migrate.evidence import (
+    UNMAPPED,
+    MigrationSettings,
+    NewTexts,
+    OnUnmapped,
+    Rewriter,
+)
 from ragauge.gold.migrate.gold_rows import rewrite_gold
 from ragauge.gold.migrate.trace_rows import rewrite_trace
 from ragauge.model.dialect import GOLD_SPELLINGS
 from ragauge.model.migration import KINDS, SURE, Header
 
-What = Literal["gold", "traces"]
+MigratedKind = Literal["gold", "traces"]
 _REWRITE: Mapping[str, Callable[[Row, Rewriter], dict[str, Any]]] = {
     "gold": rewrite_gold,
     "traces": rewrite_trace,
@@ -86,8 +92,8 @@ class _MigrationCounts(Struct):
     losses: list[Problem] = []
 
 
-def relocate(
-    what: What,
+def migrate_file(
+    what: MigratedKind,
     name: str | os.PathLike[str],
     migration: str | os.PathLike[str],
     out: str | os.PathLike[str],
@@ -116,13 +122,15 @@ def relocate(
         )
     redirects = Redirects(read_map(migration))
     texts = None if corpus is None else _texts(corpus, redirects.header)
-    settings = Settings(least=least, on_unmapped=on_unmapped, strict=what == "gold", texts=texts)
+    settings = MigrationSettings(
+        least=least, on_unmapped=on_unmapped, strict=what == "gold", texts=texts
+    )
     rewriter = Rewriter(redirects, settings)
     seen = _MigrationCounts()
     if what == "gold" and target.lower().endswith(_DOCUMENTS):
         comments = _migrate_document(os.fspath(name), target, rewriter, seen)
         return _result(rewriter, seen, comments)
-    with opened(name) as source, written(out) as file:
+    with opened(name) as source, atomic_file(out) as file:
         if source.layout in TREC:
             raise RagaugeError.of(
                 "usage",
@@ -282,7 +290,7 @@ def _texts(folder: str | os.PathLike[str], header: Header) -> NewTexts:
     return text
 
 
-def told(done: MigrationResult, on_unmapped: OnUnmapped) -> list[str]:
+def summary_lines(done: MigrationResult, on_unmapped: OnUnmapped) -> list[str]:
     """What was done, in words: every count that is not 0."""
     lines = [f"{'rows':24} {done.rows:,}, changed {done.changed:,}"]
     kinds = [f"{kind} {done.tally[kind]:,}" for kind in KINDS[:-1] if done.tally.get(kind)]

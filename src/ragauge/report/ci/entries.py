@@ -57,7 +57,7 @@ def _gate(result: GateResult) -> VerdictEntry:
     note = phrases.gate_note(result)
     about = "drop " if result.gate.is_drop else ""
     message = (
-        f"{about}{phrases.number(result.value)}, demanded {phrases.demand(result)} "
+        f"{about}{phrases.number(result.value)}, demanded {phrases.threshold_text(result)} "
         f"(n = {result.n}){f': {note}' if note else ''}"
     )
     kind = result.code or f"gate-{'failed' if result.status == 'fail' else result.status}"
@@ -76,12 +76,12 @@ def decision(view: ComparisonView) -> str | None:
     counts = fail_on_counts(view)
     if not counts:
         if verdict is not None and (view.undecided is None or verdict.exit_code):
-            return phrases.headline(verdict)
+            return phrases.verdict_headline(verdict)
         if view.undecided is not None:
             return f"{phrases.VERDICTS['not-evaluable']}: {view.undecided} (fail-on)"
         return f"PASS: no {_or_words(view)} (fail-on)" if view.fail_on else None
     if verdict is not None and verdict.exit_code:
-        return f"{phrases.headline(verdict)}; {counts} (fail-on)"
+        return f"{phrases.verdict_headline(verdict)}; {counts} (fail-on)"
     return f"{phrases.VERDICTS['fail']}: {counts} (fail-on)"
 
 
@@ -134,7 +134,7 @@ def gate_cases(verdict: Verdict, group: str) -> tuple[Case, ...]:
 
 def _case(entry: VerdictEntry, group: str) -> Case:
     result = entry.result
-    name = entry.name if result is None else f"{entry.name} {phrases.demand(result)}"
+    name = entry.name if result is None else f"{entry.name} {phrases.threshold_text(result)}"
     message = f"{entry.name}: {entry.message}"
     quiet = entry.outcome in ("pass", "review", "waived")
     notes = [f"{entry.outcome}: {message}"] if entry.outcome in ("review", "waived") else []
@@ -155,7 +155,7 @@ def _numbers(outcome: Outcome, result: GateResult) -> list[str]:
         ("metric", gate.metric),
         ("verdict", "waived" if outcome == "waived" else result.status),
         ("value", phrases.number(result.value)),
-        ("demand", phrases.demand(result)),
+        ("demand", phrases.threshold_text(result)),
         ("margin", phrases.margin(result)),
         ("n", str(result.n)),
         ("interval", phrases.interval(result.interval)),

@@ -9,7 +9,7 @@ import msgspec
 
 from ragauge.model.comparison import (
     KINDS,
-    RUNGS,
+    MATCH_LEVELS,
     SCHEMA,
     ComparisonReport,
     ComparisonView,
@@ -44,7 +44,7 @@ def _document(view: ComparisonView) -> dict[str, Any]:
         "aggregate_b": _aggregate(comparison.aggregate_b),
         "deltas": {
             "chunker_version_match": comparison.recognised,
-            "rungs": {rung: comparison.rungs.get(rung, 0) for rung in RUNGS},
+            "rungs": {rung: comparison.rungs.get(rung, 0) for rung in MATCH_LEVELS},
             **{delta.metric: _delta(delta) for delta in comparison.deltas},
         },
         "kinds": {

@@ -107,7 +107,7 @@ def delta_table(
 
 def _delta(delta: Delta, escape: Escape, *, corrected: bool) -> tuple[str, ...]:
     """A row; a p-value of its own column where some are corrected, and only those stand there."""
-    change = phrases.signed(delta.delta)
+    change = phrases.signed_number(delta.delta)
     return (
         f"{markdown.metric_name(delta.metric, escape)}{' ↓' if delta.better == 'lower' else ''}"
         f"{' (gated)' if delta.gated else ''}{f' {sentences.LOST}' if delta.lost else ''}",

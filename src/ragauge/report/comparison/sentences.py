@@ -12,9 +12,9 @@ from msgspec import Struct
 from ragauge.model import phrases
 from ragauge.model.comparison import (
     KINDS,
-    RUNGS,
+    MATCH_LEVELS,
     Cause,
-    Compared,
+    ComparedRun,
     Comparison,
     ComparisonView,
     Delta,
@@ -56,7 +56,7 @@ def bounds(interval: tuple[float, float] | None) -> str:
     return (
         "-"
         if interval is None
-        else f"{phrases.signed(interval[0])} to {phrases.signed(interval[1])}"
+        else f"{phrases.signed_number(interval[0])} to {phrases.signed_number(interval[1])}"
     )
 
 
@@ -141,7 +141,8 @@ def delta_line(delta: Delta) -> str:
     """One metric in one line, for screens that have no room for a table."""
     return (
         f"{metric_name(delta)}: {phrases.number(delta.a)} → {phrases.number(delta.b)}, "
-        f"{phrases.signed(delta.delta)} ({bounds(delta.interval)}), p {chance(corrected(delta))}"
+        f"{phrases.signed_number(delta.delta)} ({bounds(delta.interval)}), "
+        f"p {chance(corrected(delta))}"
     )
 
 
@@ -173,7 +174,7 @@ def _evidence(deltas: Sequence[Delta]) -> str:
     if all(delta.delta == 0 for delta in changes):
         return "no metric differs"
     foremost = min(changes, key=_importance)
-    change = f"{plain(metric_label(foremost.metric))} {phrases.signed(foremost.delta)}"
+    change = f"{plain(metric_label(foremost.metric))} {phrases.signed_number(foremost.delta)}"
     certain = [delta for delta in changes if is_beyond_chance(delta)]
     if not certain:
         sizes = {delta.n for delta in changes}
@@ -228,7 +229,9 @@ def rung_line(comparison: Comparison) -> str:
     """How expected items were recognised on both sides, with counts."""
     if comparison.recognised is None:
         return "chunker_version_match: not known, as files of scores hold no hits"
-    counts = [f"{comparison.rungs[rung]} {rung}" for rung in RUNGS if comparison.rungs.get(rung, 0)]
+    counts = [
+        f"{comparison.rungs[rung]} {rung}" for rung in MATCH_LEVELS if comparison.rungs.get(rung, 0)
+    ]
     return f"chunker_version_match: {comparison.match} ({', '.join(counts) or 'no expected items'})"
 
 
@@ -240,7 +243,7 @@ def left_out_line(comparison: Comparison) -> str:
     return f"{compared}, {sum(excluded.values())} left out{f': {reasons}' if reasons else ''}"
 
 
-def run_line(letter: str, run: Compared) -> str:
+def run_line(letter: str, run: ComparedRun) -> str:
     """One of the two runs in one line, with its missing and errored questions."""
     parts = [f"{letter} = {plain(run.name)}"]
     if run.created_at:

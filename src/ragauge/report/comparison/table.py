@@ -100,7 +100,7 @@ def _cells(delta: Delta) -> list[str]:
     cells = [
         phrases.number(delta.a),
         phrases.number(delta.b),
-        phrases.signed(delta.delta),
+        phrases.signed_number(delta.delta),
         sentences.bounds(delta.interval),
         sentences.chance(sentences.corrected(delta)),
         str(delta.n),
@@ -253,7 +253,7 @@ def _print_verdict(console: Console, view: ComparisonView) -> None:
     for result in () if verdict is None else verdict.gates:
         if result.status != "pass":
             value_and_threshold = (
-                f"{phrases.number(result.value)}, demanded {phrases.demand(result)}"
+                f"{phrases.number(result.value)}, demanded {phrases.threshold_text(result)}"
             )
             note = phrases.gate_note(result)
             line = (

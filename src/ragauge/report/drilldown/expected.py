@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, repeat
 from typing import NamedTuple
 
-from ragauge.compare.effective_gold import expected_of
+from ragauge.compare.effective_gold import expected_pieces as expected_of
 from ragauge.ids import doc_of
 from ragauge.model.chunk import Chunk
-from ragauge.model.comparison import Rung
+from ragauge.model.comparison import MatchLevel
 from ragauge.model.drilldown import Expected
 from ragauge.model.evidence import ChunkFacts
 from ragauge.model.gold import Anchor, GoldItem
@@ -88,7 +88,7 @@ def _named(
 
 
 def expected_pieces(
-    item: GoldItem, pieces: Sequence[ExpectedPiece], rungs: Sequence[Rung] = ()
+    item: GoldItem, pieces: Sequence[ExpectedPiece], rungs: Sequence[MatchLevel] = ()
 ) -> tuple[Expected, ...]:
     """The pieces of an item's evidence, then its documents and its section.
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 from ragauge.compare.align import Aligned
-from ragauge.compare.common_gold import Stored
+from ragauge.compare.common_gold import StoredRun
 from ragauge.corpus.excerpts import Excerpt, Excerpts
 from ragauge.errors import RagaugeError
 from ragauge.model.chunk import Chunk
-from ragauge.model.comparison import Comparison, Rung
+from ragauge.model.comparison import Comparison, MatchLevel
 from ragauge.model.drilldown import Attempt, Drilldown, Passage
 from ragauge.model.evidence import Evidence
 from ragauge.model.gold import Expect, GoldItem
@@ -33,7 +33,7 @@ from ragauge.report.drilldown.expected import (
 from ragauge.report.drilldown.slot_labels import SlotLabels, slot_labels, slot_labels_of_temporary
 from ragauge.scoring.evidence_places import EvidencePlace
 from ragauge.scoring.highlights import Highlights
-from ragauge.scoring.identify import Marks, Recogniser, Wanted
+from ragauge.scoring.identify import EvidenceIdentifier, Marks, WantedEvidence
 from ragauge.scoring.results import at
 from ragauge.scoring.scoring_run import ScoringPlan
 from ragauge.scoring.trace_details import distance_of_citations
@@ -71,7 +71,9 @@ def details_of_run(
     items = thaw_gold(store.gold(run.gold_key), run.run_id)
     with ExitStack() as stack:
         plan = plan_of(snapshot.scoring, metrics=())
-        yield _details(_side(stack, Stored(store, run), items, plan, scores, texts), scores, texts)
+        yield _details(
+            _side(stack, StoredRun(store, run), items, plan, scores, texts), scores, texts
+        )
 
 
 def details_of_temporary(
@@ -110,13 +112,17 @@ def _details(side: _Side, scores: Scores, texts: Excerpts | None) -> Details:
 
 @contextmanager
 def details_of_comparison(
-    a: Stored, b: Stored, aligned: Aligned, comparison: Comparison, texts: Excerpts | None = None
+    a: StoredRun,
+    b: StoredRun,
+    aligned: Aligned,
+    comparison: Comparison,
+    texts: Excerpts | None = None,
 ) -> Iterator[Details]:
     """The drill-downs of two runs that were compared, each marked by the items of its side.
 
     They stand in the order of the questions of the comparison. `texts` is as for one run.
     """
-    ground = aligned.ground
+    ground = aligned.compared_gold
     assert ground is not None, "align keeps it where it is asked to"
     plan = plan_of(ground.rules, metrics=())
     with ExitStack() as stack:
@@ -152,7 +158,7 @@ def details_of_comparison(
 
 def _side(
     stack: ExitStack,
-    run: Stored,
+    run: StoredRun,
     items: Sequence[GoldItem],
     plan: ScoringPlan,
     scores: Scores,
@@ -170,13 +176,13 @@ def _side(
     chunks: dict[str, Chunk] = {}
     if record.chunks is not None:
         chunks = thaw_chunks(store.chunks(record.chunks), record.run_id)
-    recogniser = Recogniser(plan, items, chunks, gold_name=inputs.gold_name, beside=beside)
+    recogniser = EvidenceIdentifier(plan, items, chunks, gold_name=inputs.gold_name, beside=beside)
     traces = stack.enter_context(by_question(store, record.run_id, recogniser))
     labels = slot_labels(store, record, recogniser, scores)
     return _Side(recogniser, traces, labels, inputs.trace_name, _evidence(run), texts)
 
 
-def _evidence(run: Stored) -> Evidence:
+def _evidence(run: StoredRun) -> Evidence:
     """What a run knows of chunks and documents; who has just stored it holds it without that."""
     record = run.record if run.record.evidence else run.store.run(run.record.run_id)
     return Evidence() if record is None else thaw_evidence(record.evidence, record.run_id)
@@ -196,7 +202,7 @@ class _Gold:
         self,
         item: GoldItem,
         gold: str,
-        rungs: Sequence[Rung],
+        rungs: Sequence[MatchLevel],
         expect: Expect | None,
         *,
         attempts: tuple[Attempt, ...],
@@ -269,7 +275,7 @@ class _Side:
 
     def __init__(
         self,
-        recogniser: Recogniser,
+        recogniser: EvidenceIdentifier,
         traces: TracesByQuestion,
         labels: SlotLabels,
         name: str,
@@ -298,7 +304,7 @@ class _Side:
         )
 
     def _attempt(
-        self, item: GoldItem, wanted: Wanted, scored: SlotTrace, label: str | None
+        self, item: GoldItem, wanted: WantedEvidence, scored: SlotTrace, label: str | None
     ) -> Attempt:
         trace = scored.trace
         paraphrase, seed, turn = scored.slot
@@ -332,7 +338,9 @@ class _Side:
             lambda_state=trace.lambda_state,
         )
 
-    def _hit(self, wanted: Wanted, hit: Hit, place: EvidencePlace | None, cited: bool) -> Passage:
+    def _hit(
+        self, wanted: WantedEvidence, hit: Hit, place: EvidencePlace | None, cited: bool
+    ) -> Passage:
         marks = self.recogniser.marks(wanted, hit.id, place)
         chunk = self.chunks.get(hit.id) if self.chunks else None
         doc, section, text, spans, kind = hit.doc, hit.section, hit.text, hit.spans, hit.type
@@ -364,7 +372,7 @@ class _Side:
         )
 
     def _shown_text(
-        self, wanted: Wanted, place: EvidencePlace | None, excerpt: Excerpt
+        self, wanted: WantedEvidence, place: EvidencePlace | None, excerpt: Excerpt
     ) -> ShownText:
         """A text of the corpus, with what is evidence of the question in it."""
         assert self.corpus_texts is not None
@@ -375,7 +383,7 @@ class _Side:
         return self.corpus_texts.shown(excerpt, lit)
 
     def _citations(
-        self, wanted: Wanted, trace: Trace, cited: Sequence[EvidencePlace]
+        self, wanted: WantedEvidence, trace: Trace, cited: Sequence[EvidencePlace]
     ) -> tuple[Passage, ...]:
         if not cited or trace.answer is None:
             return ()
@@ -395,7 +403,7 @@ class _Side:
         )
 
     def _cited_elsewhere(
-        self, wanted: Wanted, citation: Citation, place: EvidencePlace, marks: Marks
+        self, wanted: WantedEvidence, citation: Citation, place: EvidencePlace, marks: Marks
     ) -> Passage:
         """A citation that is not shown among the hits, with what is known of it."""
         doc, section, spans = citation.doc, citation.section, citation.spans

@@ -16,9 +16,9 @@ from ragauge.files.ranges import Source
 from ragauge.model.labels import LABELS
 from ragauge.model.run import RunRecord, Store
 from ragauge.model.scores import Scores
-from ragauge.scoring.identify import Recogniser
+from ragauge.scoring.identify import EvidenceIdentifier
 from ragauge.scoring.inputs import Engine, TraceFile, file_engine, stored_engine
-from ragauge.scoring.scoring_run import Run
+from ragauge.scoring.scoring_run import ScoringRun
 from ragauge.store.runs import begin_loading
 from ragauge.store.temporary_run import TemporaryRun
 
@@ -49,7 +49,9 @@ class SlotLabels:
         return labels if dict(Counter(labels)) == dict(counts) else unknown
 
 
-def slot_labels(store: Store, run: RunRecord, recogniser: Recogniser, scores: Scores) -> SlotLabels:
+def slot_labels(
+    store: Store, run: RunRecord, recogniser: EvidenceIdentifier, scores: Scores
+) -> SlotLabels:
     """The labels of the slots of a stored run, whose questions the scores have."""
 
     def loaded(stack: ExitStack) -> _Loaded:
@@ -73,7 +75,7 @@ _Loaded = tuple[Source, Engine]
 
 
 def _slot_labels(
-    recogniser: Recogniser, scores: Scores, load: Callable[[ExitStack], _Loaded]
+    recogniser: EvidenceIdentifier, scores: Scores, load: Callable[[ExitStack], _Loaded]
 ) -> SlotLabels:
     values = scores.per_question
     named = zip(values.qids, values.turns, strict=True) if values is not None else ()
@@ -88,13 +90,13 @@ def _slot_labels(
 
 
 def _scored(
-    recogniser: Recogniser, load: Callable[[ExitStack], _Loaded], wanted: set[int]
+    recogniser: EvidenceIdentifier, load: Callable[[ExitStack], _Loaded], wanted: set[int]
 ) -> Iterable[tuple[tuple[int, int], str]]:
     """The labels of the records of some questions, each with its question and line."""
     with ExitStack() as stack:
         source, engine = load(stack)
         plan = replace(recogniser.plan, selected=[], intervals=False, slices=False)
-        again = Run(plan, recogniser.table, gold_name="", trace_name="")
+        again = ScoringRun(plan, recogniser.table, gold_name="", trace_name="")
         again.totals.keep_rows = True
         again.read(TraceFile(source, engine, stored=True))
         again.finish()

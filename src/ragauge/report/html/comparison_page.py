@@ -9,7 +9,7 @@ from markupsafe import Markup
 from ragauge.model import phrases
 from ragauge.model.comparison import (
     KINDS,
-    RUNGS,
+    MATCH_LEVELS,
     AnswerChange,
     Comparison,
     ComparisonView,
@@ -148,7 +148,7 @@ def _rounded_bounds(delta: Delta) -> str:
 def _strip(delta: Delta, reach: float) -> Markup:
     """Δ with its interval around 0."""
     assert delta.delta is not None
-    change = phrases.signed(delta.delta)
+    change = phrases.signed_number(delta.delta)
     return charts.strip(
         f"{shortened(metric_label(delta.metric))}: {change}, "
         f"95 % interval {_rounded_bounds(delta)}",
@@ -175,7 +175,7 @@ def _figures(comparison: Comparison) -> list[charts.Figure]:
             figures.append(charts.Figure(title, "", charts.bars(title, rows)))
     rows = [
         Bar(level, comparison.rungs[level], _LEVEL_TONES[level])
-        for level in RUNGS
+        for level in MATCH_LEVELS
         if comparison.rungs.get(level)
     ]
     if rows:

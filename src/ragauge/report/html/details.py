@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragauge.concurrency import uncollected
+from ragauge.concurrency import paused_collector
 from ragauge.model.drilldown import MARKS, Attempt, Drilldown, Expected, Mark, Passage
 from ragauge.report.html.data_blocks import in_parts
 from ragauge.report.html.markup import shortened
@@ -439,7 +439,7 @@ class PageDetails:
     """
 
     def __init__(self, drilldowns: Iterable[Drilldown], failing: Sequence[bool]) -> None:
-        with uncollected():
+        with paused_collector():
             questions = [drilldown for drilldown, _ in zip(drilldowns, failing, strict=True)]
             self.types = [
                 None if question.type is None else capped(question.type, MOST_ID)
@@ -467,7 +467,7 @@ class PageDetails:
         Ranked lists come first, because without them a drill-down shows nothing; then answers,
         which people read; texts get the rest.
         """
-        with uncollected():
+        with paused_collector():
             block_cache = BlockCache()
             parts = -(-len(self._rows) // QUESTIONS) - (-len(self._passages.numbers) // PIECES)
             room -= 2 * parts * _ELEMENT

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from markupsafe import Markup
 
-from ragauge.concurrency import beside, uncollected
+from ragauge.concurrency import map_in_threads, paused_collector
 from ragauge.model import phrases
 from ragauge.model.labels import CAUSES, MEANINGS
 from ragauge.model.metric_names import metric_label
@@ -61,15 +61,15 @@ _STATES = {
 }  # fmt: skip
 
 
-@uncollected()
+@paused_collector()
 def run_page(view: View) -> str:
     """The page of a run."""
     scores, verdict = view.scores, view.verdict
-    attention = phrases.bad_questions(scores)
+    attention = phrases.questions_needing_attention(scores)
     names = {(question.qid, question.turn) for question in attention}
     results = list(scores.questions)
     failing = [(result.qid, result.turn) in names for result in results]
-    headline = phrases.headline(verdict)
+    headline = phrases.verdict_headline(verdict)
     context = {
         "title": f"{headline} · {scores.trace_name}",
         "headline": headline,
@@ -77,10 +77,10 @@ def run_page(view: View) -> str:
         "scores": scores,
         "verdict": verdict,
         "counts": _counts(scores, len(attention)),
-        "metrics": phrases.shown_metrics(scores, verdict),
+        "metrics": phrases.listed_metrics(scores, verdict),
         "gated": {result.gate.metric for result in verdict.gates},
         "figures": figures(scores, verdict),
-        "slices": phrases.shown_slices(scores),
+        "slices": phrases.listed_slices(scores),
         "slice_metrics": phrases.slice_metrics(scores, verdict),
         "attention": attention,
         "options": {
@@ -165,7 +165,7 @@ def _blocks(
                 encoded(rounded[:, start : start + QUESTIONS].tolist())
                 for start in range(0, len(results), QUESTIONS)
             )
-            texts = beside(compressed, parts)
+            texts = map_in_threads(compressed, parts)
             value_blocks = [(f"values-{number}", text) for number, text in enumerate(texts)]
     table = table_block(
         columns,

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ragauge.concurrency import beside
+from ragauge.concurrency import map_in_threads
 from ragauge.report.html.data_blocks import compressed, encoded
 
 Item = TypeVar("Item")
@@ -183,7 +183,7 @@ class BlockCache:
         """A block for each value."""
         raws = list(map(encoded, values))
         new = [raw for raw in dict.fromkeys(raws) if raw not in self._blocks]
-        self._blocks.update(zip(new, beside(compressed, new), strict=True))
+        self._blocks.update(zip(new, map_in_threads(compressed, new), strict=True))
         return [self._blocks[raw] for raw in raws]
 
 
@@ -287,7 +287,9 @@ class BlockFitter(Generic[Item]):
         """All blocks under limits, or None where they need more room than there is."""
         blocks = []
         size = 0
-        for block in beside(compressed, (self._json(limits, start) for start in self._starts)):
+        for block in map_in_threads(
+            compressed, (self._json(limits, start) for start in self._starts)
+        ):
             blocks.append(block)
             size += len(block)
             if room is not None and size > room:

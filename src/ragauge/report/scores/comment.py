@@ -21,12 +21,12 @@ def _sections(view: View) -> list[MarkdownSection]:
     scores, verdict = view.scores, view.verdict
     opening = (
         markdown.marker(scores.profile),
-        f"### ragauge: {unlinked(phrases.headline(verdict))}",
+        f"### ragauge: {unlinked(phrases.verdict_headline(verdict))}",
         "",
-        unlinked(f"{phrases.opening(scores).capitalize()}."),
+        unlinked(f"{phrases.run_summary(scores).capitalize()}."),
         "",
     )
-    listed_metrics = phrases.shown_metrics(scores, verdict)
+    listed_metrics = phrases.listed_metrics(scores, verdict)
     metrics = markdown.metrics(scores, verdict, unlinked)
     warnings = markdown.warnings(scores, unlinked)
     return [
@@ -41,7 +41,7 @@ def _sections(view: View) -> list[MarkdownSection]:
 
 
 def _questions(view: View) -> MarkdownSection:
-    bad = phrases.bad_questions(view.scores)
+    bad = phrases.questions_needing_attention(view.scores)
     if not bad:
         return MarkdownSection(title="the questions to look at")
     lines = markdown.questions(bad[:_QUESTIONS], unlinked)

@@ -18,7 +18,7 @@ def _text(view: View) -> str:
     """
     verdict = view.verdict
     annotations = {level: entries.gate_annotations(verdict, level) for level in _LEVELS}
-    bad = phrases.bad_questions(view.scores)
+    bad = phrases.questions_needing_attention(view.scores)
     level: Level = "error" if verdict.exit_code else "warning"
     room = max(0, MOST_ANNOTATIONS - len(annotations[level]))
     lines = [line for name in _LEVELS for line in annotations[name][: _MOST[name]]]
@@ -34,7 +34,7 @@ def _text(view: View) -> str:
             f"{' and '.join(counts)}"
         )
         lines.append(command("notice", not_annotated, title="ragauge"))
-    lines.append(command("notice", phrases.headline(verdict), title="ragauge"))
+    lines.append(command("notice", phrases.verdict_headline(verdict), title="ragauge"))
     return "\n".join(lines) + "\n"
 
 

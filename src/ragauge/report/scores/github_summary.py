@@ -21,8 +21,8 @@ def _text(view: View) -> str:
 
 def _sections(view: View) -> list[MarkdownSection]:
     scores, verdict = view.scores, view.verdict
-    title = f"## ragauge: {unlinked(phrases.headline(verdict))}"
-    opening = unlinked(f"{phrases.opening(scores).capitalize()}.")
+    title = f"## ragauge: {unlinked(phrases.verdict_headline(verdict))}"
+    opening = unlinked(f"{phrases.run_summary(scores).capitalize()}.")
     parts = 10**6 if view.full else _SLICES
     warnings = markdown.warnings(scores, unlinked)
     tables = markdown.slice_tables(scores, verdict, parts, unlinked)
@@ -41,7 +41,7 @@ def _sections(view: View) -> list[MarkdownSection]:
 
 def _questions(view: View) -> list[MarkdownSection]:
     """The questions that need attention; many of them are folded."""
-    bad = phrases.bad_questions(view.scores)
+    bad = phrases.questions_needing_attention(view.scores)
     if not bad:
         return []
     listed = bad if view.full else bad[:_QUESTIONS]

@@ -27,7 +27,9 @@ def _text(view: View) -> str:
     findings = [
         _gate(entry, gold) for entry in verdict_entries(view.verdict) if entry.outcome in _GATES
     ]
-    findings += [_question(question, gold) for question in phrases.bad_questions(view.scores)]
+    findings += [
+        _question(question, gold) for question in phrases.questions_needing_attention(view.scores)
+    ]
     counts: dict[str, int] = {}
     for finding in findings:  # of two with one fingerprint GitLab shows the first only
         name = finding["fingerprint"]

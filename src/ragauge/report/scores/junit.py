@@ -30,7 +30,10 @@ def _text(view: View) -> str:
     places = {} if scores.per_question is None else _places(scores.per_question)
     questions = Suite(
         name="questions",
-        cases=tuple(_case(question, scores, places) for question in phrases.bad_questions(scores)),
+        cases=tuple(
+            _case(question, scores, places)
+            for question in phrases.questions_needing_attention(scores)
+        ),
         properties=(("asked", str(scores.tally.gold)),),
     )
     return junit([gates, questions])

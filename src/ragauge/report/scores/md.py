@@ -13,9 +13,9 @@ _SLICES = 20
 def _text(view: View) -> str:
     scores = view.scores
     lines = [
-        f"# ragauge: {phrases.headline(view.verdict)}",
+        f"# ragauge: {phrases.verdict_headline(view.verdict)}",
         "",
-        f"{phrases.opening(scores).capitalize()}.",
+        f"{phrases.run_summary(scores).capitalize()}.",
         "",
         *markdown.gates(view.verdict),
         *markdown.metrics(scores, view.verdict),

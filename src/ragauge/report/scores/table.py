@@ -32,7 +32,7 @@ def _text(view: View) -> str:
             rich_table.add_column(column, justify=justify, overflow="fold", no_wrap=whole)  # type: ignore[arg-type]
         return rich_table
 
-    console.print(phrases.opening(scores))
+    console.print(phrases.run_summary(scores))
     console.print()
     if verdict.gates:
         gates = table(
@@ -50,21 +50,21 @@ def _text(view: View) -> str:
             gates.add_row(
                 phrases.gate_name(result),
                 phrases.number(result.value),
-                phrases.demand(result),
+                phrases.threshold_text(result),
                 phrases.margin(result),
                 str(result.n),
                 phrases.number(result.detectable),
                 Text(status, style=COLORS[result.status]),
             )
         console.print(gates)
-        for line in phrases.origins(verdict):
+        for line in phrases.gate_origins(verdict):
             console.print(line)
         for result in verdict.gates:
             if phrases.gate_note(result):
                 console.print(f"{phrases.gate_name(result)}: {phrases.gate_note(result)}")
         console.print()
     metrics = table("metric", "value", "n", "95 % interval", "left out", right=("value", "n"))
-    for name, metric in phrases.shown_metrics(scores, verdict).items():
+    for name, metric in phrases.listed_metrics(scores, verdict).items():
         metrics.add_row(
             metric_label(name),
             phrases.number(metric.value),
@@ -73,10 +73,10 @@ def _text(view: View) -> str:
             phrases.metric_note(metric),
         )
     console.print(metrics)
-    for line in (*phrases.counts_behind(scores), *phrases.not_measured(scores, verdict)):
+    for line in (*phrases.count_lines(scores), *phrases.undefined_metric_lines(scores, verdict)):
         console.print(line)
     columns = phrases.slice_metrics(scores, verdict)
-    for dimension, parts in phrases.shown_slices(scores).items():
+    for dimension, parts in phrases.listed_slices(scores).items():
         console.print()
         heads = [phrases.metric_head(column) for column in columns]
         slices = table(dimension, "n", *heads, right=("n", *heads))
@@ -86,7 +86,7 @@ def _text(view: View) -> str:
         console.print(slices)
         if len(parts) > _SLICES and not view.full:
             console.print(f"... and {len(parts) - _SLICES} more; --full shows all")
-    bad = phrases.bad_questions(scores)
+    bad = phrases.questions_needing_attention(scores)
     if bad:
         console.print()
         listed = bad[: len(bad) if view.full else _QUESTIONS]
@@ -99,7 +99,7 @@ def _text(view: View) -> str:
             questions.add_row(name, question.label, *why, plain(question.trace or question.gold))
         console.print(questions)
     console.print()
-    console.print(Text(phrases.headline(verdict), style=f"bold {COLORS[verdict.status]}"))
+    console.print(Text(phrases.verdict_headline(verdict), style=f"bold {COLORS[verdict.status]}"))
     return screen.text()
 
 

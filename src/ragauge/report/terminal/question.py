@@ -17,7 +17,7 @@ from ragauge.model.run import ResultFacts, ResultRow
 from ragauge.model.scores import QuestionResult
 from ragauge.model.trace import Hit, Trace
 from ragauge.report.terminal.stored_runs import labelled
-from ragauge.scoring.identify import Recogniser
+from ragauge.scoring.identify import EvidenceIdentifier
 from ragauge.spans import Span
 from ragauge.store.snapshot import Snapshot, plan_of
 from ragauge.text import plain
@@ -59,7 +59,7 @@ def close_up(
     gold_items = tuple(item for item in items if item.qid == query_id)
     if not gold_items and not stored:
         raise _unknown(query_id, items)
-    recogniser = Recogniser(
+    recogniser = EvidenceIdentifier(
         plan_of(snapshot.scoring, metrics=()), items, chunks, gold_name=snapshot.inputs.gold_name
     )
     results = []

@@ -32,7 +32,7 @@ _LISTED = 5
 _NOT_JUDGED = Verdict(status="pass", exit_code=ExitCode.PASS, gates=(), blocks=())
 
 
-class Column(NamedTuple):
+class TerminalColumn(NamedTuple):
     """A column of a table; a small `rank` finds room before a large one, and 0 always does."""
 
     head: str
@@ -42,7 +42,10 @@ class Column(NamedTuple):
 
 
 def table(
-    columns: Sequence[Column], width: int, *, above: Mapping[int, Sequence[str]] | None = None
+    columns: Sequence[TerminalColumn],
+    width: int,
+    *,
+    above: Mapping[int, Sequence[str]] | None = None,
 ) -> list[str]:
     """The lines of a table in a screen's width; `above` has lines to put above some rows.
 
@@ -130,22 +133,22 @@ def run_list(runs: Sequence[RunRecord], width: int) -> list[str]:
     heads = [headline(run) for run in runs]
     return table(
         [
-            Column("run", [run.run_id for run in runs]),
-            Column("created", [moment(run.created_at) for run in runs], 2),
-            Column("suite", [run.suite for run in runs], 4),
-            Column("profile", [run.profile for run in runs], 3),
-            Column("status", [run.status for run in runs]),
-            Column("results", [str(run.results) for run in runs], 5, right=True),
-            Column("tags", [", ".join(run.tags) for run in runs], 1),
-            Column("gold", [run.gold_hash[:SHORT_HASH] for run in runs], 6),
-            Column("commit", [(run.commit_hash or "")[:SHORT_HASH] for run in runs], 7),
-            Column("headline", ["" if head is None else str(head) for head in heads], 8),
+            TerminalColumn("run", [run.run_id for run in runs]),
+            TerminalColumn("created", [moment(run.created_at) for run in runs], 2),
+            TerminalColumn("suite", [run.suite for run in runs], 4),
+            TerminalColumn("profile", [run.profile for run in runs], 3),
+            TerminalColumn("status", [run.status for run in runs]),
+            TerminalColumn("results", [str(run.results) for run in runs], 5, right=True),
+            TerminalColumn("tags", [", ".join(run.tags) for run in runs], 1),
+            TerminalColumn("gold", [run.gold_hash[:SHORT_HASH] for run in runs], 6),
+            TerminalColumn("commit", [(run.commit_hash or "")[:SHORT_HASH] for run in runs], 7),
+            TerminalColumn("headline", ["" if head is None else str(head) for head in heads], 8),
         ],
         width,
     )
 
 
-class Shown(Struct, frozen=True, kw_only=True):
+class StoredRunInfo(Struct, frozen=True, kw_only=True):
     """All that `runs show` prints of a run; a run that is not complete has no scores."""
 
     run: RunRecord
@@ -156,7 +159,7 @@ class Shown(Struct, frozen=True, kw_only=True):
     full: bool = False
 
 
-def info_document(info: Shown) -> dict[str, Any]:
+def info_document(info: StoredRunInfo) -> dict[str, Any]:
     """What is stored of a run, as plain JSON values; the scores are the scores document."""
     run, snapshot, evidence = info.run, info.snapshot, info.evidence
     inputs, rules = snapshot.inputs, snapshot.scoring
@@ -192,7 +195,7 @@ def info_document(info: Shown) -> dict[str, Any]:
     }
 
 
-def info_lines(info: Shown, width: int) -> list[str]:
+def info_lines(info: StoredRunInfo, width: int) -> list[str]:
     """What is stored of a run, in words; the scores come below it."""
     run, snapshot, evidence = info.run, info.snapshot, info.evidence
     inputs, rules = snapshot.inputs, snapshot.scoring

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
-from ragauge.concurrency import WorkerProcesses, uncollected
+from ragauge.concurrency import WorkerProcesses, paused_collector
 from ragauge.files.ranges import Range
 from ragauge.scoring.engines.worker_process import JOB, RANGE, WORK
 from ragauge.scoring.tasks.job import Job
@@ -35,7 +35,7 @@ class InProcess:
             self._worker.take(task.job)
         do = task.work.begin(self._worker)
         for part in ranges:
-            with uncollected():
+            with paused_collector():
                 result = do(part)
             yield result
 

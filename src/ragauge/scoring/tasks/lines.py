@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ragauge.files.ranges import Range
 from ragauge.model.payloads import trace_json
 from ragauge.model.trace import Hit, SlotKey, Trace
-from ragauge.scoring.chunk_facts import Gathered, Gatherer, wanted_ids
+from ragauge.scoring.chunk_facts import CollectedFacts, FactsCollector, wanted_ids
 from ragauge.scoring.tasks.full_traces import FullReader, numbered
 from ragauge.scoring.tasks.job import Job
 from ragauge.scoring.tasks.reduce import RangeReducer
@@ -34,7 +34,7 @@ class TraceLines(Struct, frozen=True):
     sizes: list[int]
     questions: list[int | None]
     slots: list[SlotKey]
-    gathered: Gathered
+    gathered: CollectedFacts
 
 
 class LineSerialiser:
@@ -43,7 +43,7 @@ class LineSerialiser:
     def __init__(self, job: Job, *, reducer: RangeReducer | None = None) -> None:
         self.reader = FullReader(job, reducer)
         self.reducer = self.reader.reducer
-        self.gatherer = Gatherer(wanted_ids(job.keys), job.chunks, comparable=False)
+        self.gatherer = FactsCollector(wanted_ids(job.keys), job.chunks, comparable=False)
         self.contents: set[tuple[object, str]] = set()
 
     def lines(self, part: Range) -> TraceLines:

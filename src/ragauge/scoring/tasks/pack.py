@@ -11,22 +11,22 @@ from ragauge.files.ranges import Range
 from ragauge.model.payloads import freeze_trace
 from ragauge.model.run import ResultFacts, ResultRow
 from ragauge.model.trace import Hit, Trace
-from ragauge.scoring.chunk_facts import Gathered, Gatherer, unwanted_ids, wanted_ids
+from ragauge.scoring.chunk_facts import CollectedFacts, FactsCollector, unwanted_ids, wanted_ids
 from ragauge.scoring.evidence_places import found_at
 from ragauge.scoring.tasks.full_traces import FullReader, numbered
 from ragauge.scoring.tasks.job import Job
 from ragauge.scoring.tasks.reduce import RangeReducer
 from ragauge.scoring.tasks.task import Work, Worker
 
-PackedRow = tuple[ResultFacts, bytes, int | None]
+SerialisedRow = tuple[ResultFacts, bytes, int | None]
 """Facts and payload of a row, and the place of its question in the gold table."""
 
 
-class Packed(Struct, frozen=True):
+class SerialisedRows(Struct, frozen=True):
     """The rows of a range, numbered by their lines, and what their hits say of chunks."""
 
-    rows: list[PackedRow]
-    gathered: Gathered
+    rows: list[SerialisedRow]
+    gathered: CollectedFacts
 
     def result_rows(self, first: int, measured: Callable[[int], str]) -> list[ResultRow]:
         """The rows to store, numbered from `first`, each with what was measured of its question."""
@@ -39,7 +39,7 @@ class Packed(Struct, frozen=True):
             for place, (facts, payload, question) in enumerate(self.rows)
         ]
 
-    def renumbered(self, order: Sequence[int]) -> Packed:
+    def renumbered(self, order: Sequence[int]) -> SerialisedRows:
         """The same rows, where question `i` is question `order[i]`."""
         rows = [
             (facts, payload, None if question is None else order[question])
@@ -48,7 +48,7 @@ class Packed(Struct, frozen=True):
         return replace(self, rows=rows)
 
 
-class RangePacker:
+class RowSerialiser:
     """Serialises ranges of a trace file, or traces that are in memory."""
 
     def __init__(self, job: Job, *, reducer: RangeReducer | None = None) -> None:
@@ -61,20 +61,20 @@ class RangePacker:
             for question, ids in enumerate(job.keys.evidence)
         ]
         keys = job.keys
-        self.gatherer = Gatherer(wanted_ids(keys), job.chunks, negatives=unwanted_ids(keys))
+        self.gatherer = FactsCollector(wanted_ids(keys), job.chunks, negatives=unwanted_ids(keys))
 
-    def pack(self, part: Range) -> Packed:
+    def pack(self, part: Range) -> SerialisedRows:
         """Serialise one range, whose first line is known; bad lines are skipped."""
         return self._packed(self.reader.traces(part))
 
-    def pack_traces(self, traces: Iterable[Trace], first: int) -> Packed:
+    def pack_traces(self, traces: Iterable[Trace], first: int) -> SerialisedRows:
         """Serialise traces in memory; those without a line are numbered from `first`."""
         return self._packed(numbered(traces, first))
 
-    def _packed(self, traces: Iterable[Trace]) -> Packed:
-        return Packed([self._row(trace) for trace in traces], self.gatherer.take())
+    def _packed(self, traces: Iterable[Trace]) -> SerialisedRows:
+        return SerialisedRows([self._row(trace) for trace in traces], self.gatherer.take())
 
-    def _row(self, trace: Trace) -> PackedRow:
+    def _row(self, trace: Trace) -> SerialisedRow:
         code = self.reducer.find(trace.qid, trace.question, trace.turn)
         paraphrase = trace.paraphrase
         outcome, rank = "unknown", None
@@ -123,16 +123,16 @@ class RangePacker:
         return min(ranks, default=None)
 
 
-class SerialiseRows(Work[Packed], frozen=True):
+class SerialiseRows(Work[SerialisedRows], frozen=True):
     """The traces of ranges as rows for a store. The first line of each range must be known.
 
     `qids` are the ids of the questions, for traces that name theirs in words only.
     """
 
-    result = Packed
+    result = SerialisedRows
     qids: tuple[str, ...]
 
-    def begin(self, worker: Worker) -> Callable[[Range], Packed]:
+    def begin(self, worker: Worker) -> Callable[[Range], SerialisedRows]:
         """Read with the reducer that is there."""
         job = replace(worker.job, qids=self.qids)
-        return RangePacker(job, reducer=worker.reducer()).pack
+        return RowSerialiser(job, reducer=worker.reducer()).pack

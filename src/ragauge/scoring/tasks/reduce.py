@@ -17,7 +17,7 @@ from ragauge.files.fields import FieldError, Row
 from ragauge.files.ranges import Range, Rows, read_rows
 from ragauge.formats.fast_rows import FastAnswer, FastDecoder, FastRow
 from ragauge.formats.json_rows import decode_row
-from ragauge.formats.traces import Reader
+from ragauge.formats.traces import RowReader
 from ragauge.model.payloads import trace_of, unreadable
 from ragauge.model.trace import Trace
 from ragauge.scoring.tasks.job import Job, Misplaced, Partial
@@ -44,7 +44,7 @@ class RangeReducer:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.reader = Reader(job.dialect, own=job.own)
+        self.reader = RowReader(job.dialect, own=job.own)
         self.reducer = Reducer(
             job.keys,
             job.rules,

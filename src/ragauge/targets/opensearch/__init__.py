@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from ragauge.files import http_client
 from ragauge.model.embedder import Vectors
-from ragauge.model.target import Question, TargetError, TargetKind, TargetOptions
+from ragauge.model.target import TargetError, TargetKind, TargetOptions, TargetQuestion
 from ragauge.targets.opensearch import request
 from ragauge.targets.opensearch.index import IndexDescription, Indexes, index_hash, read_indexes
 from ragauge.targets.opensearch.response import CountResponse, SearchHit, SearchResponse
@@ -136,7 +136,7 @@ class SearchTarget:
             **self.facts,
         }
 
-    def ask(self, question: Question) -> Mapping[str, Any]:
+    def ask(self, question: TargetQuestion) -> Mapping[str, Any]:
         """Search for one question; by vectors, one without a direction is near nothing."""
         vector = self._vector(question.text)
         hits: list[SearchHit] = []

@@ -16,13 +16,13 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ragauge.corpus.chunk_list import load_chunks
-from ragauge.corpus.chunking import CHUNKER, Policy
+from ragauge.corpus.chunking import CHUNKER, ChunkPolicy
 from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.manifest import read_corpus
 from ragauge.corpus.resolve import Resolver, block_chunks
 from ragauge.files.open import opened
 from ragauge.model.chunk import Chunk
-from ragauge.model.target import Question, TargetOptions
+from ragauge.model.target import TargetOptions, TargetQuestion
 from ragauge.spans import Span
 from ragauge.targets.shared.address import TargetSettings, refused
 from ragauge.targets.shared.top_k import Ranked
@@ -100,7 +100,7 @@ class Passages:
 
 def _blocks(lookup: Lookup) -> dict[str, Chunk]:
     """The blocks that hold text, which are what `corpus chunk --by block` writes."""
-    policy = Policy(by="block").hash
+    policy = ChunkPolicy(by="block").hash
     return {
         name: replace(chunk, chunker_version=CHUNKER, policy_hash=policy)
         for name, chunk in block_chunks(lookup).items()
@@ -175,7 +175,7 @@ class CorpusTarget:
             **self.index.facts,
         }
 
-    def ask(self, question: Question) -> Mapping[str, Any]:
+    def ask(self, question: TargetQuestion) -> Mapping[str, Any]:
         """Search for one question."""
         ranking = self.index.search(question.text, self.k)
         return {

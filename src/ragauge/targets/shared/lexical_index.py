@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ragauge.corpus.bm25 import Index
+from ragauge.corpus.bm25 import Bm25Index
 from ragauge.targets.shared.address import TargetSettings
 from ragauge.targets.shared.corpus_index import Passages
 from ragauge.targets.shared.top_k import Ranked, best
@@ -28,7 +28,7 @@ class LexicalIndex:
         self.order = passages.order
         self.k1 = settings.number("k1", K1, 0, 100)
         self.b = settings.number("b", B, 0, 1)
-        self.index = Index(passages.texts(), k1=self.k1, b=self.b, lucene=True)
+        self.index = Bm25Index(passages.texts(), k1=self.k1, b=self.b, lucene=True)
 
     @property
     def facts(self) -> Mapping[str, Any]:

@@ -25,7 +25,7 @@ from ragauge.formats.trec import qrels as trec
 from ragauge.formats.trec import ranks as trecmatch
 from ragauge.formats.trec.lines import BadLine
 from ragauge.formats.trec.qrels import Qrels, QrelsRow, RunRow, qrels_rows, read_qrels, run_rows
-from ragauge.formats.trec.ranks import Matched, UnknownQuery, match
+from ragauge.formats.trec.ranks import MatchedRun, UnknownQuery, match
 from ragauge.formats.trec.tokens import Tokens, decimals, fingerprints, integers, keys, padded
 
 BOM = b"\xef\xbb\xbf"
@@ -57,7 +57,7 @@ def qrels_of(folder: Path, data: bytes, **options: int) -> Qrels:
         return read_qrels(source, **options)
 
 
-def match_of(folder: Path, qrels: bytes, run: bytes, **options: int) -> tuple[Qrels, Matched]:
+def match_of(folder: Path, qrels: bytes, run: bytes, **options: int) -> tuple[Qrels, MatchedRun]:
     judged = qrels_of(folder, qrels, **options)
     with opened(write(folder, run, "run.txt")) as source:
         return judged, match(judged, source, **options)
@@ -73,7 +73,7 @@ def grades(qrels: Qrels) -> dict[str, dict[str, int]]:
     }
 
 
-def outcome(qrels: Qrels, matched: Matched) -> Outcome:
+def outcome(qrels: Qrels, matched: MatchedRun) -> Outcome:
     seen = [number for number in range(len(qrels.qids)) if matched.seen[number]]
     ranks = {
         qid: {

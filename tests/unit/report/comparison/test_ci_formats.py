@@ -29,7 +29,7 @@ from tests.unit.report.scores.test_ci_formats import HOSTILE, rendered, well_for
 from ragauge import registry
 from ragauge.codes import ExitCode
 from ragauge.model.comparison import AnswerChange, Comparison, ComparisonView, Kind
-from ragauge.model.verdict import Block, Verdict
+from ragauge.model.verdict import Verdict, VerdictBlock
 from ragauge.report.ci import entries
 
 NAMES = ["comment", "csv", "github", "junit", "summary"]
@@ -237,7 +237,7 @@ def evil() -> Comparison:
         notes=(text_,), left_out={text_: 1},
         verdict=Verdict(
             status="not-evaluable", exit_code=ExitCode.NOT_EVALUABLE, gates=(),
-            blocks=(Block("missing", text_),),
+            blocks=(VerdictBlock("missing", text_),),
         ),
     )  # fmt: skip
 
@@ -284,7 +284,7 @@ def test_pages_stay_within_the_limit_and_say_what_was_cut(name: str, limit: int)
 PASSED = Verdict(status="pass", exit_code=ExitCode.PASS, gates=verdict().gates, blocks=())
 UNKNOWN = Verdict(
     status="not-evaluable", exit_code=ExitCode.NOT_EVALUABLE, gates=(),
-    blocks=(Block("missing", "1 gold item has no trace"),),
+    blocks=(VerdictBlock("missing", "1 gold item has no trace"),),
 )  # fmt: skip
 
 

@@ -15,11 +15,11 @@ from ragauge import registry
 from ragauge.codes import ExitCode
 from ragauge.model import phrases
 from ragauge.model.comparison import (
-    RUNGS,
+    MATCH_LEVELS,
     SCHEMA,
     AnswerChange,
     Cause,
-    Compared,
+    ComparedRun,
     Comparison,
     ComparisonView,
     Delta,
@@ -27,7 +27,7 @@ from ragauge.model.comparison import (
     QueryComparison,
 )
 from ragauge.model.scores import MetricResult
-from ragauge.model.verdict import Block, Gate, GateResult, Verdict
+from ragauge.model.verdict import Gate, GateResult, Verdict, VerdictBlock
 from ragauge.report.comparison import sentences
 from ragauge.text import plain
 
@@ -35,9 +35,9 @@ REPORTS = ["json", "md", "table"]
 HOSTILE = "a|b`c`\n<script>x</script>\x1b[31m\x9b2J\u202e*d*"
 
 
-def run(name: str, **more: Any) -> Compared:
+def run(name: str, **more: Any) -> ComparedRun:
     known = {"profile": "kb", "gold_name": "gold.jsonl", "trace_name": f"{name}.jsonl"}
-    return Compared(name=name, **{**known, "questions": 3, **more})
+    return ComparedRun(name=name, **{**known, "questions": 3, **more})
 
 
 def change(metric: str, a: float | None, b: float | None, **more: Any) -> Delta:
@@ -462,7 +462,7 @@ def hostile() -> Comparison:
         notes=(text,),
         verdict=Verdict(
             status="not-evaluable", exit_code=ExitCode.NOT_EVALUABLE, gates=(),
-            blocks=(Block("missing", text),),
+            blocks=(VerdictBlock("missing", text),),
         ),
     )  # fmt: skip
 
@@ -640,7 +640,7 @@ def test_colours_tell_better_from_worse() -> None:
 @pytest.mark.parametrize("counted", [0, 3])
 def test_a_comparison_of_nothing_can_be_shown(name: str, counted: int) -> None:
     """No metrics, no questions, no causes, no notes, no verdict."""
-    text = shown(name, comparison(counted=counted, rungs=dict.fromkeys(RUNGS, 0)))
+    text = shown(name, comparison(counted=counted, rungs=dict.fromkeys(MATCH_LEVELS, 0)))
     if name == "json":
         found = json.loads(text)
         assert list(found["deltas"]) == ["chunker_version_match", "rungs"]
@@ -793,7 +793,7 @@ def test_a_p_value_is_never_zero(p: float | None, told: str, number: float | Non
     ],
 )
 def test_changes_have_a_sign(value: float | None, expected: str) -> None:
-    assert phrases.signed(value) == expected
+    assert phrases.signed_number(value) == expected
 
 
 @pytest.mark.parametrize("name", ["md", "table"])

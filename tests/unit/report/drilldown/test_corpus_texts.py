@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.support.corpora import CODE, FIRST, GUIDE, LAST, made
 
-from ragauge.cli.store_options import passing_store
+from ragauge.cli.store_options import temporary_store
 from ragauge.compare import align, common_gold, compare
 from ragauge.corpus.excerpts import Excerpts
 from ragauge.model.drilldown import Drilldown, Expected, Passage
@@ -34,7 +34,7 @@ def drilled(
     """The drill-down of one question, as `view --corpus` has it: the run was scored without."""
     if texts is None and where is not None:
         texts = Excerpts([where])
-    with passing_store() as store:
+    with temporary_store() as store:
         given = {"profile": "all", "intervals": False, **more}
         scores = run_store.keep_run(store, [gold], traces, run_id="r", **given)
         with details_of_run(store, run_store.find_run(store, "r"), scores, texts) as details:
@@ -137,15 +137,15 @@ def test_each_side_of_a_comparison_reads_the_version_that_it_knows(tmp_path: Pat
     later = GUIDE.replace("Äpfel", "Pears")  # one byte less
     corpora = [made(tmp_path), made(tmp_path, {"guide.md": later}, out="later")]
     gold = item(anchors=(Anchor(doc="guide.md", spans=(Span(9, 22),)),))
-    with passing_store() as store:
+    with temporary_store() as store:
         for name, corpus in zip("ab", corpora, strict=True):
             run_store.keep_run(
                 store, [gold], [Trace(qid="q", hits=(Hit(FIRST),))], run_id=name, profile="all",
                 intervals=False, corpus=str(corpus),
             )  # fmt: skip
-        a, b = (common_gold.Stored(store, run_store.find_run(store, name)) for name in "ab")
+        a, b = (common_gold.StoredRun(store, run_store.find_run(store, name)) for name in "ab")
         aligned = align.align(a, b, detailed=True)
-        (one, _), (other, _) = compare.told_of(a), compare.told_of(b)
+        (one, _), (other, _) = compare.describe_run(a), compare.describe_run(b)
         comparison = compare.compare(aligned, one, other)
         texts = Excerpts(corpora)
         with details_of_comparison(a, b, aligned, comparison, texts) as details:
@@ -205,7 +205,7 @@ def test_an_id_that_only_hits_place_is_told_by_them() -> None:
     """Also by hits of other questions, for a question that missed it."""
     placed = Hit("k1", doc="d.md", spans=(Span(3, 9),), text="six by")
     gold = [item("k1"), GoldItem(qid="r", question="!", expect="answer", relevant=("k1", "k2"))]
-    with passing_store() as store:
+    with temporary_store() as store:
         traces = [Trace(qid="q", hits=(placed,)), Trace(qid="r", hits=(Hit("x"),))]
         scores = run_store.keep_run(
             store, gold, traces, run_id="r", profile="all", intervals=False
@@ -224,7 +224,7 @@ def test_a_run_that_was_just_stored_knows_it_too() -> None:
     """Who stores a run holds a record that does not have it."""
     from msgspec.structs import replace
 
-    with passing_store() as store:
+    with temporary_store() as store:
         hit = Hit("k1", doc="d.md", spans=(Span(3, 9),))
         scores = run_store.keep_run(
             store, [item("k1")], [Trace(qid="q", hits=(hit,))], run_id="r", profile="all",

@@ -20,7 +20,7 @@ from tests.support.effort import examples
 from tests.support.postgres import own_schema, server_url
 from tests.support.stored_runs import URL, change, put
 
-from ragauge.cli.store_options import passing_store
+from ragauge.cli.store_options import temporary_store
 from ragauge.compare import align, common_gold, compare
 from ragauge.model.drilldown import Attempt, Drilldown, Expected
 from ragauge.model.gold import Anchor, GoldItem
@@ -36,7 +36,7 @@ from ragauge.store import runs as run_store
 @contextmanager
 def drilled(gold: Gold, traces: Traces, **options: Any) -> Iterator[list[Drilldown]]:
     """The drill-downs of traces that are scored, stored aside, and gone at the end."""
-    with passing_store() as store:
+    with temporary_store() as store:
         scores = run_store.keep_run(store, gold, traces, run_id="r", intervals=False, **options)
         run = run_store.find_run(store, "r")
         with details_of_run(store, run, scores) as details:
@@ -584,7 +584,7 @@ def test_both_kinds_of_store_give_the_same_details(request: pytest.FixtureReques
     made = []
     with ExitStack() as stack:
         url = stack.enter_context(own_schema(server_url(request.config)))
-        for store in (passing_store(), run_store.opened_store(url, create=True)):
+        for store in (temporary_store(), run_store.opened_store(url, create=True)):
             opened = stack.enter_context(store)
             run = stored(opened, "r", gold, traces).record
             scores = run_store.run_scores(opened, run)
@@ -599,19 +599,19 @@ def test_both_kinds_of_store_give_the_same_details(request: pytest.FixtureReques
 
 def stored(
     store: Store, name: str, gold: Sequence[GoldItem], traces: Sequence[Trace], **options: Any
-) -> common_gold.Stored:
+) -> common_gold.StoredRun:
     run_store.keep_run(store, gold, traces, run_id=name, profile="all", intervals=False, **options)
-    return common_gold.Stored(store, run_store.find_run(store, name))
+    return common_gold.StoredRun(store, run_store.find_run(store, name))
 
 
 def compared(
     gold: Sequence[GoldItem], a: Sequence[Trace], b: Sequence[Trace], **options: Any
 ) -> list[Drilldown]:
     """The drill-downs of a comparison, which stand in the order of its questions."""
-    with passing_store() as store:
+    with temporary_store() as store:
         runs = stored(store, "a", gold, a), stored(store, "b", gold, b)
         aligned = align.align(*runs, detailed=True, **options)
-        (one, _), (other, _) = (compare.told_of(run) for run in runs)
+        (one, _), (other, _) = (compare.describe_run(run) for run in runs)
         comparison = compare.compare(aligned, one, other)
         with details_of_comparison(*runs, aligned, comparison) as details:
             found = list(details)
@@ -681,10 +681,10 @@ def test_quotes_are_looked_for_where_documents_were_edited() -> None:
 
 
 def test_nothing_is_kept_for_details_that_nobody_asked_for() -> None:
-    with passing_store() as store:
+    with temporary_store() as store:
         gold = [item("c")]
         runs = [stored(store, name, gold, [asked(Hit("c"))]) for name in ("a", "b")]
-        assert align.align(*runs).ground is None
+        assert align.align(*runs).compared_gold is None
 
 
 def test_an_export_that_was_imported_has_the_same_details(folder: Folder) -> None:

@@ -6,7 +6,7 @@ import pytest
 from tests.support.chunked_runs import TEXT, Index, asked, item
 from tests.support.command import Folder
 
-from ragauge.cli.store_options import passing_store
+from ragauge.cli.store_options import temporary_store
 from ragauge.compare import align, common_gold, compare
 from ragauge.report.drilldown.questions import details_of_comparison
 from ragauge.store import runs as run_store
@@ -22,7 +22,7 @@ def test_an_expected_id_of_either_side_has_its_place(
 ) -> None:
     """The traces hold ids alone; what lies where stands in the list of chunks of each run."""
     runs = []
-    with passing_store() as store:
+    with temporary_store() as store:
         for prefix in ("old-", "new-"):
             index = Index("doc", TEXT, prefix, kept=())
             mine = [each for each in CHUNKS if each[0] == prefix]
@@ -36,10 +36,10 @@ def test_an_expected_id_of_either_side_has_its_place(
                 store, [item(relevant)], [asked(*hits)], run_id=prefix, profile="all",
                 intervals=False, chunks=f"{prefix}chunks.jsonl",
             )  # fmt: skip
-            runs.append(common_gold.Stored(store, run_store.find_run(store, prefix)))
+            runs.append(common_gold.StoredRun(store, run_store.find_run(store, prefix)))
         a, b = runs
         aligned = align.align(a, b, detailed=True)
-        (one, _), (other, _) = compare.told_of(a), compare.told_of(b)
+        (one, _), (other, _) = compare.describe_run(a), compare.describe_run(b)
         comparison = compare.compare(aligned, one, other)
         with details_of_comparison(a, b, aligned, comparison) as details:
             (found,) = details

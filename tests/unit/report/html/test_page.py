@@ -21,10 +21,10 @@ from tests.support import html_pages as pages
 
 import ragauge
 from ragauge.model import phrases
-from ragauge.model.comparison import AnswerChange, Cause, Compared, Delta, QueryComparison
+from ragauge.model.comparison import AnswerChange, Cause, ComparedRun, Delta, QueryComparison
 from ragauge.model.drilldown import Attempt, Drilldown, Passage
 from ragauge.model.scores import QuestionList, QuestionResult, SliceResult
-from ragauge.model.verdict import Block
+from ragauge.model.verdict import VerdictBlock
 from ragauge.report.comparison import sentences
 from ragauge.report.html import page as shell
 from ragauge.report.html.details import PageDetails
@@ -127,7 +127,7 @@ def test_a_run_says_all_without_a_script() -> None:
     view = pages.run_view(12)
     text = text_of(RUN)
     for said in (
-        phrases.headline(view.verdict), phrases.opening(view.scores).capitalize(),
+        phrases.verdict_headline(view.verdict), phrases.run_summary(view.scores).capitalize(),
         "0.6000", ">= 0.80", "-0.2000", "0.5000 to 0.7000",  # value, demand, margin, interval
         "0/0 (no-citations): citation hit rate", "less is better", "812.5000",
         "2 traces carry an error", "trace.jsonl:9: bad-json", "By type",
@@ -312,12 +312,12 @@ def page_of(name: str) -> str:
         questions=QuestionList.of([result]), slices={name: parts, "type": parts},
     )  # fmt: skip
     gates = pages.verdict(replace(pages.gate_result(name, name), waived=name))
-    blocks = (Block(code=name, message=name),)
+    blocks = (VerdictBlock(code=name, message=name),)
     return pages.run_page(replace(view, verdict=replace(gates, blocks=blocks)))
 
 
 def compared_page_of(name: str) -> str:
-    run = Compared(name=name, profile=name, gold_name=name, trace_name=name, gold_hash=name,
+    run = ComparedRun(name=name, profile=name, gold_name=name, trace_name=name, gold_hash=name,
                    created_at=name, commit_hash=name, suite=name)  # fmt: skip
     answer = AnswerChange(kind="loss", a_label=name, b_label=name, refusal=name)
     query = QueryComparison(query_id=name, kind="regression", a_hit_rank=1, b_hit_rank=None,

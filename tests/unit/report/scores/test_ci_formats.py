@@ -33,7 +33,7 @@ from ragauge.model.scores import (
     Scores,
     SliceResult,
 )
-from ragauge.model.verdict import Block, Gate, GateResult, Verdict
+from ragauge.model.verdict import Gate, GateResult, Verdict, VerdictBlock
 from ragauge.report.ci.paths import FileLocation
 from ragauge.text import plain
 
@@ -54,7 +54,7 @@ def gate(name: str, status: Any = "fail", **more: Any) -> GateResult:
     return GateResult(gate=Gate(name=name, **known | about), status=status, **result | more)
 
 
-def verdict(*gates: GateResult, blocks: tuple[Block, ...] = (), **more: Any) -> Verdict:
+def verdict(*gates: GateResult, blocks: tuple[VerdictBlock, ...] = (), **more: Any) -> Verdict:
     found = {"fail": ("fail", ExitCode.GATE_FAILED), "review": ("review", ExitCode.PASS),
              "not-evaluable": ("not-evaluable", ExitCode.NOT_EVALUABLE)}  # fmt: skip
     worst = next(
@@ -115,8 +115,8 @@ EVERY_STATUS = verdict(
     gate("forgiven", waived="waived until 2026-12-01: known"),
     gate("unknown", "not-evaluable", code="too-few", reason="n = 4 is below min_n = 9"),
     blocks=(
-        Block("missing-traces", "2 of 9 gold items have no trace"),
-        Block("too-few", "unknown: n = 4 is below min_n = 9"),  # the gate's own
+        VerdictBlock("missing-traces", "2 of 9 gold items have no trace"),
+        VerdictBlock("too-few", "unknown: n = 4 is below min_n = 9"),  # the gate's own
     ),
 )
 
@@ -263,7 +263,7 @@ def test_tests_of_one_name_are_told_apart() -> None:
 
 def test_nothing_measured_is_an_error() -> None:
     nothing = verdict(
-        blocks=(Block("nothing-measured", "no trace met a gold item"),),
+        blocks=(VerdictBlock("nothing-measured", "no trace met a gold item"),),
         exit_code=ExitCode.NOTHING_MEASURED,
     )
     suites = junit(scores(), nothing)
@@ -379,7 +379,7 @@ def entries(of: Scores, judged: Verdict | None = None) -> list[dict[str, Any]]:
 def test_entries_of_gates_and_questions() -> None:
     judged = verdict(
         gate("bad", origin="conf/ragauge.toml"), gate("good", "pass"),
-        blocks=(Block("errored-traces", "1 trace carries an error"),),
+        blocks=(VerdictBlock("errored-traces", "1 trace carries an error"),),
     )  # fmt: skip
     found = entries(scores(question("q1", "NO_ANSWER", 4), question("q1", turn=2)), judged)
     assert [
@@ -407,7 +407,10 @@ def test_a_fingerprint_outlives_a_move() -> None:
 
 def test_two_blocks_of_one_code_are_two_entries() -> None:
     """GitLab shows the first of one fingerprint only; `entries` checks that there are two."""
-    both = (Block("missing-traces", "1 gold item"), Block("missing-traces", "2 slots"))
+    both = (
+        VerdictBlock("missing-traces", "1 gold item"),
+        VerdictBlock("missing-traces", "2 slots"),
+    )
     assert len(entries(scores(), verdict(blocks=both))) == 2
 
 
@@ -436,7 +439,7 @@ def hostile() -> tuple[Scores, Verdict]:
     )  # fmt: skip
     judged = verdict(
         gate("g", title=HOSTILE, reason=HOSTILE, metric=HOSTILE),
-        blocks=(Block("missing-traces", HOSTILE),),
+        blocks=(VerdictBlock("missing-traces", HOSTILE),),
     )
     return of, judged
 
@@ -593,7 +596,7 @@ def badge(of: Scores, judged: Verdict | None = None) -> tuple[str, str]:
 
 
 NOTHING = verdict(
-    blocks=(Block("nothing-measured", "nothing"),), exit_code=ExitCode.NOTHING_MEASURED
+    blocks=(VerdictBlock("nothing-measured", "nothing"),), exit_code=ExitCode.NOTHING_MEASURED
 )
 
 
@@ -605,7 +608,7 @@ NOTHING = verdict(
         (verdict(gate("a"), gate("b"), gate("c", waived="x")), "fail 2 gates"),
         (verdict(gate("a", "review")), "review"),
         (verdict(gate("a", "not-evaluable")), "not evaluable"),
-        (verdict(gate("a"), blocks=(Block("missing-traces", "x"),)), "not evaluable"),
+        (verdict(gate("a"), blocks=(VerdictBlock("missing-traces", "x"),)), "not evaluable"),
         (NOTHING, "nothing measured"),
         (verdict(gate("a", waived="x")), "pass"),
         (verdict(), "no gates"),
