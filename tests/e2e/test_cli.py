@@ -872,8 +872,8 @@ def test_demo_shows_a_failing_gate_and_where_to_look(tmp_path: Path) -> None:
     """The exit code is 0 all the same, and no file is written."""
     done = run(tmp_path, "demo")
     assert (done.returncode, done.stderr) == (0, "")
-    assert re.search(r"^under +0\.2500 +<= 0\.05 .* fail$", done.stdout, re.MULTILINE)
-    assert re.search(r"^FAIL\b.*\bunder$", done.stdout, re.MULTILINE)
+    assert re.search(r"^under-refusal +0\.2500 +<= 0\.05 .* fail$", done.stdout, re.MULTILINE)
+    assert re.search(r"^FAIL\b.*\bunder-refusal$", done.stdout, re.MULTILINE)
     line = re.search(r"Look at demo/trace\.jsonl:(\d+): question (\w+)", done.stdout)
     assert line is not None
     rows = (files("ragauge.cli.demo_data") / "trace.jsonl").read_text("utf-8").splitlines()
