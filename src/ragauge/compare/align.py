@@ -71,8 +71,8 @@ class ComparedGold(Struct, frozen=True, kw_only=True):
 class Aligned(Struct, frozen=True, kw_only=True):
     """The scores of both runs on the gold items that they share, each recognised alike.
 
-    `compared_gold` is there for who wants to look at questions one by one. `unchanged`: it is known that
-    the gold of what is compared did not change.
+    `compared_gold` is there for who wants to look at questions one by one. `unchanged`: it is
+    known that the gold of what is compared did not change.
     """
 
     a: Scores

@@ -263,11 +263,14 @@ def _match_negatives(
 
 def _effective_name(piece: Piece, names: set[str]) -> str:
     """A name for what a piece is looked for by, that no other piece of the item has."""
-    chunk_id = piece if isinstance(piece, str) else piece.id
-    if chunk_id is None and isinstance(piece, Anchor):
+    if isinstance(piece, str):
+        label = piece
+    elif piece.id is not None:
+        label = piece.id
+    else:
         spans = ",".join(f"{span.unit}={span.start}-{span.end}" for span in piece.spans)
-        chunk_id = f"{piece.doc} {spans}"
-    name = f"{EFFECTIVE_PREFIX}{chunk_id}"
+        label = f"{piece.doc} {spans}"
+    name = EFFECTIVE_PREFIX + label
     while name in names:
         name += " again"
     names.add(name)
@@ -333,13 +336,15 @@ def _rewritten(
         if anchor is not None and isinstance(piece, str):
             new_places.append(anchor)
 
-    kept_places = [place for place in places if new_ids.get(place.id or "", "") is not None]
+    if places:
+        matched = [place for place in places if new_ids.get(place.id or "", "") is not None]
+        new_places = [*matched, *new_places]
     by_ids = replace(
         item,
         relevant=tuple(
             [new for old in item.relevant if (new := new_ids.get(old, old)) is not None]
         ),
-        places=(*kept_places, *new_places),
+        places=tuple(new_places),
         relevant_docs=docs,
     )
     if not (item.anchors or item.groups or item.grades):

@@ -116,18 +116,21 @@ class SameDocuments:
 
     def trusts_ids(self, doc: str | None) -> bool:
         """Whether equal ids in a document are equal chunks, because the chunking is the same."""
-        if self.a.is_empty or self.b.is_empty:
-            return True  # a run without a hit misses everything, under any chunking
         trusted = self._trusted.get(doc)
         if trusted is None:
-            pair = self.pair(doc)
-            trusted = self._trusted[doc] = (
-                self.reused_id is None
-                and pair.content != "differs"
-                and not pair.renamed
-                and self.same_chunking(pair.a, pair.b)
-            )
+            trusted = self._trusted[doc] = self._trusts_ids(doc)
         return trusted
+
+    def _trusts_ids(self, doc: str | None) -> bool:
+        if self.a.is_empty or self.b.is_empty:
+            return True  # a run without a hit misses everything, under any chunking
+        pair = self.pair(doc)
+        return (
+            self.reused_id is None
+            and pair.content != "differs"
+            and not pair.renamed
+            and self.same_chunking(pair.a, pair.b)
+        )
 
     def same_chunking(self, a: KnownDocument | None, b: KnownDocument | None) -> bool:
         """Whether two documents went through the same chunker, as far as the runs say.
