@@ -447,9 +447,9 @@ def test_large_runs_do_look_again(
 ) -> None:
     """Else the tests above would say nothing about it."""
     looks: list[int] = []
-    visit, do = second_pass.RowReader.visit, InProcess.map
+    visit, do = second_pass.RereadRows.visit, InProcess.map
 
-    def visited(self: second_pass.RowReader, wanted: Any, take: Any) -> None:
+    def visited(self: second_pass.RereadRows, wanted: Any, take: Any) -> None:
         looks.append(sum(len(lines) for lines in wanted.values()))
         visit(self, wanted, take)
 
@@ -458,7 +458,7 @@ def test_large_runs_do_look_again(
             looks.append(len(task.work.ids))
         return do(self, task, parts)
 
-    monkeypatch.setattr(second_pass.RowReader, "visit", visited)
+    monkeypatch.setattr(second_pass.RereadRows, "visit", visited)
     monkeypatch.setattr(InProcess, "map", done)
     gold, trace = _large(number)
     found = _scored(*_write(tmp_path, gold, trace))

@@ -38,7 +38,7 @@ from ragauge.scoring.results import (
     row_results,
     state_counts,
 )
-from ragauge.scoring.second_pass import RowReader, SecondPass, TraceRows
+from ragauge.scoring.second_pass import RereadRows, SecondPass, TraceRows
 from ragauge.scoring.slot_ledger import Ledger
 from ragauge.scoring.summary import slice_results
 from ragauge.scoring.sums import Totals
@@ -169,7 +169,7 @@ class ScoringRun:
             table, self.ledger, plan.selected, self.rules, absent_counts=plan.absent_counts
         )
         self.reading: Job | None = None
-        self.reader: RowReader | None = None
+        self.reader: RereadRows | None = None
         self.waiting: list[Partial] = []
         self.waiting_records = 0
         self.traces = self.unknown = self.beside = self.scored = 0
@@ -222,7 +222,7 @@ class ScoringRun:
         """Read all traces; they may be read again until the run is finished."""
         self.reading = job_of(self.plan, self.joined, traces.source, stored=traces.stored)
         self.ranges = traces.ranges or [_IN_MEMORY]
-        self.reader = RowReader(self.reading, traces)
+        self.reader = RereadRows(self.reading, traces)
         self._note_problems(traces.problems, traces.notes)
         self.add_partials(traces.partials(self.reading))
 

@@ -154,7 +154,7 @@ class SecondPass:
             self.turned = np.concatenate([self.turned, np.array(new, np.bool_)])
         return self.turned if len(self.turned) else np.zeros(1, np.bool_)
 
-    def resolve(self, reader: RowReader | None) -> Iterator[Records]:
+    def resolve(self, reader: RereadRows | None) -> Iterator[Records]:
         """Read the rows of the waiting records again, and yield the records with their facts."""
         if not self.waiting or reader is None:
             return
@@ -192,7 +192,7 @@ class SecondPass:
 
     def _outside_conversation(
         self,
-        reader: RowReader,
+        reader: RereadRows,
         keys: Sequence[Key],
         positions: Sequence[int],
         slots: Sequence[SlotKey],
@@ -219,7 +219,7 @@ class SecondPass:
         return outside
 
     def _earlier_hits(
-        self, reader: RowReader, keys: Sequence[Key], slots: Sequence[SlotKey]
+        self, reader: RereadRows, keys: Sequence[Key], slots: Sequence[SlotKey]
     ) -> dict[Key, list[EvidencePlace]]:
         """What earlier turns of the same conversation retrieved, for slots with a turn."""
         turned = set(keys)
@@ -260,7 +260,7 @@ class SecondPass:
         cluster = self.table.cluster
         return question if cluster is None else int(cluster[question])
 
-    def compare(self, reader: RowReader | None) -> tuple[dict[str, Floats], str | None]:
+    def compare(self, reader: RereadRows | None) -> tuple[dict[str, Floats], str | None]:
         """What comparing the slots of each question gives, and a note where not all were."""
         if not self.compares or not self.places or reader is None:
             return {}, None
@@ -397,7 +397,7 @@ class RowContent(NamedTuple):
         return [detail.place_of_hit(hit) for hit in self.hits]
 
 
-class RowReader:
+class RereadRows:
     """Reads rows again. Where a slot is on a line several times, the last one counts."""
 
     def __init__(self, job: Job, traces: TraceRows) -> None:
