@@ -133,10 +133,14 @@ class WorkerProcesses:
                 seen = request.setup
                 write_message(process.stdin, request.message)
                 reply = read_message(process.stdout)
-                if reply is None:
-                    raise RuntimeError(f"a worker ended early (status {process.poll()})")
+            except OSError:  # a pipe that broke is a worker that ended, not a reader of ours
+                reply = None
             except BaseException as error:
                 request.reply.set_exception(error)
+                continue
+            if reply is None:
+                status = process.poll()
+                request.reply.set_exception(RuntimeError(f"a worker ended early (status {status})"))
             else:
                 request.reply.set_result(reply)
 

@@ -229,9 +229,13 @@ class RangeReducer:
         usual = None if self.exact_only else self.usual(row)
         if usual is None:
             trace = row.trace(None, strip_citations=self.strip_citations)
-            if trace is not None:
+            if trace is None:
+                return False
+            try:
                 self._add(trace, line)
-            return trace is not None
+            except FieldError as error:  # a good row that does not fit its gold item
+                self._note_problem(error, None, line)
+            return True
         question, hits, said, citations = usual
         code = self._admit(row.qid, question, row.turn, line)
         if code is not None:
@@ -300,11 +304,14 @@ class RangeReducer:
             row = decode_row(data, cut=cut, overlong=overlong)
             self._add(self.reader.trace(row), line)
         except FieldError as error:
-            self.problem_count += 1
-            problem = self.reader.problem(error, row, Place(self.job.source.name))
-            self.problems.append(Misplaced(line, problem))
-            if len(self.problems) > 4 * MAX_REPORTED:
-                self.problems = sorted(self.problems, key=_line)[:MAX_REPORTED]
+            self._note_problem(error, row, line)
+
+    def _note_problem(self, error: FieldError, row: Row | None, line: int) -> None:
+        self.problem_count += 1
+        problem = self.reader.problem(error, row, Place(self.job.source.name))
+        self.problems.append(Misplaced(line, problem))
+        if len(self.problems) > 4 * MAX_REPORTED:
+            self.problems = sorted(self.problems, key=_line)[:MAX_REPORTED]
 
     def _stored(self, data: bytes) -> None:
         trace = self.read(data)
