@@ -15,7 +15,6 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-import ragauge
 from ragauge import registry
 from ragauge.corpus.chunk_list import chunk_list_digest
 from ragauge.corpus.lookup import Lookup
@@ -237,9 +236,7 @@ def start_run(
     """Add a run with its gold set and its chunks; it is incomplete until it is finished."""
     stored = replace(asked, address=shown_address(asked.address))
     system = {**wanted.system, "target": {**about, **msgspec.to_builtins(stored)}}
-    snapshot = snapshot_of(
-        run_input.plan, run_input.inputs, system=system, ragauge_version=ragauge.__version__
-    )
+    snapshot = snapshot_of(run_input.plan, run_input.inputs, system=system)
     hashed = run_input.gold_hash
     run_input.job()  # before anything is stored: the gold set may be at odds with itself
     # The repr of the struct, so also the name of its class, is a part of the id.

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-import ragauge
 from ragauge import registry
 from ragauge.codes import CODES
 from ragauge.corpus.chunk_list import chunk_list_digest
@@ -98,12 +97,7 @@ def store_run(store: Store, scored: ScoredRun, description: RunDescription) -> R
     run = add_run(
         store,
         description,
-        snapshot_of(
-            scored.plan,
-            scored.inputs,
-            system=description.system,
-            ragauge_version=ragauge.__version__,
-        ),
+        snapshot_of(scored.plan, scored.inputs, system=description.system),
         scored.items,
         scored.chunks,
         gold_hash=scores.gold_hash or "",
@@ -117,21 +111,21 @@ def store_run(store: Store, scored: ScoredRun, description: RunDescription) -> R
             store.add_results(run.run_id, results)
         count += len(results)
         gathered.merge(batch.gathered)
-    scoring, values = serialise_scores(
-        scores, number=1, created_at=run.created_at, ragauge_version=ragauge.__version__
-    )
-    store.finish(
-        run.run_id,
-        results=count,
-        evidence=freeze_evidence(gathered.evidence()),
-        scoring=scoring,
-        values=values,
-    )
+    add_scores(store, run, scores, count, gathered)
     for tag in description.tags:
         store.tag(tag, run.run_id)
     stored = store.run(run.run_id)
     assert stored is not None, "it was stored a moment ago"
     return stored
+
+
+def add_scores(
+    store: Store, run: RunRecord, scores: Scores, results: int, gathered: CollectedFacts
+) -> None:
+    """Add the first scores of a run that has all its results, and mark it complete."""
+    scoring, values = serialise_scores(scores, number=1, created_at=run.created_at)
+    evidence = freeze_evidence(gathered.evidence())
+    store.finish(run.run_id, results=results, evidence=evidence, scoring=scoring, values=values)
 
 
 def keep_run(
@@ -400,9 +394,7 @@ def rescore(store: Store, run: RunRecord, *, workers: int | None = None) -> Resc
     scorings = store.scorings(run.run_id)
     fresh = recompute_scores(store, run, workers=workers)
     number = scorings[-1].number + 1 if scorings else 1
-    scoring, values = serialise_scores(
-        fresh, number=number, created_at=now(), ragauge_version=ragauge.__version__
-    )
+    scoring, values = serialise_scores(fresh, number=number, created_at=now())
     old: dict[str, MetricResult] = {}
     if scorings:
         last = scorings[-1]
