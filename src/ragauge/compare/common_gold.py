@@ -15,8 +15,9 @@ from ragauge.errors import RagaugeError
 from ragauge.model.chunk import Chunk
 from ragauge.model.evidence import Evidence
 from ragauge.model.gold import GoldItem
-from ragauge.model.payloads import thaw_chunks, thaw_evidence, thaw_gold
+from ragauge.model.payloads import thaw_evidence, thaw_gold
 from ragauge.model.run import RunRecord, Store
+from ragauge.store.runs import stored_chunks
 from ragauge.store.snapshot import ScoringRules, Snapshot, read_snapshot
 
 Key = tuple[str, int | None]
@@ -73,7 +74,7 @@ def read_inputs(run: StoredRun, other: StoredInputs | None = None) -> StoredInpu
         read_snapshot(record.snapshot, record.run_id),
         items,
         hashes,
-        {} if record.chunks is None else thaw_chunks(store.chunks(record.chunks), record.run_id),
+        stored_chunks(store, record),
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from ragauge import registry
-from ragauge.gates.drops import paired_values
+from ragauge.gates.drops import conversations_of, paired_values
 from ragauge.gates.judge import Tolerance, judge
 from ragauge.metrics.columns import Floats, Ints, totals
 from ragauge.metrics.metric import SHARES, Better
@@ -176,29 +176,19 @@ def _share(name: str) -> float | None:
 def _sample(of: PerQuestion, name: str) -> _Sample:
     """The questions that have a value, by id and turn."""
     values = of.of(name)
-    places = np.array([place for _, _, place in _by_identity(of)], np.int64)
+    turns = (-1 if turn is None else turn for turn in of.turns)
+    ordered = sorted(zip(of.qids, turns, range(len(of.qids)), strict=True))
+    places = np.array([place for _, _, place in ordered], np.int64)
     places = places[~np.isnan(values[places])]
-    return _Sample(values[places], _conversations(of, places))
+    return _Sample(values[places], conversations_of(of, places))
 
 
 def _both(scores: Scores, baseline: Scores, name: str) -> tuple[_Sample, _Sample]:
     """The questions that the drop is over, by id and turn."""
     pairs = paired_values(name, scores, baseline)
     assert scores.per_question is not None
-    conversations = _conversations(scores.per_question, pairs.mine)
+    conversations = conversations_of(scores.per_question, pairs.mine)
     return _Sample(pairs.now, conversations), _Sample(pairs.before, conversations)
-
-
-def _by_identity(of: PerQuestion) -> list[tuple[str, int, int]]:
-    turns = (-1 if turn is None else turn for turn in of.turns)
-    return sorted(zip(of.qids, turns, range(len(of.qids)), strict=True))
-
-
-def _conversations(of: PerQuestion, places: Ints) -> Ints:
-    """Number the conversations: turns of one id stand beside each other."""
-    names = [of.qids[place] for place in places.tolist()]
-    numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
 
 
 # --- a gate on a level ---

@@ -31,7 +31,7 @@ from ragauge.model.chunk import Chunk
 from ragauge.model.embedder import Embedding
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
-from ragauge.model.payloads import gold_hash, item_hash, thaw_chunks, thaw_gold
+from ragauge.model.payloads import gold_hash, item_hash, thaw_gold
 from ragauge.model.phrases import count
 from ragauge.model.run import RunRecord, Store
 from ragauge.model.scores import Scores
@@ -53,7 +53,7 @@ from ragauge.scoring.gold_table import gold_table, unique_items
 from ragauge.scoring.remeasure import opened_remeasurer
 from ragauge.scoring.scoring_run import InputFacts, ScoringPlan, ScoringRun
 from ragauge.scoring.tasks.job import Job
-from ragauge.store.runs import RunDescription, add_run
+from ragauge.store.runs import RunDescription, add_run, stored_chunks
 from ragauge.store.snapshot import plan_of, read_snapshot, snapshot_of
 from ragauge.text import plain
 
@@ -284,7 +284,7 @@ def resumed(store: Store, run: RunRecord, *, gold: PathLike | None = None, **sam
     asked = replace(asked, **{name: value for name, value in same.items() if value is not None})
     run_input = RunInput(
         items=thaw_gold(store.gold(run.gold_key), run.run_id),
-        chunks={} if run.chunks is None else thaw_chunks(store.chunks(run.chunks), run.run_id),
+        chunks=stored_chunks(store, run),
         plan=plan_of(snapshot.scoring),
         inputs=snapshot.inputs,
     )

@@ -353,16 +353,18 @@ def recompute_scores(store: Store, run: RunRecord, *, workers: int | None = None
         loading = begin_loading(stack, store, run, engine)
         plan = plan_of(read_snapshot(run.snapshot, run.run_id).scoring)
         items = thaw_gold(store.gold(run.gold_key), run.run_id)
-        chunks = {}
-        if run.chunks is not None:
-            chunks = thaw_chunks(store.chunks(run.chunks), run.run_id)
+        chunks = stored_chunks(store, run)
         loaded = loading()
-        table = gold_table(
-            items, plan.profile, plan.options, name=loaded.inputs.gold_name, chunks=chunks
-        )
+        name = loaded.inputs.gold_name
+        table = gold_table(items, plan.profile, plan.options, name=name, chunks=chunks)
         scores = score_stored(table, loaded.source, plan, given=loaded.inputs, engine=engine)
         scores = replace(scores, semantic=stored_semantic(store, run))
         return with_hashes(scores, items, plan.profile)
+
+
+def stored_chunks(store: Store, run: RunRecord) -> dict[str, Chunk]:
+    """The list of chunks that a run was scored with; empty where it had none."""
+    return {} if run.chunks is None else thaw_chunks(store.chunks(run.chunks), run.run_id)
 
 
 def stored_semantic(store: Store, run: RunRecord) -> Semantic | None:
