@@ -25,7 +25,6 @@ from ragauge.compare.common_gold import (
     common_gold,
     common_rules,
     documents_of,
-    metrics_of_both,
     read_inputs,
 )
 from ragauge.compare.effective_gold import EffectiveGold, match_items
@@ -148,7 +147,7 @@ def align(
         beside_a, beside_b = inputs_a.items_beside(keys), inputs_b.items_beside(keys)
         if scores_a is None or scores_b is None:
             rules = replace(rules, options=replace(rules.options, overlap=overlap))
-            metrics = metrics_of_both(scoring_a, scoring_b)
+            metrics = tuple(dict.fromkeys((*scoring_b.metrics, *scoring_a.metrics)))
             plan = replace(plan_of(rules, metrics=metrics), intervals=False, slices=False)
             table = _gold_table(gold.items_a, beside_a, inputs_a, plan)
             waiting_a = rescoring.score(0, table, plan)

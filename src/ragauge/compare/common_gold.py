@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge.compare.follow_map import MapFollower
-from ragauge.compare.known_documents import KnownDocuments
+from ragauge.compare.same_documents import KnownDocuments
 from ragauge.corpus.chunk_list import full_texts
 from ragauge.errors import RagaugeError
 from ragauge.model.chunk import Chunk
@@ -153,11 +153,6 @@ def _comparable(rules: ScoringRules, name: str) -> object:
     """A rule without the digest of the list of chunks, which every run has of its own."""
     value = getattr(rules, name)
     return replace(value, chunks=None) if name == "options" else value
-
-
-def metrics_of_both(a: ScoringRules, b: ScoringRules) -> tuple[str, ...]:
-    """The metrics of both runs."""
-    return tuple(dict.fromkeys((*b.metrics, *a.metrics)))
 
 
 def documents_of(run: StoredRun, inputs: StoredInputs, keys: Set[Key]) -> KnownDocuments:

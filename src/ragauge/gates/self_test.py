@@ -191,6 +191,14 @@ def _both(scores: Scores, baseline: Scores, name: str) -> tuple[_Sample, _Sample
     return _Sample(pairs.now, conversations), _Sample(pairs.before, conversations)
 
 
+def _shift(judged: GateResult, bound: int) -> tuple[float, str]:
+    """How far the bound that decides is below the value, and what to say of it; 0 by the point."""
+    if judged.gate.policy == "point":
+        return 0.0, ""
+    assert judged.interval is not None and judged.value is not None
+    return judged.value - judged.interval[bound], "; the bound moves with the value"
+
+
 # --- a gate on a level ---
 
 
@@ -198,12 +206,8 @@ def _resampled(
     gate: Gate, judged: GateResult, sample: _Sample, share: float | None, resamples: int
 ) -> tuple[float, str]:
     """Resample the questions and judge again."""
-    shift = 0.0
-    method = f"{sample.noun}s resampled {resamples:,} times"
-    if gate.policy == "interval":
-        assert judged.interval is not None and judged.value is not None
-        shift = judged.value - judged.interval[0 if gate.better == "higher" else 1]
-        method += "; the bound moves with the value"
+    shift, of_bound = _shift(judged, 0 if gate.better == "higher" else 1)
+    method = f"{sample.noun}s resampled {resamples:,} times{of_bound}"
     limits = [gate.threshold, *(gate.review or ())]
     sides: Callable[[Draws], Ints]
     if share is None:
@@ -316,11 +320,7 @@ def _exchanged(
     everything = 2 ** len(differing) <= resamples
     trials = 2 ** len(differing) if everything else resamples
     method = f"{'all' if everything else f'{resamples:,} random'} exchanges of paired {now.noun}s"
-    shift = 0.0
-    if gate.policy == "interval":
-        assert judged.interval is not None and judged.value is not None
-        shift = judged.value - judged.interval[1]
-        method += "; the bound moves with the value"
+    shift, of_bound = _shift(judged, 1)
     limits = np.array([gate.threshold, *(gate.review or ())]) + shift
     sides: Callable[[Draws], Ints]
     n = len(now.values)
@@ -356,7 +356,7 @@ def _exchanged(
             resampling.SEED,
         )
         failures = int(failed_in_blocks.sum())
-    return failures / trials, method
+    return failures / trials, f"{method}{of_bound}"
 
 
 def _every_choice(units: Ints, size: int) -> Iterator[Draws]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import gzip
 import zlib
 from base64 import b64decode, b64encode
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from itertools import islice
-from typing import IO, Literal, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -43,6 +44,9 @@ from ragauge.model.run import (
     ValueColumn,
 )
 from ragauge.store.stored_scores import deserialise_values, serialise_values
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 MOST_BYTES = 256 * 1024 * 1024
 """The longest line that is read."""
@@ -175,27 +179,19 @@ _OF_RUN = (
     "schema_version",
 )  # fmt: skip
 """What a run and its line have in common, beside its id and its snapshot."""
+_OF_SCORING = ("number", "created_at", "ragauge_version")
 _L = TypeVar("_L", bound=ExportLine)
 
 
-class Writable(Protocol):
-    """Something that takes bytes."""
-
-    def write(self, data: bytes, /) -> int:
-        """Take bytes."""
-        ...
-
-
-def export_run(store: Store, run: RunRecord, stream: Writable) -> ExportCounts:
+def export_run(store: Store, run: RunRecord, stream: SupportsWrite[bytes]) -> ExportCounts:
     """Write a complete run to a stream, line by line; the same run gives the same bytes."""
     digest = sha256()
-    counts = dict.fromkeys(ExportCounts.__struct_fields__, 0)
+    counts: Counter[str] = Counter()
     for line in _lines_of(store, run):
         data = _encode(line) + b"\n"
         stream.write(data)
         digest.update(data)
-        kind = _COUNTED.get(type(line))
-        if kind is not None:
+        if kind := _COUNTED.get(type(line)):
             counts[kind] += 1
         counts["unreadable"] += getattr(line, "packed", None) is not None
     total = ExportCounts(**counts)
@@ -220,7 +216,7 @@ def _lines_of(store: Store, run: RunRecord) -> Iterator[ExportLine]:
 
 
 @contextmanager
-def gzip_if_named_so(name: str) -> Iterator[Writable]:
+def gzip_if_named_so(name: str) -> Iterator[SupportsWrite[bytes]]:
     """A file to write to, packed if its name ends with `.gz`; it is whole or not there at all."""
     with atomic_file(name) as file:
         if name.endswith(".gz"):
@@ -336,12 +332,6 @@ class _Lines:
         while isinstance(self.next, kind):
             yield self.one(kind)
 
-    def batches(self, kind: type[_L], most: int) -> Iterator[list[_L]]:
-        """The same, some at a time."""
-        lines = self.all(kind)
-        while batch := list(islice(lines, most)):
-            yield batch
-
 
 def _imported(store: Store, lines: _Lines, counts: ExportCounts, run_id: str | None) -> Imported:
     head = lines.one(RunLine)
@@ -417,7 +407,8 @@ def _add_chunks(store: Store, run: RunRecord, name: str, lines: _Lines) -> None:
 
 def _add_results(store: Store, run: RunRecord, lines: _Lines) -> int:
     count = 0
-    for batch in lines.batches(ResultLine, _BATCH):
+    all_lines = lines.all(ResultLine)
+    while batch := list(islice(all_lines, _BATCH)):
         for place, line in enumerate(batch, count):
             lines.check_number(line.ordinal, place)
         with lines.blamed():
@@ -490,25 +481,16 @@ def _result_of(line: ResultLine) -> ResultRow:
 def _scoring_line(scoring: Scoring) -> ScoringLine:
     """The line of a scoring."""
     questions, packed = _plain_or_packed(scoring.questions, msgspec.json.decode)
-    return ScoringLine(
-        number=scoring.number,
-        created_at=scoring.created_at,
-        ragauge_version=scoring.ragauge_version,
-        aggregate=_as_raw(scoring.aggregate),
-        questions=questions,
-        packed=packed,
-    )
+    aggregate = _as_raw(scoring.aggregate)
+    fields = {name: getattr(scoring, name) for name in _OF_SCORING}
+    return ScoringLine(aggregate=aggregate, questions=questions, packed=packed, **fields)
 
 
 def _scoring_of(line: ScoringLine) -> Scoring:
     """The scoring behind its line."""
-    return Scoring(
-        number=line.number,
-        created_at=line.created_at,
-        ragauge_version=line.ragauge_version,
-        aggregate=_as_text(line.aggregate),
-        questions=_payload(line.questions, line.packed),
-    )
+    aggregate, questions = _as_text(line.aggregate), _payload(line.questions, line.packed)
+    fields = {name: getattr(line, name) for name in _OF_SCORING}
+    return Scoring(aggregate=aggregate, questions=questions, **fields)
 
 
 def _values_line(column: ValueColumn) -> ValuesLine:

@@ -243,18 +243,18 @@ class Server:
     def never(self, error: TargetError) -> RagaugeError:
         """What goes wrong before the first question, as the error of the address."""
         status = error.status if isinstance(error, RefusedError) else None
-        hint = "nothing was asked yet: check the address, and whether the server is well"
-        if status in (401, 403):
-            product = self.product
-            pair = f"{product.variables}_USERNAME and {product.variables}_PASSWORD"
-            hint = f"the environment says who asks: {product.key}, or {pair}"
-        elif status == 404:
-            hint = "check the name of the index"
-        elif status == 400:
-            hint = "one search was tried first: check the index, its fields and the query"
-        elif status == 200:
-            hint = f"is it a server of {self.product.title}?"
-        return refused(error.reason, hint)
+        product = self.product
+        pair = f"{product.variables}_USERNAME and {product.variables}_PASSWORD"
+        who = f"the environment says who asks: {product.key}, or {pair}"
+        hints = {
+            200: f"is it a server of {product.title}?",
+            400: "one search was tried first: check the index, its fields and the query",
+            401: who,
+            403: who,
+            404: "check the name of the index",
+            None: "nothing was asked yet: check the address, and whether the server is well",
+        }
+        return refused(error.reason, hints.get(status, hints[None]))
 
 
 def _secret(variable: str, *, needed: bool) -> str | None:

@@ -18,9 +18,8 @@ from ragauge.embed.measure import NO_CACHE, embed_into_cache, open_embedder
 from ragauge.model.embedder import Role, Vectors
 from ragauge.model.target import TargetOptions, TargetQuestion
 from ragauge.targets.shared.address import OF_EMBEDDER, TargetSettings, refused
-from ragauge.targets.shared.corpus_index import Passages
+from ragauge.targets.shared.corpus_index import Passages, Ranked, best
 from ragauge.targets.shared.foreign_hits import by_score
-from ragauge.targets.shared.top_k import Ranked, best
 
 DEFAULT = "minilm"
 DECIMALS = 6
@@ -113,9 +112,11 @@ class NearestTarget:
 class VectorIndex:
     """The vectors of all passages as one matrix of unit rows; only read when it is searched."""
 
-    def __init__(self, passages: Passages, vectoriser: Vectoriser) -> None:
+    def __init__(
+        self, passages: Passages, settings: TargetSettings, options: TargetOptions
+    ) -> None:
         self.order = passages.order
-        self.vectoriser = vectoriser
+        self.vectoriser = vectoriser = Vectoriser(settings, options)
         count = len(passages)
         self.matrix = np.zeros((count, vectoriser.embedder.dimensions), np.float32)
         for start in range(0, count, _AT_ONCE):
