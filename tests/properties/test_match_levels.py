@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ragauge.compare.effective_gold import EffectiveGold, expected_pieces
-from ragauge.compare.known_documents import KnownDocuments
-from ragauge.compare.same_documents import SameDocuments
+from ragauge.compare.same_documents import KnownDocuments, SameDocuments
 from ragauge.model.chunk import Chunk
 from ragauge.model.comparison import MATCH_LEVELS
 from ragauge.model.evidence import ChunkFacts, DocFacts, Evidence, SketchRow

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ragauge.compare.effective_gold import EffectiveGold, expected_pieces, match_items
-from ragauge.compare.known_documents import KnownDocuments
-from ragauge.compare.same_documents import SameDocuments
+from ragauge.compare.same_documents import KnownDocuments, SameDocuments
 from ragauge.model.chunk import Chunk
 from ragauge.model.comparison import MatchLevel
 from ragauge.model.gold import Anchor, GoldItem

@@ -25,7 +25,6 @@ from ragauge.compare.common_gold import (
     common_gold,
     common_rules,
     documents_of,
-    metrics_of_both,
     read_inputs,
 )
 from ragauge.compare.effective_gold import EffectiveGold, match_items
@@ -36,7 +35,6 @@ from ragauge.corpus.diff.map_file import read_map
 from ragauge.corpus.diff.redirects import Redirects
 from ragauge.errors import RagaugeError
 from ragauge.model.comparison import MATCH_LEVELS, RANKS, Match, MatchLevel
-from ragauge.model.evidence import Evidence
 from ragauge.model.gold import GoldItem
 from ragauge.model.phrases import count, question_name
 from ragauge.model.run import RunRecord, Store
@@ -54,7 +52,7 @@ UNMATCHED = "not-recognised"
 """Why a question is excluded of which no expected piece is recognised in both runs."""
 
 
-class ComparedGold(Struct, frozen=True, kw_only=True):
+class ComparedGold(Struct, frozen=True):
     """What both runs were scored with: the items they share, those of each run, and the rules.
 
     `beside_a` and `beside_b` are the items of each run that were not compared.
@@ -113,7 +111,8 @@ def align(
         inputs_a = read_inputs(a)
         inputs_b = read_inputs(b, inputs_a)
         names_ids = any(item.relevant for item in inputs_b.items)
-        if names_ids and _chunked_differently(a.evidence, b.evidence):
+        chunking_a, chunking_b = ((run.evidence.chunkers, run.evidence.policies) for run in (a, b))
+        if names_ids and chunking_a != chunking_b:  # the runs themselves say it
             rescoring.begin()
 
         scoring_a, scoring_b = inputs_a.snapshot.scoring, inputs_b.snapshot.scoring
@@ -148,15 +147,12 @@ def align(
         beside_a, beside_b = inputs_a.items_beside(keys), inputs_b.items_beside(keys)
         if scores_a is None or scores_b is None:
             rules = replace(rules, options=replace(rules.options, overlap=overlap))
-            metrics = metrics_of_both(scoring_a, scoring_b)
+            metrics = tuple(dict.fromkeys((*scoring_b.metrics, *scoring_a.metrics)))
             plan = replace(plan_of(rules, metrics=metrics), intervals=False, slices=False)
             table = _gold_table(gold.items_a, beside_a, inputs_a, plan)
             waiting_a = rescoring.score(0, table, plan)
-            if (inputs_a.chunks, beside_a, gold.items_a) != (
-                inputs_b.chunks,
-                beside_b,
-                gold.items_b,
-            ):
+            of_a = (inputs_a.chunks, beside_a, gold.items_a)
+            if of_a != (inputs_b.chunks, beside_b, gold.items_b):
                 table = _gold_table(gold.items_b, beside_b, inputs_b, plan)
             waiting_b = rescoring.score(1, table, plan)
             scores_a, scores_b = (
@@ -168,14 +164,7 @@ def align(
         for run, scores in (("a", scores_a), ("b", scores_b))
         if scores.tally.trace_skipped
     ]
-    compared_gold = ComparedGold(
-        items=items,
-        items_a=gold.items_a,
-        items_b=gold.items_b,
-        rules=rules,
-        beside_a=beside_a,
-        beside_b=beside_b,
-    )
+    compared_gold = ComparedGold(items, gold.items_a, gold.items_b, rules, beside_a, beside_b)
     return Aligned(
         a=scores_a,
         b=scores_b,
@@ -233,11 +222,6 @@ def _without(
     )
 
 
-def _chunked_differently(a: Evidence, b: Evidence) -> bool:
-    """Whether the runs themselves say that their chunks were made in different ways."""
-    return (a.chunkers, a.policies) != (b.chunkers, b.policies)
-
-
 def _refuse(gold: EffectiveGold, items: Sequence[GoldItem]) -> None:
     """Raise if --strict-chunker-version forbids the comparison."""
     qids = [
@@ -269,10 +253,7 @@ def _stored_scores(run: StoredRun) -> Scores | None:
 
 
 def _gold_table(
-    items: Sequence[GoldItem],
-    beside: Sequence[GoldItem],
-    inputs: StoredInputs,
-    plan: ScoringPlan,
+    items: Sequence[GoldItem], beside: Sequence[GoldItem], inputs: StoredInputs, plan: ScoringPlan
 ) -> GoldTable:
     return gold_table(
         items,

@@ -9,14 +9,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge.compare.follow_map import MapFollower
-from ragauge.compare.known_documents import KnownDocuments
+from ragauge.compare.same_documents import KnownDocuments
 from ragauge.corpus.chunk_list import full_texts
 from ragauge.errors import RagaugeError
 from ragauge.model.chunk import Chunk
 from ragauge.model.evidence import Evidence
 from ragauge.model.gold import GoldItem
-from ragauge.model.payloads import thaw_chunks, thaw_evidence, thaw_gold
+from ragauge.model.payloads import thaw_evidence, thaw_gold
 from ragauge.model.run import RunRecord, Store
+from ragauge.store.runs import stored_chunks
 from ragauge.store.snapshot import ScoringRules, Snapshot, read_snapshot
 
 Key = tuple[str, int | None]
@@ -73,7 +74,7 @@ def read_inputs(run: StoredRun, other: StoredInputs | None = None) -> StoredInpu
         read_snapshot(record.snapshot, record.run_id),
         items,
         hashes,
-        {} if record.chunks is None else thaw_chunks(store.chunks(record.chunks), record.run_id),
+        stored_chunks(store, record),
     )
 
 
@@ -152,11 +153,6 @@ def _comparable(rules: ScoringRules, name: str) -> object:
     """A rule without the digest of the list of chunks, which every run has of its own."""
     value = getattr(rules, name)
     return replace(value, chunks=None) if name == "options" else value
-
-
-def metrics_of_both(a: ScoringRules, b: ScoringRules) -> tuple[str, ...]:
-    """The metrics of both runs."""
-    return tuple(dict.fromkeys((*b.metrics, *a.metrics)))
 
 
 def documents_of(run: StoredRun, inputs: StoredInputs, keys: Set[Key]) -> KnownDocuments:

@@ -153,7 +153,10 @@ def _row(item: GoldItem) -> dict[str, Any]:
         "qid": item.qid,
         "relevant": [*item.relevant, *map(_entry, item.anchors)],
         "gold_spans": [*map(_entry, item.places)],
-        "groups": [[_member(member) for member in group] for group in item.groups],
+        "groups": [
+            [member if isinstance(member, str) else _entry(member) for member in group]
+            for group in item.groups
+        ],
         "grades": item.grades,
         "negatives": list(item.negatives),
         "anchor_section": item.anchor_section,
@@ -161,10 +164,6 @@ def _row(item: GoldItem) -> dict[str, Any]:
         "relevant_docs": None if item.relevant_docs is None else list(item.relevant_docs),
     }
     return {name: value for name, value in row.items() if value or name == "relevant_docs"}
-
-
-def _member(member: str | Anchor) -> Any:
-    return member if isinstance(member, str) else _entry(member)
 
 
 def _entry(anchor: Anchor) -> dict[str, Any]:

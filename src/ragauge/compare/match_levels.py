@@ -78,6 +78,35 @@ class PieceMatch(NamedTuple):
 _NO_MATCH = PieceMatch("none")
 
 
+_NOTES = {
+    "rewritten": (
+        "expected text",
+        "not in the documents of both runs: deleted, rewritten, or in several documents",
+    ),
+    "textless": (
+        "expected piece",
+        "compared by document alone: the document changed, and a run has no text to look for a "
+        "quote in (lists of chunks with texts, or --map, tell more)",
+    ),
+    "anywhere": (
+        "expected text",
+        "looked for in any document, because a run does not know its document",
+    ),
+    "unplaced": (
+        "place",
+        "left out that gold gives beside the evidence: the document changed, or a run has no spans "
+        "to compare with",
+    ),
+    "negatives": (
+        "hard negative",
+        "left out on both sides: no place or quote recognises it in both runs",
+    ),
+    "unmatched": (
+        "expected piece", "left out on both sides: nothing recognises it in both runs",
+    ),
+}  # fmt: skip
+
+
 class MatchNotes:
     """Counts of what a reader should know and the levels do not show.
 
@@ -114,37 +143,12 @@ class MatchNotes:
                 f"documents with another name in the other run: {len(self.renamed):,}, "
                 f"for example `{name_a}` and `{name_b}`"
             )
-        if self.rewritten:
-            lines.append(
-                f"{_many(self.rewritten, 'expected text')} not in the documents of both runs: "
-                "deleted, rewritten, or in several documents"
-            )
-        if self.textless:
-            lines.append(
-                f"{_many(self.textless, 'expected piece')} compared by document alone: the "
-                "document changed, and a run has no text to look for a quote in "
-                "(lists of chunks with texts, or --map, tell more)"
-            )
-        if self.anywhere:
-            lines.append(
-                f"{_many(self.anywhere, 'expected text')} looked for in any document, because a "
-                "run does not know its document"
-            )
-        if self.unplaced:
-            lines.append(
-                f"{_many(self.unplaced, 'place')} left out that gold gives beside the evidence: "
-                "the document changed, or a run has no spans to compare with"
-            )
-        if self.negatives:
-            lines.append(
-                f"{_many(self.negatives, 'hard negative')} left out on both sides: no place or "
-                "quote recognises it in both runs"
-            )
-        if unmatched:
-            lines.append(
-                f"{_many(unmatched, 'expected piece')} left out on both sides: nothing recognises "
-                "it in both runs"
-            )
+        counts = {**vars(self), "unmatched": unmatched}
+        lines += [
+            f"{_many(counts[name], noun)} {what}"
+            for name, (noun, what) in _NOTES.items()
+            if counts[name]
+        ]
         return lines
 
 
@@ -531,17 +535,8 @@ def _match(
 
 def _merged(clues: Sequence[Clue]) -> Clue:
     """One clue of several: of each thing what the first that knows it says."""
-    merged = clues[0]
-    for clue in clues[1:]:
-        merged = Clue(
-            merged.doc or clue.doc,
-            merged.spans or clue.spans,
-            merged.quote or clue.quote,
-            merged.section or clue.section,
-            merged.later,
-            merged.text_hash or clue.text_hash,
-        )
-    return merged
+    merged = Clue(*(next(filter(None, values), values[-1]) for values in zip(*clues, strict=True)))
+    return merged._replace(later=clues[0].later)
 
 
 def _only_document(item: GoldItem) -> str | None:

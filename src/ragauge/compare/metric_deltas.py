@@ -14,7 +14,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge import registry
-from ragauge.gates.drops import common_questions, incomparable, sum_by_conversation
+from ragauge.gates.drops import (
+    common_questions,
+    conversations_of,
+    incomparable,
+    numbered,
+    sum_by_conversation,
+)
 from ragauge.gates.lost_results import FilledResults, LostResults, fill_worst, lost_results
 from ragauge.metrics.columns import Bools, Floats, Ints
 from ragauge.metrics.metric import SHARES, Metric
@@ -54,9 +60,7 @@ class QuestionPairs(Struct, frozen=True):
         """Some of the questions."""
         conversations = None
         if self.conversations is not None:
-            conversations = np.unique(self.conversations[chosen], return_inverse=True)[1].astype(
-                np.int64
-            )
+            conversations = numbered(self.conversations[chosen])
         return QuestionPairs(
             self.mine[chosen],
             self.theirs[chosen],
@@ -74,8 +78,7 @@ def pair(a: Scores, b: Scores) -> QuestionPairs:
     lost_b = lost_results(b, theirs, beside=a, there=mine)
     conversations = None
     if any(turn is not None for turn in a.per_question.turns):
-        names = np.array([a.per_question.qids[place] for place in mine.tolist()])
-        conversations = np.unique(names, return_inverse=True)[1].astype(np.int64)
+        conversations = conversations_of(a.per_question, mine)
     return QuestionPairs(mine, theirs, lost_a, lost_b, conversations)
 
 
@@ -97,7 +100,8 @@ def deltas(a: Scores, b: Scores, pairs: QuestionPairs, gated: Set[str]) -> tuple
     means: list[_MetricColumn] = []
     for name in names:
         trouble = column = None
-        if _by_question(name) and (_valued(a, name) or _valued(b, name)):
+        values = _value(a.metrics.get(name)), _value(b.metrics.get(name))
+        if _by_question(name) and values != (None, None):
             trouble = incomparable(name, b, a)
             column = _column(name, a, b, pairs) if trouble is None else None
         if column is None or not column.inside.any():
@@ -114,10 +118,6 @@ def deltas(a: Scores, b: Scores, pairs: QuestionPairs, gated: Set[str]) -> tuple
     return tuple(
         replace(delta, p_holm=next(corrected)) if delta.gated else delta for delta in marked
     )
-
-
-def _valued(scores: Scores, name: str) -> bool:
-    return _value(scores.metrics.get(name)) is not None
 
 
 def _by_question(name: str) -> bool:
@@ -227,8 +227,7 @@ def _quantile_delta(column: _MetricColumn, pairs: QuestionPairs) -> Delta:
     one, other = column.a[column.inside], column.b[column.inside]
     cluster = None
     if pairs.conversations is not None:
-        numbers = np.unique(pairs.conversations[column.inside], return_inverse=True)[1]
-        cluster = numbers.astype(np.int64)
+        cluster = numbered(pairs.conversations[column.inside])
     interval, p = paired_quantiles(one, other, share, cluster=cluster)
     first, second = quantile(one, share), quantile(other, share)
     return _delta(column, first, second, interval if len(one) > 1 else None, p, "permutation")

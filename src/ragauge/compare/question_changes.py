@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from ragauge.compare.metric_deltas import QuestionPairs
 from ragauge.gates.lost_results import LostResults
@@ -85,20 +86,7 @@ def questions(
         if template is None:
             sides = _Sides(one, other, gone, ranks, expected[place], cited, match_levels, lost)
             template = worded[key] = _worded(sides, why)
-        changes.append(
-            QueryComparison(
-                query_id=qid,
-                kind=template.kind,
-                a_hit_rank=template.a_hit_rank,
-                b_hit_rank=template.b_hit_rank,
-                note=template.note,
-                turn=turn,
-                a_reciprocal=template.a_reciprocal,
-                b_reciprocal=template.b_reciprocal,
-                rungs=match_levels,
-                answer=template.answer,
-            )
-        )
+        changes.append(replace(template, query_id=qid, turn=turn, rungs=match_levels))
     return tuple(changes)
 
 

@@ -7,9 +7,11 @@ question is moves both runs alike and cancels out, so a far smaller drop shows (
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from ragauge import registry
 from ragauge.gates.lost_results import FilledResults, fill_worst, lost_results
@@ -113,7 +115,7 @@ def drop_of(
         # Turns of a conversation share its luck: they are drawn and flipped as one unit, or the
         # interval would be too narrow. Bootstrap and sign flips assume no shape of the values;
         # recall of a question is often one of three numbers, which a t-test does not forgive.
-        conversations = _conversations(scores.per_question, pairs.mine)
+        conversations = conversations_of(scores.per_question, pairs.mine)
         counts, a, b = (
             sum_by_conversation(column, conversations) for column in (np.ones(n), before, now)
         )
@@ -256,9 +258,13 @@ def _defined(values: PerQuestion, metric: str) -> int:
     return int(np.count_nonzero(~np.isnan(values.of(metric))))
 
 
-def _conversations(values: PerQuestion, places: Ints) -> Ints:
+def conversations_of(values: PerQuestion, places: Ints) -> Ints:
     """The conversation of each question: turns of one id are drawn and flipped together."""
-    names = np.array([values.qids[place] for place in places.tolist()])
+    return numbered(np.array([values.qids[place] for place in places.tolist()], np.str_))
+
+
+def numbered(names: NDArray[Any]) -> Ints:
+    """The place of each name among the different ones."""
     return np.unique(names, return_inverse=True)[1].astype(np.int64)
 
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragauge import registry
 from ragauge.codes import CODES, ExitCode
 from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike
-from ragauge.gates import parse
 from ragauge.gates.drops import GAPS, drop_of
-from ragauge.gates.parse import profile_gates
+from ragauge.gates.parse import merge, parse_items, parse_table, profile_gates
 from ragauge.metrics.metric import Better
 from ragauge.model.phrases import count
-from ragauge.model.scores import Scores, SliceResult
+from ragauge.model.scores import Scores
 from ragauge.model.scores_document import load_scores
 from ragauge.model.semantic import is_lexical
 from ragauge.model.verdict import ORDER, Gate, GateResult, Status, Verdict, VerdictBlock, Waiver
@@ -67,21 +66,17 @@ def judge(
     errored traces count as answers. `whole_grid`: slots that are missing block the verdict.
     """
     _refuse_stray(waivers, gates)
-    results = [
-        _with_waiver(
-            _judge_drop(beside or scores, gate, baseline, tolerance, whole_grid=whole_grid)
-            if gate.is_drop
-            else _judge_level(scores, gate),
-            waivers,
-            today,
-        )
-        for gate in gates
-    ]
-    blocks = (
-        _blocks(scores, tolerance, source_rules=source_rules, whole_grid=whole_grid)
-        if gates
-        else []
-    )
+    results = []
+    for gate in gates:
+        if gate.is_drop:
+            drop_scores = beside or scores
+            result = _judge_drop(drop_scores, gate, baseline, tolerance, whole_grid=whole_grid)
+        else:
+            result = _judge_level(scores, gate)
+        results.append(_with_waiver(result, waivers, today))
+    blocks = []
+    if gates:
+        blocks = _blocks(scores, tolerance, source_rules=source_rules, whole_grid=whole_grid)
     blocks += [
         VerdictBlock(result.code, f"{result.gate.title or result.gate.name}: {result.reason}")
         for result in results
@@ -120,13 +115,13 @@ def _judge_drop(
         result = _undefined(gate, drop.n, drop.code or "incomparable", drop.reason)
         if baseline is None and tolerance.no_baseline:
             excluded = "left out: there is no baseline, and --allow-no-baseline"
-            return msgspec.structs.replace(result, waived=excluded)
+            return replace(result, waived=excluded)
         return result
     if drop.n < gate.min_n:
         return _undefined(gate, drop.n, "too-few", f"n = {drop.n} is below min_n = {gate.min_n}")
     result = _judged(gate, drop.value, drop.n, drop.interval, "lower")
     reason = drop.reason if result.reason is None else f"{drop.reason}; {result.reason}"
-    return msgspec.structs.replace(result, reason=reason)
+    return replace(result, reason=reason)
 
 
 def _judge_level(scores: Scores, gate: Gate) -> GateResult:
@@ -134,7 +129,8 @@ def _judge_level(scores: Scores, gate: Gate) -> GateResult:
     if gate.instead is not None and not scores.cites:
         name = gate.instead
     if gate.part is not None and name in scores.metrics:
-        part = _part(scores, gate.part)
+        dimension, _, value_of_slice = gate.part.partition("=")
+        part = scores.slices.get(dimension, {}).get(value_of_slice)
         result = None if part is None else part.metrics.get(name)
         if part is None or result is None or result.value is None:
             n = 0 if part is None else part.n
@@ -159,12 +155,11 @@ def _judge_level(scores: Scores, gate: Gate) -> GateResult:
     judged = _judged(gate, value, result.n, result.interval, gate.better)
     if result.value is None:
         reason = f"0/0 ({result.left_out or result.reason}): the source counts it as {value:g}"
-        judged = msgspec.structs.replace(judged, reason=reason)
+        judged = replace(judged, reason=reason)
     if name != gate.metric:
         instead = f"no answer cites anything: judged by {name}"
-        judged = msgspec.structs.replace(
-            judged, reason=instead if judged.reason is None else f"{instead}; {judged.reason}"
-        )
+        reason = instead if judged.reason is None else f"{instead}; {judged.reason}"
+        judged = replace(judged, reason=reason)
     return judged
 
 
@@ -175,11 +170,6 @@ def _doubtful(metric: str, scores: Scores) -> str | None:
     if len(scores.embedders) > 1:
         return "mixed-embedders"
     return "lexical-embedder" if any(map(is_lexical, scores.embedders)) else None
-
-
-def _part(scores: Scores, name: str) -> SliceResult | None:
-    dimension, _, value = name.partition("=")
-    return scores.slices.get(dimension, {}).get(value)
 
 
 def _judged(
@@ -194,8 +184,9 @@ def _judged(
         deciding = interval[0] if better == "higher" else interval[1]
     margin = deciding - gate.threshold if better == "higher" else gate.threshold - deciding
     # A difference of two means may be off by its last bit; nothing else is.
-    slack = 1e-12 if gate.is_drop else 0.0
-    met = margin >= -slack if gate.is_drop else _holds(deciding, gate.threshold, better)
+    # Levels are compared by the values themselves: a margin of -1e-17 may only be rounding.
+    holds = deciding >= gate.threshold if better == "higher" else deciding <= gate.threshold
+    met = margin >= -1e-12 if gate.is_drop else holds
     status: Status = "pass" if met else "fail"
     reason = None
     if gate.policy == "interval":
@@ -214,11 +205,6 @@ def _judged(
         detectable=detectable(interval),
         reason=reason,
     )
-
-
-def _holds(value: float, threshold: float, better: Better) -> bool:
-    """Compare the values themselves: a margin of -1e-17 may only be rounding."""
-    return value >= threshold if better == "higher" else value <= threshold
 
 
 def _undefined(gate: Gate, n: int, code: str, reason: str) -> GateResult:
@@ -252,41 +238,35 @@ def _with_waiver(result: GateResult, waivers: Sequence[Waiver], today: date | No
     last = max(of_gate, key=lambda waiver: waiver.expires)
     if today is not None and today <= last.expires:
         note = f"waived until {last.expires}: {last.reason}"
-        return msgspec.structs.replace(result, waived=note)
+        return replace(result, waived=note)
     note = f"the waiver expired on {last.expires}"
     reason = note if result.reason is None else f"{result.reason}; {note}"
-    return msgspec.structs.replace(result, reason=reason)
+    return replace(result, reason=reason)
 
 
 def _blocks(
     scores: Scores, tolerance: Tolerance, *, source_rules: bool, whole_grid: bool
 ) -> list[VerdictBlock]:
     tally = scores.tally
-    blocks = []
+    skipped = tally.gold_skipped + tally.trace_skipped
+    texts: list[tuple[str, str]] = []
     if tally.missing and not tolerance.missing:
         verb = "has" if tally.missing == 1 else "have"
-        blocks.append(
-            VerdictBlock(
-                "missing-traces", f"{tally.missing} of {tally.gold} gold items {verb} no trace"
-            )
-        )
+        missing = f"{tally.missing} of {tally.gold} gold items {verb} no trace"
+        texts.append(("missing-traces", missing))
     if tally.missing_slots and whole_grid and not tolerance.missing:
         noun = "slot has" if tally.missing_slots == 1 else "slots have"
-        blocks.append(
-            VerdictBlock(
-                "missing-traces", f"{tally.missing_slots} {noun} no trace (paraphrase × seed)"
-            )
-        )
+        missing = f"{tally.missing_slots} {noun} no trace (paraphrase × seed)"
+        texts.append(("missing-traces", missing))
     if tally.errored and not source_rules and not tolerance.errored:
         noun = "trace carries" if tally.errored == 1 else "traces carry"
-        blocks.append(VerdictBlock("errored-traces", f"{tally.errored} {noun} an error"))
-    skipped = tally.gold_skipped + tally.trace_skipped
+        texts.append(("errored-traces", f"{tally.errored} {noun} an error"))
     if skipped and not tolerance.skipped:
         noun = "line was" if skipped == 1 else "lines were"
-        blocks.append(VerdictBlock("skipped-lines", f"{skipped} bad {noun} skipped"))
+        texts.append(("skipped-lines", f"{skipped} bad {noun} skipped"))
     if source_rules and not tally.answered and not tally.answerable and not tolerance.empty:
-        blocks.append(VerdictBlock("nothing-answered", CODES["nothing-answered"].title))
-    return blocks
+        texts.append(("nothing-answered", CODES["nothing-answered"].title))
+    return [VerdictBlock(code, text) for code, text in texts]
 
 
 def gate(
@@ -316,14 +296,14 @@ def gate(
     profile = registry.profile(scores.profile)
     layers = [profile_gates(profile, scores.k)]
     if isinstance(gates, str):
-        layers.append(parse.parse_items(gates, profile, scores.k))
+        layers.append(parse_items(gates, profile, scores.k))
     elif isinstance(gates, dict):
-        layers.append(parse.parse_table(gates, profile, scores.k, origin="gates"))
+        layers.append(parse_table(gates, profile, scores.k, origin="gates"))
     elif gates is not None:
         layers = [list(gates)]
     return judge(
         scores,
-        parse.merge(*layers),
+        merge(*layers),
         source_rules=profile.follows_source,
         whole_grid=profile.join.grid == "complete",
         tolerance=Tolerance(

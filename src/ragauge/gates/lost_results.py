@@ -6,8 +6,11 @@ Deltas and drops fill in the same values, so that a table and a verdict tell one
 
 from __future__ import annotations
 
+from operator import add
+
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from ragauge import registry
 from ragauge.metrics.columns import Bools, Floats, Ints
@@ -43,14 +46,8 @@ class LostResults(Struct, frozen=True):
 
     def only(self, chosen: Bools) -> LostResults:
         """The same of some of the questions."""
-        return LostResults(
-            self.absent[chosen],
-            self.there[chosen],
-            self.errored[chosen],
-            self.missing[chosen],
-            self.counted,
-            self.errored_is_empty,
-        )
+        columns = ("absent", "there", "errored", "missing")
+        return replace(self, **{name: getattr(self, name)[chosen] for name in columns})
 
 
 class FilledResults(Struct, frozen=True):
@@ -63,30 +60,21 @@ class FilledResults(Struct, frozen=True):
 
     def __add__(self, other: FilledResults) -> FilledResults:
         """Both together."""
-        return FilledResults(
-            self.questions + other.questions,
-            self.slots + other.slots,
-            self.left_out + other.left_out,
-            self.left_slots + other.left_slots,
-        )
+        return FilledResults(*map(add, astuple(self), astuple(other)))
 
     @property
     def note(self) -> str | None:
         """What a reader should know of it; None if there is nothing."""
-        parts = [
-            f"{_together(questions, slots)} without a result {what}"
-            for questions, slots, what in (
-                (self.questions, self.slots, "counted as the worst"),
-                (self.left_out, self.left_slots, "left out: no value to count them as"),
-            )
-            if questions or slots
-        ]
+        parts = []
+        for questions, slots, what in (
+            (self.questions, self.slots, "counted as the worst"),
+            (self.left_out, self.left_slots, "left out: no value to count them as"),
+        ):
+            counted = [
+                count(n, noun) for n, noun in ((questions, "question"), (slots, "slot")) if n
+            ]
+            parts += [f"{' and '.join(counted)} without a result {what}"] if counted else []
         return "; ".join(parts) or None
-
-
-def _together(questions: int, slots: int) -> str:
-    parts = [(questions, "question"), (slots, "slot")]
-    return " and ".join(count(n, noun) for n, noun in parts if n)
 
 
 def lost_results(scores: Scores, places: Ints, *, beside: Scores, there: Ints) -> LostResults:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragauge import registry
 from ragauge.errors import Place, RagaugeError
@@ -52,7 +53,7 @@ def parse_items(text: str, profile: Profile, k: Sequence[int]) -> list[Gate]:
             table = {**built_in, key: _number(item, number) if key == "max_drop" else limit}
             (gates[name],) = parse_table({name: table}, profile, k, origin="--gates")
         else:
-            gates[name] = _gate(name, limit, profile, k, origin="--gates")
+            gates[name] = _gate(name, limit, profile, k, "--gates")
     return list(gates.values())
 
 
@@ -74,20 +75,24 @@ def parse_table(
     """Read gates from a TOML table: a number, a number with its sign, or a table with options."""
     gates = []
     for name, value in table.items():
-        if isinstance(value, Mapping):
-            gate = _gate_of_table(name, value, profile, k, origin)
-        elif isinstance(value, str | int | float) and not isinstance(value, bool):
-            gate = _gate(name, str(value), profile, k, origin=origin)
-        else:
-            wrong = _bad(f"{name} = {value!r}", 'write a number, ">= 0.80", or a table')
-            raise _placed(wrong, origin)
-        gates.append(gate)
+        try:
+            if isinstance(value, Mapping):
+                options = _options(name, value, origin)
+                limit = str(options.threshold if options.max_drop is None else options.max_drop)
+                gates.append(_gate(name, limit, profile, k, origin, options))
+            elif isinstance(value, str | int | float) and not isinstance(value, bool):
+                gates.append(_gate(name, str(value), profile, k, origin))
+            else:
+                raise _bad(f"{name} = {value!r}", 'write a number, ">= 0.80", or a table')
+        except RagaugeError as error:
+            if error.code == "bad-config":  # it says by itself where the gate was set
+                raise
+            place = None if origin == "--gates" else Place(origin)  # a command line is none
+            raise RagaugeError([replace(error.problems[0], place=place)]) from error
     return gates
 
 
-def _gate_of_table(
-    name: str, value: Mapping[str, Any], profile: Profile, k: Sequence[int], origin: str
-) -> Gate:
+def _options(name: str, value: Mapping[str, Any], origin: str) -> _GateTable:
     try:
         options = msgspec.convert(value, _GateTable)
     except msgspec.ValidationError as error:
@@ -100,27 +105,14 @@ def _gate_of_table(
             f"gate `{name}` in {origin} needs either threshold or max_drop",
             hint=f"keys: {_KEYS}",
         )
-    review = options.review
+    review, part = options.review, options.slice
     if review is not None and review[0] > review[1]:
-        raise _placed(_bad(f"{name} review = {list(review)}", "write review = [low, high]"), origin)
-    if options.slice is not None and "=" not in options.slice:
-        raise _placed(_bad(f"{name} slice = {options.slice}", 'write slice = "type=table"'), origin)
-    is_drop = options.max_drop is not None
-    if is_drop and options.slice is not None:
-        wrong = _bad(f"{name} slice = {options.slice}", "a drop is judged over all questions")
-        raise _placed(wrong, origin)
-    limit = str(options.max_drop if is_drop else options.threshold)
-    gate = _gate(
-        name,
-        limit,
-        profile,
-        k,
-        origin=origin,
-        metric=options.metric,
-        is_drop=is_drop,
-        part=options.slice,
-    )
-    return msgspec.structs.replace(gate, min_n=options.min_n, review=review, policy=options.policy)
+        raise _bad(f"{name} review = {list(review)}", "write review = [low, high]")
+    if part is not None and "=" not in part:
+        raise _bad(f"{name} slice = {part}", 'write slice = "type=table"')
+    if part is not None and options.max_drop is not None:
+        raise _bad(f"{name} slice = {part}", "a drop is judged over all questions")
+    return options
 
 
 def merge(*layers: Sequence[Gate]) -> list[Gate]:
@@ -145,37 +137,10 @@ def _gate(
     limit: str,
     profile: Profile,
     k: Sequence[int],
-    *,
     origin: str,
-    metric: str | None = None,
-    is_drop: bool = False,
-    part: str | None = None,
+    options: _GateTable = _GateTable(),  # noqa: B008  (frozen)
 ) -> Gate:
-    try:
-        return _read_gate(
-            name, metric or name, limit, profile, k, origin, is_drop=is_drop, part=part
-        )
-    except RagaugeError as error:
-        raise _placed(error, origin) from error
-
-
-def _placed(error: RagaugeError, origin: str) -> RagaugeError:
-    """The same with the place where the gate was set; a command line is none."""
-    place = None if origin == "--gates" else Place(origin)
-    return RagaugeError([msgspec.structs.replace(error.problems[0], place=place)])
-
-
-def _read_gate(
-    name: str,
-    on: str,
-    limit: str,
-    profile: Profile,
-    k: Sequence[int],
-    origin: str,
-    *,
-    is_drop: bool,
-    part: str | None,
-) -> Gate:
+    on, part, is_drop = options.metric or name, options.slice, options.max_drop is not None
     meant = profile.meant(on)
     base, at, cut = meant.rpartition("@") if "@" in meant else (meant, "", "")
     if base not in registry.metrics():
@@ -207,6 +172,9 @@ def _read_gate(
         part=part,
         instead=profile.instead.get(selected.id),
         deprecated=on if profile.is_deprecated(on) else None,
+        min_n=options.min_n,
+        review=options.review,
+        policy=options.policy,
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from ragauge import registry
-from ragauge.gates.drops import paired_values
+from ragauge.gates.drops import conversations_of, paired_values
 from ragauge.gates.judge import Tolerance, judge
 from ragauge.metrics.columns import Floats, Ints, totals
 from ragauge.metrics.metric import SHARES, Better
@@ -176,29 +176,27 @@ def _share(name: str) -> float | None:
 def _sample(of: PerQuestion, name: str) -> _Sample:
     """The questions that have a value, by id and turn."""
     values = of.of(name)
-    places = np.array([place for _, _, place in _by_identity(of)], np.int64)
+    turns = (-1 if turn is None else turn for turn in of.turns)
+    ordered = sorted(zip(of.qids, turns, range(len(of.qids)), strict=True))
+    places = np.array([place for _, _, place in ordered], np.int64)
     places = places[~np.isnan(values[places])]
-    return _Sample(values[places], _conversations(of, places))
+    return _Sample(values[places], conversations_of(of, places))
 
 
 def _both(scores: Scores, baseline: Scores, name: str) -> tuple[_Sample, _Sample]:
     """The questions that the drop is over, by id and turn."""
     pairs = paired_values(name, scores, baseline)
     assert scores.per_question is not None
-    conversations = _conversations(scores.per_question, pairs.mine)
+    conversations = conversations_of(scores.per_question, pairs.mine)
     return _Sample(pairs.now, conversations), _Sample(pairs.before, conversations)
 
 
-def _by_identity(of: PerQuestion) -> list[tuple[str, int, int]]:
-    turns = (-1 if turn is None else turn for turn in of.turns)
-    return sorted(zip(of.qids, turns, range(len(of.qids)), strict=True))
-
-
-def _conversations(of: PerQuestion, places: Ints) -> Ints:
-    """Number the conversations: turns of one id stand beside each other."""
-    names = [of.qids[place] for place in places.tolist()]
-    numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
+def _shift(judged: GateResult, bound: int) -> tuple[float, str]:
+    """How far the bound that decides is below the value, and what to say of it; 0 by the point."""
+    if judged.gate.policy == "point":
+        return 0.0, ""
+    assert judged.interval is not None and judged.value is not None
+    return judged.value - judged.interval[bound], "; the bound moves with the value"
 
 
 # --- a gate on a level ---
@@ -208,12 +206,8 @@ def _resampled(
     gate: Gate, judged: GateResult, sample: _Sample, share: float | None, resamples: int
 ) -> tuple[float, str]:
     """Resample the questions and judge again."""
-    shift = 0.0
-    method = f"{sample.noun}s resampled {resamples:,} times"
-    if gate.policy == "interval":
-        assert judged.interval is not None and judged.value is not None
-        shift = judged.value - judged.interval[0 if gate.better == "higher" else 1]
-        method += "; the bound moves with the value"
+    shift, of_bound = _shift(judged, 0 if gate.better == "higher" else 1)
+    method = f"{sample.noun}s resampled {resamples:,} times{of_bound}"
     limits = [gate.threshold, *(gate.review or ())]
     sides: Callable[[Draws], Ints]
     if share is None:
@@ -326,11 +320,7 @@ def _exchanged(
     everything = 2 ** len(differing) <= resamples
     trials = 2 ** len(differing) if everything else resamples
     method = f"{'all' if everything else f'{resamples:,} random'} exchanges of paired {now.noun}s"
-    shift = 0.0
-    if gate.policy == "interval":
-        assert judged.interval is not None and judged.value is not None
-        shift = judged.value - judged.interval[1]
-        method += "; the bound moves with the value"
+    shift, of_bound = _shift(judged, 1)
     limits = np.array([gate.threshold, *(gate.review or ())]) + shift
     sides: Callable[[Draws], Ints]
     n = len(now.values)
@@ -366,7 +356,7 @@ def _exchanged(
             resampling.SEED,
         )
         failures = int(failed_in_blocks.sum())
-    return failures / trials, method
+    return failures / trials, f"{method}{of_bound}"
 
 
 def _every_choice(units: Ints, size: int) -> Iterator[Draws]:

@@ -39,16 +39,20 @@ def answer_trace(
     timing = trace.timing
     if elapsed is not None and (timing is None or timing.total is None):
         timing = replace(timing or Timing(), total=elapsed)
-    return replace(
-        trace,
-        qid=question.qid,
-        question=question.text,
-        paraphrase=question.paraphrase,
-        seed=question.seed,
-        turn=question.turn,
-        timing=timing,
-        line=slot.number + 1,
-    )
+    return replace(trace, **_of_slot(slot), timing=timing)
+
+
+def _of_slot(slot: QuestionSlot) -> dict[str, Any]:
+    """What a trace says of the question that was asked."""
+    question = slot.question
+    return {
+        "qid": question.qid,
+        "question": question.text,
+        "paraphrase": question.paraphrase,
+        "seed": question.seed,
+        "turn": question.turn,
+        "line": slot.number + 1,
+    }
 
 
 def _read(reader: RowReader, answered: Any) -> Trace:
@@ -58,7 +62,8 @@ def _read(reader: RowReader, answered: Any) -> Trace:
         if isinstance(row, list):
             row = {"hits": [_hit(entry) for entry in row]}
         if not isinstance(row, Mapping):
-            raise TargetError(f"an answer is an object or a list of hits, got {_kind(answered)}")
+            kind = "nothing" if answered is None else type(answered).__name__
+            raise TargetError(f"an answer is an object or a list of hits, got {kind}")
         if _ANSWER_NAMES.isdisjoint(row):
             names = ", ".join(list(row)[:5]) or "nothing"
             raise TargetError(f"the answer has no hits and no answer in it, but {names}")
@@ -103,23 +108,10 @@ def _hit(value: Any) -> Any:
     return value
 
 
-def _kind(value: object) -> str:
-    return "nothing" if value is None else type(value).__name__
-
-
 def error_trace(slot: QuestionSlot, reason: str, elapsed: float | None) -> Trace:
     """The trace of a slot that could not be answered."""
-    question = slot.question
     words = plain(str(redacted(reason))) or "it failed without a word"
     if len(words) > LONGEST_REASON:
         words = f"{words[: LONGEST_REASON - 3]}..."
-    return Trace(
-        qid=question.qid,
-        question=question.text,
-        paraphrase=question.paraphrase,
-        seed=question.seed,
-        turn=question.turn,
-        error=words,
-        line=slot.number + 1,
-        timing=None if elapsed is None else Timing(total=elapsed),
-    )
+    timing = None if elapsed is None else Timing(total=elapsed)
+    return Trace(**_of_slot(slot), error=words, timing=timing)

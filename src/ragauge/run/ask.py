@@ -349,7 +349,9 @@ class Runner:
         try:
             answered = self.target.ask(task.question(slot))
             elapsed = _milliseconds(begun)
-            trace = answer_trace(self.reader, slot, answered, self._stored_time(elapsed))
+            trace = answer_trace(
+                self.reader, slot, answered, elapsed if self.limits.timing else None
+            )
         except TargetError as failed:
             error, elapsed = failed, _milliseconds(begun)
         except BaseException as failed:
@@ -377,7 +379,7 @@ class Runner:
                 self._note_wait(task.delay, error.reason)
             task.attempt += 1
             return
-        self.arrived.put(error_trace(slot, error.reason, self._stored_time(elapsed)))
+        self.arrived.put(error_trace(slot, error.reason, elapsed if self.limits.timing else None))
         task.advance(slot, None)
         with self.lock:
             self.failed += 1
@@ -394,9 +396,6 @@ class Runner:
         if seconds >= _LONG_WAIT and before <= now:
             self.on_note(f"waiting for {seconds:.0f} s, as the target asks: {reason}")
 
-    def _stored_time(self, elapsed: float) -> float | None:
-        return elapsed if self.limits.timing else None
-
     def _write(self) -> None:
         """Store what has arrived, again and again; the writer's own thread."""
         more = True
@@ -409,7 +408,11 @@ class Runner:
                     self.failure = error
                     self.stop.set()
                     continue
-                self._count(counts)
+                progress = self.progress
+                progress.done += counts.results
+                progress.errors += counts.errors
+                progress.hits += counts.hits
+                progress.labelled += counts.labelled
 
     def _arrivals(self) -> tuple[list[Trace], bool]:
         batch: list[Trace] = []
@@ -424,18 +427,10 @@ class Runner:
                 return batch, True
         return batch, False
 
-    def _count(self, counts: BatchCounts) -> None:
-        progress = self.progress
-        progress.done += counts.results
-        progress.errors += counts.errors
-        progress.hits += counts.hits
-        progress.labelled += counts.labelled
-
 
 def described(error: BaseException) -> str:
     """An exception in one line."""
-    message = str(error)
-    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 def _milliseconds(begun: float) -> float:

@@ -6,16 +6,16 @@ from array import array
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from functools import lru_cache
+from typing import Any
 
 from msgspec.structs import replace
 
-import ragauge
 from ragauge.ids import doc_of
 from ragauge.model.chunk import Chunk
 from ragauge.model.comparison import RANKS
 from ragauge.model.evidence import Carries
 from ragauge.model.gold import GoldItem
-from ragauge.model.payloads import UNREADABLE, freeze_evidence, thaw, trace_of
+from ragauge.model.payloads import UNREADABLE, thaw, trace_of
 from ragauge.model.run import ResultRow, RunRecord, Store
 from ragauge.model.scores import Scores
 from ragauge.model.semantic import Bands
@@ -26,8 +26,8 @@ from ragauge.scoring.remeasure import semantic_of
 from ragauge.scoring.results import without_metrics
 from ragauge.scoring.tasks.job import Job
 from ragauge.scoring.tasks.pack import RowSerialiser, SerialisedRows
-from ragauge.store.runs import recompute_scores
-from ragauge.store.stored_scores import serialise_scores, value_texts
+from ragauge.store.runs import add_scores, recompute_scores
+from ragauge.store.stored_scores import value_texts
 
 _AT_ONCE = 2048
 _NO_QUESTION = -1
@@ -94,20 +94,9 @@ class ResultWriter:
         except Exception as error:
             reason = f"the answer cannot be stored: {type(error).__name__}: {error}"
             reason = reason.encode(errors="backslashreplace").decode()
-            return self.packer.pack_traces(
-                [
-                    replace(
-                        trace,
-                        hits=(),
-                        answer=None,
-                        lambda_state=None,
-                        index={},
-                        extra={},
-                        error=reason,
-                    )
-                ],
-                1,
-            )
+            nothing: dict[str, Any] = {"hits": (), "answer": None, "lambda_state": None}
+            failed = replace(trace, **nothing, index={}, extra={}, error=reason)
+            return self.packer.pack_traces([failed], 1)
 
 
 def _number(trace: Trace) -> int:
@@ -156,14 +145,5 @@ def finish_run(
                 for ordinal, question in pairs
             ],
         )
-    scoring, values = serialise_scores(
-        scores, number=1, created_at=run.created_at, ragauge_version=ragauge.__version__
-    )
-    store.finish(
-        run.run_id,
-        results=len(ordinals),
-        evidence=freeze_evidence(gathered.evidence()),
-        scoring=scoring,
-        values=values,
-    )
+    add_scores(store, run, scores, len(ordinals), gathered)
     return without_metrics(scores, RANKS, values=True)

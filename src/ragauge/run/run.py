@@ -9,14 +9,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from hashlib import sha256
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-import ragauge
 from ragauge import registry
 from ragauge.corpus.chunk_list import chunk_list_digest
 from ragauge.corpus.lookup import Lookup
@@ -33,15 +31,7 @@ from ragauge.model.chunk import Chunk
 from ragauge.model.embedder import Embedding
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
-from ragauge.model.payloads import (
-    freeze_chunks,
-    freeze_gold,
-    gold_hash,
-    gold_key,
-    item_hash,
-    thaw_chunks,
-    thaw_gold,
-)
+from ragauge.model.payloads import gold_hash, item_hash, thaw_gold
 from ragauge.model.phrases import count
 from ragauge.model.run import RunRecord, Store
 from ragauge.model.scores import Scores
@@ -63,7 +53,7 @@ from ragauge.scoring.gold_table import gold_table, unique_items
 from ragauge.scoring.remeasure import opened_remeasurer
 from ragauge.scoring.scoring_run import InputFacts, ScoringPlan, ScoringRun
 from ragauge.scoring.tasks.job import Job
-from ragauge.store.runs import RunDescription, begin_run, now, refuse_tag
+from ragauge.store.runs import RunDescription, add_run, stored_chunks
 from ragauge.store.snapshot import plan_of, read_snapshot, snapshot_of
 from ragauge.text import plain
 
@@ -244,33 +234,15 @@ def start_run(
     wanted: RunDescription,
 ) -> RunRecord:
     """Add a run with its gold set and its chunks; it is incomplete until it is finished."""
-    for tag in wanted.tags:
-        refuse_tag(tag)
-    created_at = now() if wanted.created_at is None else wanted.created_at
-    rows = freeze_gold(run_input.items)
     stored = replace(asked, address=shown_address(asked.address))
     system = {**wanted.system, "target": {**about, **msgspec.to_builtins(stored)}}
-    stamp = created_at.replace("-", "").replace(":", "")
-    # The repr of the struct, so also the name of its class, is a part of the id.
-    digits = sha256(f"{run_input.gold_hash}{stored}".encode()).hexdigest()[:6]
-    run = RunRecord(
-        run_id=wanted.run_id or f"{stamp}-{digits}",
-        suite=wanted.suite,
-        profile=run_input.plan.profile.name,
-        created_at=created_at,
-        commit_hash=wanted.commit_hash,
-        gold_hash=run_input.gold_hash,
-        gold_key=gold_key(rows),
-        chunks=chunk_list_digest(run_input.chunks) if run_input.chunks else None,
-        snapshot=snapshot_of(
-            run_input.plan, run_input.inputs, system=system, ragauge_version=ragauge.__version__
-        ).encoded(),
-    )
+    snapshot = snapshot_of(run_input.plan, run_input.inputs, system=system)
+    hashed = run_input.gold_hash
     run_input.job()  # before anything is stored: the gold set may be at odds with itself
-    run = begin_run(store, run, chosen=wanted.run_id is not None)
-    store.add_gold(run.gold_key, rows)
-    if run.chunks is not None:
-        store.add_chunks(run.chunks, freeze_chunks(run_input.chunks))
+    # The repr of the struct, so also the name of its class, is a part of the id.
+    content = f"{hashed}{stored}"
+    items, chunks = run_input.items, run_input.chunks
+    run = add_run(store, wanted, snapshot, items, chunks, gold_hash=hashed, content=content)
     for tag in wanted.tags:
         store.tag(tag, run.run_id)
     return run
@@ -312,7 +284,7 @@ def resumed(store: Store, run: RunRecord, *, gold: PathLike | None = None, **sam
     asked = replace(asked, **{name: value for name, value in same.items() if value is not None})
     run_input = RunInput(
         items=thaw_gold(store.gold(run.gold_key), run.run_id),
-        chunks={} if run.chunks is None else thaw_chunks(store.chunks(run.chunks), run.run_id),
+        chunks=stored_chunks(store, run),
         plan=plan_of(snapshot.scoring),
         inputs=snapshot.inputs,
     )

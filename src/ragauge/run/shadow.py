@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -22,10 +22,9 @@ from ragauge.gates.judge import Tolerance, judge
 from ragauge.metrics.columns import Ints
 from ragauge.metrics.metric import Tally
 from ragauge.model.agreement import By
-from ragauge.model.chunk import Chunk
 from ragauge.model.diagnosis import DiagnosisFinding
 from ragauge.model.embedder import Embedding
-from ragauge.model.payloads import UNREADABLE, thaw, thaw_chunks, trace_of
+from ragauge.model.payloads import UNREADABLE, thaw, trace_of
 from ragauge.model.phrases import count
 from ragauge.model.run import RunRecord, Store
 from ragauge.model.scores import Scores
@@ -37,7 +36,7 @@ from ragauge.run.ask import Limits, Progress
 from ragauge.run.shadow_agreement import SlotContent, SlotKey, agree, slot_content
 from ragauge.scoring.inputs import ScoredRun
 from ragauge.scoring.score import score
-from ragauge.store.runs import RunDescription, find_run, store_run
+from ragauge.store.runs import RunDescription, find_run, store_run, stored_chunks
 
 PROFILE = "canary"
 
@@ -400,23 +399,16 @@ def slot_contents(run: common_gold.StoredRun) -> dict[SlotKey, SlotContent]:
     Errors and questions outside the gold set are excluded; so is what cannot be read, which the
     scores count.
     """
-    record, store = run.record, run.store
-    chunks: dict[str, Chunk] = {}
-    if record.chunks is not None:
-        chunks = thaw_chunks(store.chunks(record.chunks), record.run_id)
+    chunks = stored_chunks(run.store, run.record)
     contents: dict[SlotKey, SlotContent] = {}
     with ExitStack() as stack:
-        rows = store.results(record.run_id)
+        rows = run.store.results(run.record.run_id)
         if hasattr(rows, "close"):
             stack.callback(rows.close)
-        for row in rows:
-            facts = row.facts
+        for facts, payload, _ in rows:
             key = (facts.query_id, facts.paraphrase, facts.seed, facts.turn)
             contents.pop(key, None)  # the last result of a slot counts, even if it is an error
-            if facts.outcome != "ok":
-                continue
-            try:
-                contents[key] = slot_content(trace_of(thaw(row.payload)), chunks)
-            except UNREADABLE:
-                continue
+            if facts.outcome == "ok":
+                with suppress(*UNREADABLE):
+                    contents[key] = slot_content(trace_of(thaw(payload)), chunks)
     return contents

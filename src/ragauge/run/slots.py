@@ -75,17 +75,15 @@ class GoldSlots:
         numbered: list[tuple[int | None, str]] = list(enumerate(item.paraphrases))
         for paraphrase, text in numbered or [(None, item.question or "")]:
             for seed in self.seeds:
-                yield QuestionSlot(
-                    number,
-                    TargetQuestion(
-                        qid=item.qid,
-                        text=text,
-                        paraphrase=paraphrase,
-                        seed=seed,
-                        turn=item.turn,
-                        number=number,
-                    ),
+                question = TargetQuestion(
+                    qid=item.qid,
+                    text=text,
+                    paraphrase=paraphrase,
+                    seed=seed,
+                    turn=item.turn,
+                    number=number,
                 )
+                yield QuestionSlot(number, question)
                 number += 1
 
     def _conversation(self, places: Sequence[int]) -> Iterator[SlotSequence]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import gzip
 import zlib
 from base64 import b64decode, b64encode
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from itertools import islice
-from typing import IO, Literal, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -43,6 +44,9 @@ from ragauge.model.run import (
     ValueColumn,
 )
 from ragauge.store.stored_scores import deserialise_values, serialise_values
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 MOST_BYTES = 256 * 1024 * 1024
 """The longest line that is read."""
@@ -170,27 +174,24 @@ _COUNTED: dict[type[ExportLine], str] = {
     GoldLine: "gold", ChunksLine: "chunks", ResultLine: "results", ScoringLine: "scorings",
     ValuesLine: "values",
 }  # fmt: skip
+_OF_RUN = (
+    "suite", "profile", "created_at", "commit_hash", "gold_hash", "gold_key", "chunks",
+    "schema_version",
+)  # fmt: skip
+"""What a run and its line have in common, beside its id and its snapshot."""
+_OF_SCORING = ("number", "created_at", "ragauge_version")
 _L = TypeVar("_L", bound=ExportLine)
 
 
-class Writable(Protocol):
-    """Something that takes bytes."""
-
-    def write(self, data: bytes, /) -> int:
-        """Take bytes."""
-        ...
-
-
-def export_run(store: Store, run: RunRecord, stream: Writable) -> ExportCounts:
+def export_run(store: Store, run: RunRecord, stream: SupportsWrite[bytes]) -> ExportCounts:
     """Write a complete run to a stream, line by line; the same run gives the same bytes."""
     digest = sha256()
-    counts = dict.fromkeys(ExportCounts.__struct_fields__, 0)
+    counts: Counter[str] = Counter()
     for line in _lines_of(store, run):
         data = _encode(line) + b"\n"
         stream.write(data)
         digest.update(data)
-        kind = _COUNTED.get(type(line))
-        if kind is not None:
+        if kind := _COUNTED.get(type(line)):
             counts[kind] += 1
         counts["unreadable"] += getattr(line, "packed", None) is not None
     total = ExportCounts(**counts)
@@ -215,7 +216,7 @@ def _lines_of(store: Store, run: RunRecord) -> Iterator[ExportLine]:
 
 
 @contextmanager
-def gzip_if_named_so(name: str) -> Iterator[Writable]:
+def gzip_if_named_so(name: str) -> Iterator[SupportsWrite[bytes]]:
     """A file to write to, packed if its name ends with `.gz`; it is whole or not there at all."""
     with atomic_file(name) as file:
         if name.endswith(".gz"):
@@ -331,12 +332,6 @@ class _Lines:
         while isinstance(self.next, kind):
             yield self.one(kind)
 
-    def batches(self, kind: type[_L], most: int) -> Iterator[list[_L]]:
-        """The same, some at a time."""
-        lines = self.all(kind)
-        while batch := list(islice(lines, most)):
-            yield batch
-
 
 def _imported(store: Store, lines: _Lines, counts: ExportCounts, run_id: str | None) -> Imported:
     head = lines.one(RunLine)
@@ -412,7 +407,8 @@ def _add_chunks(store: Store, run: RunRecord, name: str, lines: _Lines) -> None:
 
 def _add_results(store: Store, run: RunRecord, lines: _Lines) -> int:
     count = 0
-    for batch in lines.batches(ResultLine, _BATCH):
+    all_lines = lines.all(ResultLine)
+    while batch := list(islice(all_lines, _BATCH)):
         for place, line in enumerate(batch, count):
             lines.check_number(line.ordinal, place)
         with lines.blamed():
@@ -441,64 +437,38 @@ def _add_scorings(store: Store, run: RunRecord, lines: _Lines) -> tuple[Scoring,
 
 def _run_line(run: RunRecord) -> RunLine:
     """The line of a complete run."""
-    return RunLine(
-        schema="ragauge.run/1",
-        run_id=run.run_id,
-        suite=run.suite,
-        profile=run.profile,
-        created_at=run.created_at,
-        commit_hash=run.commit_hash,
-        gold_hash=run.gold_hash,
-        gold_key=run.gold_key,
-        chunks=run.chunks,
-        schema_version=run.schema_version,
-        results=run.results,
-        snapshot=_as_raw(run.snapshot),
-    )
+    fields = {name: getattr(run, name) for name in ("run_id", *_OF_RUN, "results")}
+    return RunLine(schema="ragauge.run/1", snapshot=_as_raw(run.snapshot), **fields)
 
 
 def _run_of(line: RunLine, run_id: str | None) -> RunRecord:
     """The run behind its line, under another id if one is given."""
-    return RunRecord(
-        run_id=run_id or line.run_id,
-        suite=line.suite,
-        profile=line.profile,
-        created_at=line.created_at,
-        commit_hash=line.commit_hash,
-        gold_hash=line.gold_hash,
-        gold_key=line.gold_key,
-        chunks=line.chunks,
-        schema_version=line.schema_version,
-        snapshot=_as_text(line.snapshot),
-    )
+    fields = {name: getattr(line, name) for name in _OF_RUN}
+    return RunRecord(run_id=run_id or line.run_id, snapshot=_as_text(line.snapshot), **fields)
 
 
 def _evidence_line(run: RunRecord) -> EvidenceLine:
     """The line of what a run knows of chunks and documents."""
-    try:
+    with suppress(RagaugeError, *_NOT_JSON):
         evidence = thaw_evidence(run.evidence, run.run_id)
         data = _encode(evidence)
         if _decode_evidence(data) == evidence:
             return EvidenceLine(evidence=Raw(data))
-    except (RagaugeError, *_NOT_JSON):
-        pass
     return EvidenceLine(packed=_base64(run.evidence))
 
 
 def _evidence_of(line: EvidenceLine) -> bytes:
     """What is stored of the line."""
     if line.packed is not None:
-        return _bytes(line.packed)
+        return b64decode(line.packed, validate=True)
     return freeze_evidence(_decode_evidence(line.evidence))
 
 
 def _result_line(row: ResultRow) -> ResultLine:
     """The line of a result; a trace that cannot be read stays as it is."""
-    trace = _plain(row.payload, trace_of)
+    trace, packed = _plain_or_packed(row.payload, trace_of)
     values = None if row.values is None else _decode_values(row.values)
-    if trace is None:
-        return ResultLine(*row.facts, packed=_base64(row.payload), values=values)
-    return ResultLine(*row.facts, trace=trace, values=values)
+    return ResultLine(*row.facts, trace, packed, values)
 
 
 def _result_of(line: ResultLine) -> ResultRow:
@@ -510,38 +480,27 @@ def _result_of(line: ResultLine) -> ResultRow:
 
 def _scoring_line(scoring: Scoring) -> ScoringLine:
     """The line of a scoring."""
-    questions = _plain(scoring.questions, msgspec.json.decode)
-    return ScoringLine(
-        number=scoring.number,
-        created_at=scoring.created_at,
-        ragauge_version=scoring.ragauge_version,
-        aggregate=_as_raw(scoring.aggregate),
-        questions=_NOTHING if questions is None else questions,
-        packed=_base64(scoring.questions) if questions is None else None,
-    )
+    questions, packed = _plain_or_packed(scoring.questions, msgspec.json.decode)
+    aggregate = _as_raw(scoring.aggregate)
+    fields = {name: getattr(scoring, name) for name in _OF_SCORING}
+    return ScoringLine(aggregate=aggregate, questions=questions, packed=packed, **fields)
 
 
 def _scoring_of(line: ScoringLine) -> Scoring:
     """The scoring behind its line."""
-    return Scoring(
-        number=line.number,
-        created_at=line.created_at,
-        ragauge_version=line.ragauge_version,
-        aggregate=_as_text(line.aggregate),
-        questions=_payload(line.questions, line.packed),
-    )
+    aggregate, questions = _as_text(line.aggregate), _payload(line.questions, line.packed)
+    fields = {name: getattr(line, name) for name in _OF_SCORING}
+    return Scoring(aggregate=aggregate, questions=questions, **fields)
 
 
 def _values_line(column: ValueColumn) -> ValuesLine:
     """The line of the values of one metric."""
     name, version, payload = column
-    try:
+    with suppress(*UNREADABLE, ValueError):
         values = deserialise_values(payload)
-    except (*UNREADABLE, ValueError):
-        return ValuesLine(metric=name, version=version, packed=_base64(payload))
-    if np.isinf(values).any():  # JSON has no number for it
-        return ValuesLine(metric=name, version=version, packed=_base64(payload))
-    return ValuesLine(metric=name, version=version, values=values.tolist())
+        if not np.isinf(values).any():  # JSON has no number for it
+            return ValuesLine(metric=name, version=version, values=values.tolist())
+    return ValuesLine(metric=name, version=version, packed=_base64(payload))
 
 
 def _values_of(line: ValuesLine) -> ValueColumn:
@@ -557,10 +516,6 @@ def _base64(data: bytes) -> str:
     return b64encode(data).decode()
 
 
-def _bytes(packed: str) -> bytes:
-    return b64decode(packed, validate=True)
-
-
 def _compressed(data: bytes) -> bytes:
     """JSON as it is stored."""
     return zlib.compress(data, _LEVEL)
@@ -569,7 +524,7 @@ def _compressed(data: bytes) -> bytes:
 def _payload(plain: Raw, unreadable: str | None) -> bytes:
     """The bytes to store: those that could not be read as they were, or the JSON compressed."""
     if unreadable is not None:
-        return _bytes(unreadable)
+        return b64decode(unreadable, validate=True)
     data = bytes(plain)
     if not data:
         raise ValueError("there is nothing in it")
@@ -578,7 +533,10 @@ def _payload(plain: Raw, unreadable: str | None) -> bytes:
 
 def _as_raw(text: str) -> Raw:
     """JSON as it is where it is an object on one line; any other text as text."""
-    return Raw(text) if _is_object(text) else Raw(_encode(text))
+    with suppress(*_NOT_JSON):
+        if isinstance(msgspec.json.decode(text), dict) and text[:1] == "{" and "\n" not in text:
+            return Raw(text)
+    return Raw(_encode(text))
 
 
 def _as_text(raw: Raw) -> str:
@@ -587,19 +545,12 @@ def _as_text(raw: Raw) -> str:
     return msgspec.json.decode(data, type=str) if data[:1] == b'"' else data.decode()
 
 
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(msgspec.json.decode(text), dict) and text[:1] == "{" and "\n" not in text
-    except _NOT_JSON:
-        return False
-
-
-def _plain(payload: bytes, check: Callable[[bytes], object]) -> Raw | None:
-    """The JSON in a payload; None if it cannot be read, or would not be one line."""
-    try:
+def _plain_or_packed(payload: bytes, check: Callable[[bytes], object]) -> tuple[Raw, str | None]:
+    """The JSON in a payload; its bytes if it cannot be read, or would not be one line."""
+    with suppress(*UNREADABLE):
         data = thaw(payload)
         check(data)
         data.decode()
-    except UNREADABLE:
-        return None
-    return None if b"\n" in data or b"\r" in data else Raw(data)
+        if b"\n" not in data and b"\r" not in data:
+            return Raw(data), None
+    return _NOTHING, _base64(payload)

@@ -104,37 +104,28 @@ def measured_in(run: RunRecord) -> dict[str, StoredMetric] | None:
 def timeline(runs: Iterable[RunRecord], metric: str) -> Timeline:
     """Follow a metric, by its id or a short name of the runs' profiles, from run to run."""
     points: list[Point] = []
-    without: list[str] = []
-    incomplete: list[str] = []
-    unreadable: list[str] = []
-    seen: list[RunRecord] = []
-    named = False
+    excluded: dict[str, list[str]] = {"without": [], "incomplete": [], "unreadable": []}
+    profiles: list[str] = []
     for run in runs:
         if run.status != "complete":
-            incomplete.append(run.run_id)
+            excluded["incomplete"].append(run.run_id)
             continue
-        seen.append(run)
+        profiles.append(run.profile)
         measured = measured_in(run)
         if measured is None:
-            unreadable.append(run.run_id)
+            excluded["unreadable"].append(run.run_id)
             continue
         name = _name_in(measured, _meant(metric, run.profile), metric)
         if name is None:
-            without.append(run.run_id)
+            excluded["without"].append(run.run_id)
             continue
-        named = True
         point = Point(run=run, metric=name, measured=measured[name])
         changes = _changes(points[-1], point) if points else ()
         points.append(msgspec.structs.replace(point, changes=changes))
-    if not named:
-        _refuse_unknown(metric, [run.profile for run in seen])
-    return Timeline(
-        asked=metric,
-        points=tuple(points),
-        without=tuple(without),
-        incomplete=tuple(incomplete),
-        unreadable=tuple(unreadable),
-    )
+    if not points:
+        _refuse_unknown(metric, profiles)
+    run_ids = {reason: tuple(ids) for reason, ids in excluded.items()}
+    return Timeline(asked=metric, points=tuple(points), **run_ids)
 
 
 def _meant(metric: str, profile: str) -> str:

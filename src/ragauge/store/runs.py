@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-import ragauge
 from ragauge import registry
 from ragauge.codes import CODES
 from ragauge.corpus.chunk_list import chunk_list_digest
 from ragauge.errors import MAX_REPORTED, RagaugeError
 from ragauge.files.ranges import Source
+from ragauge.model.chunk import Chunk
+from ragauge.model.gold import GoldItem
 from ragauge.model.payloads import (
     freeze_chunks,
     freeze_evidence,
@@ -41,7 +42,7 @@ from ragauge.scoring.score import score, score_stored
 from ragauge.scoring.scoring_run import InputFacts
 from ragauge.scoring.tasks.task import RangeTask
 from ragauge.scoring.tasks.unpack import WHOLE_RUN, Unpack
-from ragauge.store.snapshot import plan_of, read_snapshot, snapshot_of
+from ragauge.store.snapshot import Snapshot, plan_of, read_snapshot, snapshot_of
 from ragauge.store.stored_scores import deserialise_scores, serialise_scores, value_texts
 
 DEFAULT_URL = "sqlite:///ragauge.db"
@@ -90,53 +91,41 @@ def store_run(store: Store, scored: ScoredRun, description: RunDescription) -> R
     What is returned is the run as it is in the store, with its evidence: two runs are compared by
     that.
     """
-    for tag in description.tags:
-        refuse_tag(tag)
-    created_at = now() if description.created_at is None else description.created_at
-    rows = freeze_gold(scored.items)
-    key = gold_key(rows)
-    plan = scored.plan
+    scores = scored.scores
     gathered = facts_of_chunks(scored)
-    run = RunRecord(
-        run_id=description.run_id or _run_id(scored.scores, created_at),
-        suite=description.suite,
-        profile=plan.profile.name,
-        created_at=created_at,
-        commit_hash=description.commit_hash,
-        gold_hash=scored.scores.gold_hash or "",
-        gold_key=key,
-        chunks=chunk_list_digest(scored.chunks) if scored.chunks else None,
-        snapshot=snapshot_of(
-            plan, scored.inputs, system=description.system, ragauge_version=ragauge.__version__
-        ).encoded(),
+    values_now = [result.value for result in scores.metrics.values()]
+    run = add_run(
+        store,
+        description,
+        snapshot_of(scored.plan, scored.inputs, system=description.system),
+        scored.items,
+        scored.chunks,
+        gold_hash=scores.gold_hash or "",
+        content=f"{scores.gold_hash}{scores.tally}{values_now}{scores.trace_name}",
     )
-    run = begin_run(store, run, chosen=description.run_id is not None)
-    store.add_gold(key, rows)
-    if run.chunks is not None:
-        store.add_chunks(run.chunks, freeze_chunks(scored.chunks))
     count = 0
-    measured = value_texts(scored.scores)
+    measured = value_texts(scores)
     for batch in scored.rows:
         results = batch.result_rows(count, measured)
         if results:
             store.add_results(run.run_id, results)
         count += len(results)
         gathered.merge(batch.gathered)
-    scoring, values = serialise_scores(
-        scored.scores, number=1, created_at=created_at, ragauge_version=ragauge.__version__
-    )
-    store.finish(
-        run.run_id,
-        results=count,
-        evidence=freeze_evidence(gathered.evidence()),
-        scoring=scoring,
-        values=values,
-    )
+    add_scores(store, run, scores, count, gathered)
     for tag in description.tags:
         store.tag(tag, run.run_id)
     stored = store.run(run.run_id)
     assert stored is not None, "it was stored a moment ago"
     return stored
+
+
+def add_scores(
+    store: Store, run: RunRecord, scores: Scores, results: int, gathered: CollectedFacts
+) -> None:
+    """Add the first scores of a run that has all its results, and mark it complete."""
+    scoring, values = serialise_scores(scores, number=1, created_at=run.created_at)
+    evidence = freeze_evidence(gathered.evidence())
+    store.finish(run.run_id, results=results, evidence=evidence, scoring=scoring, values=values)
 
 
 def keep_run(
@@ -173,6 +162,43 @@ def _store_scored(store: Store, scored: ScoredRun, description: RunDescription) 
     store_run(store, scored, description)
 
 
+def add_run(
+    store: Store,
+    description: RunDescription,
+    snapshot: Snapshot,
+    items: Sequence[GoldItem],
+    chunks: Mapping[str, Chunk],
+    *,
+    gold_hash: str,
+    content: str,
+) -> RunRecord:
+    """Add a run with its gold set and its chunks; it is incomplete until it is finished.
+
+    Without a chosen id it gets one that sorts by time and says a little of its `content`.
+    """
+    for tag in description.tags:
+        refuse_tag(tag)
+    created_at = now() if description.created_at is None else description.created_at
+    stamp = created_at.replace("-", "").replace(":", "")
+    rows = freeze_gold(items)
+    run = RunRecord(
+        run_id=description.run_id or f"{stamp}-{sha256(content.encode()).hexdigest()[:6]}",
+        suite=description.suite,
+        profile=snapshot.scoring.profile,
+        created_at=created_at,
+        commit_hash=description.commit_hash,
+        gold_hash=gold_hash,
+        gold_key=gold_key(rows),
+        chunks=chunk_list_digest(chunks) if chunks else None,
+        snapshot=snapshot.encoded(),
+    )
+    run = begin_run(store, run, chosen=description.run_id is not None)
+    store.add_gold(run.gold_key, rows)
+    if run.chunks is not None:
+        store.add_chunks(run.chunks, freeze_chunks(chunks))
+    return run
+
+
 def begin_run(store: Store, run: RunRecord, *, chosen: bool) -> RunRecord:
     """Add the run; an id that nobody chose gives way to one that is there already."""
     if run.run_id in (LATEST, BASELINE):
@@ -199,14 +225,6 @@ def facts_of_chunks(scored: ScoredRun) -> CollectedFacts:
     gatherer = FactsCollector(expected_ids(items), scored.chunks, negatives=negative_ids(items))
     gatherer.add_chunks()
     return gatherer.take()
-
-
-def _run_id(scores: Scores, created_at: str) -> str:
-    """A name that sorts by time and says a little of what was measured."""
-    values = [result.value for result in scores.metrics.values()]
-    content = f"{scores.gold_hash}{scores.tally}{values}{scores.trace_name}"
-    stamp = created_at.replace("-", "").replace(":", "")
-    return f"{stamp}-{sha256(content.encode()).hexdigest()[:6]}"
 
 
 def now() -> str:
@@ -335,16 +353,18 @@ def recompute_scores(store: Store, run: RunRecord, *, workers: int | None = None
         loading = begin_loading(stack, store, run, engine)
         plan = plan_of(read_snapshot(run.snapshot, run.run_id).scoring)
         items = thaw_gold(store.gold(run.gold_key), run.run_id)
-        chunks = {}
-        if run.chunks is not None:
-            chunks = thaw_chunks(store.chunks(run.chunks), run.run_id)
+        chunks = stored_chunks(store, run)
         loaded = loading()
-        table = gold_table(
-            items, plan.profile, plan.options, name=loaded.inputs.gold_name, chunks=chunks
-        )
+        name = loaded.inputs.gold_name
+        table = gold_table(items, plan.profile, plan.options, name=name, chunks=chunks)
         scores = score_stored(table, loaded.source, plan, given=loaded.inputs, engine=engine)
         scores = replace(scores, semantic=stored_semantic(store, run))
         return with_hashes(scores, items, plan.profile)
+
+
+def stored_chunks(store: Store, run: RunRecord) -> dict[str, Chunk]:
+    """The list of chunks that a run was scored with; empty where it had none."""
+    return {} if run.chunks is None else thaw_chunks(store.chunks(run.chunks), run.run_id)
 
 
 def stored_semantic(store: Store, run: RunRecord) -> Semantic | None:
@@ -376,9 +396,7 @@ def rescore(store: Store, run: RunRecord, *, workers: int | None = None) -> Resc
     scorings = store.scorings(run.run_id)
     fresh = recompute_scores(store, run, workers=workers)
     number = scorings[-1].number + 1 if scorings else 1
-    scoring, values = serialise_scores(
-        fresh, number=number, created_at=now(), ragauge_version=ragauge.__version__
-    )
+    scoring, values = serialise_scores(fresh, number=number, created_at=now())
     old: dict[str, MetricResult] = {}
     if scorings:
         last = scorings[-1]

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ragauge import registry
+from ragauge import __version__, registry
 from ragauge.errors import Place, RagaugeError
 from ragauge.files.redaction import redacted
 from ragauge.model.evidence import Evidence
@@ -62,7 +62,11 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
 
 def snapshot_of(
-    plan: ScoringPlan, inputs: InputFacts, *, system: Mapping[str, Any], ragauge_version: str
+    plan: ScoringPlan,
+    inputs: InputFacts,
+    *,
+    system: Mapping[str, Any],
+    ragauge_version: str = __version__,
 ) -> Snapshot:
     """The snapshot of a run that was scored by a plan."""
     return Snapshot(

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragauge import registry
+from ragauge import __version__, registry
 from ragauge.codes import ExitCode
 from ragauge.errors import RagaugeError
 from ragauge.metrics.columns import Floats
@@ -47,7 +47,7 @@ class _Questions(Struct, kw_only=True):
 
 
 def serialise_scores(
-    scores: Scores, *, number: int, created_at: str, ragauge_version: str
+    scores: Scores, *, number: int, created_at: str
 ) -> tuple[Scoring, list[ValueColumn]]:
     """What is stored of scores: the aggregate, the questions, and a column for each metric."""
     document = aggregate_document(scores)
@@ -70,7 +70,7 @@ def serialise_scores(
     scoring = Scoring(
         number=number,
         created_at=created_at,
-        ragauge_version=ragauge_version,
+        ragauge_version=__version__,
         aggregate=msgspec.json.encode(document).decode(),
         questions=zlib.compress(msgspec.json.encode(questions), _LEVEL),
     )

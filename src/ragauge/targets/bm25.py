@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from ragauge.model.target import TargetKind, TargetOptions
-from ragauge.targets.shared.address import split_address
-from ragauge.targets.shared.corpus_index import CORPUS_NAMES, CorpusTarget, open_passages
+from ragauge.model.target import TargetKind
+from ragauge.targets.shared.corpus_index import open_corpus_target
 from ragauge.targets.shared.lexical_index import NAMES, LexicalIndex
-
-
-def _open(address: str, options: TargetOptions) -> CorpusTarget:
-    place, settings = split_address(address, options, (*CORPUS_NAMES, *NAMES))
-    passages = open_passages(place, settings, options)
-    return CorpusTarget(passages, LexicalIndex(passages, settings), options.k)
-
 
 TARGET = TargetKind(
     name="bm25",
     title="BM25 over a corpus: bm25:DIR",
     schemes=("bm25",),
-    open=_open,
+    open=lambda address, options: open_corpus_target(address, options, NAMES, LexicalIndex),
 )

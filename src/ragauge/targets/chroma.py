@@ -5,20 +5,21 @@ Chroma's own embedding function would be downloaded at its first use, so it is n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from ragauge.files.redaction import redacted_url
-from ragauge.model.target import TargetKind, TargetOptions, TargetQuestion
+from ragauge.model.embedder import Vectors
+from ragauge.model.target import TargetKind, TargetOptions
 from ragauge.targets.shared.address import library, refused, split_address
-from ragauge.targets.shared.foreign_hits import FIELD_NAMES, HitMaker, by_score, failure
-from ragauge.targets.shared.vector_index import NAMES, Vectoriser
+from ragauge.targets.shared.foreign_hits import FIELD_NAMES, HitMaker, failure
+from ragauge.targets.shared.vector_index import NAMES, NearestTarget, Vectoriser
 
 _FILE = "chroma.sqlite3"
 
 
-class ChromaTarget:
+class ChromaTarget(NearestTarget):
     """Asks one collection for the nearest of its chunks."""
 
     def __init__(self, address: str, options: TargetOptions) -> None:
@@ -33,7 +34,7 @@ class ChromaTarget:
         self.space = _space(self.collection)
         self.vectoriser = Vectoriser(settings, options)
         try:
-            _check_size(self.collection, self.vectoriser, name)
+            self._check_size(name)
         except BaseException:
             self.vectoriser.close()
             raise
@@ -63,14 +64,15 @@ class ChromaTarget:
             f"the database in `{place}` cannot be opened",
         )
 
-    @property
-    def about(self) -> Mapping[str, Any]:
-        """The collection, and the embedder of the questions."""
-        return {**self.facts, "embed_model": self.vectoriser.embedder.id}
+    def _check_size(self, name: str) -> None:
+        """Refuse an empty collection, and vectors of another length than the questions'."""
+        vectors = self.collection.get(limit=1, include=["embeddings"])["embeddings"]
+        if vectors is None or not len(vectors):
+            raise refused(f"the collection `{name}` is empty", "name the one that holds the chunks")
+        self.vectoriser.refuse_other_length(name, len(vectors[0]))
 
-    def ask(self, question: TargetQuestion) -> Mapping[str, Any]:
-        """Ask for the nearest chunks."""
-        vector = self.vectoriser.vectors([question.text], "query")[0]
+    def nearest(self, vector: Vectors) -> Iterable[dict[str, Any]]:
+        """The nearest chunks."""
         try:
             result = self.collection.query(
                 query_embeddings=[vector.tolist()],
@@ -80,15 +82,10 @@ class ChromaTarget:
         except Exception as error:  # the library has no base class of its own
             raise failure(error) from error
         columns = (result[name][0] for name in ("ids", "documents", "metadatas", "distances"))
-        hits = [
-            self.hits.hit(metadata or {}, text=text, name=name, score=_score(distance, self.space))
-            for name, text, metadata, distance in zip(*columns, strict=True)
-        ]
-        return {
-            "hits": by_score(hits),
-            "embed_model": self.vectoriser.embedder.id,
-            "metric": self.space,
-        }
+        for name, text, metadata, distance in zip(*columns, strict=True):
+            # A score is higher for what is nearer.
+            score = 1.0 - distance if self.space in ("cosine", "ip") else -distance
+            yield self.hits.hit(metadata or {}, text=text, name=name, score=round(score, 6))
 
     def close(self) -> None:
         """Close the cache of vectors; Chroma closes what it opened when it is let go of."""
@@ -118,19 +115,6 @@ def _space(collection: Any) -> str:
     configuration = getattr(collection, "configuration_json", None) or {}
     index = configuration.get("hnsw") or configuration.get("spann") or {}
     return str(index.get("space") or (collection.metadata or {}).get("hnsw:space") or "l2")
-
-
-def _score(distance: float, space: str) -> float:
-    """A score that is higher for what is nearer."""
-    return round(1.0 - distance if space in ("cosine", "ip") else -distance, 6)
-
-
-def _check_size(collection: Any, vectoriser: Vectoriser, name: str) -> None:
-    """Refuse an empty collection, and vectors of another length than the questions'."""
-    vectors = collection.get(limit=1, include=["embeddings"])["embeddings"]
-    if vectors is None or not len(vectors):
-        raise refused(f"the collection `{name}` is empty", "name the one that holds the chunks")
-    vectoriser.refuse_other_length(name, len(vectors[0]))
 
 
 TARGET = TargetKind(

@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 
 from ragauge.model.target import TargetError, TargetKind, TargetOptions, TargetQuestion
-from ragauge.targets.shared.address import refused
+from ragauge.targets.shared.address import question_fields, refused
 
 MOST_BYTES = 64 * 1024 * 1024
 TOO_MANY = (
@@ -254,18 +254,8 @@ class CommandTarget:
 
     def ask(self, question: TargetQuestion) -> Any:
         """Ask a process that is idle and has said nothing more, or a new one."""
-        line = msgspec.json.encode(
-            {
-                "qid": question.qid,
-                "question": question.text,
-                "paraphrase": question.paraphrase,
-                "seed": question.seed,
-                "turn": question.turn,
-                "history": question.history,
-                "k": self.k,
-                _SLOT: question.number,
-            }
-        )
+        fields = question_fields(question, self.k)
+        line = msgspec.json.encode({"qid": question.qid, **fields, _SLOT: question.number})
         while True:
             process = self._take()
             try:
@@ -296,7 +286,9 @@ class CommandTarget:
         with self.lock:
             if not self.closed:
                 self.idle.append(process)
-        return _without_slot(answered)
+        if isinstance(answered, dict):
+            answered.pop(_SLOT, None)  # the number of a slot says nothing of the system
+        return answered
 
     def _objection(
         self, answered: dict[str, Any] | list[Any], question: TargetQuestion, named: bool | None
@@ -357,21 +349,12 @@ class CommandTarget:
         """End all processes: those that are idle by the end of their input."""
         with self.lock:
             self.closed = True
-            idle, busy = (
-                list(self.idle),
-                [process for process in self.all if process not in self.idle],
-            )
+            idle = self.idle
+            busy = self.all.difference(idle)
             self.idle, self.all = [], set()
         for process in busy:
             process.kill()
         _end(idle)
-
-
-def _without_slot(answered: dict[str, Any] | list[Any]) -> Any:
-    """An answer as it is stored: the number of its slot says nothing of the system."""
-    if isinstance(answered, dict):
-        answered.pop(_SLOT, None)
-    return answered
 
 
 TARGET = TargetKind(

@@ -15,17 +15,20 @@ from ragauge.errors import RagaugeError
 from ragauge.files import http_client
 from ragauge.files.redaction import REDACTED
 from ragauge.model.target import TargetError, TargetKind, TargetOptions, TargetQuestion
-from ragauge.targets.shared.address import refused
-
-FIELDS = ("question", "qid", "paraphrase", "seed", "turn", "history", "k")
-"""What a template may name in braces."""
+from ragauge.targets.shared.address import (
+    QUESTION_FIELDS,
+    question_fields,
+    refused,
+    send,
+    shown_url,
+)
 
 MAPPED = ("hits", "answer", "citations", "error")
 IN_HITS = ("id", "doc", "score", "text", "section", "type")
 """What a JMESPath option picks out of an answer, and out of each of its hits."""
 
 _PLAIN = ("body", "method", *MAPPED, *IN_HITS)
-_HOLE = re.compile(r"\{(" + "|".join(FIELDS) + r")\}")
+_HOLE = re.compile(r"\{(" + "|".join(QUESTION_FIELDS) + r")\}")
 _SECRET = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
 _SHOWN = 200
@@ -61,10 +64,8 @@ class HttpTarget:
             if name.startswith("header."):
                 self.headers[name.removeprefix("header.")] = self._with_secrets(value)
         self.secret_url = self._with_secrets(self.url)
-        try:
-            self.shown = http_client.shown_url(_HOLE.sub("x", self.secret_url))
-        except http_client.WebError as error:
-            raise refused(error.reason, "write http://HOST:PORT/PATH") from error
+        without_holes = _HOLE.sub("x", self.secret_url)
+        self.shown = shown_url(without_holes, "write http://HOST:PORT/PATH")
         self.pick = _picker(self.settings)
 
     @property
@@ -74,15 +75,7 @@ class HttpTarget:
 
     def ask(self, question: TargetQuestion) -> Any:
         """Send one question."""
-        values = {
-            "question": question.text,
-            "qid": question.qid,
-            "paraphrase": question.paraphrase,
-            "seed": question.seed,
-            "turn": question.turn,
-            "history": question.history,
-            "k": self.k,
-        }
+        values = question_fields(question, self.k)
         url = self.secret_url
         if self.filled:
             url = _HOLE.sub(lambda hole: _in_url(values[hole[1]]), url)
@@ -93,10 +86,7 @@ class HttpTarget:
             ).encode()
         elif self.method != "GET":
             body = msgspec.json.encode(values)
-        try:
-            response = http_client.request(self.method, url, body, self.headers, self.timeout)
-        except http_client.WebError as error:
-            raise TargetError(error.reason, transient=error.transient, wait=error.wait) from error
+        response = send(self.method, url, body, self.headers, self.timeout)
         if not 200 <= response.status < 300:
             raise self._refusal(response)
         text = response.body
@@ -156,7 +146,7 @@ def _check_template(template: str) -> None:
         raise refused(
             f"the body is no JSON: {error}",
             'holes stand without quotes, as in {"q": {question}, "n": {k}}; '
-            f"known: {', '.join(FIELDS)}",
+            f"known: {', '.join(QUESTION_FIELDS)}",
         ) from error
 
 

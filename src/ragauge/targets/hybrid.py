@@ -7,10 +7,10 @@ from typing import Any
 
 from ragauge.model.target import TargetKind, TargetOptions
 from ragauge.targets.shared import lexical_index, vector_index
-from ragauge.targets.shared.address import TargetSettings, split_address
-from ragauge.targets.shared.corpus_index import CORPUS_NAMES, CorpusTarget, Passages, open_passages
-from ragauge.targets.shared.top_k import Ranked, fused
+from ragauge.targets.shared.address import TargetSettings
+from ragauge.targets.shared.corpus_index import Passages, Ranked, fused, open_corpus_target
 
+NAMES = (*lexical_index.NAMES, *vector_index.NAMES, "rrf", "depth")
 CONSTANT = 60
 DEPTH = 100
 """How far down each ranking goes into the fusion, where no more hits are wanted."""
@@ -25,10 +25,8 @@ class HybridIndex:
         self.order = passages.order
         self.constant = settings.number("rrf", CONSTANT, 1, 100_000)
         self.depth = int(settings.number("depth", DEPTH, 1, 100_000))
-        self.lexical = lexical_index.LexicalIndex(passages, settings)
-        self.vectors = vector_index.VectorIndex(
-            passages, vector_index.Vectoriser(settings, options)
-        )
+        self.lexical = lexical_index.LexicalIndex(passages, settings, options)
+        self.vectors = vector_index.VectorIndex(passages, settings, options)
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -52,16 +50,9 @@ class HybridIndex:
         self.vectors.close()
 
 
-def _open(address: str, options: TargetOptions) -> CorpusTarget:
-    names = (*CORPUS_NAMES, *lexical_index.NAMES, *vector_index.NAMES, "rrf", "depth")
-    place, settings = split_address(address, options, names)
-    passages = open_passages(place, settings, options)
-    return CorpusTarget(passages, HybridIndex(passages, settings, options), options.k)
-
-
 TARGET = TargetKind(
     name="hybrid",
     title="BM25 and vectors over a corpus, fused by rank: hybrid:DIR",
     schemes=("hybrid",),
-    open=_open,
+    open=lambda address, options: open_corpus_target(address, options, NAMES, HybridIndex),
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragauge.model.target import TargetError, TargetKind, TargetOptions, TargetQuestion
-from ragauge.targets.shared.address import library, refused, split_address
+from ragauge.targets.shared.address import library, split_address
 from ragauge.targets.shared.foreign_hits import FIELD_NAMES, HitMaker, failure
 from ragauge.targets.shared.import_object import object_or_made
 
@@ -21,14 +21,13 @@ class LangChainTarget:
     def __init__(self, address: str, options: TargetOptions) -> None:
         place, settings = split_address(address, options, (*FIELD_NAMES, "input"))
         runnable = library("langchain_core.runnables", "langchain").Runnable
-        candidate = object_or_made(place, "langchain", lambda value: isinstance(value, runnable))
-        if not isinstance(candidate, runnable):
-            raise refused(
-                f"`{place}` is no retriever or Runnable of LangChain but "
-                f"{type(candidate).__name__}",
-                "name an object with `invoke`, or a function that makes one",
-            )
-        self.runnable: Any = candidate
+        self.runnable = object_or_made(
+            place,
+            "langchain",
+            lambda value: isinstance(value, runnable),
+            "retriever or Runnable of LangChain",
+            "`invoke`",
+        )
         self.input = settings.text("input")
         self.hits = HitMaker(settings, options)
         self.k = options.k

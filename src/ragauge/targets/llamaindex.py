@@ -7,7 +7,7 @@ from typing import Any
 
 from ragauge.model.target import TargetKind, TargetOptions, TargetQuestion
 from ragauge.spans import Span
-from ragauge.targets.shared.address import library, refused, split_address
+from ragauge.targets.shared.address import library, split_address
 from ragauge.targets.shared.foreign_hits import FIELD_NAMES, HitMaker, failure
 from ragauge.targets.shared.import_object import object_or_made
 
@@ -18,16 +18,10 @@ class LlamaIndexTarget:
     def __init__(self, address: str, options: TargetOptions) -> None:
         place, settings = split_address(address, options, FIELD_NAMES)
         library("llama_index.core", "llamaindex", package="llama-index-core")
-        candidate = object_or_made(place, "llamaindex", _is_asked)
-        if not _is_asked(candidate):
-            raise refused(
-                f"`{place}` is no retriever or query engine of LlamaIndex but "
-                f"{type(candidate).__name__}",
-                "name an object with `retrieve` or `query`, or a function that makes one",
-            )
-        self.asked: Any = candidate
+        what = "retriever or query engine of LlamaIndex"
+        self.asked = object_or_made(place, "llamaindex", _is_asked, what, "`retrieve` or `query`")
         # An engine may have both; its answer is what is wanted of it.
-        self.is_engine = callable(getattr(candidate, "query", None))
+        self.is_engine = callable(getattr(self.asked, "query", None))
         self.hits = HitMaker(settings, options)
         self.k = options.k
         self.facts = {"object": place, "k": self.k, **settings.given}

@@ -25,7 +25,7 @@ from ragauge.model.target import (
     TargetOptions,
     TargetQuestion,
 )
-from ragauge.targets.shared.address import refused, split_address
+from ragauge.targets.shared.address import refused, send, shown_url, split_address
 from ragauge.text import REFUSAL_TOKEN, citations_in, normalise
 
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -45,10 +45,7 @@ class OpenAITarget:
         self.temperature = settings.number("temperature", 0.0, 0.0, 2.0)
         self.most = int(settings.number("max_tokens", 1024, 1, 1_000_000))
         self.url = f"{base}/chat/completions"
-        try:
-            self.shown = http_client.shown_url(self.url)
-        except http_client.WebError as error:
-            raise refused(error.reason, "write openai:https://HOST/v1?model=NAME") from error
+        self.shown = shown_url(self.url, "write openai:https://HOST/v1?model=NAME")
         self.headers = {"Accept": "application/json", "Content-Type": "application/json"}
         key_variable = settings.text("key_env")
         key = os.environ.get(key_variable or KEY_VARIABLE)
@@ -98,12 +95,7 @@ class OpenAITarget:
 
     def _complete(self, body: Mapping[str, Any]) -> tuple[str, Mapping[str, int]]:
         """What the model said, and what it used."""
-        try:
-            response = http_client.request(
-                "POST", self.url, msgspec.json.encode(body), self.headers, self.timeout
-            )
-        except http_client.WebError as error:
-            raise TargetError(error.reason, transient=error.transient, wait=error.wait) from error
+        response = send("POST", self.url, msgspec.json.encode(body), self.headers, self.timeout)
         if response.status != 200:
             after = response.headers.get("retry-after", "")
             raise TargetError(

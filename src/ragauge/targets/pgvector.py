@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
 from ragauge.files import redaction
-from ragauge.model.target import TargetError, TargetKind, TargetOptions, TargetQuestion
+from ragauge.model.embedder import Vectors
+from ragauge.model.target import TargetError, TargetKind, TargetOptions
 from ragauge.targets.shared.address import library, refused, split_address
-from ragauge.targets.shared.foreign_hits import FIELD_NAMES, HitMaker, by_score, flat
-from ragauge.targets.shared.vector_index import NAMES, Vectoriser
+from ragauge.targets.shared.foreign_hits import FIELD_NAMES, HitMaker, flat
+from ragauge.targets.shared.vector_index import NAMES, NearestTarget, Vectoriser
 
 OPERATORS = {"cosine": "<=>", "l2": "<->", "ip": "<#>"}
 """How pgvector compares; all of them are lower for what is nearer."""
@@ -24,7 +25,7 @@ _VECTORS = ("vector", "halfvec")
 _ORDERED_BY = ("chunk_id", "id")
 
 
-class PgvectorTarget:
+class PgvectorTarget(NearestTarget):
     """Asks a table for the rows whose vectors are nearest; every thread has its own connection."""
 
     def __init__(self, address: str, options: TargetOptions) -> None:
@@ -36,6 +37,8 @@ class PgvectorTarget:
         self.table = settings.needed("table", "pgvector:postgresql://USER@HOST/DB?table=chunks")
         self.metric = settings.one_of("metric", OPERATORS) or "cosine"
         self.k = options.k
+        facts = {"database": self.shown, "table": self.table, "metric": self.metric, "k": self.k}
+        self.facts = facts
         self.timeout = options.timeout
         self.hits = HitMaker(settings, options)
         self.local = threading.local()
@@ -76,7 +79,9 @@ class PgvectorTarget:
         """Find the table and its columns, and build the query."""
         try:
             connection = self._connection()
-            table = connection.execute("SELECT to_regclass(%s)::oid", [self._quoted()]).fetchone()
+            table = connection.execute(
+                "SELECT to_regclass(%s)::oid", [self._table().as_string(None)]
+            ).fetchone()
             columns = [] if table[0] is None else connection.execute(_COLUMNS, table).fetchall()
         except self.psycopg.Error as error:
             raise refused(
@@ -98,9 +103,6 @@ class PgvectorTarget:
         self.size = size if size > 0 else None  # a column may take vectors of any length
         self.columns = [column for column, _, _ in columns if column not in vectors]
         self.query = self._query(vector, kind, name)
-
-    def _quoted(self) -> str:
-        return str(self._table().as_string(None))
 
     def _table(self) -> Any:
         return self.sql.Identifier(*self.table.split("."))
@@ -127,20 +129,8 @@ class PgvectorTarget:
             ),
         )
 
-    @property
-    def about(self) -> Mapping[str, Any]:
-        """The database without its password, the table, and the embedder of the questions."""
-        return {
-            "database": self.shown,
-            "table": self.table,
-            "metric": self.metric,
-            "k": self.k,
-            "embed_model": self.vectoriser.embedder.id,
-        }
-
-    def ask(self, question: TargetQuestion) -> Mapping[str, Any]:
-        """Ask for the nearest rows."""
-        vector = self.vectoriser.vectors([question.text], "query")[0]
+    def nearest(self, vector: Vectors) -> Iterable[dict[str, Any]]:
+        """The nearest rows."""
         # As text, so that the package pgvector for Python is not needed.
         vector_text = "[" + ",".join(repr(float(number)) for number in vector) + "]"
         try:
@@ -148,17 +138,11 @@ class PgvectorTarget:
         except self.psycopg.Error as error:
             passing = isinstance(error, self.psycopg.OperationalError)
             raise TargetError(self._server_message(error), transient=passing) from error
-        return {
-            "hits": by_score(self._hit(row) for row in rows),
-            "embed_model": self.vectoriser.embedder.id,
-            "metric": self.metric,
-        }
-
-    def _hit(self, row: Sequence[Any]) -> dict[str, Any]:
-        distance = float(row[-1])
-        score = 1.0 - distance if self.metric == "cosine" else -distance
-        fields = flat(dict(zip(self.columns, row, strict=False)))
-        return self.hits.hit(fields, score=round(score, 6))
+        for row in rows:
+            distance = float(row[-1])
+            score = 1.0 - distance if self.metric == "cosine" else -distance
+            fields = flat(dict(zip(self.columns, row, strict=False)))
+            yield self.hits.hit(fields, score=round(score, 6))
 
     def _server_message(self, error: Exception) -> str:
         """What the server said, on one line; the driver may repeat the URL in it."""

@@ -12,11 +12,9 @@ import msgspec
 
 from ragauge.files.redaction import REDACTED, is_secret
 from ragauge.model.target import TargetError, TargetKind, TargetOptions, TargetQuestion
-from ragauge.targets.shared.address import refused
+from ragauge.targets.shared.address import QUESTION_FIELDS, question_fields, refused
+from ragauge.targets.shared.foreign_hits import failure
 from ragauge.targets.shared.import_object import object_at
-
-GIVEN = ("question", "qid", "paraphrase", "seed", "turn", "history", "k")
-"""What a function is called with, if it has a parameter of that name."""
 
 
 class PythonTarget:
@@ -48,18 +46,8 @@ class PythonTarget:
 
     def ask(self, question: TargetQuestion) -> Any:
         """Call the function with what it takes."""
-        arguments: dict[str, Any] = {
-            "question": question.text,
-            "qid": question.qid,
-            "paraphrase": question.paraphrase,
-            "seed": question.seed,
-            "turn": question.turn,
-            "history": [
-                {"question": exchange.question, "answer": exchange.answer}
-                for exchange in question.history
-            ],
-            "k": self.k,
-        }
+        arguments = question_fields(question, self.k)
+        arguments["history"] = [msgspec.to_builtins(exchange) for exchange in question.history]
         named = {name: arguments[name] for name in self.names} | self.settings
         positional = (question.text,) if self.first else ()
         try:
@@ -70,10 +58,12 @@ class PythonTarget:
         except TargetError:
             raise
         except (Exception, SystemExit) as error:
-            reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            failed = failure(error)
             for secret in self.secrets:
-                reason = reason.replace(secret, REDACTED)
-            raise TargetError(reason, transient=_may_pass(error)) from error
+                failed.reason = failed.reason.replace(secret, REDACTED)
+            # What the network raises is worth another try, and what says so itself.
+            passing = failed.transient or bool(getattr(error, "transient", False))
+            raise TargetError(failed.reason, transient=passing) from error
 
     def _awaited(self, loop: asyncio.AbstractEventLoop, answered: Coroutine[Any, Any, Any]) -> Any:
         future = asyncio.run_coroutine_threadsafe(answered, loop)
@@ -103,11 +93,6 @@ def _value(option: Any) -> Any:
         return option
 
 
-def _may_pass(error: BaseException) -> bool:
-    """Whether it is worth another try: what the network raises, and what says so itself."""
-    return isinstance(error, OSError) or bool(getattr(error, "transient", False))
-
-
 def _function(address: str) -> Callable[..., Any]:
     """The function that an address names."""
     function = object_at(address, "python", "function")
@@ -131,7 +116,7 @@ def _parameters(
     kinds = {name: parameter.kind for name, parameter in parameters.items()}
     everything = inspect.Parameter.VAR_KEYWORD in kinds.values()
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    names = [name for name in GIVEN if everything or kinds.get(name) in by_name]
+    names = [name for name in QUESTION_FIELDS if everything or kinds.get(name) in by_name]
     needed = [
         name
         for name, parameter in parameters.items()
@@ -150,7 +135,7 @@ def _parameters(
     if needed and not first:
         raise refused(
             f"`{address}` needs `{needed[-1]}`, which nothing gives it",
-            f"it can take {', '.join(GIVEN)}, and what --option NAME=VALUE says",
+            f"it can take {', '.join(QUESTION_FIELDS)}, and what --option NAME=VALUE says",
         )
     if first and "question" in names:
         names.remove("question")

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from ragauge.files.redaction import redacted_url
-from ragauge.model.target import TargetKind, TargetOptions, TargetQuestion
+from ragauge.model.embedder import Vectors
+from ragauge.model.target import TargetKind, TargetOptions
 from ragauge.targets.shared.address import library, refused, split_address
-from ragauge.targets.shared.foreign_hits import FIELD_NAMES, HitMaker, by_score, failure, flat
-from ragauge.targets.shared.vector_index import NAMES, Vectoriser
+from ragauge.targets.shared.foreign_hits import FIELD_NAMES, HitMaker, failure, flat
+from ragauge.targets.shared.vector_index import NAMES, NearestTarget, Vectoriser
 
 KEY_VARIABLE = "QDRANT_API_KEY"
 MEMORY = ":memory:"
 
 
-class QdrantTarget:
+class QdrantTarget(NearestTarget):
     """Asks one collection for the nearest of its points; `vector` names one of several."""
 
     def __init__(self, address: str, options: TargetOptions) -> None:
@@ -72,14 +73,8 @@ class QdrantTarget:
             vectors = vectors[self.vector]
         return int(vectors.size), str(getattr(vectors.distance, "value", vectors.distance)).lower()
 
-    @property
-    def about(self) -> Mapping[str, Any]:
-        """The collection, and the embedder of the questions."""
-        return {**self.facts, "embed_model": self.vectoriser.embedder.id}
-
-    def ask(self, question: TargetQuestion) -> Mapping[str, Any]:
-        """Ask for the nearest points."""
-        vector = self.vectoriser.vectors([question.text], "query")[0]
+    def nearest(self, vector: Vectors) -> Iterable[dict[str, Any]]:
+        """The nearest points."""
         try:
             with self.lock:
                 points = self.client.query_points(
@@ -91,21 +86,15 @@ class QdrantTarget:
                 ).points
         except Exception as error:  # the library has no base class of its own
             raise failure(error) from error
-        return {
-            "hits": by_score(self._hit(point) for point in points),
-            "embed_model": self.vectoriser.embedder.id,
-            "metric": self.metric,
-        }
+        return map(self._hit, points)
 
     def _hit(self, point: Any) -> dict[str, Any]:
         payload = flat(point.payload or {})
         # Points are numbered or have a UUID: the chunk's own id stands in the payload.
-        id_field = next(
-            (name for name in self.hits.names["id"] if payload.get(name) is not None), None
-        )
+        has_id = any(payload.get(name) is not None for name in self.hits.names["id"])
         far = self.metric in ("euclid", "manhattan")
         score = round(-point.score if far else point.score, 6)
-        return self.hits.hit(payload, name=None if id_field else point.id, score=score)
+        return self.hits.hit(payload, name=None if has_id else point.id, score=score)
 
     def close(self) -> None:
         """Close the client and the cache of vectors."""

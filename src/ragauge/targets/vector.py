@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from ragauge.model.target import TargetKind, TargetOptions
-from ragauge.targets.shared.address import split_address
-from ragauge.targets.shared.corpus_index import CORPUS_NAMES, CorpusTarget, open_passages
-from ragauge.targets.shared.vector_index import NAMES, VectorIndex, Vectoriser
-
-
-def _open(address: str, options: TargetOptions) -> CorpusTarget:
-    place, settings = split_address(address, options, (*CORPUS_NAMES, *NAMES))
-    passages = open_passages(place, settings, options)
-    return CorpusTarget(passages, VectorIndex(passages, Vectoriser(settings, options)), options.k)
-
+from ragauge.model.target import TargetKind
+from ragauge.targets.shared.corpus_index import open_corpus_target
+from ragauge.targets.shared.vector_index import NAMES, VectorIndex
 
 TARGET = TargetKind(
     name="vector",
     title="exact search by vectors over a corpus: vector:DIR",
     schemes=("vector",),
-    open=_open,
+    open=lambda address, options: open_corpus_target(address, options, NAMES, VectorIndex),
 )

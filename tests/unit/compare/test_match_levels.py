@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from ragauge.compare.known_documents import KnownDocuments
+from ragauge.compare.same_documents import KnownDocuments
 from ragauge.model.chunk import Chunk
 from ragauge.model.comparison import MatchLevel
 from ragauge.model.evidence import ChunkFacts, DocFacts, Evidence, SketchRow

@@ -23,7 +23,7 @@ from ragauge.errors import RagaugeError
 from ragauge.model.embedder import Embedded, EmbedderKind, Role
 from ragauge.model.target import TargetQuestion
 from ragauge.spans import Span
-from ragauge.targets.shared.top_k import Ranked, best, fused
+from ragauge.targets.shared.corpus_index import Ranked, best, fused
 from tests.support.corpora import CODE, FIRST, LAST, NOTE, made
 from tests.support.target_calls import LEXICAL, asked, assert_finds_last, names, opened, refusal
 

@@ -21,7 +21,7 @@ from ragauge.errors import RagaugeError
 from ragauge.files import http_client
 from ragauge.model.target import TargetError, TargetOptions, TargetQuestion
 from ragauge.spans import Span
-from ragauge.targets.opensearch.request import own_body
+from ragauge.targets.opensearch import own_body
 from ragauge.targets.shared.address import TargetSettings
 from ragauge.targets.shared.foreign_hits import HitMaker
 from tests.support.command import Folder

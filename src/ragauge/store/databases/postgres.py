@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ragauge.errors import RagaugeError
 from ragauge.files import redaction
-from ragauge.model.run import (
-    GoldRow,
-    ResultRow,
-    RunRecord,
-    Scoring,
-    Store,
-    StoreKind,
-    ValueColumn,
-)
+from ragauge.model.run import Store, StoreKind
 from ragauge.store.databases import schema_versions, store_errors
-from ragauge.store.databases.queries import FACTS, REOPENED, RUN, StoreQueries, run_row
+from ragauge.store.databases.queries import Execute, StoreQueries
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
@@ -31,8 +23,6 @@ AT_ONCE = 2000
 
 MIGRATING, ADDING, HOLDING = 7246283, 7246284, 7246285
 """Advisory locks: around migrations, around one gold set or list of chunks, and on a run."""
-
-FACT_TYPES = ("int8", "text", "int8", "text", "int8", "int8", "int8", "text", "float8", "float8")
 
 
 class _Address:
@@ -180,15 +170,21 @@ def open_store(url: str, *, create: bool = True) -> Store:
     return PostgresStore(address, connection)
 
 
+def _marked(sql: str) -> str:
+    """SQL with the driver's mark for a parameter; no statement has a `?` or a `%` in it."""
+    return sql.replace("?", "%s")
+
+
 class PostgresStore(StoreQueries):
     """A store in a database. It may be handed to another thread, but not used by two at once.
 
     What streams has a connection of its own, so that other methods may be called meanwhile.
     """
 
-    mark = "%s"
     json_text = "::text"
     no_bytes = "''::bytea"
+    row_lock = " FOR KEY SHARE"
+    key_lock = f"SELECT pg_advisory_xact_lock({ADDING}, hashtext(?))"
     tags = "ARRAY(SELECT tag FROM eval_tags WHERE eval_tags.run_id = eval_runs.run_id ORDER BY tag)"
 
     def __init__(self, address: _Address, connection: Connection[Any]) -> None:
@@ -198,28 +194,25 @@ class PostgresStore(StoreQueries):
         self._connection = connection
 
     @contextmanager
-    def _writing(self, run_id: str | None = None) -> Iterator[Cursor[Any]]:
-        """One transaction, for a run that must be there if one is named, and that stays there."""
+    def _transaction(self, *, durable: bool) -> Iterator[Execute]:  # noqa: ARG002  (always)
         with self._address.translated(), self._connection.transaction():
             cursor = self._connection.cursor()
-            if run_id is not None:
-                sql = "SELECT 1 FROM eval_runs WHERE run_id = %s FOR KEY SHARE"
-                if cursor.execute(sql, (run_id,)).fetchone() is None:
-                    raise store_errors.unknown_run(self.name, run_id)
-            yield cursor
+            yield lambda sql, parameters: cursor.execute(_marked(sql), parameters)
 
-    def _copy(
-        self, cursor: Cursor[Any], table: str, types: Sequence[str], rows: Iterable[Sequence[Any]]
-    ) -> None:
+    def _insert(self, table: str, types: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        cursor = self._connection.cursor()
         with cursor.copy(f"COPY {table} FROM STDIN (FORMAT BINARY)") as copy:
             copy.set_types(types)
             for row in rows:
                 copy.write_row(row)
 
+    def _execute_many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
+        self._connection.cursor().executemany(_marked(sql), rows)
+
     def _read(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
         with self._address.translated():
             cursor = self._connection.cursor(binary=True)
-            return cursor.execute(sql, parameters).fetchall()
+            return cursor.execute(_marked(sql), parameters).fetchall()
 
     def _stream(self, sql: str, key: str) -> Iterator[Any]:
         with (
@@ -229,19 +222,7 @@ class PostgresStore(StoreQueries):
             own.cursor("streaming", binary=True) as cursor,
         ):
             cursor.itersize = AT_ONCE
-            yield from cursor.execute(sql, (key,))
-
-    def begin(self, run: RunRecord) -> None:
-        """Add a run as incomplete; `run-exists` if its id is taken."""
-        with self._writing() as cursor:
-            row = run_row(run)
-            cursor.execute(
-                f"INSERT INTO eval_runs ({RUN}, evidence)"
-                f" VALUES ({', '.join(['%s'] * len(row))}) ON CONFLICT (run_id) DO NOTHING",
-                row,
-            )
-            if not cursor.rowcount:
-                raise store_errors.run_exists(self.name, run.run_id)
+            yield from cursor.execute(_marked(sql), (key,))
 
     @contextmanager
     def hold(self, run_id: str) -> Iterator[None]:
@@ -249,7 +230,7 @@ class PostgresStore(StoreQueries):
 
         The lock is one of the connection that writes: if that is lost, nothing is written either.
         """
-        key = "%s, hashtext(current_schema() || '/' || %s)"
+        key = "?, hashtext(current_schema() || '/' || ?)"
         if not self._read(f"SELECT pg_try_advisory_lock({key})", (HOLDING, run_id))[0][0]:
             raise store_errors.run_held(run_id)
         try:
@@ -258,141 +239,15 @@ class PostgresStore(StoreQueries):
             with suppress(RagaugeError):  # a connection that is lost holds nothing
                 self._read(f"SELECT pg_advisory_unlock({key})", (HOLDING, run_id))
 
-    def _add(
-        self,
-        table: str,
-        column: str,
-        key: str,
-        types: Sequence[str],
-        rows: Iterable[Sequence[Any]],
-    ) -> None:
-        """Add rows under a key, which one process at a time may do; what is there stays."""
-        with self._writing() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (ADDING, key))
-            cursor.execute(f"SELECT 1 FROM {table} WHERE {column} = %s LIMIT 1", (key,))
-            if cursor.fetchone() is None:
-                self._copy(cursor, table, ("text", *types), ((key, *row) for row in rows))
-
-    def add_gold(self, gold_key: str, rows: Iterable[GoldRow]) -> None:
-        """Add a gold set under its key, all of it or nothing; one that is there stays as it is."""
-        types = ("int8", "text", "int8", "text", "bytea")
-        self._add("eval_gold_items", "gold_key", gold_key, types, rows)
-
-    def add_chunks(self, digest: str, blocks: Iterable[bytes]) -> None:
-        """Add a list of chunks under its digest, likewise."""
-        self._add("eval_chunks", "digest", digest, ("int8", "bytea"), enumerate(blocks))
-
-    def add_results(self, run_id: str, rows: Sequence[ResultRow]) -> None:
-        """Add a batch of results; when it returns, they are safe on disk."""
-        with self._writing(run_id) as cursor:
-            self._put_results(cursor, run_id, rows)
-
-    def replace_results(self, run_id: str, rows: Sequence[ResultRow]) -> None:
-        """Put results in the place of those that have the same ordinals, all or none."""
-        with self._writing(run_id) as cursor:
-            self._drop_results(cursor, run_id, [row.facts.ordinal for row in rows])
-            self._put_results(cursor, run_id, rows)
-
-    def _drop_results(self, cursor: Cursor[Any], run_id: str, ordinals: Sequence[int]) -> None:
-        sql = "DELETE FROM eval_query_results WHERE run_id = %s AND ordinal = ANY(%s)"
-        cursor.execute(sql, (run_id, list(ordinals)))
-
-    def _put_results(self, cursor: Cursor[Any], run_id: str, rows: Sequence[ResultRow]) -> None:
-        table = f"eval_query_results (run_id, {FACTS}, result_json, metric_values)"
-        whole = ((run_id, *facts, payload, values) for facts, payload, values in rows)
-        self._copy(cursor, table, ("text", *FACT_TYPES, "bytea", "text"), whole)
-
     def set_values(self, run_id: str, values: Sequence[tuple[int, str | None]]) -> None:
-        """Set what was measured of some results, each named by its ordinal."""
-        with self._writing(run_id) as cursor:
-            cursor.execute(
+        """Set what was measured of some results, in one statement: rows by rows takes too long."""
+        with self._writing(run_id) as execute:
+            execute(
                 "UPDATE eval_query_results AS result SET metric_values = given.measured"
-                " FROM unnest(%s::int8[], %s::text[]) AS given (place, measured)"
-                " WHERE result.run_id = %s AND result.ordinal = given.place",
+                " FROM unnest(?::int8[], ?::text[]) AS given (place, measured)"
+                " WHERE result.run_id = ? AND result.ordinal = given.place",
                 ([ordinal for ordinal, _ in values], [text for _, text in values], run_id),
             )
-
-    def reopen(self, run_id: str, *, dropping: Sequence[int] = ()) -> None:
-        """Make a run incomplete again: its scorings go, its results stay but for `dropping`."""
-        with self._writing(run_id) as cursor:
-            self._drop_results(cursor, run_id, dropping)
-            cursor.execute("DELETE FROM eval_scorings WHERE run_id = %s", (run_id,))
-            sql = f"UPDATE eval_runs SET {REOPENED}%s WHERE run_id = %s"
-            cursor.execute(sql, (b"", run_id))
-
-    def finish(
-        self,
-        run_id: str,
-        *,
-        results: int,
-        evidence: bytes,
-        scoring: Scoring,
-        values: Iterable[ValueColumn],
-    ) -> None:
-        """Add the first scoring, fill in the rest of the run, and mark it complete."""
-        with self._writing(run_id) as cursor:
-            sql = "UPDATE eval_runs SET status = 'complete', results = %s, evidence = %s"
-            cursor.execute(f"{sql} WHERE run_id = %s", (results, evidence, run_id))
-            self._score(cursor, run_id, scoring, values)
-
-    def add_scoring(self, run_id: str, scoring: Scoring, values: Iterable[ValueColumn]) -> None:
-        """Add a further scoring, and make its aggregate that of the run."""
-        with self._writing(run_id) as cursor:
-            self._score(cursor, run_id, scoring, values)
-
-    def _score(
-        self, cursor: Cursor[Any], run_id: str, scoring: Scoring, values: Iterable[ValueColumn]
-    ) -> None:
-        cursor.execute(
-            "INSERT INTO eval_scorings VALUES (%s, %s, %s, %s, %s, %s)",
-            (
-                run_id,
-                scoring.number,
-                scoring.created_at,
-                scoring.ragauge_version,
-                scoring.aggregate,
-                scoring.questions,
-            ),
-        )
-        rows = ((run_id, scoring.number, place, *value) for place, value in enumerate(values))
-        types = ("text", "int4", "int4", "text", "int4", "bytea")
-        self._copy(cursor, "eval_metric_values", types, rows)
-        sql = "UPDATE eval_runs SET aggregate_json = %s WHERE run_id = %s"
-        cursor.execute(sql, (scoring.aggregate, run_id))
-
-    def tag(self, tag: str, run_id: str) -> None:
-        """Let a tag name a run; it leaves the run that it named before."""
-        with self._writing(run_id) as cursor:
-            cursor.execute(
-                "INSERT INTO eval_tags VALUES (%s, %s)"
-                " ON CONFLICT (tag) DO UPDATE SET run_id = EXCLUDED.run_id",
-                (tag, run_id),
-            )
-
-    def untag(self, tag: str) -> None:
-        """Remove a tag, if it is there."""
-        with self._writing() as cursor:
-            cursor.execute("DELETE FROM eval_tags WHERE tag = %s", (tag,))
-
-    def delete(self, run_id: str) -> None:
-        """Remove a run with all that belongs to it, and gold sets and lists that no run needs."""
-        with self._writing() as cursor:
-            sql = "DELETE FROM eval_runs WHERE run_id = %s RETURNING gold_key, chunks"
-            deleted = cursor.execute(sql, (run_id,)).fetchone()
-            if deleted is None:
-                raise store_errors.unknown_run(self.name, run_id)
-            cursor.execute("DELETE FROM eval_query_results WHERE run_id = %s", (run_id,))
-            for table, key, column, name in (
-                ("eval_gold_items", "gold_key", "gold_key", deleted[0]),
-                ("eval_chunks", "digest", "chunks", deleted[1]),
-            ):
-                # Who began a run and finds its gold set here must not see it vanish.
-                cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (ADDING, name))
-                cursor.execute(
-                    f"DELETE FROM {table} WHERE {key} = %s"
-                    f" AND NOT EXISTS (SELECT 1 FROM eval_runs WHERE {column} = %s)",
-                    (name, name),
-                )
 
     def close(self) -> None:
         """Let go of the connection."""

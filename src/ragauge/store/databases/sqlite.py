@@ -16,17 +16,9 @@ from typing import Any
 from ragauge.errors import RagaugeError
 from ragauge.files import redaction
 from ragauge.files.lock import HeldError, held
-from ragauge.model.run import (
-    GoldRow,
-    ResultRow,
-    RunRecord,
-    Scoring,
-    Store,
-    StoreKind,
-    ValueColumn,
-)
+from ragauge.model.run import Store, StoreKind
 from ragauge.store.databases import schema_versions, store_errors
-from ragauge.store.databases.queries import FACTS, REOPENED, RUN, StoreQueries, run_row
+from ragauge.store.databases.queries import Execute, StoreQueries
 
 PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
@@ -220,40 +212,27 @@ class SqliteStore(StoreQueries):
         self._path = path.absolute()  # the current folder may change
         self.url = f"sqlite:///{self._path}"
         self._connection = connection
-        self._execute = connection.execute
-        self._execute_many = connection.executemany
 
     @contextmanager
-    def _writing(self, run_id: str | None = None, *, sync: str = "NORMAL") -> Iterator[None]:
-        """One transaction, for a run that must be there if one is named."""
+    def _transaction(self, *, durable: bool) -> Iterator[Execute]:
+        sync = "FULL" if durable else "NORMAL"
         with _translated(self.name), _transaction(self._connection, sync=sync):
-            if run_id is not None and not self._there("eval_runs", "run_id", run_id):
-                raise store_errors.unknown_run(self.name, run_id)
-            yield
+            yield self._connection.execute
 
-    def _there(self, table: str, column: str, key: str) -> bool:
-        sql = f"SELECT 1 FROM {table} WHERE {column} = ? LIMIT 1"
-        return self._execute(sql, (key,)).fetchone() is not None
+    def _insert(self, table: str, types: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        marks = ", ".join("?" * len(types))
+        self._execute_many(f"INSERT INTO {table} VALUES ({marks})", rows)
+
+    def _execute_many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
+        self._connection.executemany(sql, rows)
 
     def _read(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
         with _translated(self.name):
-            return self._execute(sql, parameters).fetchall()
+            return self._connection.execute(sql, parameters).fetchall()
 
     def _stream(self, sql: str, key: str) -> Iterator[Any]:
         with _translated(self.name), closing(_connect(self._path)) as own:
             yield from own.execute(sql, (key,))
-
-    def begin(self, run: RunRecord) -> None:
-        """Add a run as incomplete; `run-exists` if its id is taken."""
-        with self._writing():
-            row = run_row(run)
-            added = self._execute(
-                f"INSERT INTO eval_runs ({RUN}, evidence) VALUES ({', '.join('?' * len(row))})"
-                " ON CONFLICT (run_id) DO NOTHING",
-                row,
-            )
-            if not added.rowcount:
-                raise store_errors.run_exists(self.name, run.run_id)
 
     @contextmanager
     def hold(self, run_id: str) -> Iterator[None]:
@@ -269,123 +248,6 @@ class SqliteStore(StoreQueries):
             except HeldError as error:
                 raise store_errors.run_held(run_id) from error
             yield
-
-    def add_gold(self, gold_key: str, rows: Iterable[GoldRow]) -> None:
-        """Add a gold set under its key, all of it or nothing; one that is there stays as it is."""
-        with self._writing():
-            if not self._there("eval_gold_items", "gold_key", gold_key):
-                self._execute_many(
-                    "INSERT INTO eval_gold_items VALUES (?, ?, ?, ?, ?, ?)",
-                    ((gold_key, *row) for row in rows),
-                )
-
-    def add_chunks(self, digest: str, blocks: Iterable[bytes]) -> None:
-        """Add a list of chunks under its digest, likewise."""
-        with self._writing():
-            if not self._there("eval_chunks", "digest", digest):
-                self._execute_many(
-                    "INSERT INTO eval_chunks VALUES (?, ?, ?)",
-                    ((digest, ordinal, block) for ordinal, block in enumerate(blocks)),
-                )
-
-    def add_results(self, run_id: str, rows: Sequence[ResultRow]) -> None:
-        """Add a batch of results; when it returns, the end of the process cannot undo it."""
-        self._put_results("INSERT", run_id, rows)
-
-    def replace_results(self, run_id: str, rows: Sequence[ResultRow]) -> None:
-        """Put results in the place of those that have the same ordinals, all or none."""
-        self._put_results("INSERT OR REPLACE", run_id, rows)
-
-    def _put_results(self, verb: str, run_id: str, rows: Sequence[ResultRow]) -> None:
-        with self._writing(run_id):
-            self._execute_many(
-                f"{verb} INTO eval_query_results (run_id, {FACTS}, result_json, metric_values)"
-                f" VALUES ({', '.join('?' * 13)})",
-                ((run_id, *facts, payload, values) for facts, payload, values in rows),
-            )
-
-    def set_values(self, run_id: str, values: Sequence[tuple[int, str | None]]) -> None:
-        """Set what was measured of some results, each named by its ordinal."""
-        with self._writing(run_id):
-            self._execute_many(
-                "UPDATE eval_query_results SET metric_values = ? WHERE run_id = ? AND ordinal = ?",
-                ((text, run_id, ordinal) for ordinal, text in values),
-            )
-
-    def reopen(self, run_id: str, *, dropping: Sequence[int] = ()) -> None:
-        """Make a run incomplete again: its scorings go, its results stay but for `dropping`."""
-        with self._writing(run_id, sync="FULL"):
-            self._execute_many(
-                "DELETE FROM eval_query_results WHERE run_id = ? AND ordinal = ?",
-                ((run_id, ordinal) for ordinal in dropping),
-            )
-            self._execute("DELETE FROM eval_scorings WHERE run_id = ?", (run_id,))
-            sql = f"UPDATE eval_runs SET {REOPENED}? WHERE run_id = ?"
-            self._execute(sql, (b"", run_id))
-
-    def finish(
-        self,
-        run_id: str,
-        *,
-        results: int,
-        evidence: bytes,
-        scoring: Scoring,
-        values: Iterable[ValueColumn],
-    ) -> None:
-        """Add the first scoring, fill in the rest of the run, and mark it complete."""
-        with self._writing(run_id, sync="FULL"):
-            sql = "UPDATE eval_runs SET status = 'complete', results = ?, evidence = ?"
-            self._execute(f"{sql} WHERE run_id = ?", (results, evidence, run_id))
-            self._score(run_id, scoring, values)
-
-    def add_scoring(self, run_id: str, scoring: Scoring, values: Iterable[ValueColumn]) -> None:
-        """Add a further scoring, and make its aggregate that of the run."""
-        with self._writing(run_id, sync="FULL"):
-            self._score(run_id, scoring, values)
-
-    def _score(self, run_id: str, scoring: Scoring, values: Iterable[ValueColumn]) -> None:
-        self._execute(
-            "INSERT INTO eval_scorings VALUES (?, ?, ?, ?, ?, ?)",
-            (
-                run_id,
-                scoring.number,
-                scoring.created_at,
-                scoring.ragauge_version,
-                scoring.aggregate,
-                scoring.questions,
-            ),
-        )
-        self._execute_many(
-            "INSERT INTO eval_metric_values VALUES (?, ?, ?, ?, ?, ?)",
-            ((run_id, scoring.number, place, *value) for place, value in enumerate(values)),
-        )
-        sql = "UPDATE eval_runs SET aggregate_json = ? WHERE run_id = ?"
-        self._execute(sql, (scoring.aggregate, run_id))
-
-    def tag(self, tag: str, run_id: str) -> None:
-        """Let a tag name a run; it leaves the run that it named before."""
-        with self._writing(run_id, sync="FULL"):
-            self._execute("INSERT OR REPLACE INTO eval_tags VALUES (?, ?)", (tag, run_id))
-
-    def untag(self, tag: str) -> None:
-        """Remove a tag, if it is there."""
-        with self._writing(sync="FULL"):
-            self._execute("DELETE FROM eval_tags WHERE tag = ?", (tag,))
-
-    def delete(self, run_id: str) -> None:
-        """Remove a run with all that belongs to it, and gold sets and lists that no run needs."""
-        with self._writing(run_id, sync="FULL"):
-            sql = "DELETE FROM eval_runs WHERE run_id = ? RETURNING gold_key, chunks"
-            ((gold_key, chunks),) = self._execute(sql, (run_id,)).fetchall()
-            for table, key, column, name in (
-                ("eval_gold_items", "gold_key", "gold_key", gold_key),
-                ("eval_chunks", "digest", "chunks", chunks),
-            ):
-                self._execute(
-                    f"DELETE FROM {table} WHERE {key} = ?1"
-                    f" AND NOT EXISTS (SELECT 1 FROM eval_runs WHERE {column} = ?1)",
-                    (name,),
-                )
 
     def close(self) -> None:
         """Let go of the connection."""

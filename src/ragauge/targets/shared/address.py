@@ -1,4 +1,4 @@
-"""Addresses of targets: the place behind the scheme, its settings, and the library it needs.
+"""Addresses of targets: the place behind the scheme, its settings, and what is sent to it.
 
 An address is `PLACE?name=value&name=value`; `--option` adds to it. A name that a
 target does not know is refused, because a misspelt setting would otherwise change nothing.
@@ -12,10 +12,14 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from ragauge.errors import RagaugeError
-from ragauge.model.target import TargetOptions
+from ragauge.files import http_client
+from ragauge.model.target import TargetError, TargetOptions, TargetQuestion
 
 OF_EMBEDDER = "embedder."
 """The prefix of settings that go to the embedder, which gets them without it."""
+
+QUESTION_FIELDS = ("question", "qid", "paraphrase", "seed", "turn", "history", "k")
+"""What is said of a question to functions, programs and services."""
 
 
 def refused(message: str, hint: str) -> RagaugeError:
@@ -120,6 +124,30 @@ def _add(values: dict[str, Any], name: str, value: Any) -> None:
 def _unknown(name: str, names: set[str]) -> RagaugeError:
     listed = ", ".join(f"{known}NAME" if known == OF_EMBEDDER else known for known in sorted(names))
     return refused(f"the target takes no `{name}`", f"known: {listed}" if names else "leave it out")
+
+
+def question_fields(question: TargetQuestion, k: int) -> dict[str, Any]:
+    """The values of `QUESTION_FIELDS`."""
+    own = {name: getattr(question, name) for name in QUESTION_FIELDS[1:-1]}
+    return {"question": question.text, **own, "k": k}
+
+
+def send(
+    method: str, url: str, body: bytes | None, headers: Mapping[str, str], timeout: float
+) -> http_client.Response:
+    """Send a request; what goes wrong on the way is the error of one question."""
+    try:
+        return http_client.request(method, url, body, headers, timeout)
+    except http_client.WebError as error:
+        raise TargetError(error.reason, transient=error.transient, wait=error.wait) from error
+
+
+def shown_url(url: str, hint: str) -> str:
+    """A URL without its secrets; one that cannot be asked is refused."""
+    try:
+        return http_client.shown_url(url)
+    except http_client.WebError as error:
+        raise refused(error.reason, hint) from error
 
 
 def library(name: str, extra: str, *, package: str | None = None) -> Any:

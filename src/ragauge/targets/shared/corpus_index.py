@@ -1,4 +1,4 @@
-"""Passages: the chunks of a corpus as something to search, with their texts and places.
+"""Passages: the chunks of a corpus as something to search, their texts and places, and rankings.
 
 Texts are not held in memory: they are read from the corpus on demand, through a small cache.
 """
@@ -6,12 +6,13 @@ Texts are not held in memory: they are read from the corpus on demand, through a
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Protocol
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
@@ -24,11 +25,17 @@ from ragauge.files.open import opened
 from ragauge.model.chunk import Chunk
 from ragauge.model.target import TargetOptions, TargetQuestion
 from ragauge.spans import Span
-from ragauge.targets.shared.address import TargetSettings, refused
-from ragauge.targets.shared.top_k import Ranked
+from ragauge.targets.shared.address import TargetSettings, refused, split_address
 
-CORPUS_NAMES = ("chunks",)
-"""The settings of every target over a corpus."""
+Order = NDArray[np.int64]
+"""The place of each passage among the sorted ids."""
+
+
+class Ranked(Struct, frozen=True):
+    """A passage by its number, and its score."""
+
+    number: int
+    score: float
 
 
 class Passages:
@@ -121,15 +128,49 @@ def _listed(lookup: Lookup, chunks: str) -> dict[str, Chunk]:
         return load_chunks(source, check=placed)
 
 
-def open_passages(place: str, settings: TargetSettings, options: TargetOptions) -> Passages:
-    """The passages that an address means: a folder, or the corpus that the options name."""
+def open_corpus_target(
+    address: str,
+    options: TargetOptions,
+    names: Iterable[str],
+    make_index: Callable[[Passages, TargetSettings, TargetOptions], PassageIndex],
+) -> CorpusTarget:
+    """A target over the corpus that an address or the options name; `names` are its settings."""
+    place, settings = split_address(address, options, ("chunks", *names))
     folder = place or options.corpus
     if not folder:
         raise refused("the target names no corpus", "write bm25:DIR, or give --corpus DIR")
     passages = Passages(folder, settings.text("chunks", options.chunks))
     if not len(passages):
         raise refused(f"there is nothing to search in `{folder}`", "build a corpus with text in it")
-    return passages
+    return CorpusTarget(passages, make_index(passages, settings, options), options.k)
+
+
+def best(scores: NDArray[Any], numbers: NDArray[np.int64], order: Order, k: int) -> list[Ranked]:
+    """The k best of some passages: by falling score, then by id. Scores go with the numbers."""
+    # A full sort of all scores would take most of the time of a question.
+    if len(numbers) > k > 0:
+        least = np.partition(scores, len(scores) - k)[len(scores) - k]
+        candidates = scores >= least  # all that tie with the last one
+        scores, numbers = scores[candidates], numbers[candidates]
+    ranks = np.lexsort((order[numbers], -scores))[:k]
+    return [Ranked(int(numbers[rank]), float(scores[rank])) for rank in ranks]
+
+
+def fused(
+    rankings: Sequence[Sequence[Ranked]], order: Order, k: int, constant: float
+) -> list[Ranked]:
+    """Reciprocal rank fusion: a passage scores the sum of 1 / (constant + its rank), from 1.
+
+    Ranks are taken from the lists alone, so that scores of different kinds need no common scale.
+    """
+    total: dict[int, float] = {}
+    for ranking in rankings:
+        for rank, ranked in enumerate(ranking, 1):
+            total[ranked.number] = total.get(ranked.number, 0.0) + 1.0 / (constant + rank)
+    # Rounded, so that the order in which rankings are added does not show.
+    numbers = np.array(sorted(total), np.int64)
+    scores = np.round(np.array([total[number] for number in sorted(total)], np.float64), 9)
+    return best(scores, numbers, order, k)
 
 
 class PassageIndex(Protocol):

@@ -29,21 +29,28 @@ def object_at(address: str, scheme: str, what: str = "object") -> Any:
     return value
 
 
-def object_or_made(address: str, scheme: str, accepts: Callable[[Any], bool]) -> Any:
+def object_or_made(
+    address: str, scheme: str, accepts: Callable[[Any], bool], what: str, methods: str
+) -> Any:
     """The object that an address means, or what it makes where it is a class or a factory.
 
-    What is neither accepted nor callable is returned as it is, for the caller to refuse.
+    It must be `what` messages call it, with one of some `methods`.
     """
     value = object_at(address, scheme)
-    if not isinstance(value, type) and (accepts(value) or not callable(value)):
-        return value
     try:
-        return value()
+        if isinstance(value, type) or (callable(value) and not accepts(value)):
+            value = value()
     except (Exception, SystemExit) as error:
         raise refused(
             f"`{address}` cannot be made: {type(error).__name__}: {error}",
             "name an object, or a function that makes one without arguments",
         ) from error
+    if not accepts(value):
+        raise refused(
+            f"`{address}` is no {what} but {type(value).__name__}",
+            f"name an object with {methods}, or a function that makes one",
+        )
+    return value
 
 
 def _module(place: str) -> ModuleType:

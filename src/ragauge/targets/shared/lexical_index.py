@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ragauge.corpus.bm25 import Bm25Index
+from ragauge.model.target import TargetOptions
 from ragauge.targets.shared.address import TargetSettings
-from ragauge.targets.shared.corpus_index import Passages
-from ragauge.targets.shared.top_k import Ranked, best
+from ragauge.targets.shared.corpus_index import Passages, Ranked, best
 
 K1 = 1.5
 B = 0.75
@@ -24,7 +24,9 @@ ANALYZER = "nfkc-casefold-words-1"
 class LexicalIndex:
     """An index of scores by word, made once; only read when it is searched."""
 
-    def __init__(self, passages: Passages, settings: TargetSettings) -> None:
+    def __init__(
+        self, passages: Passages, settings: TargetSettings, _options: TargetOptions
+    ) -> None:
         self.order = passages.order
         self.k1 = settings.number("k1", K1, 0, 100)
         self.b = settings.number("b", B, 0, 1)

@@ -7,7 +7,7 @@ double precision, row by row, and rounded: neither threads nor the linear algebr
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from ragauge.embed.cache import IN_MEMORY, VectorCache, default_path, key_of
 from ragauge.embed.measure import NO_CACHE, embed_into_cache, open_embedder
 from ragauge.model.embedder import Role, Vectors
-from ragauge.model.target import TargetOptions
+from ragauge.model.target import TargetOptions, TargetQuestion
 from ragauge.targets.shared.address import OF_EMBEDDER, TargetSettings, refused
-from ragauge.targets.shared.corpus_index import Passages
-from ragauge.targets.shared.top_k import Ranked, best
+from ragauge.targets.shared.corpus_index import Passages, Ranked, best
+from ragauge.targets.shared.foreign_hits import by_score
 
 DEFAULT = "minilm"
 DECIMALS = 6
@@ -81,12 +81,42 @@ class Vectoriser:
             self.cache.connection.close()
 
 
+class NearestTarget:
+    """Asks a database for what is nearest to the vector of a question: what all kinds share.
+
+    `facts` say which collection or table it is, and by what `metric` it compares.
+    """
+
+    facts: dict[str, Any]
+    vectoriser: Vectoriser
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """What is asked, and the embedder of the questions."""
+        return {**self.facts, "embed_model": self.vectoriser.embedder.id}
+
+    def ask(self, question: TargetQuestion) -> Mapping[str, Any]:
+        """Ask for what is nearest."""
+        vector = self.vectoriser.vectors([question.text], "query")[0]
+        return {
+            "hits": by_score(self.nearest(vector)),
+            "embed_model": self.vectoriser.embedder.id,
+            "metric": self.facts["metric"],
+        }
+
+    def nearest(self, vector: Vectors) -> Iterable[dict[str, Any]]:
+        """The hits for a vector, in any order."""
+        raise NotImplementedError
+
+
 class VectorIndex:
     """The vectors of all passages as one matrix of unit rows; only read when it is searched."""
 
-    def __init__(self, passages: Passages, vectoriser: Vectoriser) -> None:
+    def __init__(
+        self, passages: Passages, settings: TargetSettings, options: TargetOptions
+    ) -> None:
         self.order = passages.order
-        self.vectoriser = vectoriser
+        self.vectoriser = vectoriser = Vectoriser(settings, options)
         count = len(passages)
         self.matrix = np.zeros((count, vectoriser.embedder.dimensions), np.float32)
         for start in range(0, count, _AT_ONCE):
