@@ -5,7 +5,9 @@ Without a corpus only what ids and anchors say of themselves is known.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from msgspec import Struct
 
@@ -67,9 +69,8 @@ class ReachFinder:
                     sections[section] = None
                     types[kind] = None
             section, kind_named = self._own_ref(entry)
-            if section != (None, None) and not any(
-                _covers_ref(other, section) for other in sections
-            ):
+            covered = any(_covers_ref(other, section) for other in sections)
+            if section != (None, None) and not covered:
                 sections[section] = None
             if kind_named is not None and (self.lookup is None or name not in self.lookup.blocks):
                 types[kind_named] = None
@@ -165,9 +166,7 @@ def evidence_of(item: GoldItem) -> Iterator[str | Anchor]:
 def coverage_of(lookup: Lookup, reaches: Iterable[Reach]) -> Coverage:
     """How much of a corpus some items reach together."""
     sections = {(block.doc, block.section) for block in lookup.corpus.blocks}
-    blocks: dict[str, int] = {}
-    for block in lookup.corpus.blocks:
-        blocks[block.type] = blocks.get(block.type, 0) + 1
+    blocks = Counter(block.type for block in lookup.corpus.blocks)
     reached: set[SectionRef] = set()
     docs: set[str] = set()
     for reach in reaches:
@@ -180,6 +179,20 @@ def coverage_of(lookup: Lookup, reaches: Iterable[Reach]) -> Coverage:
         docs_reached=sum(doc in docs for doc in lookup.documents),
         blocks=dict(sorted(blocks.items())),
     )
+
+
+def coverage_json(coverage: Coverage | None) -> dict[str, Any] | None:
+    """The coverage as a document."""
+    if coverage is None:
+        return None
+    return {
+        "sections": coverage.sections,
+        "sections_reached": coverage.sections_reached,
+        "share": None if coverage.share is None else round(coverage.share, 4),
+        "target": COVERAGE,
+        "documents": coverage.docs,
+        "documents_reached": coverage.docs_reached,
+    }
 
 
 def same_place(one: Iterable[tuple[str, Span]], other: Iterable[tuple[str, Span]]) -> bool:

@@ -28,7 +28,10 @@ from ragauge.quotes import normalised
 
 Reason = Literal["section", "words"]
 FARTHEST = 4
-"""Edges in the title tree to the farthest section that is near; `gold lint` warns beyond it."""
+"""Edges in the title tree to the farthest section that is near; `gold lint` warns beyond it.
+
+As far as a cousin section: up to the parent of the parent and down again, as from S.4.2 to S.1.3.
+"""
 
 _EXTRA_ORDERED = 64
 """How many more candidates than are asked for are ordered at first."""

@@ -7,12 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from ragauge.corpus.chunk_list import read_chunk_list
 from ragauge.corpus.lookup import Lookup
 from ragauge.files.open import PathLike
-from ragauge.gold.coverage import COVERAGE, Coverage, Reach, ReachFinder, coverage_of, evidence_of
+from ragauge.gold.coverage import (
+    Coverage,
+    Reach,
+    ReachFinder,
+    coverage_json,
+    coverage_of,
+    evidence_of,
+)
 from ragauge.gold.gold_file import gold_file, lookup_of
 from ragauge.gold.lint.check import size_json
 from ragauge.model.chunk import Chunk
@@ -161,7 +168,9 @@ def _spread(counts: Sequence[int]) -> Spread:
 
 def to_json(stats: GoldStats) -> dict[str, Any]:
     """The counts as a document."""
-    coverage = stats.coverage
+    coverage = coverage_json(stats.coverage)
+    if stats.coverage is not None and coverage is not None:
+        coverage["blocks"] = stats.coverage.blocks
     return {
         "schema": SCHEMA,
         "gold": stats.name,
@@ -170,16 +179,7 @@ def to_json(stats: GoldStats) -> dict[str, Any]:
         "conversations": stats.conversations,
         "turns": stats.turns,
         "counts": stats.counts,
-        "spreads": {
-            name: {
-                "items": spread.items,
-                "total": spread.total,
-                "least": spread.least,
-                "median": spread.median,
-                "most": spread.most,
-            }
-            for name, spread in stats.spreads.items()
-        },
+        "spreads": to_builtins(stats.spreads),
         "grades": stats.grades,
         "evidence": {
             "entries": stats.entries,
@@ -187,17 +187,7 @@ def to_json(stats: GoldStats) -> dict[str, Any]:
             "pinned": stats.pinned,
             "share_pinned": round(stats.pinned / stats.evident, 4) if stats.evident else None,
         },
-        "coverage": None
-        if coverage is None
-        else {
-            "sections": coverage.sections,
-            "sections_reached": coverage.sections_reached,
-            "share": None if coverage.share is None else round(coverage.share, 4),
-            "target": COVERAGE,
-            "documents": coverage.docs,
-            "documents_reached": coverage.docs_reached,
-            "blocks": coverage.blocks,
-        },
+        "coverage": coverage,
         "sizes": {name: size_json(size) for name, size in stats.sizes.items()},
     }
 
