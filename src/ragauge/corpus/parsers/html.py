@@ -18,8 +18,14 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragauge.corpus.canonical_text import Atom, TextWriter, stripped, utf8, without_bom
-from ragauge.errors import RagaugeError
+from ragauge.corpus.canonical_text import (
+    Atom,
+    TextWriter,
+    missing_package,
+    stripped,
+    utf8,
+    without_bom,
+)
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import BlockType, Heading, Parsed, Parser, Piece
 
@@ -99,11 +105,7 @@ def tokens(source: str) -> Iterator[Tag | Chars | UnfinishedMarkup]:
     try:
         from turbohtml import TokenType, tokenize
     except ImportError as error:
-        raise RagaugeError.of(
-            "missing-extra",
-            "HTML needs a package that is not installed",
-            hint="pip install 'ragauge[corpus]'",
-        ) from error
+        raise missing_package("HTML") from error
     # Tokens have a line and a column; their offsets count CRLF as one character, the source as two.
     lines = [0, *(line_end.end() for line_end in _LINE_END.finditer(source))]
     end, token = 0, None

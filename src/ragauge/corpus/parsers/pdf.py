@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ragauge.corpus.canonical_text import TextWriter, well_formed
+from ragauge.corpus.canonical_text import TextWriter, missing_package, well_formed
 from ragauge.corpus.parsers.pdf_blocks import PdfBlock, blocks_of, style_of, title_key
 from ragauge.corpus.parsers.pdf_layout import (
     Edge,
@@ -27,7 +27,6 @@ from ragauge.corpus.parsers.pdf_layout import (
     running_lines,
 )
 from ragauge.corpus.parsers.pdf_tables import with_aligned_tables, with_ruled_tables
-from ragauge.errors import RagaugeError
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Heading, Parsed, Parser, Piece
 
@@ -45,11 +44,7 @@ def parse(source: bytes) -> Parsed:
     try:
         import pypdfium2  # type: ignore[import-untyped]
     except ImportError as error:
-        raise RagaugeError.of(
-            "missing-extra",
-            "PDF needs a package that is not installed",
-            hint="pip install 'ragauge[corpus]'",
-        ) from error
+        raise missing_package("PDF") from error
     try:
         document = pypdfium2.PdfDocument(source)
     except pypdfium2.PdfiumError as error:
