@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
@@ -63,11 +64,11 @@ class ReachFinder:
         places: dict[tuple[str, Span], None] = {}
         for entry in (*evidence_of(item), *item.places):
             name = entry if isinstance(entry, str) else entry.id
-            for doc, span in self.spots(entry):
+            for doc, span in self.spots(entry) if self.lookup is not None else ():
                 places[doc, span] = None
-                for section, kind in self._touched(doc, span):
-                    sections[section] = None
-                    types[kind] = None
+                for block in self.lookup.touched(doc, span.start, span.end):
+                    sections[doc, block.section] = None
+                    types[block.type] = None
             section, kind_named = self._own_ref(entry)
             covered = any(_covers_ref(other, section) for other in sections)
             if section != (None, None) and not covered:
@@ -115,11 +116,6 @@ class ReachFinder:
             places.append((doc, Span(start, end)))
         return places
 
-    def _touched(self, doc: str, span: Span) -> Iterable[tuple[SectionRef, str]]:
-        assert self.lookup is not None
-        for block in self.lookup.touched(doc, span.start, span.end):
-            yield (doc, block.section), block.type
-
     def _own_ref(self, entry: str | Anchor) -> tuple[SectionRef, str | None]:
         """The section and type that an id or an anchor states itself, without the corpus text."""
         name = entry if isinstance(entry, str) else entry.id
@@ -146,11 +142,9 @@ class ReachFinder:
         if doc is None and len(doc_names) == 1:
             doc = doc_names[0]
         if self.lookup is not None:
-            try:
+            with suppress(FieldError):
                 match = self.lookup.section(section, doc)
-            except FieldError:
-                return doc, section
-            return match.doc, match.id
+                return match.doc, match.id
         return doc, section
 
 

@@ -82,9 +82,8 @@ def stats_of(
     reaches = [reach_finder.reach(item) for item in items]
     evident = [item for item in items if any(evidence_of(item)) or item.places]
     expected = Counter(EXPECTED[item.expect] for item in items)
-    answered = [
-        reach for item, reach in zip(items, reaches, strict=True) if item.expect != "refuse"
-    ]
+    pairs = zip(items, reaches, strict=True)
+    answered = [reach for item, reach in pairs if item.expect != "refuse"]
     return GoldStats(
         name=name,
         dialect=dialect,

@@ -137,9 +137,8 @@ def item_complaints(item: GoldItem, context: LintContext) -> Iterator[_Complaint
 
 
 def _question(item: GoldItem, *, texts: bool) -> Iterator[_Complaint]:
-    blank = [
-        f"paraphrases[{number}]" for number, text in enumerate(item.paraphrases) if not text.strip()
-    ]
+    wordings = enumerate(item.paraphrases)
+    blank = [f"paraphrases[{number}]" for number, text in wordings if not text.strip()]
     if item.question is not None and not item.question.strip() and not blank:
         blank = ["the question"]
     for name in blank:
@@ -171,12 +170,11 @@ def _claims(item: GoldItem) -> Iterator[_Complaint]:
 
 
 def _contradictions(item: GoldItem, options: Options) -> Iterator[_Complaint]:
-    wanted = [
-        (text, fold(text, ignore_case=options.ignore_case))
-        for text in dict.fromkeys(item.must_contain)
-    ]
+    ignore_case = options.ignore_case
+    required = dict.fromkeys(item.must_contain)
+    wanted = [(text, fold(text, ignore_case=ignore_case)) for text in required]
     for text in dict.fromkeys(item.forbidden):
-        folded = fold(text, ignore_case=options.ignore_case)
+        folded = fold(text, ignore_case=ignore_case)
         if not folded:
             message = "the empty string is forbidden, and every answer contains it"
             yield "contradiction", message, "remove it"
@@ -445,18 +443,12 @@ def small_set(set_size: Size) -> Iterator[LintFinding]:
 # All rules
 
 
-def check(
-    items: Sequence[GoldItem],
-    context: LintContext,
-    *,
-    name: str,
-) -> LintReport:
+def check(items: Sequence[GoldItem], context: LintContext, *, name: str) -> LintReport:
     """Judge a gold set by every rule."""
     reach_finder = ReachFinder(context.lookup, context.chunks)
     reaches = [reach_finder.reach(item) for item in items]
-    answered = [
-        reach for item, reach in zip(items, reaches, strict=True) if item.expect != "refuse"
-    ]
+    pairs = zip(items, reaches, strict=True)
+    answered = [reach for item, reach in pairs if item.expect != "refuse"]
     wordings = [wordings_of(item) for item in items]
     judged = NegativeCounts()
     resolved = None if context.lookup is None else ResolveReport()
