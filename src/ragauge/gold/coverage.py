@@ -64,7 +64,8 @@ class ReachFinder:
         places: dict[tuple[str, Span], None] = {}
         for entry in (*evidence_of(item), *item.places):
             name = entry if isinstance(entry, str) else entry.id
-            for doc, span in self.spots(entry) if self.lookup is not None else ():
+            for doc, span in self.spots(entry):
+                assert self.lookup is not None  # there are no spots without it
                 places[doc, span] = None
                 for block in self.lookup.touched(doc, span.start, span.end):
                     sections[doc, block.section] = None

@@ -150,11 +150,8 @@ class Destinations:
         if placement is None or placement.share < 0.5:  # half of its words are other words now
             return []
         item = self.matching.new.items[placement.parts[0].new]
-        inside = sum(
-            count
-            for section, count in votes.items()
-            if _covers(subtrees[item.section], subtrees[section])
-        )
+        below = [section for section in votes if _covers(subtrees[item.section], subtrees[section])]
+        inside = sum(votes[section] for section in below)
         whole = item.block is None and inside >= _SECTION_PART * sum(votes.values())
         return [item.section] if whole else []
 

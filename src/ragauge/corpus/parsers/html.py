@@ -230,19 +230,12 @@ IN_HEAD = frozenset(
 )
 # A heading that was not closed ends at these; the standard would make them its children, and all
 # that follows would be one title.
-ENDS_HEADING = (
-    LISTS
-    | PREFORMATTED
-    | HEADINGS
-    | frozenset("p table blockquote section article figure hr".split())  # noqa: SIM905
-)
-BLOCKS = (
-    ENDS_HEADING
-    | TABLE_PARTS
-    | frozenset(
-        """address aside body center dd details dialog div dt fieldset figcaption footer form header
+ENDS_HEADING = LISTS | PREFORMATTED | HEADINGS
+ENDS_HEADING |= {"p", "table", "blockquote", "section", "article", "figure", "hr"}
+BLOCKS = ENDS_HEADING | TABLE_PARTS
+BLOCKS |= set(
+    """address aside body center dd details dialog div dt fieldset figcaption footer form header
     hgroup html legend li main nav option optgroup search select summary""".split()  # noqa: SIM905
-    )
 )
 # A `p` that was not closed ends at any other block, and not at these.
 KEEPS_P = TABLE_PARTS | {"option", "optgroup", "select", "legend", "body", "html"}
@@ -259,7 +252,8 @@ def parse(source: bytes) -> Parsed:
     reader = _HtmlReader()
     for token in tokens(text.replace("\x00", "\ufffd")):
         if isinstance(token, UnfinishedMarkup):
-            notes += (_ends_in_markup(text, token.start),)
+            line, rest = text.count("\n", 0, token.start) + 1, len(text) - token.start
+            notes += (f"a tag or comment in line {line} never ends: {rest} characters left out",)
         elif isinstance(token, Chars):
             reader.chars(token)
         elif token.closing:
@@ -579,11 +573,6 @@ class _HtmlReader:
             piece = self.pieces[i]
             if illustrated and piece.type == "caption" and "of" not in piece.attrs:
                 self.pieces[i] = replace(piece, attrs={"of": illustrated[0]})
-
-
-def _ends_in_markup(text: str, start: int) -> str:
-    line = text.count("\n", 0, start) + 1
-    return f"a tag or comment in line {line} never ends: {len(text) - start} characters left out"
 
 
 def _language(classes: str) -> str | None:

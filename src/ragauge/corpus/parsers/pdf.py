@@ -64,14 +64,10 @@ def parse(source: bytes) -> Parsed:
 
 
 def _unreadable(error: Exception) -> FieldError:
-    locked = getattr(error, "err_code", None) == _WRONG_PASSWORD or "password" in str(error).lower()
-    if locked:
-        return FieldError(
-            "bad-document", "the PDF is encrypted", "save a copy of it that needs no password"
-        )
-    return FieldError(
-        "bad-document", "the PDF is damaged, or is something else", "make it again, or leave it out"
-    )
+    why, hint = "the PDF is damaged, or is something else", "make it again, or leave it out"
+    if getattr(error, "err_code", None) == _WRONG_PASSWORD or "password" in str(error).lower():
+        why, hint = "the PDF is encrypted", "save a copy of it that needs no password"
+    return FieldError("bad-document", why, hint)
 
 
 def _pages(document: Any) -> tuple[list[PdfPage], list[str]]:
@@ -276,13 +272,9 @@ def _written(
 ) -> Parsed:
     """Write the blocks of all pages as canonical text."""
     style = style_of(pages)
+    tabled = [with_aligned_tables(lines, mono_is_code=style.mono_is_code) for lines in pages]
     blocks = [
-        blocks_of(
-            with_aligned_tables(lines, mono_is_code=style.mono_is_code),
-            style,
-            outlines.get(number, {}),
-        )
-        for number, lines in enumerate(pages)
+        blocks_of(lines, style, outlines.get(number, {})) for number, lines in enumerate(tabled)
     ]
     levels = _levels([block for page in blocks for block in page])
     writer = TextWriter()
@@ -345,11 +337,9 @@ def _levels(blocks: list[PdfBlock]) -> dict[float, int]:
     if not level_by_size:
         return {size: min(rank, 6) for rank, size in enumerate(sizes, 1)}
     deepest = min(max(level_by_size.values()) + 1, 6)
+    named = level_by_size.items()
     return {
-        size: min(
-            (level_by_size[outlined] for outlined in level_by_size if outlined <= size),
-            default=deepest,
-        )
+        size: min((level for outlined, level in named if outlined <= size), default=deepest)
         for size in sizes
     }
 
