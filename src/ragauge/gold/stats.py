@@ -10,7 +10,6 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from ragauge.corpus.chunk_list import read_chunk_list
-from ragauge.corpus.lookup import Lookup
 from ragauge.files.open import PathLike
 from ragauge.gold.coverage import (
     Coverage,
@@ -22,7 +21,6 @@ from ragauge.gold.coverage import (
 )
 from ragauge.gold.gold_file import gold_file, lookup_of
 from ragauge.gold.lint.check import size_json
-from ragauge.model.chunk import Chunk
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.stats.sample_size import Size
 
@@ -68,25 +66,27 @@ class GoldStats(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def stats_of(
-    items: Sequence[GoldItem],
+def stats(
+    gold: PathLike,
     *,
-    name: str,
-    dialect: str,
-    lookup: Lookup | None = None,
-    chunks: Mapping[str, Chunk] | None = None,
-    notes: Sequence[str] = (),
+    corpus: PathLike | None = None,
+    chunks: PathLike | None = None,
+    profile: str | None = None,
+    dialect: str = "auto",
 ) -> GoldStats:
     """Count what is in a gold set."""
-    reach_finder = ReachFinder(lookup, chunks or {})
+    lookup = lookup_of(corpus)
+    with gold_file(gold, profile=profile, dialect=dialect, lookup=lookup) as file:
+        items, notes = file.items, file.notes
+    reach_finder = ReachFinder(lookup, read_chunk_list(chunks))
     reaches = [reach_finder.reach(item) for item in items]
     evident = [item for item in items if any(evidence_of(item)) or item.places]
     expected = Counter(EXPECTED[item.expect] for item in items)
     pairs = zip(items, reaches, strict=True)
     answered = [reach for item, reach in pairs if item.expect != "refuse"]
     return GoldStats(
-        name=name,
-        dialect=dialect,
+        name=file.source.name,
+        dialect=file.choice.dialect.name,
         items=len(items),
         conversations=len({item.qid for item in items if item.turn is not None}),
         turns=sum(item.turn is not None for item in items),
@@ -189,24 +189,3 @@ def to_json(stats: GoldStats) -> dict[str, Any]:
         "coverage": coverage,
         "sizes": {name: size_json(size) for name, size in stats.sizes.items()},
     }
-
-
-def stats(
-    gold: PathLike,
-    *,
-    corpus: PathLike | None = None,
-    chunks: PathLike | None = None,
-    profile: str | None = None,
-    dialect: str = "auto",
-) -> GoldStats:
-    """Count what is in a gold set."""
-    lookup = lookup_of(corpus)
-    with gold_file(gold, profile=profile, dialect=dialect, lookup=lookup) as file:
-        return stats_of(
-            file.items,
-            name=file.source.name,
-            dialect=file.choice.dialect.name,
-            lookup=lookup,
-            chunks=read_chunk_list(chunks),
-            notes=file.notes,
-        )
