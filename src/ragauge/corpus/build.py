@@ -165,11 +165,9 @@ def _find(paths: Sequence[Path]) -> _FoundFiles:
             if before == name:
                 found_files.sources.append(SourceFile(doc, name))
             elif os.path.realpath(before) != os.path.realpath(name):
-                raise RagaugeError.of(
-                    "usage",
-                    f"`{before}` and `{name}` would both be the document `{doc}`",
-                    hint="name the folder that holds both: a document is called by its path in it",
-                )
+                message = f"`{before}` and `{name}` would both be the document `{doc}`"
+                hint = "name the folder that holds both: a document is called by its path in it"
+                raise RagaugeError.of("usage", message, hint=hint)
     found_files.sources = sorted(set(found_files.sources), key=lambda source: source.doc)
     _refuse_names(found_files)
     found_files.bytes = sum(_size(source.path) for source in found_files.sources)
@@ -222,11 +220,9 @@ def _files_below(root: Path) -> Iterator[tuple[str, Path]]:
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
-            raise RagaugeError.of(
-                "file-unreadable",
-                f"`{folder}` cannot be read: {error.strerror or error}",
-                hint="check its permissions",
-            ) from error
+            message = f"`{folder}` cannot be read: {error.strerror or error}"
+            hint = "check its permissions"
+            raise RagaugeError.of("file-unreadable", message, hint=hint) from error
         if any(entry.name == MANIFEST for entry in entries) and is_corpus(folder):
             continue
         for entry in entries:

@@ -31,11 +31,9 @@ def kept_text(source: bytes) -> tuple[bytes, str, tuple[OriginRun, ...]]:
     try:
         words = text.decode()
     except UnicodeDecodeError as error:
-        raise FieldError(
-            "bad-encoding",
-            f"the bytes from {error.start + len(source) - len(text)} on are not UTF-8",
-            "convert the file to UTF-8; dropping the bytes would move every offset behind them",
-        ) from error
+        message = f"the bytes from {error.start + len(source) - len(text)} on are not UTF-8"
+        hint = "convert the file to UTF-8; dropping the bytes would move every offset behind them"
+        raise FieldError("bad-encoding", message, hint) from error
     return text, words, () if text is source else ((0, len(BOM), len(text)),)
 
 
@@ -50,11 +48,8 @@ def utf8(source: bytes) -> str:
     try:
         return source.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise FieldError(
-            "bad-encoding",
-            f"the byte at offset {error.start} is not UTF-8",
-            "convert the file to UTF-8",
-        ) from error
+        message = f"the byte at offset {error.start} is not UTF-8"
+        raise FieldError("bad-encoding", message, "convert the file to UTF-8") from error
 
 
 def well_formed(text: str) -> str:

@@ -153,10 +153,9 @@ class Lookup:
         """The place of some bytes, which must lie in the text and not cut a character in two."""
         size = self.document(doc).bytes
         if not 0 <= start < end <= size:
-            raise _unresolved(
-                f"the bytes {start} to {end} are not in `{doc}`, which has {size}",
-                "the document changed, or the offsets count something other than UTF-8 bytes",
-            )
+            message = f"the bytes {start} to {end} are not in `{doc}`, which has {size}"
+            hint = "the document changed, or the offsets count something other than UTF-8 bytes"
+            raise _unresolved(message, hint)
         text = self.text(doc)
         for offset in (start, end):
             if offset < size and text[offset] & 0xC0 == 0x80:
@@ -201,10 +200,8 @@ class Lookup:
             text = self._characters(doc)
             if not 0 <= span.start <= span.end <= len(text):
                 where = f"the characters {span.start} to {span.end}"
-                raise _unresolved(
-                    f"{where} are not in `{doc}`, which has {len(text)}",
-                    "the document changed, or the offsets count something else",
-                )
+                hint = "the document changed, or the offsets count something else"
+                raise _unresolved(f"{where} are not in `{doc}`, which has {len(text)}", hint)
             start = len(text[: span.start].encode())
             return start, start + len(text[span.start : span.end].encode())
         if span.unit == "line":
@@ -237,11 +234,9 @@ class Lookup:
         self.document(doc)
         places = self.places_of(doc, quote) if quote.strip() else []
         if not places:
-            raise FieldError(
-                "quote-not-found",
-                f"the quote does not stand in `{doc}`: {_short(quote)}",
-                "copy it from the canonical text of the corpus",
-            )
+            message = f"the quote does not stand in `{doc}`: {_short(quote)}"
+            hint = "copy it from the canonical text of the corpus"
+            raise FieldError("quote-not-found", message, hint)
         if occurrence is None and len(places) > 1:
             named = ", ".join(str(start) for start, _ in places[:5])
             raise FieldError(

@@ -203,11 +203,9 @@ def refuse_foreign(out: Path) -> None:
         return
     strange = [name for name in entries or () if name not in _ENTRIES]
     why = f"it holds `{strange[0]}`" if strange else "it is not a corpus"
-    raise RagaugeError.of(
-        "file-exists",
-        f"`{out.name}` is already there and is not replaced: {why}",
-        hint="name a folder that is not there yet, or one that `corpus build` wrote",
-    )
+    message = f"`{out.name}` is already there and is not replaced: {why}"
+    hint = "name a folder that is not there yet, or one that `corpus build` wrote"
+    raise RagaugeError.of("file-exists", message, hint=hint)
 
 
 def is_corpus(folder: Path) -> bool:
@@ -293,34 +291,23 @@ def _bytes_of(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError as error:
-        raise RagaugeError.of(
-            "file-not-found",
-            f"`{path}` is not there",
-            hint="name a folder that `ragauge corpus build` wrote",
-        ) from error
+        hint = "name a folder that `ragauge corpus build` wrote"
+        raise RagaugeError.of("file-not-found", f"`{path}` is not there", hint=hint) from error
     except OSError as error:
-        raise RagaugeError.of(
-            "file-unreadable",
-            f"`{path}` cannot be read: {error.strerror or error}",
-            hint="check its permissions",
-        ) from error
+        message = f"`{path}` cannot be read: {error.strerror or error}"
+        raise RagaugeError.of("file-unreadable", message, hint="check its permissions") from error
 
 
 def _damaged(path: Path, why: str, *, line: int | None = None) -> RagaugeError:
-    return RagaugeError.of(
-        "bad-corpus",
-        f"the corpus cannot be used: {why}",
-        hint="build it again with `ragauge corpus build`; its files are not edited by hand",
-        place=Place(str(path), line),
-    )
+    message = f"the corpus cannot be used: {why}"
+    hint = "build it again with `ragauge corpus build`; its files are not edited by hand"
+    return RagaugeError.of("bad-corpus", message, hint=hint, place=Place(str(path), line))
 
 
 def _unwritable(out: Path, error: OSError) -> RagaugeError:
-    return RagaugeError.of(
-        "file-unreadable",
-        f"`{out}` cannot be written: {error.strerror or error}",
-        hint="check that the folder above it may be written to, and that the disk has room",
-    )
+    message = f"`{out}` cannot be written: {error.strerror or error}"
+    hint = "check that the folder above it may be written to, and that the disk has room"
+    return RagaugeError.of("file-unreadable", message, hint=hint)
 
 
 MARKER = ".ragauge-building"

@@ -181,11 +181,9 @@ class Resolver:
         self._name(name, brief)
         block = self.lookup.blocks.get(name)
         if block is not None and docs and block.doc not in docs:
-            raise FieldError(
-                "unresolved",
-                f"`{name}` is said to be in `{docs[0]}`, and is in `{block.doc}`",
-                "leave the document out, or name the block of that document",
-            )
+            message = f"`{name}` is said to be in `{docs[0]}`, and is in `{block.doc}`"
+            hint = "leave the document out, or name the block of that document"
+            raise FieldError("unresolved", message, hint)
 
     def _placed(
         self, docs: tuple[str, ...], spans: Iterable[Span], hashed: str | None, brief: bool

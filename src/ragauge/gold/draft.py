@@ -188,11 +188,9 @@ def draft_text(
     except FieldError as error:
         raise RagaugeError.of(error.code, error.message, hint=error.hint) from error
     if not drafts:
-        raise RagaugeError.of(
-            "nothing-measured",
-            "the corpus has no block to draft from",
-            hint="a block needs three words; name other sections, or build the corpus again",
-        )
+        message = "the corpus has no block to draft from"
+        hint = "a block needs three words; name other sections, or build the corpus again"
+        raise RagaugeError.of("nothing-measured", message, hint=hint)
     rows = [item.row for item in drafts]
     if form == "yaml":
         text = yaml_writer.list_text(rows, [item.comments for item in drafts])

@@ -94,11 +94,8 @@ def lock_path(gold: str | os.PathLike[str]) -> Path:
     A set from standard input has no such place.
     """
     if os.fspath(gold) == "-":
-        raise RagaugeError.of(
-            "usage",
-            "a gold set from standard input has no lock beside it",
-            hint="name the file of the lock",
-        )
+        message = "a gold set from standard input has no lock beside it"
+        raise RagaugeError.of("usage", message, hint="name the file of the lock")
     path = Path(gold)
     if path.suffix in _COMPRESSED and path.with_suffix("").suffix:
         path = path.with_suffix("")
@@ -146,17 +143,11 @@ def read_lock(path: str | os.PathLike[str]) -> Lock:
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError as error:
-        raise RagaugeError.of(
-            "file-not-found",
-            f"there is no lock `{name}`",
-            hint="`ragauge gold freeze` writes one; --lock names another",
-        ) from error
+        hint = "`ragauge gold freeze` writes one; --lock names another"
+        raise RagaugeError.of("file-not-found", f"there is no lock `{name}`", hint=hint) from error
     except OSError as error:
-        raise RagaugeError.of(
-            "file-unreadable",
-            f"`{name}` cannot be read: {error.strerror or error}",
-            hint="check its permissions",
-        ) from error
+        message = f"`{name}` cannot be read: {error.strerror or error}"
+        raise RagaugeError.of("file-unreadable", message, hint="check its permissions") from error
     lines = data.split(b"\n")
     head = _read_header(lines[0], name)
     items: dict[Key, GoldItem] = {}
@@ -188,12 +179,9 @@ def _read_header(line: bytes, name: str) -> _LockHeader:
         fields = msgspec.json.decode(line)
         schema = fields.get("schema") if isinstance(fields, dict) else None
         if isinstance(schema, str) and schema.startswith("ragauge.gold-lock/") and schema != SCHEMA:
-            raise RagaugeError.of(
-                "bad-lock",
-                f"the lock is of schema `{schema}`, and this version reads `{SCHEMA}`",
-                hint="upgrade ragauge, or freeze the set again",
-                place=Place(name, 1),
-            )
+            message = f"the lock is of schema `{schema}`, and this version reads `{SCHEMA}`"
+            hint = "upgrade ragauge, or freeze the set again"
+            raise RagaugeError.of("bad-lock", message, hint=hint, place=Place(name, 1))
         head = msgspec.json.decode(line, type=_LockHeader)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         _refuse(name, 1, f"the line cannot be read: {error}")
@@ -203,12 +191,9 @@ def _read_header(line: bytes, name: str) -> _LockHeader:
 
 
 def _refuse(name: str, line: int, why: str) -> NoReturn:
-    raise RagaugeError.of(
-        "bad-lock",
-        f"the lock cannot be used: {why}",
-        hint="take it from version control again; locks are not edited by hand",
-        place=Place(name, line),
-    )
+    message = f"the lock cannot be used: {why}"
+    hint = "take it from version control again; locks are not edited by hand"
+    raise RagaugeError.of("bad-lock", message, hint=hint, place=Place(name, line))
 
 
 def compare(lock: Lock, items: Sequence[GoldItem], name: str) -> LockDifference:

@@ -181,11 +181,9 @@ class Pinner:
         """Where a chunk of the list lies; its text and hash must be those of the corpus."""
         document = self.lookup.document(chunk.doc)
         if chunk.doc_hash not in (None, document.hash, document.source_hash):
-            raise FieldError(
-                "unresolved",
-                f"the chunk `{name}` was cut from another version of `{chunk.doc}`",
-                "build the corpus from the files that were chunked, or chunk them again",
-            )
+            message = f"the chunk `{name}` was cut from another version of `{chunk.doc}`"
+            hint = "build the corpus from the files that were chunked, or chunk them again"
+            raise FieldError("unresolved", message, hint)
         spots = self._spots(chunk.doc, chunk.spans)
         if chunk.text is not None:
             text = " ".join(self.lookup.quote(spot) for spot in spots)

@@ -86,9 +86,6 @@ def _check(source: Source, line: int, row: MapRow) -> None:
 
 
 def _unusable(source: Source, line: int | None, why: str) -> RagaugeError:
-    return RagaugeError.of(
-        "bad-field",
-        f"the migration map cannot be used: {why}",
-        hint="make it again with `ragauge corpus diff OLD NEW -o MAP`",
-        place=Place(source.name, line),
-    )
+    message = f"the migration map cannot be used: {why}"
+    hint = "make it again with `ragauge corpus diff OLD NEW -o MAP`"
+    return RagaugeError.of("bad-field", message, hint=hint, place=Place(source.name, line))

@@ -93,11 +93,9 @@ def _by(source: bytes, codec: str) -> str:
     try:
         return source.decode(codec)
     except (UnicodeError, LookupError) as error:  # not every codec is one of text
-        raise FieldError(
-            "bad-encoding",
-            f"the bytes are not {codec}, which the page says they are",
-            "convert the file to UTF-8, and its charset too",
-        ) from error
+        message = f"the bytes are not {codec}, which the page says they are"
+        hint = "convert the file to UTF-8, and its charset too"
+        raise FieldError("bad-encoding", message, hint) from error
 
 
 def tokens(source: str) -> Iterator[Tag | Chars | UnfinishedMarkup]:

@@ -131,11 +131,9 @@ class GoldEditor:
     def _read(self) -> GoldRows:
         gold = read_items(self.path, self.dialect)
         if gold.text is None:
-            raise RagaugeError.of(
-                "usage",
-                f"`{gold.name}` is packed or no file, and cannot be edited in its place",
-                hint="unpack it, or write it as JSON Lines or YAML",
-            )
+            message = f"`{gold.name}` is packed or no file, and cannot be edited in its place"
+            hint = "unpack it, or write it as JSON Lines or YAML"
+            raise RagaugeError.of("usage", message, hint=hint)
         return gold
 
     def file(self) -> FileView:
@@ -321,11 +319,8 @@ class GoldEditor:
         present = [spelling for spelling in _RELEVANT if new.get(spelling) is not None]
         new.update(dict.fromkeys(present or [name], entries))
         if fresh_in_characters:
-            raise FieldError(
-                "mixed-units",
-                "the item counts its offsets otherwise than in bytes",
-                "run `ragauge gold pin` on the file first",
-            )
+            message = "the item counts its offsets otherwise than in bytes"
+            raise FieldError("mixed-units", message, "run `ragauge gold pin` on the file first")
 
     def _spot(self, selected: NewEvidence) -> CorpusSpot:
         """The place that the form means, which must have the text that it saw there."""

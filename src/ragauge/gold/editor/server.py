@@ -50,11 +50,9 @@ class FormServer(ThreadingHTTPServer):
         try:
             super().__init__((ADDRESS, port), _Handler)
         except OSError as error:
-            raise RagaugeError.of(
-                "usage",
-                f"port {port} cannot be used: {error.strerror or error}",
-                hint="leave --port away, and a free one is taken",
-            ) from error
+            message = f"port {port} cannot be used: {error.strerror or error}"
+            hint = "leave --port away, and a free one is taken"
+            raise RagaugeError.of("usage", message, hint=hint) from error
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Pass over a browser that went away; say what else went wrong."""

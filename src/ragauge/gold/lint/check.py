@@ -114,17 +114,11 @@ def item_complaints(item: GoldItem, context: LintContext) -> Iterator[_Complaint
     """What is wrong with an item by itself."""
     yield from _question(item, texts=context.dialect != "trec")  # judgements have no questions
     if lacks_evidence(item):
-        yield (
-            "no-evidence",
-            "the item is answerable and names no evidence",
-            "name the chunks or places that hold the answer, or set answerable to false",
-        )
+        hint = "name the chunks or places that hold the answer, or set answerable to false"
+        yield "no-evidence", "the item is answerable and names no evidence", hint
     if item.expect == "refuse" and names_evidence(item):
-        yield (
-            "refusal-with-evidence",
-            "the item is unanswerable and names evidence",
-            "remove the evidence (near misses belong in negatives), or set answerable to true",
-        )
+        hint = "remove the evidence (near misses belong in negatives), or set answerable to true"
+        yield "refusal-with-evidence", "the item is unanswerable and names evidence", hint
     yield from _claims(item)
     yield from _contradictions(item, context.options)
     yield from _relevant_negatives(item)
@@ -332,13 +326,9 @@ def duplicate_ids(items: Sequence[GoldItem], *, turns: bool) -> Iterator[LintFin
             with_turn = "" if turn is None else f" with turn {turn}"
             lines = [str(item.line) for item in same if item.line is not None]
             where = f"they stand on lines {some(lines)}: " if lines else ""
-            yield lint_finding(
-                "duplicate-qid",
-                f"{len(same)} items have the id `{qid}`{with_turn}",
-                f"{where}give every item its own id",
-                same[0],
-                times=len(same) - 1,
-            )
+            message = f"{len(same)} items have the id `{qid}`{with_turn}"
+            hint = f"{where}give every item its own id"
+            yield lint_finding("duplicate-qid", message, hint, same[0], times=len(same) - 1)
 
 
 def near_duplicate_questions(
@@ -371,13 +361,10 @@ def near_duplicate_questions(
             one, other = family
             most = max(similarity(a, b) for a in words[one] for b in words[other])
             alike = "the same" if most == 1 else f"nearly the same ({most:.2f})"
-        yield lint_finding(
-            "near-duplicate-question",
-            f"{len(names)} items ask {alike}: {some(names)}",
-            "keep one of them, or make the others ask for something else",
-            first[names[0]],
-            times=len(names) - 1,
-        )
+        message = f"{len(names)} items ask {alike}: {some(names)}"
+        hint = "keep one of them, or make the others ask for something else"
+        item, times = first[names[0]], len(names) - 1
+        yield lint_finding("near-duplicate-question", message, hint, item, times=times)
 
 
 def unread_field_findings(items: Sequence[GoldItem]) -> Iterator[LintFinding]:
@@ -401,19 +388,15 @@ def balance(
     """Types of content that too few questions, or none, are on."""
     for name, blocks in coverage.blocks.items() if coverage is not None else ():
         if name != "caption" and not types.get(name):  # nobody asks about a caption alone
-            yield lint_finding(
-                "missing-type",
-                f"no question is on {name}; the corpus has {blocks} such blocks",
-                f"add {min_n} or more, so that the slice has a value",
-            )
+            message = f"no question is on {name}; the corpus has {blocks} such blocks"
+            hint = f"add {min_n} or more, so that the slice has a value"
+            yield lint_finding("missing-type", message, hint)
     for name, count in sorted(types.items()):
         if count < min_n:
             noun = "question is" if count == 1 else "questions are"
-            yield lint_finding(
-                "few-of-type",
-                f"{count} {noun} on {name}, and a slice needs {min_n}",
-                f"add {min_n - count} more, or do not read the slice",
-            )
+            message = f"{count} {noun} on {name}, and a slice needs {min_n}"
+            hint = f"add {min_n - count} more, or do not read the slice"
+            yield lint_finding("few-of-type", message, hint)
 
 
 def low_coverage(coverage: Coverage | None) -> Iterator[LintFinding]:

@@ -159,11 +159,8 @@ def migrate_file(
     if what == "gold":
         form_of(target, "lines")
     elif target.lower().endswith(_NO_LINES):
-        raise RagaugeError.of(
-            "usage",
-            f"`{target}` would not be read as JSON Lines, which traces are written as",
-            hint="name a file that ends with .jsonl",
-        )
+        message = f"`{target}` would not be read as JSON Lines, which traces are written as"
+        raise RagaugeError.of("usage", message, hint="name a file that ends with .jsonl")
     if os.path.realpath(out) == os.path.realpath(migration):
         raise RagaugeError.of(
             "file-exists", f"`{out}` is the map, and is not replaced", hint="name another file"
@@ -178,11 +175,8 @@ def migrate_file(
         return moving.result(_migrate_document(os.fspath(name), target, moving))
     with opened(name) as source, atomic_file(out) as file:
         if source.layout in TREC:
-            raise RagaugeError.of(
-                "usage",
-                f"`{source.name}` is a TREC file, which cannot be moved",
-                hint="write its ids as JSON Lines first",
-            )
+            message = f"`{source.name}` is a TREC file, which cannot be moved"
+            raise RagaugeError.of("usage", message, hint="write its ids as JSON Lines first")
         file.writelines(_rewritten(source, moving))
         moving.stop()
     # A comment of YAML has no place in JSON Lines.
@@ -247,11 +241,8 @@ def _value(name: str, value: Any) -> bytes:
             raise OverflowError("it is beyond 64 bits")
         return msgspec.json.encode(value)
     except OverflowError as error:
-        raise FieldError(
-            "bad-field",
-            f"`{name}` holds a number that cannot be written again: {error}",
-            "use a smaller number",
-        ) from error
+        message = f"`{name}` holds a number that cannot be written again: {error}"
+        raise FieldError("bad-field", message, "use a smaller number") from error
 
 
 def _is_finite(value: Any) -> bool:
