@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 
@@ -30,15 +31,16 @@ _TAIL = re.compile(r"(S(?:\.[0-9]+)*)\.[a-z]\.Bk([0-9]+)([a-z]?)")
 
 def build_blocks(doc: str, parsed: Parsed, sections: Sequence[Section]) -> tuple[Block, ...]:
     """Build the blocks of a document, in reading order; a caption names the block it is of."""
-    numbers: dict[str, int] = {}
+    numbers: Counter[str] = Counter()
     places = []
     for piece in parsed.pieces:
         section = section_at(sections, piece.span[0])
         if section is None:
             raise ValueError(f"no section holds the piece at byte {piece.span[0]}")
-        number = numbers[section.id] = numbers.get(section.id, 0) + 1
-        places.append((section.id, block_id(doc, section.id, piece.type, number)))
-    blocks_made = []
+        numbers[section.id] += 1
+        name = block_id(doc, section.id, piece.type, numbers[section.id])
+        places.append((section.id, name))
+    blocks = []
     for piece, (section_id, name) in zip(parsed.pieces, places, strict=True):
         attrs = dict(piece.attrs)
         if isinstance(attrs.get("of"), int):
@@ -46,20 +48,19 @@ def build_blocks(doc: str, parsed: Parsed, sections: Sequence[Section]) -> tuple
         page = piece.page
         if page is None and parsed.pages:
             page = max(1, bisect_right(parsed.pages, piece.span[0]))
-        blocks_made.append(
-            Block(
-                id=name,
-                doc=doc,
-                section=section_id,
-                type=piece.type,
-                span=piece.span,
-                anchor_span=anchor_of(parsed.text, piece),
-                fingerprint=fingerprint(parsed.text[slice(*piece.span)].decode()),
-                page=page,
-                attrs=attrs,
-            )
+        block = Block(
+            id=name,
+            doc=doc,
+            section=section_id,
+            type=piece.type,
+            span=piece.span,
+            anchor_span=anchor_of(parsed.text, piece),
+            fingerprint=fingerprint(parsed.text[slice(*piece.span)].decode()),
+            page=page,
+            attrs=attrs,
         )
-    return tuple(blocks_made)
+        blocks.append(block)
+    return tuple(blocks)
 
 
 def block_id(doc: str, section: str, kind: str, number: int) -> str:

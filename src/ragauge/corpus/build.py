@@ -37,7 +37,6 @@ _AHEAD = 8  # files for each worker that may be parsed before it is their turn t
 _BYTES_FOR_WORKERS = 1 << 20  # smaller corpora are parsed before a worker has started
 _MOST_WORKERS = 8  # one process writes all that the others parse
 _SERVE = "from ragauge.corpus.build import serve; serve()"
-_NO_SUFFIX = "no suffix"
 # UTF-8 that was read as cp1252 and written again: "â€™" for an apostrophe, "Ã¤" for "ä".
 _MOJIBAKE = ("â€™", "â€œ", "â€“", "Ã¤", "Ã¶", "Ã¼", "Ã©", "Â\N{NO-BREAK SPACE}")
 
@@ -111,10 +110,9 @@ def build(
             if reading.problem is not None:
                 problems.append(reading.problem)
             elif reading.document is not None and (not problems or on_bad_file == "skip"):
-                writer.add(reading.document, reading.sections, reading.blocks, reading.text)
-                notes += [
-                    DocumentNote(reading.document.doc, note) for note in reading.document.notes
-                ]
+                document = reading.document
+                writer.add(document, reading.sections, reading.blocks, reading.text)
+                notes += [DocumentNote(document.doc, note) for note in document.notes]
             if progress is not None:
                 progress(done, len(found_files.sources))
         if problems and on_bad_file == "stop":
@@ -136,9 +134,8 @@ def _no_documents(found_files: _FoundFiles, problems: Sequence[Problem]) -> Raga
         why = f"none of the {len(problems)} files could be read"
         listed = [*problems[: MAX_REPORTED - 1]]
     else:
-        kinds = ", ".join(
-            f"{suffix} {count}" for suffix, count in sorted(found_files.left_out.items())
-        )
+        counts = sorted(found_files.left_out.items())
+        kinds = ", ".join(f"{suffix} {count}" for suffix, count in counts)
         why = "no document was found" + (f"; files of other kinds: {kinds}" if kinds else "")
         listed = []
     hint = f"files that are read end in {', '.join(sorted(registry.parsers()))}"
@@ -161,18 +158,16 @@ def _find(paths: Sequence[Path]) -> _FoundFiles:
         for doc, file in files:
             suffix = PurePath(doc).suffix.lower()
             if suffix not in registry.parsers():
-                found_files.left_out[suffix or _NO_SUFFIX] += 1
+                found_files.left_out[suffix or "no suffix"] += 1
                 continue
             name = str(file)
             before = by_doc.setdefault(doc, name)
             if before == name:
                 found_files.sources.append(SourceFile(doc, name))
             elif os.path.realpath(before) != os.path.realpath(name):
-                raise RagaugeError.of(
-                    "usage",
-                    f"`{before}` and `{name}` would both be the document `{doc}`",
-                    hint="name the folder that holds both: a document is called by its path in it",
-                )
+                message = f"`{before}` and `{name}` would both be the document `{doc}`"
+                hint = "name the folder that holds both: a document is called by its path in it"
+                raise RagaugeError.of("usage", message, hint=hint)
     found_files.sources = sorted(set(found_files.sources), key=lambda source: source.doc)
     _refuse_names(found_files)
     found_files.bytes = sum(_size(source.path) for source in found_files.sources)
@@ -191,15 +186,10 @@ def _refuse_names(found_files: _FoundFiles) -> None:
         if usable:
             usable_sources.append(source)
             continue
-        printable = ascii(source.path)[1:-1] if not source.path.isprintable() else source.path
-        found_files.problems.append(
-            Problem(
-                "bad-document",
-                "the name of the file cannot be part of an id: it holds `|` or is not UTF-8",
-                "rename the file or the folder",
-                Place(printable),
-            )
-        )
+        place = Place(source.path if source.path.isprintable() else ascii(source.path)[1:-1])
+        why = "the name of the file cannot be part of an id: it holds `|` or is not UTF-8"
+        hint = "rename the file or the folder"
+        found_files.problems.append(Problem("bad-document", why, hint, place))
     found_files.sources = usable_sources
 
 
@@ -230,11 +220,9 @@ def _files_below(root: Path) -> Iterator[tuple[str, Path]]:
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
-            raise RagaugeError.of(
-                "file-unreadable",
-                f"`{folder}` cannot be read: {error.strerror or error}",
-                hint="check its permissions",
-            ) from error
+            message = f"`{folder}` cannot be read: {error.strerror or error}"
+            hint = "check its permissions"
+            raise RagaugeError.of("file-unreadable", message, hint=hint) from error
         if any(entry.name == MANIFEST for entry in entries) and is_corpus(folder):
             continue
         for entry in entries:
@@ -261,7 +249,7 @@ def read(source: SourceFile) -> ParsedFile:
         parsed = parser.parse(data)
         check_spans(parsed)
         sections = build_sections(source.doc, parsed)
-        document_blocks = build_blocks(source.doc, parsed, sections)
+        blocks = build_blocks(source.doc, parsed, sections)
     except FieldError as error:
         return ParsedFile(problem=Problem(error.code, error.message, error.hint, place))
     except RagaugeError as error:
@@ -281,9 +269,7 @@ def read(source: SourceFile) -> ParsedFile:
         origins=parsed.origins,
         notes=(*parsed.notes, *_warnings(parsed.text)),
     )
-    return ParsedFile(
-        document=document, sections=sections, blocks=document_blocks, text=parsed.text
-    )
+    return ParsedFile(document=document, sections=sections, blocks=blocks, text=parsed.text)
 
 
 def _warnings(text: bytes) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from ragauge.errors import RagaugeError
 from ragauge.files.fields import FieldError
 
 BOM = b"\xef\xbb\xbf"
@@ -21,7 +22,25 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 def without_bom(source: bytes) -> bytes:
     """Remove a byte order mark of UTF-8."""
-    return source[len(BOM) :] if source.startswith(BOM) else source
+    return source.removeprefix(BOM)
+
+
+def kept_text(source: bytes) -> tuple[bytes, str, tuple[OriginRun, ...]]:
+    """A text whose bytes stay as they are but for a byte order mark: bytes, words and origins."""
+    text = without_bom(source)
+    try:
+        words = text.decode()
+    except UnicodeDecodeError as error:
+        message = f"the bytes from {error.start + len(source) - len(text)} on are not UTF-8"
+        hint = "convert the file to UTF-8; dropping the bytes would move every offset behind them"
+        raise FieldError("bad-encoding", message, hint) from error
+    return text, words, () if text is source else ((0, len(BOM), len(text)),)
+
+
+def missing_package(what: str) -> RagaugeError:
+    """Build the error for a format that needs a package which is not installed."""
+    why = f"{what} needs a package that is not installed"
+    return RagaugeError.of("missing-extra", why, hint="pip install 'ragauge[corpus]'")
 
 
 def utf8(source: bytes) -> str:
@@ -29,11 +48,8 @@ def utf8(source: bytes) -> str:
     try:
         return source.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise FieldError(
-            "bad-encoding",
-            f"the byte at offset {error.start} is not UTF-8",
-            "convert the file to UTF-8",
-        ) from error
+        message = f"the byte at offset {error.start} is not UTF-8"
+        raise FieldError("bad-encoding", message, "convert the file to UTF-8") from error
 
 
 def well_formed(text: str) -> str:

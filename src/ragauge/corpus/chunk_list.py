@@ -64,11 +64,8 @@ def read_chunks(source: Source, *, check: ChunkCheck | None = None) -> ChunkList
             finally:
                 chunks.setdefault(name, chunk)
             if again is not None and again != chunk:
-                raise FieldError(
-                    "duplicate-qid",
-                    f"the chunk `{name}` stands twice, at different places",
-                    "give every chunk its own id",
-                )
+                message = f"the chunk `{name}` stands twice, at different places"
+                raise FieldError("duplicate-qid", message, "give every chunk its own id")
         except FieldError as error:
             count += 1
             if len(problems) < MAX_REPORTED:
@@ -112,20 +109,13 @@ def _holds_its_place(chunk: Chunk) -> bool:
 def _chunk(row: Row) -> tuple[str, Chunk]:
     name, value = pick(row, HIT_IDS)
     if value is None:
-        raise FieldError(
-            "missing-field",
-            "the chunk has no id",
-            "a list of chunks has id, doc, start and end on every line",
-        )
+        hint = "a list of chunks has id, doc, start and end on every line"
+        raise FieldError("missing-field", "the chunk has no id", hint)
     spans = spans_in(row, "")
     doc_name, doc = pick(row, HIT_DOCS)
     if doc is None or not spans:
-        raise wrong_type(
-            name,
-            "the id of a chunk with doc, start and end",
-            value,
-            'write {"id": "c1", "doc": "guide.md", "start": 0, "end": 400}',
-        )
+        hint = 'write {"id": "c1", "doc": "guide.md", "start": 0, "end": 400}'
+        raise wrong_type(name, "the id of a chunk with doc, start and end", value, hint)
     section = pick(row, HIT_SECTIONS)
     text = row.get("text")
     hashes = hits.hashes(row, "")

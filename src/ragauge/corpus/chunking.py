@@ -16,6 +16,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from ragauge.corpus.canonical_text import trimmed
 from ragauge.corpus.lookup import Lookup
@@ -76,12 +77,7 @@ class CutChunk(Struct, frozen=True, kw_only=True):
     def row(self, document: Document, policy: str, *, with_text: bool) -> dict[str, Any]:
         """The line of a list of chunks; what is not known is left out."""
         row = {
-            "id": self.id,
-            "doc": self.doc,
-            "start": self.start,
-            "end": self.end,
-            "section": self.section,
-            "type": self.type,
+            **asdict(self),
             "text": self.text if with_text else None,
             "text_hash": text_hash(self.text),
             "doc_hash": document.hash,
@@ -119,11 +115,9 @@ def cut_document(lookup: Lookup, document: Document, policy: ChunkPolicy) -> Ite
 
 def _extents(lookup: Lookup, document: Document, policy: ChunkPolicy) -> Iterator[Extent]:
     text = lookup.text(document.doc)
-    if policy.by == "size":
-        yield from _Splitter(text, (0, len(text)), policy).extents()
-        return
-    for extent in _units(lookup, document, policy):
-        if policy.size is None:
+    whole = policy.by == "size"
+    for extent in [(0, len(text))] if whole else _units(lookup, document, policy):
+        if policy.size is None and not whole:
             yield extent
         else:
             yield from _Splitter(text, extent, policy).extents()
@@ -183,8 +177,7 @@ class _Splitter:
         self.first = extent[0]
         self.text = self.bytes.decode()
         self.size, self.overlap = policy.size, policy.overlap
-        self.unit = policy.unit
-        self.hard = policy.hard
+        self.unit, self.hard = policy.unit, policy.hard
         self.least = policy.size - policy.size * _SOFT // 100
 
     @cached_property

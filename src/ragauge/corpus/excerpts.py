@@ -68,15 +68,11 @@ class Excerpts:
         if key in self._cache:
             return self._cache[key]
         excerpt = self._read(name, docs, spans, hashes)
-        size = 0 if excerpt is None else sum(map(len, excerpt.parts))
-        if (
-            self._cached_characters + size > _CACHED_CHARACTERS
-            or len(self._cache) >= _CACHED_EXCERPTS
-        ):
+        size = self._cached_characters + (sum(map(len, excerpt.parts)) if excerpt else 0)
+        if size > _CACHED_CHARACTERS or len(self._cache) >= _CACHED_EXCERPTS:
+            size -= self._cached_characters
             self._cache.clear()
-            self._cached_characters = 0
-        self._cache[key] = excerpt
-        self._cached_characters += size
+        self._cache[key], self._cached_characters = excerpt, size
         return excerpt
 
     def _read(
@@ -88,9 +84,7 @@ class Excerpts:
             names, where = docs, spans
             if block is not None:
                 names, where = (block.doc,), (Span(block.start, block.end),)
-            doc = next(
-                (candidate for candidate in names if candidate in corpus.lookup.documents), None
-            )
+            doc = next((name for name in names if name in corpus.lookup.documents), None)
             if doc is None or not where:
                 continue
             if not corpus.is_of(doc, hashes):
@@ -123,13 +117,10 @@ class _Corpus:
 
     def is_of(self, doc: str, hashes: tuple[str, ...]) -> bool:
         """Whether all hashes are of the text that a document has here."""
-        matches = self._is_of.get((doc, hashes))
-        if matches is None:
+        if (doc, hashes) not in self._is_of:
             document = self.lookup.documents[doc]
-            matches = self._is_of[doc, hashes] = all(
-                is_hash_of(document, digest) for digest in hashes
-            )
-        return matches
+            self._is_of[doc, hashes] = all(is_hash_of(document, digest) for digest in hashes)
+        return self._is_of[doc, hashes]
 
     def parts(self, doc: str, spans: Sequence[Span]) -> tuple[str, ...] | None:
         """The text at each span; None where one is not in the document or cuts a character."""

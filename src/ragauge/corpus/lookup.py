@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import difflib
 import heapq
+import re
+import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import accumulate
+from typing import AnyStr
 
 from msgspec import Struct
 
 from ragauge.corpus.canonical_text import line_starts
 from ragauge.corpus.manifest import Corpus, read_corpus
-from ragauge.corpus.quote_search import places_in
 from ragauge.corpus.title_tree import section_at
 from ragauge.files.fields import FieldError
 from ragauge.ids import split_section
@@ -28,6 +31,7 @@ _CACHED_BYTES = 64 * 1024 * 1024
 _MAX_SUGGESTED = 3
 _MAX_COMPARED = 200
 _SHORTEST_HASH = 8  # hexadecimal digits; fewer would confirm a document by accident
+_WORD = re.compile(r"\S+")
 _OTHER_CORPUS = (
     "check that it is the corpus that the ids were made from; `corpus redirect` follows ids"
 )
@@ -85,16 +89,14 @@ class Lookup:
         """The document of that name."""
         document = self.documents.get(doc)
         if document is None:
-            raise FieldError(
-                "unresolved", f"the corpus has no document `{doc}`", _near(doc, self.documents)
-            )
+            raise _unresolved(f"the corpus has no document `{doc}`", _near(doc, self.documents))
         return document
 
     def block(self, name: str) -> Block:
         """The block of that id."""
         block = self.blocks.get(name)
         if block is None:
-            raise FieldError("unresolved", f"the corpus has no block `{name}`", self._like(name))
+            raise _unresolved(f"the corpus has no block `{name}`", self._like(name))
         return block
 
     def _like(self, name: str) -> str:
@@ -102,11 +104,8 @@ class Lookup:
         doc, _, tail = name.rpartition("#")
         if doc in self.documents:
             return _near(name, (block.id for block in self.blocks_by_doc[doc]))
-        moved = (
-            [f"{other_doc}#{tail}" for other_doc in _similar_names(doc, self.documents)]
-            if doc
-            else []
-        )
+        similar = _similar_names(doc, self.documents) if doc else []
+        moved = [f"{other_doc}#{tail}" for other_doc in similar]
         return _suggest([block_id for block_id in moved if block_id in self.blocks])
 
     def section(self, name: str, doc: str | None = None) -> Section:
@@ -118,18 +117,13 @@ class Lookup:
         if doc is None:
             if len(by_doc) != 1:
                 why = f"it stands in {len(by_doc)} documents" if by_doc else "no document has it"
-                raise FieldError(
-                    "unresolved",
-                    f"the section `{name}` cannot be told: {why}",
-                    "write it with its document, as in guide.md#S.4.2",
-                )
+                hint = "write it with its document, as in guide.md#S.4.2"
+                raise _unresolved(f"the section `{name}` cannot be told: {why}", hint)
             return next(iter(by_doc.values()))
         self.document(doc)
         if doc not in by_doc:
             section_ids = [section.id for section in self.sections_by_doc[doc]]
-            raise FieldError(
-                "unresolved", f"`{doc}` has no section `{path}`", _near(path, section_ids)
-            )
+            raise _unresolved(f"`{doc}` has no section `{path}`", _near(path, section_ids))
         return by_doc[doc]
 
     def text(self, doc: str) -> bytes:
@@ -159,39 +153,28 @@ class Lookup:
         """The place of some bytes, which must lie in the text and not cut a character in two."""
         size = self.document(doc).bytes
         if not 0 <= start < end <= size:
-            raise FieldError(
-                "unresolved",
-                f"the bytes {start} to {end} are not in `{doc}`, which has {size}",
-                "the document changed, or the offsets count something other than UTF-8 bytes",
-            )
+            message = f"the bytes {start} to {end} are not in `{doc}`, which has {size}"
+            hint = "the document changed, or the offsets count something other than UTF-8 bytes"
+            raise _unresolved(message, hint)
         text = self.text(doc)
         for offset in (start, end):
             if offset < size and text[offset] & 0xC0 == 0x80:
-                raise FieldError(
-                    "unresolved",
-                    f"the byte {offset} of `{doc}` is inside a character",
-                    "offsets count UTF-8 bytes; for characters say `unit: char`",
-                )
+                hint = "offsets count UTF-8 bytes; for characters say `unit: char`"
+                raise _unresolved(f"the byte {offset} of `{doc}` is inside a character", hint)
         return self._spot(doc, start, end)
 
     def _spot(self, doc: str, start: int, end: int) -> CorpusSpot:
-        section = section_at(self.sections_by_doc[doc], start)
+        at = section_at(self.sections_by_doc[doc], start)
+        section = None if at is None else at.id
         touched = self.touched(doc, start, end)
         inside = len(touched) == 1 and touched[0].span[0] <= start and end <= touched[0].span[1]
-        return CorpusSpot(
-            doc=doc,
-            start=start,
-            end=end,
-            section=section.id if section is not None else None,
-            block=touched[0].id if inside else None,
-        )
+        block = touched[0].id if inside else None
+        return CorpusSpot(doc=doc, start=start, end=end, section=section, block=block)
 
     def spot_of(self, block: Block) -> CorpusSpot:
         """The place of a block."""
-        start, end = block.span
-        return CorpusSpot(
-            doc=block.doc, start=start, end=end, section=block.section, block=block.id
-        )
+        doc, (start, end) = block.doc, block.span
+        return CorpusSpot(doc=doc, start=start, end=end, section=block.section, block=block.id)
 
     def touched(self, doc: str, start: int, end: int) -> Sequence[Block]:
         """The blocks that share at least one byte with an extent, in reading order."""
@@ -216,20 +199,16 @@ class Lookup:
         if span.unit == "char":
             text = self._characters(doc)
             if not 0 <= span.start <= span.end <= len(text):
-                raise FieldError(
-                    "unresolved",
-                    f"the characters {span.start} to {span.end} are not in `{doc}`, which has "
-                    f"{len(text)}",
-                    "the document changed, or the offsets count something else",
-                )
+                where = f"the characters {span.start} to {span.end}"
+                hint = "the document changed, or the offsets count something else"
+                raise _unresolved(f"{where} are not in `{doc}`, which has {len(text)}", hint)
             start = len(text[: span.start].encode())
             return start, start + len(text[span.start : span.end].encode())
         if span.unit == "line":
             return self._numbered(doc, span, line_starts(self.text(doc)))
         if span.unit == "page" and self.document(doc).pages:
             return self._numbered(doc, span, self.document(doc).pages)
-        raise FieldError(
-            "unresolved",
+        raise _unresolved(
             f"a place in {span.unit}{'' if span.unit == 'ms' else 's'} cannot be found in `{doc}`",
             "give bytes, characters (`unit: char`) or lines (`unit: line`)",
         )
@@ -239,8 +218,7 @@ class Lookup:
         size = self.document(doc).bytes
         edges = [*(start for start in starts if start < size), size]
         if not 1 <= span.start < span.end <= len(edges):
-            raise FieldError(
-                "unresolved",
+            raise _unresolved(
                 f"`{doc}` has the {span.unit}s 1 to {len(edges) - 1}, not {span.start} to "
                 f"{span.end - 1}",
                 f"the document changed, or the {span.unit}s are counted otherwise",
@@ -256,11 +234,9 @@ class Lookup:
         self.document(doc)
         places = self.places_of(doc, quote) if quote.strip() else []
         if not places:
-            raise FieldError(
-                "quote-not-found",
-                f"the quote does not stand in `{doc}`: {_short(quote)}",
-                "copy it from the canonical text of the corpus",
-            )
+            message = f"the quote does not stand in `{doc}`: {_short(quote)}"
+            hint = "copy it from the canonical text of the corpus"
+            raise FieldError("quote-not-found", message, hint)
         if occurrence is None and len(places) > 1:
             named = ", ".join(str(start) for start, _ in places[:5])
             raise FieldError(
@@ -297,6 +273,10 @@ def is_hash_of(document: Document, digest: str) -> bool:
     return len(prefix) >= _SHORTEST_HASH and any(full.startswith(prefix) for full in hashes)
 
 
+def _unresolved(message: str, hint: str) -> FieldError:
+    return FieldError("unresolved", message, hint)
+
+
 def _similar_names(name: str, candidates: Iterable[str]) -> list[str]:
     """Names that have the same last part, or else are spelt much alike."""
     names = list(candidates)
@@ -305,9 +285,7 @@ def _similar_names(name: str, candidates: Iterable[str]) -> list[str]:
     if same:
         return same[:_MAX_SUGGESTED]
     # difflib takes long: only the names with the longest common beginning are compared.
-    nearest = heapq.nlargest(
-        _MAX_COMPARED, names, key=lambda candidate: _common_prefix(name, candidate)
-    )
+    nearest = heapq.nlargest(_MAX_COMPARED, names, key=lambda other: _common_prefix(name, other))
     return difflib.get_close_matches(name, nearest, n=_MAX_SUGGESTED, cutoff=0.8)
 
 
@@ -334,3 +312,74 @@ def _short(quote: str) -> str:
 def open_corpus(folder: str) -> Lookup:
     """Read a corpus so that it can be asked."""
     return Lookup(read_corpus(folder))
+
+
+def places_in(text: bytes, quote: str) -> list[Extent]:
+    """Every place of a quote in a text, in order; those that overlap an earlier one as well.
+
+    Where it is nowhere byte for byte, runs of white space count as one blank, and composed
+    characters as their parts.
+    """
+    wanted = quote.encode(errors="surrogatepass")
+    exact = [(at, at + len(wanted)) for at in _all_starts(text, wanted)] if wanted else []
+    return exact if exact else _normalised_places(text.decode(), normalised(quote))
+
+
+def _all_starts(text: AnyStr, wanted: AnyStr) -> Iterator[int]:
+    at = text.find(wanted)
+    while at >= 0:
+        yield at
+        at = text.find(wanted, at + 1)
+
+
+def _normalised_places(text: str, wanted: str) -> list[Extent]:
+    """The places of a normalised quote; an extent never begins or ends in white space."""
+    if not wanted:
+        return []
+    # The text is composed word by word, so that a place in the composed text leads back to a word
+    # of the text by its number, whatever composing did to lengths.
+    words = [(word[0], word.start()) for word in _WORD.finditer(text)]
+    folded = [unicodedata.normalize("NFC", word) for word, _ in words]
+    starts = list(accumulate((len(word) + 1 for word in folded), initial=0))
+    places = []
+    for first in _all_starts(" ".join(folded), wanted):
+        edges = []
+        for letter, behind in ((first, False), (first + len(wanted) - 1, True)):
+            number = bisect_right(starts, letter) - 1
+            word, origin = words[number]
+            inside = letter - starts[number]
+            if folded[number] == word:
+                edges.append(origin + inside + behind)
+            else:
+                edges.append(origin + _edges(word)[inside][behind])
+        places.append((edges[0], edges[1]))
+    return [(len(text[:start].encode()), len(text[:end].encode())) for start, end in places]
+
+
+def _edges(word: str) -> list[tuple[int, int]]:
+    """From where to where the letters of a word come that are left when it is composed."""
+    edges: list[tuple[int, int]] = []
+    at = 0
+    for cluster in _clusters(word):
+        composed = unicodedata.normalize("NFC", cluster)
+        edges += [(at, at + len(cluster))] * len(composed)
+        at += len(cluster)
+    return edges
+
+
+def _clusters(word: str) -> Iterator[str]:
+    """Parts of a word that are composed each by itself: a letter with all that may join it.
+
+    Most marks have a combining class; the vowels of Hangul and of some scripts of India have none,
+    and join the letter before them nevertheless.
+    """
+    cluster = ""
+    for letter in word:
+        if cluster and not unicodedata.combining(letter):
+            apart = unicodedata.normalize("NFC", cluster) + unicodedata.normalize("NFC", letter)
+            if unicodedata.normalize("NFC", cluster + letter) == apart:
+                yield cluster
+                cluster = ""
+        cluster += letter
+    if cluster:
+        yield cluster

@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
@@ -37,9 +38,7 @@ _LISTS = ("documents.jsonl", "sections.jsonl", "blocks.jsonl")
 _ENTRIES = {MANIFEST, TEXT, *_LISTS}
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._ ()+,=@~-]")
-_DEVICES = re.compile(
-    r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|\Z)", re.IGNORECASE
-)  # of Windows
+_DEVICES = re.compile(r"(?i:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|\Z)")  # of Windows
 _LONGEST_NAME = 180  # most file systems take 255 bytes; `.txt` and a hash may still be added
 _ROWS_AT_ONCE = 4096  # rows that are encoded together
 
@@ -82,8 +81,8 @@ class Corpus(Struct, frozen=True, kw_only=True):
     folder: str
     manifest: Manifest
     documents: tuple[Document, ...]
-    sections: tuple[Section, ...]
-    blocks: tuple[Block, ...]
+    sections: tuple[Section, ...] = ()
+    blocks: tuple[Block, ...] = ()
 
     def text(self, document: Document) -> bytes:
         """The canonical text of a document, which must be the one that was built."""
@@ -105,9 +104,9 @@ class CorpusWriter:
         refuse_foreign(self.out)
         self.names: set[str] = set()
         self.parsers: dict[str, int] = {}
-        self.formats: dict[str, int] = {}
-        self.types: dict[str, int] = {}
-        self.totals = {"documents": 0, "sections": 0, "blocks": 0, "bytes": 0}
+        self.formats: Counter[str] = Counter()
+        self.types: Counter[str] = Counter()
+        self.totals = Counter(documents=0, sections=0, blocks=0, bytes=0)
         self.hashes = [sha256() for _ in _LISTS]
         self.sizes = [0 for _ in _LISTS]
         self.streams: list[IO[bytes]] = []
@@ -156,14 +155,10 @@ class CorpusWriter:
                     self.sizes[position] += len(lines)
         except OSError as error:
             raise _unwritable(self.out, error) from error
-        self.totals["documents"] += 1
-        self.totals["sections"] += len(sections)
-        self.totals["blocks"] += len(blocks)
-        self.totals["bytes"] += len(text)
+        self.totals.update(documents=1, sections=len(sections), blocks=len(blocks), bytes=len(text))
         self.parsers[document.format] = document.parser_version
-        self.formats[document.format] = self.formats.get(document.format, 0) + 1
-        for block in blocks:
-            self.types[block.type] = self.types.get(block.type, 0) + 1
+        self.formats[document.format] += 1
+        self.types.update(block.type for block in blocks)
 
     def finish(self, left_out: Mapping[str, int]) -> Manifest:
         """Write the manifest and put the folder in its place."""
@@ -172,14 +167,11 @@ class CorpusWriter:
             name: FileHash(bytes=size, sha256=digest.hexdigest())
             for name, size, digest in zip(_LISTS, self.sizes, self.hashes, strict=True)
         }
+        formats, types = dict(sorted(self.formats.items())), dict(sorted(self.types.items()))
         manifest = Manifest(
             revision=_revision(files),
             parsers=dict(sorted(self.parsers.items())),
-            counts=CorpusCounts(
-                **self.totals,
-                formats=dict(sorted(self.formats.items())),
-                types=dict(sorted(self.types.items())),
-            ),
+            counts=CorpusCounts(**self.totals, formats=formats, types=types),
             files=files,
             left_out=dict(sorted(left_out.items())),
         )
@@ -211,11 +203,9 @@ def refuse_foreign(out: Path) -> None:
         return
     strange = [name for name in entries or () if name not in _ENTRIES]
     why = f"it holds `{strange[0]}`" if strange else "it is not a corpus"
-    raise RagaugeError.of(
-        "file-exists",
-        f"`{out.name}` is already there and is not replaced: {why}",
-        hint="name a folder that is not there yet, or one that `corpus build` wrote",
-    )
+    message = f"`{out.name}` is already there and is not replaced: {why}"
+    hint = "name a folder that is not there yet, or one that `corpus build` wrote"
+    raise RagaugeError.of("file-exists", message, hint=hint)
 
 
 def is_corpus(folder: Path) -> bool:
@@ -262,24 +252,16 @@ def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
 
 def read_corpus(folder: str | os.PathLike[str]) -> Corpus:
     """Read a corpus; its lists must be those that its manifest speaks of."""
-    manifest = read_manifest(folder)
-    root = Path(folder)
-    return Corpus(
-        folder=str(folder),
-        manifest=manifest,
-        documents=tuple(_rows(root / _LISTS[0], manifest, Document)),
-        sections=tuple(_rows(root / _LISTS[1], manifest, Section)),
-        blocks=tuple(_rows(root / _LISTS[2], manifest, Block)),
-    )
+    corpus = read_documents(folder)
+    sections = tuple(_rows(Path(folder) / _LISTS[1], corpus.manifest, Section))
+    return msgspec.structs.replace(corpus, sections=sections, blocks=tuple(read_blocks(corpus)))
 
 
 def read_documents(folder: str | os.PathLike[str]) -> Corpus:
     """Read what leads to texts: the documents of a corpus, without its sections and blocks."""
     manifest = read_manifest(folder)
     documents = tuple(_rows(Path(folder) / _LISTS[0], manifest, Document))
-    return Corpus(
-        folder=str(folder), manifest=manifest, documents=documents, sections=(), blocks=()
-    )
+    return Corpus(folder=str(folder), manifest=manifest, documents=documents)
 
 
 def read_blocks(corpus: Corpus) -> Iterator[Block]:
@@ -309,34 +291,23 @@ def _bytes_of(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError as error:
-        raise RagaugeError.of(
-            "file-not-found",
-            f"`{path}` is not there",
-            hint="name a folder that `ragauge corpus build` wrote",
-        ) from error
+        hint = "name a folder that `ragauge corpus build` wrote"
+        raise RagaugeError.of("file-not-found", f"`{path}` is not there", hint=hint) from error
     except OSError as error:
-        raise RagaugeError.of(
-            "file-unreadable",
-            f"`{path}` cannot be read: {error.strerror or error}",
-            hint="check its permissions",
-        ) from error
+        message = f"`{path}` cannot be read: {error.strerror or error}"
+        raise RagaugeError.of("file-unreadable", message, hint="check its permissions") from error
 
 
 def _damaged(path: Path, why: str, *, line: int | None = None) -> RagaugeError:
-    return RagaugeError.of(
-        "bad-corpus",
-        f"the corpus cannot be used: {why}",
-        hint="build it again with `ragauge corpus build`; its files are not edited by hand",
-        place=Place(str(path), line),
-    )
+    message = f"the corpus cannot be used: {why}"
+    hint = "build it again with `ragauge corpus build`; its files are not edited by hand"
+    return RagaugeError.of("bad-corpus", message, hint=hint, place=Place(str(path), line))
 
 
 def _unwritable(out: Path, error: OSError) -> RagaugeError:
-    return RagaugeError.of(
-        "file-unreadable",
-        f"`{out}` cannot be written: {error.strerror or error}",
-        hint="check that the folder above it may be written to, and that the disk has room",
-    )
+    message = f"`{out}` cannot be written: {error.strerror or error}"
+    hint = "check that the folder above it may be written to, and that the disk has room"
+    return RagaugeError.of("file-unreadable", message, hint=hint)
 
 
 MARKER = ".ragauge-building"
@@ -406,11 +377,8 @@ def remove_leftovers(out: Path) -> None:
     for folder in sorted(out.parent.glob(f".{glob.escape(out.name)}.*")):
         marker = folder / MARKER
         with suppress(OSError):
-            if (
-                folder.is_symlink()
-                or marker.is_symlink()
-                or marker.read_bytes() != _marker_text(out)
-            ):
+            linked = folder.is_symlink() or marker.is_symlink()
+            if linked or marker.read_bytes() != _marker_text(out):
                 continue
             with marker.open("rb+") as stream:
                 hold(stream)  # whoever still builds holds it, which is an error here

@@ -49,12 +49,9 @@ class ResolveReport(Struct, kw_only=True):
 
     def summary(self) -> str:
         """The counts in words."""
-        parts = [f"ids {self.ids:,}", f"places {self.places:,}"]
-        if self.quotes:
-            parts.append(f"quotes {self.quotes:,}")
-        count = self.problem_count
-        parts.append("all found" if not count else f"{count:,} not found")
-        return ", ".join(parts)
+        quotes = f", quotes {self.quotes:,}" if self.quotes else ""
+        missing = f"{self.problem_count:,} not found" if self.problem_count else "all found"
+        return f"ids {self.ids:,}, places {self.places:,}{quotes}, {missing}"
 
 
 class _ReferenceCounts(NamedTuple):
@@ -109,29 +106,25 @@ class Resolver:
     def _docs_of(self, names: Iterable[str]) -> tuple[str, ...]:
         """The documents that ids are in, or are, as far as they are known."""
         chunks, documents = self.chunks or {}, self.lookup.documents
-        entries = (
-            self.lookup.blocks.get(name) or chunks.get(name) or documents.get(name)
-            for name in names
-        )
+        blocks = self.lookup.blocks
+        entries = (blocks.get(name) or chunks.get(name) or documents.get(name) for name in names)
         return tuple(entry.doc for entry in entries if entry is not None)
 
     def trace(self, trace: Trace, report: ResolveReport) -> Iterator[FieldError]:
         """What of a trace is not there; an id that stands there twice is two ids."""
         for hit in trace.hits:
             key = (hit.id, hit.doc, hit.path, hit.section, hit.spans, hit.doc_hash)
-            lookup_counts = self.seen.get(key)
-            if lookup_counts is None or (lookup_counts.problems and not report.is_full):
+            counts = self.seen.get(key)
+            if counts is None or (counts.problems and not report.is_full):
                 docs = tuple(doc for doc in (hit.doc, hit.path) if doc is not None)
-                lookup_counts, errors = self._reference(
-                    hit, docs, report.is_full, hashed=hit.doc_hash
-                )
+                counts, errors = self._reference(hit, docs, report.is_full, hashed=hit.doc_hash)
                 if len(self.seen) >= _MAX_CACHED:
                     self.seen.clear()
-                self.seen[key] = lookup_counts
+                self.seen[key] = counts
             else:
-                errors = [_UNREPORTED] * lookup_counts.problems
-            report.ids += lookup_counts.ids
-            report.places += lookup_counts.places
+                errors = [_UNREPORTED] * counts.problems
+            report.ids += counts.ids
+            report.places += counts.places
             yield from errors
         if trace.answer is not None:
             named = {hit.id for hit in trace.hits}
@@ -142,11 +135,9 @@ class Resolver:
                     report.ids += 1
                     continue
                 docs = () if cited.doc is None else (cited.doc,)
-                lookup_counts, errors = self._reference(
-                    cited, docs, report.is_full, placed=cited.placed
-                )
-                report.ids += lookup_counts.ids
-                report.places += lookup_counts.places
+                counts, errors = self._reference(cited, docs, report.is_full, placed=cited.placed)
+                report.ids += counts.ids
+                report.places += counts.places
                 yield from errors
 
     def _reference(
@@ -179,25 +170,20 @@ class Resolver:
         try:
             self.lookup.block(name)
         except FieldError as error:
-            guess = error.hint.startswith("did you mean")
+            message, hint = f"neither the corpus nor the list of chunks has `{name}`", error.hint
             if self.chunks is None:
-                raise FieldError(
-                    error.code, error.message, error.hint if guess else _FOREIGN
-                ) from None
-            raise FieldError(
-                error.code, f"neither the corpus nor the list of chunks has `{name}`", error.hint
-            ) from None
+                message = error.message
+                hint = hint if hint.startswith("did you mean") else _FOREIGN
+            raise FieldError(error.code, message, hint) from None
 
     def _named(self, name: str, docs: tuple[str, ...], brief: bool) -> None:
         """An id must be there, and in the document that is named beside it."""
         self._name(name, brief)
         block = self.lookup.blocks.get(name)
         if block is not None and docs and block.doc not in docs:
-            raise FieldError(
-                "unresolved",
-                f"`{name}` is said to be in `{docs[0]}`, and is in `{block.doc}`",
-                "leave the document out, or name the block of that document",
-            )
+            message = f"`{name}` is said to be in `{docs[0]}`, and is in `{block.doc}`"
+            hint = "leave the document out, or name the block of that document"
+            raise FieldError("unresolved", message, hint)
 
     def _placed(
         self, docs: tuple[str, ...], spans: Iterable[Span], hashed: str | None, brief: bool
@@ -233,9 +219,8 @@ class Resolver:
             own = [self.lookup.spot_of(block)]
         if id_is_good and own and spots:
             _refuse_elsewhere(reference.id, own, spots, "keep the one that is meant")
-        if reference.section is not None and (
-            listed is None or reference.section != listed.section
-        ):
+        section_of_list = None if listed is None else listed.section
+        if reference.section is not None and reference.section != section_of_list:
             doc = next((doc for doc in docs if doc in self.lookup.documents), None)
             self._in_section(reference.section, doc, spots or own)
 

@@ -27,23 +27,18 @@ def check_spans(parsed: Parsed) -> None:
         ValueError: a parser broke its promise, which is a fault of the parser and not of the file.
     """
     text = parsed.text
-    spans = sorted(
-        [heading.span for heading in parsed.headings] + [piece.span for piece in parsed.pieces]
-    )
+    headings = [heading.span for heading in parsed.headings]
+    pieces = [piece.span for piece in parsed.pieces]
     at = 0
-    for start, end in spans:
+    for start, end in sorted(headings + pieces):
         if not at <= start <= end <= len(text):
             raise ValueError(f"the span ({start}, {end}) is outside the text or overlaps another")
         for edge in (start, end):
             if edge < len(text) and text[edge] & 0xC0 == 0x80:
                 raise ValueError(f"byte {edge} is inside a character")
         at = end
-    for order in (
-        [heading.span for heading in parsed.headings],
-        [piece.span for piece in parsed.pieces],
-    ):
-        if order != sorted(order):
-            raise ValueError("headings or pieces are not in reading order")
+    if headings != sorted(headings) or pieces != sorted(pieces):
+        raise ValueError("headings or pieces are not in reading order")
 
 
 def build_sections(doc: str, parsed: Parsed) -> tuple[Section, ...]:
@@ -59,20 +54,20 @@ def build_sections(doc: str, parsed: Parsed) -> tuple[Section, ...]:
         sections.append(
             Section(id=PREAMBLE, doc=doc, title="", depth=1, body=(0, first), subtree=(0, first))
         )
-    for position, (heading, path) in enumerate(zip(headings, paths, strict=True)):
-        following = starts[position + 1] if position + 1 < len(starts) else size
-        sections.append(
-            Section(
-                id=_id(path),
-                doc=doc,
-                title=heading.title,
-                depth=len(path),
-                body=(heading.span[1], following),
-                subtree=(heading.span[0], ends[position]),
-                heading=heading.span,
-                parent=_id(path[:-1]) if len(path) > 1 else None,
-            )
+    following = [*starts[1:], size]
+    sections += [
+        Section(
+            id=_id(path),
+            doc=doc,
+            title=heading.title,
+            depth=len(path),
+            body=(heading.span[1], next_start),
+            subtree=(heading.span[0], end),
+            heading=heading.span,
+            parent=_id(path[:-1]) if len(path) > 1 else None,
         )
+        for heading, path, next_start, end in zip(headings, paths, following, ends, strict=False)
+    ]
     return _anchored(sections, parsed)
 
 
@@ -126,7 +121,4 @@ def _anchored(sections: Sequence[Section], parsed: Parsed) -> tuple[Section, ...
                 anchor = anchor_of(parsed.text, piece)
                 if anchor is not None:
                     anchors[section.id] = anchor
-    return tuple(
-        replace(section, anchor=anchors[section.id]) if section.id in anchors else section
-        for section in sections
-    )
+    return tuple(replace(section, anchor=anchors.get(section.id)) for section in sections)

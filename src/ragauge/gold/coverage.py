@@ -5,7 +5,10 @@ Without a corpus only what ids and anchors say of themselves is known.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
 
 from msgspec import Struct
 
@@ -62,14 +65,14 @@ class ReachFinder:
         for entry in (*evidence_of(item), *item.places):
             name = entry if isinstance(entry, str) else entry.id
             for doc, span in self.spots(entry):
+                assert self.lookup is not None  # there are no spots without it
                 places[doc, span] = None
-                for section, kind in self._touched(doc, span):
-                    sections[section] = None
-                    types[kind] = None
+                for block in self.lookup.touched(doc, span.start, span.end):
+                    sections[doc, block.section] = None
+                    types[block.type] = None
             section, kind_named = self._own_ref(entry)
-            if section != (None, None) and not any(
-                _covers_ref(other, section) for other in sections
-            ):
+            covered = any(_covers_ref(other, section) for other in sections)
+            if section != (None, None) and not covered:
                 sections[section] = None
             if kind_named is not None and (self.lookup is None or name not in self.lookup.blocks):
                 types[kind_named] = None
@@ -114,11 +117,6 @@ class ReachFinder:
             places.append((doc, Span(start, end)))
         return places
 
-    def _touched(self, doc: str, span: Span) -> Iterable[tuple[SectionRef, str]]:
-        assert self.lookup is not None
-        for block in self.lookup.touched(doc, span.start, span.end):
-            yield (doc, block.section), block.type
-
     def _own_ref(self, entry: str | Anchor) -> tuple[SectionRef, str | None]:
         """The section and type that an id or an anchor states itself, without the corpus text."""
         name = entry if isinstance(entry, str) else entry.id
@@ -145,11 +143,9 @@ class ReachFinder:
         if doc is None and len(doc_names) == 1:
             doc = doc_names[0]
         if self.lookup is not None:
-            try:
+            with suppress(FieldError):
                 match = self.lookup.section(section, doc)
-            except FieldError:
-                return doc, section
-            return match.doc, match.id
+                return match.doc, match.id
         return doc, section
 
 
@@ -165,9 +161,7 @@ def evidence_of(item: GoldItem) -> Iterator[str | Anchor]:
 def coverage_of(lookup: Lookup, reaches: Iterable[Reach]) -> Coverage:
     """How much of a corpus some items reach together."""
     sections = {(block.doc, block.section) for block in lookup.corpus.blocks}
-    blocks: dict[str, int] = {}
-    for block in lookup.corpus.blocks:
-        blocks[block.type] = blocks.get(block.type, 0) + 1
+    blocks = Counter(block.type for block in lookup.corpus.blocks)
     reached: set[SectionRef] = set()
     docs: set[str] = set()
     for reach in reaches:
@@ -180,6 +174,20 @@ def coverage_of(lookup: Lookup, reaches: Iterable[Reach]) -> Coverage:
         docs_reached=sum(doc in docs for doc in lookup.documents),
         blocks=dict(sorted(blocks.items())),
     )
+
+
+def coverage_json(coverage: Coverage | None) -> dict[str, Any] | None:
+    """The coverage as a document."""
+    if coverage is None:
+        return None
+    return {
+        "sections": coverage.sections,
+        "sections_reached": coverage.sections_reached,
+        "share": None if coverage.share is None else round(coverage.share, 4),
+        "target": COVERAGE,
+        "documents": coverage.docs,
+        "documents_reached": coverage.docs_reached,
+    }
 
 
 def same_place(one: Iterable[tuple[str, Span]], other: Iterable[tuple[str, Span]]) -> bool:

@@ -24,7 +24,7 @@ from ragauge.formats.gold_files import form_of
 from ragauge.gold.negatives import Suggester
 from ragauge.gold.pin import Pinner
 from ragauge.ids import lies_in
-from ragauge.model.corpus import Block, Section
+from ragauge.model.corpus import Block
 from ragauge.model.gold import GoldItem
 from ragauge.text import plain
 
@@ -116,16 +116,13 @@ def _candidates(lookup: Lookup, sections: Sequence[str]) -> dict[str, dict[str, 
     wanted = [lookup.section(name) for name in sections]
     waiting: dict[str, dict[str, deque[Block]]] = {}
     for block in lookup.corpus.blocks:
-        if wanted and not any(_is_in(block, section) for section in wanted):
+        near = (section.id for section in wanted if section.doc == block.doc)
+        if wanted and not any(lies_in(block.section, section) for section in near):
             continue
         start, end = block.span
         if len(words_of(lookup.text(block.doc)[start:end].decode())) >= LEAST_WORDS:
             waiting.setdefault(block.doc, {}).setdefault(block.type, deque()).append(block)
     return waiting
-
-
-def _is_in(block: Block, section: Section) -> bool:
-    return block.doc == section.doc and lies_in(block.section, section.id)
 
 
 def _qid(block: Block, taken: set[str]) -> str:
@@ -191,19 +188,16 @@ def draft_text(
     except FieldError as error:
         raise RagaugeError.of(error.code, error.message, hint=error.hint) from error
     if not drafts:
-        raise RagaugeError.of(
-            "nothing-measured",
-            "the corpus has no block to draft from",
-            hint="a block needs three words; name other sections, or build the corpus again",
-        )
+        message = "the corpus has no block to draft from"
+        hint = "a block needs three words; name other sections, or build the corpus again"
+        raise RagaugeError.of("nothing-measured", message, hint=hint)
     rows = [item.row for item in drafts]
     if form == "yaml":
         text = yaml_writer.list_text(rows, [item.comments for item in drafts])
     else:
         lines = [json.dumps(row, ensure_ascii=False) for row in rows]
-        text = "".join(f"{line}\n" for line in lines)
-        if form == "array":
-            text = "[\n" + ",\n".join(lines) + "\n]\n"
+        array = form == "array"
+        text = "[\n" + ",\n".join(lines) + "\n]\n" if array else "\n".join([*lines, ""])
     types = Counter(row["type"] for row in rows)
     return Drafts(
         text=text,

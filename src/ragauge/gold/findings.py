@@ -42,11 +42,5 @@ def has_evidence(item: GoldItem) -> bool:
 
 def names_evidence(item: GoldItem) -> bool:
     """Whether an item names evidence; a section alone also says where an answer is missed."""
-    return bool(
-        item.relevant
-        or item.anchors
-        or item.places
-        or item.groups
-        or item.grades
-        or item.relevant_docs
-    )
+    named = (item.relevant, item.anchors, item.places, item.groups, item.grades, item.relevant_docs)
+    return any(named)

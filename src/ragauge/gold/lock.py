@@ -26,7 +26,6 @@ from ragauge.model.payloads import gold_hash, item_hash
 SCHEMA = "ragauge.gold-lock/1"
 SUFFIX = ".lock"
 _COMPRESSED = (".gz", ".zst")
-_FAMILY = "ragauge.gold-lock/"
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 Key = tuple[str, int | None]
@@ -95,17 +94,12 @@ def lock_path(gold: str | os.PathLike[str]) -> Path:
     A set from standard input has no such place.
     """
     if os.fspath(gold) == "-":
-        raise RagaugeError.of(
-            "usage",
-            "a gold set from standard input has no lock beside it",
-            hint="name the file of the lock",
-        )
+        message = "a gold set from standard input has no lock beside it"
+        raise RagaugeError.of("usage", message, hint="name the file of the lock")
     path = Path(gold)
     if path.suffix in _COMPRESSED and path.with_suffix("").suffix:
         path = path.with_suffix("")
-    return (
-        path.with_name(path.stem + SUFFIX) if not Path(gold).is_dir() else Path(f"{path}{SUFFIX}")
-    )
+    return Path(f"{path}{SUFFIX}") if Path(gold).is_dir() else path.with_name(path.stem + SUFFIX)
 
 
 def make_lock(items: Sequence[GoldItem], dialect: str, name: str) -> Lock:
@@ -116,27 +110,25 @@ def make_lock(items: Sequence[GoldItem], dialect: str, name: str) -> Lock:
         key = (item.qid, item.turn)
         if key in by_key:
             with_turn = "" if item.turn is None else f" with turn {item.turn}"
-            problems.append(
-                Problem(
-                    "duplicate-qid",
-                    f"the id `{item.qid}`{with_turn} stands twice, first on line "
-                    f"{by_key[key].line}",
-                    "give every gold item its own id (or turn)",
-                    Place(name, item.line, item.qid),
-                )
+            first = f"first on line {by_key[key].line}"
+            message = f"the id `{item.qid}`{with_turn} stands twice, {first}"
+            hint, place = (
+                "give every gold item its own id (or turn)",
+                Place(name, item.line, item.qid),
             )
+            problems.append(Problem("duplicate-qid", message, hint, place))
         by_key.setdefault(key, item)
     if problems:
         raise RagaugeError(problems[:MAX_REPORTED], total=len(problems))
-    ordered = {key: replace(by_key[key], line=None) for key in sorted(by_key, key=_by_key)}
+    in_order = sorted(by_key, key=lambda key: (key[0], key[1] is not None, key[1] or 0))
+    ordered = {key: replace(by_key[key], line=None) for key in in_order}
     return Lock(dialect=dialect, gold_hash=_hash_of(ordered), items=ordered)
 
 
 def lock_text(lock: Lock) -> str:
     """The text of a lock."""
-    head = _LockHeader(
-        schema=SCHEMA, dialect=lock.dialect, count=len(lock.items), gold_hash=lock.gold_hash
-    )
+    count, digest = len(lock.items), lock.gold_hash
+    head = _LockHeader(schema=SCHEMA, dialect=lock.dialect, count=count, gold_hash=digest)
     lines = [_encode(head)]
     lines += [
         _encode(_LockLine(qid=qid, turn=turn, hash=item_hash(item), item=item))
@@ -151,17 +143,11 @@ def read_lock(path: str | os.PathLike[str]) -> Lock:
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError as error:
-        raise RagaugeError.of(
-            "file-not-found",
-            f"there is no lock `{name}`",
-            hint="`ragauge gold freeze` writes one; --lock names another",
-        ) from error
+        hint = "`ragauge gold freeze` writes one; --lock names another"
+        raise RagaugeError.of("file-not-found", f"there is no lock `{name}`", hint=hint) from error
     except OSError as error:
-        raise RagaugeError.of(
-            "file-unreadable",
-            f"`{name}` cannot be read: {error.strerror or error}",
-            hint="check its permissions",
-        ) from error
+        message = f"`{name}` cannot be read: {error.strerror or error}"
+        raise RagaugeError.of("file-unreadable", message, hint="check its permissions") from error
     lines = data.split(b"\n")
     head = _read_header(lines[0], name)
     items: dict[Key, GoldItem] = {}
@@ -192,13 +178,10 @@ def _read_header(line: bytes, name: str) -> _LockHeader:
     try:
         fields = msgspec.json.decode(line)
         schema = fields.get("schema") if isinstance(fields, dict) else None
-        if isinstance(schema, str) and schema.startswith(_FAMILY) and schema != SCHEMA:
-            raise RagaugeError.of(
-                "bad-lock",
-                f"the lock is of schema `{schema}`, and this version reads `{SCHEMA}`",
-                hint="upgrade ragauge, or freeze the set again",
-                place=Place(name, 1),
-            )
+        if isinstance(schema, str) and schema.startswith("ragauge.gold-lock/") and schema != SCHEMA:
+            message = f"the lock is of schema `{schema}`, and this version reads `{SCHEMA}`"
+            hint = "upgrade ragauge, or freeze the set again"
+            raise RagaugeError.of("bad-lock", message, hint=hint, place=Place(name, 1))
         head = msgspec.json.decode(line, type=_LockHeader)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         _refuse(name, 1, f"the line cannot be read: {error}")
@@ -208,39 +191,27 @@ def _read_header(line: bytes, name: str) -> _LockHeader:
 
 
 def _refuse(name: str, line: int, why: str) -> NoReturn:
-    raise RagaugeError.of(
-        "bad-lock",
-        f"the lock cannot be used: {why}",
-        hint="take it from version control again; locks are not edited by hand",
-        place=Place(name, line),
-    )
+    message = f"the lock cannot be used: {why}"
+    hint = "take it from version control again; locks are not edited by hand"
+    raise RagaugeError.of("bad-lock", message, hint=hint, place=Place(name, line))
 
 
 def compare(lock: Lock, items: Sequence[GoldItem], name: str) -> LockDifference:
     """What is different between a lock and a gold set that was read in its dialect."""
     now = make_lock(items, lock.dialect, name).items
     lines = {(item.qid, item.turn): item.line for item in items}
-    changed: list[ChangedItem] = []
-    remarked: list[ChangedItem] = []
-    unchanged = 0
-    for key, old in lock.items.items():
-        if key not in now:
-            continue
-        difference = changes(old, replace(now[key], line=lines[key]))
-        if difference.changes:
-            changed.append(difference)
-        elif difference.unread:
-            remarked.append(difference)
-        else:
-            unchanged += 1
+    both = [
+        changes(old, replace(now[key], line=lines[key]))
+        for key, old in lock.items.items()
+        if key in now
+    ]
+    new = [key for key in now if key not in lock.items]
     return LockDifference(
-        unchanged=unchanged,
-        changed=tuple(changed),
-        remarked=tuple(remarked),
+        unchanged=sum(not (item.changes or item.unread) for item in both),
+        changed=tuple(item for item in both if item.changes),
+        remarked=tuple(item for item in both if item.unread and not item.changes),
         removed=tuple(item for key, item in lock.items.items() if key not in now),
-        added=tuple(
-            replace(item, line=lines[key]) for key, item in now.items() if key not in lock.items
-        ),
+        added=tuple(replace(now[key], line=lines[key]) for key in new),
     )
 
 
@@ -258,25 +229,16 @@ def changes(old: GoldItem, new: GoldItem) -> ChangedItem:
 def _changes(
     old: dict[str, Any], new: dict[str, Any], names: Iterable[str]
 ) -> tuple[FieldChange, ...]:
+    # As JSON 1 and true are not the same, though Python calls them equal.
     return tuple(
         FieldChange(name, old.get(name), new.get(name))
         for name in names
-        if not _equal(old.get(name), new.get(name)) or (name in old) != (name in new)
+        if _encode(old.get(name)) != _encode(new.get(name)) or (name in old) != (name in new)
     )
-
-
-def _equal(one: Any, other: Any) -> bool:
-    """Whether two values are the same JSON: 1 and true are not, though Python calls them equal."""
-    return _encode(one) == _encode(other)
 
 
 def _hash_of(items: dict[Key, GoldItem]) -> str:
     return gold_hash((qid, turn, item_hash(item)) for (qid, turn), item in items.items())
-
-
-def _by_key(key: Key) -> tuple[str, int, int]:
-    qid, turn = key
-    return qid, turn is not None, turn or 0
 
 
 class FreezeResult(Struct, frozen=True):

@@ -28,7 +28,10 @@ from ragauge.quotes import normalised
 
 Reason = Literal["section", "words"]
 FARTHEST = 4
-"""Edges in the title tree to the farthest section that is near; `gold lint` warns beyond it."""
+"""Edges in the title tree to the farthest section that is near; `gold lint` warns beyond it.
+
+As far as a cousin section: up to the parent of the parent and down again, as from S.4.2 to S.1.3.
+"""
 
 _EXTRA_ORDERED = 64
 """How many more candidates than are asked for are ordered at first."""
@@ -112,11 +115,8 @@ class Suggester:
         while waiting and len(taken) < count:
             reason, places = waiting.pop(0)
             for at in places:
-                if (
-                    at not in taken
-                    and self.index.lengths[at]
-                    and not exclusions.excludes(self.blocks[at])
-                ):
+                usable = at not in taken and self.index.lengths[at]
+                if usable and not exclusions.excludes(self.blocks[at]):
                     taken[at] = reason
                     waiting.append((reason, places))
                     break
@@ -124,9 +124,7 @@ class Suggester:
 
     def _distance(self, place: int, sections: Sequence[tuple[str, str]]) -> int:
         block = self.blocks[place]
-        return min(
-            distance(block.section, section) for doc, section in sections if doc == block.doc
-        )
+        return min(distance(block.section, name) for doc, name in sections if doc == block.doc)
 
 
 class _Exclusions:
@@ -145,12 +143,8 @@ class _Exclusions:
 
     def excludes(self, block: Block) -> bool:
         start, end = block.span
-        if block.id in self.excluded_ids:
-            return True
-        if any(
-            spot.doc == block.doc and spot.start < end and start < spot.end
-            for spot in self.evidence
-        ):
+        near = (spot for spot in self.evidence if spot.doc == block.doc)
+        if block.id in self.excluded_ids or any(s.start < end and start < s.end for s in near):
             return True
         text = normalised(self.lookup.text(block.doc)[start:end].decode())
         return any(quote in text for quote in self.quotes)
@@ -161,9 +155,8 @@ def _by_score(places: NDArray[np.int64], scores: NDArray[np.float64], count: int
     matching = places[scores[places] > 0]
     if len(matching) > count + _EXTRA_ORDERED:
         # Most are never asked for: order the best ones first.
-        lowest = -np.partition(-scores[matching], count + _EXTRA_ORDERED - 1)[
-            count + _EXTRA_ORDERED - 1
-        ]
+        last = count + _EXTRA_ORDERED - 1
+        lowest = -np.partition(-scores[matching], last)[last]
         best = matching[scores[matching] >= lowest]
         yield from (int(at) for at in best[np.lexsort((best, -scores[best]))])
         matching = matching[scores[matching] < lowest]
@@ -237,11 +230,8 @@ def suggest_negatives(
         short += bool(pinned.spots) and len(new) < wanted
         suggested.append(ItemNegatives(qid=item.qid, line=raw.line, negatives=tuple(new)))
         if new:
-            present = list(raw.fields.get("negatives") or ())
-            changes[index] = {
-                **raw.fields,
-                "negatives": [*present, *(negative.id for negative in new)],
-            }
+            listed = [*(raw.fields.get("negatives") or ()), *(negative.id for negative in new)]
+            changes[index] = {**raw.fields, "negatives": listed}
     if failed:
         raise RagaugeError(problems, total=failed)
     lost = 0

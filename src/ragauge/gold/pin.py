@@ -133,34 +133,25 @@ class Pinner:
             doc_name, named = pick(value, HIT_DOCS, inside=f"{path}.")
             doc = as_id(named, doc_name) if named is not None else doc
             if doc is None:
-                raise wrong_type(
-                    path,
-                    "a place in a document",
-                    value,
-                    'add the document: {"doc": "guide.md", "quote": "..."}',
-                )
+                hint = 'add the document: {"doc": "guide.md", "quote": "..."}'
+                raise wrong_type(path, "a place in a document", value, hint)
             entry = dict(value) if named is not None else {"doc": doc, **value}
-            return (
-                self._placed(entry, doc, spans, path) if spans else self._quoted(entry, doc, path)
-            )
+            if not spans:
+                return self._quoted(entry, doc, path)
+            return self._placed(entry, doc, spans, path)
         if identifier is None:
-            raise wrong_type(
-                path,
-                "an id, or a place in a document",
-                value,
-                'write "id" or {"doc": "guide.md", "quote": "..."}',
-            )
+            hint = 'write "id" or {"doc": "guide.md", "quote": "..."}'
+            raise wrong_type(path, "an id, or a place in a document", value, hint)
         return self._named(dict(value), as_id(identifier, id_name), path)
 
     def _named(self, entry: dict[str, Any], name: str, path: str) -> PinnedEntry:
         """Give an id its place."""
         chunk = self.chunks.get(name)
+        section = None if chunk is None else chunk.section
         if chunk is not None:
             spots = self._chunk_spots(name, chunk)
-            section = chunk.section
         else:
             spots = (self.lookup.spot_of(self._block(name)),)
-            section = None
         stated_doc = pick(entry, HIT_DOCS, inside=f"{path}.")[1]
         if stated_doc is not None and stated_doc != spots[0].doc:
             raise FieldError(
@@ -190,11 +181,9 @@ class Pinner:
         """Where a chunk of the list lies; its text and hash must be those of the corpus."""
         document = self.lookup.document(chunk.doc)
         if chunk.doc_hash not in (None, document.hash, document.source_hash):
-            raise FieldError(
-                "unresolved",
-                f"the chunk `{name}` was cut from another version of `{chunk.doc}`",
-                "build the corpus from the files that were chunked, or chunk them again",
-            )
+            message = f"the chunk `{name}` was cut from another version of `{chunk.doc}`"
+            hint = "build the corpus from the files that were chunked, or chunk them again"
+            raise FieldError("unresolved", message, hint)
         spots = self._spots(chunk.doc, chunk.spans)
         if chunk.text is not None:
             text = " ".join(self.lookup.quote(spot) for spot in spots)
@@ -219,8 +208,10 @@ class Pinner:
 
     def _quoted(self, entry: dict[str, Any], doc: str, path: str) -> PinnedEntry:
         """Find a quote that has no offsets."""
-        quote = as_text(entry["quote"], f"{path}.quote")
-        spot = self.lookup.find_quote(doc, quote, _occurrence(entry, path))
+        quote, occurrence = as_text(entry["quote"], f"{path}.quote"), entry.get("occurrence")
+        if occurrence is not None:
+            occurrence = as_int(occurrence, f"{path}.occurrence")
+        spot = self.lookup.find_quote(doc, quote, occurrence)
         _write_spans(entry, (spot,))
         return PinnedEntry(self._evidenced(entry, (spot,)), (spot,), "pinned")
 
@@ -281,10 +272,8 @@ class Pinner:
             return
         name, doc_hash = pick(entry, HIT_HASHES[0], inside=f"{path}.")
         document = self.lookup.document(spots[0].doc)
-        if doc_hash is not None and as_text(doc_hash, name) not in (
-            document.hash,
-            document.source_hash,
-        ):
+        hashes = (None, document.hash, document.source_hash)
+        if (None if doc_hash is None else as_text(doc_hash, name)) not in hashes:
             raise FieldError(
                 "unresolved",
                 f"`{document.doc}` was edited since `{path}` was pinned, and there is no quote to "
@@ -302,11 +291,8 @@ class Pinner:
             evidence[_QUOTE_HASH] = self._hash(spots)
         elif "text" not in evidence:
             evidence["quote"] = text
-        hash_name = next(
-            (spelling for spelling in HIT_HASHES[0] if evidence.get(spelling) is not None),
-            "doc_hash",
-        )
-        evidence[hash_name] = self.lookup.document(spots[0].doc).hash
+        present = (name for name in HIT_HASHES[0] if evidence.get(name) is not None)
+        evidence[next(present, "doc_hash")] = self.lookup.document(spots[0].doc).hash
         section = section if section is not None else spots[0].section
         if section is not None and all(evidence.get(spelling) is None for spelling in HIT_SECTIONS):
             evidence["section"] = section
@@ -354,11 +340,6 @@ def pin(gold: GoldRows, pinner: Pinner) -> PinResult:
     )
 
 
-def _occurrence(entry: Row, path: str) -> int | None:
-    occurrence = entry.get("occurrence")
-    return None if occurrence is None else as_int(occurrence, f"{path}.occurrence")
-
-
 def _write_spans(entry: dict[str, Any], spots: Sequence[CorpusSpot]) -> None:
     """Give an entry its bytes where its offsets stood, or behind its document."""
     if len(spots) == 1:
@@ -369,16 +350,15 @@ def _write_spans(entry: dict[str, Any], spots: Sequence[CorpusSpot]) -> None:
             offsets = {"span": extent}
     else:
         offsets = {"source_spans": [[spot.start, spot.end] for spot in spots]}
-    names = list(entry)
-    first = next((name for name in names if name in _SPAN_NAMES), None)
-    behind = next((name for name in names if name in HIT_DOCS), None)
     old = dict(entry)
+    first = next((name for name in old if name in _SPAN_NAMES), None)
+    behind = next((name for name in old if name in HIT_DOCS), None)
     entry.clear()
-    for name in names:
+    for name, value in old.items():
         if name == first:
             entry.update(offsets)
         if name not in _SPAN_NAMES:
-            entry[name] = old[name]
+            entry[name] = value
         if first is None and name == behind:
             entry.update(offsets)
 

@@ -7,15 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from ragauge.corpus.chunk_list import read_chunk_list
-from ragauge.corpus.lookup import Lookup
 from ragauge.files.open import PathLike
-from ragauge.gold.coverage import COVERAGE, Coverage, Reach, ReachFinder, coverage_of, evidence_of
+from ragauge.gold.coverage import (
+    Coverage,
+    Reach,
+    ReachFinder,
+    coverage_json,
+    coverage_of,
+    evidence_of,
+)
 from ragauge.gold.gold_file import gold_file, lookup_of
 from ragauge.gold.lint.check import size_json
-from ragauge.model.chunk import Chunk
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.stats.sample_size import Size
 
@@ -61,26 +66,27 @@ class GoldStats(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def stats_of(
-    items: Sequence[GoldItem],
+def stats(
+    gold: PathLike,
     *,
-    name: str,
-    dialect: str,
-    lookup: Lookup | None = None,
-    chunks: Mapping[str, Chunk] | None = None,
-    notes: Sequence[str] = (),
+    corpus: PathLike | None = None,
+    chunks: PathLike | None = None,
+    profile: str | None = None,
+    dialect: str = "auto",
 ) -> GoldStats:
     """Count what is in a gold set."""
-    reach_finder = ReachFinder(lookup, chunks or {})
+    lookup = lookup_of(corpus)
+    with gold_file(gold, profile=profile, dialect=dialect, lookup=lookup) as file:
+        items, notes = file.items, file.notes
+    reach_finder = ReachFinder(lookup, read_chunk_list(chunks))
     reaches = [reach_finder.reach(item) for item in items]
     evident = [item for item in items if any(evidence_of(item)) or item.places]
     expected = Counter(EXPECTED[item.expect] for item in items)
-    answered = [
-        reach for item, reach in zip(items, reaches, strict=True) if item.expect != "refuse"
-    ]
+    pairs = zip(items, reaches, strict=True)
+    answered = [reach for item, reach in pairs if item.expect != "refuse"]
     return GoldStats(
-        name=name,
-        dialect=dialect,
+        name=file.source.name,
+        dialect=file.choice.dialect.name,
         items=len(items),
         conversations=len({item.qid for item in items if item.turn is not None}),
         turns=sum(item.turn is not None for item in items),
@@ -161,7 +167,9 @@ def _spread(counts: Sequence[int]) -> Spread:
 
 def to_json(stats: GoldStats) -> dict[str, Any]:
     """The counts as a document."""
-    coverage = stats.coverage
+    coverage = coverage_json(stats.coverage)
+    if stats.coverage is not None and coverage is not None:
+        coverage["blocks"] = stats.coverage.blocks
     return {
         "schema": SCHEMA,
         "gold": stats.name,
@@ -170,16 +178,7 @@ def to_json(stats: GoldStats) -> dict[str, Any]:
         "conversations": stats.conversations,
         "turns": stats.turns,
         "counts": stats.counts,
-        "spreads": {
-            name: {
-                "items": spread.items,
-                "total": spread.total,
-                "least": spread.least,
-                "median": spread.median,
-                "most": spread.most,
-            }
-            for name, spread in stats.spreads.items()
-        },
+        "spreads": to_builtins(stats.spreads),
         "grades": stats.grades,
         "evidence": {
             "entries": stats.entries,
@@ -187,37 +186,6 @@ def to_json(stats: GoldStats) -> dict[str, Any]:
             "pinned": stats.pinned,
             "share_pinned": round(stats.pinned / stats.evident, 4) if stats.evident else None,
         },
-        "coverage": None
-        if coverage is None
-        else {
-            "sections": coverage.sections,
-            "sections_reached": coverage.sections_reached,
-            "share": None if coverage.share is None else round(coverage.share, 4),
-            "target": COVERAGE,
-            "documents": coverage.docs,
-            "documents_reached": coverage.docs_reached,
-            "blocks": coverage.blocks,
-        },
+        "coverage": coverage,
         "sizes": {name: size_json(size) for name, size in stats.sizes.items()},
     }
-
-
-def stats(
-    gold: PathLike,
-    *,
-    corpus: PathLike | None = None,
-    chunks: PathLike | None = None,
-    profile: str | None = None,
-    dialect: str = "auto",
-) -> GoldStats:
-    """Count what is in a gold set."""
-    lookup = lookup_of(corpus)
-    with gold_file(gold, profile=profile, dialect=dialect, lookup=lookup) as file:
-        return stats_of(
-            file.items,
-            name=file.source.name,
-            dialect=file.choice.dialect.name,
-            lookup=lookup,
-            chunks=read_chunk_list(chunks),
-            notes=file.notes,
-        )

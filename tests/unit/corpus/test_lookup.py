@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ragauge.corpus import lookup as module
-from ragauge.corpus.lookup import CorpusSpot, Lookup
-from ragauge.corpus.quote_search import places_in
+from ragauge.corpus.lookup import CorpusSpot, Lookup, places_in
 from ragauge.errors import RagaugeError
 from ragauge.files.fields import FieldError
 from ragauge.quotes import normalised
@@ -388,7 +387,7 @@ def test_a_quote_made_otherwise_is_found_where_its_text_is(
 
 
 def module_clusters(text: str) -> list[str]:
-    from ragauge.corpus.quote_search import _clusters
+    from ragauge.corpus.lookup import _clusters
 
     clusters = list(_clusters(text))
     composed = "".join(unicodedata.normalize("NFC", cluster) for cluster in clusters)

@@ -313,7 +313,7 @@ def test_types_that_no_question_is_on(folder: Folder) -> None:
 def test_beyond_some_items_missing_evidence_is_counted(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragauge.gold.lint.item_rules.MAX_LISTED_ITEMS", 2)
+    monkeypatch.setattr("ragauge.gold.lint.check.MAX_LISTED_ITEMS", 2)
     options = with_corpus(folder)
     rows = [
         {**BASE, "qid": f"Q{n}", "question": f"What of {n}?", "relevant": ["x#S.1.p.Bk001", "y"]}

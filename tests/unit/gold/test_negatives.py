@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ragauge.gold import negatives
-from ragauge.gold.lint import item_rules as linting
-from ragauge.gold.negatives import _by_score, suggest_negatives
+from ragauge.gold.negatives import FARTHEST, _by_score, suggest_negatives
 from tests.support.command import Folder, Row
 from tests.support.umlaut_corpus import BLOCK, CODE, HOST, PORT, make_corpus
 
@@ -82,7 +80,7 @@ def test_what_is_suggested_is_near_enough_for_the_linter(folder: Folder) -> None
 
     What is below them is farther. S.2 is 2 away, but repeats the evidence.
     """
-    assert negatives.FARTHEST == linting.FARTHEST == 4
+    assert FARTHEST == 4
     titles = "\n\n".join(f"{'#' * (depth + 1)} T\n\nport word {depth}" for depth in range(5))
     make_corpus(folder, a_md=f"{titles}\n\n{titles}\n")
     folder.write("gold.jsonl", [{"qid": "A", "question": "port", "relevant": ["a.md#S.1.p.Bk001"]}])

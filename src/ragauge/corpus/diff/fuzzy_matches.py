@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from ragauge.corpus.diff.exact_matches import LONG_ENOUGH, Matching
 from ragauge.corpus.diff.words import KeptText, Words, find_kept, sizes_by_owner, split_words
-from ragauge.model.migration import SURE, Run
+from ragauge.model.migration import SURE
 
 # Longer phrases are rarer, and fewer of them survive an edit: each changed word takes out as many
 # phrases as a phrase has words.
@@ -77,12 +77,9 @@ def _place_exact(matching: Matching, item: int, place: int) -> Placement:
     old_words, new_words = split_words([old.owned_text(item)]), split_words([new.owned_text(place)])
     parts = tuple(find_kept(old_words, new_words))
     # Fingerprints ignore case and form, so the same text may have no word in common.
-    parts = parts or (KeptText(item, place, 0, _ends(matching, item, place)),)
+    spans = (*old.items[item].span, *new.items[place].span)
+    parts = parts or (KeptText(item, place, 0, (spans,)),)
     return Placement(whole.size, parts, exact=True, moved=moved)
-
-
-def _ends(matching: Matching, item: int, place: int) -> tuple[Run, ...]:
-    return ((*matching.old.items[item].span, *matching.new.items[place].span),)
 
 
 def _place_changed(
@@ -165,8 +162,7 @@ def _candidates(words: Words, index: dict[int, list[int]]) -> list[int]:
         holders = index.get(phrase, [])
         if len(holders) <= _RARE:
             votes.update(holders)
-    ranked = sorted(votes, key=lambda number: (-votes[number], number))
-    return ranked[:_MAX_CANDIDATES]
+    return sorted(votes, key=lambda number: (-votes[number], number))[:_MAX_CANDIDATES]
 
 
 def _assemble(matching: Matching, words: Words, candidates: list[int]) -> Placement:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ragauge.errors import Place, RagaugeError
+from ragauge.errors import Place, Problem, RagaugeError
 from ragauge.files.atomic_write import atomic_file
 from ragauge.files.fields import FieldError
 from ragauge.files.open import opened
@@ -15,8 +15,6 @@ from ragauge.files.ranges import Source
 from ragauge.formats.json_rows import decode_row
 from ragauge.formats.load import rows_of
 from ragauge.model.migration import SCHEMA, Header, MapRow, MigrationMap
-
-_HINT = "make it again with `ragauge corpus diff OLD NEW -o MAP`"
 
 
 def write_map(name: str | os.PathLike[str], migration: MigrationMap) -> None:
@@ -53,9 +51,8 @@ def _read(source: Source) -> MigrationMap:
             row = decode(data)
         except FieldError as error:
             place = Place(source.name, line)
-            raise RagaugeError.of(
-                error.code, error.message, hint=error.hint, place=place
-            ) from error
+            problem = Problem(error.code, error.message, error.hint, place)
+            raise RagaugeError([problem]) from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise _unusable(source, line, str(error)) from error
         _check(source, line, row)
@@ -63,9 +60,8 @@ def _read(source: Source) -> MigrationMap:
     if header is None:
         raise _unusable(source, None, "it is empty")
     if header.schema != SCHEMA:
-        raise _unusable(
-            source, 1, f"its schema is `{header.schema}`, this version reads `{SCHEMA}`"
-        )
+        why = f"its schema is `{header.schema}`, this version reads `{SCHEMA}`"
+        raise _unusable(source, 1, why)
     # The sum only, not the counts by kind: a row corrected by hand may be of another kind, but a
     # file that was cut off has fewer.
     counted = sum(sum(kinds.values()) for kinds in header.counts.values())
@@ -90,9 +86,6 @@ def _check(source: Source, line: int, row: MapRow) -> None:
 
 
 def _unusable(source: Source, line: int | None, why: str) -> RagaugeError:
-    return RagaugeError.of(
-        "bad-field",
-        f"the migration map cannot be used: {why}",
-        hint=_HINT,
-        place=Place(source.name, line),
-    )
+    message = f"the migration map cannot be used: {why}"
+    hint = "make it again with `ragauge corpus diff OLD NEW -o MAP`"
+    return RagaugeError.of("bad-field", message, hint=hint, place=Place(source.name, line))

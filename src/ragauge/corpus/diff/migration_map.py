@@ -7,6 +7,10 @@ split     several new blocks hold it; merge: its new block holds others, too
 move      it is in another document, or not in the section that its own became
 unmapped  less than 0.60 of it can be found
 
+Where a section or document went is judged by its text: every item votes with its bytes for the one
+that it is in now. The one with most votes is the destination, unless the heading says otherwise;
+others with a large share are further places of a section that was split.
+
 0.85 and 0.60 are `SURE` and `LEAST` of model/migration. Shares are of the old text, in bytes
 without blanks: an edit of one word in 500 bytes keeps more than 0.98, and a sentence rewritten in
 a paragraph of three keeps about 0.67, which a person should review.
@@ -15,13 +19,13 @@ a paragraph of three keeps about 0.67, which a person should review.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ragauge.corpus.diff.exact_matches import match_exactly
+from msgspec import Struct
+
+from ragauge.corpus.diff.exact_matches import Matching, OrderedCorpus, match_exactly
 from ragauge.corpus.diff.fuzzy_matches import Placement, place_items
-from ragauge.corpus.diff.reading_order import OrderedCorpus
-from ragauge.corpus.diff.sections import Destination, Destinations
 from ragauge.corpus.diff.words import KeptText, same_letters
 from ragauge.corpus.manifest import Corpus
 from ragauge.model.corpus import Document, Section
@@ -48,6 +52,11 @@ COVERAGE, DRIFT = 0.995, 0.005
 # The share of a block from which on a new block holds a part of it. A smaller one would call a
 # block split of which a few words are in the next one.
 _BLOCK_PART = 0.10
+# The share of the votes from which on a further section, or document, is a place as well. A smaller
+# share would call a section split from which one paragraph moved away. Documents are larger, so a
+# tenth of one is whole sections.
+_SECTION_PART = 0.25
+_DOCUMENT_PART = 0.10
 _MAX_LISTED = 3
 
 
@@ -57,18 +66,149 @@ def migration_map(old: Corpus, new: Corpus) -> MigrationMap:
     rows = [*mapper.documents(), *mapper.sections(), *mapper.blocks()]
     figures = _figures(rows, old, new)
     counts: dict[str, dict[str, int]] = {}
-    subjects: tuple[Subject, ...] = ("document", "section", "block")
-    for subject in subjects:
+    for subject in ("document", "section", "block"):
         kinds = Counter(row.kind for row in rows if row.of == subject)
         counts[subject] = {kind: kinds[kind] for kind in KINDS if kinds[kind]}
-    header = Header(
-        old=_version(old),
-        new=_version(new),
-        counts=counts,
-        figures=figures,
-        targets=_targets(figures),
-    )
+    before, after, targets = _version(old), _version(new), _targets(figures)
+    header = Header(old=before, new=after, counts=counts, figures=figures, targets=targets)
     return MigrationMap(header, tuple(rows))
+
+
+class Destination(Struct, frozen=True):
+    """Where a section or a document went: the main place first, and how much of it is there.
+
+    `whole` says that every item of it is there unchanged, and nothing else is; `moved` that most
+    of it left its place in the order of what stayed.
+    """
+
+    places: tuple[int, ...]
+    share: float
+    whole: bool
+    moved: bool = False
+
+    @property
+    def accepted(self) -> tuple[int, ...]:
+        """The places, if enough is there."""
+        return self.places if self.share >= LEAST else ()
+
+
+class Destinations:
+    """The destinations of all sections and documents; what went nowhere has no places."""
+
+    def __init__(self, matching: Matching, placements: Mapping[int, Placement]) -> None:
+        self.matching = matching
+        self.placements = placements
+        self.children: list[list[int]] = [[] for _ in matching.old.sections]
+        for number, above in enumerate(matching.old.parents):
+            if above is not None:
+                self.children[above].append(number)
+        self.sections: list[Destination] = [_NOWHERE] * len(matching.old.sections)
+        for number in reversed(range(len(self.sections))):
+            self.sections[number] = self._section(number)
+        self.documents = [self._document(n) for n in range(len(matching.old.documents))]
+
+    def spread(self, item: int) -> Iterator[tuple[int, float]]:
+        """The new items that hold an old item, with the bytes of it that each has."""
+        placement = self.placements.get(item)
+        if placement is None:
+            return
+        size = self.matching.old.items[item].size
+        for part in placement.parts:
+            share = 1.0 if placement.exact else part.size / max(1, placement.size)
+            yield part.new, share * size
+
+    def _section(self, number: int) -> Destination:
+        """Sections come before those below them; going backwards, those are known already."""
+        old, new = self.matching.old, self.matching.new
+        votes: Counter[int] = Counter()
+        start, end = old.subtrees[number]
+        # Only the section's own text votes: that of the sections below it may have moved away.
+        own = [item for item in range(start, end) if old.items[item].section == number]
+        for item in own:
+            for place, size in self.spread(item):
+                # Integers add up to the same sum in any order; a thousandth of a byte is enough.
+                votes[new.items[place].section] += round(size * 1000)
+        if not votes:
+            self._vote_by_children(number, votes)
+        if not votes:
+            return _NOWHERE
+        total = sum(votes.values())
+        ranked = sorted(votes, key=lambda section: (-votes[section], section))
+        places = self._heading_destination(number, votes) or ranked[:1]
+        for section in ranked:
+            inside = any(_covers(new.subtrees[place], new.subtrees[section]) for place in places)
+            if votes[section] >= _SECTION_PART * total and not inside:
+                places.append(section)
+        ranges = [new.subtrees[place] for place in places]
+        return self._measure(range(start, end), places, ranges)
+
+    def _heading_destination(self, number: int, votes: Counter[int]) -> list[int]:
+        """The section that has its heading now, if some of its text is in there, too."""
+        subtrees = self.matching.new.subtrees
+        heading = self.matching.old.item_of_heading.get(number)
+        placement = self.placements.get(heading) if heading is not None else None
+        if placement is None or placement.share < 0.5:  # half of its words are other words now
+            return []
+        item = self.matching.new.items[placement.parts[0].new]
+        below = [section for section in votes if _covers(subtrees[item.section], subtrees[section])]
+        inside = sum(votes[section] for section in below)
+        whole = item.block is None and inside >= _SECTION_PART * sum(votes.values())
+        return [item.section] if whole else []
+
+    def _vote_by_children(self, number: int, votes: Counter[int]) -> None:
+        for child in self.children[number]:
+            if self.sections[child].places:
+                upper = self.matching.new.parents[self.sections[child].places[0]]
+                if upper is not None:
+                    votes[upper] += 1
+
+    def _document(self, number: int) -> Destination:
+        old, new = self.matching.old, self.matching.new
+        start, end = old.ranges[number]
+        pair = self.matching.pairs.get(number)
+        if start == end:
+            return _NOWHERE if pair is None else Destination((pair,), 1.0, whole=True)
+        votes: Counter[int] = Counter()
+        for item in range(start, end):
+            for place, size in self.spread(item):
+                votes[new.items[place].doc] += round(size * 1000)
+        if not votes:
+            return _NOWHERE
+        total = sum(old.items[item].size for item in range(start, end))
+        ranked = sorted(votes, key=lambda doc: (-votes[doc], doc != pair, doc))
+        least = _DOCUMENT_PART * total * 1000
+        places = [doc for doc in ranked if votes[doc] >= least] or ranked[:1]
+        # Almost all of it is in one document: what is elsewhere was moved, and is no second half.
+        if votes[places[0]] >= SURE * total * 1000:
+            del places[1:]
+        return self._measure(range(start, end), places, [new.ranges[place] for place in places])
+
+    def _measure(
+        self, items: range, places: list[int], ranges: list[tuple[int, int]]
+    ) -> Destination:
+        """Measure how much of some items lies in ranges of new items."""
+        old = self.matching.old
+        total = kept_bytes = moved = 0.0
+        exact = True
+        for item in items:
+            total += old.items[item].size
+            placement = self.placements.get(item)
+            exact = exact and placement is not None and placement.exact
+            for place, size in self.spread(item):
+                if any(start <= place < end for start, end in ranges):
+                    kept_bytes += size
+                    moved += size if placement is not None and placement.moved else 0
+        there = sum(end - start for start, end in ranges)
+        share = min(1.0, kept_bytes / total) if total else 1.0
+        whole = exact and share == 1.0 and there == len(items)
+        return Destination(tuple(places), share, whole, 2 * moved > kept_bytes)
+
+
+_NOWHERE = Destination((), 0.0, whole=False)
+
+
+def _covers(outer: tuple[int, int], inner: tuple[int, int]) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
 class _Mapper:
@@ -86,19 +226,15 @@ class _Mapper:
 
     def documents(self) -> Iterable[MapRow]:
         """One row for each document."""
-        shared = Counter(
-            place
-            for destination in self.destinations.documents
-            for place in self._accepted(destination)
-        )
-        for number, (document, destination) in enumerate(
-            zip(self.old.documents, self.destinations.documents, strict=True)
-        ):
-            others = [self.new.documents[place] for place in self._accepted(destination)]
+        destinations = self.destinations.documents
+        shared = Counter(place for there in destinations for place in there.accepted)
+        for number, destination in enumerate(destinations):
+            document = self.old.documents[number]
+            others = [self.new.documents[place] for place in destination.accepted]
             before = OldPlace(**_document_fields(document))
             after = tuple(
                 NewPlace(**_document_fields(other), runs=self._unchanged_runs(number, place))
-                for other, place in zip(others, self._accepted(destination), strict=True)
+                for other, place in zip(others, destination.accepted, strict=True)
             )
             merged = any(shared[place] > 1 for place in destination.places)
             kind = _document_kind(document, others, merged=merged)
@@ -123,33 +259,15 @@ class _Mapper:
                     runs += [run for run in part.runs or (whole,) if len(run) == 3]
         return unchanged_runs(self.old.text(doc), self.new.text(other), runs) or None
 
-    def _accepted(self, destination: Destination) -> tuple[int, ...]:
-        return destination.places if destination.share >= LEAST else ()
-
     def sections(self) -> Iterable[MapRow]:
         """One row for each section, under the id `doc#S.1.2`."""
-        shared = Counter(
-            place
-            for destination in self.destinations.sections
-            for place in self._accepted(destination)
-        )
-        for number, (section, destination) in enumerate(
-            zip(self.old.sections, self.destinations.sections, strict=True)
-        ):
-            places = self._accepted(destination)
+        destinations = self.destinations.sections
+        shared = Counter(place for there in destinations for place in there.accepted)
+        for number, destination in enumerate(destinations):
+            section, places = self.old.sections[number], destination.accepted
             others = [self.new.sections[place] for place in places]
-            before = OldPlace(
-                id=_section_id(section),
-                doc=section.doc,
-                span=section.subtree,
-                heading=section.heading,
-            )
-            after = tuple(
-                NewPlace(
-                    id=_section_id(other), doc=other.doc, span=other.subtree, heading=other.heading
-                )
-                for other in others
-            )
+            before = OldPlace(**_section_fields(section))
+            after = tuple(NewPlace(**_section_fields(other)) for other in others)
             if not places:
                 kind: Kind = "unmapped"
             elif len(places) > 1:
@@ -161,9 +279,8 @@ class _Mapper:
             elif before.id == after[0].id and self._same_bytes(section, others[0]):
                 kind = "same"
             else:
-                kind = _shift_or_edit(
-                    before.id == after[0].id, destination.share, whole=destination.whole
-                )
+                same_id = before.id == after[0].id
+                kind = _shift_or_edit(same_id, destination.share, whole=destination.whole)
             named = bool(places) and self._has_its_heading(number, places[0])
             yield _row("section", kind, before, after, destination.share, named=named)
 
@@ -251,17 +368,14 @@ class _Mapper:
         item_number = self.old.item_of_block[number]
         destination = self.destinations.sections[self.old.items[item_number].section]
         # A section that no old one became is a subtitle that was put in: nothing moved there.
-        other_section = (
-            item.section not in destination.places and item.section in self.known_sections
-        )
-        if placement.moved or new.doc != old.doc or other_section:
+        left = item.section not in destination.places and item.section in self.known_sections
+        if placement.moved or new.doc != old.doc or left:
             return "move"
         if new.id == old.id and new.span == old.span and placement.exact and not part.runs:
             return "same"
-        whole = placement.exact or (
-            share == 1.0
-            and same_letters(self.old.bytes_of(item_number), self.new.bytes_of(part.new))
-        )
+        whole = placement.exact
+        if share == 1.0 and not whole:
+            whole = same_letters(self.old.bytes_of(item_number), self.new.bytes_of(part.new))
         return _shift_or_edit(new.id == old.id, share, whole=whole)
 
     def _new_place(self, item: int, part: KeptText) -> NewPlace:
@@ -301,6 +415,16 @@ def _document_fields(document: Document) -> dict[str, Any]:
     }
 
 
+def _section_fields(section: Section) -> dict[str, Any]:
+    """A section as a place."""
+    return {
+        "id": _section_id(section),
+        "doc": section.doc,
+        "span": section.subtree,
+        "heading": section.heading,
+    }
+
+
 def _share(placement: Placement, parts: Sequence[KeptText]) -> float:
     if placement.exact:
         return 1.0 if parts else 0.0
@@ -324,20 +448,13 @@ def _document_kind(old: Document, others: Sequence[Document], *, merged: bool) -
 
 
 def _row(
-    of: Subject,
-    kind: Kind,
-    old: OldPlace,
-    new: tuple[NewPlace, ...],
-    share: float,
-    *,
-    named: bool = False,
-    note: str | None = None,
+    of: Subject, kind: Kind, old: OldPlace, new: tuple[NewPlace, ...], share: float, **more: Any
 ) -> MapRow:
-    rounded = round(share, 4)
-    if rounded == 1.0 and share < 1.0:
-        rounded = 0.9999  # 1.0 says that nothing is missing
+    """A row; `more` may be `named` and `note`."""
+    # 1.0 says that nothing is missing.
+    rounded = min(round(share, 4), 0.9999) if share < 1.0 else 1.0
     confidence = rounded if kind != "unmapped" else 0.0
-    return MapRow(of=of, kind=kind, old=old, new=new, confidence=confidence, named=named, note=note)
+    return MapRow(of=of, kind=kind, old=old, new=new, confidence=confidence, **more)
 
 
 def _section_id(section: Section) -> str:
@@ -375,16 +492,12 @@ def _duplicates(corpus: Corpus) -> int:
 
 def _targets(figures: MigrationFigures) -> tuple[MigrationTarget, ...]:
     coverage, drift = figures.coverage, figures.drift
+    covered = coverage is not None and coverage >= COVERAGE
+    near = drift is not None and drift <= DRIFT
     return (
-        MigrationTarget(
-            figure="coverage",
-            demand=f">= {COVERAGE}",
-            met=coverage is not None and coverage >= COVERAGE,
-        ),
+        MigrationTarget(figure="coverage", demand=f">= {COVERAGE}", met=covered),
         MigrationTarget(figure="duplicate_ids", demand="0", met=figures.duplicate_ids == 0),
-        MigrationTarget(
-            figure="drift", demand=f"<= {DRIFT}", met=drift is not None and drift <= DRIFT
-        ),
+        MigrationTarget(figure="drift", demand=f"<= {DRIFT}", met=near),
     )
 
 

@@ -128,8 +128,10 @@ class Redirects:
                     for place in row.new:
                         pieces += _pieces(row.old.span, place)
                 elif row.old.heading is not None:
-                    texts.append(row.old.heading)
-                    pieces += _heading_piece(row.old.heading, row.new[:1])
+                    old, there = row.old.heading, row.new[0] if row.new else None
+                    texts.append(old)
+                    if there is not None and there.heading is not None:
+                        pieces.append(_Piece(old, there.heading, there.doc, None, exact=False))
             pieces.sort(key=lambda piece: (piece.old, piece.doc, piece.new))
             self._pieces[doc] = pieces, sorted(texts)
         return self._pieces[doc]
@@ -155,12 +157,6 @@ def _pieces(old: Extent, place: NewPlace) -> Iterable[_Piece]:
         else:
             before, after = (run[0], run[1]), (run[2], run[3])
         yield _Piece(before, after, place.doc, place.id, len(run) == 3, len(run) < 5)
-
-
-def _heading_piece(old: Extent, places: Iterable[NewPlace]) -> Iterable[_Piece]:
-    for place in places:
-        if place.heading is not None:
-            yield _Piece(old, place.heading, place.doc, None, exact=False)
 
 
 def _first(pieces: list[_Piece], start: int) -> int:

@@ -76,19 +76,16 @@ def drop_islands(matches: Sequence[Match], one: Sequence[int], other: Sequence[i
     for _ in range(_PASSES):
         stays = []
         end = (0, 0)
-        for (i, j, length), (next_i, next_j, _) in pairwise(
-            [*remaining, (len(one), len(other), 0)]
-        ):
-            size = before[i + length] - before[i]
+        ends = [*remaining, (len(one), len(other), 0)]
+        for (i, j, length), (next_i, next_j, _) in pairwise(ends):
+            last_i, last_j = i + length, j + length
+            size = before[last_i] - before[i]
             gap = max(before[i] - before[end[0]], beside[j] - beside[end[1]])
-            behind = max(
-                before[next_i] - before[i + length],
-                beside[next_j] - beside[j + length],
-            )
+            behind = max(before[next_i] - before[last_i], beside[next_j] - beside[last_j])
             sure = length >= _SURE_WORDS and size >= _SURE_SIZE
             if sure or size > gap or size > behind:
                 stays.append((i, j, length))
-                end = (i + length, j + length)
+                end = (last_i, last_j)
         if len(stays) == len(remaining):
             break
         remaining = stays
@@ -167,10 +164,8 @@ def _chain(
 ) -> list[Match]:
     """The longest ordered chain of runs of a width that occur once on either side."""
     left, right, low, high = region
-    places_in_a, places_in_b = (
-        _unique_runs(a, left, right, width),
-        _unique_runs(b, low, high, width),
-    )
+    places_in_a = _unique_runs(a, left, right, width)
+    places_in_b = _unique_runs(b, low, high, width)
     pairs = [(place, places_in_b[run]) for run, place in places_in_a.items() if run in places_in_b]
     chain: list[Match] = []
     for i, j in _longest_increasing(pairs):
@@ -188,11 +183,9 @@ def _chain(
 
 def _unique_runs(values: Sequence[int], start: int, end: int, width: int) -> dict[Hashable, int]:
     """The runs that occur once in a region, with their places, in order."""
-    keys: list[Hashable] = (
-        list(values[start:end])
-        if width == 1
-        else [tuple(values[i : i + width]) for i in range(start, end - width + 1)]
-    )
+    keys: list[Hashable] = list(values[start:end])
+    if width > 1:
+        keys = [tuple(values[i : i + width]) for i in range(start, end - width + 1)]
     counts = Counter(keys)
     return {run: start + i for i, run in enumerate(keys) if counts[run] == 1}
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragauge.corpus.diff.sequence_alignment import Match, align, drop_islands, slide_gaps
 from ragauge.model.corpus import Extent
@@ -45,7 +47,7 @@ class Words(Struct):
     words: list[bytes]
     starts: list[int]
     owners: list[int]
-    texts: Mapping[int, bytes]
+    texts: dict[int, bytes]
 
     def end(self, position: int) -> int:
         """Where a word ends."""
@@ -92,22 +94,20 @@ class KeptText(Struct, frozen=True):
 def split_words(owned_texts: Iterable[OwnedText]) -> Words:
     """Split texts into words."""
     words = Words([], [], [], {})
-    texts: dict[int, bytes] = {}
     for part in owned_texts:
-        texts[part.owner] = part.text
+        words.texts[part.owner] = part.text
         for word in _WORD.finditer(part.text, *part.span):
             words.words.append(word[0])
             words.starts.append(word.start())
             words.owners.append(part.owner)
-    words.texts = texts
     return words
 
 
 def sizes_by_owner(words: Words) -> dict[int, int]:
     """How many bytes without blanks each owner has."""
-    sizes: dict[int, int] = {}
+    sizes: Counter[int] = Counter()
     for owner, word in zip(words.owners, words.words, strict=True):
-        sizes[owner] = sizes.get(owner, 0) + len(word)
+        sizes[owner] += len(word)
     return sizes
 
 
@@ -158,8 +158,9 @@ def _with_repairs(old: Words, new: Words, matches: Sequence[Match]) -> Iterator[
         if i < left and j < low:
             between = _AlignedWords(i, left, j, low, exact=False)
             if _is_short(old, new, between):
-                is_repair = _is_repair(old, new, between)
-                yield _AlignedWords(i, left, j, low, exact=False, kept=is_repair)
+                letters = _letters(old.words[i:left])
+                same = letters != "" and letters == _letters(new.words[j:low])
+                yield replace(between, kept=same)
         if length:
             yield _AlignedWords(left, left + length, low, low + length)
         i, j = left + length, low + length
@@ -173,11 +174,6 @@ def _is_short(old: Words, new: Words, part: _AlignedWords) -> bool:
         and old.owners[part.old] == old.owners[part.old_end - 1]
         and new.owners[part.new] == new.owners[part.new_end - 1]
     )
-
-
-def _is_repair(old: Words, new: Words, part: _AlignedWords) -> bool:
-    letters = _letters(old.words[part.old : part.old_end])
-    return letters != "" and letters == _letters(new.words[part.new : part.new_end])
 
 
 def _letters(words: Sequence[bytes]) -> str:

@@ -18,8 +18,14 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragauge.corpus.canonical_text import Atom, TextWriter, stripped, utf8, without_bom
-from ragauge.errors import RagaugeError
+from ragauge.corpus.canonical_text import (
+    Atom,
+    TextWriter,
+    missing_package,
+    stripped,
+    utf8,
+    without_bom,
+)
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import BlockType, Heading, Parsed, Parser, Piece
 
@@ -87,11 +93,9 @@ def _by(source: bytes, codec: str) -> str:
     try:
         return source.decode(codec)
     except (UnicodeError, LookupError) as error:  # not every codec is one of text
-        raise FieldError(
-            "bad-encoding",
-            f"the bytes are not {codec}, which the page says they are",
-            "convert the file to UTF-8, and its charset too",
-        ) from error
+        message = f"the bytes are not {codec}, which the page says they are"
+        hint = "convert the file to UTF-8, and its charset too"
+        raise FieldError("bad-encoding", message, hint) from error
 
 
 def tokens(source: str) -> Iterator[Tag | Chars | UnfinishedMarkup]:
@@ -99,11 +103,7 @@ def tokens(source: str) -> Iterator[Tag | Chars | UnfinishedMarkup]:
     try:
         from turbohtml import TokenType, tokenize
     except ImportError as error:
-        raise RagaugeError.of(
-            "missing-extra",
-            "HTML needs a package that is not installed",
-            hint="pip install 'ragauge[corpus]'",
-        ) from error
+        raise missing_package("HTML") from error
     # Tokens have a line and a column; their offsets count CRLF as one character, the source as two.
     lines = [0, *(line_end.end() for line_end in _LINE_END.finditer(source))]
     end, token = 0, None
@@ -228,19 +228,12 @@ IN_HEAD = frozenset(
 )
 # A heading that was not closed ends at these; the standard would make them its children, and all
 # that follows would be one title.
-ENDS_HEADING = (
-    LISTS
-    | PREFORMATTED
-    | HEADINGS
-    | frozenset("p table blockquote section article figure hr".split())  # noqa: SIM905
-)
-BLOCKS = (
-    ENDS_HEADING
-    | TABLE_PARTS
-    | frozenset(
-        """address aside body center dd details dialog div dt fieldset figcaption footer form header
+ENDS_HEADING = LISTS | PREFORMATTED | HEADINGS
+ENDS_HEADING |= {"p", "table", "blockquote", "section", "article", "figure", "hr"}
+BLOCKS = ENDS_HEADING | TABLE_PARTS
+BLOCKS |= set(
+    """address aside body center dd details dialog div dt fieldset figcaption footer form header
     hgroup html legend li main nav option optgroup search select summary""".split()  # noqa: SIM905
-    )
 )
 # A `p` that was not closed ends at any other block, and not at these.
 KEEPS_P = TABLE_PARTS | {"option", "optgroup", "select", "legend", "body", "html"}
@@ -257,7 +250,8 @@ def parse(source: bytes) -> Parsed:
     reader = _HtmlReader()
     for token in tokens(text.replace("\x00", "\ufffd")):
         if isinstance(token, UnfinishedMarkup):
-            notes += (_ends_in_markup(text, token.start),)
+            line, rest = text.count("\n", 0, token.start) + 1, len(text) - token.start
+            notes += (f"a tag or comment in line {line} never ends: {rest} characters left out",)
         elif isinstance(token, Chars):
             reader.chars(token)
         elif token.closing:
@@ -577,11 +571,6 @@ class _HtmlReader:
             piece = self.pieces[i]
             if illustrated and piece.type == "caption" and "of" not in piece.attrs:
                 self.pieces[i] = replace(piece, attrs={"of": illustrated[0]})
-
-
-def _ends_in_markup(text: str, start: int) -> str:
-    line = text.count("\n", 0, start) + 1
-    return f"a tag or comment in line {line} never ends: {len(text) - start} characters left out"
 
 
 def _language(classes: str) -> str | None:

@@ -8,7 +8,6 @@ A table's rows are counted with its header, as in HTML.
 
 from __future__ import annotations
 
-import codecs
 import re
 import tomllib
 from functools import cache
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from ragauge.files.fields import FieldError
+from ragauge.corpus.canonical_text import kept_text, line_starts, lines_of
 from ragauge.model.corpus import BlockType, Extent, Heading, Parsed, Parser, Piece
 
 if TYPE_CHECKING:
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
     from markdown_it.token import Token
 
-_LINE_END = re.compile(rb"\r\n|\r|\n")
-_TEXT_LINE_END = re.compile(r"\r\n|\r|\n")
 _BLANKS = b" \t\r\n\v\f"
 # Front matter: its first line, its last line, and how its first key may look.
 _FRONT = {
@@ -135,7 +132,7 @@ class _MarkdownReader:
 
     def __init__(self, text: bytes) -> None:
         self.text = text
-        self.starts = [0, *(line_end.end() for line_end in _LINE_END.finditer(text))]
+        self.starts = line_starts(text)
         self.env: dict[str, Any] = {}
         self.headings: list[Heading] = []
         self.pieces: list[Piece] = []
@@ -145,10 +142,11 @@ class _MarkdownReader:
 
     def extent(self, first: int, stop: int) -> Extent:
         """The bytes of some lines, without the blank end."""
-        begin, end = self._start(first), self._start(stop)
+        begin, end = self.start(first), self.start(stop)
         return begin, begin + len(self.text[begin:end].rstrip(_BLANKS))
 
-    def _start(self, line: int) -> int:
+    def start(self, line: int) -> int:
+        """The first byte of a line; behind the last one the end of the text."""
         return self.starts[line] if line < len(self.starts) else len(self.text)
 
     def add(self, kind: BlockType, lines: tuple[int, int], **attrs: Any) -> None:
@@ -159,11 +157,10 @@ class _MarkdownReader:
     def front_matter(self) -> int:
         """Take a leading block between `---` or `+++`; return the number of its lines."""
         first = self._line(0)
-        language = next(
-            (name for name, (opening, _, _) in _FRONT.items() if opening.fullmatch(first)), ""
-        )
-        if not language:
+        languages = [name for name, parts in _FRONT.items() if parts[0].fullmatch(first)]
+        if not languages:
             return 0
+        language = languages[0]
         _, closing, key = _FRONT[language]
         keys = 0
         for number in range(1, len(self.starts)):
@@ -180,7 +177,7 @@ class _MarkdownReader:
         return 0
 
     def _line(self, number: int) -> bytes:
-        return self.text[self._start(number) : self._start(number + 1)].rstrip(b"\r\n")
+        return self.text[self.start(number) : self.start(number + 1)].rstrip(b"\r\n")
 
     def walk(self, source: str, skipped: int) -> None:
         """Take the blocks of the text behind the skipped lines."""
@@ -305,7 +302,7 @@ def _begins_as_caption(content: str) -> bool:
 
 def _front_title(front: str) -> str | None:
     """The title that front matter names, if it can be read."""
-    lines = _TEXT_LINE_END.split(front)
+    lines = lines_of(front)
     if not front.startswith("+++"):
         match = _TITLE.search("\n".join(lines))
         return match[2].strip() if match else None
@@ -318,22 +315,13 @@ def _front_title(front: str) -> str | None:
 
 def parse(data: bytes) -> Parsed:
     """Take top-level headings, and every other top-level block as a piece."""
-    text = data.removeprefix(codecs.BOM_UTF8)
-    try:
-        source = text.decode()
-    except UnicodeDecodeError as error:
-        raise FieldError(
-            "bad-encoding",
-            f"the bytes from {error.start + len(data) - len(text)} on are not UTF-8",
-            "convert the file to UTF-8; dropping the bytes would move every offset behind them",
-        ) from error
+    text, source, origins = kept_text(data)
     reader = _MarkdownReader(text)
     title = None
     skipped = reader.front_matter()
     if skipped:
         title = _front_title(text[: reader.extent(0, skipped)[1]].decode())
-        behind = reader.starts[skipped] if skipped < len(reader.starts) else len(text)
-        source = text[behind:].decode()
+        source = text[reader.start(skipped) :].decode()
     reader.walk(source, skipped)
     if not title:
         title = next((heading.title for heading in reader.headings if heading.title), None)
@@ -342,7 +330,7 @@ def parse(data: bytes) -> Parsed:
         headings=tuple(reader.headings),
         pieces=tuple(reader.pieces),
         title=title,
-        origins=() if len(text) == len(data) else ((0, 3, len(text)),),
+        origins=origins,
         notes=tuple(reader.notes),
     )
 

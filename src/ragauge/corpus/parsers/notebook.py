@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from ragauge import registry
 from ragauge.corpus.canonical_text import Atom, TextWriter, utf8, well_formed, without_bom
 from ragauge.files.fields import FieldError, as_list, as_object, as_text, wrong_type
@@ -57,7 +59,7 @@ def _parsed(source: bytes) -> Parsed:
         first = len(pieces)
         if kind == "markdown":
             inner = registry.parsers()[".md"].parse(content)
-            headings += [_moved_heading(heading, at) for heading in inner.headings]
+            headings += [replace(one, span=_moved(one.span, at)) for one in inner.headings]
             pieces += [_moved_piece(piece, at, first) for piece in inner.pieces]
             notes.update(dict.fromkeys(inner.notes))
             title = title or inner.title
@@ -200,8 +202,7 @@ def _language(notebook: Mapping[str, Any]) -> str | None:
 def _magic(content: bytes) -> str | None:
     """The language that a cell magic such as `%%bash` switches to."""
     languages = {"bash", "sh", "html", "javascript", "js", "latex", "perl", "ruby", "sql", "r"}
-    first = content.split(b"\n", 1)[0]
-    match = re.match(rb"%%(\w+)", first)
+    match = re.match(rb"%%(\w+)", content)
     name = match[1].decode("ascii", "replace").lower() if match else ""
     return {"js": "javascript"}.get(name, name) if name in languages else None
 
@@ -210,16 +211,12 @@ def _moved(span: Extent, by: int) -> Extent:
     return span[0] + by, span[1] + by
 
 
-def _moved_heading(heading: Heading, by: int) -> Heading:
-    return Heading(level=heading.level, title=heading.title, span=_moved(heading.span, by))
-
-
 def _moved_piece(piece: Piece, by: int, first: int) -> Piece:
     """A piece of a cell as a piece of the notebook; `of` counts the pieces before it."""
     attrs = dict(piece.attrs)
     if isinstance(attrs.get("of"), int):
         attrs["of"] += first
-    return Piece(type=piece.type, span=_moved(piece.span, by), attrs=attrs)
+    return replace(piece, span=_moved(piece.span, by), attrs=attrs)
 
 
 PARSER = Parser(name="notebook", title="Jupyter notebook", suffixes=(".ipynb",), parse=parse)

@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ragauge.corpus.canonical_text import TextWriter, well_formed
+from ragauge.corpus.canonical_text import TextWriter, missing_package, well_formed
 from ragauge.corpus.parsers.pdf_blocks import PdfBlock, blocks_of, style_of, title_key
 from ragauge.corpus.parsers.pdf_layout import (
     Edge,
@@ -27,7 +27,6 @@ from ragauge.corpus.parsers.pdf_layout import (
     running_lines,
 )
 from ragauge.corpus.parsers.pdf_tables import with_aligned_tables, with_ruled_tables
-from ragauge.errors import RagaugeError
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Heading, Parsed, Parser, Piece
 
@@ -45,11 +44,7 @@ def parse(source: bytes) -> Parsed:
     try:
         import pypdfium2  # type: ignore[import-untyped]
     except ImportError as error:
-        raise RagaugeError.of(
-            "missing-extra",
-            "PDF needs a package that is not installed",
-            hint="pip install 'ragauge[corpus]'",
-        ) from error
+        raise missing_package("PDF") from error
     try:
         document = pypdfium2.PdfDocument(source)
     except pypdfium2.PdfiumError as error:
@@ -69,14 +64,10 @@ def parse(source: bytes) -> Parsed:
 
 
 def _unreadable(error: Exception) -> FieldError:
-    locked = getattr(error, "err_code", None) == _WRONG_PASSWORD or "password" in str(error).lower()
-    if locked:
-        return FieldError(
-            "bad-document", "the PDF is encrypted", "save a copy of it that needs no password"
-        )
-    return FieldError(
-        "bad-document", "the PDF is damaged, or is something else", "make it again, or leave it out"
-    )
+    why, hint = "the PDF is damaged, or is something else", "make it again, or leave it out"
+    if getattr(error, "err_code", None) == _WRONG_PASSWORD or "password" in str(error).lower():
+        why, hint = "the PDF is encrypted", "save a copy of it that needs no password"
+    return FieldError("bad-document", why, hint)
 
 
 def _pages(document: Any) -> tuple[list[PdfPage], list[str]]:
@@ -281,13 +272,9 @@ def _written(
 ) -> Parsed:
     """Write the blocks of all pages as canonical text."""
     style = style_of(pages)
+    tabled = [with_aligned_tables(lines, mono_is_code=style.mono_is_code) for lines in pages]
     blocks = [
-        blocks_of(
-            with_aligned_tables(lines, mono_is_code=style.mono_is_code),
-            style,
-            outlines.get(number, {}),
-        )
-        for number, lines in enumerate(pages)
+        blocks_of(lines, style, outlines.get(number, {})) for number, lines in enumerate(tabled)
     ]
     levels = _levels([block for page in blocks for block in page])
     writer = TextWriter()
@@ -350,11 +337,9 @@ def _levels(blocks: list[PdfBlock]) -> dict[float, int]:
     if not level_by_size:
         return {size: min(rank, 6) for rank, size in enumerate(sizes, 1)}
     deepest = min(max(level_by_size.values()) + 1, 6)
+    named = level_by_size.items()
     return {
-        size: min(
-            (level_by_size[outlined] for outlined in level_by_size if outlined <= size),
-            default=deepest,
-        )
+        size: min((level for outlined, level in named if outlined <= size), default=deepest)
         for size in sizes
     }
 

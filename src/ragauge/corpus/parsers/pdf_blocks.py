@@ -76,15 +76,17 @@ def style_of(pages: Sequence[Sequence[PdfLine]]) -> Style:
             step = round((before.y - line.y) * 2) / 2
             if before.flow == line.flow and before.size == line.size and step > 0:
                 steps.setdefault(line.size, Counter())[step] += 1
-    body = max(sizes.items(), key=lambda item: (item[1], -item[0]))[0] if sizes else 0.0
-    leading = {
-        size: max(counts.items(), key=lambda item: (item[1], -item[0]))[0]
-        for size, counts in steps.items()
-    }
+    body = _most_frequent(sizes) if sizes else 0.0
+    leading = {size: _most_frequent(counts) for size, counts in steps.items()}
     # A document of which more than three fifths are set in a fixed width is typewritten prose.
     code = 5 * mono <= 3 * total
     text = [line.text for lines in pages for line in lines if not (line.mono and code)]
     return Style(body, leading, code, count_words(text))
+
+
+def _most_frequent(counts: Counter[float]) -> float:
+    """The most frequent value; of equal ones the smallest."""
+    return max(counts, key=lambda value: (counts[value], -value))
 
 
 def count_words(lines: Sequence[str]) -> Counter[str]:
@@ -158,11 +160,8 @@ def _continues(
     if abs(before.size - line.size) > 0.75:  # a step and a half of the rounded sizes
         return False
     if before.flow != line.flow:  # a paragraph may go on in the next column
-        return (
-            not _is_code(line, style)
-            and _OPEN.search(before.text) is not None
-            and line.text[0].islower()
-        )
+        unfinished = _OPEN.search(before.text) is not None and line.text[0].islower()
+        return unfinished and not _is_code(line, style)
     step, usual = before.y - line.y, style.distance(line.size)
     if _is_code(line, style):
         return step <= 3.2 * usual  # code may have two blank lines in it

@@ -81,6 +81,8 @@ class PdfLine(Struct, frozen=True):
         return all(word.mono for word in self.words)
 
 
+_Occurrence = tuple[float, int, int]
+"""Where a line stands: its height, its page and its row."""
 Edge = tuple[float, float, float, float]
 """A straight line that is drawn: x and y of its beginning and of its end."""
 
@@ -121,7 +123,7 @@ def running_lines(pages: Sequence[PdfPage]) -> set[tuple[int, int]]:
     A line is one if it is near an edge and, with every number the same (a page has its own), on at
     least three pages or on half of at least two.
     """
-    seen: dict[str, list[tuple[float, int, int]]] = defaultdict(list)
+    seen: dict[str, list[_Occurrence]] = defaultdict(list)
     for number, page in enumerate(pages):
         edge = MARGIN * (page.top - page.bottom)
         for place, row in enumerate(rows_of(page.words)):
@@ -137,10 +139,8 @@ def running_lines(pages: Sequence[PdfPage]) -> set[tuple[int, int]]:
     return repeated
 
 
-def _group_by_height(
-    heights: list[tuple[float, int, int]],
-) -> Iterator[list[tuple[float, int, int]]]:
-    group: list[tuple[float, int, int]] = []
+def _group_by_height(heights: list[_Occurrence]) -> Iterator[list[_Occurrence]]:
+    group: list[_Occurrence] = []
     for height in heights:
         if group and height[0] - group[-1][0] > 3:  # points: the same line, set on another page
             yield group

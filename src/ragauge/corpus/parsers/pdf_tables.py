@@ -48,6 +48,10 @@ class RuledLine(Struct, frozen=True, order=True):
     first: float
     last: float
 
+    def reaches(self, place: float) -> bool:
+        """Whether it meets a ruled line of the other direction that is at this place."""
+        return self.first - _MEETING_DISTANCE <= place <= self.last + _MEETING_DISTANCE
+
 
 class _PdfTable(Struct):
     cells: Cells
@@ -163,11 +167,7 @@ def _connected_rules(
 
     for row, one in enumerate(level):
         for column, other in enumerate(upright, len(level)):
-            crosses = one.first - _MEETING_DISTANCE <= other.at <= one.last + _MEETING_DISTANCE
-            if (
-                crosses
-                and other.first - _MEETING_DISTANCE <= one.at <= other.last + _MEETING_DISTANCE
-            ):
+            if one.reaches(other.at) and other.reaches(one.at):
                 root[top(column)] = top(row)
     groups: dict[int, tuple[list[RuledLine], list[RuledLine]]] = {}
     for place, rule in enumerate([*level, *upright]):

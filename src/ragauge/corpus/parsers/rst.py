@@ -10,12 +10,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
-from ragauge.corpus.canonical_text import line_starts, lines_of, trimmed, utf8, without_bom
-from ragauge.errors import RagaugeError
+from ragauge.corpus.canonical_text import (
+    line_starts,
+    lines_of,
+    missing_package,
+    trimmed,
+    utf8,
+    without_bom,
+)
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import BlockType, Heading, Parsed, Parser, Piece
 
@@ -25,7 +31,7 @@ if TYPE_CHECKING:
 _EXPLICIT = re.compile(r"\.\.(?:\s|$)")
 _DIRECTIVE = re.compile(r"\.\.\s+([\w][\w:.+-]*?)\s*::(?:\s+(.*?))?\s*$")
 _NOTE = re.compile(r"\.\.\s+\[[^\]]+\]\s")
-_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*\s*$")
+_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*\s*$")  # a character repeated, around titles
 _OPTION = re.compile(r"\s+:([\w-]+(?: [\w-]+)*):(?:\s+(.*?))?\s*$")
 _ROLE = re.compile(r":[\w.+:-]+:`([^`]*)`")
 _LITERAL = re.compile(r"``(.+?)``")
@@ -87,11 +93,6 @@ def _explicit(lines: Sequence[str], first: int, end: int) -> Explicit:
     return Explicit(first, end, directive[1].lower(), directive[2] or "", options, body)
 
 
-def is_adornment(line: str) -> bool:
-    """Whether a line is one character repeated, as above and below titles."""
-    return _ADORNMENT.match(line) is not None
-
-
 def plain_title(line: str) -> str:
     """A title without its inline markup; roles are taken at their word, known or not."""
     line = _ROLE.sub(lambda match: _TARGET.sub("", match[1]) or match[1], line.strip())
@@ -119,7 +120,7 @@ class _RstBlock(Struct):
     """What begins at a line, counted from 0, and ends where the next one begins."""
 
     first: int
-    kind: str  # a type of block, `heading`, `directive`, or nothing
+    kind: BlockType | Literal["heading", ""]
     level: int = 0
     attrs: dict[str, Any] = {}
     explicit: Explicit | None = None
@@ -134,17 +135,16 @@ def parse(source: bytes) -> Parsed:
     explicit = explicit_blocks(lines)
     inside = {line for markup in explicit for line in range(markup.first, markup.end)}
     tables = _tables(tree)
-    blocks = [_RstBlock(markup.first, "directive", explicit=markup) for markup in explicit]
+    blocks = [_RstBlock(markup.first, "", explicit=markup) for markup in explicit]
     blocks += [block for block in _blocks(tree, 0, lines) if block.first not in inside]
     blocks.sort(key=lambda block: block.first)
     headings: list[Heading] = []
     pieces = _piece(text, starts, 0, blocks[0].first if blocks else len(lines), "prose", {})
     highlight = ""
-    for block, end in zip(
-        blocks, [*(following.first for following in blocks[1:]), len(lines)], strict=False
-    ):
+    ends = [*(block.first for block in blocks[1:]), len(lines)]
+    for block, end in zip(blocks, ends, strict=False):
         if block.kind == "heading":
-            first = block.first + is_adornment(lines[block.first])
+            first = block.first + (_ADORNMENT.match(lines[block.first]) is not None)
             span = trimmed(text, starts[block.first], starts[min(first + 2, len(lines))])
             heading = plain_title(lines[first])
             headings.append(Heading(level=block.level, title=heading, span=span))
@@ -172,11 +172,7 @@ def _doctree(lines: list[str]) -> nodes.document:
         from docutils.parsers.rst import Parser as Docutils
         from docutils.utils import new_document
     except ImportError as error:
-        raise RagaugeError.of(
-            "missing-extra",
-            "reStructuredText needs a package that is not installed",
-            hint="pip install 'ragauge[corpus]'",
-        ) from error
+        raise missing_package("reStructuredText") from error
     settings = get_default_settings(Docutils)
     settings.report_level = settings.halt_level = 5
     settings.warning_stream = False
@@ -202,9 +198,10 @@ def _blocks(parent: nodes.Element, depth: int, lines: list[str]) -> list[_RstBlo
         line = (getattr(node, "line", None) or 0) - 1
         if isinstance(node, nodes.section):
             under = min(line, len(lines) - 1)
-            over = under >= 2 and is_adornment(lines[under - 2]) and lines[under - 1][:1] != ""
-            over = over and lines[under - 2].rstrip() == lines[under].rstrip()
-            first = under - 2 if over else under - 1
+            over = under >= 2 and _ADORNMENT.match(lines[under - 2]) and lines[under - 1]
+            first = under - 1
+            if over and lines[under - 2].rstrip() == lines[under].rstrip():
+                first -= 1
             blocks.append(_RstBlock(max(first, 0), "heading", depth + 1))
             blocks += _blocks(node, depth + 1, lines)
         elif 0 <= line < len(lines) and not isinstance(node, nodes.title | nodes.system_message):
@@ -213,7 +210,7 @@ def _blocks(parent: nodes.Element, depth: int, lines: list[str]) -> list[_RstBlo
     return blocks
 
 
-def _kind(node: nodes.Node) -> tuple[str, dict[str, Any]]:
+def _kind(node: nodes.Node) -> tuple[BlockType | Literal[""], dict[str, Any]]:
     from docutils import nodes
 
     if isinstance(node, nodes.doctest_block):
@@ -231,11 +228,8 @@ def _tables(tree: nodes.document) -> dict[int, dict[str, Any]]:
     """The size of each table by its line."""
     from docutils import nodes
 
-    return {
-        (table.line or 0) - 1: _size(table)
-        for table in tree.findall(nodes.table)
-        if table.line is not None
-    }
+    tables = tree.findall(nodes.table)
+    return {table.line - 1: _size(table) for table in tables if table.line is not None}
 
 
 def _size(table: nodes.table) -> dict[str, Any]:
@@ -275,22 +269,17 @@ def _directive(
         attrs = {"alt": directive.options["alt"]} if directive.options.get("alt") else {}
         pieces = _piece(text, starts, first, directive.body, "figure", attrs)
         if directive.body < end:
-            break_at = _paragraph_end(text, starts, directive.body, end)
+            lines = range(directive.body, end)
+            blank = (line for line in lines if not text[starts[line] : starts[line + 1]].strip())
+            break_at = next(blank, end)
             pieces += _piece(text, starts, directive.body, break_at, "caption", {"of": place})
             pieces += _piece(text, starts, break_at, end, "prose", {})
         return pieces
     return [] if directive.name in SILENT else _piece(text, starts, first, end, "prose", {})
 
 
-def _paragraph_end(text: bytes, starts: list[int], first: int, end: int) -> int:
-    for line in range(first, end):
-        if not text[starts[line] : starts[line + 1]].strip():
-            return line
-    return end
-
-
 def _piece(
-    text: bytes, starts: list[int], first: int, end: int, kind: str, attrs: dict[str, Any]
+    text: bytes, starts: list[int], first: int, end: int, kind: BlockType, attrs: dict[str, Any]
 ) -> list[Piece]:
     """A piece of whole lines, or nothing if they are blank."""
     span = trimmed(text, starts[first], starts[end])
@@ -299,13 +288,7 @@ def _piece(
     if kind != "code":
         inside = text[span[0] : span[1]]
         span = (span[1] - len(inside.lstrip(b" \t")), span[1])
-    types: dict[str, BlockType] = {
-        "code": "code",
-        "table": "table",
-        "figure": "figure",
-        "caption": "caption",
-    }
-    return [Piece(type=types.get(kind, "prose"), span=span, attrs=attrs)]
+    return [Piece(type=kind, span=span, attrs=attrs)]
 
 
 PARSER = Parser(name="rst", title="reStructuredText", suffixes=(".rst",), parse=parse)

@@ -131,11 +131,9 @@ class GoldEditor:
     def _read(self) -> GoldRows:
         gold = read_items(self.path, self.dialect)
         if gold.text is None:
-            raise RagaugeError.of(
-                "usage",
-                f"`{gold.name}` is packed or no file, and cannot be edited in its place",
-                hint="unpack it, or write it as JSON Lines or YAML",
-            )
+            message = f"`{gold.name}` is packed or no file, and cannot be edited in its place"
+            hint = "unpack it, or write it as JSON Lines or YAML"
+            raise RagaugeError.of("usage", message, hint=hint)
         return gold
 
     def file(self) -> FileView:
@@ -219,11 +217,12 @@ class GoldEditor:
     def _readable(self, index: int, row: Row) -> ItemView:
         evidence = self._evidence(row)
         item = self._item_of(row)
+        question = self._field(row, "question")[1]
         return ItemView(
             index=index,
             line=self.gold.rows[index].line,
             qid=item.qid,
-            question=self._question(row),
+            question=question if isinstance(question, str) else "",
             paraphrases=item.paraphrases,
             expect=_EXPECT[row.get("answerable")],
             evidence=evidence,
@@ -235,10 +234,6 @@ class GoldEditor:
     @property
     def _own(self) -> Mapping[str, tuple[str, ...]]:
         return self.gold.reader.own_gold
-
-    def _question(self, row: Row) -> str:
-        value = self._field(row, "question")[1]
-        return value if isinstance(value, str) else ""
 
     def _field(self, row: Row, field: str) -> tuple[str, Any]:
         """The name and value of a field; the name that it would have if it is not there."""
@@ -321,16 +316,11 @@ class GoldEditor:
         fresh_in_characters = unit_in(row, "", "byte") != "byte" and any(
             isinstance(entry, NewEvidence) for entry in edit.evidence
         )
-        for spelling in [spelling for spelling in _RELEVANT if new.get(spelling) is not None] or [
-            name
-        ]:
-            new[spelling] = entries
+        present = [spelling for spelling in _RELEVANT if new.get(spelling) is not None]
+        new.update(dict.fromkeys(present or [name], entries))
         if fresh_in_characters:
-            raise FieldError(
-                "mixed-units",
-                "the item counts its offsets otherwise than in bytes",
-                "run `ragauge gold pin` on the file first",
-            )
+            message = "the item counts its offsets otherwise than in bytes"
+            raise FieldError("mixed-units", message, "run `ragauge gold pin` on the file first")
 
     def _spot(self, selected: NewEvidence) -> CorpusSpot:
         """The place that the form means, which must have the text that it saw there."""

@@ -50,11 +50,9 @@ class FormServer(ThreadingHTTPServer):
         try:
             super().__init__((ADDRESS, port), _Handler)
         except OSError as error:
-            raise RagaugeError.of(
-                "usage",
-                f"port {port} cannot be used: {error.strerror or error}",
-                hint="leave --port away, and a free one is taken",
-            ) from error
+            message = f"port {port} cannot be used: {error.strerror or error}"
+            hint = "leave --port away, and a free one is taken"
+            raise RagaugeError.of("usage", message, hint=hint) from error
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Pass over a browser that went away; say what else went wrong."""
@@ -96,9 +94,9 @@ class _Handler(BaseHTTPRequestHandler):
             try:
                 self._json(200, self._ANSWERS[asked.path](self.server.editor, query))
             except (FieldError, RagaugeError) as error:
-                self._json(404, {"message": str(error)})
+                self._say(404, str(error))
         else:
-            self._json(404, {"message": "there is no such page"})
+            self._say(404, "there is no such page")
 
     def do_POST(self) -> None:
         """Save."""
@@ -106,43 +104,38 @@ class _Handler(BaseHTTPRequestHandler):
             return
         # A page of another origin can send a form here with the cookie; it cannot forge `Origin`.
         if self.headers.get("Origin") not in [f"http://{host}" for host in self.server.hosts]:
-            self._json(403, {"message": "the request came from another page"})
+            self._say(403, "the request came from another page")
             return
         if not self._has_cookie():
             self._refuse()
             return
         if self.path != "/save":
-            self._json(404, {"message": "there is no such page"})
+            self._say(404, "there is no such page")
             return
         try:
             size = int(self.headers.get("Content-Length", ""))
         except ValueError:
             size = -1
         if not 0 <= size <= LARGEST_REQUEST:
-            self._json(413, {"message": "the request has no length, or is too large"})
+            self._say(413, "the request has no length, or is too large")
             return
         try:
             saving = msgspec.json.decode(self.rfile.read(size), type=SaveRequest)
             self._json(200, self.server.editor.save(saving))
         except msgspec.DecodeError as error:
-            self._json(400, {"message": f"the request cannot be read: {error}"})
+            self._say(400, f"the request cannot be read: {error}")
         except RagaugeError as error:
-            messages = [
-                f"{problem.place}: {problem.message} ({problem.hint})" for problem in error.problems
-            ]
-            self._json(400, {"message": "; ".join(messages)})
+            listed = (f"{one.place}: {one.message} ({one.hint})" for one in error.problems)
+            self._say(400, "; ".join(listed))
         except ChangedOnDiskError:
-            message = (
-                "the file has changed on disk since it was read; nothing was saved. "
-                "Copy what you need, and load the page again."
-            )
-            self._json(409, {"message": message})
+            changed = "the file has changed on disk since it was read; nothing was saved."
+            self._say(409, f"{changed} Copy what you need, and load the page again.")
 
     def _is_our_host(self) -> bool:
         """A name that leads here from elsewhere is not ours: it is how other pages would ask."""
         if self.headers.get("Host") in self.server.hosts:
             return True
-        self._json(403, {"message": "this host name is not served"})
+        self._say(403, "this host name is not served")
         return False
 
     def _was_let_in(self, token: str | None) -> bool:
@@ -173,9 +166,10 @@ class _Handler(BaseHTTPRequestHandler):
         return False
 
     def _refuse(self) -> None:
-        self._json(
-            403, {"message": "open the link that `ragauge gold edit` printed; it works once"}
-        )
+        self._say(403, "open the link that `ragauge gold edit` printed; it works once")
+
+    def _say(self, status: int, message: str) -> None:
+        self._json(status, {"message": message})
 
     def _json(self, status: int, value: Any) -> None:
         self._send(status, msgspec.json.encode(value), _JSON)

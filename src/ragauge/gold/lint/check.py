@@ -1,40 +1,63 @@
-"""All rules over a gold set, and the report of what they found."""
+"""`gold lint`: the rules about one item and about the set as a whole, and the report on them."""
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, field, to_builtins
+from msgspec.structs import replace
 
 from ragauge.corpus.chunk_list import read_chunk_list
 from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.resolve import Resolver, ResolveReport
-from ragauge.errors import Problem
+from ragauge.errors import MAX_REPORTED, Problem
 from ragauge.files.open import PathLike
-from ragauge.gold.coverage import COVERAGE, Coverage, ReachFinder, coverage_of
-from ragauge.gold.gold_file import gold_file, lookup_of
-from ragauge.gold.lint import set_rules
-from ragauge.gold.lint.item_rules import (
-    NegativeCounts,
-    far_negatives,
-    item_findings,
-    near_paraphrases,
-    overlapping_negatives,
-    unresolved,
-    wordings_of,
+from ragauge.gold.coverage import (
+    COVERAGE,
+    Coverage,
+    Reach,
+    ReachFinder,
+    SectionRef,
+    coverage_json,
+    coverage_of,
+    evidence_of,
+    same_place,
 )
-from ragauge.gold.lint.near_duplicates import may_be_near
-from ragauge.gold.lint.rules import RULES, SEVERITIES, LintFinding, Severity
+from ragauge.gold.findings import lacks_evidence, names_evidence, unread_fields
+from ragauge.gold.gold_file import gold_file, lookup_of
+from ragauge.gold.lint.near_duplicates import (
+    NEAR_SHARE,
+    group_near_duplicates,
+    may_be_near,
+    normalised,
+    similarity,
+)
+from ragauge.gold.lint.rules import RULES, SEVERITIES, LintFinding, Severity, identity, lint_finding
+from ragauge.gold.negatives import FARTHEST
+from ragauge.ids import distance, lies_in, split_section
 from ragauge.model.chunk import Chunk
+from ragauge.model.dialect import GOLD_NAMES
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
 from ragauge.model.profile import Profile
 from ragauge.stats.sample_size import Size
+from ragauge.text import MIN_NEEDLE, fold, phrase_needles, some, substring_needles
 
 SCHEMA = "ragauge.gold-lint/1"
+PARAPHRASES = 3
+"""Wordings of a question under `canary`: its convergence is measured over three slots."""
+MAX_LISTED_ITEMS = 200
+"""Items whose missing evidence is reported one by one: finding what may be meant takes time."""
+SHOWN_CHANGE = 0.10
+"""A set that cannot show a change of this much, in a rate near one half, is small: 193 can."""
+_OTHER_DOCUMENT = 1 << 30
 _PLACES = {name: place for place, name in enumerate(RULES)}
+
+_Complaint = tuple[str, str, str]
+"""What is wrong with an item: the rule, the message and the hint."""
 
 
 class LintContext(Struct, frozen=True, kw_only=True):
@@ -77,21 +100,338 @@ class LintReport(Struct, frozen=True, kw_only=True):
         return count + (self.problem_count if severity == "error" else 0)
 
 
-def check(
-    items: Sequence[GoldItem],
-    context: LintContext,
-    *,
-    name: str,
-    problems: Sequence[Problem] = (),
-    problem_count: int = 0,
-    notes: Sequence[str] = (),
-) -> LintReport:
+# Rules about one item
+
+
+class NegativeCounts(Struct):
+    """How many negatives were measured, and how many could not be."""
+
+    negatives: int = 0
+    unplaced: int = 0
+
+
+def item_complaints(item: GoldItem, context: LintContext) -> Iterator[_Complaint]:
+    """What is wrong with an item by itself."""
+    yield from _question(item, texts=context.dialect != "trec")  # judgements have no questions
+    if lacks_evidence(item):
+        hint = "name the chunks or places that hold the answer, or set answerable to false"
+        yield "no-evidence", "the item is answerable and names no evidence", hint
+    if item.expect == "refuse" and names_evidence(item):
+        hint = "remove the evidence (near misses belong in negatives), or set answerable to true"
+        yield "refusal-with-evidence", "the item is unanswerable and names evidence", hint
+    yield from _claims(item)
+    yield from _contradictions(item, context.options)
+    yield from _relevant_negatives(item)
+    if context.profile.name == "canary" and len(set(item.paraphrases)) < PARAPHRASES:
+        yield (
+            "few-paraphrases",
+            f"the item has {len(set(item.paraphrases))} paraphrases, and {PARAPHRASES} are asked",
+            "add wordings of the same question, not of the same words",
+        )
+
+
+def _question(item: GoldItem, *, texts: bool) -> Iterator[_Complaint]:
+    wordings = enumerate(item.paraphrases)
+    blank = [f"paraphrases[{number}]" for number, text in wordings if not text.strip()]
+    if item.question is not None and not item.question.strip() and not blank:
+        blank = ["the question"]
+    for name in blank:
+        yield ("empty-question", f"{name} has no text", "write it, or remove it")
+    if item.question is None and texts:
+        yield ("no-question", "the item has no question", "add the question")
+
+
+def _claims(item: GoldItem) -> Iterator[_Complaint]:
+    claims = item.claims_any or ()
+    needles = phrase_needles if item.claim_rule == "phrase" else substring_needles
+    short = [claim for claim in claims if not needles([claim])]
+    if not short:
+        return
+    least = f"a claim needs {MIN_NEEDLE} characters"
+    if len(short) == len(claims) and item.expect != "refuse":
+        yield (
+            "unmatchable-claims",
+            f"no claim can match: {_quoted(short)}",
+            f"{least} to match; quote more of the answer",
+        )
+        return
+    for claim in short:
+        yield (
+            "short-claim",
+            f"the claim {_quoted([claim])} can never match",
+            f"{least} to match; quote more of the answer, or remove it",
+        )
+
+
+def _contradictions(item: GoldItem, options: Options) -> Iterator[_Complaint]:
+    ignore_case = options.ignore_case
+    required = dict.fromkeys(item.must_contain)
+    wanted = [(text, fold(text, ignore_case=ignore_case)) for text in required]
+    for text in dict.fromkeys(item.forbidden):
+        folded = fold(text, ignore_case=ignore_case)
+        if not folded:
+            message = "the empty string is forbidden, and every answer contains it"
+            yield "contradiction", message, "remove it"
+            continue
+        # Only this way round: with `port` asked for, `port 80` may be forbidden.
+        for other, folded_other in wanted:
+            if folded in folded_other:
+                both = f"forbidden, and stands in {_quoted([other])}, which is asked for"
+                if folded == folded_other:
+                    both = "both asked for and forbidden"
+                hint = "no answer can pass: remove one of them"
+                yield "contradiction", f"{_quoted([text])} is {both}", hint
+
+
+def _relevant_negatives(item: GoldItem) -> Iterator[_Complaint]:
+    if not item.negatives and item.decoy_section is None:
+        return
+    named = {entry if isinstance(entry, str) else entry.id for entry in evidence_of(item)}
+    for name in dict.fromkeys(item.negatives):
+        if name in named:
+            message = f"`{name}` is both evidence and a negative"
+            yield "relevant-negative", message, "remove it from one of the lists"
+    if item.decoy_section is not None and item.anchor_section is not None:
+        decoy, anchor = split_section(item.decoy_section), split_section(item.anchor_section)
+        apart = None not in (decoy[0], anchor[0]) and decoy[0] != anchor[0]
+        if not apart and lies_in(decoy[1], anchor[1]):
+            yield (
+                "relevant-negative",
+                f"the decoy section `{item.decoy_section}` lies in the anchor section "
+                f"`{item.anchor_section}`",
+                "name another section as decoy",
+            )
+
+
+def near_paraphrases(wordings: Sequence[str]) -> Iterator[_Complaint]:
+    """Wordings of an item, as they are compared, that are nearly the same."""
+    seen: list[str] = []
+    for text in wordings:
+        alike = max((similarity(text, other) for other in seen), default=0.0) if text else 0.0
+        if alike >= NEAR_SHARE:
+            words = "the same words" if alike == 1 else f"nearly the same words ({alike:.2f})"
+            yield (
+                "near-duplicate-paraphrase",
+                f"two wordings of the question have {words}: {_quoted([text])}",
+                "word it anew, or remove it",
+            )
+        seen.append(text)
+
+
+def wordings_of(item: GoldItem) -> list[str]:
+    """The question and its paraphrases, as they are compared.
+
+    A question that is the first paraphrase counts once.
+    """
+    question = [] if item.question is None else [item.question]
+    if question and item.paraphrases and item.paraphrases[0] == item.question:
+        question = []
+    return [normalised(text) for text in (*question, *item.paraphrases)]
+
+
+def far_negatives(
+    item: GoldItem,
+    sections: Sequence[SectionRef],
+    section_ref: Callable[[str], SectionRef],
+    judged: NegativeCounts,
+) -> Iterator[_Complaint]:
+    """The negatives that are far from all sections of the answer; `section_ref` locates an id."""
+    for name in dict.fromkeys(item.negatives):
+        steps = [_steps(section_ref(name), section) for section in sections]
+        known_steps = [count for count in steps if count is not None]
+        judged.negatives += 1
+        if not known_steps:
+            judged.unplaced += 1
+        elif min(known_steps) > FARTHEST:
+            away = f"{min(known_steps)} edges away"
+            if min(known_steps) == _OTHER_DOCUMENT:
+                away = "in another document"
+            yield (
+                "far-negative",
+                f"the negative `{name}` is {away} from the answer",
+                f"choose one no more than {FARTHEST} edges away: `ragauge gold negatives` "
+                "lists some",
+            )
+
+
+def _steps(one: SectionRef, other: SectionRef) -> int | None:
+    if one[0] is not None and other[0] is not None and one[0] != other[0]:
+        return _OTHER_DOCUMENT
+    if one[1] is None or other[1] is None:
+        return None
+    return distance(one[1], other[1])
+
+
+def _quoted(texts: list[str]) -> str:
+    shortened = [text if len(text) <= 40 else f"{text[:37]}..." for text in texts[:3]]
+    more = f" and {len(texts) - 3} more" if len(texts) > 3 else ""
+    return ", ".join(f"`{text}`" for text in shortened) + more
+
+
+def unresolved(
+    items: Sequence[GoldItem], resolver: Resolver, report: ResolveReport
+) -> Iterator[LintFinding]:
+    """What of the evidence is not in the corpus; beyond some items it is only counted.
+
+    `found` gets the counts of what was looked up.
+    """
+    # A report that is full already only counts, which is fast; the texts are made afterwards, for
+    # the first items by id. So the findings do not depend on the order of the file.
+    brief = ResolveReport(problems=[Problem("unresolved", "", "")] * MAX_REPORTED)
+    bad: list[tuple[GoldItem, int]] = []
+    for item in items:
+        count = sum(1 for _ in resolver.item(item, brief))
+        if count:
+            bad.append((item, count))
+    report.ids, report.places, report.quotes = brief.ids, brief.places, brief.quotes
+    report.problem_count = sum(count for _, count in bad)
+    bad.sort(key=lambda entry: identity(entry[0]))
+    for item, _ in bad[:MAX_LISTED_ITEMS]:
+        for error in resolver.item(item, ResolveReport()):
+            yield lint_finding(error.code, error.message, error.hint, item)
+    more = sum(count for _, count in bad[MAX_LISTED_ITEMS:])
+    if more:
+        yield lint_finding(
+            "unresolved",
+            f"{more} more ids or places of {len(bad) - MAX_LISTED_ITEMS} other items are not in "
+            "the corpus",
+            "mend those above first: is it the corpus that the set was made for?",
+            times=more,
+        )
+
+
+def overlapping_negatives(
+    item: GoldItem, reach: Reach, reach_finder: ReachFinder
+) -> Iterator[_Complaint]:
+    """Negatives that lie where the evidence lies, under another id."""
+    for name in dict.fromkeys(item.negatives):
+        if name not in item.relevant and same_place(reach_finder.spots(name), reach.places):
+            yield (
+                "relevant-negative",
+                f"the negative `{name}` lies where the evidence lies",
+                "choose another negative, or another place",
+            )
+
+
+# Rules about the set as a whole
+
+
+def duplicate_ids(items: Sequence[GoldItem], *, turns: bool) -> Iterator[LintFinding]:
+    """Ids that stand twice; with `turns` an id may stand once a turn."""
+    by_key: dict[tuple[str, int | None], list[GoldItem]] = {}
+    for item in items:
+        by_key.setdefault((item.qid, item.turn if turns else None), []).append(item)
+    for (qid, turn), same in by_key.items():
+        if len(same) > 1:
+            with_turn = "" if turn is None else f" with turn {turn}"
+            lines = [str(item.line) for item in same if item.line is not None]
+            where = f"they stand on lines {some(lines)}: " if lines else ""
+            message = f"{len(same)} items have the id `{qid}`{with_turn}"
+            hint = f"{where}give every item its own id"
+            yield lint_finding("duplicate-qid", message, hint, same[0], times=len(same) - 1)
+
+
+def near_duplicate_questions(
+    items: Sequence[GoldItem], wordings: Sequence[Sequence[str]]
+) -> Iterator[LintFinding]:
+    """Items that ask nearly the same; a family of them is one finding.
+
+    `wordings` are those of each item, as they are compared.
+    """
+    ids = sorted({item.qid for item in items if item.turn is None})
+    number_of = {qid: number for number, qid in enumerate(ids)}
+    texts: list[str] = []
+    owners: list[int] = []
+    first: dict[str, GoldItem] = {}
+    for item, item_texts in zip(items, wordings, strict=True):
+        if item.turn is None:
+            first.setdefault(item.qid, item)
+            texts += item_texts
+            owners += [number_of[item.qid]] * len(item_texts)
+    families = group_near_duplicates(texts, owners)
+    members = {owner for family in families if len(family) == 2 for owner in family}
+    words: dict[int, list[str]] = {}
+    for text, owner in zip(texts, owners, strict=True):
+        if owner in members and text:
+            words.setdefault(owner, []).append(text)
+    for family in families:
+        names = [ids[owner] for owner in family]
+        alike = "nearly the same"
+        if len(family) == 2:
+            one, other = family
+            most = max(similarity(a, b) for a in words[one] for b in words[other])
+            alike = "the same" if most == 1 else f"nearly the same ({most:.2f})"
+        message = f"{len(names)} items ask {alike}: {some(names)}"
+        hint = "keep one of them, or make the others ask for something else"
+        item, times = first[names[0]], len(names) - 1
+        yield lint_finding("near-duplicate-question", message, hint, item, times=times)
+
+
+def unread_field_findings(items: Sequence[GoldItem]) -> Iterator[LintFinding]:
+    """Fields that nothing reads, each with the field that may be meant."""
+    for name, having in sorted(unread_fields(items).items()):
+        # `answerabel` is 0.9 like `answerable`; a lower cutoff would suspect more honest remarks.
+        near = difflib.get_close_matches(name.lower(), sorted(GOLD_NAMES), 1, cutoff=0.8)
+        count = f"{len(having)} item{'' if len(having) == 1 else 's'}"
+        item = min(having, key=identity)
+        rule = "misspelt-field" if near else "unread-field"
+        hint = "leave it if it is a remark; `ragauge explain unread-field` says more"
+        if near:
+            hint = f"did you mean `{near[0]}`?"
+        message = f"nothing reads the field `{name}` of {count}"
+        yield lint_finding(rule, message, hint, item, times=len(having))
+
+
+def balance(
+    types: Mapping[str, int], coverage: Coverage | None, min_n: int
+) -> Iterator[LintFinding]:
+    """Types of content that too few questions, or none, are on."""
+    for name, blocks in coverage.blocks.items() if coverage is not None else ():
+        if name != "caption" and not types.get(name):  # nobody asks about a caption alone
+            message = f"no question is on {name}; the corpus has {blocks} such blocks"
+            hint = f"add {min_n} or more, so that the slice has a value"
+            yield lint_finding("missing-type", message, hint)
+    for name, count in sorted(types.items()):
+        if count < min_n:
+            noun = "question is" if count == 1 else "questions are"
+            message = f"{count} {noun} on {name}, and a slice needs {min_n}"
+            hint = f"add {min_n - count} more, or do not read the slice"
+            yield lint_finding("few-of-type", message, hint)
+
+
+def low_coverage(coverage: Coverage | None) -> Iterator[LintFinding]:
+    """Whether the questions reach too few sections."""
+    share = None if coverage is None else coverage.share
+    if coverage is not None and share is not None and share < COVERAGE:
+        yield lint_finding(
+            "low-coverage",
+            f"the questions reach {coverage.sections_reached} of {coverage.sections} sections "
+            f"({share:.2f}), and the target is {COVERAGE:.2f}",
+            "`ragauge gold new` drafts items from a section",
+        )
+
+
+def small_set(set_size: Size) -> Iterator[LintFinding]:
+    """Whether the set is too small to show much."""
+    if set_size.detectable is not None and set_size.detectable > SHOWN_CHANGE:
+        yield lint_finding(
+            "set-size",
+            f"{set_size.n} question{'' if set_size.n == 1 else 's'}: a change of a rate below "
+            f"{set_size.detectable:.2f} would not show",
+            f"a change of {SHOWN_CHANGE:.2f} takes {set_size.needed(SHOWN_CHANGE)} questions, "
+            f"one of 0.05 takes {set_size.needed(0.05)}",
+        )
+
+
+# All rules
+
+
+def check(items: Sequence[GoldItem], context: LintContext, *, name: str) -> LintReport:
     """Judge a gold set by every rule."""
     reach_finder = ReachFinder(context.lookup, context.chunks)
     reaches = [reach_finder.reach(item) for item in items]
-    answered = [
-        reach for item, reach in zip(items, reaches, strict=True) if item.expect != "refuse"
-    ]
+    pairs = zip(items, reaches, strict=True)
+    answered = [reach for item, reach in pairs if item.expect != "refuse"]
     wordings = [wordings_of(item) for item in items]
     judged = NegativeCounts()
     resolved = None if context.lookup is None else ResolveReport()
@@ -103,27 +443,24 @@ def check(
     def found() -> Iterator[LintFinding]:
         near = may_be_near(wordings)
         for item, reach, texts, alike in zip(items, reaches, wordings, near, strict=True):
-            yield from item_findings(
-                item,
-                context.options,
-                texts=context.dialect != "trec",
-                paraphrases=context.profile.name == "canary",
-            )
+            complaints = [*item_complaints(item, context)]
             if alike:
-                yield from near_paraphrases(item, texts)
+                complaints += near_paraphrases(texts)
             if item.negatives:
-                yield from far_negatives(item, reach.sections, reach_finder.section_ref, judged)
+                complaints += far_negatives(item, reach.sections, reach_finder.section_ref, judged)
                 if context.lookup is not None:
-                    yield from overlapping_negatives(item, reach, reach_finder)
+                    complaints += overlapping_negatives(item, reach, reach_finder)
+            for rule, message, hint in complaints:
+                yield lint_finding(rule, message, hint, item)
         if context.lookup is not None and resolved is not None:
             chunks = context.chunks or None
             yield from unresolved(items, Resolver(context.lookup, chunks), resolved)
-        yield from set_rules.duplicates(items, turns=turns)
-        yield from set_rules.near_duplicates(items, wordings)
-        yield from set_rules.unread(items)
-        yield from set_rules.balance(types, coverage, context.options.min_n)
-        yield from set_rules.low_coverage(coverage)
-        yield from set_rules.size(size)
+        yield from duplicate_ids(items, turns=turns)
+        yield from near_duplicate_questions(items, wordings)
+        yield from unread_field_findings(items)
+        yield from balance(types, coverage, context.options.min_n)
+        yield from low_coverage(coverage)
+        yield from small_set(size)
 
     return LintReport(
         name=name,
@@ -131,9 +468,6 @@ def check(
         profile=context.profile.name,
         items=len(items),
         findings=tuple(sorted(found(), key=_order)) if items else (),
-        problems=tuple(problems),
-        problem_count=problem_count,
-        notes=tuple(notes),
         turns=sum(item.turn is not None for item in items),
         negatives=judged.negatives,
         unplaced=judged.unplaced,
@@ -152,7 +486,6 @@ def _order(finding: LintFinding) -> tuple[float, int, str, str]:
 
 def to_json(report: LintReport) -> dict[str, Any]:
     """The report as a document."""
-    coverage = report.coverage
     return {
         "schema": SCHEMA,
         "gold": report.name,
@@ -182,16 +515,7 @@ def to_json(report: LintReport) -> dict[str, Any]:
             "quotes": report.resolved.quotes,
             "not_found": report.resolved.problem_count,
         },
-        "coverage": None
-        if coverage is None
-        else {
-            "sections": coverage.sections,
-            "sections_reached": coverage.sections_reached,
-            "share": None if coverage.share is None else round(coverage.share, 4),
-            "target": COVERAGE,
-            "documents": coverage.docs,
-            "documents_reached": coverage.docs_reached,
-        },
+        "coverage": coverage_json(report.coverage),
         "size": size_json(report.size),
     }
 
@@ -224,11 +548,9 @@ def lint(
             lookup=lookup,
             chunks=read_chunk_list(chunks),
         )
-        return check(
-            file.loaded.items,
-            context,
-            name=file.source.name,
-            problems=file.loaded.problems,
+        return replace(
+            check(file.loaded.items, context, name=file.source.name),
+            problems=tuple(file.loaded.problems),
             problem_count=file.loaded.problem_count,
-            notes=file.notes,
+            notes=tuple(file.notes),
         )

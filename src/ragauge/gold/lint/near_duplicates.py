@@ -88,10 +88,9 @@ def group_near_duplicates(texts: Sequence[str], owners: Sequence[int]) -> list[l
         owner_of = np.array(firsts, np.int64)
         for pairs in _candidates(unique, owner_of, kin):
             for left, right in pairs.tolist():
-                if not kin.related(firsts[left], firsts[right]) and _near(
-                    unique[left], unique[right]
-                ):
-                    kin.join(firsts[left], firsts[right])
+                one, other = firsts[left], firsts[right]
+                if not kin.related(one, other) and _near(unique[left], unique[right]):
+                    kin.join(one, other)
     return kin.families()
 
 
@@ -363,12 +362,8 @@ def _sketched(letters: NDArray[np.uint32], lengths: Ints) -> Bits:
     word = (mixed >> np.uint64(6)) % np.uint64(WORDS)
     runs = lengths - (RUN - 1)
     starts = np.cumsum(runs) - runs
-    return np.stack(
-        [
-            np.bitwise_or.reduceat(np.where(word == number, bits, np.uint64(0)), starts)
-            for number in range(WORDS)
-        ]
-    )
+    by_word = (np.where(word == number, bits, np.uint64(0)) for number in range(WORDS))
+    return np.stack([np.bitwise_or.reduceat(chosen, starts) for chosen in by_word])
 
 
 def _numbered_runs(texts: Sequence[str]) -> tuple[list[Shorts], Ints]:
@@ -382,13 +377,9 @@ def _numbered_runs(texts: Sequence[str]) -> tuple[list[Shorts], Ints]:
     digits, letter_count = np.cumsum(there) - 1, int(there.sum())
     pairs = None
     if letter_count**RUN >= 1 << 62:  # too many letters: known pairs of them are numbered instead
+        digits_of = (digits[_letters(part)[0]] for part in _parts(texts))
         pairs = distinct(
-            np.concatenate(
-                [
-                    distinct(_pairs(digits[_letters(part)[0]], letter_count))
-                    for part in _parts(texts)
-                ]
-            )
+            np.concatenate([distinct(_pairs(part, letter_count)) for part in digits_of])
         )
     base = letter_count * letter_count if pairs is None else len(pairs)
     most = base * base

@@ -26,6 +26,10 @@ NewTexts = Callable[[str, int, int], str]
 """Gives the text at some bytes of a document of the new corpus."""
 
 UNMAPPED = "unmapped"
+DOC_NAMES = (*HIT_DOCS, "path")
+QUOTES = ("quote", "text", "quote_hash")
+"""Where gold has the text at a place, or its hash."""
+SPAN_NAMES = ("span", "offsets", "source_spans", "start", "end", "start_byte", "end_byte")
 _HINT = "look at the row in the map; mend it by hand, or say --on-unmapped keep or drop"
 _LETTERED = re.compile(r"(.+\.Bk[0-9]+)([a-z])")  # a chunker's part of a block: `...p.Bk011b`
 
@@ -41,6 +45,18 @@ class MigrationSettings(Struct, frozen=True, kw_only=True):
     on_unmapped: OnUnmapped = "stop"
     strict: bool = True
     texts: NewTexts | None = None
+
+
+class _OldEntry(Struct, frozen=True):
+    """An object of evidence as it was: its fields, its path in the row, and its id if it has one.
+
+    `prev`: a new id has the old one beside it, as `id_prev`.
+    """
+
+    value: Row
+    path: str
+    id: str | None
+    prev: bool
 
 
 class Rewriter:
@@ -118,11 +134,8 @@ class Rewriter:
         # What points at a section points at what is below that heading, also after a paragraph of
         # it has gone: under its old name it is followed with less.
         if row.confidence < self.settings.least and not row.named:
-            self.fail(
-                path,
-                f"`{row.old.id}` went to `{row.new[0].id}` with a confidence of "
-                f"{row.confidence:.2f}, which is below {self.settings.least:g}",
-            )
+            sure = f"a confidence of {row.confidence:.2f}, which is below {self.settings.least:g}"
+            self.fail(path, f"`{row.old.id}` went to `{row.new[0].id}` with {sure}")
             return False
         return True
 
@@ -150,28 +163,24 @@ class Rewriter:
         named = [doc] if doc is not None else [name for name in docs if self._has(name, section)]
         if doc is None and not named:
             named = self._holding(section)
-        rows = [self.redirects.section(name, section) for name in named]
-        known_rows = [row for row in rows if row is not None]
-        if not known_rows:
+        rows = [row for name in named if (row := self.redirects.section(name, section))]
+        rejected = (self.rejected(value) or [None])[0]
+        if not rows:
             if doc in self.redirects.documents:
                 self.fail(path, f"the old corpus has no section `{old}`")
-                return (self.rejected(value) or [None])[0]
+                return rejected
             self.tally["foreign"] += 1
             return value
-        if not all(self._usable(row, path) for row in known_rows[:1]):
-            return (self.rejected(value) or [None])[0]
-        targets = {_tail(row.new[0].id) for row in known_rows if row.new}
-        if len(targets) != 1 or not all(row.new for row in known_rows):
-            self.fail(
-                path, f"`{old}` is in several documents and went to different places: name one"
-            )
-            return (self.rejected(value) or [None])[0]
-        self.tally[known_rows[0].kind] += 1
-        place = known_rows[0].new[0]
-        tail = _tail(place.id)
-        if not section.startswith("S"):
-            tail = tail.removeprefix("S.")
-        new = tail if doc is None else f"{place.doc}#{tail}"
+        if not self._usable(rows[0], path):
+            return rejected
+        place = rows[0].new[0]
+        tail = place.id.rpartition("#")[2]
+        if any(not row.new or row.new[0].id.rpartition("#")[2] != tail for row in rows):
+            why = f"`{old}` is in several documents and went to different places: name one"
+            self.fail(path, why)
+            return rejected
+        self.tally[rows[0].kind] += 1
+        new = _section_like(old, tail, place.doc)
         return value if new == old else new
 
     def _holding(self, section: str) -> list[str]:
@@ -202,6 +211,7 @@ class Rewriter:
         row = self.redirects.find(old_id) if old_id is not None else None
         spans = spans_in(value, path, unit=unit)
         doc = _doc(value, old_id, row)
+        old = _OldEntry(value, path, old_id, prev)
         # A place is more exact than an id: it is followed by its bytes, unless it is just the place
         # of the whole block that is named, which then goes wherever the block goes.
         if spans and doc in self.redirects.documents:
@@ -209,7 +219,7 @@ class Rewriter:
             if settled is not None:
                 return settled
             if row is None or row.of != "block" or not _is_whole(row, doc, spans):
-                return self._place(value, path, doc, spans, old_id, prev=prev)
+                return self._place(old, doc, spans)
         elif row is None and old_id is None:
             return self._only_document(value, path)
         if old_id is None:
@@ -218,11 +228,8 @@ class Rewriter:
         if new is None:
             return self.rejected(value)
         if row is None or not row.new:
-            return [with_names(value, {old_id: new[0]}, old_id, prev=prev)]
-        placed = bool(spans)
-        return [
-            self._copied(value, place, row, old_id, spans=placed, prev=prev) for place in row.new
-        ]
+            return [with_names(old, {old_id: new[0]})]
+        return [self._copied(old, place, row, spans=bool(spans)) for place in row.new]
 
     def _settled(self, value: Row, path: str, doc: str) -> list[Any] | None:
         """What becomes of a place whose hash says that it is not of the old text; None if it is.
@@ -238,18 +245,17 @@ class Rewriter:
             return self.rejected(value)
         return None
 
-    def _copied(
-        self, value: Row, place: NewPlace, row: MapRow, old_id: str, *, spans: bool, prev: bool
-    ) -> Row:
+    def _copied(self, old: _OldEntry, place: NewPlace, row: MapRow, *, spans: bool) -> Row:
         """An object as it is at one of the new places of its block.
 
         A place stays that of its own text, also where the new block holds more.
         """
-        entry = with_names(value, {old_id: place.id, row.old.doc: place.doc}, old_id, prev=prev)
+        entry = with_names(old, {old.id or "": place.id, row.old.doc: place.doc})
         entry = self._hashed(entry, row.old.doc, place.doc)
         entry = with_section(entry, section_of(place.id))
         if not spans:
-            whole = place.runs is None and place.span[1] - place.span[0] == _length(row)
+            (start, end), (first, last) = place.span, row.old.span
+            whole = place.runs is None and end - start == last - first
             return self._quoted(entry, place.doc, [place.span], exact=whole)
         held = self.redirects.held(row, place)
         extents = [new_span.span for new_span in held.places]
@@ -261,25 +267,16 @@ class Rewriter:
             return [value]
         old = as_id(value[name], f"{path}.{name}")
         return [
-            self._hashed(with_names(value, {old: new}, None, prev=False), old, new)
+            self._hashed(with_names(_OldEntry(value, path, None, prev=False), {old: new}), old, new)
             for new in self.documents(old, f"{path}.{name}")
         ]
 
-    def _place(
-        self,
-        value: Row,
-        path: str,
-        doc: str,
-        spans: Sequence[Span],
-        old_id: str | None,
-        *,
-        prev: bool,
-    ) -> list[Any]:
+    def _place(self, old: _OldEntry, doc: str, spans: Sequence[Span]) -> list[Any]:
         """Rewrite an object by where it lies."""
         name = self.redirects.unchanged(doc)
         if name is None and any(span.unit != "byte" for span in spans):
-            self.fail(path, f"offsets in {spans[0].unit}s cannot be followed; write bytes")
-            return self.rejected(value)
+            self.fail(old.path, f"offsets in {spans[0].unit}s cannot be followed; write bytes")
+            return self.rejected(old.value)
         if name is not None:
             redirects = [Redirected((NewSpan(name, (s.start, s.end)),), 1.0, True) for s in spans]
         else:
@@ -288,46 +285,29 @@ class Rewriter:
         total = sum(span.length for span in spans) or 1
         share = sum(r.share * s.length for r, s in zip(redirects, spans, strict=True)) / total
         if share < self.settings.least:
-            first = spans[0]
-            self.fail(
-                path,
-                f"{share:.2f} of the text at bytes {first.start} to {spans[-1].end} of `{doc}` "
-                f"is in the new corpus, which is below {self.settings.least:g}",
-            )
-            return self.rejected(value)
+            where = f"bytes {spans[0].start} to {spans[-1].end} of `{doc}`"
+            below = f"is in the new corpus, which is below {self.settings.least:g}"
+            self.fail(old.path, f"{share:.2f} of the text at {where} {below}")
+            return self.rejected(old.value)
         exact = all(redirect.exact for redirect in redirects)
         by_doc: dict[str, list[NewSpan]] = {}
         for redirect in redirects:
             for place in redirect.places:
                 by_doc.setdefault(place.doc, []).append(place)
         self.tally["place kept" if exact else "place changed"] += 1
-        return [
-            self._moved(
-                value, path, doc, old_id, listed, exact=exact and len(by_doc) == 1, prev=prev
-            )
-            for listed in by_doc.values()
-        ]
+        exact = exact and len(by_doc) == 1
+        return [self._moved(old, doc, places, exact=exact) for places in by_doc.values()]
 
-    def _moved(
-        self,
-        value: Row,
-        path: str,
-        doc: str,
-        old_id: str | None,
-        places: Sequence[NewSpan],
-        *,
-        exact: bool,
-        prev: bool,
-    ) -> Row:
+    def _moved(self, old: _OldEntry, doc: str, places: Sequence[NewSpan], *, exact: bool) -> Row:
         """An object as it is at the new places of one document."""
         new_doc = places[0].doc
         names = {doc: new_doc}
-        if old_id is not None:
-            names[old_id] = self._id_there(old_id, places, path)
-        entry = self._hashed(with_names(value, names, old_id, prev=prev), doc, new_doc)
-        entry = self._section_there(entry, doc, names.get(old_id or ""), places, path)
+        if old.id is not None:
+            names[old.id] = self._id_there(old.id, places, old.path)
+        entry = self._hashed(with_names(old, names), doc, new_doc)
+        entry = self._section_there(entry, doc, names.get(old.id or ""), places, old.path)
         spans = [place.span for place in places]
-        if spans != [(s.start, s.end) for s in spans_in(value, path)]:
+        if spans != [(s.start, s.end) for s in spans_in(old.value, old.path)]:
             entry = with_spans(entry, spans)
         return self._quoted(entry, new_doc, spans, exact=exact)
 
@@ -344,9 +324,7 @@ class Rewriter:
     def _section_there(
         self, entry: Row, doc: str, new_id: str | None, places: Sequence[NewSpan], path: str
     ) -> Row:
-        name = next(
-            (spelling for spelling in HIT_SECTIONS if entry.get(spelling) is not None), None
-        )
+        name = next((name for name in HIT_SECTIONS if entry.get(name) is not None), None)
         if name is None:
             return entry
         section = section_of(new_id or places[0].block or "")
@@ -415,38 +393,21 @@ def _is_whole(row: MapRow, doc: str, spans: Sequence[Span]) -> bool:
     return doc == row.old.doc and extents == [row.old.span]
 
 
-def _length(row: MapRow) -> int:
-    return row.old.span[1] - row.old.span[0]
-
-
-def _tail(section: str) -> str:
-    return section.rpartition("#")[2]
-
-
-DOC_NAMES = (*HIT_DOCS, "path")
-
-
-QUOTES = ("quote", "text", "quote_hash")
-"""Where gold has the text at a place, or its hash."""
-
-
-SPAN_NAMES = ("span", "offsets", "source_spans", "start", "end", "start_byte", "end_byte")
-
-
 def hash_in(value: Row) -> str | None:
     """The hash that an object gives of the text of its document."""
     stated = next((value[name] for name in HIT_HASHES[0] if value.get(name) is not None), None)
     return stated if isinstance(stated, str) else None
 
 
-def with_names(entry: Row, names: Mapping[str, str], old_id: str | None, *, prev: bool) -> Row:
+def with_names(entry: _OldEntry, names: Mapping[str, str]) -> Row:
     """Put new names where an object has its id and its document."""
     changed: dict[str, Any] = {}
-    for name, value in entry.items():
+    for name, value in entry.value.items():
         named = name in HIT_IDS or name in DOC_NAMES
         new = names.get(str(value)) if named and isinstance(value, str | int) else None
         changed[name] = value if new is None or new == value else new
-        if name in HIT_IDS and prev and old_id is not None and changed[name] != value:
+        renamed = name in HIT_IDS and changed[name] != value
+        if renamed and entry.prev and entry.id is not None:
             changed.setdefault("id_prev", value)
     return changed
 
@@ -477,12 +438,12 @@ def with_section(entry: Row, section: str | None) -> Row:
     }
 
 
-def _section_like(old: str, section: str) -> str:
+def _section_like(old: str, section: str, new_doc: str | None = None) -> str:
     """Write a section as the one that it replaces: with its document or without, with S or not."""
     doc, tail = split_section(old)
     if not tail.startswith("S"):
         section = section.removeprefix("S.")
-    return section if doc is None else f"{doc}#{section}"
+    return section if doc is None else f"{new_doc or doc}#{section}"
 
 
 def with_spans(entry: Row, spans: Sequence[tuple[int, int]]) -> Row:
@@ -495,17 +456,15 @@ def with_spans(entry: Row, spans: Sequence[tuple[int, int]]) -> Row:
         return {**rest, "source_spans": [_span_like(model, span) for span in spans]}
     start, end = spans[0]
     plain = {"start": start, "end": end, "start_byte": start, "end_byte": end}
-    return {
-        name: _span_like(value, spans[0])
-        if name in ("span", "offsets") and value is not None
-        else plain.get(name, value)
-        if value is not None
-        else value
-        for name, value in entry.items()
-    }
+    changed = {name: plain.get(name, old) for name, old in entry.items() if old is not None}
+    for name in ("span", "offsets"):
+        if name in changed:
+            changed[name] = _span_like(entry[name], spans[0])
+    return {**entry, **changed}
 
 
 def _span_like(model: Any, span: tuple[int, int]) -> Any:
+    """Write a span as a list or as an object, as another one is."""
     if not isinstance(model, Mapping):
         return list(span)
     plain = {"start": span[0], "end": span[1], "start_byte": span[0], "end_byte": span[1]}

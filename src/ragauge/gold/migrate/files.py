@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from ragauge.corpus.diff.map_file import read_map
 from ragauge.corpus.diff.redirects import Redirects
-from ragauge.corpus.manifest import read_corpus
+from ragauge.corpus.lookup import open_corpus
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.files.atomic_write import atomic_file, write_atomically
 from ragauge.files.fields import FieldError, Row
@@ -83,13 +83,61 @@ class MigrationResult(Struct, frozen=True, kw_only=True):
     comments: int = 0
 
 
-class _MigrationCounts(Struct):
+class _Migration(Struct):
+    """A file on its way: what rewrites its rows, and what became of them so far."""
+
+    rewriter: Rewriter
+    rewrite: Callable[[Row, Rewriter], dict[str, Any]]
+    name: str = ""
     rows: int = 0
     changed: int = 0
     bad: int = 0
     unmapped: int = 0
     problems: list[Problem] = []
     losses: list[Problem] = []
+
+    def note(self, listed: list[Problem], error: FieldError, row: Row, line: int) -> None:
+        """List a problem of a row, if it is one of the first."""
+        if len(listed) < MAX_REPORTED:
+            ids = (row.get(spelling) for spelling in GOLD_SPELLINGS["qid"])
+            qid = next((str(value) for value in ids if isinstance(value, str | int)), None)
+            place = Place(self.name, line, qid)
+            listed.append(Problem(error.code, error.message, error.hint, place))
+
+    def refuse(self, error: FieldError, row: Row, line: int) -> None:
+        """Count a row that cannot be read or written again."""
+        self.bad += 1
+        self.note(self.problems, error, row, line)
+
+    def record(self, changes: Mapping[str, Any], row: Row, line: int) -> None:
+        """Count a row that was rewritten, and what could not be redirected in it."""
+        self.changed += bool(changes)
+        self.unmapped += len(self.rewriter.problems)
+        for problem in self.rewriter.problems:
+            self.note(self.losses, problem, row, line)
+        self.rewriter.problems.clear()
+
+    def stop(self) -> None:
+        """Raise what forbids that the new file is written."""
+        if self.bad:
+            raise RagaugeError(self.problems, total=self.bad)
+        if self.unmapped and self.rewriter.settings.on_unmapped == "stop":
+            raise RagaugeError(self.losses, total=self.unmapped)
+        if not self.rows:
+            raise RagaugeError.of(
+                "nothing-measured", f"`{self.name}` has no rows", hint="check how it is written"
+            )
+
+    def result(self, comments: int) -> MigrationResult:
+        """The counts when all is done."""
+        return MigrationResult(
+            rows=self.rows,
+            changed=self.changed,
+            tally={name: count for name, count in sorted(self.rewriter.tally.items()) if count},
+            problems=tuple(self.losses),
+            unmapped=self.unmapped,
+            comments=comments,
+        )
 
 
 def migrate_file(
@@ -111,11 +159,8 @@ def migrate_file(
     if what == "gold":
         form_of(target, "lines")
     elif target.lower().endswith(_NO_LINES):
-        raise RagaugeError.of(
-            "usage",
-            f"`{target}` would not be read as JSON Lines, which traces are written as",
-            hint="name a file that ends with .jsonl",
-        )
+        message = f"`{target}` would not be read as JSON Lines, which traces are written as"
+        raise RagaugeError.of("usage", message, hint="name a file that ends with .jsonl")
     if os.path.realpath(out) == os.path.realpath(migration):
         raise RagaugeError.of(
             "file-exists", f"`{out}` is the map, and is not replaced", hint="name another file"
@@ -125,104 +170,58 @@ def migrate_file(
     settings = MigrationSettings(
         least=least, on_unmapped=on_unmapped, strict=what == "gold", texts=texts
     )
-    rewriter = Rewriter(redirects, settings)
-    seen = _MigrationCounts()
+    moving = _Migration(Rewriter(redirects, settings), _REWRITE[what])
     if what == "gold" and target.lower().endswith(_DOCUMENTS):
-        comments = _migrate_document(os.fspath(name), target, rewriter, seen)
-        return _result(rewriter, seen, comments)
+        return moving.result(_migrate_document(os.fspath(name), target, moving))
     with opened(name) as source, atomic_file(out) as file:
         if source.layout in TREC:
-            raise RagaugeError.of(
-                "usage",
-                f"`{source.name}` is a TREC file, which cannot be moved",
-                hint="write its ids as JSON Lines first",
-            )
-        for line in _rewritten(source, _REWRITE[what], rewriter, seen):
-            file.write(line)
-        _stop(source.name, seen, on_unmapped)
-    return _result(rewriter, seen, _comments(os.fspath(name), target) if what == "gold" else 0)
+            message = f"`{source.name}` is a TREC file, which cannot be moved"
+            raise RagaugeError.of("usage", message, hint="write its ids as JSON Lines first")
+        file.writelines(_rewritten(source, moving))
+        moving.stop()
+    # A comment of YAML has no place in JSON Lines.
+    yaml = what == "gold" and os.fspath(name).lower().endswith((".yaml", ".yml"))
+    lost = comments_lost(read_gold_rows(os.fspath(name)), {}, target) if yaml else 0
+    return moving.result(lost)
 
 
-def _result(rewriter: Rewriter, seen: _MigrationCounts, comments: int) -> MigrationResult:
-    return MigrationResult(
-        rows=seen.rows,
-        changed=seen.changed,
-        tally={name: count for name, count in sorted(rewriter.tally.items()) if count},
-        problems=tuple(seen.losses),
-        unmapped=seen.unmapped,
-        comments=comments,
-    )
-
-
-def _comments(name: str, out: str) -> int:
-    """How many comments of a YAML file have no place in JSON Lines."""
-    if not name.lower().endswith((".yaml", ".yml")):
-        return 0
-    return comments_lost(read_gold_rows(name), {}, out)
-
-
-def _migrate_document(name: str, out: str, rewriter: Rewriter, seen: _MigrationCounts) -> int:
+def _migrate_document(name: str, out: str, moving: _Migration) -> int:
     """Move a gold set to a file of YAML or JSON; what nothing moves keeps its place in it."""
     gold = read_gold_rows(name)
+    moving.name = gold.name
     changes: dict[int, dict[str, Any]] = {}
     for index, raw in enumerate(gold.rows):
-        seen.rows += 1
+        moving.rows += 1
         try:
-            changed = _REWRITE["gold"](raw.fields, rewriter)
+            changed = moving.rewrite(raw.fields, moving.rewriter)
             for field, value in changed.items():
                 _value(field, value)
         except FieldError as error:
-            seen.bad += 1
-            _note(seen.problems, error, raw.fields, gold.name, raw.line)
+            moving.refuse(error, raw.fields, raw.line)
             continue
         if changed:
             changes[index] = {**raw.fields, **changed}
-        _record_problems(rewriter, raw.fields, gold.name, raw.line, seen)
-    seen.changed = len(changes)
-    _stop(gold.name, seen, rewriter.settings.on_unmapped)
+        moving.record(changed, raw.fields, raw.line)
+    moving.stop()
     write_atomically(out, gold_text(gold, changes, out))
     return comments_lost(gold, changes, out)
 
 
-def _record_problems(
-    rewriter: Rewriter, row: Row, name: str, line: int, seen: _MigrationCounts
-) -> None:
-    """Record what could not be redirected in a row."""
-    seen.unmapped += len(rewriter.problems)
-    for problem in rewriter.problems:
-        _note(seen.losses, problem, row, name, line)
-    rewriter.problems.clear()
-
-
-def _rewritten(
-    source: Source,
-    rewrite: Callable[[Row, Rewriter], dict[str, Any]],
-    rewriter: Rewriter,
-    seen: _MigrationCounts,
-) -> Iterator[bytes]:
-    """The lines of the new file; what is wrong with the old ones is kept in `seen`."""
+def _rewritten(source: Source, moving: _Migration) -> Iterator[bytes]:
+    """The lines of the new file; what is wrong with the old ones is kept in `moving`."""
+    moving.name = source.name
     for line, data, cut, overlong in rows_of(source):
-        seen.rows += 1
+        moving.rows += 1
         row: Row = {}
         try:
             row = decode_row(data, cut=cut, overlong=overlong)
-            changes = rewrite(row, rewriter)
+            changes = moving.rewrite(row, moving.rewriter)
             encoded = _encoded(data, changes)
         except FieldError as error:
-            seen.bad += 1
-            _note(seen.problems, error, row, source.name, line)
+            moving.refuse(error, row, line)
             continue
-        seen.changed += bool(changes)
-        _record_problems(rewriter, row, source.name, line, seen)
+        moving.record(changes, row, line)
         yield encoded + b"\n"
-
-
-def _note(listed: list[Problem], error: FieldError, row: Row, name: str, line: int) -> None:
-    if len(listed) < MAX_REPORTED:
-        ids = (row.get(spelling) for spelling in GOLD_SPELLINGS["qid"])
-        qid = next((str(value) for value in ids if isinstance(value, str | int)), None)
-        place = Place(name, line, qid)
-        listed.append(Problem(error.code, error.message, error.hint, place))
 
 
 def _encoded(data: bytes, changes: Mapping[str, Any]) -> bytes:
@@ -242,11 +241,8 @@ def _value(name: str, value: Any) -> bytes:
             raise OverflowError("it is beyond 64 bits")
         return msgspec.json.encode(value)
     except OverflowError as error:
-        raise FieldError(
-            "bad-field",
-            f"`{name}` holds a number that cannot be written again: {error}",
-            "use a smaller number",
-        ) from error
+        message = f"`{name}` holds a number that cannot be written again: {error}"
+        raise FieldError("bad-field", message, "use a smaller number") from error
 
 
 def _is_finite(value: Any) -> bool:
@@ -257,21 +253,10 @@ def _is_finite(value: Any) -> bool:
     return all(map(_is_finite, value)) if isinstance(value, list) else True
 
 
-def _stop(name: str, seen: _MigrationCounts, on_unmapped: OnUnmapped) -> None:
-    """Raise what forbids that the new file is written."""
-    if seen.bad:
-        raise RagaugeError(seen.problems, total=seen.bad)
-    if seen.unmapped and on_unmapped == "stop":
-        raise RagaugeError(seen.losses, total=seen.unmapped)
-    if not seen.rows:
-        raise RagaugeError.of(
-            "nothing-measured", f"`{name}` has no rows", hint="check how it is written"
-        )
-
-
 def _texts(folder: str | os.PathLike[str], header: Header) -> NewTexts:
     """The texts of the new corpus, which must be the one that the map leads to."""
-    corpus = read_corpus(folder)
+    lookup = open_corpus(os.fspath(folder))
+    corpus = lookup.corpus
     if corpus.manifest.revision != header.new.revision:
         raise RagaugeError.of(
             UNMAPPED,
@@ -279,15 +264,7 @@ def _texts(folder: str | os.PathLike[str], header: Header) -> NewTexts:
             f"{header.new.revision}",
             hint="give the corpus that was the NEW one of `ragauge corpus diff`",
         )
-    documents = {document.doc: document for document in corpus.documents}
-    read_texts: dict[str, bytes] = {}
-
-    def text(doc: str, start: int, end: int) -> str:
-        if doc not in read_texts:
-            read_texts[doc] = corpus.text(documents[doc])
-        return read_texts[doc][start:end].decode("utf-8", "replace")
-
-    return text
+    return lambda doc, start, end: lookup.text(doc)[start:end].decode("utf-8", "replace")
 
 
 def summary_lines(done: MigrationResult, on_unmapped: OnUnmapped) -> list[str]:

@@ -26,9 +26,8 @@ def rewrite_gold(row: Row, rewriter: Rewriter) -> dict[str, Any]:
     An item whose evidence was moved before was moved as a whole: its ids would go a second step.
     """
     if all(row.get(name) is None for name in GOLD_SPELLINGS["qid"]):
-        raise FieldError(
-            "missing-field", "the item has no id", 'add a unique "qid" to every gold item'
-        )
+        hint = 'add a unique "qid" to every gold item'
+        raise FieldError("missing-field", "the item has no id", hint)
     there = sum(_is_there(entry, rewriter) for entry in _members(row))
     if there:
         rewriter.tally["already new"] += there
@@ -80,8 +79,7 @@ def _entries(value: Any, path: str, rewriter: Rewriter, unit: str) -> list[Any]:
     for i, old in enumerate(as_list(value, path)):
         for new in rewriter.entry(old, f"{path}[{i}]", unit=unit):
             # Entries that became the same are one; what the author wrote twice stays twice.
-            key = repr(new)
-            if first_from.setdefault(key, i) == i or new == old:
+            if first_from.setdefault(repr(new), i) == i or new == old:
                 rewritten.append(new)
     return rewritten
 
@@ -95,9 +93,8 @@ def _grades(grades: Mapping[str, Any], path: str, rewriter: Rewriter) -> dict[st
             if new in rewritten and rewritten[new] != grade:
                 rewriter.tally["grade of several"] += 1
                 both = (rewritten[new], grade)
-                rewritten[new] = (
-                    max(both) if all(isinstance(g, int | float) for g in both) else grade
-                )
+                numbers = all(isinstance(value, int | float) for value in both)
+                rewritten[new] = max(both) if numbers else grade
             else:
                 rewritten[new] = grade
     return rewritten

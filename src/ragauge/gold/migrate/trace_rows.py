@@ -29,23 +29,19 @@ def rewrite_trace(row: Row, rewriter: Rewriter) -> dict[str, Any]:
     """The fields of a trace that change, with their new values."""
     changed: dict[str, Any] = {}
     replaced: list[dict[str, str]] = []
+    cited_in_text = not _has_citation_list(row)
     for name, value in row.items():
         if value is None:
             continue
         if name in TRACE_SPELLINGS["hits"]:
-            changed[name], counts = _hits(value, name, rewriter)
-            _repeat_values(row, changed, counts)
+            changed[name] = _hits(value, name, row, changed, rewriter)
         elif name == "retrieval":
             changed[name] = _retrieval(value, row, changed, rewriter)
         elif name in _CITATIONS and isinstance(value, list):
             changed[name] = _citations(value, name, rewriter)
         elif name in TRACE_SPELLINGS["answer"] and isinstance(value, dict):
             changed[name] = _answer(value, name, rewriter, replaced)
-        elif (
-            name in ("answer", "answer_text")
-            and isinstance(value, str)
-            and not _has_citation_list(row)
-        ):
+        elif cited_in_text and name in ("answer", "answer_text") and isinstance(value, str):
             changed[name] = _in_text(value, name, rewriter, replaced)
     if replaced:
         changed[REDIRECTS] = replaced
@@ -59,41 +55,34 @@ def _has_citation_list(row: Row) -> bool:
     return any(isinstance(value, list) for value in [*inner, *map(row.get, _CITATIONS)])
 
 
-def _hits(value: Any, path: str, rewriter: Rewriter) -> tuple[list[Any], list[int]]:
-    """The new hits, and how many of them stand for each old one."""
-    hits: list[Any] = []
-    counts = []
-    for i, hit in enumerate(as_list(value, path)):
-        new = rewriter.entry(hit, f"{path}[{i}]", prev=isinstance(hit, dict))
-        hits += new
-        counts.append(len(new))
-    rewriter.tally["hit on several parts"] += sum(count > 1 for count in counts)
-    return hits, counts
-
-
-def _repeat_values(row: Row, changed: dict[str, Any], counts: list[int]) -> None:
-    """Repeat the values of lists that are parallel to the hits, where hits became more or fewer."""
-    if all(count == 1 for count in counts):
-        return
-    for name in greek_names.DELTA_S:
-        listed = row.get(name)
-        if isinstance(listed, list) and len(listed) == len(counts):
-            pairs = zip(listed, counts, strict=True)
-            changed[name] = [value for value, count in pairs for _ in range(count)]
+def _hits(
+    value: Any, path: str, row: Row, changed: dict[str, Any], rewriter: Rewriter
+) -> list[Any]:
+    """The new hits; where they became more or fewer, lists that are parallel to them as well."""
+    moved = [
+        rewriter.entry(hit, f"{path}[{i}]", prev=isinstance(hit, dict))
+        for i, hit in enumerate(as_list(value, path))
+    ]
+    rewriter.tally["hit on several parts"] += sum(len(new) > 1 for new in moved)
+    if any(len(new) != 1 for new in moved):
+        for name in greek_names.DELTA_S:
+            listed = row.get(name)
+            if isinstance(listed, list) and len(listed) == len(moved):
+                pairs = zip(listed, moved, strict=True)
+                changed[name] = [value for value, new in pairs for _ in new]
+    return [hit for new in moved for hit in new]
 
 
 def _retrieval(value: Any, row: Row, changed: dict[str, Any], rewriter: Rewriter) -> Any:
     if isinstance(value, list):
-        hits, counts = _hits(value, "retrieval", rewriter)
-        _repeat_values(row, changed, counts)
-        return hits
+        return _hits(value, "retrieval", row, changed, rewriter)
     if not isinstance(value, dict):
         return value
-    inside = {}
-    for name in TRACE_SPELLINGS["hits"]:
-        if isinstance(value.get(name), list):
-            inside[name], counts = _hits(value[name], f"retrieval.{name}", rewriter)
-            _repeat_values(row, changed, counts)
+    inside = {
+        name: _hits(value[name], f"retrieval.{name}", row, changed, rewriter)
+        for name in TRACE_SPELLINGS["hits"]
+        if isinstance(value.get(name), list)
+    }
     return {**value, **inside}
 
 
@@ -103,9 +92,8 @@ def _citations(value: list[Any], path: str, rewriter: Rewriter) -> list[Any]:
     seen: dict[str, int] = {}
     for i, citation in enumerate(value):
         for new in rewriter.entry(citation, f"{path}[{i}]", prev=True):
-            name = (
-                new.get("id") if isinstance(new, dict) and set(new) == {"id", "id_prev"} else None
-            )
+            bare = isinstance(new, dict) and set(new) == {"id", "id_prev"}
+            name = new.get("id") if bare else None
             if name is None or seen.setdefault(name, i) == i:
                 citations.append(new)
             else:
@@ -141,8 +129,4 @@ def _in_text(text: str, path: str, rewriter: Rewriter, replaced: list[dict[str, 
         replaced.extend({"id": new_id, "id_prev": old} for new_id in new if new_id != old)
         return ", ".join(new)
 
-    def inside(match: re.Match[str]) -> str:
-        listed = _PART.sub(other, match[2])
-        return f"{match[1]}{listed}{match[3]}"
-
-    return _TEXT.sub(inside, text, count=1)
+    return _TEXT.sub(lambda match: match[1] + _PART.sub(other, match[2]) + match[3], text, count=1)
