@@ -127,12 +127,8 @@ def _fields(row: Row, path: str, unit: str) -> Span | None:
 def _checked(start: Any, end: Any, unit: str, path: str) -> Span:
     first, last = as_int(start, f"{path} start"), as_int(end, f"{path} end")
     if first < 0 or last < first:
-        raise wrong_type(
-            path,
-            "offsets from 0 with start before end",
-            [first, last],
-            "spans are half-open: [start, end)",
-        )
+        expected = "offsets from 0 with start before end"
+        raise wrong_type(path, expected, [first, last], "spans are half-open: [start, end)")
     return Span(first, last, unit)
 
 

@@ -149,11 +149,8 @@ def _prepared(name: str) -> sqlite3.Connection:
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
         if tables and application != APPLICATION:
-            raise RagaugeError.of(
-                "usage",
-                f"`{name}` is a database of something else, not a cache of vectors",
-                hint="name a new file with --embed-cache",
-            )
+            message = f"`{name}` is a database of something else, not a cache of vectors"
+            raise RagaugeError.of("usage", message, hint="name a new file with --embed-cache")
         if name != IN_MEMORY:
             # Where another process is changing the mode at this moment, it changes it for all.
             with suppress(sqlite3.OperationalError):

@@ -36,11 +36,9 @@ def open_embedder(name: str, settings: Mapping[str, Mapping[str, Any]] | None = 
         options["model"] = model
     embedder = kinds[kind].open(options)
     if embedder.lexical != is_lexical(embedder.id):
-        raise RagaugeError.of(
-            "bad-plugin",
-            f"the embedder `{kind}` has the id `{embedder.id}`",
-            hint="an id begins with `lexical` if, and only if, the embedder compares words",
-        )
+        message = f"the embedder `{kind}` has the id `{embedder.id}`"
+        hint = "an id begins with `lexical` if, and only if, the embedder compares words"
+        raise RagaugeError.of("bad-plugin", message, hint=hint)
     return embedder
 
 

@@ -24,11 +24,8 @@ _encode_lines = msgspec.json.Encoder(decimal_format="number").encode_lines
 
 def missing_extra(extra: str, package: str, name: str) -> RagaugeError:
     """Build the error for a file whose package is not installed."""
-    return RagaugeError.of(
-        "missing-extra",
-        f"`{name}` needs the package {package}, which is not installed",
-        hint=f'pip install "ragauge[{extra}]"',
-    )
+    message = f"`{name}` needs the package {package}, which is not installed"
+    return RagaugeError.of("missing-extra", message, hint=f'pip install "ragauge[{extra}]"')
 
 
 # --- zstd ---
@@ -70,12 +67,8 @@ def _zstd(name: str) -> tuple[Callable[[], Any], type[Exception]]:
 
 
 def _bad_zstd(name: str, reason: str) -> RagaugeError:
-    return RagaugeError.of(
-        "bad-zstd",
-        f"`{name}` cannot be unpacked: {reason}",
-        hint=_DAMAGED,
-        place=Place(name),
-    )
+    message = f"`{name}` cannot be unpacked: {reason}"
+    return RagaugeError.of("bad-zstd", message, hint=_DAMAGED, place=Place(name))
 
 
 # --- Parquet ---

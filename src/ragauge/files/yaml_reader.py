@@ -103,12 +103,9 @@ class _Text:
     def _not_utf8(self, reason: str) -> RagaugeError:
         faults = ((number, _fault(line)) for number, line in enumerate(self.lines(), start=1))
         line, fault = next(((line, fault) for line, fault in faults if fault), (None, "the file"))
-        return RagaugeError.of(
-            "bad-encoding",
-            f"{fault} is not UTF-8: {reason}",
-            hint="convert the file to UTF-8",
-            place=Place(self._name, line),
-        )
+        message = f"{fault} is not UTF-8: {reason}"
+        hint = "convert the file to UTF-8"
+        return RagaugeError.of("bad-encoding", message, hint=hint, place=Place(self._name, line))
 
 
 def _fault(line: bytes) -> str:

@@ -138,21 +138,14 @@ def _member(value: Any, path: str, unit: str) -> str | Anchor:
     own_id = as_id(id_value, id_name) if id_value is not None else None
     spans = spans_in(value, path, unit=unit)
     if not spans and value.get("quote") is not None:
-        raise FieldError(
-            "quote-unpinned",
-            f"`{path}` names a quote without its offsets",
-            "name the corpus with --corpus, or let `ragauge gold pin` find its bytes there",
-        )
+        hint = "name the corpus with --corpus, or let `ragauge gold pin` find its bytes there"
+        raise FieldError("quote-unpinned", f"`{path}` names a quote without its offsets", hint)
     if not spans and own_id is not None:
         return own_id
     doc_name, doc = pick(value, HIT_DOCS, inside=f"{path}.")
     if doc is None or not spans or any(span.length == 0 for span in spans):
-        raise wrong_type(
-            path,
-            "an id, or a place in a document",
-            value,
-            'write "id" or {"doc": "guide.md", "start": 120, "end": 180}',
-        )
+        hint = 'write "id" or {"doc": "guide.md", "start": 120, "end": 180}'
+        raise wrong_type(path, "an id, or a place in a document", value, hint)
     section_name, section = pick(value, HIT_SECTIONS, inside=f"{path}.")
     quote = value.get("quote", value.get("text"))
     return Anchor(
@@ -177,11 +170,8 @@ def _anchors(name: str, value: Any, unit: str) -> tuple[Anchor, ...]:
 def _one_unit(anchors: Sequence[Anchor]) -> None:
     units = {span.unit for anchor in anchors for span in anchor.spans}
     if len(units) > 1:
-        raise FieldError(
-            "mixed-units",
-            f"the evidence of the item mixes {' and '.join(sorted(units))} offsets",
-            "use one unit: bytes in the document's UTF-8 text",
-        )
+        message = f"the evidence of the item mixes {' and '.join(sorted(units))} offsets"
+        raise FieldError("mixed-units", message, "use one unit: bytes in the document's UTF-8 text")
 
 
 def _groups(value: Any, unit: str) -> tuple[tuple[str | Anchor, ...], ...]:

@@ -78,8 +78,5 @@ def refuse_mixed_units(listed: Sequence[EvidenceEntry], unit: str) -> None:
         for span in spans_in(entry.value, entry.path, unit=unit)
     }
     if len(units) > 1:
-        raise FieldError(
-            "mixed-units",
-            f"the evidence of the item mixes {' and '.join(sorted(units))} offsets",
-            "use one unit: bytes in the document's UTF-8 text",
-        )
+        message = f"the evidence of the item mixes {' and '.join(sorted(units))} offsets"
+        raise FieldError("mixed-units", message, "use one unit: bytes in the document's UTF-8 text")

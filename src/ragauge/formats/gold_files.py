@@ -118,12 +118,9 @@ def written(gold: GoldRows, changes: Changes, name: str) -> str:
     try:
         return _written(gold, changes, form_of(name, gold.form))
     except ValueError as error:
-        raise RagaugeError.of(
-            "bad-field",
-            f"a number is too large to be written: {error}",
-            hint="write it as text, or keep the form of the file that was read",
-            place=Place(gold.name),
-        ) from error
+        message = f"a number is too large to be written: {error}"
+        hint = "write it as text, or keep the form of the file that was read"
+        raise RagaugeError.of("bad-field", message, hint=hint, place=Place(gold.name)) from error
 
 
 def _written(gold: GoldRows, changes: Changes, form: Form) -> str:
@@ -144,11 +141,9 @@ def form_of(name: str, form: Form) -> Form:
     """The form that a file is written in, by its name; packed files and tables are refused."""
     lowered = name.lower()
     if lowered.endswith(_OTHERS):
-        raise RagaugeError.of(
-            "usage",
-            f"`{name}` would be a packed file or a table, and gold is written as plain text",
-            hint="name a file that ends with .jsonl, .json or .yaml",
-        )
+        message = f"`{name}` would be a packed file or a table, and gold is written as plain text"
+        hint = "name a file that ends with .jsonl, .json or .yaml"
+        raise RagaugeError.of("usage", message, hint=hint)
     if lowered.endswith(_YAML):
         return "yaml"
     if lowered.endswith(".json"):
@@ -282,9 +277,6 @@ def read_items(path: str, dialect: str = "auto") -> GoldRows:
     """Read the raw rows of a gold file that is not empty."""
     gold = read_gold_rows(path, dialect)
     if not gold.rows:
-        raise RagaugeError.of(
-            "nothing-measured",
-            f"`{gold.name}` has no gold item",
-            hint="write one item on each line; `ragauge gold new` drafts some from a corpus",
-        )
+        hint = "write one item on each line; `ragauge gold new` drafts some from a corpus"
+        raise RagaugeError.of("nothing-measured", f"`{gold.name}` has no gold item", hint=hint)
     return gold

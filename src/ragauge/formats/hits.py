@@ -225,12 +225,8 @@ def state(row: Row) -> str | None:
         if recorded is not None:
             return recorded
         if name in _STATES:
-            raise wrong_type(
-                name,
-                "a state of λ",
-                last,
-                "write one of → ← <> ×, or convergent, divergent, recursive, chaotic",
-            )
+            hint = "write one of → ← <> ×, or convergent, divergent, recursive, chaotic"
+            raise wrong_type(name, "a state of λ", last, hint)
     return None
 
 

@@ -128,11 +128,9 @@ class RowReader:
         if value is None:
             name, value = plain_name, plain
         elif isinstance(value, dict) and isinstance(plain, dict) and value != plain and not own:
-            raise FieldError(
-                "field-conflict",
-                f"`{name}` and `{plain_name}` are the same field and disagree",
-                "keep one of them, or choose the profile whose spelling is meant",
-            )
+            message = f"`{name}` and `{plain_name}` are the same field and disagree"
+            hint = "keep one of them, or choose the profile whose spelling is meant"
+            raise FieldError("field-conflict", message, hint)
         body: Row = {}
         text: str | None = None
         if isinstance(value, dict):
@@ -213,11 +211,9 @@ class RowReader:
         if outside is not None and meaning(outside) != meaning(inner):
             if own and isinstance(outside, list):
                 return outside_name, outside
-            raise FieldError(
-                "field-conflict",
-                f"`{inner_name}` and `{outside_name}` disagree",
-                "keep one of them, or choose the profile whose spelling is meant",
-            )
+            message = f"`{inner_name}` and `{outside_name}` disagree"
+            hint = "keep one of them, or choose the profile whose spelling is meant"
+            raise FieldError("field-conflict", message, hint)
         return inner_name, inner
 
     def problem(self, error: FieldError, row: Row | None, place: Place) -> Problem:
@@ -283,12 +279,8 @@ def _with_distances(
     listed, overall = hit_objects.distances(row)
     if listed is not None:
         if len(listed) != len(hits):
-            raise wrong_type(
-                "ΔS",
-                f"a list of one number for each of the {len(hits)} hits",
-                listed,
-                "write null for a hit without ΔS",
-            )
+            expected = f"a list of one number for each of the {len(hits)} hits"
+            raise wrong_type("ΔS", expected, listed, "write null for a hit without ΔS")
         hits = tuple(
             replace(hit, delta_s=distance) if distance is not None else hit
             for hit, distance in zip(hits, listed, strict=True)

@@ -189,11 +189,8 @@ def _config(message: str, hint: str) -> RagaugeError:
 
 def _failed(base: str, reason: str) -> RagaugeError:
     host = urlsplit(base).netloc.rpartition("@")[2]
-    return RagaugeError.of(
-        "embedder-failed",
-        f"no vectors from {host}: {reason}",
-        hint="check address, key and model; vectors that were made are kept in the cache",
-    )
+    hint = "check address, key and model; vectors that were made are kept in the cache"
+    return RagaugeError.of("embedder-failed", f"no vectors from {host}: {reason}", hint=hint)
 
 
 EMBEDDER = EmbedderKind(

@@ -66,20 +66,16 @@ def _open(settings: Mapping[str, Any]) -> SentenceTransformerEmbedder:
     """Load a model by its folder, or by the name under which it was downloaded before."""
     name = str(settings.get("model") or settings.get("path") or "")
     if not name:
-        raise RagaugeError.of(
-            "bad-config",
-            "the embedder sentence_transformers: there is no model",
-            hint="write --embed sentence_transformers:FOLDER",
-        )
+        message = "the embedder sentence_transformers: there is no model"
+        hint = "write --embed sentence_transformers:FOLDER"
+        raise RagaugeError.of("bad-config", message, hint=hint)
     os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
-        raise RagaugeError.of(
-            "missing-extra",
-            "the package sentence-transformers is not installed",
-            hint="pip install sentence-transformers; or use --embed minilm",
-        ) from error
+        message = "the package sentence-transformers is not installed"
+        hint = "pip install sentence-transformers; or use --embed minilm"
+        raise RagaugeError.of("missing-extra", message, hint=hint) from error
     try:
         folder = Path(name) if Path(name).is_dir() else _downloaded(name)
         with _silent():
@@ -87,11 +83,9 @@ def _open(settings: Mapping[str, Any]) -> SentenceTransformerEmbedder:
     except RagaugeError:
         raise
     except Exception as error:  # the package raises whatever its parts raise
-        raise RagaugeError.of(
-            "bad-model",
-            f"`{name}` cannot be loaded: {type(error).__name__}",
-            hint="name a folder with a model of sentence-transformers; nothing is downloaded",
-        ) from error
+        message = f"`{name}` cannot be loaded: {type(error).__name__}"
+        hint = "name a folder with a model of sentence-transformers; nothing is downloaded"
+        raise RagaugeError.of("bad-model", message, hint=hint) from error
     prefixes = {
         "query": str(settings.get("query_prefix", "")),
         "document": str(settings.get("document_prefix", "")),

@@ -41,22 +41,18 @@ def qrels_file(path: PathLike, split: str | None = None) -> Path:
     folder = Path(path)
     splits = _splits(folder)
     if not splits:
-        raise RagaugeError.of(
-            "file-not-found",
-            f"there is no judgement file in `{folder / 'qrels'}`",
-            hint="a BEIR folder has qrels/test.tsv, or another split",
-        )
+        message = f"there is no judgement file in `{folder / 'qrels'}`"
+        hint = "a BEIR folder has qrels/test.tsv, or another split"
+        raise RagaugeError.of("file-not-found", message, hint=hint)
     wanted = DEFAULT_SPLIT if split is None else split
     if wanted in splits:
         return splits[wanted]
     if split is None and len(splits) == 1:
         return next(iter(splits.values()))
     names = ", ".join(f"`{split_name}`" for split_name in splits)
-    raise RagaugeError.of(
-        "file-not-found",
-        f"`{folder}` has no split `{wanted}`, but {names}",
-        hint=f"name the file itself, as in `{next(iter(splits.values()))}`",
-    )
+    message = f"`{folder}` has no split `{wanted}`, but {names}"
+    hint = f"name the file itself, as in `{next(iter(splits.values()))}`"
+    raise RagaugeError.of("file-not-found", message, hint=hint)
 
 
 def queries(path: PathLike) -> dict[str, str]:
