@@ -11,13 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct
 
 from ragauge.files.fields import INT64
+from ragauge.formats.hits import MOST_MS, is_disordered
 from ragauge.model.dialect import (
     ANSWER_SPELLINGS,
     GOLD_SPELLINGS,
@@ -33,7 +33,7 @@ from ragauge.spans import PLACE_NAMES, Span
 from ragauge.text import citations_in
 
 WideInt = Annotated[int, Meta(ge=-INT64, le=INT64 - 1)]
-Milliseconds = Annotated[float, Meta(ge=0, le=366 * 24 * 3600 * 1000)]
+Milliseconds = Annotated[float, Meta(ge=0, le=MOST_MS)]
 # Whole numbers beyond 64 bits are an error, and fractions are not: the exact path tells them apart.
 _Score = Annotated[float, Meta(gt=-INT64, lt=INT64)]
 _Offset = Annotated[int, Meta(ge=0, le=INT64 - 1)]
@@ -50,33 +50,38 @@ _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_value = msgspec.json.Decoder().decode
 
 
-class FastPerf(Struct, gc=False):
+# The classes below say which fields the structs may have, and of which types: `_make_struct` gives
+# each the name that it has in a file. A field that a table of spellings has and no class here is
+# left to the exact path.
+
+
+class FastPerf:
     """The times of the parts."""
 
-    if TYPE_CHECKING:
-        retrieve: float | None
-        reason: float | None
+    __slots__ = ()
+    retrieve: Milliseconds | None
+    reason: Milliseconds | None
 
 
-class FastHit(Struct, gc=False):
+class FastHit:
     """A hit that is an object."""
 
-    if TYPE_CHECKING:
-        id: str
-        doc: str | None
-        section: str | None
-        score: float | None
-        rank: int | None
-        type: str | None
-        text: str | None
-        chunker_version: str | None
-        doc_hash: str | None
-        text_hash: str | None
-        policy_hash: str | None
-        span: tuple[int, int] | None
-        offsets: tuple[int, int] | None
-        start: int | None
-        end: int | None
+    __slots__ = ()
+    id: str
+    doc: str | None
+    section: str | None
+    score: _Score | None
+    rank: WideInt | None
+    type: str | None
+    text: str | None
+    chunker_version: str | None
+    doc_hash: str | None
+    text_hash: str | None
+    policy_hash: str | None
+    span: _OffsetPair | None
+    offsets: _OffsetPair | None
+    start: _Offset | None
+    end: _Offset | None
 
     def hit(self) -> Hit | None:
         """The hit; None where its place is given twice, or is none."""
@@ -121,36 +126,35 @@ class FastHit(Struct, gc=False):
         )
 
 
-class FastAnswer(Struct, gc=False):
+class FastAnswer:
     """An answer that is an object."""
 
-    if TYPE_CHECKING:
-        claim: str | None
-        text: str | None
-        citations: list[str] | None
+    __slots__ = ()
+    claim: str | None
+    text: str | None
+    citations: list[str] | None
 
 
-class FastRow(Struct, gc=False):
+class FastRow:
     """A row of a usual shape. Its attributes are called after the fields, however they are spelled.
 
     `answer` is an object or a string, as `answer_is_object` says; beside an object there is no
     list of citations in the row.
     """
 
+    __slots__ = ()
     hit_kind: ClassVar[HitKind]
     answer_is_object: ClassVar[bool]
-
-    if TYPE_CHECKING:
-        qid: str | None
-        question: str | None
-        paraphrase: int | None
-        seed: int | None
-        turn: int | None
-        hits: list[Any] | None
-        answer: Any
-        citations: list[str] | None
-        perf: FastPerf | None
-        total_ms: float | None
+    qid: str | None
+    question: str | None
+    paraphrase: WideInt | None
+    seed: WideInt | None
+    turn: WideInt | None
+    hits: list[Any] | None
+    answer: Any
+    citations: list[str] | None
+    perf: FastPerf | None
+    total_ms: Milliseconds | None
 
     @property
     def hit_ids(self) -> Sequence[str]:
@@ -196,7 +200,9 @@ class FastRow(Struct, gc=False):
             hits = tuple([hit for entry in listed if (hit := entry.hit()) is not None])
             if len(hits) < len(listed):
                 return None
-            disordered = _out_of_order(listed)
+            ranks = [hit.rank for hit in listed if hit.rank is not None]
+            scores = [hit.score for hit in listed if hit.score is not None]
+            disordered = is_disordered(ranks, scores)
         claim, text, citations = self.answered()
         answer = None
         if not (claim is None and text is None and citations is None):
@@ -213,61 +219,32 @@ class FastRow(Struct, gc=False):
             answer=answer,
             timing=self.timing(),
             index={
-                name: value for name in INDEX_NAMES if (value := getattr(self, name)) is not None
+                name: index for name in INDEX_NAMES if (index := getattr(self, name)) is not None
             },
             disordered=disordered,
             line=line,
         )
 
 
-def _out_of_order(listed: Sequence[FastHit]) -> bool:
-    ranks = [hit.rank for hit in listed if hit.rank is not None]
-    scores = [hit.score for hit in listed if hit.score is not None]
-    return any(later < earlier for earlier, later in pairwise(ranks)) or any(
-        later > earlier for earlier, later in pairwise(scores)
-    )
+def _types(fast: type) -> dict[str, Any]:
+    """The fields of one of these classes, with their types."""
+    hints = get_type_hints(fast, include_extras=True)
+    return {field: kind for field, kind in hints.items() if get_origin(kind) is not ClassVar}
 
 
-# What the fast path reads, field by field. A field of the tables that is not here has to be null:
-# whoever adds one there gets the exact path until the field gets a type here.
-_TEXT_HIT_TYPES: Mapping[str, Any] = {
-    "id": str,
-    "text": str | None,
-    "type": str | None,
-    "doc_hash": str | None,
-    "text_hash": str | None,
-    "policy_hash": str | None,
-}
-_PLACED_HIT_TYPES: Mapping[str, Any] = {
-    "id": str,
-    "doc": str | None,
-    "offsets": _OffsetPair | None,
-    "span": _OffsetPair | None,
-    "start": _Offset | None,
-    "end": _Offset | None,
-    "score": _Score | None,
-    "section": str | None,
-    **_TEXT_HIT_TYPES,
-    "rank": WideInt | None,
-    "chunker_version": str | None,
-}
-_ANSWER_TYPES: Mapping[str, Any] = {
-    "claim": str | None,
-    "text": str | None,
-    "citations": list[str] | None,
-}
-_PERF_TYPES: Mapping[str, Any] = {"retrieve": Milliseconds | None, "reason": Milliseconds | None}
-_ROW_TYPES: Mapping[str, Any] = {
-    "qid": str | None,
-    "question": str | None,
-    "paraphrase": WideInt | None,
-    "seed": WideInt | None,
-    "turn": WideInt | None,
-    "total_ms": Milliseconds | None,
-    **dict.fromkeys(INDEX_NAMES, str | None),
-}
 _SHAPED = ("hits", "answer", "citations", "perf")
 """Fields of a row whose type depends on its shape."""
+_ROW_TYPES = {
+    **{field: kind for field, kind in _types(FastRow).items() if field not in _SHAPED},
+    **dict.fromkeys(INDEX_NAMES, str | None),
+}
+_PLACED_HIT_TYPES = _types(FastHit)
+_TEXT_HIT_TYPES = {
+    field: _PLACED_HIT_TYPES[field]
+    for field in ("id", "text", "type", "doc_hash", "text_hash", "policy_hash")
+}
+_ANSWER_TYPES = _types(FastAnswer)
+_PERF_TYPES = _types(FastPerf)
 
 # The names of places belong to `spans`, which reads them; each is its own field here.
 _HIT_NAMES = {**HIT_SPELLINGS, **{name: (name,) for name in PLACE_NAMES}}
@@ -374,7 +351,7 @@ def _has_more(
 
 
 def _make_struct(
-    base: type[Struct],
+    base: Any,
     types: Mapping[str, Any],
     spelled: Mapping[str, str],
     nulls: Iterable[str] = (),
@@ -399,7 +376,7 @@ def _make_struct(
     return msgspec.defstruct(
         base.__name__,
         fields,
-        bases=(base,),
+        bases=(base, Struct),
         namespace=namespace,
         forbid_unknown_fields=closed,
         gc=False,
@@ -408,7 +385,7 @@ def _make_struct(
 
 
 def _part_struct(
-    base: type[Struct],
+    base: type,
     types: Mapping[str, Any],
     spellings: Mapping[str, tuple[str, ...]],
     spelling: Spelling = (),
@@ -547,15 +524,15 @@ class FastDecoder:
         return None if row is None else row.trace(line, strip_citations=strip_citations)
 
 
-class FastGold(Struct, gc=False):
+class FastGold:
     """A gold row of the usual shape: ids for evidence, and claims that are substrings."""
 
-    if TYPE_CHECKING:
-        qid: str
-        question: str | None
-        answerable: bool | None
-        relevant: tuple[str, ...] | None
-        claims: tuple[str, ...] | None
+    __slots__ = ()
+    qid: Annotated[str, Meta(min_length=1)]
+    question: str | None
+    answerable: bool | None
+    relevant: tuple[str, ...] | None
+    claims: tuple[str, ...] | None
 
     def item(self, line: int) -> GoldItem:
         """The gold item of the row."""
@@ -572,13 +549,7 @@ class FastGold(Struct, gc=False):
         )
 
 
-_GOLD_TYPES: Mapping[str, Any] = {
-    "qid": Annotated[str, Meta(min_length=1)],
-    "question": str | None,
-    "answerable": bool | None,
-    "claims": tuple[str, ...] | None,
-    "relevant": tuple[str, ...] | None,
-}
+_GOLD_TYPES = _types(FastGold)
 _GOLD_FIELD_OF = {name: field for field in _GOLD_TYPES for name in GOLD_SPELLINGS[field]}
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ragauge.files.fields import FieldError, Row, as_id, as_list, meaning, pick
+from ragauge.files.fields import Row, as_id, as_list, meaning, pick
+from ragauge.formats import gold
 from ragauge.formats.gold import Own
 from ragauge.model.dialect import GOLD_SPELLINGS
 from ragauge.spans import spans_in
@@ -71,12 +72,9 @@ def only_document(row: Row, own: Own) -> str | None:
 
 def refuse_mixed_units(listed: Sequence[EvidenceEntry], unit: str) -> None:
     """Refuse an item whose offsets count different things; `unit` is that of the item."""
-    units = {
-        span.unit
+    gold.refuse_mixed_units(
+        span
         for entry in listed
         if isinstance(entry.value, Mapping)
         for span in spans_in(entry.value, entry.path, unit=unit)
-    }
-    if len(units) > 1:
-        message = f"the evidence of the item mixes {' and '.join(sorted(units))} offsets"
-        raise FieldError("mixed-units", message, "use one unit: bytes in the document's UTF-8 text")
+    )

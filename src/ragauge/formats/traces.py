@@ -20,6 +20,7 @@ from ragauge.files.fields import (
     conflict,
     meaning,
     pick,
+    pick_as,
     shown,
     wrong_type,
 )
@@ -64,17 +65,12 @@ class RowReader:
         """Make a trace of a row."""
         own = self.own_trace
 
-        def take(field: str) -> tuple[str, Any]:
-            return pick(row, TRACE_SPELLINGS[field], own.get(field, ()), meaning=meaning)
+        def take(field: str, convert: Callable[[Any, str], Any]) -> Any:
+            name, value = pick(row, TRACE_SPELLINGS[field], own.get(field, ()), meaning=meaning)
+            return None if value is None else convert(value, name)
 
-        name, value = take("qid")
-        qid = as_id(value, name) if value is not None else None
-        name, value = take("question")
-        question = as_text(value, name) if value is not None else None
-        name, value = take("paraphrase")
-        paraphrase = as_int(value, name) if value is not None else None
-        name, value = take("turn")
-        turn = as_int(value, name) if value is not None else None
+        qid, question = take("qid", as_id), take("question", as_text)
+        paraphrase, turn = take("paraphrase", as_int), take("turn", as_int)
         hits, disordered = self._hits(row)
         answer = self._answer(row)
         hits, answer = _with_distances(row, hits, _identified(answer, hits))
@@ -82,11 +78,11 @@ class RowReader:
             qid=qid or None,
             question=question,
             paraphrase=paraphrase,
-            seed=_seed(*take("seed")),
+            seed=take("seed", _as_seed),
             turn=turn,
             hits=hits,
             answer=answer,
-            error=_error(take("error")[1]),
+            error=take("error", _as_error),
             lambda_state=_state(row),
             timing=hit_objects.timing(row),
             index=_index(row),
@@ -159,9 +155,7 @@ class RowReader:
     def _assemble(
         self, row: Row, body: Row, name: str, text: str | None, *, inside_only: bool
     ) -> Answer | None:
-        claim_name, claim = pick(body, ANSWER_SPELLINGS["claim"], inside=f"{name}.")
-        if claim is not None:
-            claim = as_text(claim, claim_name)
+        claim = pick_as(as_text, body, ANSWER_SPELLINGS["claim"], inside=f"{name}.")
         for inner_name in ANSWER_SPELLINGS["text"]:
             if text is None and body.get(inner_name) is not None:
                 text = as_text(body[inner_name], f"{name}.{inner_name}")
@@ -182,7 +176,7 @@ class RowReader:
         else:
             odd = bool(listed)
             written = citations_in(text) if text is not None else None
-            citations = tuple(written) if written is not None else None
+            citations = None if written is None else tuple(written)
         refused = _flag(body, outer, "refused", name)
         grounded = _flag(body, outer, "grounded", name)
         echo_name, echo = pick(body, ANSWER_SPELLINGS["constraints_echo"], inside=f"{name}.")
@@ -218,25 +212,18 @@ class RowReader:
 
     def problem(self, error: FieldError, row: Row | None, place: Place) -> Problem:
         """Give a field error its place: file, line, item and dialect."""
-        qid = None
-        if row is not None:
-            for name in TRACE_SPELLINGS["qid"]:
-                value = row.get(name)
-                if isinstance(value, str | int) and value != "":
-                    qid = str(value)
-                    break
+        ids = [(row or {}).get(name) for name in TRACE_SPELLINGS["qid"]]
+        qid = next((str(own) for own in ids if isinstance(own, str | int) and own != ""), None)
         where = Place(place.file, place.line, qid, self.dialect.name)
         return Problem(error.code, error.message, error.hint, where)
 
 
-def _seed(name: str, value: Any) -> int | str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return as_int(value, name)
+def _as_seed(value: Any, path: str) -> int | str:
+    return value if isinstance(value, str) else as_int(value, path)
 
 
-def _error(value: Any) -> str | None:
-    if value is None or value is False or value == "":
+def _as_error(value: Any, _: str) -> str | None:
+    if value is False or value == "":
         return None
     return value if isinstance(value, str) else shown(value)
 

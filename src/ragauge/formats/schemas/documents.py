@@ -1,4 +1,7 @@
-"""Schemas of documents from the structs that are written and read, with words for every key."""
+"""The schemas of what commands write as JSON: scores, and comparisons.
+
+They come from the structs that are written and read, with words for every key.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,14 @@ from typing import Any, get_args
 
 import msgspec
 
-from ragauge.formats.schemas.parts import DIALECT, Schema
+from ragauge.formats.schemas.descriptions import COMPARE_FIELDS, SCORES_FIELDS
+from ragauge.formats.schemas.parts import DIALECT, FLAG, NUMBER, TEXT, Schema, optional
+from ragauge.metrics.metric import Better
+from ragauge.model import comparison, scores
+from ragauge.model.scores_document import LAYOUT
 from ragauge.model.verdict import Status
 
 WHOLE: Schema = {"type": "integer"}
-TEXT: Schema = {"type": "string"}
-NUMBER: Schema = {"type": "number"}
 OR_NUMBER: Schema = {"type": ["number", "null"]}
 OR_TEXT: Schema = {"type": ["string", "null"]}
 INTERVAL: Schema = {
@@ -22,14 +27,9 @@ COUNTS: Schema = {"type": "object", "additionalProperties": WHOLE}
 STATUS: Schema = {"enum": list(get_args(Status))}
 
 
-def record(fields: Schema) -> Schema:
+def record(**fields: Schema) -> Schema:
     """An object in which every field is always written."""
     return {"type": "object", "properties": fields, "required": list(fields)}
-
-
-def mapped(values: Schema) -> Schema:
-    """An object whose keys are data."""
-    return {"type": "object", "additionalProperties": values}
 
 
 def listed(items: Schema) -> Schema:
@@ -37,36 +37,109 @@ def listed(items: Schema) -> Schema:
     return {"type": "array", "items": items}
 
 
-VERDICT: Schema = record(
-    {
-        "status": STATUS,
-        "exit_code": WHOLE,
-        "gates": listed(
-            record(
-                {
-                    "name": TEXT,
-                    "metric": TEXT,
-                    "slice": OR_TEXT,
-                    "drop": {"type": "boolean"},
-                    "demand": TEXT,
-                    "status": STATUS,
-                    "value": OR_NUMBER,
-                    "threshold": NUMBER,
-                    "n": WHOLE,
-                    "margin": OR_NUMBER,
-                    "interval": INTERVAL,
-                    "detectable": OR_NUMBER,
-                    "policy": {"enum": ["point", "interval"]},
-                    "origin": TEXT,
-                    "reason": OR_TEXT,
-                    "waived": OR_TEXT,
-                }
-            )
-        ),
-        "blocks": listed(record({"code": TEXT, "message": TEXT})),
-    }
+_GATE = record(
+    name=TEXT,
+    metric=TEXT,
+    slice=OR_TEXT,
+    drop=FLAG,
+    demand=TEXT,
+    status=STATUS,
+    value=OR_NUMBER,
+    threshold=NUMBER,
+    n=WHOLE,
+    margin=OR_NUMBER,
+    interval=INTERVAL,
+    detectable=OR_NUMBER,
+    policy={"enum": ["point", "interval"]},
+    origin=TEXT,
+    reason=OR_TEXT,
+    waived=OR_TEXT,
+)
+VERDICT = record(
+    status=STATUS,
+    exit_code=WHOLE,
+    gates=listed(_GATE),
+    blocks=listed(record(code=TEXT, message=TEXT)),
 )
 """What `verdict_document` writes."""
+_AGGREGATE = record(
+    value=OR_NUMBER,
+    n=WHOLE,
+    records=WHOLE,
+    interval=INTERVAL,
+    version=WHOLE,
+    unrounded=OR_NUMBER,
+    reason=OR_TEXT,
+)
+_SHARE: Schema = {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 1}
+_DELTA = record(
+    a=OR_NUMBER,
+    b=OR_NUMBER,
+    delta=OR_NUMBER,
+    n=WHOLE,
+    interval=INTERVAL,
+    p=_SHARE,
+    p_holm=_SHARE,
+    test={"enum": ["mcnemar", "permutation", None]},
+    detectable=OR_NUMBER,
+    gated=FLAG,
+    better={"enum": [*get_args(Better)]},
+    reason=OR_TEXT,
+    unrounded=record(a=OR_NUMBER, b=OR_NUMBER, delta=OR_NUMBER, interval=INTERVAL),
+)
+_KINDS = record(**dict.fromkeys(comparison.KINDS, WHOLE))
+
+
+def compare_schema() -> Schema:
+    """The schema of what `report/comparison/json.py` writes."""
+    run = of_struct(comparison.ComparedRun, written=True)
+    aggregate = {"type": "object", "additionalProperties": _AGGREGATE}
+    deltas = record(
+        chunker_version_match={"enum": [*get_args(comparison.Match), None]},
+        rungs=record(**dict.fromkeys(comparison.MATCH_LEVELS, WHOLE)),
+    )
+    body = record(
+        schema={"const": comparison.SCHEMA},
+        run_a=TEXT,
+        run_b=TEXT,
+        runs=record(a=run, b=run),
+        aggregate_a=aggregate,
+        aggregate_b=aggregate,
+        deltas={**deltas, "additionalProperties": _DELTA},
+        kinds=record(retrieval=_KINDS, answer=_KINDS),
+        left_out=COUNTS,
+        counted=WHOLE,
+        causes=listed(of_struct(comparison.Cause, written=True)),
+        notes=listed(TEXT),
+        verdict=optional(VERDICT),
+        fail_on=COUNTS,
+        exit_code=WHOLE,
+        per_query=listed(of_struct(comparison.QueryComparison, written=True)),
+    )
+    return document(
+        f"compare:{comparison.SCHEMA.partition('/')[2]}",
+        "ragauge comparison",
+        "What `ragauge compare --format json` prints and `-o FILE.json` writes.",
+        described(body, COMPARE_FIELDS),
+    )
+
+
+_COUNTED = ("missing", "duplicates", "unknown", "errored", "skipped")
+"""Counts that stand at the top once more, for readers of the document."""
+
+
+def scores_schema() -> Schema:
+    """The schema of what `score` writes as JSON, and `gate` reads again."""
+    body = of_struct(LAYOUT)
+    counted = dict.fromkeys(_COUNTED, WHOLE)
+    body["properties"] |= {"schema": {"const": scores.SCHEMA}, **counted, "verdict": VERDICT}
+    return document(
+        f"scores:{scores.SCHEMA.partition('/')[2]}",
+        "ragauge scores document",
+        "What `ragauge score --full -o FILE.json` writes and `ragauge gate` reads again. The "
+        "profile ship writes the keys of its source in front of these.",
+        described(body, SCORES_FIELDS),
+    )
 
 
 def of_struct(struct: Any, *, written: bool = False) -> Schema:
