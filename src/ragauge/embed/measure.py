@@ -84,7 +84,7 @@ class Measurer:
         wanted: dict[bytes, str] = {}
         for text in texts:
             if text.strip():
-                key = self._key(text, role)
+                key = key_of(self.embedder.id, role, text)
                 if key not in self._recent:
                     wanted.setdefault(key, text)
         keys = sorted(wanted)  # the same batches, whatever the order of the texts
@@ -136,13 +136,10 @@ class Measurer:
         """The direction of one text; None if it is empty or says nothing."""
         if not text.strip():
             return None
-        key = self._key(text, role)
+        key = key_of(self.embedder.id, role, text)
         if key not in self._recent:
             self.prepare([text], role)
         return self._recent[key]
-
-    def _key(self, text: str, role: Role) -> bytes:
-        return key_of(self.embedder.id, role, text)
 
     def notes(self) -> list[str]:
         """What a reader should know: texts that were cut off, and trouble with the cache."""

@@ -105,7 +105,7 @@ def _unreadable(name: str, error: OSError) -> RagaugeError:
     return RagaugeError.of("file-unreadable", message, hint="check the permissions of the file")
 
 
-def _chunks(stream: BinaryIO) -> Iterator[bytes]:
+def _chunks(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
     while chunk := stream.read(_STEP):
         yield chunk
 
@@ -113,8 +113,7 @@ def _chunks(stream: BinaryIO) -> Iterator[bytes]:
 def _gzip_chunks(file: BinaryIO, name: str) -> Iterator[bytes]:
     try:
         with gzip.open(file, "rb") as stream:
-            while chunk := stream.read(_STEP):
-                yield chunk
+            yield from _chunks(stream)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         message = f"`{name}` cannot be unpacked: {error}"
         hint = "the file is damaged or was not written to its end; make it again"

@@ -212,9 +212,5 @@ def without_password(url: str) -> str:
     elif "@" in rest and re.match(r"[^/\[:]*:(?!\d*(?:[/,]|$))", place):
         # A password with a bare question mark in it; what follows its end cannot be told apart.
         return f"{scheme}://{place.partition(':')[0]}@{rest.rpartition('@')[2]}"
-    parameters = [
-        parameter
-        for parameter in query.split("&")
-        if unquote(parameter.partition("=")[0]) not in SECRET
-    ]
-    return f"{scheme}://{place}" + (mark + "&".join(parameters) if any(parameters) else "")
+    shown = [pair for pair in query.split("&") if unquote(pair.partition("=")[0]) not in SECRET]
+    return f"{scheme}://{place}" + (mark + "&".join(shown) if any(shown) else "")

@@ -44,10 +44,9 @@ def choose(
         dialect = "trec"
     if profile is not None:
         chosen = registry.profile(profile)
-        if dialect != "auto":
-            return FormatChoice(dialect=registry.dialect(dialect), profile=chosen, own=True)
-        own = chosen.dialect != "native"
-        return FormatChoice(dialect=registry.dialect(chosen.dialect), profile=chosen, own=own)
+        name = chosen.dialect if dialect == "auto" else dialect
+        own = dialect != "auto" or name != "native"
+        return FormatChoice(dialect=registry.dialect(name), profile=chosen, own=own)
     if dialect != "auto":
         forced = registry.dialect(dialect)
         return FormatChoice(dialect=forced, profile=registry.profile(forced.profile), own=True)

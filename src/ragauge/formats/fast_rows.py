@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_origin, get_type_hints
 
 import msgspec
@@ -353,24 +354,26 @@ def _has_more(
 def _make_struct(
     base: Any,
     types: Mapping[str, Any],
-    spelled: Mapping[str, str],
+    spellings: Mapping[str, Sequence[str]],
+    spelling: Spelling = (),
     nulls: Iterable[str] = (),
     *,
     closed: bool,
-    required: str | None = None,
-    namespace: dict[str, Any] | None = None,
+    **namespace: Any,
 ) -> Any:
-    """A struct with these fields under these names; `nulls` are names that may only be null.
+    """A struct of these fields; those not in `spelling` have their first name.
 
-    Names beyond ASCII are never declared: `_is_plain` sends rows that have one to the exact path.
+    `nulls` are names that may only be null. Names beyond ASCII are never declared: `_is_plain`
+    sends rows that have one to the exact path.
     """
+    spelled = dict(spelling)
+    names = {field: spellings[field][0] for field in types} | spelled
     fields: list[tuple[str, Any, Any]] = []
-    for field, kind in types.items():
-        name = spelled[field]
-        is_required = field == required
-        value = msgspec.field(name=name) if is_required else msgspec.field(default=None, name=name)
-        fields.append((field, kind, value))
-    for place, name in enumerate(sorted(set(nulls) - set(spelled.values()))):
+    for field in (*spelled, *(field for field in types if field not in spelled)):
+        kind = types[field]
+        default: Any = None if kind == kind | None else msgspec.NODEFAULT  # or it must be there
+        fields.append((field, kind, msgspec.field(default=default, name=names[field])))
+    for place, name in enumerate(sorted(set(nulls) - set(names.values()))):
         if name.isascii():
             fields.append((f"null_{place}", None, msgspec.field(default=None, name=name)))
     return msgspec.defstruct(
@@ -384,54 +387,40 @@ def _make_struct(
     )
 
 
-def _part_struct(
-    base: type,
-    types: Mapping[str, Any],
-    spellings: Mapping[str, tuple[str, ...]],
-    spelling: Spelling = (),
-    *,
-    is_open: bool,
-) -> Any:
-    """The struct of a hit, an answer or times; fields not in `spelling` have their first name."""
-    spelled = dict(spelling)
-    others = [name for names in spellings.values() for name in names] if is_open else ()
-    return _make_struct(
-        base,
-        {field: types[field] for field in (*spelled, *types.keys() - spelled.keys())},
-        {field: names[0] for field, names in spellings.items() if field in types} | spelled,
-        others,
-        closed=not is_open,
-        required="id" if base is FastHit else None,
-    )
-
-
 @lru_cache(maxsize=256)
 def _decoder(shape: Shape) -> Callable[[bytes], FastRow]:
     """Decode rows of a shape."""
-    is_open = shape.open_parts
+
+    def part(
+        base: Any,
+        types: Mapping[str, Any],
+        spellings: Mapping[str, Sequence[str]],
+        spelling: Spelling = (),
+    ) -> Any:
+        nulls = chain.from_iterable(spellings.values()) if shape.open_parts else ()
+        return _make_struct(base, types, spellings, spelling, nulls, closed=not shape.open_parts)
+
     hits: Any = str
     if shape.hit_kind != "ids":
         hit_types = _TEXT_HIT_TYPES if shape.hit_kind == "texts" else _PLACED_HIT_TYPES
-        hits = _part_struct(FastHit, hit_types, _HIT_NAMES, shape.hit_spelling, is_open=is_open)
-    perf = _part_struct(FastPerf, _PERF_TYPES, PERF_SPELLINGS, is_open=is_open)
+        hits = part(FastHit, hit_types, _HIT_NAMES, shape.hit_spelling)
+    perf = part(FastPerf, _PERF_TYPES, PERF_SPELLINGS)
     types = {**_ROW_TYPES, "hits": list[hits] | None, "perf": perf | None}
-    answers = TRACE_SPELLINGS["answer"]
+    names: dict[str, Sequence[str]] = {**_ROW_NAMES}
     if shape.answer_is_object:
-        answer = _part_struct(FastAnswer, _ANSWER_TYPES, ANSWER_SPELLINGS, is_open=is_open)
-        types["answer"] = answer | None
+        types["answer"] = part(FastAnswer, _ANSWER_TYPES, ANSWER_SPELLINGS) | None
     else:
         types |= {"answer": str | None, "citations": list[str] | None}
-        answers = answers[1:]
-    spelled = dict(shape.spelling)
-    order = [*spelled, *(field for field in types if field not in spelled)]
-    usual = {field: _ROW_NAMES[field][0] for field in types} | {"answer": answers[0]} | spelled
+        names["answer"] = TRACE_SPELLINGS["answer"][1:]  # the first is always an object
     row = _make_struct(
         FastRow,
-        {field: types[field] for field in order},
-        usual,
+        types,
+        names,
+        shape.spelling,
         () if shape.extent == "usual" else TRACE_NAMES,
         closed=shape.extent != "unread",
-        namespace={"hit_kind": shape.hit_kind, "answer_is_object": shape.answer_is_object},
+        hit_kind=shape.hit_kind,
+        answer_is_object=shape.answer_is_object,
     )
     return msgspec.json.Decoder(row).decode
 
@@ -555,11 +544,7 @@ _GOLD_FIELD_OF = {name: field for field in _GOLD_TYPES for name in GOLD_SPELLING
 
 @lru_cache(maxsize=64)
 def _gold_decoder(spelling: Spelling) -> Callable[[bytes], FastGold]:
-    spelled = dict(spelling)
-    order = [*spelled, *(field for field in _GOLD_TYPES if field not in spelled)]
-    usual = {field: GOLD_SPELLINGS[field][0] for field in _GOLD_TYPES} | spelled
-    types = {field: _GOLD_TYPES[field] for field in order}
-    row = _make_struct(FastGold, types, usual, closed=True, required="qid")
+    row = _make_struct(FastGold, _GOLD_TYPES, GOLD_SPELLINGS, spelling, closed=True)
     return msgspec.json.Decoder(row).decode
 
 
@@ -572,15 +557,12 @@ class FastGoldDecoder:
 
     def item(self, data: bytes, line: int) -> GoldItem | None:
         """The gold item of a row; None if it is for the exact path."""
-        try:
-            return self._decode(data).item(line)
-        except _NOT_USUAL:
-            if not self._learn(data):
-                return None
-        try:
-            return self._decode(data).item(line)
-        except _NOT_USUAL:
-            return None
+        while True:
+            try:
+                return self._decode(data).item(line)
+            except _NOT_USUAL:
+                if not self._learn(data):
+                    return None
 
     def _learn(self, data: bytes) -> bool:
         """Take the spelling of a row that did not decode; False if that changes nothing."""

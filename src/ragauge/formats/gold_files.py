@@ -81,9 +81,8 @@ def read_gold_rows(path: str, dialect: str = "auto") -> GoldRows:
         count = 0
         for line, data, cut, overlong in rows_of(source):
             try:
-                rows.append(
-                    RawRow(line, data.strip(), dict(decode_row(data, cut=cut, overlong=overlong)))
-                )
+                fields = dict(decode_row(data, cut=cut, overlong=overlong))
+                rows.append(RawRow(line, data.strip(), fields))
             except FieldError as error:
                 count += 1
                 if len(problems) < MAX_REPORTED:
@@ -194,11 +193,9 @@ def _line(gold: GoldRows, index: int, changes: Changes) -> str:
     parts = []
     for name, value in changes.get(index, raw.fields).items():
         same = name in fields and raw.fields.get(name) is value
-        as_read = bytes(fields[name]).decode() if same else "\n"
-        if "\n" in as_read:
+        text = bytes(fields[name]).decode() if same else "\n"
+        if "\n" in text:
             text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-        else:
-            text = as_read
         parts.append(f"{json.dumps(name, ensure_ascii=False)}: {text}")
     return "{" + ", ".join(parts) + "}"
 
@@ -222,12 +219,9 @@ def _spliced_yaml(gold: GoldRows, text: str, changes: Changes) -> str | None:
         if region.flow:
             parts.append(yaml_writer.flow_text(changes[index]))
         else:
-            rest = text[region.end :].partition("\n")[0]
-            parts.append(
-                yaml_writer.item_text(
-                    changes[index], column=region.column, literal=not rest.strip()
-                )
-            )
+            ends_line = not text[region.end :].partition("\n")[0].strip()
+            item = changes[index]
+            parts.append(yaml_writer.item_text(item, column=region.column, literal=ends_line))
         at = region.end
     return "".join([*parts, text[at:]])
 

@@ -108,14 +108,8 @@ def citation(value: Any, path: str) -> Citation:
     if doc is not None and unnamed and not spans and place.get("kind") is not None:
         return Citation(_spot(place, doc), doc, _section(place, path), placed=True)
     citation_id, placed = _identity(place, path, doc, spans)
-    return Citation(
-        id=citation_id,
-        doc=doc,
-        section=_section(place, path),
-        spans=spans,
-        delta_s=distances(value, f"{path}.")[1],
-        placed=placed,
-    )
+    section, delta_s = _section(place, path), distances(value, f"{path}.")[1]
+    return Citation(citation_id, doc, section, spans=spans, delta_s=delta_s, placed=placed)
 
 
 def _identity(value: Row, path: str, doc: str | None, spans: Sequence[Span]) -> tuple[str, bool]:
@@ -161,24 +155,19 @@ def _named(row: Row, names: Mapping[str, int]) -> list[tuple[str, Any]]:
 
 def distances(row: Row, inside: str = "") -> tuple[list[float | None] | None, float | None]:
     """The ΔS that a row records: a list for its hits, and one number for the whole."""
-    listed: tuple[str, list[float | None]] | None = None
-    single: tuple[str, float] | None = None
+    first: dict[bool, tuple[str, Any]] = {}
     for name, value in _named(row, _DELTAS):
         path = inside + name
-        if isinstance(value, list):
-            numbers = [
-                None if one is None else distance(one, f"{path}[{i}]")
-                for i, one in enumerate(value)
-            ]
-            if listed is not None and listed[1] != numbers:
-                raise conflict(listed[0], path, listed[1], numbers)
-            listed = listed or (path, numbers)
+        read: Any
+        if is_list := isinstance(value, list):
+            entries = enumerate(value)
+            read = [one if one is None else distance(one, f"{path}[{i}]") for i, one in entries]
         else:
-            number = distance(value, path)
-            if single is not None and single[1] != number:
-                raise conflict(single[0], path, single[1], number)
-            single = single or (path, number)
-    return listed[1] if listed else None, single[1] if single else None
+            read = distance(value, path)
+        first_path, first_read = first.setdefault(is_list, (path, read))
+        if first_read != read:
+            raise conflict(first_path, path, first_read, read)
+    return first.get(True, _ABSENT)[1], first.get(False, _ABSENT)[1]
 
 
 def distance(value: Any, path: str) -> float:

@@ -25,26 +25,26 @@ def decode_row(data: bytes, *, cut: bool, overlong: bool) -> Row:
         hint = "a newline is missing, or the row holds a whole document: write one row per line"
         raise FieldError("line-too-long", f"the line is longer than {MAX_LINE // 2**20} MiB", hint)
     try:
-        text_problem = _text_problem(data, cut=cut)
-        if text_problem is not None:
-            raise text_problem
+        _check_text(data, cut=cut)
         fields = _decode_fields(data)
     except msgspec.ValidationError as error:
         raise _not_an_object(data) from error
     except msgspec.DecodeError as error:
         raise _bad_json(data, error, cut=cut) from error
     except RecursionError as error:
-        raise FieldError(
-            "too-deep", "the row is nested too deeply", "write a flat object"
-        ) from error
+        raise _too_deep() from error
     return {name: _value(name, raw) for name, raw in fields.items()}
+
+
+def _too_deep() -> FieldError:
+    return FieldError("too-deep", "the row is nested too deeply", "write a flat object")
 
 
 def _not_an_object(data: bytes) -> FieldError:
     try:
         _decode_value(data)
     except RecursionError:
-        return FieldError("too-deep", "the row is nested too deeply", "write a flat object")
+        return _too_deep()
     except ValueError:
         pass  # a number of any length is still no object
     text = data.decode().strip()
@@ -79,18 +79,17 @@ def _truncated() -> FieldError:
     return FieldError("truncated-line", "the last line ends in the middle of an object", hint)
 
 
-def _text_problem(data: bytes, *, cut: bool) -> FieldError | None:
+def _check_text(data: bytes, *, cut: bool) -> None:
     if b"\0" in data:
         hint = "the file was damaged while it was written; write the row again"
-        return FieldError("nul-byte", f"NUL byte at byte {data.index(0)} of the row", hint)
+        raise FieldError("nul-byte", f"NUL byte at byte {data.index(0)} of the row", hint)
     try:
         data.decode()
     except UnicodeDecodeError as error:
         if cut and error.reason == "unexpected end of data":
-            return _truncated()
+            raise _truncated() from error
         message = f"byte {error.start} of the row is not UTF-8: {error.reason}"
-        return FieldError("bad-encoding", message, "convert the file to UTF-8")
-    return None
+        raise FieldError("bad-encoding", message, "convert the file to UTF-8") from error
 
 
 def _json_hint(data: bytes) -> str:

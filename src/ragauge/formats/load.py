@@ -24,8 +24,8 @@ from ragauge.formats.json_rows import decode_row
 from ragauge.formats.loaded import LoadedRows
 from ragauge.formats.traces import RowReader
 from ragauge.formats.trec.beir import is_beir, qrels_file
-from ragauge.formats.trec.lines import BadLine
-from ragauge.formats.trec.qrels import QrelsRow, RunRow, qrels_rows, run_rows
+from ragauge.formats.trec.lines import BadLine, BadLines
+from ragauge.formats.trec.qrels import TrecRow, qrels_rows, run_rows
 from ragauge.model.gold import GoldItem, GoldSet
 from ragauge.model.trace import Hit, Trace, TraceSet
 
@@ -140,53 +140,45 @@ def load_traces(path: PathLike, *, dialect: str = "auto") -> TraceSet:
         return TraceSet(traces=traces, name=source.name, dialect=dialect_name, notes=source.notes)
 
 
-def _qrels_items(source: Source, queries: Mapping[str, str]) -> LoadedRows:
-    """Judgements as gold items with grades; `queries` gives the questions where they are known."""
-    grades: dict[str, dict[str, float]] = {}
-    lines: dict[str, int] = {}
-    problems: list[Problem] = []
-    count = 0
-    for row in qrels_rows(source):
-        if isinstance(row, QrelsRow):
-            grades.setdefault(row.qid, {})[row.docid] = float(row.grade)
-            lines.setdefault(row.qid, row.line)
-        else:
-            count += 1
-            problems += [row.at(source.name)] if len(problems) < MAX_REPORTED else []
-    items = [
-        GoldItem(qid=qid, question=queries.get(qid), grades=judged, line=lines[qid])
-        for qid, judged in grades.items()
-    ]
-    return LoadedRows(items, problems, count)
+def _qrels_items(source: Source, questions: Mapping[str, str]) -> LoadedRows:
+    """Judgements as gold items with grades; of two for one document the last counts."""
+
+    def item(qid: str, rows: list[TrecRow]) -> GoldItem:
+        grades = {row.docid: float(row.number) for row in rows}
+        return GoldItem(qid=qid, question=questions.get(qid), grades=grades, line=rows[0].line)
+
+    return _by_query(source, qrels_rows(source), item)
 
 
 def _run_traces(source: Source) -> LoadedRows:
     """A run as traces: by score in single precision, ties by document id, both descending."""
-    rows: dict[str, list[RunRow]] = {}
-    problems: list[Problem] = []
-    count = 0
-    for row in run_rows(source):
+
+    def place(row: TrecRow) -> tuple[float, bytes]:
+        return float(np.float32(row.number)), row.docid.encode()
+
+    def trace(qid: str, rows: list[TrecRow]) -> Trace:
+        ordered = sorted(rows, key=place, reverse=True)
+        hits = tuple(Hit(row.docid, score=row.number) for row in ordered)
+        disordered = [row.docid for row in ordered] != [row.docid for row in rows]
+        return Trace(qid=qid, hits=hits, disordered=disordered, line=rows[0].line)
+
+    return _by_query(source, run_rows(source), trace)
+
+
+def _by_query(
+    source: Source,
+    rows: Iterator[TrecRow | BadLine],
+    make: Callable[[str, list[TrecRow]], GoldItem | Trace],
+) -> LoadedRows:
+    queries: dict[str, list[TrecRow]] = {}
+    trouble = BadLines()
+    for row in rows:
         if isinstance(row, BadLine):
-            count += 1
-            problems += [row.at(source.name)] if len(problems) < MAX_REPORTED else []
+            trouble.add(row)
         else:
-            rows.setdefault(row.qid, []).append(row)
-    return LoadedRows(
-        [_ranked_trace(qid, retrieved) for qid, retrieved in rows.items()], problems, count
-    )
-
-
-def _ranked_trace(qid: str, rows: list[RunRow]) -> Trace:
-    def place(row: RunRow) -> tuple[float, bytes]:
-        return float(np.float32(row.score)), row.docid.encode()
-
-    ordered = sorted(rows, key=place, reverse=True)
-    return Trace(
-        qid=qid,
-        hits=tuple(Hit(row.docid, score=row.score) for row in ordered),
-        disordered=[row.docid for row in ordered] != [row.docid for row in rows],
-        line=rows[0].line,
-    )
+            queries.setdefault(row.qid, []).append(row)
+    problems = [bad.at(source.name) for bad in trouble.first]
+    return LoadedRows([make(qid, lines) for qid, lines in queries.items()], problems, trouble.total)
 
 
 class _Query(Struct):

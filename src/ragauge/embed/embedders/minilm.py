@@ -59,14 +59,8 @@ class MiniLM:
         if len(numbers) == 2:  # a start and an end with nothing between them
             return np.zeros(DIMENSIONS, np.float32)
         ids = np.array([numbers], np.int64)
-        (states,) = self.session.run(
-            None,
-            {
-                "input_ids": ids,
-                "attention_mask": np.ones_like(ids),
-                "token_type_ids": np.zeros_like(ids),
-            },
-        )
+        inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+        (states,) = self.session.run(None, {**inputs, "token_type_ids": np.zeros_like(ids)})
         mean = states[0].astype(np.float64).mean(axis=0)
         vector: Vectors = (mean / np.sqrt((mean * mean).sum())).astype(np.float32)
         return vector

@@ -18,9 +18,9 @@ from ragauge.formats.trec.lines import (
     RUN,
     BadLine,
     BadLines,
-    ExactRow,
     LineForm,
     Lines,
+    Number,
     exact_rows,
     in_blocks,
 )
@@ -39,23 +39,13 @@ _BATCH = 1 << 17  # judged documents whose repeats are looked for at a time
 _BEIR_HEADER = [name.encode() for name in BEIR.fields]
 
 
-class QrelsRow(NamedTuple):
-    """A judgement as its line has it."""
+class TrecRow(NamedTuple):
+    """A judgement or a result as its line has it; the number is its grade or its score."""
 
     line: int
     qid: str
     docid: str
-    grade: int
-
-
-class RunRow(NamedTuple):
-    """A result as its line has it; the rank is only text, since nothing is ordered by it."""
-
-    line: int
-    qid: str
-    docid: str
-    score: float
-    rank: str
+    number: Number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -248,32 +238,23 @@ def _qrels_form(source: Source) -> tuple[LineForm, Source, int]:
     return BEIR, after, head[:skipped].count(b"\n")
 
 
-def _exact(source: Source, form: LineForm, before: int) -> Iterator[ExactRow | BadLine]:
+def qrels_rows(source: Source) -> Iterator[TrecRow | BadLine]:
+    """Yield the judgements of a qrels file in file order, and the bad lines in their places."""
+    form, source, before = _qrels_form(source)
+    return _rows(source, form, before)
+
+
+def run_rows(source: Source) -> Iterator[TrecRow | BadLine]:
+    """Yield the results of a run file in file order, and the bad lines in their places."""
+    return _rows(source, RUN, 0)
+
+
+def _rows(source: Source, form: LineForm, before: int) -> Iterator[TrecRow | BadLine]:
     with open(source.path, "rb") as file:
         file.seek(source.start)
         for row in exact_rows(file, source.size - source.start, form):
             if isinstance(row, BadLine):
                 yield msgspec.structs.replace(row, line=row.line + before)
             elif row is not None:
-                yield row._replace(line=row.line + before)
-
-
-def qrels_rows(source: Source) -> Iterator[QrelsRow | BadLine]:
-    """Yield the judgements of a qrels file in file order, and the bad lines in their places."""
-    form, source, before = _qrels_form(source)
-    for row in _exact(source, form, before):
-        if isinstance(row, BadLine):
-            yield row
-        else:
-            qid, docid = row.fields[form.qid].decode(), row.fields[form.docid].decode()
-            yield QrelsRow(row.line, qid, docid, int(row.number))
-
-
-def run_rows(source: Source) -> Iterator[RunRow | BadLine]:
-    """Yield the results of a run file in file order, and the bad lines in their places."""
-    for row in _exact(source, RUN, 0):
-        if isinstance(row, BadLine):
-            yield row
-        else:
-            qid, docid = row.fields[RUN.qid].decode(), row.fields[RUN.docid].decode()
-            yield RunRow(row.line, qid, docid, row.number, row.fields[RUN.rank].decode())
+                qid, docid = row.fields[form.qid].decode(), row.fields[form.docid].decode()
+                yield TrecRow(row.line + before, qid, docid, row.number)
