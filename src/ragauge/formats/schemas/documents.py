@@ -145,29 +145,26 @@ def scores_schema() -> Schema:
 def of_struct(struct: Any, *, written: bool = False) -> Schema:
     """The schema of a struct without references; `written`: all its fields are always there."""
     (top,), named = msgspec.json.schema_components([struct], ref_template="{name}")
-    inlined: Schema = _inlined(top, named, written=written)
-    return inlined
 
-
-def _inlined(node: Any, named: Mapping[str, Any], *, written: bool) -> Any:
-    if isinstance(node, list):
-        return [_inlined(child, named, written=written) for child in node]
-    if not isinstance(node, dict):
-        return node
-    if "$ref" in node:
-        return _inlined(named[node["$ref"]], named, written=written)
-    dropped = ("title", "description", "default") if "type" in node or "anyOf" in node else ()
-    inlined: Schema = {}
-    for key, value in node.items():
-        if key == "properties":
-            inlined[key] = {
-                name: _inlined(child, named, written=written) for name, child in value.items()
+    def inlined(node: Any) -> Any:
+        if isinstance(node, list):
+            return [inlined(child) for child in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            return inlined(named[node["$ref"]])
+        dropped = ("title", "description", "default") if "type" in node or "anyOf" in node else ()
+        schema = {key: inlined(value) for key, value in node.items() if key not in dropped}
+        if "properties" in node:  # whose names are not those of a schema
+            schema["properties"] = {
+                key: inlined(value) for key, value in node["properties"].items()
             }
-        elif key not in dropped:
-            inlined[key] = _inlined(value, named, written=written)
-    if written and "properties" in inlined:
-        inlined["required"] = list(inlined["properties"])
-    return inlined
+            if written:
+                schema["required"] = list(schema["properties"])
+        return schema
+
+    whole: Schema = inlined(top)
+    return whole
 
 
 def described(schema: Schema, words: Mapping[str, str], path: str = "") -> Schema:
