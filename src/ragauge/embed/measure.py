@@ -81,12 +81,8 @@ class Measurer:
 
     def prepare(self, texts: Iterable[str], role: Role) -> None:
         """Compute the vectors that are missing, in batches that are cached at once."""
-        wanted: dict[bytes, str] = {}
-        for text in texts:
-            if text.strip():
-                key = key_of(self.embedder.id, role, text)
-                if key not in self._recent:
-                    wanted.setdefault(key, text)
+        keyed = ((key_of(self.embedder.id, role, text), text) for text in texts if text.strip())
+        wanted = {key: text for key, text in keyed if key not in self._recent}
         keys = sorted(wanted)  # the same batches, whatever the order of the texts
         for start in range(0, len(keys), _AT_ONCE):
             self._batch(keys[start : start + _AT_ONCE], wanted, role)
@@ -149,13 +145,11 @@ class Measurer:
         if self.truncated:
             count = len(self.truncated)
             noun = "text was" if count == 1 else "texts were"
-            notes.append(
-                f"{count} {noun} longer than {self.embedder.id} reads: ΔS is of their beginnings"
-            )
+            longer = f"{count} {noun} longer than {self.embedder.id} reads"
+            notes.append(f"{longer}: ΔS is of their beginnings")
         if self.embedder.lexical:
-            notes.append(
-                f"ΔS of {self.embedder.id} is lexical: it compares words, and feeds no gate"
-            )
+            lexical = f"ΔS of {self.embedder.id} is lexical"
+            notes.append(f"{lexical}: it compares words, and feeds no gate")
         return notes
 
 

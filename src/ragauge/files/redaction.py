@@ -181,17 +181,14 @@ def _text(text: str) -> str:
     text = _KEYS.sub(REDACTED, text)
     text = _BEARER.sub(lambda match: f"{match[1] or match[2] or match[3]}{REDACTED}", text)
     if "=" in text:
-        text = _PAIR.sub(
-            lambda match: f"{match[1]}={REDACTED}" if is_secret(match[1]) else match[0], text
-        )
+        text = _PAIR.sub(lambda match: _without_value(match, rf"\1={REDACTED}"), text)
     if '"' in text:
-        text = _MEMBER.sub(
-            lambda match: (
-                f'"{match[1]}"{match[2]}"{REDACTED}"' if is_secret(match[1]) else match[0]
-            ),
-            text,
-        )
+        text = _MEMBER.sub(lambda match: _without_value(match, rf'"\1"\2"{REDACTED}"'), text)
     return text
+
+
+def _without_value(match: re.Match[str], template: str) -> str:
+    return match.expand(template) if is_secret(match[1]) else match[0]
 
 
 SECRET = ("password", "sslpassword")

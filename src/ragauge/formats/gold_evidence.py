@@ -45,9 +45,8 @@ def entries(row: Row, own: Own) -> list[EvidenceEntry]:
 
 
 def _listed(name: str, path: str, value: Any) -> list[EvidenceEntry]:
-    return [
-        EvidenceEntry(name, f"{path}[{i}]", entry) for i, entry in enumerate(as_list(value, path))
-    ]
+    listed = enumerate(as_list(value, path))
+    return [EvidenceEntry(name, f"{path}[{i}]", entry) for i, entry in listed]
 
 
 def replaced(value: Any, path: str, new: Any) -> Any:

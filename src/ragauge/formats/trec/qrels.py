@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import accumulate
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -23,6 +24,7 @@ from ragauge.formats.trec.lines import (
     Number,
     exact_rows,
     in_blocks,
+    parse,
 )
 from ragauge.formats.trec.tokens import (
     HashTable,
@@ -31,6 +33,7 @@ from ragauge.formats.trec.tokens import (
     Words,
     fingerprints,
     keys,
+    padded,
     run_starts,
 )
 
@@ -68,15 +71,12 @@ class Qrels:
     codes: dict[bytes, int]  # the number of a query by the bytes of its id
     fingerprint: Words
 
-    def docid(self, index: int) -> str:
-        """Return the document of a judgement."""
-        return self.docs.get(index).decode()
-
 
 def read_qrels(source: Source, *, threads: int = 2, block_bytes: int = BLOCK_BYTES) -> Qrels:
     """Read a TREC qrels file, or a BEIR one with its header."""
     form, source, before = _qrels_form(source)
     parts = in_blocks(source, form, _judged, threads=threads, block_bytes=block_bytes)
+    parts = parts or [_judged(parse(padded(b""), 0, form), 0)]
     queries = _number(parts, before)
     rows = _join(parts, queries)
     total = len(rows.query)
@@ -151,7 +151,7 @@ def _number(parts: list[_Judged], before: int) -> _Queries:
     first = np.array(runs, np.int64)
     is_first = first == np.arange(len(runs))
     number = (np.cumsum(is_first) - 1)[first]
-    return _Queries(list(first_run), _joined(lines, np.int64)[is_first], number, trouble)
+    return _Queries(list(first_run), np.concatenate(lines)[is_first], number, trouble)
 
 
 class _Judgements(NamedTuple):
@@ -164,34 +164,25 @@ class _Judgements(NamedTuple):
 
     def pick(self, chosen: Index) -> _Judgements:
         """Choose some of the judgements, in any order."""
-        return _Judgements(
-            self.query[chosen],
-            self.docs.pick(chosen),
-            self.grade[chosen],
-            self.fingerprint[chosen],
-        )
+        docs, grade = self.docs.pick(chosen), self.grade[chosen]
+        return _Judgements(self.query[chosen], docs, grade, self.fingerprint[chosen])
 
 
 def _join(parts: list[_Judged], queries: _Queries) -> _Judgements:
-    starts: list[Index] = []
-    size = 0
-    for part in parts:
-        starts.append(part.docs.start + size)
-        size += len(part.docs.text)
-    return _Judgements(
-        np.repeat(queries.number, _joined([part.counts for part in parts], np.int64)),
-        Tokens(
-            _joined([part.docs.text for part in parts], np.uint8),
-            _joined(starts, np.int64),
-            _joined([part.docs.size for part in parts], np.int64),
+    begins = accumulate((len(part.docs.text) for part in parts), initial=0)
+    docs = Tokens(
+        np.concatenate([part.docs.text for part in parts]),
+        np.concatenate(
+            [part.docs.start + begin for part, begin in zip(parts, begins, strict=False)]
         ),
-        _joined([part.grade for part in parts], np.int32),
-        _joined([part.fingerprint for part in parts], np.uint64),
+        np.concatenate([part.docs.size for part in parts]),
     )
-
-
-def _joined(arrays: list[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
-    return np.concatenate(arrays) if arrays else np.zeros(0, dtype)
+    return _Judgements(
+        np.repeat(queries.number, np.concatenate([part.counts for part in parts])),
+        docs,
+        np.concatenate([part.grade for part in parts]),
+        np.concatenate([part.fingerprint for part in parts]),
+    )
 
 
 def _offsets(query: Index, queries: int) -> Index:

@@ -66,7 +66,7 @@ def match_of(folder: Path, qrels: bytes, run: bytes, **options: int) -> tuple[Qr
 def grades(qrels: Qrels) -> dict[str, dict[str, int]]:
     return {
         qid: {
-            qrels.docid(index): int(qrels.grade[index])
+            qrels.docs.get(index).decode(): int(qrels.grade[index])
             for index in range(int(qrels.offsets[number]), int(qrels.offsets[number + 1]))
         }
         for number, qid in enumerate(qrels.qids)
@@ -77,7 +77,7 @@ def outcome(qrels: Qrels, matched: MatchedRun) -> Outcome:
     seen = [number for number in range(len(qrels.qids)) if matched.seen[number]]
     ranks = {
         qid: {
-            qrels.docid(index): int(matched.rank[index])
+            qrels.docs.get(index).decode(): int(matched.rank[index])
             for index in range(int(qrels.offsets[number]), int(qrels.offsets[number + 1]))
         }
         for number, qid in enumerate(qrels.qids)
@@ -149,7 +149,7 @@ def test_judgements_are_grouped_by_query_in_the_order_of_their_lines(tmp_path: P
     qrels = qrels_of(tmp_path, b"q2 0 a 1\nq2 0 b -2\nq1 0 a 3\nq1 0 c 0\n")
     assert qrels.qids == ["q2", "q1"]
     assert qrels.offsets.tolist() == [0, 2, 4]
-    assert [qrels.docid(index) for index in range(4)] == ["a", "b", "a", "c"]
+    assert [qrels.docs.get(index).decode() for index in range(4)] == ["a", "b", "a", "c"]
     assert qrels.grade.tolist() == [1, -2, 3, 0]
     assert qrels.grade.dtype == np.int32
     assert qrels.first_line.tolist() == [1, 3]
@@ -228,7 +228,7 @@ def test_ids_are_any_bytes_without_blanks(tmp_path: Path, name: str) -> None:
         tmp_path, f"{name} 0 {name} 1\n".encode(), run_lines(f"{name} Q0 {name} 1 2.5 t")
     )
     assert qrels.qids == [name]
-    assert qrels.docid(0) == name
+    assert qrels.docs.get(0).decode() == name
     assert matched.rank.tolist() == [0]
 
 
