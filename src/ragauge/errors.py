@@ -22,11 +22,8 @@ class Place(Struct, frozen=True):
 
     def __str__(self) -> str:
         where = self.file if self.line is None else f"{self.file}:{self.line}"
-        about = []
-        if self.qid is not None:
-            about.append(f"qid {self.qid}")
-        if self.dialect is not None:
-            about.append(f"dialect {self.dialect}")
+        named = {"qid": self.qid, "dialect": self.dialect}
+        about = [f"{name} {value}" for name, value in named.items() if value is not None]
         return f"{where}  ({', '.join(about)})" if about else where
 
 

@@ -19,11 +19,10 @@ _PAIRS = (
     ("start_char", "end_char", "char"),
     ("start_token", "end_token", "token"),
     ("start_ms", "end_ms", "ms"),
+    ("line_start", "line_end", "line"),
+    ("start_line", "end_line", "line"),
 )
-# Lines and pages are numbered inclusively wherever they are written down.
-_INCLUSIVE = (("line_start", "line_end", "line"), ("start_line", "end_line", "line"))
-
-OFFSET_PAIRS = tuple((start, end) for start, end, _ in (*_PAIRS, *_INCLUSIVE))
+OFFSET_PAIRS = tuple((start, end) for start, end, _ in _PAIRS)
 """Names of offsets, as pairs."""
 PLACE_NAMES = (
     *("span", "offsets", "source_spans", "unit", "kind"),
@@ -60,11 +59,11 @@ def spans_in(row: Row, path: str, *, unit: str = "byte") -> tuple[Span, ...]:
     listed = row.get("source_spans")
     if listed is not None:
         where = f"{path}.source_spans"
-        spans = tuple(
-            _one(value, f"{where}[{i}]", unit) for i, value in enumerate(as_list(listed, where))
-        )
+        entries = enumerate(as_list(listed, where))
+        spans = tuple(_one(value, f"{where}[{i}]", unit) for i, value in entries)
         if len({span.unit for span in spans}) > 1:
-            raise _mixed(where)
+            message = f"`{where}` holds spans of different units"
+            raise FieldError("mixed-units", message, "use one unit: bytes")
         return spans
     span = _fields(row, path, unit)
     return () if span is None else (span,)
@@ -88,12 +87,6 @@ def unit_in(row: Row, path: str, fallback: str) -> str:
     return name
 
 
-def _mixed(path: str) -> FieldError:
-    return FieldError(
-        "mixed-units", f"`{path}` holds spans of different units", "use one unit: bytes"
-    )
-
-
 def _one(value: Any, path: str, unit: str) -> Span:
     if isinstance(value, list):
         if len(value) != 2:
@@ -109,15 +102,13 @@ def _one(value: Any, path: str, unit: str) -> Span:
 
 
 def _fields(row: Row, path: str, unit: str) -> Span | None:
-    inclusive = row.get("kind") in ("line", "code")
+    kind_of_plain = "line" if row.get("kind") in ("line", "code") else None
     for start, end, own in _PAIRS:
         if row.get(start) is not None and row.get(end) is not None:
-            if inclusive and own is None:
+            # Lines and pages are numbered inclusively wherever they are written down.
+            if (own or kind_of_plain) == "line":
                 return _checked(row[start], as_int(row[end], f"{path}.{end}") + 1, "line", path)
             return _checked(row[start], row[end], own or unit, path)
-    for start, end, own in _INCLUSIVE:
-        if row.get(start) is not None and row.get(end) is not None:
-            return _checked(row[start], as_int(row[end], f"{path}.{end}") + 1, own, path)
     if row.get("kind") == "page" and row.get("page") is not None:
         page = as_int(row["page"], f"{path}.page")
         return _checked(page, page + 1, "page", path)
@@ -127,12 +118,8 @@ def _fields(row: Row, path: str, unit: str) -> Span | None:
 def _checked(start: Any, end: Any, unit: str, path: str) -> Span:
     first, last = as_int(start, f"{path} start"), as_int(end, f"{path} end")
     if first < 0 or last < first:
-        raise wrong_type(
-            path,
-            "offsets from 0 with start before end",
-            [first, last],
-            "spans are half-open: [start, end)",
-        )
+        expected = "offsets from 0 with start before end"
+        raise wrong_type(path, expected, [first, last], "spans are half-open: [start, end)")
     return Span(first, last, unit)
 
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ragauge.stats.exact_sums import UNIT, mean, to_units
-from ragauge.stats.intervals import POISSON_FROM, Z95, bootstrap, wilson
+from ragauge.stats.intervals import Z95, bootstrap, wilson
+from ragauge.stats.resampling import POISSON_FROM
 from tests.properties.datasets import Data, Row, scored
 from tests.support.effort import examples
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge.stats.intervals import POISSON_FROM, WILSON_BELOW
+from ragauge.stats.intervals import WILSON_BELOW
+from ragauge.stats.resampling import POISSON_FROM
 from tests.properties.datasets import (
     Data,
     Row,

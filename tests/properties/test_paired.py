@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from ragauge.stats import resampling
 from ragauge.stats.exact_sums import UNIT
-from ragauge.stats.intervals import POISSON_FROM, SEED, bootstrap
+from ragauge.stats.intervals import bootstrap
 from ragauge.stats.paired import PERMUTATIONS, _in_steps, paired_bootstrap, permutation
+from ragauge.stats.resampling import POISSON_FROM, SEED
 
 Floats = NDArray[np.float64]
 SOME = 150  # repeats: two whole blocks of 64 and a part of one

@@ -17,13 +17,8 @@ import pytest
 from numpy.typing import NDArray
 
 from ragauge.stats import intervals, resampling
-from ragauge.stats.intervals import (
-    POISSON_FROM,
-    SEED,
-    bootstrap,
-    bootstrap_quantile,
-    quantile,
-)
+from ragauge.stats.intervals import bootstrap, bootstrap_quantile, quantile
+from ragauge.stats.resampling import POISSON_FROM, SEED
 
 Floats = NDArray[np.float64]
 SHARES = (0.5, 0.9, 0.95)

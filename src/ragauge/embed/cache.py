@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -77,9 +77,8 @@ class VectorCache:
         return self._in_memory("too many damaged files")
 
     def _in_memory(self, reason: object) -> sqlite3.Connection:
-        self.notes.append(
-            f"the cache `{self.path}` cannot be used ({reason}): vectors are not kept"
-        )
+        note = f"the cache `{self.path}` cannot be used ({reason}): vectors are not kept"
+        self.notes.append(note)
         self.chosen_path = self.path = IN_MEMORY
         return _prepared(IN_MEMORY)
 
@@ -96,7 +95,8 @@ class VectorCache:
         """The vectors of those keys that are stored undamaged."""
         whole: dict[bytes, Cached] = {}
         try:
-            for part in _parts(keys):
+            for start in range(0, len(keys), _AT_ONCE):
+                part = keys[start : start + _AT_ONCE]
                 marks = ",".join("?" * len(part))
                 rows = self.connection.execute(
                     f"SELECT key, truncated, vector, sum FROM vectors WHERE key IN ({marks})", part
@@ -149,11 +149,8 @@ def _prepared(name: str) -> sqlite3.Connection:
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
         if tables and application != APPLICATION:
-            raise RagaugeError.of(
-                "usage",
-                f"`{name}` is a database of something else, not a cache of vectors",
-                hint="name a new file with --embed-cache",
-            )
+            message = f"`{name}` is a database of something else, not a cache of vectors"
+            raise RagaugeError.of("usage", message, hint="name a new file with --embed-cache")
         if name != IN_MEMORY:
             # Where another process is changing the mode at this moment, it changes it for all.
             with suppress(sqlite3.OperationalError):
@@ -168,11 +165,6 @@ def _prepared(name: str) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
-
-
-def _parts(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    for start in range(0, len(keys), _AT_ONCE):
-        yield keys[start : start + _AT_ONCE]
 
 
 def _sum(key: bytes, truncated: bool, data: bytes) -> bytes:

@@ -36,11 +36,9 @@ def open_embedder(name: str, settings: Mapping[str, Mapping[str, Any]] | None = 
         options["model"] = model
     embedder = kinds[kind].open(options)
     if embedder.lexical != is_lexical(embedder.id):
-        raise RagaugeError.of(
-            "bad-plugin",
-            f"the embedder `{kind}` has the id `{embedder.id}`",
-            hint="an id begins with `lexical` if, and only if, the embedder compares words",
-        )
+        message = f"the embedder `{kind}` has the id `{embedder.id}`"
+        hint = "an id begins with `lexical` if, and only if, the embedder compares words"
+        raise RagaugeError.of("bad-plugin", message, hint=hint)
     return embedder
 
 
@@ -83,12 +81,8 @@ class Measurer:
 
     def prepare(self, texts: Iterable[str], role: Role) -> None:
         """Compute the vectors that are missing, in batches that are cached at once."""
-        wanted: dict[bytes, str] = {}
-        for text in texts:
-            if text.strip():
-                key = self._key(text, role)
-                if key not in self._recent:
-                    wanted.setdefault(key, text)
+        keyed = ((key_of(self.embedder.id, role, text), text) for text in texts if text.strip())
+        wanted = {key: text for key, text in keyed if key not in self._recent}
         keys = sorted(wanted)  # the same batches, whatever the order of the texts
         for start in range(0, len(keys), _AT_ONCE):
             self._batch(keys[start : start + _AT_ONCE], wanted, role)
@@ -138,13 +132,10 @@ class Measurer:
         """The direction of one text; None if it is empty or says nothing."""
         if not text.strip():
             return None
-        key = self._key(text, role)
+        key = key_of(self.embedder.id, role, text)
         if key not in self._recent:
             self.prepare([text], role)
         return self._recent[key]
-
-    def _key(self, text: str, role: Role) -> bytes:
-        return key_of(self.embedder.id, role, text)
 
     def notes(self) -> list[str]:
         """What a reader should know: texts that were cut off, and trouble with the cache."""
@@ -154,13 +145,11 @@ class Measurer:
         if self.truncated:
             count = len(self.truncated)
             noun = "text was" if count == 1 else "texts were"
-            notes.append(
-                f"{count} {noun} longer than {self.embedder.id} reads: ΔS is of their beginnings"
-            )
+            longer = f"{count} {noun} longer than {self.embedder.id} reads"
+            notes.append(f"{longer}: ΔS is of their beginnings")
         if self.embedder.lexical:
-            notes.append(
-                f"ΔS of {self.embedder.id} is lexical: it compares words, and feeds no gate"
-            )
+            lexical = f"ΔS of {self.embedder.id} is lexical"
+            notes.append(f"{lexical}: it compares words, and feeds no gate")
         return notes
 
 

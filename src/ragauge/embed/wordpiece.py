@@ -106,9 +106,10 @@ class WordPieces:
 def words_of(text: str) -> list[str]:
     """The words and marks of a text, in small letters and without accents."""
     if text.isascii():
-        folded = _cleaned(text).lower()
+        folded = text.translate(_CHARACTER_MAP).lower()
     else:
-        spaced = "".join(f" {c} " if _is_ideograph(c) else c for c in _cleaned(text))
+        cleaned = text.translate(_CHARACTER_MAP)
+        spaced = "".join(f" {c} " if _is_ideograph(c) else c for c in cleaned)
         bare = unicodedata.normalize("NFD", spaced)
         # Letter by letter, as the reference does it: a final sigma is lowered like any other.
         folded = "".join(c.lower() for c in bare if unicodedata.category(c) != "Mn")
@@ -134,19 +135,14 @@ def _split(run: str) -> list[str]:
     return words
 
 
-def _cleaned(text: str) -> str:
-    """The text without control characters, every white space a blank."""
-    return text.translate(_CHARACTER_MAP)
-
-
 class _CharacterMap(dict[int, str]):
-    """What becomes of a character, found out once for each."""
+    """Control characters go, and white space becomes a blank; found out once for each."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
         if character in "\t\n\r":
             replacement = " "
-        elif code in (0, 0xFFFD) or unicodedata.category(character) in _CONTROLS:
+        elif code in (0, 0xFFFD) or unicodedata.category(character) in ("Cc", "Cf", "Co", "Cs"):
             replacement = ""
         else:
             replacement = " " if character.isspace() else character
@@ -154,7 +150,6 @@ class _CharacterMap(dict[int, str]):
         return replacement
 
 
-_CONTROLS = frozenset({"Cc", "Cf", "Co", "Cs"})
 _CHARACTER_MAP = _CharacterMap()
 
 

@@ -24,18 +24,13 @@ def atomic_file(name: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     path = Path(name)
     if path.exists() and not path.is_file():
         # A rename would put a file where a folder, a pipe or a device such as /dev/stdout stands.
-        raise RagaugeError.of(
-            "file-unreadable",
-            f"`{path}` is no ordinary file and is not replaced",
-            hint="name a file; its folder is made if it is not there",
-        )
+        message = f"`{path}` is no ordinary file and is not replaced"
+        hint = "name a file; its folder is made if it is not there"
+        raise RagaugeError.of("file-unreadable", message, hint=hint)
     path = Path(os.path.realpath(path))  # what a link leads to is written, and the link stays
     if in_corpus(path):
-        raise RagaugeError.of(
-            "file-exists",
-            f"`{name}` is in a corpus, and nothing else is written into one",
-            hint="name a file in another folder",
-        )
+        message = f"`{name}` is in a corpus, and nothing else is written into one"
+        raise RagaugeError.of("file-exists", message, hint="name a file in another folder")
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -51,11 +46,9 @@ def atomic_file(name: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         os.replace(temporary, path)
         temporary = None
     except OSError as error:
-        raise RagaugeError.of(
-            "file-unreadable",
-            f"`{name}` cannot be written: {error.strerror or error}",
-            hint="check that the folder may be written to, and that the disk has room",
-        ) from error
+        message = f"`{name}` cannot be written: {error.strerror or error}"
+        hint = "check that the folder may be written to, and that the disk has room"
+        raise RagaugeError.of("file-unreadable", message, hint=hint) from error
     finally:
         if temporary is not None:
             with suppress(OSError):

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -37,7 +37,7 @@ def as_csv(columns: Sequence[TableColumn], *, decimals: int) -> str:
         [f"{step / 10**decimals:.{decimals}f}" for step in range(10**decimals + 1)], object
     )
     cells = [_cells(column, words, decimals) for column in columns]
-    heads = _quoted(column.name for column in columns)
+    heads = [_quoted(column.name) for column in columns]
     return "\n".join([",".join(heads), *map(",".join, zip(*cells, strict=True))]) + "\n"
 
 
@@ -45,20 +45,14 @@ def _cells(column: TableColumn, words: NDArray[np.object_], decimals: int) -> Se
     if column.kind == "number":
         return _number_cells(np.asarray(column.values, np.float64), words, decimals)
     if column.kind == "text":
-        return ["" if value is None else value for value in _quoted_some(column.values)]
+        return ["" if value is None else _quoted(value) for value in column.values]
     return ["" if value is None else str(value) for value in column.values]
 
 
-def _quoted_some(texts: Iterable[str | None]) -> list[str | None]:
-    return [text if text is None or not _TO_QUOTE.search(text) else _quote(text) for text in texts]
-
-
-def _quoted(texts: Iterable[str]) -> list[str]:
-    """Texts as CSV has them: in quotes where they hold a comma, a quote or a line end."""
-    return [_quote(text) if _TO_QUOTE.search(text) else text for text in texts]
-
-
-def _quote(text: str) -> str:
+def _quoted(text: str) -> str:
+    """A text as CSV has it: in quotes where it holds a comma, a quote or a line end."""
+    if not _TO_QUOTE.search(text):
+        return text
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="", quoting=csv.QUOTE_ALL).writerow([text])
     return buffer.getvalue()
@@ -93,22 +87,12 @@ def as_parquet(columns: Sequence[TableColumn]) -> bytes:
     except ImportError as error:
         raise missing_extra("parquet", "pyarrow", "parquet") from error
     kinds = {"whole": pyarrow.int64(), "number": pyarrow.float64()}
-    arrays = [
-        pyarrow.array(_nulls(column), kinds.get(column.kind, pyarrow.string()))
-        for column in columns
-    ]
+    text = pyarrow.string()
+    arrays = [pyarrow.array(_nulls(one), kinds.get(one.kind, text)) for one in columns]
     table = pyarrow.Table.from_arrays(arrays, names=[column.name for column in columns])
     buffer = io.BytesIO()
-    parquet.write_table(
-        table,
-        buffer,
-        compression="zstd",
-        compression_level=3,
-        version="2.6",
-        use_dictionary=True,
-        row_group_size=_ROWS_A_GROUP,
-        store_schema=False,
-    )
+    packed = {"compression": "zstd", "compression_level": 3, "row_group_size": _ROWS_A_GROUP}
+    parquet.write_table(table, buffer, version="2.6", store_schema=False, **packed)
     return buffer.getvalue()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 INT64 = 1 << 63
 ID_NAMES = ("id", "chunk_id", "snippet_id", "block_id")
@@ -21,6 +21,7 @@ class FieldError(Exception):
 
 
 Row = Mapping[str, Any]
+Value = TypeVar("Value")
 
 
 def wrong_type(path: str, expected: str, value: object, hint: str) -> FieldError:
@@ -94,6 +95,14 @@ def pick(
     return first_name, first
 
 
+def pick_as(
+    convert: Callable[[Any, str], Value], row: Row, names: Sequence[str], *, inside: str = ""
+) -> Value | None:
+    """The value of a field among its spellings, converted by one of the functions below."""
+    name, value = pick(row, names, inside=inside)
+    return None if value is None else convert(value, name)
+
+
 def as_id(value: Any, path: str) -> str:
     """Take an id: a string, or an integer, which is read as its digits."""
     if isinstance(value, str):
@@ -153,13 +162,11 @@ def as_object(value: Any, path: str) -> dict[str, Any]:
 
 def as_texts(value: Any, path: str) -> tuple[str, ...]:
     """Take a list of strings; null and absence are the empty list."""
-    if value is None:
-        return ()
-    return tuple(as_text(entry, f"{path}[{i}]") for i, entry in enumerate(as_list(value, path)))
+    listed = () if value is None else as_list(value, path)
+    return tuple(as_text(entry, f"{path}[{i}]") for i, entry in enumerate(listed))
 
 
 def as_ids(value: Any, path: str) -> tuple[str, ...]:
     """Take a list of ids; null and absence are the empty list."""
-    if value is None:
-        return ()
-    return tuple(as_id(entry, f"{path}[{i}]") for i, entry in enumerate(as_list(value, path)))
+    listed = () if value is None else as_list(value, path)
+    return tuple(as_id(entry, f"{path}[{i}]") for i, entry in enumerate(listed))

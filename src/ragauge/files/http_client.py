@@ -194,7 +194,9 @@ class _Connection:
         elif coding != "identity":
             raise _BadResponseError(f"the coding {coding!r} is not known")
         elif length is None:
-            data, stays_open = self._to_the_end(most), False
+            data, stays_open = self.file.read(most + 1), False
+            if len(data) > most:
+                raise self._too_large(most)
         elif length.isascii() and length.isdecimal():
             data = self._exactly(int(length), most)
         else:
@@ -264,19 +266,8 @@ class _Connection:
             pass  # trailers: headers behind the body
         return b"".join(parts)
 
-    def _to_the_end(self, most: int) -> bytes:
-        data = self.file.read(most + 1)
-        if len(data) > most:
-            raise self._too_large(most)
-        return data
-
     def _too_large(self, most: int) -> WebError:
         return WebError(f"{self.safe_url}: the answer is larger than {most:,} bytes")
-
-    @property
-    def closed(self) -> bool:
-        """Whether it cannot be used any more."""
-        return self.connection.sock is None
 
     def close(self) -> None:
         """Close it, if it ever was open."""
@@ -312,7 +303,7 @@ def _connection_to(target: _ParsedUrl, deadline: float) -> tuple[_Connection, bo
     connections = _connections()
     key = (target.tls, target.host, target.port)
     connection = connections.get(key)
-    if connection is not None and not connection.closed:
+    if connection is not None and connection.connection.sock is not None:
         return connection, False
     if connection is None and len(connections) >= _MOST_CONNECTIONS:
         connections.pop(next(iter(connections))).close()

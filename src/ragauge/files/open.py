@@ -80,11 +80,8 @@ def _check_file(name: str, path: Path) -> None:
     except OSError as error:
         raise _unreadable(name, error) from error
     if is_dir:
-        raise RagaugeError.of(
-            "file-unreadable",
-            f"`{name}` is a folder",
-            hint="name a file inside it; a BEIR folder is one with qrels/*.tsv in it",
-        )
+        hint = "name a file inside it; a BEIR folder is one with qrels/*.tsv in it"
+        raise RagaugeError.of("file-unreadable", f"`{name}` is a folder", hint=hint)
     if not exists:
         near = _near_names(path)
         hint = f"did you mean {near}?" if near else "check the path and the current folder"
@@ -104,14 +101,11 @@ def _near_names(path: Path) -> str:
 
 
 def _unreadable(name: str, error: OSError) -> RagaugeError:
-    return RagaugeError.of(
-        "file-unreadable",
-        f"`{name}` cannot be read: {error.strerror or error}",
-        hint="check the permissions of the file",
-    )
+    message = f"`{name}` cannot be read: {error.strerror or error}"
+    return RagaugeError.of("file-unreadable", message, hint="check the permissions of the file")
 
 
-def _chunks(stream: BinaryIO) -> Iterator[bytes]:
+def _chunks(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
     while chunk := stream.read(_STEP):
         yield chunk
 
@@ -119,15 +113,11 @@ def _chunks(stream: BinaryIO) -> Iterator[bytes]:
 def _gzip_chunks(file: BinaryIO, name: str) -> Iterator[bytes]:
     try:
         with gzip.open(file, "rb") as stream:
-            while chunk := stream.read(_STEP):
-                yield chunk
+            yield from _chunks(stream)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise RagaugeError.of(
-            "bad-gzip",
-            f"`{name}` cannot be unpacked: {error}",
-            hint="the file is damaged or was not written to its end; make it again",
-            place=Place(name),
-        ) from error
+        message = f"`{name}` cannot be unpacked: {error}"
+        hint = "the file is damaged or was not written to its end; make it again"
+        raise RagaugeError.of("bad-gzip", message, hint=hint, place=Place(name)) from error
 
 
 @contextmanager
@@ -150,11 +140,9 @@ def _spooled(chunks: Iterable[bytes], name: str) -> Iterator[str]:
 
 
 def _no_copy(name: str, error: OSError) -> RagaugeError:
-    return RagaugeError.of(
-        "file-unreadable",
-        f"`{name}` cannot be copied to a temporary file: {error.strerror or error}",
-        hint="check the space in the folder for temporary files, or name another in TMPDIR",
-    )
+    message = f"`{name}` cannot be copied to a temporary file: {error.strerror or error}"
+    hint = "check the space in the folder for temporary files, or name another in TMPDIR"
+    return RagaugeError.of("file-unreadable", message, hint=hint)
 
 
 def _inspect(name: str, path: str, *, converted: bool) -> Source:
@@ -167,12 +155,9 @@ def _inspect(name: str, path: str, *, converted: bool) -> Source:
     if converted:
         return Source(name, path, 0, size, "lines" if size else "empty", ())
     if head[:2] in (b"\xff\xfe", b"\xfe\xff") or (b"\0" in head[:4] and len(head) > 3):
-        raise RagaugeError.of(
-            "bad-encoding",
-            f"`{name}` looks like UTF-16 or UTF-32",
-            hint="convert it to UTF-8 (for example with `iconv -t UTF-8`)",
-            place=Place(name, 1),
-        )
+        message = f"`{name}` looks like UTF-16 or UTF-32"
+        hint = "convert it to UTF-8 (for example with `iconv -t UTF-8`)"
+        raise RagaugeError.of("bad-encoding", message, hint=hint, place=Place(name, 1))
     notes = []
     start = 0
     if head.startswith(_UTF8_BOM):

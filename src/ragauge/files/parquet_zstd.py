@@ -24,11 +24,8 @@ _encode_lines = msgspec.json.Encoder(decimal_format="number").encode_lines
 
 def missing_extra(extra: str, package: str, name: str) -> RagaugeError:
     """Build the error for a file whose package is not installed."""
-    return RagaugeError.of(
-        "missing-extra",
-        f"`{name}` needs the package {package}, which is not installed",
-        hint=f'pip install "ragauge[{extra}]"',
-    )
+    message = f"`{name}` needs the package {package}, which is not installed"
+    return RagaugeError.of("missing-extra", message, hint=f'pip install "ragauge[{extra}]"')
 
 
 # --- zstd ---
@@ -70,12 +67,8 @@ def _zstd(name: str) -> tuple[Callable[[], Any], type[Exception]]:
 
 
 def _bad_zstd(name: str, reason: str) -> RagaugeError:
-    return RagaugeError.of(
-        "bad-zstd",
-        f"`{name}` cannot be unpacked: {reason}",
-        hint=_DAMAGED,
-        place=Place(name),
-    )
+    message = f"`{name}` cannot be unpacked: {reason}"
+    return RagaugeError.of("bad-zstd", message, hint=_DAMAGED, place=Place(name))
 
 
 # --- Parquet ---
@@ -204,7 +197,7 @@ def _converter(kind: Any) -> Callable[[Any], Any] | None:
     if types.is_floating(kind):
         return finite
     if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
-        return _text
+        return bytes.decode
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         inner = _converter(kind.value_type)
         return None if inner is None else lambda values: _convert_all(values, inner)
@@ -218,21 +211,10 @@ def _converter(kind: Any) -> Callable[[Any], Any] | None:
         return lambda row: {
             name: _convert_all([row[name]], convert)[0] for name, convert in fields.items()
         }
-    if not any(is_plain(kind) for is_plain in _plain_kinds(types)):
+    plain = ("string", "large_string", "integer", "boolean", "null", "decimal", "temporal")
+    if not any(getattr(types, f"is_{name}")(kind) for name in plain):
         raise TypeError(str(kind))
     return None
-
-
-def _plain_kinds(types: Any) -> list[Callable[[Any], bool]]:
-    return [
-        types.is_string,
-        types.is_large_string,
-        types.is_integer,
-        types.is_boolean,
-        types.is_null,
-        types.is_decimal,
-        types.is_temporal,
-    ]
 
 
 def _convert_all(values: list[Any], convert: Callable[[Any], Any] | None) -> list[Any]:
@@ -247,10 +229,6 @@ def finite(value: float) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{number} is not a number that JSON has")
     return number
-
-
-def _text(value: bytes) -> str:
-    return value.decode()
 
 
 def _map_key(key: Any, convert: Callable[[Any], Any] | None) -> str:

@@ -108,6 +108,7 @@ def _element_ranges(source: Source, data: memoryview, range_bytes: int) -> list[
     except (msgspec.DecodeError, RecursionError) as error:
         raise _bad_array(source, bytes(data), error) from error
     ranges: list[Range] = []
+    before = source.start
     position, line, counted = bytes(data[:_STEP]).index(b"[") + 1, 1, 0
     start: int | None = None
     for element in elements:
@@ -120,15 +121,11 @@ def _element_ranges(source: Source, data: memoryview, range_bytes: int) -> list[
             counted = start
         position += len(memoryview(element))  # a Raw is a view of the data: nothing is copied
         if position - start >= range_bytes:
-            ranges.append(_array_range(source, len(ranges), start, position, line))
+            ranges.append(Range(len(ranges), before + start, before + position, line))
             start = None
     if start is not None:
-        ranges.append(_array_range(source, len(ranges), start, position, line))
+        ranges.append(Range(len(ranges), before + start, before + position, line))
     return ranges
-
-
-def _array_range(source: Source, index: int, start: int, end: int, line: int) -> Range:
-    return Range(index, source.start + start, source.start + end, line)
 
 
 def _bad_array(source: Source, data: bytes, error: Exception) -> RagaugeError:

@@ -181,17 +181,14 @@ def _text(text: str) -> str:
     text = _KEYS.sub(REDACTED, text)
     text = _BEARER.sub(lambda match: f"{match[1] or match[2] or match[3]}{REDACTED}", text)
     if "=" in text:
-        text = _PAIR.sub(
-            lambda match: f"{match[1]}={REDACTED}" if is_secret(match[1]) else match[0], text
-        )
+        text = _PAIR.sub(lambda match: _without_value(match, rf"\1={REDACTED}"), text)
     if '"' in text:
-        text = _MEMBER.sub(
-            lambda match: (
-                f'"{match[1]}"{match[2]}"{REDACTED}"' if is_secret(match[1]) else match[0]
-            ),
-            text,
-        )
+        text = _MEMBER.sub(lambda match: _without_value(match, rf'"\1"\2"{REDACTED}"'), text)
     return text
+
+
+def _without_value(match: re.Match[str], template: str) -> str:
+    return match.expand(template) if is_secret(match[1]) else match[0]
 
 
 SECRET = ("password", "sslpassword")
@@ -212,9 +209,5 @@ def without_password(url: str) -> str:
     elif "@" in rest and re.match(r"[^/\[:]*:(?!\d*(?:[/,]|$))", place):
         # A password with a bare question mark in it; what follows its end cannot be told apart.
         return f"{scheme}://{place.partition(':')[0]}@{rest.rpartition('@')[2]}"
-    parameters = [
-        parameter
-        for parameter in query.split("&")
-        if unquote(parameter.partition("=")[0]) not in SECRET
-    ]
-    return f"{scheme}://{place}" + (mark + "&".join(parameters) if any(parameters) else "")
+    shown = [pair for pair in query.split("&") if unquote(pair.partition("=")[0]) not in SECRET]
+    return f"{scheme}://{place}" + (mark + "&".join(shown) if any(shown) else "")

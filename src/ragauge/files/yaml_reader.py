@@ -103,12 +103,9 @@ class _Text:
     def _not_utf8(self, reason: str) -> RagaugeError:
         faults = ((number, _fault(line)) for number, line in enumerate(self.lines(), start=1))
         line, fault = next(((line, fault) for line, fault in faults if fault), (None, "the file"))
-        return RagaugeError.of(
-            "bad-encoding",
-            f"{fault} is not UTF-8: {reason}",
-            hint="convert the file to UTF-8",
-            place=Place(self._name, line),
-        )
+        message = f"{fault} is not UTF-8: {reason}"
+        hint = "convert the file to UTF-8"
+        return RagaugeError.of("bad-encoding", message, hint=hint, place=Place(self._name, line))
 
 
 def _fault(line: bytes) -> str:
@@ -180,20 +177,17 @@ class _ItemComposer:
             if key in ROW_KEYS and isinstance(value, self._yaml.SequenceStartEvent):
                 list_keys.append(key)
                 if len(list_keys) > 1:
+                    message = f"`{list_keys[0]}` and `{key}` are both lists of items"
                     hint = "keep one of them, or write the other to a file of its own"
-                    raise self._bad(
-                        event, f"`{list_keys[0]}` and `{key}` are both lists of items", hint
-                    )
+                    raise self._bad(event, message, hint)
                 yield from self._items(unit)
                 continue
             setting = self._part(value, 1).value
             if key == UNIT and setting is not None:
                 if list_keys:  # the items were read already, and as bytes
-                    raise self._bad(
-                        event,
-                        f"`{UNIT}` stands below the list of items that it is the unit of",
-                        f"write it above `{list_keys[0]}`, or in each item",
-                    )
+                    message = f"`{UNIT}` stands below the list of items that it is the unit of"
+                    hint = f"write it above `{list_keys[0]}`, or in each item"
+                    raise self._bad(event, message, hint)
                 unit = setting
         if not list_keys:
             raise self._bad_top(top)
@@ -243,9 +237,8 @@ class _ItemComposer:
             if key == "<<" and getattr(event, "implicit", (False,))[0]:
                 mappings = part.value if isinstance(part.value, list) else [part.value]
                 if not all(isinstance(mapping, dict) for mapping in mappings):
-                    raise self._bad(
-                        event, "`<<` takes mappings only", "name a mapping: `<<: *anchor`"
-                    )
+                    hint = "name a mapping: `<<: *anchor`"
+                    raise self._bad(event, "`<<` takes mappings only", hint)
                 for mapping in mappings:
                     merged = {**mapping, **merged}
             else:
@@ -311,19 +304,14 @@ class _ItemComposer:
             mark = error.problem_mark or error.context_mark
             line = None if mark is None else self._text.line(mark)
             message = error.problem or error.context or str(error)
-            place = Place(self._name, line)
-            raise RagaugeError.of(
-                "bad-yaml", message, hint=self._hint(message, line), place=place
-            ) from error
+            place, hint = Place(self._name, line), self._hint(message, line)
+            raise RagaugeError.of("bad-yaml", message, hint=hint, place=place) from error
         except yaml.YAMLError as error:
             raise self._bad_character(error) from error
 
     def _hint(self, message: str, line: int | None) -> str:
-        text = b""
-        for number, line_text in enumerate(self._text.lines(), start=1):
-            if number == line:
-                text = line_text
-                break
+        numbered = enumerate(self._text.lines(), start=1)
+        text = next((line_text for number, line_text in numbered if number == line), b"")
         if b"\t" in text[: len(text) - len(text.lstrip())]:
             return "indent with spaces: YAML takes no tabs there"
         if "mapping values" in message or "cannot start any token" in message:
@@ -343,13 +331,12 @@ class _ItemComposer:
         )
 
     def _too_deep(self, event: Any) -> RagaugeError:
-        place = Place(self._name, self._text.line(event.start_mark))
         message = f"the item is nested more than {MAX_DEPTH} levels deep"
-        return RagaugeError.of("too-deep", message, hint="write a flat mapping", place=place)
+        return self._bad(event, message, "write a flat mapping", code="too-deep")
 
-    def _bad(self, event: Any, message: str, hint: str) -> RagaugeError:
+    def _bad(self, event: Any, message: str, hint: str, code: str = "bad-yaml") -> RagaugeError:
         place = Place(self._name, self._text.line(event.start_mark))
-        return RagaugeError.of("bad-yaml", message, hint=hint, place=place)
+        return RagaugeError.of(code, message, hint=hint, place=place)
 
 
 def _around(value: Any, parts: list[_ComposedValue]) -> _ComposedValue:

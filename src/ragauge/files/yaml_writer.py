@@ -68,7 +68,9 @@ def _mapping(value: Mapping[str, Any], indent: int, *, literal: bool) -> list[st
             lines += [name, *_sequence(item, indent + 2, literal=literal)]
         elif literal and isinstance(item, str) and _is_literal(item):
             sign = "|" if item.endswith("\n") else "|-"
-            lines += [f"{name} {sign}", *_literal(item, indent + 2)]
+            body = item.removesuffix("\n").split("\n")
+            indented = [f"{' ' * (indent + 2)}{line}" if line else "" for line in body]
+            lines += [f"{name} {sign}", *indented]
         else:
             lines.append(f"{name} {flow_text(item)}")
     return lines
@@ -86,11 +88,6 @@ def _sequence(values: Sequence[Any], indent: int, *, literal: bool) -> list[str]
     return lines
 
 
-def _literal(value: str, indent: int) -> list[str]:
-    lines = value.removesuffix("\n").split("\n")
-    return [f"{' ' * indent}{line}" if line else "" for line in lines]
-
-
 def _is_long(values: Sequence[Any], room: int) -> bool:
     if any(isinstance(item, Mapping) and item for item in values):
         return True
@@ -100,14 +97,10 @@ def _is_long(values: Sequence[Any], room: int) -> bool:
 def _is_literal(value: str) -> bool:
     """Whether a text of several lines reads the same when it is written line by line."""
     body = value.removesuffix("\n")
-    first = body.partition("\n")[0]
-    return (
-        "\n" in body
-        and not body.endswith("\n")
-        and bool(first)
-        and not first.startswith(" ")
-        and _LITERAL.search(value) is None
-    )
+    first, newline, _ = body.partition("\n")
+    if not newline or body.endswith("\n") or not first or first.startswith(" "):
+        return False
+    return _LITERAL.search(value) is None
 
 
 def _scalar(value: Any) -> str:
@@ -127,16 +120,12 @@ def regions(text: str, keys: Sequence[str]) -> list[Region] | None:
     """Where the items of a file stand: those of its list, or of the list under one of some keys.
 
     None if they cannot be replaced one by one, because an alias in one stands for another.
-    PyYAML must be there, and the file must be one that it reads.
     """
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    top = yaml.compose(text, Loader=loader)
-    if isinstance(top, yaml.MappingNode):
+    top = _composed(text)
+    if top is not None and top.id == "mapping":
         lists = [node for key, node in top.value if key.value in keys]
         top = lists[0] if len(lists) == 1 else None
-    if not isinstance(top, yaml.SequenceNode):
+    if top is None or top.id != "sequence":
         return None
     item_regions = []
     seen: set[int] = set()
@@ -146,9 +135,16 @@ def regions(text: str, keys: Sequence[str]) -> list[Region] | None:
             return None
         start = node.start_mark
         body = text[start.index : end].rstrip()
-        flow = top.flow_style or node.flow_style or not isinstance(node, yaml.MappingNode)
+        flow = top.flow_style or node.flow_style or node.id != "mapping"
         item_regions.append(Region(start.index, start.index + len(body), start.column, bool(flow)))
     return item_regions
+
+
+def _composed(text: str) -> Any:
+    """The tree of a file. PyYAML must be there, and the file must be one that it reads."""
+    import yaml
+
+    return yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 class ScalarText(NamedTuple):
@@ -161,12 +157,9 @@ class ScalarText(NamedTuple):
 
 def value_of(text: str, key: str) -> ScalarText | None:
     """The value of a key that stands beside the list of items; None if it is no scalar."""
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    top = yaml.compose(text, Loader=loader)
-    for name, node in top.value if isinstance(top, yaml.MappingNode) else ():
-        if name.value == key and isinstance(node, yaml.ScalarNode):
+    top = _composed(text)
+    for name, node in top.value if top is not None and top.id == "mapping" else ():
+        if name.value == key and node.id == "scalar":
             return ScalarText(str(node.value), node.start_mark.index, node.end_mark.index)
     return None
 

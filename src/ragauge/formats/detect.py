@@ -44,10 +44,9 @@ def choose(
         dialect = "trec"
     if profile is not None:
         chosen = registry.profile(profile)
-        if dialect != "auto":
-            return FormatChoice(dialect=registry.dialect(dialect), profile=chosen, own=True)
-        own = chosen.dialect != "native"
-        return FormatChoice(dialect=registry.dialect(chosen.dialect), profile=chosen, own=own)
+        name = chosen.dialect if dialect == "auto" else dialect
+        own = dialect != "auto" or name != "native"
+        return FormatChoice(dialect=registry.dialect(name), profile=chosen, own=own)
     if dialect != "auto":
         forced = registry.dialect(dialect)
         return FormatChoice(dialect=forced, profile=registry.profile(forced.profile), own=True)
@@ -66,11 +65,8 @@ def _refuse_other_trec(gold: Source | None, trace: Source | None) -> None:
         (trace, "qrels", "TREC judgements, and the run comes second"),
     ):
         if source is not None and source.layout == layout:
-            raise RagaugeError.of(
-                "usage",
-                f"`{source.name}` looks like {belongs}",
-                hint="give the judgements (qrels), then the run",
-            )
+            hint = "give the judgements (qrels), then the run"
+            raise RagaugeError.of("usage", f"`{source.name}` looks like {belongs}", hint=hint)
 
 
 def cutoffs(k: Sequence[int] | int | None, profile: Profile) -> tuple[int, ...]:
@@ -81,11 +77,8 @@ def cutoffs(k: Sequence[int] | int | None, profile: Profile) -> tuple[int, ...]:
             "usage", f"k must be whole numbers from 1, got {list(ks)}", hint="for example --k 5"
         )
     if len(profile.k) == 1 and len(ks) != 1:
-        raise RagaugeError.of(
-            "usage",
-            f"the profile {profile.name} takes one k, got {len(ks)}",
-            hint="give one, or use --profile all",
-        )
+        message = f"the profile {profile.name} takes one k, got {len(ks)}"
+        raise RagaugeError.of("usage", message, hint="give one, or use --profile all")
     return tuple(dict.fromkeys(ks))
 
 
@@ -152,11 +145,8 @@ def refuse_swapped(gold_names: set[str], trace_names: set[str], gold: str, trace
     trace_marks = _TRACE_WORDS.union(*(dialect.trace_marks for dialect in dialects))
     swapped = gold_names & trace_marks and trace_names & gold_marks
     if swapped and not gold_names & gold_marks and not trace_names & trace_marks:
-        raise RagaugeError.of(
-            "usage",
-            f"`{gold}` looks like a trace file, and `{trace}` like a gold set",
-            hint="the gold set comes first",
-        )
+        message = f"`{gold}` looks like a trace file, and `{trace}` like a gold set"
+        raise RagaugeError.of("usage", message, hint="the gold set comes first")
 
 
 def _owns(own: Mapping[str, tuple[str, ...]], names: set[str]) -> bool:

@@ -11,13 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
+from itertools import chain
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct
 
 from ragauge.files.fields import INT64
+from ragauge.formats.hits import MOST_MS, is_disordered
 from ragauge.model.dialect import (
     ANSWER_SPELLINGS,
     GOLD_SPELLINGS,
@@ -33,7 +34,7 @@ from ragauge.spans import PLACE_NAMES, Span
 from ragauge.text import citations_in
 
 WideInt = Annotated[int, Meta(ge=-INT64, le=INT64 - 1)]
-Milliseconds = Annotated[float, Meta(ge=0, le=366 * 24 * 3600 * 1000)]
+Milliseconds = Annotated[float, Meta(ge=0, le=MOST_MS)]
 # Whole numbers beyond 64 bits are an error, and fractions are not: the exact path tells them apart.
 _Score = Annotated[float, Meta(gt=-INT64, lt=INT64)]
 _Offset = Annotated[int, Meta(ge=0, le=INT64 - 1)]
@@ -50,33 +51,38 @@ _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_value = msgspec.json.Decoder().decode
 
 
-class FastPerf(Struct, gc=False):
+# The classes below say which fields the structs may have, and of which types: `_make_struct` gives
+# each the name that it has in a file. A field that a table of spellings has and no class here is
+# left to the exact path.
+
+
+class FastPerf:
     """The times of the parts."""
 
-    if TYPE_CHECKING:
-        retrieve: float | None
-        reason: float | None
+    __slots__ = ()
+    retrieve: Milliseconds | None
+    reason: Milliseconds | None
 
 
-class FastHit(Struct, gc=False):
+class FastHit:
     """A hit that is an object."""
 
-    if TYPE_CHECKING:
-        id: str
-        doc: str | None
-        section: str | None
-        score: float | None
-        rank: int | None
-        type: str | None
-        text: str | None
-        chunker_version: str | None
-        doc_hash: str | None
-        text_hash: str | None
-        policy_hash: str | None
-        span: tuple[int, int] | None
-        offsets: tuple[int, int] | None
-        start: int | None
-        end: int | None
+    __slots__ = ()
+    id: str
+    doc: str | None
+    section: str | None
+    score: _Score | None
+    rank: WideInt | None
+    type: str | None
+    text: str | None
+    chunker_version: str | None
+    doc_hash: str | None
+    text_hash: str | None
+    policy_hash: str | None
+    span: _OffsetPair | None
+    offsets: _OffsetPair | None
+    start: _Offset | None
+    end: _Offset | None
 
     def hit(self) -> Hit | None:
         """The hit; None where its place is given twice, or is none."""
@@ -121,36 +127,35 @@ class FastHit(Struct, gc=False):
         )
 
 
-class FastAnswer(Struct, gc=False):
+class FastAnswer:
     """An answer that is an object."""
 
-    if TYPE_CHECKING:
-        claim: str | None
-        text: str | None
-        citations: list[str] | None
+    __slots__ = ()
+    claim: str | None
+    text: str | None
+    citations: list[str] | None
 
 
-class FastRow(Struct, gc=False):
+class FastRow:
     """A row of a usual shape. Its attributes are called after the fields, however they are spelled.
 
     `answer` is an object or a string, as `answer_is_object` says; beside an object there is no
     list of citations in the row.
     """
 
+    __slots__ = ()
     hit_kind: ClassVar[HitKind]
     answer_is_object: ClassVar[bool]
-
-    if TYPE_CHECKING:
-        qid: str | None
-        question: str | None
-        paraphrase: int | None
-        seed: int | None
-        turn: int | None
-        hits: list[Any] | None
-        answer: Any
-        citations: list[str] | None
-        perf: FastPerf | None
-        total_ms: float | None
+    qid: str | None
+    question: str | None
+    paraphrase: WideInt | None
+    seed: WideInt | None
+    turn: WideInt | None
+    hits: list[Any] | None
+    answer: Any
+    citations: list[str] | None
+    perf: FastPerf | None
+    total_ms: Milliseconds | None
 
     @property
     def hit_ids(self) -> Sequence[str]:
@@ -196,7 +201,9 @@ class FastRow(Struct, gc=False):
             hits = tuple([hit for entry in listed if (hit := entry.hit()) is not None])
             if len(hits) < len(listed):
                 return None
-            disordered = _out_of_order(listed)
+            ranks = [hit.rank for hit in listed if hit.rank is not None]
+            scores = [hit.score for hit in listed if hit.score is not None]
+            disordered = is_disordered(ranks, scores)
         claim, text, citations = self.answered()
         answer = None
         if not (claim is None and text is None and citations is None):
@@ -213,61 +220,32 @@ class FastRow(Struct, gc=False):
             answer=answer,
             timing=self.timing(),
             index={
-                name: value for name in INDEX_NAMES if (value := getattr(self, name)) is not None
+                name: index for name in INDEX_NAMES if (index := getattr(self, name)) is not None
             },
             disordered=disordered,
             line=line,
         )
 
 
-def _out_of_order(listed: Sequence[FastHit]) -> bool:
-    ranks = [hit.rank for hit in listed if hit.rank is not None]
-    scores = [hit.score for hit in listed if hit.score is not None]
-    return any(later < earlier for earlier, later in pairwise(ranks)) or any(
-        later > earlier for earlier, later in pairwise(scores)
-    )
+def _types(fast: type) -> dict[str, Any]:
+    """The fields of one of these classes, with their types."""
+    hints = get_type_hints(fast, include_extras=True)
+    return {field: kind for field, kind in hints.items() if get_origin(kind) is not ClassVar}
 
 
-# What the fast path reads, field by field. A field of the tables that is not here has to be null:
-# whoever adds one there gets the exact path until the field gets a type here.
-_TEXT_HIT_TYPES: Mapping[str, Any] = {
-    "id": str,
-    "text": str | None,
-    "type": str | None,
-    "doc_hash": str | None,
-    "text_hash": str | None,
-    "policy_hash": str | None,
-}
-_PLACED_HIT_TYPES: Mapping[str, Any] = {
-    "id": str,
-    "doc": str | None,
-    "offsets": _OffsetPair | None,
-    "span": _OffsetPair | None,
-    "start": _Offset | None,
-    "end": _Offset | None,
-    "score": _Score | None,
-    "section": str | None,
-    **_TEXT_HIT_TYPES,
-    "rank": WideInt | None,
-    "chunker_version": str | None,
-}
-_ANSWER_TYPES: Mapping[str, Any] = {
-    "claim": str | None,
-    "text": str | None,
-    "citations": list[str] | None,
-}
-_PERF_TYPES: Mapping[str, Any] = {"retrieve": Milliseconds | None, "reason": Milliseconds | None}
-_ROW_TYPES: Mapping[str, Any] = {
-    "qid": str | None,
-    "question": str | None,
-    "paraphrase": WideInt | None,
-    "seed": WideInt | None,
-    "turn": WideInt | None,
-    "total_ms": Milliseconds | None,
-    **dict.fromkeys(INDEX_NAMES, str | None),
-}
 _SHAPED = ("hits", "answer", "citations", "perf")
 """Fields of a row whose type depends on its shape."""
+_ROW_TYPES = {
+    **{field: kind for field, kind in _types(FastRow).items() if field not in _SHAPED},
+    **dict.fromkeys(INDEX_NAMES, str | None),
+}
+_PLACED_HIT_TYPES = _types(FastHit)
+_TEXT_HIT_TYPES = {
+    field: _PLACED_HIT_TYPES[field]
+    for field in ("id", "text", "type", "doc_hash", "text_hash", "policy_hash")
+}
+_ANSWER_TYPES = _types(FastAnswer)
+_PERF_TYPES = _types(FastPerf)
 
 # The names of places belong to `spans`, which reads them; each is its own field here.
 _HIT_NAMES = {**HIT_SPELLINGS, **{name: (name,) for name in PLACE_NAMES}}
@@ -374,32 +352,34 @@ def _has_more(
 
 
 def _make_struct(
-    base: type[Struct],
+    base: Any,
     types: Mapping[str, Any],
-    spelled: Mapping[str, str],
+    spellings: Mapping[str, Sequence[str]],
+    spelling: Spelling = (),
     nulls: Iterable[str] = (),
     *,
     closed: bool,
-    required: str | None = None,
-    namespace: dict[str, Any] | None = None,
+    **namespace: Any,
 ) -> Any:
-    """A struct with these fields under these names; `nulls` are names that may only be null.
+    """A struct of these fields; those not in `spelling` have their first name.
 
-    Names beyond ASCII are never declared: `_is_plain` sends rows that have one to the exact path.
+    `nulls` are names that may only be null. Names beyond ASCII are never declared: `_is_plain`
+    sends rows that have one to the exact path.
     """
+    spelled = dict(spelling)
+    names = {field: spellings[field][0] for field in types} | spelled
     fields: list[tuple[str, Any, Any]] = []
-    for field, kind in types.items():
-        name = spelled[field]
-        is_required = field == required
-        value = msgspec.field(name=name) if is_required else msgspec.field(default=None, name=name)
-        fields.append((field, kind, value))
-    for place, name in enumerate(sorted(set(nulls) - set(spelled.values()))):
+    for field in (*spelled, *(field for field in types if field not in spelled)):
+        kind = types[field]
+        default: Any = None if kind == kind | None else msgspec.NODEFAULT  # or it must be there
+        fields.append((field, kind, msgspec.field(default=default, name=names[field])))
+    for place, name in enumerate(sorted(set(nulls) - set(names.values()))):
         if name.isascii():
             fields.append((f"null_{place}", None, msgspec.field(default=None, name=name)))
     return msgspec.defstruct(
         base.__name__,
         fields,
-        bases=(base,),
+        bases=(base, Struct),
         namespace=namespace,
         forbid_unknown_fields=closed,
         gc=False,
@@ -407,54 +387,40 @@ def _make_struct(
     )
 
 
-def _part_struct(
-    base: type[Struct],
-    types: Mapping[str, Any],
-    spellings: Mapping[str, tuple[str, ...]],
-    spelling: Spelling = (),
-    *,
-    is_open: bool,
-) -> Any:
-    """The struct of a hit, an answer or times; fields not in `spelling` have their first name."""
-    spelled = dict(spelling)
-    others = [name for names in spellings.values() for name in names] if is_open else ()
-    return _make_struct(
-        base,
-        {field: types[field] for field in (*spelled, *types.keys() - spelled.keys())},
-        {field: names[0] for field, names in spellings.items() if field in types} | spelled,
-        others,
-        closed=not is_open,
-        required="id" if base is FastHit else None,
-    )
-
-
 @lru_cache(maxsize=256)
 def _decoder(shape: Shape) -> Callable[[bytes], FastRow]:
     """Decode rows of a shape."""
-    is_open = shape.open_parts
+
+    def part(
+        base: Any,
+        types: Mapping[str, Any],
+        spellings: Mapping[str, Sequence[str]],
+        spelling: Spelling = (),
+    ) -> Any:
+        nulls = chain.from_iterable(spellings.values()) if shape.open_parts else ()
+        return _make_struct(base, types, spellings, spelling, nulls, closed=not shape.open_parts)
+
     hits: Any = str
     if shape.hit_kind != "ids":
         hit_types = _TEXT_HIT_TYPES if shape.hit_kind == "texts" else _PLACED_HIT_TYPES
-        hits = _part_struct(FastHit, hit_types, _HIT_NAMES, shape.hit_spelling, is_open=is_open)
-    perf = _part_struct(FastPerf, _PERF_TYPES, PERF_SPELLINGS, is_open=is_open)
+        hits = part(FastHit, hit_types, _HIT_NAMES, shape.hit_spelling)
+    perf = part(FastPerf, _PERF_TYPES, PERF_SPELLINGS)
     types = {**_ROW_TYPES, "hits": list[hits] | None, "perf": perf | None}
-    answers = TRACE_SPELLINGS["answer"]
+    names: dict[str, Sequence[str]] = {**_ROW_NAMES}
     if shape.answer_is_object:
-        answer = _part_struct(FastAnswer, _ANSWER_TYPES, ANSWER_SPELLINGS, is_open=is_open)
-        types["answer"] = answer | None
+        types["answer"] = part(FastAnswer, _ANSWER_TYPES, ANSWER_SPELLINGS) | None
     else:
         types |= {"answer": str | None, "citations": list[str] | None}
-        answers = answers[1:]
-    spelled = dict(shape.spelling)
-    order = [*spelled, *(field for field in types if field not in spelled)]
-    usual = {field: _ROW_NAMES[field][0] for field in types} | {"answer": answers[0]} | spelled
+        names["answer"] = TRACE_SPELLINGS["answer"][1:]  # the first is always an object
     row = _make_struct(
         FastRow,
-        {field: types[field] for field in order},
-        usual,
+        types,
+        names,
+        shape.spelling,
         () if shape.extent == "usual" else TRACE_NAMES,
         closed=shape.extent != "unread",
-        namespace={"hit_kind": shape.hit_kind, "answer_is_object": shape.answer_is_object},
+        hit_kind=shape.hit_kind,
+        answer_is_object=shape.answer_is_object,
     )
     return msgspec.json.Decoder(row).decode
 
@@ -547,15 +513,15 @@ class FastDecoder:
         return None if row is None else row.trace(line, strip_citations=strip_citations)
 
 
-class FastGold(Struct, gc=False):
+class FastGold:
     """A gold row of the usual shape: ids for evidence, and claims that are substrings."""
 
-    if TYPE_CHECKING:
-        qid: str
-        question: str | None
-        answerable: bool | None
-        relevant: tuple[str, ...] | None
-        claims: tuple[str, ...] | None
+    __slots__ = ()
+    qid: Annotated[str, Meta(min_length=1)]
+    question: str | None
+    answerable: bool | None
+    relevant: tuple[str, ...] | None
+    claims: tuple[str, ...] | None
 
     def item(self, line: int) -> GoldItem:
         """The gold item of the row."""
@@ -572,23 +538,13 @@ class FastGold(Struct, gc=False):
         )
 
 
-_GOLD_TYPES: Mapping[str, Any] = {
-    "qid": Annotated[str, Meta(min_length=1)],
-    "question": str | None,
-    "answerable": bool | None,
-    "claims": tuple[str, ...] | None,
-    "relevant": tuple[str, ...] | None,
-}
+_GOLD_TYPES = _types(FastGold)
 _GOLD_FIELD_OF = {name: field for field in _GOLD_TYPES for name in GOLD_SPELLINGS[field]}
 
 
 @lru_cache(maxsize=64)
 def _gold_decoder(spelling: Spelling) -> Callable[[bytes], FastGold]:
-    spelled = dict(spelling)
-    order = [*spelled, *(field for field in _GOLD_TYPES if field not in spelled)]
-    usual = {field: GOLD_SPELLINGS[field][0] for field in _GOLD_TYPES} | spelled
-    types = {field: _GOLD_TYPES[field] for field in order}
-    row = _make_struct(FastGold, types, usual, closed=True, required="qid")
+    row = _make_struct(FastGold, _GOLD_TYPES, GOLD_SPELLINGS, spelling, closed=True)
     return msgspec.json.Decoder(row).decode
 
 
@@ -601,15 +557,12 @@ class FastGoldDecoder:
 
     def item(self, data: bytes, line: int) -> GoldItem | None:
         """The gold item of a row; None if it is for the exact path."""
-        try:
-            return self._decode(data).item(line)
-        except _NOT_USUAL:
-            if not self._learn(data):
-                return None
-        try:
-            return self._decode(data).item(line)
-        except _NOT_USUAL:
-            return None
+        while True:
+            try:
+                return self._decode(data).item(line)
+            except _NOT_USUAL:
+                if not self._learn(data):
+                    return None
 
     def _learn(self, data: bytes) -> bool:
         """Take the spelling of a row that did not decode; False if that changes nothing."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ragauge.files.fields import (
@@ -19,11 +19,12 @@ from ragauge.files.fields import (
     as_texts,
     meaning,
     pick,
+    pick_as,
     wrong_type,
 )
 from ragauge.model.dialect import GOLD_NAMES, GOLD_SPELLINGS, HIT_DOCS, HIT_IDS, HIT_SECTIONS
 from ragauge.model.gold import Anchor, ClaimRule, Expect, GoldItem
-from ragauge.spans import spans_in, unit_in
+from ragauge.spans import Span, spans_in, unit_in
 
 Own = Mapping[str, tuple[str, ...]]
 """The names that a dialect owns, by field."""
@@ -71,7 +72,7 @@ def gold_item(row: Row, own: Own, line: int | None, *, expects_by_docs: bool = F
     grades = _grades(take("grades")[1])
     if not (ids or anchors or groups or grades):
         anchors, places = places, ()
-    _one_unit((*anchors, *places))
+    refuse_mixed_units(span for anchor in (*anchors, *places) for span in anchor.spans)
     claims, rule = _claims(*take("claims"))
     docs = _docs(*take("relevant_docs"))
     name, value = take("turn")
@@ -120,46 +121,35 @@ def _refuse_draft(row: Row) -> None:
 
 def _evidence(name: str, value: Any, unit: str) -> tuple[tuple[str, ...], tuple[Anchor, ...]]:
     """Evidence entries: plain ids, and those that name a place in a document."""
-    ids: list[str] = []
-    anchors: list[Anchor] = []
-    for i, entry in enumerate(as_list(value, name) if value is not None else ()):
-        member = _member(entry, f"{name}[{i}]", unit)
-        if isinstance(member, str):
-            ids.append(member)
-        else:
-            anchors.append(member)
-    return tuple(ids), tuple(dict.fromkeys(anchors))
+    members = [] if value is None else _members(name, value, unit)
+    anchors = dict.fromkeys(member for member in members if isinstance(member, Anchor))
+    return tuple(member for member in members if isinstance(member, str)), tuple(anchors)
+
+
+def _members(name: str, value: Any, unit: str) -> list[str | Anchor]:
+    return [_member(entry, f"{name}[{i}]", unit) for i, entry in enumerate(as_list(value, name))]
 
 
 def _member(value: Any, path: str, unit: str) -> str | Anchor:
     if not isinstance(value, Mapping):
         return as_id(value, path)
-    id_name, id_value = pick(value, HIT_IDS, inside=f"{path}.")
-    own_id = as_id(id_value, id_name) if id_value is not None else None
+    own_id = pick_as(as_id, value, HIT_IDS, inside=f"{path}.")
     spans = spans_in(value, path, unit=unit)
     if not spans and value.get("quote") is not None:
-        raise FieldError(
-            "quote-unpinned",
-            f"`{path}` names a quote without its offsets",
-            "name the corpus with --corpus, or let `ragauge gold pin` find its bytes there",
-        )
+        hint = "name the corpus with --corpus, or let `ragauge gold pin` find its bytes there"
+        raise FieldError("quote-unpinned", f"`{path}` names a quote without its offsets", hint)
     if not spans and own_id is not None:
         return own_id
     doc_name, doc = pick(value, HIT_DOCS, inside=f"{path}.")
     if doc is None or not spans or any(span.length == 0 for span in spans):
-        raise wrong_type(
-            path,
-            "an id, or a place in a document",
-            value,
-            'write "id" or {"doc": "guide.md", "start": 120, "end": 180}',
-        )
-    section_name, section = pick(value, HIT_SECTIONS, inside=f"{path}.")
+        hint = 'write "id" or {"doc": "guide.md", "start": 120, "end": 180}'
+        raise wrong_type(path, "an id, or a place in a document", value, hint)
     quote = value.get("quote", value.get("text"))
     return Anchor(
         doc=as_id(doc, doc_name),
         spans=spans,
         id=own_id,
-        section=as_id(section, section_name) if section is not None else None,
+        section=pick_as(as_id, value, HIT_SECTIONS, inside=f"{path}."),
         quote=as_text(quote, f"{path}.quote") if quote is not None else None,
     )
 
@@ -167,32 +157,26 @@ def _member(value: Any, path: str, unit: str) -> str | Anchor:
 def _anchors(name: str, value: Any, unit: str) -> tuple[Anchor, ...]:
     if value is None:
         return ()
-    members = [_member(entry, f"{name}[{i}]", unit) for i, entry in enumerate(as_list(value, name))]
+    members = _members(name, value, unit)
     for i, member in enumerate(members):
         if isinstance(member, str):
             raise wrong_type(f"{name}[{i}]", "a place in a document", member, "add doc, start, end")
     return tuple(member for member in dict.fromkeys(members) if isinstance(member, Anchor))
 
 
-def _one_unit(anchors: Sequence[Anchor]) -> None:
-    units = {span.unit for anchor in anchors for span in anchor.spans}
+def refuse_mixed_units(spans: Iterable[Span]) -> None:
+    """Refuse an item whose offsets count different things."""
+    units = {span.unit for span in spans}
     if len(units) > 1:
-        raise FieldError(
-            "mixed-units",
-            f"the evidence of the item mixes {' and '.join(sorted(units))} offsets",
-            "use one unit: bytes in the document's UTF-8 text",
-        )
+        message = f"the evidence of the item mixes {' and '.join(sorted(units))} offsets"
+        raise FieldError("mixed-units", message, "use one unit: bytes in the document's UTF-8 text")
 
 
 def _groups(value: Any, unit: str) -> tuple[tuple[str | Anchor, ...], ...]:
     groups = []
     for i, group in enumerate(as_list(value, "groups") if value is not None else ()):
         path = f"groups[{i}]"
-        members = tuple(
-            dict.fromkeys(
-                _member(entry, f"{path}[{j}]", unit) for j, entry in enumerate(as_list(group, path))
-            )
-        )
+        members = tuple(dict.fromkeys(_members(path, group, unit)))
         if not members:
             raise wrong_type(path, "a list of at least one id", group, "no group can be empty")
         groups.append(members)
@@ -200,12 +184,8 @@ def _groups(value: Any, unit: str) -> tuple[tuple[str | Anchor, ...], ...]:
 
 
 def _grades(value: Any) -> dict[str, float]:
-    if value is None:
-        return {}
-    return {
-        name: as_number(grade, f"grades.{name}")
-        for name, grade in as_object(value, "grades").items()
-    }
+    graded = {} if value is None else as_object(value, "grades")
+    return {name: as_number(grade, f"grades.{name}") for name, grade in graded.items()}
 
 
 def _docs(name: str, value: Any) -> tuple[str, ...] | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ragauge.files.fields import FieldError, Row, as_id, as_list, meaning, pick
+from ragauge.files.fields import Row, as_id, as_list, meaning, pick
+from ragauge.formats import gold
 from ragauge.formats.gold import Own
 from ragauge.model.dialect import GOLD_SPELLINGS
 from ragauge.spans import spans_in
@@ -44,9 +45,8 @@ def entries(row: Row, own: Own) -> list[EvidenceEntry]:
 
 
 def _listed(name: str, path: str, value: Any) -> list[EvidenceEntry]:
-    return [
-        EvidenceEntry(name, f"{path}[{i}]", entry) for i, entry in enumerate(as_list(value, path))
-    ]
+    listed = enumerate(as_list(value, path))
+    return [EvidenceEntry(name, f"{path}[{i}]", entry) for i, entry in listed]
 
 
 def replaced(value: Any, path: str, new: Any) -> Any:
@@ -71,15 +71,9 @@ def only_document(row: Row, own: Own) -> str | None:
 
 def refuse_mixed_units(listed: Sequence[EvidenceEntry], unit: str) -> None:
     """Refuse an item whose offsets count different things; `unit` is that of the item."""
-    units = {
-        span.unit
+    gold.refuse_mixed_units(
+        span
         for entry in listed
         if isinstance(entry.value, Mapping)
         for span in spans_in(entry.value, entry.path, unit=unit)
-    }
-    if len(units) > 1:
-        raise FieldError(
-            "mixed-units",
-            f"the evidence of the item mixes {' and '.join(sorted(units))} offsets",
-            "use one unit: bytes in the document's UTF-8 text",
-        )
+    )

@@ -81,9 +81,8 @@ def read_gold_rows(path: str, dialect: str = "auto") -> GoldRows:
         count = 0
         for line, data, cut, overlong in rows_of(source):
             try:
-                rows.append(
-                    RawRow(line, data.strip(), dict(decode_row(data, cut=cut, overlong=overlong)))
-                )
+                fields = dict(decode_row(data, cut=cut, overlong=overlong))
+                rows.append(RawRow(line, data.strip(), fields))
             except FieldError as error:
                 count += 1
                 if len(problems) < MAX_REPORTED:
@@ -118,12 +117,9 @@ def written(gold: GoldRows, changes: Changes, name: str) -> str:
     try:
         return _written(gold, changes, form_of(name, gold.form))
     except ValueError as error:
-        raise RagaugeError.of(
-            "bad-field",
-            f"a number is too large to be written: {error}",
-            hint="write it as text, or keep the form of the file that was read",
-            place=Place(gold.name),
-        ) from error
+        message = f"a number is too large to be written: {error}"
+        hint = "write it as text, or keep the form of the file that was read"
+        raise RagaugeError.of("bad-field", message, hint=hint, place=Place(gold.name)) from error
 
 
 def _written(gold: GoldRows, changes: Changes, form: Form) -> str:
@@ -144,11 +140,9 @@ def form_of(name: str, form: Form) -> Form:
     """The form that a file is written in, by its name; packed files and tables are refused."""
     lowered = name.lower()
     if lowered.endswith(_OTHERS):
-        raise RagaugeError.of(
-            "usage",
-            f"`{name}` would be a packed file or a table, and gold is written as plain text",
-            hint="name a file that ends with .jsonl, .json or .yaml",
-        )
+        message = f"`{name}` would be a packed file or a table, and gold is written as plain text"
+        hint = "name a file that ends with .jsonl, .json or .yaml"
+        raise RagaugeError.of("usage", message, hint=hint)
     if lowered.endswith(_YAML):
         return "yaml"
     if lowered.endswith(".json"):
@@ -199,11 +193,9 @@ def _line(gold: GoldRows, index: int, changes: Changes) -> str:
     parts = []
     for name, value in changes.get(index, raw.fields).items():
         same = name in fields and raw.fields.get(name) is value
-        as_read = bytes(fields[name]).decode() if same else "\n"
-        if "\n" in as_read:
+        text = bytes(fields[name]).decode() if same else "\n"
+        if "\n" in text:
             text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-        else:
-            text = as_read
         parts.append(f"{json.dumps(name, ensure_ascii=False)}: {text}")
     return "{" + ", ".join(parts) + "}"
 
@@ -227,12 +219,9 @@ def _spliced_yaml(gold: GoldRows, text: str, changes: Changes) -> str | None:
         if region.flow:
             parts.append(yaml_writer.flow_text(changes[index]))
         else:
-            rest = text[region.end :].partition("\n")[0]
-            parts.append(
-                yaml_writer.item_text(
-                    changes[index], column=region.column, literal=not rest.strip()
-                )
-            )
+            ends_line = not text[region.end :].partition("\n")[0].strip()
+            item = changes[index]
+            parts.append(yaml_writer.item_text(item, column=region.column, literal=ends_line))
         at = region.end
     return "".join([*parts, text[at:]])
 
@@ -282,9 +271,6 @@ def read_items(path: str, dialect: str = "auto") -> GoldRows:
     """Read the raw rows of a gold file that is not empty."""
     gold = read_gold_rows(path, dialect)
     if not gold.rows:
-        raise RagaugeError.of(
-            "nothing-measured",
-            f"`{gold.name}` has no gold item",
-            hint="write one item on each line; `ragauge gold new` drafts some from a corpus",
-        )
+        hint = "write one item on each line; `ragauge gold new` drafts some from a corpus"
+        raise RagaugeError.of("nothing-measured", f"`{gold.name}` has no gold item", hint=hint)
     return gold

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from ragauge.files.fields import Row, as_id, as_number, as_text, conflict, pick, wrong_type
+from ragauge.files.fields import Row, as_id, as_number, as_text, conflict, pick, pick_as, wrong_type
 from ragauge.model import greek_names
 from ragauge.model.dialect import HIT_SPELLINGS, PERF_SPELLINGS, TRACE_SPELLINGS
 from ragauge.model.trace import Citation, Hit, Timing
@@ -38,23 +38,19 @@ def hit(value: Any, path: str) -> Hit:
     spans = spans_in(value, path) or (spans_in(place, path) if place is not value else ())
     named = other if other is not None else doc
     spot = _spot(inner, named) if isinstance(inner, dict) and not spans and named else None
-    score_name, score = fields.get("score", _ABSENT)
-    version_name, version = fields.get("chunker_version", _ABSENT)
-    type_name, type_ = fields.get("type", _ABSENT)
-    text_name, text = fields.get("text", _ABSENT)
-    is_snippet = text is None and "snippet" in fields
+    is_snippet = "text" not in fields and "snippet" in fields
     if is_snippet:
-        text_name, text = f"{path}.text", fields["snippet"][1]
+        fields["text"] = f"{path}.text", fields["snippet"][1]
     return Hit(
         id=_identity(value, path, doc, spans)[0],
         doc=doc,
         section=_section(value, path),
-        score=as_number(score, score_name) if score is not None else None,
-        type=as_text(type_, type_name) if type_ is not None else None,
-        text=as_text(text, text_name) if text is not None else None,
+        score=_taken(fields, "score", as_number),
+        type=_taken(fields, "type", as_text),
+        text=_taken(fields, "text", as_text),
         spans=spans,
-        delta_s=_delta(value, path) if "delta_s" in fields else None,
-        chunker_version=as_id(version, version_name) if version is not None else None,
+        delta_s=distances(value, f"{path}.")[1] if "delta_s" in fields else None,
+        chunker_version=_taken(fields, "chunker_version", as_id),
         path=other,
         spot=spot,
         snippet=is_snippet,
@@ -76,16 +72,22 @@ def _fields(value: Row, path: str) -> dict[str, tuple[str, Any]]:
     return fields
 
 
+def _taken(
+    fields: Mapping[str, tuple[str, Any]], field: str, convert: Callable[[Any, str], Any]
+) -> Any:
+    name, entry = fields.get(field, _ABSENT)
+    return None if entry is None else convert(entry, name)
+
+
 def hashes(value: Row, path: str) -> dict[str, str]:
     """The hashes that an object gives of its document, its text and its chunker's settings."""
     if value.keys().isdisjoint(_HASH_NAMES):
         return {}
-    stated = {}
-    for field in _HASHES:
-        name, hashed = pick(value, HIT_SPELLINGS[field], inside=f"{path}." if path else "")
-        if hashed is not None:
-            stated[field] = as_id(hashed, name)
-    return stated
+    inside = f"{path}." if path else ""
+    stated = {
+        field: pick_as(as_id, value, HIT_SPELLINGS[field], inside=inside) for field in _HASHES
+    }
+    return {field: hashed for field, hashed in stated.items() if hashed is not None}
 
 
 def citation(value: Any, path: str) -> Citation:
@@ -106,26 +108,19 @@ def citation(value: Any, path: str) -> Citation:
     if doc is not None and unnamed and not spans and place.get("kind") is not None:
         return Citation(_spot(place, doc), doc, _section(place, path), placed=True)
     citation_id, placed = _identity(place, path, doc, spans)
-    return Citation(
-        id=citation_id,
-        doc=doc,
-        section=_section(place, path),
-        spans=spans,
-        delta_s=_delta(value, path),
-        placed=placed,
-    )
+    section, delta_s = _section(place, path), distances(value, f"{path}.")[1]
+    return Citation(citation_id, doc, section, spans=spans, delta_s=delta_s, placed=placed)
 
 
 def _identity(value: Row, path: str, doc: str | None, spans: Sequence[Span]) -> tuple[str, bool]:
     """The id, or a name made of the place; and whether it was made."""
-    name, own_id = pick(value, HIT_SPELLINGS["id"], inside=f"{path}.")
+    own_id = pick_as(as_id, value, HIT_SPELLINGS["id"], inside=f"{path}.")
     if own_id is not None:
-        return as_id(own_id, name), False
+        return own_id, False
     if doc is not None and spans:
         return place_name(doc, spans), True
-    raise wrong_type(
-        path, "an id or an object with an id", value, f"add one of {', '.join(HIT_SPELLINGS['id'])}"
-    )
+    hint = f"add one of {', '.join(HIT_SPELLINGS['id'])}"
+    raise wrong_type(path, "an id or an object with an id", value, hint)
 
 
 def _spot(place: Row, doc: str) -> str:
@@ -140,16 +135,13 @@ def _spot(place: Row, doc: str) -> str:
 
 def _documents(value: Row, path: str) -> tuple[str | None, str | None]:
     """The document, and its path where that is another name for it."""
-    name, named = pick(value, HIT_SPELLINGS["doc"], inside=f"{path}.")
-    other_name, other = pick(value, HIT_SPELLINGS["path"], inside=f"{path}.")
-    doc = as_id(named, name) if named is not None else None
-    where = as_id(other, other_name) if other is not None else None
+    doc = pick_as(as_id, value, HIT_SPELLINGS["doc"], inside=f"{path}.")
+    where = pick_as(as_id, value, HIT_SPELLINGS["path"], inside=f"{path}.")
     return (where, None) if doc is None else (doc, where if where != doc else None)
 
 
 def _section(value: Row, path: str) -> str | None:
-    name, section = pick(value, HIT_SPELLINGS["section"], inside=f"{path}.")
-    return as_id(section, name) if section is not None else None
+    return pick_as(as_id, value, HIT_SPELLINGS["section"], inside=f"{path}.")
 
 
 def _named(row: Row, names: Mapping[str, int]) -> list[tuple[str, Any]]:
@@ -161,30 +153,21 @@ def _named(row: Row, names: Mapping[str, int]) -> list[tuple[str, Any]]:
     return [(name, row[name]) for name in in_order if row[name] is not None]
 
 
-def _delta(value: Row, path: str) -> float | None:
-    return distances(value, f"{path}.")[1]
-
-
 def distances(row: Row, inside: str = "") -> tuple[list[float | None] | None, float | None]:
     """The ΔS that a row records: a list for its hits, and one number for the whole."""
-    listed: tuple[str, list[float | None]] | None = None
-    single: tuple[str, float] | None = None
+    first: dict[bool, tuple[str, Any]] = {}
     for name, value in _named(row, _DELTAS):
         path = inside + name
-        if isinstance(value, list):
-            numbers = [
-                None if one is None else distance(one, f"{path}[{i}]")
-                for i, one in enumerate(value)
-            ]
-            if listed is not None and listed[1] != numbers:
-                raise conflict(listed[0], path, listed[1], numbers)
-            listed = listed or (path, numbers)
+        read: Any
+        if is_list := isinstance(value, list):
+            entries = enumerate(value)
+            read = [one if one is None else distance(one, f"{path}[{i}]") for i, one in entries]
         else:
-            number = distance(value, path)
-            if single is not None and single[1] != number:
-                raise conflict(single[0], path, single[1], number)
-            single = single or (path, number)
-    return listed[1] if listed else None, single[1] if single else None
+            read = distance(value, path)
+        first_path, first_read = first.setdefault(is_list, (path, read))
+        if first_read != read:
+            raise conflict(first_path, path, first_read, read)
+    return first.get(True, _ABSENT)[1], first.get(False, _ABSENT)[1]
 
 
 def distance(value: Any, path: str) -> float:
@@ -198,18 +181,16 @@ def distance(value: Any, path: str) -> float:
 def out_of_order(values: Sequence[Any]) -> bool:
     """Whether the ranks or scores of the list entries disagree with their order."""
     hits = [hit for hit in values if isinstance(hit, dict)]
-    ranks = [
-        rank
-        for hit in hits
-        for name in HIT_SPELLINGS["rank"]
-        if isinstance(rank := hit.get(name), int)
-    ]
-    scores = [
-        score
-        for hit in hits
-        for name in HIT_SPELLINGS["score"]
-        if isinstance(score := hit.get(name), int | float)
-    ]
+
+    def numbers(field: str, kind: Any) -> list[Any]:
+        found = (hit.get(name) for hit in hits for name in HIT_SPELLINGS[field])
+        return [number for number in found if isinstance(number, kind)]
+
+    return is_disordered(numbers("rank", int), numbers("score", int | float))
+
+
+def is_disordered(ranks: Sequence[float], scores: Sequence[float]) -> bool:
+    """Whether ranks fall, or scores rise, from one hit to the next."""
     return any(later < earlier for earlier, later in pairwise(ranks)) or any(
         later > earlier for earlier, later in pairwise(scores)
     )
@@ -225,21 +206,15 @@ def state(row: Row) -> str | None:
         if recorded is not None:
             return recorded
         if name in _STATES:
-            raise wrong_type(
-                name,
-                "a state of λ",
-                last,
-                "write one of → ← <> ×, or convergent, divergent, recursive, chaotic",
-            )
+            hint = "write one of → ← <> ×, or convergent, divergent, recursive, chaotic"
+            raise wrong_type(name, "a state of λ", last, hint)
     return None
 
 
 def timing(row: Row) -> Timing | None:
     """How long the parts took, where the row says so."""
-    inner: Row = {}
-    for name in TRACE_SPELLINGS["perf"]:
-        if not inner and isinstance(row.get(name), Mapping):
-            inner = row[name]
+    nested = (row.get(name) for name in TRACE_SPELLINGS["perf"])
+    inner: Row = next((times for times in nested if isinstance(times, Mapping) and times), {})
     retrieve = _milliseconds(inner, PERF_SPELLINGS["retrieve"], "perf.")
     reason = _milliseconds(inner, PERF_SPELLINGS["reason"], "perf.")
     total = _milliseconds(row, TRACE_SPELLINGS["total_ms"], "")

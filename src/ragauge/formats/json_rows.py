@@ -22,40 +22,35 @@ def decode_row(data: bytes, *, cut: bool, overlong: bool) -> Row:
     `cut` says that the row ends the file without a newline, so that it may have been cut off.
     """
     if overlong:
-        raise FieldError(
-            "line-too-long",
-            f"the line is longer than {MAX_LINE // 2**20} MiB",
-            "a newline is missing, or the row holds a whole document: write one row per line",
-        )
+        hint = "a newline is missing, or the row holds a whole document: write one row per line"
+        raise FieldError("line-too-long", f"the line is longer than {MAX_LINE // 2**20} MiB", hint)
     try:
-        text_problem = _text_problem(data, cut=cut)
-        if text_problem is not None:
-            raise text_problem
+        _check_text(data, cut=cut)
         fields = _decode_fields(data)
     except msgspec.ValidationError as error:
         raise _not_an_object(data) from error
     except msgspec.DecodeError as error:
         raise _bad_json(data, error, cut=cut) from error
     except RecursionError as error:
-        raise FieldError(
-            "too-deep", "the row is nested too deeply", "write a flat object"
-        ) from error
+        raise _too_deep() from error
     return {name: _value(name, raw) for name, raw in fields.items()}
+
+
+def _too_deep() -> FieldError:
+    return FieldError("too-deep", "the row is nested too deeply", "write a flat object")
 
 
 def _not_an_object(data: bytes) -> FieldError:
     try:
         _decode_value(data)
     except RecursionError:
-        return FieldError("too-deep", "the row is nested too deeply", "write a flat object")
+        return _too_deep()
     except ValueError:
         pass  # a number of any length is still no object
     text = data.decode().strip()
-    return FieldError(
-        "not-a-row",
-        f"a row must be an object, got {text if len(text) <= 60 else text[:57] + '...'}",
-        "write one JSON object per line, or a JSON array of objects",
-    )
+    message = f"a row must be an object, got {text if len(text) <= 60 else text[:57] + '...'}"
+    hint = "write one JSON object per line, or a JSON array of objects"
+    return FieldError("not-a-row", message, hint)
 
 
 def _value(name: str, raw: msgspec.Raw) -> Any:
@@ -64,20 +59,14 @@ def _value(name: str, raw: msgspec.Raw) -> Any:
     except (ValueError, RecursionError) as error:
         if name not in GOLD_NAMES and name not in TRACE_NAMES:
             return bytes(raw).decode()  # nothing reads it
-        raise FieldError(
-            "bad-field",
-            f"`{name}` holds a number that is too long: {error}",
-            "use a smaller number",
-        ) from error
+        message = f"`{name}` holds a number that is too long: {error}"
+        raise FieldError("bad-field", message, "use a smaller number") from error
 
 
 def _bad_json(data: bytes, error: msgspec.DecodeError, *, cut: bool) -> FieldError:
     if half_surrogate(data) is not None and not is_cut(data):
-        return FieldError(
-            "bad-json",
-            "half of a surrogate pair is no character",
-            "write both halves, or the character itself in UTF-8",
-        )
+        hint = "write both halves, or the character itself in UTF-8"
+        return FieldError("bad-json", "half of a surrogate pair is no character", hint)
     # No token that can be cut is longer than this; what fails earlier is wrong in itself.
     near_end = error_offset(error, data) >= len(data) - 8
     if cut and near_end and is_cut(data):
@@ -86,31 +75,21 @@ def _bad_json(data: bytes, error: msgspec.DecodeError, *, cut: bool) -> FieldErr
 
 
 def _truncated() -> FieldError:
-    return FieldError(
-        "truncated-line",
-        "the last line ends in the middle of an object",
-        "the writer was stopped: write the row again, or remove the line",
-    )
+    hint = "the writer was stopped: write the row again, or remove the line"
+    return FieldError("truncated-line", "the last line ends in the middle of an object", hint)
 
 
-def _text_problem(data: bytes, *, cut: bool) -> FieldError | None:
+def _check_text(data: bytes, *, cut: bool) -> None:
     if b"\0" in data:
-        return FieldError(
-            "nul-byte",
-            f"NUL byte at byte {data.index(0)} of the row",
-            "the file was damaged while it was written; write the row again",
-        )
+        hint = "the file was damaged while it was written; write the row again"
+        raise FieldError("nul-byte", f"NUL byte at byte {data.index(0)} of the row", hint)
     try:
         data.decode()
     except UnicodeDecodeError as error:
         if cut and error.reason == "unexpected end of data":
-            return _truncated()
-        return FieldError(
-            "bad-encoding",
-            f"byte {error.start} of the row is not UTF-8: {error.reason}",
-            "convert the file to UTF-8",
-        )
-    return None
+            raise _truncated() from error
+        message = f"byte {error.start} of the row is not UTF-8: {error.reason}"
+        raise FieldError("bad-encoding", message, "convert the file to UTF-8") from error
 
 
 def _json_hint(data: bytes) -> str:

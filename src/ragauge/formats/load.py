@@ -1,16 +1,20 @@
-"""Loading whole files into the model: gold sets, trace sets, and telling which dialect they are."""
+"""Loading whole files into the model: gold sets and trace sets, of JSON rows or of TREC's lines."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
+import msgspec
+import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
-from ragauge.errors import MAX_REPORTED, Place, Problem
-from ragauge.files.fields import FieldError, Row
+from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
+from ragauge.files.fields import FieldError, Row, shown
 from ragauge.files.open import PathLike, opened
 from ragauge.files.ranges import Source, plan, read_rows
 from ragauge.formats.detect import FormatChoice, choose, sniff
@@ -19,20 +23,11 @@ from ragauge.formats.gold import Locate
 from ragauge.formats.json_rows import decode_row
 from ragauge.formats.loaded import LoadedRows
 from ragauge.formats.traces import RowReader
-from ragauge.formats.trec import items as trec_items
-from ragauge.formats.trec.beir import is_beir, qrels_file, queries
+from ragauge.formats.trec.beir import is_beir, qrels_file
+from ragauge.formats.trec.lines import BadLine, BadLines
+from ragauge.formats.trec.qrels import TrecRow, qrels_rows, run_rows
 from ragauge.model.gold import GoldItem, GoldSet
-from ragauge.model.trace import Trace, TraceSet
-
-
-def load_gold_rows(source: Source, reader: RowReader) -> LoadedRows:
-    """Read every gold item of a file."""
-    return _load(source, reader, reader.gold, FastGoldDecoder().item)
-
-
-def load_trace_rows(source: Source, reader: RowReader) -> LoadedRows:
-    """Read every trace of a file."""
-    return _load(source, reader, reader.trace)
+from ragauge.model.trace import Hit, Trace, TraceSet
 
 
 def _load(
@@ -110,15 +105,17 @@ def read_gold(
         return LoadedRows(list(items), [], 0)
     if source.layout == "qrels":
         folder = isinstance(given, str | os.PathLike) and os.path.isdir(given)
-        return trec_items.gold_items(source, queries(given) if folder else {})  # type: ignore[arg-type]
-    return load_gold_rows(source, RowReader(choice.dialect, own=choice.own, locate=locate))
+        return _qrels_items(source, queries(given) if folder else {})  # type: ignore[arg-type]
+    reader = RowReader(choice.dialect, own=choice.own, locate=locate)
+    return _load(source, reader, reader.gold, FastGoldDecoder().item)
 
 
 def read_traces(source: Source, choice: FormatChoice) -> LoadedRows:
     """The traces of a file, in memory."""
     if source.layout == "run":
-        return trec_items.traces(source)
-    return load_trace_rows(source, RowReader(choice.dialect, own=choice.own))
+        return _run_traces(source)
+    reader = RowReader(choice.dialect, own=choice.own)
+    return _load(source, reader, reader.trace)
 
 
 def load_gold(path: PathLike, *, dialect: str = "auto") -> GoldSet:
@@ -129,12 +126,8 @@ def load_gold(path: PathLike, *, dialect: str = "auto") -> GoldSet:
         choice = choose(dialect, None, gold=source)
         loaded = read_gold(path, source, choice)
         loaded.stop_on_problems()
-        return GoldSet(
-            items=tuple(loaded.items),
-            name=source.name,
-            dialect=choice.dialect.name,
-            notes=source.notes,
-        )
+        items, dialect_name = tuple(loaded.items), choice.dialect.name
+        return GoldSet(items=items, name=source.name, dialect=dialect_name, notes=source.notes)
 
 
 def load_traces(path: PathLike, *, dialect: str = "auto") -> TraceSet:
@@ -143,9 +136,96 @@ def load_traces(path: PathLike, *, dialect: str = "auto") -> TraceSet:
         choice = choose(dialect, None, trace=source)
         loaded = read_traces(source, choice)
         loaded.stop_on_problems()
-        return TraceSet(
-            traces=tuple(loaded.items),
-            name=source.name,
-            dialect=choice.dialect.name,
-            notes=source.notes,
-        )
+        traces, dialect_name = tuple(loaded.items), choice.dialect.name
+        return TraceSet(traces=traces, name=source.name, dialect=dialect_name, notes=source.notes)
+
+
+def _qrels_items(source: Source, questions: Mapping[str, str]) -> LoadedRows:
+    """Judgements as gold items with grades; of two for one document the last counts."""
+
+    def item(qid: str, rows: list[TrecRow]) -> GoldItem:
+        grades = {row.docid: float(row.number) for row in rows}
+        return GoldItem(qid=qid, question=questions.get(qid), grades=grades, line=rows[0].line)
+
+    return _by_query(source, qrels_rows(source), item)
+
+
+def _run_traces(source: Source) -> LoadedRows:
+    """A run as traces: by score in single precision, ties by document id, both descending."""
+
+    def place(row: TrecRow) -> tuple[float, bytes]:
+        return float(np.float32(row.number)), row.docid.encode()
+
+    def trace(qid: str, rows: list[TrecRow]) -> Trace:
+        ordered = sorted(rows, key=place, reverse=True)
+        hits = tuple(Hit(row.docid, score=row.number) for row in ordered)
+        disordered = [row.docid for row in ordered] != [row.docid for row in rows]
+        return Trace(qid=qid, hits=hits, disordered=disordered, line=rows[0].line)
+
+    return _by_query(source, run_rows(source), trace)
+
+
+def _by_query(
+    source: Source,
+    rows: Iterator[TrecRow | BadLine],
+    make: Callable[[str, list[TrecRow]], GoldItem | Trace],
+) -> LoadedRows:
+    queries: dict[str, list[TrecRow]] = {}
+    trouble = BadLines()
+    for row in rows:
+        if isinstance(row, BadLine):
+            trouble.add(row)
+        else:
+            queries.setdefault(row.qid, []).append(row)
+    problems = [bad.at(source.name) for bad in trouble.first]
+    return LoadedRows([make(qid, lines) for qid, lines in queries.items()], problems, trouble.total)
+
+
+class _Query(Struct):
+    """The fields of a question that are read; BEIR's `metadata` and others are passed over."""
+
+    id: str = msgspec.field(name="_id")
+    text: str
+
+
+def queries(path: PathLike) -> dict[str, str]:
+    """The text of each question by its id; empty where there is no `queries.jsonl`."""
+    file = Path(path) / "queries.jsonl"
+    if not file.exists():
+        return {}
+    texts: dict[str, str] = {}
+    problems: list[Problem] = []
+    count = 0
+    decode = msgspec.json.Decoder(_Query).decode
+    with opened(file) as source:
+        for line, data, cut, overlong in rows_of(source):
+            try:
+                query = decode(data)
+                texts[query.id] = query.text
+                continue
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                pass  # read again below, by what knows how to say what is wrong
+            try:
+                row = decode_row(data, cut=cut, overlong=overlong)
+                texts[_query_text(row, "_id")] = _query_text(row, "text")
+            except FieldError as failure:
+                count += 1
+                if len(problems) < MAX_REPORTED:
+                    place = Place(source.name, line)
+                    problems.append(Problem(failure.code, failure.message, failure.hint, place))
+    if count:
+        raise RagaugeError(problems, total=count)
+    return texts
+
+
+def _query_text(row: Row, name: str) -> str:
+    if name not in row:
+        hint = "a line of queries.jsonl has `_id` and `text`"
+        raise FieldError("missing-field", f"`{name}` is missing", hint)
+    value = row[name]
+    if isinstance(value, str):
+        return value
+    if name == "_id" and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    hint = "write it in double quotes"
+    raise FieldError("bad-field", f"`{name}` must be text, got {shown(value)}", hint)

@@ -20,6 +20,7 @@ from ragauge.files.fields import (
     conflict,
     meaning,
     pick,
+    pick_as,
     shown,
     wrong_type,
 )
@@ -64,17 +65,12 @@ class RowReader:
         """Make a trace of a row."""
         own = self.own_trace
 
-        def take(field: str) -> tuple[str, Any]:
-            return pick(row, TRACE_SPELLINGS[field], own.get(field, ()), meaning=meaning)
+        def take(field: str, convert: Callable[[Any, str], Any]) -> Any:
+            name, value = pick(row, TRACE_SPELLINGS[field], own.get(field, ()), meaning=meaning)
+            return None if value is None else convert(value, name)
 
-        name, value = take("qid")
-        qid = as_id(value, name) if value is not None else None
-        name, value = take("question")
-        question = as_text(value, name) if value is not None else None
-        name, value = take("paraphrase")
-        paraphrase = as_int(value, name) if value is not None else None
-        name, value = take("turn")
-        turn = as_int(value, name) if value is not None else None
+        qid, question = take("qid", as_id), take("question", as_text)
+        paraphrase, turn = take("paraphrase", as_int), take("turn", as_int)
         hits, disordered = self._hits(row)
         answer = self._answer(row)
         hits, answer = _with_distances(row, hits, _identified(answer, hits))
@@ -82,11 +78,11 @@ class RowReader:
             qid=qid or None,
             question=question,
             paraphrase=paraphrase,
-            seed=_seed(*take("seed")),
+            seed=take("seed", _as_seed),
             turn=turn,
             hits=hits,
             answer=answer,
-            error=_error(take("error")[1]),
+            error=take("error", _as_error),
             lambda_state=_state(row),
             timing=hit_objects.timing(row),
             index=_index(row),
@@ -128,11 +124,9 @@ class RowReader:
         if value is None:
             name, value = plain_name, plain
         elif isinstance(value, dict) and isinstance(plain, dict) and value != plain and not own:
-            raise FieldError(
-                "field-conflict",
-                f"`{name}` and `{plain_name}` are the same field and disagree",
-                "keep one of them, or choose the profile whose spelling is meant",
-            )
+            message = f"`{name}` and `{plain_name}` are the same field and disagree"
+            hint = "keep one of them, or choose the profile whose spelling is meant"
+            raise FieldError("field-conflict", message, hint)
         body: Row = {}
         text: str | None = None
         if isinstance(value, dict):
@@ -161,9 +155,7 @@ class RowReader:
     def _assemble(
         self, row: Row, body: Row, name: str, text: str | None, *, inside_only: bool
     ) -> Answer | None:
-        claim_name, claim = pick(body, ANSWER_SPELLINGS["claim"], inside=f"{name}.")
-        if claim is not None:
-            claim = as_text(claim, claim_name)
+        claim = pick_as(as_text, body, ANSWER_SPELLINGS["claim"], inside=f"{name}.")
         for inner_name in ANSWER_SPELLINGS["text"]:
             if text is None and body.get(inner_name) is not None:
                 text = as_text(body[inner_name], f"{name}.{inner_name}")
@@ -184,7 +176,7 @@ class RowReader:
         else:
             odd = bool(listed)
             written = citations_in(text) if text is not None else None
-            citations = tuple(written) if written is not None else None
+            citations = None if written is None else tuple(written)
         refused = _flag(body, outer, "refused", name)
         grounded = _flag(body, outer, "grounded", name)
         echo_name, echo = pick(body, ANSWER_SPELLINGS["constraints_echo"], inside=f"{name}.")
@@ -213,34 +205,25 @@ class RowReader:
         if outside is not None and meaning(outside) != meaning(inner):
             if own and isinstance(outside, list):
                 return outside_name, outside
-            raise FieldError(
-                "field-conflict",
-                f"`{inner_name}` and `{outside_name}` disagree",
-                "keep one of them, or choose the profile whose spelling is meant",
-            )
+            message = f"`{inner_name}` and `{outside_name}` disagree"
+            hint = "keep one of them, or choose the profile whose spelling is meant"
+            raise FieldError("field-conflict", message, hint)
         return inner_name, inner
 
     def problem(self, error: FieldError, row: Row | None, place: Place) -> Problem:
         """Give a field error its place: file, line, item and dialect."""
-        qid = None
-        if row is not None:
-            for name in TRACE_SPELLINGS["qid"]:
-                value = row.get(name)
-                if isinstance(value, str | int) and value != "":
-                    qid = str(value)
-                    break
+        ids = [(row or {}).get(name) for name in TRACE_SPELLINGS["qid"]]
+        qid = next((str(own) for own in ids if isinstance(own, str | int) and own != ""), None)
         where = Place(place.file, place.line, qid, self.dialect.name)
         return Problem(error.code, error.message, error.hint, where)
 
 
-def _seed(name: str, value: Any) -> int | str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return as_int(value, name)
+def _as_seed(value: Any, path: str) -> int | str:
+    return value if isinstance(value, str) else as_int(value, path)
 
 
-def _error(value: Any) -> str | None:
-    if value is None or value is False or value == "":
+def _as_error(value: Any, _: str) -> str | None:
+    if value is False or value == "":
         return None
     return value if isinstance(value, str) else shown(value)
 
@@ -283,12 +266,8 @@ def _with_distances(
     listed, overall = hit_objects.distances(row)
     if listed is not None:
         if len(listed) != len(hits):
-            raise wrong_type(
-                "ΔS",
-                f"a list of one number for each of the {len(hits)} hits",
-                listed,
-                "write null for a hit without ΔS",
-            )
+            expected = f"a list of one number for each of the {len(hits)} hits"
+            raise wrong_type("ΔS", expected, listed, "write null for a hit without ΔS")
         hits = tuple(
             replace(hit, delta_s=distance) if distance is not None else hit
             for hit, distance in zip(hits, listed, strict=True)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragauge.stats.resampling import (
-    POISSON_FROM,
     RESAMPLES,
     SEED,
     Draws,
@@ -18,11 +17,6 @@ from ragauge.stats.resampling import (
     weigh,
     whole,
 )
-
-__all__ = [
-    "POISSON_FROM", "RESAMPLES", "SEED", "WILSON_BELOW", "Z95", "bootstrap", "bootstrap_quantile",
-    "percentiles", "quantile", "wilson",
-]  # fmt: skip
 
 Z95 = 1.959963984540054
 """The normal quantile of 0.975: the two-sided 95 % interval."""

@@ -57,11 +57,8 @@ def _distinct(strings: list[str], one: Ints, other: Ints) -> Ints:
             longest = max(width * _WORD, int(steps[order[first]]))
             fit = max(1, min(lanes, stop - first, _TEXT_CELLS // longest))
             chunk = order[first : first + fit]
-            chunk_distances = _chunk(
-                [strings[i] for i in patterns[chunk].tolist()],
-                [strings[i] for i in texts[chunk].tolist()],
-                width,
-            )
+            mine, theirs = ([strings[i] for i in ids[chunk].tolist()] for ids in (patterns, texts))
+            chunk_distances = _chunk(mine, theirs, width)
             if chunk_distances is None:  # masks too large for memory: take half as many pairs
                 lanes = fit // 2
                 continue

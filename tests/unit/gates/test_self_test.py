@@ -18,7 +18,7 @@ from ragauge.metrics.metric import Tally
 from ragauge.model.scores import MetricResult, PerQuestion, QuestionList, QuestionResult, Scores
 from ragauge.model.verdict import Gate
 from ragauge.stats import resampling
-from ragauge.stats.intervals import POISSON_FROM
+from ragauge.stats.resampling import POISSON_FROM
 
 RECALL, EMPTY = "retrieval.recall@5", "retrieval.empty"
 LATENCY = "latency.total_ms"

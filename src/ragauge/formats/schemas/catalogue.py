@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from ragauge.formats.schemas import comparison, gold, scores, trace
+from ragauge.formats.schemas import documents, gold, trace
 from ragauge.formats.schemas.parts import Schema
 
 SCHEMAS: dict[str, Callable[[], Schema]] = {
     "gold": gold.schema,
     "trace": trace.schema,
-    "scores": scores.schema,
-    "compare": comparison.schema,
+    "scores": documents.scores_schema,
+    "compare": documents.compare_schema,
 }
 
 

@@ -13,32 +13,19 @@ _PLACE: Schema = parts.defined("place")
 _CLAIMS: Schema = {"type": ["string", "array"], "items": parts.TEXT}
 
 _TYPES: dict[str, Schema] = {
-    "qid": parts.ID,
-    "question": parts.TEXT,
-    "paraphrases": parts.TEXTS,
+    **dict.fromkeys(("qid", "anchor_section", "decoy_section"), parts.ID),
+    **dict.fromkeys(("question", "type", "group", "difficulty", "lang"), parts.TEXT),
+    **dict.fromkeys(("paraphrases", "claims", "must_contain", "forbidden"), parts.TEXTS),
+    **dict.fromkeys(("constraints", "tags"), parts.TEXTS),
     "answerable": parts.FLAG,
     "relevant": {"type": "array", "items": _MEMBER},
     "relevant_docs": {**parts.WHOLE, "type": ["string", "integer", "array"], "items": parts.ID},
     "places": {"type": "array", "items": _PLACE},
-    "groups": {
-        "type": "array",
-        "items": {"type": "array", "items": _MEMBER, "minItems": 1},
-    },
+    "groups": {"type": "array", "items": {"type": "array", "items": _MEMBER, "minItems": 1}},
     "grades": {"type": "object", "additionalProperties": parts.NUMBER},
-    "anchor_section": parts.ID,
     "negatives": parts.IDS,
-    "decoy_section": parts.ID,
-    "claims": parts.TEXTS,
-    "must_contain": parts.TEXTS,
-    "forbidden": parts.TEXTS,
-    "constraints": parts.TEXTS,
     "turn": parts.WHOLE,
     "unit": parts.UNIT,
-    "type": parts.TEXT,
-    "tags": parts.TEXTS,
-    "group": parts.TEXT,
-    "difficulty": parts.TEXT,
-    "lang": parts.TEXT,
 }
 """What a field may hold, by its own name; null is absence everywhere."""
 

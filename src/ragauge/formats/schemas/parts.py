@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -70,14 +71,8 @@ def one_or_many(name: str, title: str, description: str, item: str, defs: Schema
 
 def spelled(text: str) -> str:
     """A pattern for a word in any case."""
-    return "".join(
-        f"[{char.lower()}{char.upper()}]" if char.isalpha() and char.isascii() else _escaped(char)
-        for char in text
-    )
-
-
-def _escaped(character: str) -> str:
-    return f"\\{character}" if character in r".^$*+?()[]{}|\/-" else character
+    pattern = re.sub(r"[].^$*+?()[{}|\\/-]", r"\\\g<0>", text)
+    return re.sub("[A-Za-z]", lambda letter: f"[{letter[0].lower()}{letter[0].upper()}]", pattern)
 
 
 def words_pattern(words: Sequence[str]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ragauge.formats.hits import MOST_MS
 from ragauge.formats.schemas import parts
 from ragauge.formats.schemas.descriptions import TRACE_FIELDS
@@ -16,36 +18,25 @@ from ragauge.model.dialect import (
 )
 
 _MILLISECONDS: Schema = {"type": ["number", "object"], "minimum": 0, "maximum": MOST_MS}
-_DELTA: Schema = {
-    **parts.DISTANCE,
-    "type": ["number", "array"],
-    "items": optional(parts.DISTANCE),
-}
+_DELTA: Schema = {**parts.DISTANCE, "items": optional(parts.DISTANCE)}
 _STATE: Schema = {"pattern": parts.words_pattern(greek_names.STATE_FORMS)}
 """Text must be a state. What is no text is not looked at."""
 _CITATIONS: Schema = {"items": parts.defined("citation")}
 """A list of citations; anything else there is no citation."""
 
+_TIMES = {name: optional(_MILLISECONDS) for names in PERF_SPELLINGS.values() for name in names}
 _TYPES: dict[str, Schema] = {
-    "qid": parts.ID,
-    "question": parts.TEXT,
-    "paraphrase": parts.WHOLE,
-    "seed": parts.ID,
-    "turn": parts.WHOLE,
+    **dict.fromkeys(("qid", "seed"), parts.ID),
+    **dict.fromkeys(("question", "text"), parts.TEXT),
+    **dict.fromkeys(("paraphrase", "turn"), parts.WHOLE),
+    **dict.fromkeys(("refused", "grounded"), parts.FLAG),
     "hits": {"type": "array", "items": parts.defined("hit")},
     "answer": parts.defined("answer"),
-    "text": parts.TEXT,
     "citations": _CITATIONS,
-    "refused": parts.FLAG,
-    "grounded": parts.FLAG,
     "constraints_echo": parts.TEXTS,
     "error": {},
     "delta_s": parts.defined("delta"),
-    "perf": {
-        "properties": {
-            name: optional(_MILLISECONDS) for names in PERF_SPELLINGS.values() for name in names
-        }
-    },
+    "perf": {"properties": _TIMES},
     "total_ms": _MILLISECONDS,
 }
 """What a field may hold, by its own name; null is absence everywhere."""
@@ -66,11 +57,10 @@ def schema() -> Schema:
                 kind = {"allOf": [kind, {"type": "object"}]}
             other = "" if name == names[0] else f"the same as `{names[0]}`: "
             fields[name] = {**optional(kind), "description": f"{other}{TRACE_FIELDS[field]}"}
-    listed = {name: fields[name] for name in TRACE_SPELLINGS["hits"]}
     fields["retrieval"] = {
-        **optional(
-            {"type": ["array", "object"], "items": parts.defined("hit"), "properties": listed}
-        ),
+        "type": ["array", "object", "null"],
+        "items": parts.defined("hit"),
+        "properties": {name: fields[name] for name in TRACE_SPELLINGS["hits"]},
         "description": "the hits, or an object that holds them",
     }
     for name in INDEX_NAMES:
@@ -88,7 +78,7 @@ def schema() -> Schema:
             "citation": _citation(),
             "answer": _answer(),
             "measured": {"properties": _deltas()},
-            "delta": {**_DELTA, "type": [*_DELTA["type"], "null"]},
+            "delta": {**_DELTA, "type": ["number", "array", "null"]},
             "state": _STATE,
             **parts.DEFINITIONS,
         },
@@ -122,15 +112,18 @@ _ANSWER_TYPES: dict[str, Schema] = {
 _PLACED_AND_MEASURED: Schema = {"allOf": [parts.PLACED, parts.defined("measured")]}
 
 
+def _spelled(types: Schema, spellings: Mapping[str, tuple[str, ...]]) -> Schema:
+    return {name: schema for field, schema in types.items() for name in spellings[field]}
+
+
 def _hit() -> Schema:
     inside = there("citation", {"type": "object", **parts.HAS_SPAN})
-    fields = {name: schema for field, schema in _HIT_TYPES.items() for name in HIT_SPELLINGS[field]}
     return {
         "description": "an id, or an object with an id or a place",
         "if": {"type": "object"},
         "then": {
             **_PLACED_AND_MEASURED,
-            "properties": fields,
+            "properties": _spelled(_HIT_TYPES, HIT_SPELLINGS),
             "anyOf": [
                 parts.HAS_ID,
                 {"allOf": [parts.HAS_DOC, {"anyOf": [parts.HAS_SPAN, inside]}]},
@@ -167,13 +160,6 @@ def _answer() -> Schema:
     return {
         "description": "the answer: text, or an object",
         "type": ["string", "object"],
-        "properties": {
-            **{
-                name: schema
-                for field, schema in _ANSWER_TYPES.items()
-                for name in ANSWER_SPELLINGS[field]
-            },
-            **states,
-        },
+        "properties": {**_spelled(_ANSWER_TYPES, ANSWER_SPELLINGS), **states},
         **parts.defined("measured"),
     }

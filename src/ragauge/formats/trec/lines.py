@@ -70,7 +70,6 @@ class LineForm(Struct, frozen=True):
     docid: int
     number: int
     read: Callable[[bytes, str], Number]
-    rank: int = 0
 
 
 class _UnusableError(Exception):
@@ -103,7 +102,7 @@ def _read_score(token: bytes, name: str) -> float:
     return value
 
 
-RUN = LineForm("run", ("query", "Q0", "document", "rank", "score", "tag"), 0, 2, 4, _read_score, 3)
+RUN = LineForm("run", ("query", "Q0", "document", "rank", "score", "tag"), 0, 2, 4, _read_score)
 QRELS = LineForm("qrels", ("query", "iteration", "document", "grade"), 0, 2, 3, _read_grade)
 BEIR = LineForm("qrels", ("query-id", "corpus-id", "score"), 0, 1, 2, _read_grade)
 
@@ -130,11 +129,6 @@ def _fields_of(row: bytes, form: LineForm) -> list[bytes]:
     return fields
 
 
-def _overlong() -> _UnusableError:
-    message = f"the line is longer than {MAX_LINE // 2**20} MiB"
-    return _UnusableError("line-too-long", message, "a newline is missing: write a row per line")
-
-
 class ExactRow(NamedTuple):
     """A usable line: its number from 1 and its first byte in the block, and what it says."""
 
@@ -155,7 +149,9 @@ def exact_rows(file: BinaryIO, size: int, form: LineForm) -> Iterator[ExactRow |
             if len(row) > MAX_LINE:
                 while not row.endswith(b"\n") and (row := file.readline(MAX_LINE)):
                     at += len(row)
-                raise _overlong()
+                message = f"the line is longer than {MAX_LINE // 2**20} MiB"
+                hint = "a newline is missing: write a row per line"
+                raise _UnusableError("line-too-long", message, hint)
             if row.strip():
                 fields = _fields_of(row, form)
                 number = form.read(fields[form.number], form.fields[form.number])
@@ -329,16 +325,9 @@ def _one_by_one(file: BinaryIO, size: int, form: LineForm) -> Lines:
     text = padded(b"".join(tokens))
     exact = np.array(numbers, np.float64)
     number = _single(exact) if form is RUN else exact.astype(np.int32)
-    return Lines(
-        Tokens(text, starts[0::2], sizes[0::2]),
-        Tokens(text, starts[1::2], sizes[1::2]),
-        number,
-        np.array(origin, np.int64),
-        size,
-        count,
-        trouble,
-        np.array(numbered, np.int64),
-    )
+    qid, docid = (Tokens(text, starts[side::2], sizes[side::2]) for side in (0, 1))
+    origins, line_numbers = np.array(origin, np.int64), np.array(numbered, np.int64)
+    return Lines(qid, docid, number, origins, size, count, trouble, line_numbers)
 
 
 def _read_block(source: Source, part: Range, form: LineForm) -> Iterator[tuple[Lines, int]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import accumulate
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -18,11 +19,12 @@ from ragauge.formats.trec.lines import (
     RUN,
     BadLine,
     BadLines,
-    ExactRow,
     LineForm,
     Lines,
+    Number,
     exact_rows,
     in_blocks,
+    parse,
 )
 from ragauge.formats.trec.tokens import (
     HashTable,
@@ -31,6 +33,7 @@ from ragauge.formats.trec.tokens import (
     Words,
     fingerprints,
     keys,
+    padded,
     run_starts,
 )
 
@@ -39,23 +42,13 @@ _BATCH = 1 << 17  # judged documents whose repeats are looked for at a time
 _BEIR_HEADER = [name.encode() for name in BEIR.fields]
 
 
-class QrelsRow(NamedTuple):
-    """A judgement as its line has it."""
+class TrecRow(NamedTuple):
+    """A judgement or a result as its line has it; the number is its grade or its score."""
 
     line: int
     qid: str
     docid: str
-    grade: int
-
-
-class RunRow(NamedTuple):
-    """A result as its line has it; the rank is only text, since nothing is ordered by it."""
-
-    line: int
-    qid: str
-    docid: str
-    score: float
-    rank: str
+    number: Number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,15 +71,12 @@ class Qrels:
     codes: dict[bytes, int]  # the number of a query by the bytes of its id
     fingerprint: Words
 
-    def docid(self, index: int) -> str:
-        """Return the document of a judgement."""
-        return self.docs.get(index).decode()
-
 
 def read_qrels(source: Source, *, threads: int = 2, block_bytes: int = BLOCK_BYTES) -> Qrels:
     """Read a TREC qrels file, or a BEIR one with its header."""
     form, source, before = _qrels_form(source)
     parts = in_blocks(source, form, _judged, threads=threads, block_bytes=block_bytes)
+    parts = parts or [_judged(parse(padded(b""), 0, form), 0)]
     queries = _number(parts, before)
     rows = _join(parts, queries)
     total = len(rows.query)
@@ -161,7 +151,7 @@ def _number(parts: list[_Judged], before: int) -> _Queries:
     first = np.array(runs, np.int64)
     is_first = first == np.arange(len(runs))
     number = (np.cumsum(is_first) - 1)[first]
-    return _Queries(list(first_run), _joined(lines, np.int64)[is_first], number, trouble)
+    return _Queries(list(first_run), np.concatenate(lines)[is_first], number, trouble)
 
 
 class _Judgements(NamedTuple):
@@ -174,34 +164,25 @@ class _Judgements(NamedTuple):
 
     def pick(self, chosen: Index) -> _Judgements:
         """Choose some of the judgements, in any order."""
-        return _Judgements(
-            self.query[chosen],
-            self.docs.pick(chosen),
-            self.grade[chosen],
-            self.fingerprint[chosen],
-        )
+        docs, grade = self.docs.pick(chosen), self.grade[chosen]
+        return _Judgements(self.query[chosen], docs, grade, self.fingerprint[chosen])
 
 
 def _join(parts: list[_Judged], queries: _Queries) -> _Judgements:
-    starts: list[Index] = []
-    size = 0
-    for part in parts:
-        starts.append(part.docs.start + size)
-        size += len(part.docs.text)
-    return _Judgements(
-        np.repeat(queries.number, _joined([part.counts for part in parts], np.int64)),
-        Tokens(
-            _joined([part.docs.text for part in parts], np.uint8),
-            _joined(starts, np.int64),
-            _joined([part.docs.size for part in parts], np.int64),
+    begins = accumulate((len(part.docs.text) for part in parts), initial=0)
+    docs = Tokens(
+        np.concatenate([part.docs.text for part in parts]),
+        np.concatenate(
+            [part.docs.start + begin for part, begin in zip(parts, begins, strict=False)]
         ),
-        _joined([part.grade for part in parts], np.int32),
-        _joined([part.fingerprint for part in parts], np.uint64),
+        np.concatenate([part.docs.size for part in parts]),
     )
-
-
-def _joined(arrays: list[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
-    return np.concatenate(arrays) if arrays else np.zeros(0, dtype)
+    return _Judgements(
+        np.repeat(queries.number, np.concatenate([part.counts for part in parts])),
+        docs,
+        np.concatenate([part.grade for part in parts]),
+        np.concatenate([part.fingerprint for part in parts]),
+    )
 
 
 def _offsets(query: Index, queries: int) -> Index:
@@ -248,32 +229,23 @@ def _qrels_form(source: Source) -> tuple[LineForm, Source, int]:
     return BEIR, after, head[:skipped].count(b"\n")
 
 
-def _exact(source: Source, form: LineForm, before: int) -> Iterator[ExactRow | BadLine]:
+def qrels_rows(source: Source) -> Iterator[TrecRow | BadLine]:
+    """Yield the judgements of a qrels file in file order, and the bad lines in their places."""
+    form, source, before = _qrels_form(source)
+    return _rows(source, form, before)
+
+
+def run_rows(source: Source) -> Iterator[TrecRow | BadLine]:
+    """Yield the results of a run file in file order, and the bad lines in their places."""
+    return _rows(source, RUN, 0)
+
+
+def _rows(source: Source, form: LineForm, before: int) -> Iterator[TrecRow | BadLine]:
     with open(source.path, "rb") as file:
         file.seek(source.start)
         for row in exact_rows(file, source.size - source.start, form):
             if isinstance(row, BadLine):
                 yield msgspec.structs.replace(row, line=row.line + before)
             elif row is not None:
-                yield row._replace(line=row.line + before)
-
-
-def qrels_rows(source: Source) -> Iterator[QrelsRow | BadLine]:
-    """Yield the judgements of a qrels file in file order, and the bad lines in their places."""
-    form, source, before = _qrels_form(source)
-    for row in _exact(source, form, before):
-        if isinstance(row, BadLine):
-            yield row
-        else:
-            qid, docid = row.fields[form.qid].decode(), row.fields[form.docid].decode()
-            yield QrelsRow(row.line, qid, docid, int(row.number))
-
-
-def run_rows(source: Source) -> Iterator[RunRow | BadLine]:
-    """Yield the results of a run file in file order, and the bad lines in their places."""
-    for row in _exact(source, RUN, 0):
-        if isinstance(row, BadLine):
-            yield row
-        else:
-            qid, docid = row.fields[RUN.qid].decode(), row.fields[RUN.docid].decode()
-            yield RunRow(row.line, qid, docid, row.number, row.fields[RUN.rank].decode())
+                qid, docid = row.fields[form.qid].decode(), row.fields[form.docid].decode()
+                yield TrecRow(row.line + before, qid, docid, row.number)

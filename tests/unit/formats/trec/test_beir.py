@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from ragauge.errors import MAX_REPORTED, RagaugeError
-from ragauge.formats.trec.beir import is_beir, qrels_file, queries
+from ragauge.formats.load import queries
+from ragauge.formats.trec.beir import is_beir, qrels_file
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 

@@ -24,7 +24,7 @@ from ragauge.formats.trec import lines as trec_lines
 from ragauge.formats.trec import qrels as trec
 from ragauge.formats.trec import ranks as trecmatch
 from ragauge.formats.trec.lines import BadLine
-from ragauge.formats.trec.qrels import Qrels, QrelsRow, RunRow, qrels_rows, read_qrels, run_rows
+from ragauge.formats.trec.qrels import Qrels, TrecRow, qrels_rows, read_qrels, run_rows
 from ragauge.formats.trec.ranks import MatchedRun, UnknownQuery, match
 from ragauge.formats.trec.tokens import Tokens, decimals, fingerprints, integers, keys, padded
 
@@ -66,7 +66,7 @@ def match_of(folder: Path, qrels: bytes, run: bytes, **options: int) -> tuple[Qr
 def grades(qrels: Qrels) -> dict[str, dict[str, int]]:
     return {
         qid: {
-            qrels.docid(index): int(qrels.grade[index])
+            qrels.docs.get(index).decode(): int(qrels.grade[index])
             for index in range(int(qrels.offsets[number]), int(qrels.offsets[number + 1]))
         }
         for number, qid in enumerate(qrels.qids)
@@ -77,7 +77,7 @@ def outcome(qrels: Qrels, matched: MatchedRun) -> Outcome:
     seen = [number for number in range(len(qrels.qids)) if matched.seen[number]]
     ranks = {
         qid: {
-            qrels.docid(index): int(matched.rank[index])
+            qrels.docs.get(index).decode(): int(matched.rank[index])
             for index in range(int(qrels.offsets[number]), int(qrels.offsets[number + 1]))
         }
         for number, qid in enumerate(qrels.qids)
@@ -149,7 +149,7 @@ def test_judgements_are_grouped_by_query_in_the_order_of_their_lines(tmp_path: P
     qrels = qrels_of(tmp_path, b"q2 0 a 1\nq2 0 b -2\nq1 0 a 3\nq1 0 c 0\n")
     assert qrels.qids == ["q2", "q1"]
     assert qrels.offsets.tolist() == [0, 2, 4]
-    assert [qrels.docid(index) for index in range(4)] == ["a", "b", "a", "c"]
+    assert [qrels.docs.get(index).decode() for index in range(4)] == ["a", "b", "a", "c"]
     assert qrels.grade.tolist() == [1, -2, 3, 0]
     assert qrels.grade.dtype == np.int32
     assert qrels.first_line.tolist() == [1, 3]
@@ -198,8 +198,8 @@ def test_the_same_judgements_in_many_spellings(
     assert grades(qrels) == {"q1": {"a": 1}, "q2": {"b": 2}}
     assert qrels.problems == ()
     with opened(write(tmp_path, data)) as source:
-        rows = [row for row in qrels_rows(source) if isinstance(row, QrelsRow)]
-    assert [(row.qid, row.docid, row.grade) for row in rows] == [("q1", "a", 1), ("q2", "b", 2)]
+        rows = [row for row in qrels_rows(source) if isinstance(row, TrecRow)]
+    assert [(row.qid, row.docid, row.number) for row in rows] == [("q1", "a", 1), ("q2", "b", 2)]
     assert [row.line for row in rows] == qrels.first_line.tolist()
 
 
@@ -228,7 +228,7 @@ def test_ids_are_any_bytes_without_blanks(tmp_path: Path, name: str) -> None:
         tmp_path, f"{name} 0 {name} 1\n".encode(), run_lines(f"{name} Q0 {name} 1 2.5 t")
     )
     assert qrels.qids == [name]
-    assert qrels.docid(0) == name
+    assert qrels.docs.get(0).decode() == name
     assert matched.rank.tolist() == [0]
 
 
@@ -282,7 +282,7 @@ def test_a_bad_qrels_line_is_named_and_left_out(
     assert qrels.problems[0].hint
     with opened(write(tmp_path, data)) as source:
         rows = list(qrels_rows(source))
-    assert rows == [QrelsRow(1, "q1", "b", 1), qrels.problems[0], QrelsRow(4, "q2", "a", 1)]
+    assert rows == [TrecRow(1, "q1", "b", 1), qrels.problems[0], TrecRow(4, "q2", "a", 1)]
     assert str(qrels.problems[0].at("x.txt").place) == "x.txt:3"
 
 
@@ -298,7 +298,7 @@ def test_a_bad_run_line_is_named_and_left_out(
     assert [(each.line, each.code) for each in matched.problems] == [(2, code)]
     with opened(write(tmp_path, run)) as source:
         assert list(run_rows(source)) == [
-            RunRow(1, "q1", "b", 3.5, "1"), matched.problems[0], RunRow(3, "q1", "c", 2.5, "2"),
+            TrecRow(1, "q1", "b", 3.5), matched.problems[0], TrecRow(3, "q1", "c", 2.5),
         ]  # fmt: skip
 
 
@@ -568,15 +568,15 @@ def test_the_rows_of_a_file_are_those_of_a_plain_reading(tmp_path: Path, seed: i
         judged = stack.enter_context(opened(write(tmp_path, qrels, "qrels.txt")))
         results = stack.enter_context(opened(write(tmp_path, run, "run.txt")))
         found = [*qrels_rows(judged), *run_rows(results)]
-    expected: list[QrelsRow | RunRow] = []
+    expected: list[TrecRow] = []
     for line, row in enumerate(qrels.decode().split("\n"), 1):
         if row.strip():
             qid, _, docid, grade = row.split()
-            expected.append(QrelsRow(line, qid, docid, int(grade)))
+            expected.append(TrecRow(line, qid, docid, int(grade)))
     for line, row in enumerate(run.decode().split("\n"), 1):
         if row.strip():
-            qid, _, docid, rank, score, _ = row.split()
-            expected.append(RunRow(line, qid, docid, float(score), rank))
+            qid, _, docid, _, score, _ = row.split()
+            expected.append(TrecRow(line, qid, docid, float(score)))
     assert found == expected
 
 
