@@ -56,9 +56,9 @@ def COMMAND(  # noqa: N802
     """
     from ragauge import registry
     from ragauge.diagnose import prompt
-    from ragauge.diagnose.delta_s import bands_of, unread
     from ragauge.diagnose.diagnose import diagnosis_of, measured_run, prompt_questions
     from ragauge.diagnose.rank_findings import NEEDS
+    from ragauge.diagnose.rules import bands_of, unread
     from ragauge.model.report import View
 
     config = read_config(config_path)
