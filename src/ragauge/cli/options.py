@@ -1,12 +1,16 @@
-"""What several commands need: common options, writing output, and talking on stderr."""
+"""What several commands need: common options, the values of them all, and talking on stderr."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -18,9 +22,27 @@ if TYPE_CHECKING:
     from ragauge.gold.migrate.files import MigratedKind
     from ragauge.model.embedder import Embedding
     from ragauge.model.profile import Profile
+    from ragauge.model.run import Store
     from ragauge.model.verdict import Gate
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def whole_number(
+    *names: str, least: int, most: int | None = None, default: int | None = None, **settings: Any
+) -> Callable[[F], F]:
+    """An option that takes a whole number; the help shows its default where it has one."""
+    bounds = click.IntRange(least, most)
+    shown = default is not None
+    return click.option(*names, type=bounds, default=default, show_default=shown, **settings)
+
+
+def choice(*names: str, of: Sequence[str], default: str, help: str) -> Callable[[F], F]:
+    """An option that takes one of some words."""
+    return click.option(
+        *names, type=click.Choice(of), default=default, show_default=True, help=help
+    )
+
 
 ALLOW_OPTIONS = [
     click.option(
@@ -144,14 +166,23 @@ MOVE_OPTIONS = [
         show_default=True,
         help="Take what has less for unmapped.",
     ),
-    click.option(
+    choice(
         "--on-unmapped",
-        type=click.Choice(["stop", "keep", "drop"]),
+        of=["stop", "keep", "drop"],
         default="stop",
-        show_default=True,
         help="What to do with an id or a place that has no new one.",
     ),
 ]
+THREE_FORMATS = choice(
+    "--format",
+    "format_name",
+    of=["table", "json", "md"],
+    default="table",
+    help="What is printed.",
+)
+WORKERS_OPTION = click.option(
+    "--workers", type=click.IntRange(1, 256), help="Processes (default: by size)."
+)
 
 
 def finite(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
@@ -170,6 +201,63 @@ def options(decorators: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
         return function
 
     return apply
+
+
+class CommandOptions(SimpleNamespace):
+    """The values of a command's options by their names, and what some of them come to together."""
+
+    @cached_property
+    def config(self) -> Config:
+        """The configuration: --config, or ./ragauge.toml where there is one."""
+        return read_config(self.config_path)
+
+    @property
+    def tolerance(self) -> Tolerance:
+        """What the options of ALLOW_OPTIONS excuse."""
+        values = vars(self).items()
+        return tolerance_of({name: value for name, value in values if name.startswith("allow_")})
+
+    def store(self, *, create: bool = False) -> AbstractContextManager[Store]:
+        """The store that the command works on, closed at the end."""
+        from ragauge.cli.store_options import the_store
+
+        return the_store(self.store_url, self.config, create=create)
+
+    def all_gates(self, profile: Profile, ks: Sequence[int]) -> list[Gate]:
+        """The gates of the profile, the configuration and --gates."""
+        return gates_from(profile, ks, self.config, self.gates)
+
+    def configured(self, name: str) -> Any:
+        """The option of that name, or else what the configuration says."""
+        return getattr(self, name) or getattr(self.config, name)
+
+    def spare(
+        self, files: Sequence[str], others: Mapping[str, str | None], *, baseline: str | None = None
+    ) -> None:
+        """Refuse to write files over what is read; `others` goes from what it is to its name."""
+        from ragauge.cli.output import spare_inputs
+
+        spare_inputs(
+            files,
+            self.config,
+            self.config_path,
+            gates=getattr(self, "gates", None),
+            baseline=baseline,
+            store_url=getattr(self, "store_url", None),
+            others=others,
+        )
+
+
+def say(text: str) -> None:
+    """Say a line on standard error, with nothing in it that a terminal obeys."""
+    from ragauge.text import plain
+
+    click.echo(plain(text), err=True)
+
+
+def print_json(document: object) -> None:
+    """Print a document as JSON for people, and for programs."""
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False))
 
 
 def read_config(path: str | None) -> Config:
