@@ -260,6 +260,15 @@ def print_json(document: object) -> None:
     click.echo(json.dumps(document, indent=2, ensure_ascii=False))
 
 
+def rounded(value: object) -> object:
+    """The same document with its numbers to four places."""
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(item) for item in value]
+    return round(value, 4) if isinstance(value, float) else value
+
+
 def read_config(path: str | None) -> Config:
     """Read the given configuration, or ./ragauge.toml where there is one."""
     from ragauge.config import FILE_NAME, Config, load_config
