@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ragauge.cli.options import screen
+from ragauge.cli.store_options import ANY_FORMAT
 
 if TYPE_CHECKING:
     from ragauge.metrics.metric import Metric
@@ -15,14 +16,7 @@ if TYPE_CHECKING:
 
 @click.command("metrics", short_help="List the metrics, or explain one.")
 @click.argument("name", required=False, metavar="[ID]")
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="What is printed.",
-)
+@ANY_FORMAT
 def COMMAND(name: str | None, format_name: str) -> int:  # noqa: N802
     """List all metrics, or explain one with its formula and a worked example."""
     from ragauge import registry
