@@ -385,7 +385,7 @@ def move(
     for line in summary_lines(done, on_unmapped):
         click.echo(plain(line))
     for problem in done.problems:
-        click.echo(plain(f"unmapped: {problem.place}: {problem.message}"), err=True)
+        say(f"unmapped: {problem.place}: {problem.message}")
     if done.unmapped > len(done.problems):
         click.echo(f"unmapped: ... and {done.unmapped - len(done.problems)} more", err=True)
     return 0

@@ -12,9 +12,8 @@ from ragauge.cli.options import EMBED_OPTIONS, CommandOptions, options, print_js
 from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, is_file
 
 if TYPE_CHECKING:
-    from ragauge.diagnose.probe_input import ProbeInput
     from ragauge.diagnose.probes import Probe
-    from ragauge.diagnose.scored_traces import ScoredTraces
+    from ragauge.diagnose.scored_traces import ProbeInput, ScoredTraces
     from ragauge.embed.measure import Measurer
     from ragauge.model.semantic import Bands
     from ragauge.scoring.known_texts import TextFinder
@@ -149,7 +148,7 @@ class _Bench:
 
     def read(self, name: str, gold: str | None) -> ProbeInput:
         """The scored traces of a file or of a stored run, with their gold items."""
-        from ragauge.diagnose.probe_input import probed_file, probed_run
+        from ragauge.diagnose.scored_traces import probed_file, probed_run
 
         if is_file(name):
             return probed_file(

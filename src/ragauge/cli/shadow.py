@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -165,7 +165,7 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
     )
     with _both(sides, asked) as (one, other):
         report = judge_shadow(one, other, rules)
-    texts = {
+    texts: dict[str, Callable[..., str]] = {
         "json": lambda **_: shadowtexts.json_text(report),
         "md": lambda **_: shadowtexts.markdown_text(report, limit=asked.limit),
         "table": lambda **size: shadowtexts.table_text(report, limit=asked.limit, **size),

@@ -77,6 +77,8 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
     says: `ragauge gate` decides. Gates are judged anew: say --baseline and --allow-... as they were
     said to `score`.
     """
+    from ragauge.errors import RagaugeError
+
     asked = CommandOptions(**values)
     name, other, output = asked.name, asked.other, asked.output
     if asked.migration is not None and other is None:
@@ -85,7 +87,11 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
     if Path(name).suffix.lower() in _PAGES:
         if output is not None or other is not None or asked.gates is not None or asked.corpora:
             raise click.UsageError(f"{name} is a page: it is opened as it is, without options")
-        path = _there(name)
+        path = Path(name)
+        if not path.is_file():
+            raise RagaugeError.of(
+                "file-not-found", f"there is no file `{name}`", hint="check the path"
+            )
     else:
         if output is not None and Path(output).suffix.lower() not in _PAGES:
             raise click.UsageError(f"-o {output}: a page is a file that ends in .html")
@@ -100,14 +106,6 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
     if not asked.no_open and not _opened(path):
         click.echo("no browser could be opened: open the page yourself", err=True)
     return 0
-
-
-def _there(name: str) -> Path:
-    from ragauge.errors import RagaugeError
-
-    if not Path(name).is_file():
-        raise RagaugeError.of("file-not-found", f"there is no file `{name}`", hint="check the path")
-    return Path(name)
 
 
 def _opened(path: Path) -> bool:
