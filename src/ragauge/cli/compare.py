@@ -20,13 +20,7 @@ from ragauge.cli.options import (
     screen,
 )
 from ragauge.cli.output import OUTPUT_OPTION, format_of, judged_drops, printable, write_output
-from ragauge.cli.store_options import (
-    STORE_OPTION,
-    TEXTS_OPTION,
-    CorpusOption,
-    is_file,
-    temporary_store,
-)
+from ragauge.cli.store_options import STORE_OPTION, TEXTS_OPTION, CorpusOption, is_file
 
 if TYPE_CHECKING:
     from ragauge.compare.common_gold import StoredRun
@@ -211,37 +205,12 @@ def _file(
     stack: ExitStack, name: str, chunks: str | None, asked: CommandOptions
 ) -> StoredRun | Scores:
     """A file of scores as it is; a trace file as a run in a store of its own, gone at the end."""
-    from ragauge.compare.common_gold import StoredRun
-    from ragauge.errors import RagaugeError
     from ragauge.model import scores_document
-    from ragauge.scoring import score
-    from ragauge.store import runs as run_store
 
-    config = asked.config
-    if (asked.gold is None and config.gold is None) or _holds_scores(name):
+    if (asked.gold is None and asked.config.gold is None) or _holds_scores(name):
         return scores_document.load_scores(name)
-    store = stack.enter_context(temporary_store())
-    records: list[Any] = []
-    wanted = run_store.RunDescription(run_id=name, created_at="")
-    scores = score.score(
-        asked.configured("gold") or "",
-        name,
-        profile=asked.configured("profile"),
-        dialect=asked.configured("dialect") or "auto",
-        k=[int(part) for part in asked.k.split(",")] if asked.k else config.k or None,
-        refusal_patterns=config.refusal.patterns,
-        chunks=chunks,
-        options=config.options,
-        intervals=False,
-        keep=lambda inputs: records.append(run_store.store_run(store, inputs, wanted)),
-    )
-    if not scores.measured:
-        raise RagaugeError.of(
-            "nothing-measured",
-            f"no trace of `{name}` belongs to a gold item",
-            hint="compare one id of each file: a changed prefix is the usual cause",
-        )
-    return StoredRun(store, run_store.find_run(store, name))
+    ks = [int(part) for part in asked.k.split(",")] if asked.k else asked.config.k or None
+    return asked.scored_file(stack, asked.configured("gold") or "", name, k=ks, chunks=chunks)
 
 
 def _holds_scores(name: str) -> bool:

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from ragauge.compare.common_gold import StoredRun
     from ragauge.config import Config
     from ragauge.gates.judge import Tolerance
     from ragauge.gold.migrate.evidence import OnUnmapped
@@ -203,6 +204,16 @@ def options(decorators: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
     return apply
 
 
+def whole_numbers(option: str, text: str | None) -> tuple[int, ...] | None:
+    """The numbers of an option that takes several."""
+    if text is None:
+        return None
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError as error:
+        raise click.UsageError(f"{option} takes whole numbers, got {text!r}") from error
+
+
 class CommandOptions(SimpleNamespace):
     """The values of a command's options by their names, and what some of them come to together."""
 
@@ -229,7 +240,26 @@ class CommandOptions(SimpleNamespace):
 
     def configured(self, name: str) -> Any:
         """The option of that name, or else what the configuration says."""
-        return getattr(self, name) or getattr(self.config, name)
+        return getattr(self, name, None) or getattr(self.config, name)
+
+    def scored_file(self, stack: ExitStack, gold: str, trace: str, **settings: Any) -> StoredRun:
+        """A trace file as a run in a store of its own, gone at the end."""
+        from ragauge.cli.store_options import temporary_store
+        from ragauge.compare.common_gold import StoredRun
+        from ragauge.run.shadow import scored_run
+
+        config = self.config
+        store = stack.enter_context(temporary_store())
+        settings = {
+            "profile": self.configured("profile"),
+            "dialect": self.configured("dialect") or "auto",
+            "k": config.k or None,
+            "refusal_patterns": config.refusal.patterns,
+            "options": config.options,
+            "intervals": False,
+            **settings,
+        }
+        return StoredRun(store, scored_run(store, gold, trace, trace, **settings))
 
     def spare(
         self, files: Sequence[str], others: Mapping[str, str | None], *, baseline: str | None = None

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragauge.cli.options import EMBED_OPTIONS, CommandOptions, options, print_json, rounded
+from ragauge.cli.options import (
+    EMBED_OPTIONS,
+    CommandOptions,
+    options,
+    print_json,
+    rounded,
+    whole_numbers,
+)
 from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, is_file
 
 if TYPE_CHECKING:
@@ -56,10 +63,7 @@ def _k_sweep(
     """Look at ΔS of the first k hits: flat and high, or falling with k?"""
     from ragauge.diagnose import probes
 
-    try:
-        cutoffs = sorted({int(part) for part in ks.split(",")})
-    except ValueError as error:
-        raise click.UsageError(f"--k takes whole numbers, got {ks!r}") from error
+    cutoffs = sorted({*(whole_numbers("--k", ks) or ())})
     if len(cutoffs) < 2 or cutoffs[0] < 1:
         raise click.UsageError("--k takes at least two different numbers from 1")
     with _Bench(**shared) as bench:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ragauge.cli.options import CommandOptions, gates_from, options, whole_number
-from ragauge.cli.store_options import CONFIG_OPTION, STORE_OPTION, is_file, temporary_store
+from ragauge.cli.store_options import CONFIG_OPTION, STORE_OPTION, is_file
 
 if TYPE_CHECKING:
+    from ragauge.compare.common_gold import StoredRun
     from ragauge.config import Config
-    from ragauge.model.run import RunRecord, Store
     from ragauge.model.scores import Scores
     from ragauge.model.verdict import Verdict
 
@@ -41,11 +41,19 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
     config = asked.config
     report = registry.report("compact")
     with ExitStack() as stack:
-        store, record = (_stored if asked.trace is None else _scored)(stack, asked)
-        also = (*NEEDS, *report.needs)
-        measured = measured_run(store, record, profile=asked.profile, also=also, bands=config.bands)
+        if asked.trace is None:
+            run = _stored(stack, asked)
+        else:
+            run = asked.scored_file(stack, asked.run, asked.trace)
+        measured = measured_run(
+            run.store,
+            run.record,
+            profile=asked.profile,
+            also=(*NEEDS, *report.needs),
+            bands=config.bands,
+        )
         diagnosis = diagnosis_of(measured, limit=asked.limit)
-        questions = prompt_questions(measured, store, record, diagnosis.questions)
+        questions = prompt_questions(measured, run.store, run.record, diagnosis.questions)
     scores = measured.scores
     verdict = _verdict(scores, config)
     view = View(scores=scores, verdict=verdict, profile=registry.profile(scores.profile))
@@ -61,7 +69,8 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
     return 0
 
 
-def _stored(stack: ExitStack, asked: CommandOptions) -> tuple[Store, RunRecord]:
+def _stored(stack: ExitStack, asked: CommandOptions) -> StoredRun:
+    from ragauge.compare.common_gold import StoredRun
     from ragauge.store import runs as run_store
 
     if is_file(asked.run):
@@ -69,28 +78,8 @@ def _stored(stack: ExitStack, asked: CommandOptions) -> tuple[Store, RunRecord]:
     if asked.dialect is not None:
         raise click.UsageError("--dialect: only for files")
     store = stack.enter_context(asked.store())
-    return store, run_store.find_run(store, asked.run, suite=asked.config.suite or "default")
-
-
-def _scored(stack: ExitStack, asked: CommandOptions) -> tuple[Store, RunRecord]:
-    """Trace files as a run in a store of its own, gone at the end."""
-    from ragauge.run.shadow import scored_run
-
-    config = asked.config
-    store = stack.enter_context(temporary_store())
-    run = scored_run(
-        store,
-        asked.run,
-        asked.trace,
-        asked.trace,
-        profile=asked.configured("profile"),
-        dialect=asked.configured("dialect") or "auto",
-        k=config.k or None,
-        refusal_patterns=config.refusal.patterns,
-        options=config.options,
-        intervals=False,
-    )
-    return store, run
+    suite = asked.config.suite or "default"
+    return StoredRun(store, run_store.find_run(store, asked.run, suite=suite))
 
 
 def _verdict(scores: Scores, config: Config) -> Verdict:

@@ -23,6 +23,7 @@ from ragauge.cli.options import (
     finite,
     options,
     whole_number,
+    whole_numbers,
 )
 from ragauge.cli.output import OUTPUT_OPTION, asked_reports, conclude, output_files
 from ragauge.cli.store_options import STORE_OPTION, CorpusOption, against, details_in, new_id
@@ -69,15 +70,6 @@ def _settings(pairs: Sequence[str]) -> dict[str, str]:
             raise click.UsageError(f"--option takes NAME=VALUE, each name once, got {pair!r}")
         settings[name] = value
     return settings
-
-
-def _cutoffs(text: str | None) -> tuple[int, ...] | None:
-    if text is None:
-        return None
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError as error:
-        raise click.UsageError(f"--cutoffs takes whole numbers, got {text!r}") from error
 
 
 class _Screen:
@@ -295,7 +287,7 @@ def _start(stack: ExitStack, store: Store, plan: _Plan) -> _Answered:
     if gold is None or options.target is None:
         missing = "--gold FILE" if gold is None else "--target ADDRESS"
         raise click.UsageError(f"nothing to ask: give {missing}")
-    ks = _cutoffs(options.cutoffs) or config.k or None
+    ks = whole_numbers("--cutoffs", options.cutoffs) or config.k or None
     asked = running.Asked(
         address=options.target,
         k=options.k or max((_K, *(ks or ()))),

@@ -25,7 +25,7 @@ from ragauge.cli.options import (
     screen,
     whole_number,
 )
-from ragauge.cli.store_options import STORE_OPTION, is_file, temporary_store
+from ragauge.cli.store_options import STORE_OPTION, is_file
 
 if TYPE_CHECKING:
     from ragauge.compare.common_gold import StoredRun
@@ -224,7 +224,14 @@ def _stored(
     from ragauge.store import runs as run_store
 
     if kind == "file":
-        return _file(stack, side, asked)
+        return asked.scored_file(
+            stack,
+            asked.gold,
+            side.name,
+            chunks=side.chunks,
+            corpus=side.corpus,
+            embed=asked.embedding,
+        )
     assert store is not None
     if kind == "run":
         suite = asked.config.suite or "default"
@@ -257,31 +264,6 @@ def _left(side: ShadowSide, store: Store, stopped: Interrupted) -> str:
     return (
         f"{sentence}\n  hint: go on with `{how}`, then judge it as --{side.role} {stopped.run_id}"
     )
-
-
-def _file(stack: ExitStack, side: ShadowSide, asked: CommandOptions) -> StoredRun:
-    """A trace file as a run in a store of its own, gone at the end."""
-    from ragauge.compare.common_gold import StoredRun
-    from ragauge.run.shadow import scored_run
-
-    config = asked.config
-    store = stack.enter_context(temporary_store())
-    run = scored_run(
-        store,
-        asked.gold,
-        side.name,
-        side.name,
-        profile=asked.profile,
-        dialect=config.dialect or "auto",
-        k=config.k or None,
-        chunks=side.chunks,
-        corpus=side.corpus,
-        refusal_patterns=config.refusal.patterns,
-        options=config.options,
-        intervals=False,
-        embed=asked.embedding,
-    )
-    return StoredRun(store, run)
 
 
 def _asking(side: ShadowSide, asked: CommandOptions) -> ShadowRequest:

@@ -31,7 +31,6 @@ from ragauge.cli.store_options import (
 
 if TYPE_CHECKING:
     from ragauge.compare.common_gold import StoredRun
-    from ragauge.model.run import Store
     from ragauge.model.scores import Scores
 
 _PAGES = (".html", ".htm")
@@ -140,7 +139,7 @@ def _run_page(name: str, asked: CommandOptions) -> _Page:
 
     report = registry.report("html")
     with ExitStack() as stack:
-        source = _Stores(stack, asked).find(name)
+        (source,) = _sources(stack, asked, name)
         store = run = None
         if isinstance(source, StoredRun):
             store, run = source.store, source.record
@@ -182,8 +181,7 @@ def _pair_page(name: str, other: str, asked: CommandOptions) -> _Page:
 
     report = registry.comparisons()["html"]
     with ExitStack() as stack:
-        stores = _Stores(stack, asked)
-        a, b = stores.find(other), stores.find(name)
+        a, b = _sources(stack, asked, other, name)
         if isinstance(a, common_gold.StoredRun) and isinstance(b, common_gold.StoredRun):
             aligned = align.align(a, b, detailed=report.detailed, migration=asked.migration)
         elif asked.migration is not None:
@@ -236,27 +234,24 @@ def _stem(name: str) -> str:
     return Path(name).stem if is_file(name) else name
 
 
-class _Stores:
-    """Finds runs and files of scores; the store is opened when the first run is asked for."""
+def _sources(stack: ExitStack, asked: CommandOptions, *names: str) -> list[StoredRun | Scores]:
+    """The stored runs of these names, or the scores in the files."""
+    from ragauge.compare.common_gold import StoredRun
+    from ragauge.model import scores_document
+    from ragauge.store import runs as run_store
 
-    def __init__(self, stack: ExitStack, asked: CommandOptions) -> None:
-        self.stack = stack
-        self.asked = asked
-        self.store: Store | None = None
-
-    def find(self, name: str) -> StoredRun | Scores:
-        """The stored run of that name, or the scores in the file."""
-        from ragauge.compare.common_gold import StoredRun
-        from ragauge.model import scores_document
-        from ragauge.store import runs as run_store
-
+    store = None
+    sources: list[StoredRun | Scores] = []
+    for name in names:
         if is_file(name):
             _refuse_comparison(name)
-            return scores_document.load_scores(name)
-        if self.store is None:
-            self.store = self.stack.enter_context(self.asked.store())
-        suite = self.asked.config.suite
-        return StoredRun(self.store, run_store.find_run(self.store, name, suite=suite))
+            sources.append(scores_document.load_scores(name))
+            continue
+        if store is None:
+            store = stack.enter_context(asked.store())
+        run = run_store.find_run(store, name, suite=asked.config.suite)
+        sources.append(StoredRun(store, run))
+    return sources
 
 
 def _refuse_comparison(name: str) -> None:
