@@ -77,19 +77,27 @@ class Config(_Written, frozen=True, kw_only=True):
         )
 
 
+def _read_toml(path: Path, *, missing: str, missing_hint: str, hint: str) -> dict[str, Any]:
+    name = str(path)
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise RagaugeError.of(
+            "file-not-found", f"there is no {missing} `{name}`", hint=missing_hint
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError, RecursionError) as error:
+        raise RagaugeError.of("bad-config", f"{error}", hint=hint, place=Place(name)) from error
+
+
 def load_config(path: Path) -> Config:
     """Read a configuration file; unknown keys are refused."""
     name = str(path)
-    try:
-        table = tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError as error:
-        raise RagaugeError.of(
-            "file-not-found", f"there is no file `{name}`", hint="`ragauge init` writes one"
-        ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError, RecursionError) as error:
-        raise RagaugeError.of(
-            "bad-config", f"{error}", hint="the file must be TOML in UTF-8", place=Place(name)
-        ) from error
+    table = _read_toml(
+        path,
+        missing="file",
+        missing_hint="`ragauge init` writes one",
+        hint="the file must be TOML in UTF-8",
+    )
     try:
         written = msgspec.convert(table, _Written)
         for pattern in written.refusal.patterns:
@@ -112,24 +120,16 @@ def load_config(path: Path) -> Config:
         key: _beside(base, settings[key])
         for key in ("gold", "trace", "chunks", "corpus", "runs_dir")
     }
-    paths["baseline"] = _run_or_file(base, written.baseline)
+    if written.baseline is not None and (base / written.baseline).exists():
+        paths["baseline"] = str(base / written.baseline)  # else it is the name of a stored run
+    if written.embed_cache != "none":
+        paths["embed_cache"] = _beside(base, written.embed_cache)
     paths["store"] = _store(base, written.store)
-    paths["embed_cache"] = _cache(base, written.embed_cache)
     return Config(**{**settings, **paths}, origin=name)
 
 
 def _beside(base: Path, name: str | None) -> str | None:
     return None if name is None else str(base / name)
-
-
-def _cache(base: Path, name: str | None) -> str | None:
-    """The file of the vectors; `none` is no file."""
-    return name if name == "none" else _beside(base, name)
-
-
-def _run_or_file(base: Path, name: str | None) -> str | None:
-    """A baseline is a file beside the configuration, or else the name of a stored run."""
-    return str(base / name) if name is not None and (base / name).exists() else name
 
 
 def _store(base: Path, url: str | None) -> str | None:
@@ -142,17 +142,10 @@ def _store(base: Path, url: str | None) -> str | None:
 
 def load_gates(path: Path) -> dict[str, Any]:
     """Read a gates file: a [gates] table, or gates at the top level."""
-    name = str(path)
-    try:
-        table = tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError as error:
-        raise RagaugeError.of(
-            "file-not-found", f"there is no gates file `{name}`", hint="check the path"
-        ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError, RecursionError) as error:
-        raise RagaugeError.of(
-            "bad-config", f"{error}", hint="a gates file is TOML", place=Place(name)
-        ) from error
+    table = _read_toml(
+        path, missing="gates file", missing_hint="check the path", hint="a gates file is TOML"
+    )
+    place = Place(str(path))
     gates = table.get("gates", table)
     if "gates" in table and len(table) > 1:
         beside = ", ".join(f"`{key}`" for key in table if key != "gates")
@@ -160,13 +153,13 @@ def load_gates(path: Path) -> dict[str, Any]:
             "bad-config",
             f"beside the table of gates there is {beside}",
             hint="put every gate into [gates], or leave the heading out",
-            place=Place(name),
+            place=place,
         )
     if not isinstance(gates, dict) or not gates:
         raise RagaugeError.of(
             "bad-config",
             "there are no gates in the file",
             hint='write lines such as "answer.precision" = ">= 0.80"',
-            place=Place(name),
+            place=place,
         )
     return gates

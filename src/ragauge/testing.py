@@ -112,11 +112,9 @@ class Scorer:
             gates = _gates(settings, config, profile, ks)
             return [*gates, *_invariants(texts(settings.invariants), profile, ks)]
 
-        embed = None
+        embed, cache = None, config.embed_cache
         if config.embed is not None:
-            embed = Embedding(
-                name=config.embed, settings=config.embedders, cache=config.embed_cache
-            )
+            embed = Embedding(name=config.embed, settings=config.embedders, cache=cache)
         scores = score.score(
             str(files["gold"]),
             str(files["trace"]),
@@ -414,13 +412,8 @@ class MarkerSettings(
     @property
     def tolerance(self) -> gating.Tolerance:
         """What may be wrong with a run that is judged all the same."""
-        return gating.Tolerance(
-            missing=self.allow_missing,
-            errored=self.allow_errored,
-            skipped=self.allow_skipped,
-            empty=self.allow_empty,
-            no_baseline=self.allow_no_baseline,
-        )
+        names = gating.Tolerance.__struct_fields__
+        return gating.Tolerance(**{name: getattr(self, f"allow_{name}") for name in names})
 
 
 def read_settings(arguments: Mapping[str, Any], folders: Sequence[Path]) -> MarkerSettings:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragauge.cli.options import options, read_config, screen
-from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, the_store
+from ragauge.cli.options import CommandOptions, options, print_json, say, screen
+from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION
 
 if TYPE_CHECKING:
     from ragauge.model.run import RunRecord
@@ -32,14 +31,13 @@ def COMMAND() -> None:  # noqa: N802
 @click.argument("name", metavar="RUN")
 @click.option("--suite", metavar="S", help="The baseline of this suite (default: the run's own).")
 @options([STORE_OPTION, CONFIG_OPTION])
-def _set(name: str, suite: str | None, store_url: str | None, config_path: str | None) -> int:
+def _set(name: str, suite: str | None, **where: Any) -> int:
     """Make RUN the baseline of its suite. A run that is not complete is refused (exit code 4)."""
     from ragauge.store.runs import baseline_tag, find_run
-    from ragauge.text import plain
 
-    config = read_config(config_path)
-    with the_store(store_url, config) as store:
-        run = find_run(store, name, suite=suite or config.suite)
+    asked = CommandOptions(**where)
+    with asked.store() as store:
+        run = find_run(store, name, suite=suite or asked.config.suite)
         suite = suite or run.suite
         tag = baseline_tag(suite)
         before = next((stored.run_id for stored in store.runs() if tag in stored.tags), None)
@@ -47,22 +45,21 @@ def _set(name: str, suite: str | None, store_url: str | None, config_path: str |
     sentence = f"the baseline of {suite} is {run.run_id}"
     if before not in (None, run.run_id):
         sentence += f", before {before}"
-    click.echo(plain(sentence), err=True)
+    say(sentence)
     return 0
 
 
 @COMMAND.command("show", short_help="Show the baselines.")
 @click.option("--suite", metavar="S", help="Only that of this suite.")
 @options([ANY_FORMAT, STORE_OPTION, CONFIG_OPTION])
-def _show(
-    suite: str | None, format_name: str, store_url: str | None, config_path: str | None
-) -> int:
+def _show(suite: str | None, format_name: str, **where: Any) -> int:
     """Show the baseline of each suite, or of one. Exit code 4 if there is none."""
     from ragauge.errors import RagaugeError
     from ragauge.report.terminal import stored_runs
+    from ragauge.report.terminal.stored_runs import TerminalColumn
     from ragauge.store.runs import baseline_tag
 
-    with the_store(store_url, read_config(config_path)) as store:
+    with CommandOptions(**where).store() as store:
         baselines = _baselines(store.runs())
         store_name = store.name
     if suite is not None:
@@ -79,30 +76,20 @@ def _show(
             {"suite": name, "tag": baseline_tag(name), "run": stored_runs.run_entry(run)}
             for name, run in baselines.items()
         ]
-        document = {"schema": _SCHEMA, "store": store_name, "baselines": entries}
-        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        print_json({"schema": _SCHEMA, "store": store_name, "baselines": entries})
         return 0
     runs = list(baselines.values())
     heads = [stored_runs.headline(run) for run in runs]
-    lines = stored_runs.table(
-        [
-            stored_runs.TerminalColumn("suite", list(baselines)),
-            stored_runs.TerminalColumn("run", [run.run_id for run in runs]),
-            stored_runs.TerminalColumn(
-                "created", [stored_runs.moment(run.created_at) for run in runs], 1
-            ),
-            stored_runs.TerminalColumn("profile", [run.profile for run in runs], 2),
-            stored_runs.TerminalColumn(
-                "results", [str(run.results) for run in runs], 4, right=True
-            ),
-            stored_runs.TerminalColumn("commit", [(run.commit_hash or "")[:8] for run in runs], 3),
-            stored_runs.TerminalColumn(
-                "headline", ["" if head is None else str(head) for head in heads], 5
-            ),
-        ],
-        int(screen()["width"]),
-    )
-    click.echo("\n".join(lines))
+    columns = [
+        TerminalColumn("suite", list(baselines)),
+        TerminalColumn("run", [run.run_id for run in runs]),
+        TerminalColumn("created", [stored_runs.moment(run.created_at) for run in runs], 1),
+        TerminalColumn("profile", [run.profile for run in runs], 2),
+        TerminalColumn("results", [str(run.results) for run in runs], 4, right=True),
+        TerminalColumn("commit", [(run.commit_hash or "")[:8] for run in runs], 3),
+        TerminalColumn("headline", ["" if head is None else str(head) for head in heads], 5),
+    ]
+    click.echo("\n".join(stored_runs.table(columns, int(screen()["width"]))))
     return 0
 
 

@@ -2,78 +2,53 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragauge.cli.options import EMBED_OPTIONS, options, read_config
-from ragauge.cli.output import spare_inputs
+from ragauge.cli.options import EMBED_OPTIONS, CommandOptions, options, print_json, rounded
 from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION
 
 if TYPE_CHECKING:
-    from ragauge.config import Config
     from ragauge.diagnose.calibrate import Calibration, DistanceGroup
     from ragauge.model.semantic import Bands
 
-_KINDS = {
-    "positive": "evidence",
-    "negative": "hard negatives",
-    "random": "random texts",
-}
+_KINDS = {"positive": "evidence", "negative": "hard negatives", "random": "random texts"}
 
 
 @click.command("calibrate", short_help="Fit the bands of ΔS to an embedder.")
 @click.argument("gold", metavar="GOLD")
-@click.option(
-    "--traces",
-    metavar="FILE",
-    help="Traces whose hits have texts.",
-)
+@click.option("--traces", metavar="FILE", help="Traces whose hits have texts.")
 @click.option("--corpus", metavar="DIR", help="A corpus, whose blocks are texts.")
 @click.option("--chunks", metavar="FILE", help="A list of chunks, with texts or places.")
 @options(EMBED_OPTIONS)
 @options([ANY_FORMAT, CONFIG_OPTION])
 @click.option("-o", "out", metavar="FILE", help="Write the bands as TOML, for ragauge.toml.")
-def COMMAND(  # noqa: N802
-    gold: str,
-    traces: str | None,
-    corpus: str | None,
-    chunks: str | None,
-    embed: str | None,
-    embed_cache: str | None,
-    format_name: str,
-    config_path: str | None,
-    out: str | None,
-) -> int:
+def COMMAND(**values: Any) -> int:  # noqa: N802
     """Measure ΔS of questions with their evidence, their hard negatives and random texts.
 
     Texts come from traces, a corpus or a list of chunks. Shown are percentiles, how the zones in
     use separate the three, and bands that would fit this embedder. Exit code 5 if no evidence has
     a text, 4 if -o asks for bands and there are too few pairs, or ΔS does not separate them.
     """
-    import json
-
     import msgspec
 
     from ragauge.errors import RagaugeError
     from ragauge.files.atomic_write import write_atomically
 
-    config = read_config(config_path)
-    chunks, corpus = chunks or config.chunks, corpus or config.corpus
-    cache = embed_cache or config.embed_cache
-    spare_inputs(
+    asked = CommandOptions(**values)
+    out = asked.out
+    asked.spare(
         [] if out is None else [out],
-        config,
-        config_path,
-        others={
-            "gold set": gold,
-            "trace file": traces,
-            "list of chunks": chunks,
-            "corpus": corpus,
-            "cache of vectors": cache,
+        {
+            "gold set": asked.gold,
+            "trace file": asked.traces,
+            "list of chunks": asked.configured("chunks"),
+            "corpus": asked.configured("corpus"),
+            "cache of vectors": asked.configured("embed_cache"),
         },
     )
-    calibration = _measure(gold, traces, corpus, chunks, embed or config.embed, cache, config)
+    calibration = _measure(asked)
     if not calibration.groups["positive"].n:
         raise RagaugeError.of(
             "nothing-measured",
@@ -88,10 +63,8 @@ def COMMAND(  # noqa: N802
         )
     for note in calibration.notes:
         click.echo(f"warning: {note}", err=True)
-    if format_name == "json":
-        click.echo(
-            json.dumps(_rounded(msgspec.to_builtins(calibration)), indent=2, ensure_ascii=False)
-        )
+    if asked.format_name == "json":
+        print_json(rounded(msgspec.to_builtins(calibration)))
     else:
         click.echo("\n".join(_table(calibration)))
     if out is not None and calibration.proposed is not None:
@@ -99,15 +72,7 @@ def COMMAND(  # noqa: N802
     return 0
 
 
-def _measure(
-    gold: str,
-    traces: str | None,
-    corpus: str | None,
-    chunks: str | None,
-    embed: str | None,
-    cache: str | None,
-    config: Config,
-) -> Calibration:
+def _measure(asked: CommandOptions) -> Calibration:
     from contextlib import ExitStack
 
     from ragauge.diagnose.calibrate import calibrate
@@ -115,20 +80,16 @@ def _measure(
     from ragauge.formats.load import load_gold, load_traces
     from ragauge.scoring.known_texts import TextsById, known_texts
 
+    config, embed = asked.config, asked.configured("embed")
+    cache = asked.configured("embed_cache")
     if embed is None:
         raise click.UsageError("no embedder: give --embed NAME, or set `embed` in ragauge.toml")
     with ExitStack() as stack:
-        texts = known_texts(stack, chunks, corpus)
-        items = load_gold(gold).items
-        trace_rows = load_traces(traces).traces if traces is not None else ()
+        texts = known_texts(stack, asked.configured("chunks"), asked.configured("corpus"))
+        items = load_gold(asked.gold).items
+        trace_rows = load_traces(asked.traces).traces if asked.traces is not None else ()
         measurer = stack.enter_context(open_measurer(embed, settings=config.embedders, cache=cache))
         return calibrate(items, TextsById(texts, trace_rows), measurer, bands=config.bands)
-
-
-def _rounded(value: object) -> object:
-    if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    return round(value, 4) if isinstance(value, float) else value
 
 
 def _table(calibration: Calibration) -> list[str]:
@@ -143,10 +104,9 @@ def _table(calibration: Calibration) -> list[str]:
     ]
     lines += [f"{title:<22}{_row(calibration.groups[name])}" for name, title in _KINDS.items()]
     lines.append("")
-    for name, title in (("negative", "hard negatives"), ("random", "random texts")):
-        share = calibration.auc[name]
+    for name, share in calibration.auc.items():
         auc = "-" if share is None else f"{share:.4f}"
-        lines.append(f"evidence nearer than {title + ':':<16}{auc:>8}  (AUC)")
+        lines.append(f"evidence nearer than {_KINDS[name] + ':':<16}{auc:>8}  (AUC)")
     if calibration.proposed is not None:
         lines.append(f"proposed   {_bands_text(calibration.proposed)}")
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,44 +13,19 @@ from ragauge.cli.options import (
     ALLOW_OPTIONS,
     COMPARISON_FORMAT_OPTION,
     GATE_OPTIONS,
+    WORKERS_OPTION,
+    CommandOptions,
+    choice,
     options,
-    read_config,
     screen,
-    tolerance_of,
 )
-from ragauge.cli.output import (
-    OUTPUT_OPTION,
-    format_of,
-    judged_drops,
-    printable,
-    spare_inputs,
-    write_output,
-)
-from ragauge.cli.store_options import (
-    STORE_OPTION,
-    TEXTS_OPTION,
-    CorpusOption,
-    is_file,
-    temporary_store,
-    the_store,
-)
+from ragauge.cli.output import OUTPUT_OPTION, format_of, judged_drops, printable, write_output
+from ragauge.cli.store_options import STORE_OPTION, TEXTS_OPTION, CorpusOption, is_file
 
 if TYPE_CHECKING:
     from ragauge.compare.common_gold import StoredRun
-    from ragauge.config import Config
-    from ragauge.errors import RagaugeError
-    from ragauge.model.comparison import Comparison, ComparisonReport, ComparisonView, Kind
+    from ragauge.model.comparison import Comparison, ComparisonReport, Kind
     from ragauge.model.scores import Scores
-
-
-class TraceFileOptions(NamedTuple):
-    """How trace files are read before they are compared."""
-
-    gold: str | None
-    profile: str | None
-    dialect: str | None
-    k: str | None
-    chunks: tuple[str | None, str | None]
 
 
 @click.command("compare", short_help="Compare two runs, question by question.")
@@ -68,11 +43,10 @@ class TraceFileOptions(NamedTuple):
     is_flag=True,
     help="Refuse (exit 4) unless every expected item is recognised by its chunk id in both runs.",
 )
-@click.option(
+@choice(
     "--overlap",
-    type=click.Choice(["cumulative", "single"]),
+    of=["cumulative", "single"],
     default="cumulative",
-    show_default=True,
     help="Half of an expected span must be covered by the hits up to a rank together, or by one.",
 )
 @click.option(
@@ -92,41 +66,12 @@ class TraceFileOptions(NamedTuple):
 @options([*GATE_OPTIONS, STORE_OPTION])
 @COMPARISON_FORMAT_OPTION
 @OUTPUT_OPTION
-@click.option(
-    "--write-report",
-    is_flag=True,
-    help="Also write RUNS_DIR/B/report.md.",
-)
+@click.option("--write-report", is_flag=True, help="Also write RUNS_DIR/B/report.md.")
 @click.option("--runs-dir", metavar="DIR", help="For --write-report (default: runs).")
 @click.option("--full", is_flag=True, help="List every question, draws too.")
 @options(ALLOW_OPTIONS[:4])
-@click.option("--workers", type=click.IntRange(1, 256), help="Processes (default: by size).")
-def COMMAND(  # noqa: N802
-    a: str,
-    b: str,
-    gold: str | None,
-    profile: str | None,
-    dialect: str | None,
-    k: str | None,
-    chunks_a: str | None,
-    chunks_b: str | None,
-    strict: bool,
-    overlap: Literal["cumulative", "single"],
-    migration: str | None,
-    corpora: tuple[str, ...],
-    fail_on: tuple[str, ...],
-    gates: str | None,
-    config_path: str | None,
-    as_of: str | None,
-    store_url: str | None,
-    format_name: str,
-    outputs: tuple[str, ...],
-    write_report: bool,
-    runs_dir: str | None,
-    full: bool,
-    workers: int | None,
-    **allow: bool,
-) -> int:
+@WORKERS_OPTION
+def COMMAND(**values: Any) -> int:  # noqa: N802
     """Compare run B with run A, question by question.
 
     A and B are stored runs (id, tag, `baseline`, `latest`), files of scores, or trace files with
@@ -137,57 +82,69 @@ def COMMAND(  # noqa: N802
 
     Gates on a drop (max_drop) are judged here, gates on one run by `gate` and `score`.
     """
+    from msgspec.structs import replace
+
+    from ragauge import registry
     from ragauge.compare import align, common_gold, compare
+    from ragauge.errors import RagaugeError
     from ragauge.model.comparison import ComparisonView
 
-    config = read_config(config_path)
-    report = _report(format_name)
-    written = [_report_for(output) for output in outputs]
-    spare_inputs(
+    asked = CommandOptions(**values)
+    config, corpora = asked.config, asked.corpora
+    report = _report(asked.format_name)
+    written = [format_of(output, registry.comparisons()) for output in asked.outputs]
+    asked.spare(
         [path for _, path in written],
-        config,
-        config_path,
-        gates=gates,
-        store_url=store_url,
-        others={
-            "first run": a,
-            "second run": b,
-            "gold set": gold or config.gold,
-            "first list of chunks": chunks_a,
-            "second list of chunks": chunks_b,
-            "map": migration,
+        {
+            "first run": asked.a,
+            "second run": asked.b,
+            "gold set": asked.configured("gold"),
+            "first list of chunks": asked.chunks_a,
+            "second list of chunks": asked.chunks_b,
+            "map": asked.migration,
         },
     )
-    files = TraceFileOptions(gold, profile, dialect, k, (chunks_a, chunks_b))
-    allowed = tolerance_of(allow)
     detailed = any(chosen.detailed for chosen in (report, *(filed for filed, _ in written)))
     if corpora and not detailed:
         raise click.UsageError("--corpus is for a page that shows texts: add -o FILE.html")
     with ExitStack() as stack:
-        one, other = stack.enter_context(_both(a, b, files, config, store_url))
+        one, other = stack.enter_context(_both(asked))
         details = None
         if isinstance(one, common_gold.StoredRun) and isinstance(other, common_gold.StoredRun):
             aligned = align.align(
                 one,
                 other,
-                overlap=overlap,
-                strict=strict,
-                workers=workers,
+                overlap=asked.overlap,
+                strict=asked.strict,
+                workers=asked.workers,
                 detailed=detailed,
-                migration=migration,
+                migration=asked.migration,
             )
             side_a, side_b = compare.describe_run(one), compare.describe_run(other)
         else:
-            if strict or overlap != "cumulative" or migration is not None or corpora:
+            if (
+                asked.strict
+                or asked.overlap != "cumulative"
+                or asked.migration is not None
+                or corpora
+            ):
                 raise click.UsageError(
                     "--strict-chunker-version, --overlap, --map and --corpus need runs with their "
                     "hits: stored runs or trace files, not files of scores"
                 )
             aligned = compare.align_scores(one, other)
-            if fail_on and not aligned.ranked:
-                raise _rankless()
-            side_a, side_b = compare.describe_run(one, a), compare.describe_run(other, b)
-        drop_gates, verdict = judged_drops(aligned, config, gates, allowed, as_of)
+            if asked.fail_on and not aligned.ranked:
+                raise RagaugeError.of(
+                    "incomparable",
+                    "--fail-on cannot be judged: a file of scores has no ranks",
+                    hint="save both again with `ragauge score --full -o FILE.json`, or compare "
+                    "stored runs",
+                )
+            side_a = compare.describe_run(one, asked.a)
+            side_b = compare.describe_run(other, asked.b)
+        drop_gates, verdict = judged_drops(
+            aligned, config, asked.gates, asked.tolerance, asked.as_of
+        )
         comparison = compare.compare(
             aligned,
             side_a[0],
@@ -196,8 +153,8 @@ def COMMAND(  # noqa: N802
             config=(side_a[1], side_b[1]),
             verdict=verdict,
         )
-        if write_report:
-            folder = Path(runs_dir or config.runs_dir or "runs") / _safe(comparison.run_b.name)
+        if asked.write_report:
+            folder = Path(asked.configured("runs_dir") or "runs") / _safe(comparison.run_b.name)
             written.append((_report("md"), str(folder / "report.md")))
         if (
             isinstance(one, common_gold.StoredRun)
@@ -212,30 +169,20 @@ def COMMAND(  # noqa: N802
             )
         view = ComparisonView(
             comparison=comparison,
-            full=full,
+            full=asked.full,
             details=details,
-            fail_on=_counted(comparison, fail_on),
-            undecided=_undecided(comparison) if fail_on and not allowed.missing else None,
+            fail_on=_counted(comparison, asked.fail_on),
+            undecided=_undecided(comparison) if asked.fail_on and not asked.allow_missing else None,
         )
-        _emit(view, report, written)
+        for file_report, path in written:
+            write_output(path, file_report.content(view))
+        content = report.content(replace(view, **screen()))
+        click.echo(printable(content, report.name), nl=False)
     return int(view.exit_code)
 
 
-def _rankless() -> RagaugeError:
-    """The error of --fail-on where nothing is known of the ranks of questions."""
-    from ragauge.errors import RagaugeError
-
-    return RagaugeError.of(
-        "incomparable",
-        "--fail-on cannot be judged: a file of scores has no ranks",
-        hint="save both again with `ragauge score --full -o FILE.json`, or compare stored runs",
-    )
-
-
 @contextmanager
-def _both(
-    a: str, b: str, files: TraceFileOptions, config: Config, store_url: str | None
-) -> Iterator[tuple[StoredRun | Scores, StoredRun | Scores]]:
+def _both(asked: CommandOptions) -> Iterator[tuple[StoredRun | Scores, StoredRun | Scores]]:
     """The two runs, as they are named."""
     from ragauge.compare.common_gold import StoredRun
     from ragauge.store import runs as run_store
@@ -243,51 +190,27 @@ def _both(
     with ExitStack() as stack:
         store = None
         runs: list[StoredRun | Scores] = []
-        for place, name in enumerate((a, b)):
+        for name, chunks in ((asked.a, asked.chunks_a), (asked.b, asked.chunks_b)):
             if is_file(name):
-                runs.append(_file(stack, name, place, files, config))
+                runs.append(_file(stack, name, chunks, asked))
                 continue
             if store is None:
-                store = stack.enter_context(the_store(store_url, config))
-            suite = config.suite or "default"
+                store = stack.enter_context(asked.store())
+            suite = asked.config.suite or "default"
             runs.append(StoredRun(store, run_store.find_run(store, name, suite=suite)))
         yield runs[0], runs[1]
 
 
 def _file(
-    stack: ExitStack, name: str, place: int, files: TraceFileOptions, config: Config
+    stack: ExitStack, name: str, chunks: str | None, asked: CommandOptions
 ) -> StoredRun | Scores:
     """A file of scores as it is; a trace file as a run in a store of its own, gone at the end."""
-    from ragauge.compare.common_gold import StoredRun
-    from ragauge.errors import RagaugeError
     from ragauge.model import scores_document
-    from ragauge.scoring import score
-    from ragauge.store import runs as run_store
 
-    if (files.gold is None and config.gold is None) or _holds_scores(name):
+    if (asked.gold is None and asked.config.gold is None) or _holds_scores(name):
         return scores_document.load_scores(name)
-    store = stack.enter_context(temporary_store())
-    records: list[Any] = []
-    wanted = run_store.RunDescription(run_id=name, created_at="")
-    scores = score.score(
-        files.gold or config.gold or "",
-        name,
-        profile=files.profile or config.profile,
-        dialect=files.dialect or config.dialect or "auto",
-        k=[int(part) for part in files.k.split(",")] if files.k else config.k or None,
-        refusal_patterns=config.refusal.patterns,
-        chunks=files.chunks[place],
-        options=config.options,
-        intervals=False,
-        keep=lambda inputs: records.append(run_store.store_run(store, inputs, wanted)),
-    )
-    if not scores.measured:
-        raise RagaugeError.of(
-            "nothing-measured",
-            f"no trace of `{name}` belongs to a gold item",
-            hint="compare one id of each file: a changed prefix is the usual cause",
-        )
-    return StoredRun(store, run_store.find_run(store, name))
+    ks = [int(part) for part in asked.k.split(",")] if asked.k else asked.config.k or None
+    return asked.scored_file(stack, asked.configured("gold") or "", name, k=ks, chunks=chunks)
 
 
 def _holds_scores(name: str) -> bool:
@@ -309,30 +232,11 @@ def _report(name: str) -> ComparisonReport:
     return reports[name]
 
 
-def _report_for(output: str) -> tuple[ComparisonReport, str]:
-    from ragauge import registry
-
-    return format_of(output, registry.comparisons())
-
-
 def _safe(name: str) -> str:
     """A run's name as the name of a folder."""
     return "".join(
         character if character.isalnum() or character in "-_.:" else "_" for character in name
     ).strip(".")
-
-
-def _emit(
-    view: ComparisonView,
-    printed: ComparisonReport,
-    written: Sequence[tuple[ComparisonReport, str]],
-) -> None:
-    from msgspec.structs import replace
-
-    for report, path in written:
-        write_output(path, report.content(view))
-    sized = replace(view, **screen())
-    click.echo(printable(printed.content(sized), printed.name), nl=False)
 
 
 def _undecided(comparison: Comparison) -> str | None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragauge.cli.options import options, read_config, screen
-from ragauge.cli.store_options import CONFIG_OPTION, STORE_OPTION, is_file, the_store
+from ragauge.cli.options import (
+    THREE_FORMATS,
+    WORKERS_OPTION,
+    CommandOptions,
+    options,
+    screen,
+    whole_number,
+)
+from ragauge.cli.store_options import CONFIG_OPTION, STORE_OPTION, is_file
 
 if TYPE_CHECKING:
-    from ragauge.config import Config
     from ragauge.diagnose.diagnose import MeasuredRun
 
 
@@ -23,35 +28,10 @@ if TYPE_CHECKING:
 @click.option("--chunks", metavar="FILE", help="For files: where the chunks of the index lie.")
 @click.option("--corpus", metavar="DIR", help="For files: a built corpus.")
 @options([STORE_OPTION, CONFIG_OPTION])
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(["table", "json", "md"]),
-    default="table",
-    show_default=True,
-    help="What is printed.",
-)
-@click.option(
-    "--limit",
-    type=click.IntRange(0),
-    default=10,
-    show_default=True,
-    help="Questions that are listed.",
-)
-@click.option("--workers", type=click.IntRange(1, 256), help="Processes (default: by size).")
-def COMMAND(  # noqa: N802
-    run: str,
-    trace: str | None,
-    profile: str | None,
-    dialect: str | None,
-    chunks: str | None,
-    corpus: str | None,
-    store_url: str | None,
-    config_path: str | None,
-    format_name: str,
-    limit: int,
-    workers: int | None,
-) -> int:
+@THREE_FORMATS
+@whole_number("--limit", least=0, default=10, help="Questions that are listed.")
+@WORKERS_OPTION
+def COMMAND(**values: Any) -> int:  # noqa: N802
     """Say what is likely to be wrong with a run, with the numbers that say so.
 
     RUN is a stored run (id, tag, `baseline`, `latest`); with GOLD and TRACE two files are read.
@@ -59,16 +39,12 @@ def COMMAND(  # noqa: N802
     from ragauge.diagnose.diagnose import diagnosis_of
     from ragauge.report import diagnosis as texts
 
-    config = read_config(config_path)
-    if trace is None:
-        file_options = {"--dialect": dialect, "--chunks": chunks, "--corpus": corpus}
-        measured = _stored(run, profile, store_url, config, workers, file_options)
-    else:
-        measured = _files(run, trace, profile, dialect, (chunks, corpus), config, workers)
-    diagnosis = diagnosis_of(measured, limit=limit)
-    if format_name == "json":
+    asked = CommandOptions(**values)
+    measured = _stored(asked) if asked.trace is None else _files(asked)
+    diagnosis = diagnosis_of(measured, limit=asked.limit)
+    if asked.format_name == "json":
         text = texts.json_text(diagnosis)
-    elif format_name == "md":
+    elif asked.format_name == "md":
         text = texts.markdown_text(diagnosis)
     else:
         text = texts.table_text(diagnosis, **screen())
@@ -76,49 +52,39 @@ def COMMAND(  # noqa: N802
     return 0
 
 
-def _stored(
-    name: str,
-    profile: str | None,
-    store_url: str | None,
-    config: Config,
-    workers: int | None,
-    file_options: dict[str, str | None],
-) -> MeasuredRun:
+def _stored(asked: CommandOptions) -> MeasuredRun:
     from ragauge.diagnose.diagnose import measured_run
     from ragauge.store import runs as run_store
 
-    if is_file(name):
+    config = asked.config
+    if is_file(asked.run):
         raise click.UsageError("give a stored run, or a gold set and its traces")
-    stray = [flag for flag, value in file_options.items() if value is not None]
+    stray = [
+        f"--{name}" for name in ("dialect", "chunks", "corpus") if getattr(asked, name) is not None
+    ]
     if stray:
         raise click.UsageError(f"{', '.join(stray)}: only for files")
-    with ExitStack() as stack:
-        store = stack.enter_context(the_store(store_url, config))
-        record = run_store.find_run(store, name, suite=config.suite or "default")
-        return measured_run(store, record, profile=profile, workers=workers, bands=config.bands)
+    with asked.store() as store:
+        run = run_store.find_run(store, asked.run, suite=config.suite or "default")
+        return measured_run(
+            store, run, profile=asked.profile, workers=asked.workers, bands=config.bands
+        )
 
 
-def _files(
-    gold: str,
-    trace: str,
-    profile: str | None,
-    dialect: str | None,
-    places: tuple[str | None, str | None],
-    config: Config,
-    workers: int | None,
-) -> MeasuredRun:
+def _files(asked: CommandOptions) -> MeasuredRun:
     from ragauge.diagnose.diagnose import measured_files
 
+    config = asked.config
     return measured_files(
-        gold,
-        trace,
-        profile=profile or config.profile,
-        dialect=dialect or config.dialect or "auto",
+        asked.run,
+        asked.trace,
+        profile=asked.configured("profile"),
+        dialect=asked.configured("dialect") or "auto",
         k=config.k or None,
         refusal_patterns=config.refusal.patterns,
-        chunks=places[0],
-        corpus=places[1],
+        chunks=asked.chunks,
+        corpus=asked.corpus,
         options=config.options,
-        workers=workers,
+        workers=asked.workers,
         bands=config.bands,
     )

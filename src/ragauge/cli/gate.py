@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,13 +13,11 @@ from ragauge.cli.options import (
     BASELINE_OPTION,
     FORMAT_OPTION,
     GATE_OPTIONS,
-    gates_from,
+    CommandOptions,
     options,
-    read_config,
     screen,
-    tolerance_of,
 )
-from ragauge.cli.output import OUTPUT_OPTION, asked_reports, conclude, output_files, spare_inputs
+from ragauge.cli.output import OUTPUT_OPTION, asked_reports, conclude, output_files
 from ragauge.cli.store_options import (
     STORE_OPTION,
     BaselineScores,
@@ -27,11 +25,9 @@ from ragauge.cli.store_options import (
     against,
     details_in,
     is_file,
-    the_store,
 )
 
 if TYPE_CHECKING:
-    from ragauge.gates.judge import Tolerance
     from ragauge.gates.self_test import SelfTest
     from ragauge.model.scores import Scores
     from ragauge.model.verdict import Gate
@@ -48,18 +44,7 @@ if TYPE_CHECKING:
     help="Do not judge: show how often each gate would flip on identical systems (A/A).",
 )
 @options(ALLOW_OPTIONS)
-def COMMAND(  # noqa: N802
-    name: str,
-    gates: str | None,
-    config_path: str | None,
-    as_of: str | None,
-    format_name: str,
-    outputs: tuple[str, ...],
-    baseline: str | None,
-    store_url: str | None,
-    self_test: bool,
-    **allow: bool,
-) -> int:
+def COMMAND(**values: Any) -> int:  # noqa: N802
     """Judge a stored RUN, or SCORES from `ragauge score --full -o FILE.json`, without scoring."""
     import msgspec
 
@@ -67,52 +52,36 @@ def COMMAND(  # noqa: N802
     from ragauge.model import scores_document
     from ragauge.store import runs as run_store
 
-    config = read_config(config_path)
-    spare_inputs(
-        output_files(outputs),
-        config,
-        config_path,
-        gates=gates,
-        baseline=baseline,
-        store_url=store_url,
-        others={"scores": name},
-    )
+    asked = CommandOptions(**values)
+    name, config, outputs = asked.name, asked.config, asked.outputs
+    asked.spare(output_files(outputs), {"scores": name}, baseline=asked.baseline)
     with ExitStack() as stack:
         store = run = None
         if is_file(name):
             scores = scores_document.load_scores(name)
         else:
-            store = stack.enter_context(the_store(store_url, config))
+            store = stack.enter_context(asked.store())
             run = run_store.find_run(store, name)
             scores = run_store.run_scores(store, run)
         profile = registry.profile(scores.profile)
-        judged_by = gates_from(profile, scores.k, config, gates)
+        judged_by = asked.all_gates(profile, scores.k)
         if not judged_by:
             raise click.UsageError("there are no gates: give --gates, or set them in ragauge.toml")
         plain = msgspec.structs.replace(profile, reports={})
-        reports = [] if self_test else asked_reports(format_name, outputs, plain)
-        needed = any(gate.is_drop for gate in judged_by)
-        live = against(baseline, config, store, run) if needed or baseline else BaselineScores()
-        allowed = tolerance_of(allow)
-        if self_test:
-            whole = profile.join.grid == "complete"
-            return _self_test(
-                live.beside or scores,
-                judged_by,
-                live.baseline,
-                format_name,
-                outputs,
-                whole_grid=whole,
-                allowed=allowed,
-            )
+        reports = [] if asked.self_test else asked_reports(asked.format_name, outputs, plain)
+        live = BaselineScores()
+        if asked.baseline or any(gate.is_drop for gate in judged_by):
+            live = against(asked.baseline, config, store, run)
+        if asked.self_test:
+            return _self_test(live.beside or scores, judged_by, live.baseline, asked)
         return conclude(
             scores,
             plain,
             judged_by,
             config,
-            allowed=allowed,
-            as_of=as_of,
-            format_name=format_name,
+            allowed=asked.tolerance,
+            as_of=asked.as_of,
+            format_name=asked.format_name,
             outputs=outputs,
             full=False,
             baseline=live.baseline,
@@ -122,25 +91,20 @@ def COMMAND(  # noqa: N802
 
 
 def _self_test(
-    scores: Scores,
-    gates: Sequence[Gate],
-    baseline: Scores | None,
-    format_name: str,
-    outputs: Sequence[str],
-    *,
-    whole_grid: bool,
-    allowed: Tolerance,
+    scores: Scores, gates: Sequence[Gate], baseline: Scores | None, asked: CommandOptions
 ) -> int:
     """Print how often each gate would flip, and say so in the exit code where it cannot be told."""
+    from ragauge import registry
     from ragauge.codes import ExitCode
     from ragauge.gates.self_test import self_test
 
-    if outputs or format_name not in ("table", "json"):
+    if asked.outputs or asked.format_name not in ("table", "json"):
         raise click.UsageError("--self-test prints a table or JSON: --format table or json, no -o")
     if not scores.measured:
         return int(ExitCode.NOTHING_MEASURED)
-    tests = self_test(scores, gates, baseline=baseline, whole_grid=whole_grid, tolerance=allowed)
-    click.echo(_as_json(tests) if format_name == "json" else _as_text(tests))
+    whole = registry.profile(scores.profile).join.grid == "complete"
+    tests = self_test(scores, gates, baseline=baseline, whole_grid=whole, tolerance=asked.tolerance)
+    click.echo(_as_json(tests) if asked.format_name == "json" else _as_text(tests))
     simulated = any(test.flips is not None for test in tests)
     return int(ExitCode.PASS if simulated else ExitCode.NOT_EVALUABLE)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragauge.cli.options import options, read_config, screen
-from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, the_store
+from ragauge.cli.options import CommandOptions, options, print_json, say, screen, whole_number
+from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,17 +22,9 @@ _NAMED = 5
 @click.argument("metric")
 @click.option("--suite", metavar="S", help="Only the runs of this suite.")
 @click.option("--profile", metavar="NAME", help="Only the runs under this profile.")
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the newest N values.")
+@whole_number("--limit", least=1, metavar="N", help="Only the newest N values.")
 @options([ANY_FORMAT, STORE_OPTION, CONFIG_OPTION])
-def COMMAND(  # noqa: N802
-    metric: str,
-    suite: str | None,
-    profile: str | None,
-    limit: int | None,
-    format_name: str,
-    store_url: str | None,
-    config_path: str | None,
-) -> int:
+def COMMAND(metric: str, **values: Any) -> int:  # noqa: N802
     """Show METRIC in every complete run, the oldest first.
 
     METRIC is an id with its cut-off (retrieval.hit@5), or a short name of the runs' profiles
@@ -43,37 +34,30 @@ def COMMAND(  # noqa: N802
     from ragauge.codes import ExitCode
     from ragauge.store import history
 
-    with the_store(store_url, read_config(config_path)) as store:
+    asked = CommandOptions(**values)
+    suite, profile = asked.suite, asked.profile
+    with asked.store() as store:
         runs = store.runs(suite=suite)
         store_name = store.name
     if profile is not None:
         runs = [run for run in runs if run.profile == profile]
     whole = history.timeline(runs, metric)
     if not whole.points:
-        _say(f"no complete run in {store_name} has {metric}{_of(suite, profile)}")
+        choices = {"suite": suite, "profile": profile}
+        chosen = [f"{name} {value}" for name, value in choices.items() if value is not None]
+        among = f" ({', '.join(chosen)})" if chosen else ""
+        say(f"no complete run in {store_name} has {metric}{among}")
         _say_excluded(whole)
         return int(ExitCode.NOTHING_MEASURED)
-    newest = whole.last(limit)
-    if format_name == "json":
-        click.echo(json.dumps(newest.document(), indent=2, ensure_ascii=False))
+    newest = whole.last(asked.limit)
+    if asked.format_name == "json":
+        print_json(newest.document())
         return 0
     click.echo("\n".join(_lines(newest, int(screen()["width"]))))
     if len(newest.points) < len(whole.points):
-        _say(f"the newest {len(newest.points)} of {len(whole.points)} values")
+        say(f"the newest {len(newest.points)} of {len(whole.points)} values")
     _say_excluded(whole)
     return 0
-
-
-def _of(suite: str | None, profile: str | None) -> str:
-    choices = [f"suite {suite}"] if suite is not None else []
-    choices += [f"profile {profile}"] if profile is not None else []
-    return f" ({', '.join(choices)})" if choices else ""
-
-
-def _say(text: str) -> None:
-    from ragauge.text import plain
-
-    click.echo(plain(text), err=True)
 
 
 def _say_excluded(line: Timeline) -> None:
@@ -86,7 +70,7 @@ def _say_excluded(line: Timeline) -> None:
         if runs:
             more = f" and {len(runs) - _NAMED} more" if len(runs) > _NAMED else ""
             noun = "run" if len(runs) == 1 else "runs"
-            _say(f"left out, {why}: {len(runs)} {noun}: {', '.join(runs[:_NAMED])}{more}")
+            say(f"left out, {why}: {len(runs)} {noun}: {', '.join(runs[:_NAMED])}{more}")
 
 
 def _lines(line: Timeline, width: int) -> list[str]:
@@ -107,26 +91,23 @@ def _lines(line: Timeline, width: int) -> list[str]:
     reasons = [
         point.measured.reason or "" if point.measured.value is None else "" for point in points
     ]
-    rows = table(
-        [
-            TerminalColumn("created", [moment(point.run.created_at) for point in points], 2),
-            TerminalColumn("run", [point.run.run_id for point in points]),
-            TerminalColumn("value", values, right=True),
-            TerminalColumn(
-                "95 % interval", [_interval(point.measured.interval) for point in points], 1
-            ),
-            TerminalColumn("n", [str(point.measured.n) for point in points], right=True),
-            TerminalColumn(
-                "version", [str(point.measured.version) for point in points], 7, right=True
-            ),
-            TerminalColumn("0/0", reasons, 3),
-            TerminalColumn("suite", [point.run.suite if several else "" for point in points], 5),
-            TerminalColumn("tags", [", ".join(point.run.tags) for point in points], 4),
-            TerminalColumn("commit", [(point.run.commit_hash or "")[:8] for point in points], 6),
-        ],
-        width,
-        above=above,
-    )
+    intervals = [
+        "" if (bounds := point.measured.interval) is None else phrases.interval(bounds)
+        for point in points
+    ]
+    columns = [
+        TerminalColumn("created", [moment(point.run.created_at) for point in points], 2),
+        TerminalColumn("run", [point.run.run_id for point in points]),
+        TerminalColumn("value", values, right=True),
+        TerminalColumn("95 % interval", intervals, 1),
+        TerminalColumn("n", [str(point.measured.n) for point in points], right=True),
+        TerminalColumn("version", [str(point.measured.version) for point in points], 7, right=True),
+        TerminalColumn("0/0", reasons, 3),
+        TerminalColumn("suite", [point.run.suite if several else "" for point in points], 5),
+        TerminalColumn("tags", [", ".join(point.run.tags) for point in points], 4),
+        TerminalColumn("commit", [(point.run.commit_hash or "")[:8] for point in points], 6),
+    ]
+    rows = table(columns, width, above=above)
     drawn = _drawn([point.measured.value for point in points], width)
     return [*head, "", *rows, *(["", *drawn] if drawn else [])]
 
@@ -142,12 +123,6 @@ def _mark(change: str, width: int) -> list[str]:
         break_on_hyphens=False,
         break_long_words=False,
     )
-
-
-def _interval(bounds: tuple[float, float] | None) -> str:
-    from ragauge.model import phrases
-
-    return "" if bounds is None else phrases.interval(bounds)
 
 
 def _drawn(values: Sequence[float | None], width: int) -> list[str]:

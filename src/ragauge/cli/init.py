@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ragauge.cli.options import write_new
+from ragauge.cli.options import choice, write_new
 
 _CONFIG = """\
 # What `ragauge score` reads and demands. Commit this file: a gate is part of the code.
@@ -141,11 +141,10 @@ _NEXT = {
 
 @click.command("init", short_help="Write ragauge.toml, sample gold and a CI workflow.")
 @click.argument("folder", default=".", metavar="[FOLDER]")
-@click.option(
+@choice(
     "--profile",
-    type=click.Choice(list(_FILES)),
+    of=list(_FILES),
     default="ship",
-    show_default=True,
     help="What the project is for: gates on answers, or a golden set in YAML.",
 )
 @click.option("--force", is_flag=True, help="Replace files that are already there.")

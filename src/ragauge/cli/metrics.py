@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ragauge.cli.options import screen
+from ragauge.cli.options import print_json, screen
+from ragauge.cli.store_options import ANY_FORMAT
 
 if TYPE_CHECKING:
     from ragauge.metrics.metric import Metric
@@ -15,14 +16,7 @@ if TYPE_CHECKING:
 
 @click.command("metrics", short_help="List the metrics, or explain one.")
 @click.argument("name", required=False, metavar="[ID]")
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="What is printed.",
-)
+@ANY_FORMAT
 def COMMAND(name: str | None, format_name: str) -> int:  # noqa: N802
     """List all metrics, or explain one with its formula and a worked example."""
     from ragauge import registry
@@ -30,10 +24,11 @@ def COMMAND(name: str | None, format_name: str) -> int:  # noqa: N802
 
     metrics_by_id = registry.metrics()
     if name is None:
-        click.echo(
-            _json(list(metrics_by_id.values())) if format_name == "json" else _table(metrics_by_id),
-            nl=False,
-        )
+        metrics = list(metrics_by_id.values())
+        if format_name == "json":
+            print_json([_entry(metric) for metric in metrics])
+        else:
+            click.echo(_table(metrics), nl=False)
         return 0
     base = labelled_id(current_id(name)).partition("@")[0]
     short = {}
@@ -51,13 +46,15 @@ def COMMAND(name: str | None, format_name: str) -> int:  # noqa: N802
         raise registry.unknown_name("metric", name, metrics_by_id)
     metrics = [metrics_by_id[metric_id] for metric_id in chosen]
     if format_name == "json":
-        click.echo(_json(metrics), nl=False)
+        print_json([_entry(metric) for metric in metrics])
     else:
         click.echo("\n".join(explain(metric) for metric in metrics), nl=False)
     return 0
 
 
 def _entry(metric: Metric) -> dict[str, object]:
+    from msgspec.structs import asdict
+
     from ragauge.model import phrases
 
     return {
@@ -75,20 +72,11 @@ def _entry(metric: Metric) -> dict[str, object]:
         "version": metric.version,
         "source": metric.source,
         "elsewhere": metric.elsewhere,
-        "example": {
-            "gold": metric.example.gold,
-            "trace": metric.example.trace,
-            "value": metric.example.value,
-            "arithmetic": metric.example.arithmetic,
-        },
+        "example": asdict(metric.example),
     }
 
 
-def _json(metrics: list[Metric]) -> str:
-    return json.dumps([_entry(metric) for metric in metrics], indent=2, ensure_ascii=False) + "\n"
-
-
-def _table(metrics: dict[str, Metric]) -> str:
+def _table(metrics: list[Metric]) -> str:
     import io
 
     from rich import box
@@ -100,7 +88,7 @@ def _table(metrics: dict[str, Metric]) -> str:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for column in ("metric", "better", "what it is"):
         table.add_column(column, no_wrap=column == "metric")
-    for metric in metrics.values():
+    for metric in metrics:
         full_id = f"{metric.id}@k" if metric.at_k else metric.id
         table.add_row(full_id, metric.better, metric.title)
     console.print(table)

@@ -1,26 +1,49 @@
-"""What several commands need: common options, writing output, and talking on stderr."""
+"""What several commands need: common options, the values of them all, and talking on stderr."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 if TYPE_CHECKING:
+    from ragauge.compare.common_gold import StoredRun
     from ragauge.config import Config
     from ragauge.gates.judge import Tolerance
     from ragauge.gold.migrate.evidence import OnUnmapped
     from ragauge.gold.migrate.files import MigratedKind
     from ragauge.model.embedder import Embedding
     from ragauge.model.profile import Profile
+    from ragauge.model.run import Store
     from ragauge.model.verdict import Gate
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def whole_number(
+    *names: str, least: int, most: int | None = None, default: int | None = None, **settings: Any
+) -> Callable[[F], F]:
+    """An option that takes a whole number; the help shows its default where it has one."""
+    bounds = click.IntRange(least, most)
+    shown = default is not None
+    return click.option(*names, type=bounds, default=default, show_default=shown, **settings)
+
+
+def choice(*names: str, of: Sequence[str], default: str, help: str) -> Callable[[F], F]:
+    """An option that takes one of some words."""
+    return click.option(
+        *names, type=click.Choice(of), default=default, show_default=True, help=help
+    )
+
 
 ALLOW_OPTIONS = [
     click.option(
@@ -144,14 +167,23 @@ MOVE_OPTIONS = [
         show_default=True,
         help="Take what has less for unmapped.",
     ),
-    click.option(
+    choice(
         "--on-unmapped",
-        type=click.Choice(["stop", "keep", "drop"]),
+        of=["stop", "keep", "drop"],
         default="stop",
-        show_default=True,
         help="What to do with an id or a place that has no new one.",
     ),
 ]
+THREE_FORMATS = choice(
+    "--format",
+    "format_name",
+    of=["table", "json", "md"],
+    default="table",
+    help="What is printed.",
+)
+WORKERS_OPTION = click.option(
+    "--workers", type=click.IntRange(1, 256), help="Processes (default: by size)."
+)
 
 
 def finite(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
@@ -170,6 +202,101 @@ def options(decorators: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
         return function
 
     return apply
+
+
+def whole_numbers(option: str, text: str | None) -> tuple[int, ...] | None:
+    """The numbers of an option that takes several."""
+    if text is None:
+        return None
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError as error:
+        raise click.UsageError(f"{option} takes whole numbers, got {text!r}") from error
+
+
+class CommandOptions(SimpleNamespace):
+    """The values of a command's options by their names, and what some of them come to together."""
+
+    @cached_property
+    def config(self) -> Config:
+        """The configuration: --config, or ./ragauge.toml where there is one."""
+        return read_config(self.config_path)
+
+    @property
+    def tolerance(self) -> Tolerance:
+        """What the options of ALLOW_OPTIONS excuse."""
+        values = vars(self).items()
+        return tolerance_of({name: value for name, value in values if name.startswith("allow_")})
+
+    def store(self, *, create: bool = False) -> AbstractContextManager[Store]:
+        """The store that the command works on, closed at the end."""
+        from ragauge.cli.store_options import the_store
+
+        return the_store(self.store_url, self.config, create=create)
+
+    def all_gates(self, profile: Profile, ks: Sequence[int]) -> list[Gate]:
+        """The gates of the profile, the configuration and --gates."""
+        return gates_from(profile, ks, self.config, self.gates)
+
+    def configured(self, name: str) -> Any:
+        """The option of that name, or else what the configuration says."""
+        return getattr(self, name, None) or getattr(self.config, name)
+
+    def scored_file(self, stack: ExitStack, gold: str, trace: str, **settings: Any) -> StoredRun:
+        """A trace file as a run in a store of its own, gone at the end."""
+        from ragauge.cli.store_options import temporary_store
+        from ragauge.compare.common_gold import StoredRun
+        from ragauge.run.shadow import scored_run
+
+        config = self.config
+        store = stack.enter_context(temporary_store())
+        settings = {
+            "profile": self.configured("profile"),
+            "dialect": self.configured("dialect") or "auto",
+            "k": config.k or None,
+            "refusal_patterns": config.refusal.patterns,
+            "options": config.options,
+            "intervals": False,
+            **settings,
+        }
+        return StoredRun(store, scored_run(store, gold, trace, trace, **settings))
+
+    def spare(
+        self, files: Sequence[str], others: Mapping[str, str | None], *, baseline: str | None = None
+    ) -> None:
+        """Refuse to write files over what is read; `others` goes from what it is to its name."""
+        from ragauge.cli.output import spare_inputs
+
+        spare_inputs(
+            files,
+            self.config,
+            self.config_path,
+            gates=getattr(self, "gates", None),
+            baseline=baseline,
+            store_url=getattr(self, "store_url", None),
+            others=others,
+        )
+
+
+def say(text: str) -> None:
+    """Say a line on standard error, with nothing in it that a terminal obeys."""
+    from ragauge.text import plain
+
+    click.echo(plain(text), err=True)
+
+
+def print_json(document: object) -> None:
+    """Print a document as JSON for people, and for programs."""
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def rounded(value: object) -> object:
+    """The same document with its numbers to four places."""
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(item) for item in value]
+    return round(value, 4) if isinstance(value, float) else value
 
 
 def read_config(path: str | None) -> Config:
@@ -288,7 +415,7 @@ def move(
     for line in summary_lines(done, on_unmapped):
         click.echo(plain(line))
     for problem in done.problems:
-        click.echo(plain(f"unmapped: {problem.place}: {problem.message}"), err=True)
+        say(f"unmapped: {problem.place}: {problem.message}")
     if done.unmapped > len(done.problems):
         click.echo(f"unmapped: ... and {done.unmapped - len(done.problems)} more", err=True)
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
@@ -57,12 +57,10 @@ def format_of(output: str, reports: Mapping[str, R]) -> tuple[R, str]:
     for report in reports.values():
         if suffix in report.suffixes:
             return report, output
-    suffixes = ", ".join(
-        sorted(suffix for report in reports.values() for suffix in report.suffixes)
-    )
+    suffixes = sorted(suffix for report in reports.values() for suffix in report.suffixes)
     raise click.UsageError(
-        f"-o {output}: the suffix says the format; known: {suffixes}; or write NAME:FILE with one "
-        f"of {', '.join(reports)}"
+        f"-o {output}: the suffix says the format; known: {', '.join(suffixes)}; "
+        f"or write NAME:FILE with one of {', '.join(reports)}"
     )
 
 
@@ -225,9 +223,8 @@ def judged_drops(
     profile = registry.profile(scores.profile)
     gates = gates_from(profile, scores.k, config, gates_option)
     drops = [gate for gate in gates if gate.is_drop]
-    stray = [
-        gate for gate in gates if not gate.is_drop and gate.origin in ("--gates", gates_option)
-    ]
+    chosen_here = ("--gates", gates_option)
+    stray = [gate for gate in gates if not gate.is_drop and gate.origin in chosen_here]
     names = ", ".join(gate.name for gate in stray)
     if any(gate.origin == "--gates" for gate in stray):
         raise click.UsageError(
@@ -242,14 +239,9 @@ def judged_drops(
     if not drops:
         return [], None
     waivers = tuple(waiver for waiver in config.waivers if any(map(waiver.covers, drops)))
+    config = replace(config, waivers=waivers)
     return drops, judged(
-        scores,
-        profile,
-        drops,
-        replace(config, waivers=waivers),
-        allowed=allowed,
-        as_of=as_of,
-        baseline=aligned.a,
+        scores, profile, drops, config, allowed=allowed, as_of=as_of, baseline=aligned.a
     )
 
 
@@ -259,28 +251,19 @@ def conclude(
     gates: Sequence[Gate],
     config: Config,
     *,
-    allowed: Tolerance,
-    as_of: str | None,
     format_name: str,
     outputs: Sequence[str],
     full: bool,
-    baseline: Scores | None = None,
-    beside: Scores | None = None,
     details: Drilldowns | None = None,
+    **judging: Any,
 ) -> int:
-    """Judge scores, write and print what was asked for, and return the exit code."""
+    """Judge scores, write and print what was asked for, and return the exit code.
+
+    `judging` is what `judged` takes beside.
+    """
     from ragauge.model.report import View
 
-    verdict = judged(
-        scores,
-        profile,
-        gates,
-        config,
-        allowed=allowed,
-        as_of=as_of,
-        baseline=baseline,
-        beside=beside,
-    )
+    verdict = judged(scores, profile, gates, config, **judging)
     view = View(scores=scores, verdict=verdict, profile=profile, full=full, details=details)
     emit(view, format_name, outputs)
     talk(view, format_name)

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragauge.cli.options import EMBED_OPTIONS, options, read_config
-from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, is_file, the_store
+from ragauge.cli.options import (
+    EMBED_OPTIONS,
+    CommandOptions,
+    options,
+    print_json,
+    rounded,
+    whole_numbers,
+)
+from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, is_file
 
 if TYPE_CHECKING:
-    from ragauge.config import Config
-    from ragauge.diagnose.probe_input import ProbeInput
     from ragauge.diagnose.probes import Probe
-    from ragauge.diagnose.scored_traces import ScoredTraces
+    from ragauge.diagnose.scored_traces import ProbeInput, ScoredTraces
     from ragauge.embed.measure import Measurer
     from ragauge.model.semantic import Bands
     from ragauge.scoring.known_texts import TextFinder
@@ -53,22 +58,18 @@ def _k_sweep(
     traces: str,
     gold: str | None,
     ks: str,
-    format_name: str,
-    **shared: str | None,
+    **shared: Any,
 ) -> int:
     """Look at ΔS of the first k hits: flat and high, or falling with k?"""
     from ragauge.diagnose import probes
 
-    try:
-        cutoffs = sorted({int(part) for part in ks.split(",")})
-    except ValueError as error:
-        raise click.UsageError(f"--k takes whole numbers, got {ks!r}") from error
+    cutoffs = sorted({*(whole_numbers("--k", ks) or ())})
     if len(cutoffs) < 2 or cutoffs[0] < 1:
         raise click.UsageError("--k takes at least two different numbers from 1")
     with _Bench(**shared) as bench:
         scored = bench.measured(bench.read(traces, gold))
         name, bands = bench.bands([scored])
-        return bench.show(probes.k_sweep(scored, cutoffs, bands), name, format_name)
+        return bench.show(probes.k_sweep(scored, cutoffs, bands), name)
 
 
 @COMMAND.command("triangulate", short_help="The first hit between anchor and decoy.")
@@ -78,8 +79,7 @@ def _k_sweep(
 def _triangulate(
     gold: str,
     traces: str,
-    format_name: str,
-    **shared: str | None,
+    **shared: Any,
 ) -> int:
     """Compare ΔS of the first hit to the anchor of GOLD with ΔS to a decoy, its first negative."""
     from ragauge.diagnose import probes
@@ -93,7 +93,7 @@ def _triangulate(
         pool = TextsById(bench.texts, probed.scored.traces())
         references = probes.references_of(probed.items, pool)
         probe = probes.triangulate(probed.scored, references, pool, measurer)
-        return bench.show(probe, measurer.embedder.id, format_name)
+        return bench.show(probe, measurer.embedder.id)
 
 
 @COMMAND.command("hybrid", short_help="Two retrievers by themselves, and together.")
@@ -109,8 +109,7 @@ def _hybrid(
     both: str,
     k: int,
     gold: str | None,
-    format_name: str,
-    **shared: str | None,
+    **shared: Any,
 ) -> int:
     """See whether two retrievers are good by themselves, and worse together."""
     from ragauge.diagnose import probes
@@ -121,28 +120,15 @@ def _hybrid(
             for name, source in (("sparse", sparse), ("dense", dense), ("hybrid", both))
         }
         name, _ = bench.bands(runs.values())
-        return bench.show(probes.hybrid(runs, k), name, format_name)
+        return bench.show(probes.hybrid(runs, k), name)
 
 
 class _Bench:
     """What a probe works with: traces, texts, an embedder, and the bands of its ΔS."""
 
-    def __init__(
-        self,
-        config_path: str | None,
-        store_url: str | None,
-        embed: str | None,
-        embed_cache: str | None,
-        chunks: str | None,
-        corpus: str | None,
-    ) -> None:
-        self.config: Config = read_config(config_path)
-        self.store_url = store_url
-        self.embed = embed or self.config.embed
-        self.cache = embed_cache or self.config.embed_cache
-        self.chunks = chunks or self.config.chunks
-        self.corpus = corpus or self.config.corpus
-        self.stack = ExitStack()
+    def __init__(self, **shared: Any) -> None:
+        self.asked = CommandOptions(**shared)
+        self.config = self.asked.config
         self.measurer: Measurer | None = None
         self.texts: TextFinder
 
@@ -151,10 +137,12 @@ class _Bench:
         from ragauge.scoring.known_texts import known_texts
 
         with ExitStack() as stack:
-            self.texts = known_texts(stack, self.chunks, self.corpus)
-            if self.embed is not None:
+            configured = self.asked.configured
+            self.texts = known_texts(stack, configured("chunks"), configured("corpus"))
+            embedder, cache = configured("embed"), configured("embed_cache")
+            if embedder is not None:
                 self.measurer = stack.enter_context(
-                    open_measurer(self.embed, settings=self.config.embedders, cache=self.cache)
+                    open_measurer(embedder, settings=self.config.embedders, cache=cache)
                 )
             self.stack = stack.pop_all()
         return self
@@ -164,7 +152,7 @@ class _Bench:
 
     def read(self, name: str, gold: str | None) -> ProbeInput:
         """The scored traces of a file or of a stored run, with their gold items."""
-        from ragauge.diagnose.probe_input import probed_file, probed_run
+        from ragauge.diagnose.scored_traces import probed_file, probed_run
 
         if is_file(name):
             return probed_file(
@@ -172,7 +160,7 @@ class _Bench:
             )
         from ragauge.store.runs import find_run
 
-        with the_store(self.store_url, self.config) as store:
+        with self.asked.store() as store:
             return probed_run(store, find_run(store, name), gold)
 
     def measured(self, probed: ProbeInput) -> ScoredTraces:
@@ -204,8 +192,9 @@ class _Bench:
         name = names[0] if names else None
         return name, self.config.bands.get(name or "", Bands())
 
-    def show(self, probe: Probe, embedder: str | None, format_name: str) -> int:
+    def show(self, probe: Probe, embedder: str | None) -> int:
         """Print what a probe found, and return its exit code."""
+        import msgspec
         from msgspec.structs import replace
 
         from ragauge.codes import ExitCode
@@ -217,26 +206,13 @@ class _Bench:
         probe = replace(probe, embedder=embedder)
         for note in self.measurer.notes() if self.measurer is not None else ():
             click.echo(f"warning: {note}", err=True)
-        click.echo(_json(probe) if format_name == "json" else "\n".join(_lines(probe)))
+        if self.asked.format_name == "json":
+            print_json(rounded(msgspec.to_builtins(probe)))
+        else:
+            click.echo("\n".join(_lines(probe)))
         if probe.finding == "not-evaluable":
             return int(ExitCode.NOT_EVALUABLE)
         return int(ExitCode.PASS if probe.finding == "ok" else ExitCode.GATE_FAILED)
-
-
-def _json(probe: Probe) -> str:
-    import json
-
-    import msgspec
-
-    return json.dumps(_rounded(msgspec.to_builtins(probe)), indent=2, ensure_ascii=False)
-
-
-def _rounded(value: object) -> object:
-    if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_rounded(item) for item in value]
-    return round(value, 4) if isinstance(value, float) else value
 
 
 def _lines(probe: Probe) -> list[str]:

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragauge.cli.options import gates_from, options, read_config
-from ragauge.cli.store_options import CONFIG_OPTION, STORE_OPTION, is_file, the_store
+from ragauge.cli.options import CommandOptions, gates_from, options, whole_number
+from ragauge.cli.store_options import CONFIG_OPTION, STORE_OPTION, is_file
 
 if TYPE_CHECKING:
+    from ragauge.compare.common_gold import StoredRun
     from ragauge.config import Config
-    from ragauge.diagnose.diagnose import MeasuredRun
-    from ragauge.model.run import RunRecord, Store
+    from ragauge.model.scores import Scores
     from ragauge.model.verdict import Verdict
-
-
-class GoldAndTrace(NamedTuple):
-    """Two files, and how they are read."""
-
-    gold: str
-    trace: str
-    profile: str | None
-    dialect: str | None
 
 
 @click.command("prompt", short_help="Print a prompt for a language model's second opinion.")
@@ -33,22 +23,8 @@ class GoldAndTrace(NamedTuple):
 @click.option("--profile", metavar="NAME", help="As for `score` (default: by the files or run).")
 @click.option("--dialect", metavar="NAME", help="For files, as in `score`.")
 @options([STORE_OPTION, CONFIG_OPTION])
-@click.option(
-    "--limit",
-    type=click.IntRange(0),
-    default=10,
-    show_default=True,
-    help="Questions that are shown, the worst first.",
-)
-def COMMAND(  # noqa: N802
-    run: str,
-    trace: str | None,
-    profile: str | None,
-    dialect: str | None,
-    store_url: str | None,
-    config_path: str | None,
-    limit: int,
-) -> int:
+@whole_number("--limit", least=0, default=10, help="Questions that are shown, the worst first.")
+def COMMAND(**values: Any) -> int:  # noqa: N802
     """Print a prompt with the rules, the numbers and the worst questions of a run.
 
     RUN is a stored run (id, tag, `baseline`, `latest`); with GOLD and TRACE two files are read.
@@ -56,82 +32,61 @@ def COMMAND(  # noqa: N802
     """
     from ragauge import registry
     from ragauge.diagnose import prompt
-    from ragauge.diagnose.delta_s import bands_of, unread
     from ragauge.diagnose.diagnose import diagnosis_of, measured_run, prompt_questions
     from ragauge.diagnose.rank_findings import NEEDS
+    from ragauge.diagnose.rules import bands_of, unread
     from ragauge.model.report import View
 
-    config = read_config(config_path)
+    asked = CommandOptions(**values)
+    config = asked.config
     report = registry.report("compact")
     with ExitStack() as stack:
-        if trace is None:
-            store, record = _stored(stack, run, store_url, config, dialect)
+        if asked.trace is None:
+            run = _stored(stack, asked)
         else:
-            store, record = _scored(stack, GoldAndTrace(run, trace, profile, dialect), config)
+            run = asked.scored_file(stack, asked.run, asked.trace)
         measured = measured_run(
-            store, record, profile=profile, also=(*NEEDS, *report.needs), bands=config.bands
+            run.store,
+            run.record,
+            profile=asked.profile,
+            also=(*NEEDS, *report.needs),
+            bands=config.bands,
         )
-        diagnosis = diagnosis_of(measured, limit=limit)
-        questions = prompt_questions(measured, store, record, diagnosis.questions)
-    verdict = _verdict(measured, config)
-    chosen = registry.profile(measured.scores.profile)
-    compact = report.text(View(scores=measured.scores, verdict=verdict, profile=chosen))
+        diagnosis = diagnosis_of(measured, limit=asked.limit)
+        questions = prompt_questions(measured, run.store, run.record, diagnosis.questions)
+    scores = measured.scores
+    verdict = _verdict(scores, config)
+    view = View(scores=scores, verdict=verdict, profile=registry.profile(scores.profile))
     text = prompt.prompt(
         diagnosis,
-        compact,
+        report.text(view),
         questions,
         verdict=verdict,
-        bands=bands_of(measured.scores),
-        doubt=unread(measured.scores),
+        bands=bands_of(scores),
+        doubt=unread(scores),
     )
     click.echo(text, nl=False)
     return 0
 
 
-def _stored(
-    stack: ExitStack, name: str, store_url: str | None, config: Config, dialect: str | None
-) -> tuple[Store, RunRecord]:
+def _stored(stack: ExitStack, asked: CommandOptions) -> StoredRun:
+    from ragauge.compare.common_gold import StoredRun
     from ragauge.store import runs as run_store
 
-    if is_file(name):
+    if is_file(asked.run):
         raise click.UsageError("give a stored run, or a gold set and its traces")
-    if dialect is not None:
+    if asked.dialect is not None:
         raise click.UsageError("--dialect: only for files")
-    store = stack.enter_context(the_store(store_url, config))
-    return store, run_store.find_run(store, name, suite=config.suite or "default")
+    store = stack.enter_context(asked.store())
+    suite = asked.config.suite or "default"
+    return StoredRun(store, run_store.find_run(store, asked.run, suite=suite))
 
 
-def _scored(stack: ExitStack, files: GoldAndTrace, config: Config) -> tuple[Store, RunRecord]:
-    """Trace files as a run in a store of its own, gone at the end."""
-    import tempfile
-
-    from ragauge.run.shadow import scored_run
-    from ragauge.store import runs as run_store
-
-    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ragauge-"))
-    url = f"sqlite:///{Path(folder) / 'run.db'}"
-    store = stack.enter_context(run_store.opened_store(url, create=True))
-    run = scored_run(
-        store,
-        files.gold,
-        files.trace,
-        files.trace,
-        profile=files.profile or config.profile,
-        dialect=files.dialect or config.dialect or "auto",
-        k=config.k or None,
-        refusal_patterns=config.refusal.patterns,
-        options=config.options,
-        intervals=False,
-    )
-    return store, run
-
-
-def _verdict(measured: MeasuredRun, config: Config) -> Verdict:
+def _verdict(scores: Scores, config: Config) -> Verdict:
     """The gates as they stand; without a live run those on a drop are left out."""
     from ragauge import registry
     from ragauge.gates.judge import judge
 
-    scores = measured.scores
     profile = registry.profile(scores.profile)
     gates = [gate for gate in gates_from(profile, scores.k, config, None) if not gate.is_drop]
     return judge(

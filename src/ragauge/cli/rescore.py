@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragauge.cli.options import options, read_config, screen
-from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, the_store
+from ragauge.cli.options import CommandOptions, options, print_json, say, screen
+from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION
 
 if TYPE_CHECKING:
     from ragauge.errors import RagaugeError
@@ -23,14 +22,7 @@ _SCHEMA = "ragauge.rescored/1"
 @click.option("--all", "every", is_flag=True, help="All complete runs of the store.")
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes (default: by run size).")
 @options([ANY_FORMAT, STORE_OPTION, CONFIG_OPTION])
-def COMMAND(  # noqa: N802
-    names: tuple[str, ...],
-    every: bool,
-    workers: int | None,
-    format_name: str,
-    store_url: str | None,
-    config_path: str | None,
-) -> int:
+def COMMAND(names: tuple[str, ...], every: bool, **values: Any) -> int:  # noqa: N802
     """Score runs again from what is stored of them; no gold or trace file is needed.
 
     Where scores differ they are stored beside the old ones, which stay with their versions. A run
@@ -43,11 +35,12 @@ def COMMAND(  # noqa: N802
 
     if bool(names) == every:
         raise click.UsageError("name the runs to score again, or give --all, but not both")
-    config = read_config(config_path)
+    asked = CommandOptions(**values)
+    config = asked.config
     entries: list[dict[str, Any]] = []
     first: RagaugeError | None = None
-    tell = format_name == "table"
-    with the_store(store_url, config) as store:
+    tell = asked.format_name == "table"
+    with asked.store() as store:
         if every:
             runs = store.runs()
         else:
@@ -56,39 +49,29 @@ def COMMAND(  # noqa: N802
         for run in runs:
             if run.status != "complete":
                 entries.append({"run_id": run.run_id, "status": "skipped", "reason": "incomplete"})
-                _say(f"skipped {run.run_id}: it is incomplete")
+                say(f"skipped {run.run_id}: it is incomplete")
                 continue
             try:
-                done = rescore(store, run, workers=workers)
+                done = rescore(store, run, workers=asked.workers)
             except RagaugeError as error:
                 first = first or error
-                entries.append({"run_id": run.run_id, "status": "failed", **_error_fields(error)})
-                _say(f"failed {run.run_id}")
+                problem = error.problems[0]
+                fields = {"code": problem.code, "message": problem.message, "hint": problem.hint}
+                entries.append({"run_id": run.run_id, "status": "failed", **fields})
+                say(f"failed {run.run_id}")
                 click.echo(str(error), err=True)
                 continue
             entries.append(_entry(done))
             if tell:
                 click.echo("\n".join(_lines(done, int(screen()["width"]))))
     if not tell:
-        document = {"schema": _SCHEMA, "runs": entries}
-        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        print_json({"schema": _SCHEMA, "runs": entries})
     if first is not None:
         return int(first.exit_code)
     if not any(entry["status"] != "skipped" for entry in entries):
-        _say("there was nothing to score")
+        say("there was nothing to score")
         return int(ExitCode.NOTHING_MEASURED)
     return 0
-
-
-def _say(text: str) -> None:
-    from ragauge.text import plain
-
-    click.echo(plain(text), err=True)
-
-
-def _error_fields(error: RagaugeError) -> dict[str, Any]:
-    problem = error.problems[0]
-    return {"code": problem.code, "message": problem.message, "hint": problem.hint}
 
 
 def _entry(done: Rescored) -> dict[str, Any]:
@@ -120,7 +103,7 @@ def _side(result: MetricResult | None) -> dict[str, Any] | None:
 def _lines(done: Rescored, width: int) -> list[str]:
     """What came of one run, in words."""
     from ragauge.model.metric_names import metric_label
-    from ragauge.report.terminal import stored_runs
+    from ragauge.report.terminal.stored_runs import TerminalColumn, table
     from ragauge.text import plain
 
     if done.number is None:
@@ -128,22 +111,14 @@ def _lines(done: Rescored, width: int) -> list[str]:
     head = f"{done.run_id}: stored as scoring {done.number}"
     if not done.changes:
         return [plain(f"{head}; no metric changed")]
-    return [
-        plain(f"{head}; changed metrics: {len(done.changes)}"),
-        *stored_runs.table(
-            [
-                stored_runs.TerminalColumn(
-                    "metric", [metric_label(change.metric) for change in done.changes]
-                ),
-                stored_runs.TerminalColumn(
-                    "before", [_value(change.old) for change in done.changes]
-                ),
-                stored_runs.TerminalColumn("now", [_value(change.new) for change in done.changes]),
-                stored_runs.TerminalColumn("also", [_also(change) for change in done.changes], 1),
-            ],
-            width,
-        ),
+    changes = done.changes
+    columns = [
+        TerminalColumn("metric", [metric_label(change.metric) for change in changes]),
+        TerminalColumn("before", [_value(change.old) for change in changes]),
+        TerminalColumn("now", [_value(change.new) for change in changes]),
+        TerminalColumn("also", [_also(change) for change in changes], 1),
     ]
+    return [plain(f"{head}; changed metrics: {len(changes)}"), *table(columns, width)]
 
 
 def _value(result: MetricResult | None) -> str:

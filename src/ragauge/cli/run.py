@@ -18,42 +18,45 @@ from ragauge.cli.options import (
     EMBED_OPTIONS,
     FORMAT_OPTION,
     GATE_OPTIONS,
+    CommandOptions,
     embedding,
     finite,
-    gates_from,
     options,
-    read_config,
+    whole_number,
+    whole_numbers,
 )
-from ragauge.cli.output import OUTPUT_OPTION, asked_reports, conclude, output_files, spare_inputs
-from ragauge.cli.store_options import (
-    STORE_OPTION,
-    CorpusOption,
-    against,
-    details_in,
-    new_id,
-    the_store,
-)
+from ragauge.cli.output import OUTPUT_OPTION, asked_reports, conclude, output_files
+from ragauge.cli.store_options import STORE_OPTION, CorpusOption, against, details_in, new_id
 
 if TYPE_CHECKING:
-    from ragauge.config import Config
-    from ragauge.model.profile import Profile
     from ragauge.model.report import Report
     from ragauge.model.run import RunRecord, Store
     from ragauge.model.scores import Scores
     from ragauge.model.target import Target
-    from ragauge.model.verdict import Gate
     from ragauge.run.ask import Limits, Progress
     from ragauge.run.run import Asked, Resumed, RunInput
 
 _RATE = re.compile(r"(\d+(?:\.\d+)?)(?:/(s|m|h))?")
 _SECONDS = {None: 1, "s": 1, "m": 60, "h": 3600}
 _K = 10
+_OF_NEW_RUNS = [
+    "filter",
+    "limit",
+    "profile",
+    "cutoffs",
+    "run-id",
+    "suite",
+    "snapshot",
+    "commit",
+    "no-timing",
+]
+"""Options that a run which is resumed does not take."""
 
 
 def _rate(text: str | None) -> float | None:
-    match = None if text is None else _RATE.fullmatch(text)
     if text is None:
         return None
+    match = _RATE.fullmatch(text)
     if match is None or not float(match[1]):
         raise click.UsageError(f"--rate takes a number as in 20/s, 100/m or 500/h, got {text!r}")
     return float(match[1]) / _SECONDS[match[2]]
@@ -67,15 +70,6 @@ def _settings(pairs: Sequence[str]) -> dict[str, str]:
             raise click.UsageError(f"--option takes NAME=VALUE, each name once, got {pair!r}")
         settings[name] = value
     return settings
-
-
-def _cutoffs(text: str | None) -> tuple[int, ...] | None:
-    if text is None:
-        return None
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError as error:
-        raise click.UsageError(f"--cutoffs takes whole numbers, got {text!r}") from error
 
 
 class _Screen:
@@ -140,11 +134,11 @@ def progress_line(progress: Progress) -> str:
 @click.option(
     "--limit", type=click.IntRange(1), metavar="N", help="Only the first N items of those."
 )
-@click.option(
+@whole_number(
     "--concurrency",
-    type=click.IntRange(1, 1024),
+    least=1,
+    most=1024,
     default=8,
-    show_default=True,
     metavar="N",
     help="Questions that are asked at the same time.",
 )
@@ -157,11 +151,11 @@ def progress_line(progress: Progress) -> str:
     metavar="SECONDS",
     help="How long one question may take.",
 )
-@click.option(
+@whole_number(
     "--retries",
-    type=click.IntRange(0, 100),
+    least=0,
+    most=100,
     default=2,
-    show_default=True,
     metavar="N",
     help="How often a question is asked again after an error that may pass.",
 )
@@ -207,80 +201,30 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
     """
     from ragauge.run import run as running
 
-    plan = _plan(RunOptions(**values))
-    options = plan.options
+    options = CommandOptions(**values)
+    plan = _plan(options)
     with ExitStack() as stack:
         create = options.resume is None
-        store = stack.enter_context(the_store(options.store_url, plan.config, create=create))
+        store = stack.enter_context(options.store(create=create))
         answered = (_start if create else _resume)(stack, store, plan)
         plan.screen.clear()
         if answered.progress.stopped is not None:
             return _stopped(store, answered.run, answered.progress, plan.limits)
-        scores = running.complete(store, answered.run, answered.material, plan.config.bands)
+        scores = running.complete(store, answered.run, answered.material, options.config.bands)
         code = _judge(stack, store, answered, scores, plan)
     if options.allow_errored:
         return code
     return _unless_all_failed(code, scores, answered.run)
 
 
-class RunOptions(NamedTuple):
-    """What stands on the command line."""
-
-    gold: str | None
-    target: str | None
-    pairs: tuple[str, ...]
-    k: int | None
-    seeds: str | None
-    filters: tuple[str, ...]
-    limit: int | None
-    concurrency: int
-    timeout: float
-    retries: int
-    rate: str | None
-    max_errors: int | None
-    resume: str | None
-    retry_errors: bool
-    no_timing: bool
-    profile: str | None
-    cutoffs: str | None
-    corpus: str | None
-    chunks: str | None
-    embedder: str | None
-    embed: str | None
-    embed_cache: str | None
-    gates: str | None
-    config_path: str | None
-    as_of: str | None
-    baseline: str | None
-    format_name: str
-    store_url: str | None
-    run_id: str | None
-    suite: str | None
-    tags: tuple[str, ...]
-    snapshot: str | None
-    commit: str | None
-    outputs: tuple[str, ...]
-    full: bool
-    allow_missing: bool
-    allow_errored: bool
-    allow_skipped: bool
-    allow_empty: bool
-    allow_no_baseline: bool
-
-
 class _Plan(NamedTuple):
     """The options as they were understood, before anything is opened or asked."""
 
-    options: RunOptions
-    config: Config
+    options: CommandOptions
     settings: dict[str, str]
     limits: Limits
     reports: Sequence[Report]
     screen: _Screen
-
-    def gates(self, profile: Profile, ks: Sequence[int]) -> list[Gate]:
-        """The gates that the run is judged by."""
-        return gates_from(profile, ks, self.config, self.options.gates)
 
 
 class _Answered(NamedTuple):
@@ -292,26 +236,22 @@ class _Answered(NamedTuple):
     progress: Progress
 
 
-def _plan(options: RunOptions) -> _Plan:
+def _plan(options: CommandOptions) -> _Plan:
     """Read what the options say; what cannot be is refused here, before a store is opened."""
     from ragauge import registry
     from ragauge.run.ask import Limits
 
-    config = read_config(options.config_path)
-    spare_inputs(
+    config = options.config
+    options.spare(
         output_files(options.outputs),
-        config,
-        options.config_path,
-        gates=options.gates,
-        baseline=options.baseline,
-        store_url=options.store_url,
-        others={
+        {
             "gold set": options.gold or config.gold,
-            "list of chunks": options.chunks or config.chunks,
-            "corpus": options.corpus or config.corpus,
+            "list of chunks": options.configured("chunks"),
+            "corpus": options.configured("corpus"),
             "snapshot": options.snapshot,
-            "cache of vectors": options.embed_cache or config.embed_cache,
+            "cache of vectors": options.configured("embed_cache"),
         },
+        baseline=options.baseline,
     )
     limits = Limits(
         concurrency=options.concurrency,
@@ -323,44 +263,39 @@ def _plan(options: RunOptions) -> _Plan:
     settings = _settings(options.pairs)
     reports = asked_reports(options.format_name, options.outputs, registry.profile("all"))
     if options.resume is not None:
-        _refuse(
-            {
-                "--filter": options.filters,
-                "--limit": options.limit,
-                "--profile": options.profile,
-                "--cutoffs": options.cutoffs,
-                "--run-id": options.run_id,
-                "--suite": options.suite,
-                "--snapshot": options.snapshot,
-                "--commit": options.commit,
-                "--no-timing": options.no_timing,
-            }
-        )
+        values = {**vars(options), "filter": options.filters}
+        flags = [f"--{name}" for name in _OF_NEW_RUNS if values[name.replace("-", "_")]]
+        if flags:
+            raise click.UsageError(
+                f"{', '.join(flags)}: a run that is resumed stays as it was begun"
+            )
     elif options.retry_errors:
         raise click.UsageError("--retry-errors goes with --resume RUN")
-    return _Plan(options, config, settings, limits, reports, _Screen())
+    return _Plan(options, settings, limits, reports, _Screen())
 
 
 def _start(stack: ExitStack, store: Store, plan: _Plan) -> _Answered:
     """Store a new run, and ask all its questions."""
     from ragauge.run import run as running
     from ragauge.run.slots import read_seeds
+    from ragauge.store.git_commit import commit_hash
     from ragauge.store.runs import RunDescription
+    from ragauge.store.snapshot import load_system
 
-    options, config = plan.options, plan.config
-    gold = options.gold or config.gold
+    options, config = plan.options, plan.options.config
+    gold = options.configured("gold")
     if gold is None or options.target is None:
         missing = "--gold FILE" if gold is None else "--target ADDRESS"
         raise click.UsageError(f"nothing to ask: give {missing}")
-    ks = _cutoffs(options.cutoffs) or config.k or None
+    ks = whole_numbers("--cutoffs", options.cutoffs) or config.k or None
     asked = running.Asked(
         address=options.target,
         k=options.k or max((_K, *(ks or ()))),
         options=plan.settings,
-        corpus=options.corpus or config.corpus,
-        chunks=options.chunks or config.chunks,
+        corpus=options.configured("corpus"),
+        chunks=options.configured("chunks"),
         embedder=options.embedder,
-        embed=options.embed or config.embed,
+        embed=options.configured("embed"),
         seeds=read_seeds(options.seeds),
         filters=options.filters,
         limit=options.limit,
@@ -370,23 +305,24 @@ def _start(stack: ExitStack, store: Store, plan: _Plan) -> _Answered:
         gold,
         asked,
         running.ScoringRequest(
-            profile=options.profile or config.profile,
+            profile=options.configured("profile"),
             dialect=config.dialect or "auto",
             cutoffs=ks,
             metrics=config.metrics,
             also=[name for report in plan.reports for name in report.needs],
-            gates=plan.gates,
+            gates=options.all_gates,
             refusal_patterns=config.refusal.patterns,
             options=config.options,
             count_repeats=options.full,
         ),
     )
+    snapshot = {} if options.snapshot is None else load_system(Path(options.snapshot))
     wanted = RunDescription(
         run_id=options.run_id,
-        suite=options.suite or config.suite or "default",
+        suite=options.configured("suite") or "default",
         tags=options.tags,
-        commit_hash=options.commit or _commit(),
-        system=_system(options.snapshot, config),
+        commit_hash=options.commit or commit_hash(Path.cwd(), os.environ),
+        system={**config.system, **snapshot},
     )
     with _opened(asked, plan.limits) as target:
         begun = running.start_run(store, asked, material, target.about, wanted)
@@ -432,7 +368,7 @@ def _ask(store: Store, begun: Resumed, target: Target, plan: _Plan) -> _Answered
         retry_errors=plan.options.retry_errors,
         on_progress=plan.screen.show,
         on_note=lambda note: click.echo(f"warning: {note}", err=True),
-        embed=None if name is None else embedding(name, cache, None, plan.config),
+        embed=None if name is None else embedding(name, cache, None, plan.options.config),
     )
     return _Answered(begun.run, begun.asked, begun.run_input, progress)
 
@@ -440,11 +376,11 @@ def _ask(store: Store, begun: Resumed, target: Target, plan: _Plan) -> _Answered
 def _judge(stack: ExitStack, store: Store, answered: _Answered, scores: Scores, plan: _Plan) -> int:
     """Say what was stored, print the reports, and give the exit code."""
     from ragauge import registry
-    from ragauge.gates.judge import Tolerance
     from ragauge.model.phrases import count
     from ragauge.store import runs as run_store
 
-    options, config, run_id = plan.options, plan.config, answered.run.run_id
+    options, config = plan.options, plan.options.config
+    run_id = answered.run.run_id
     for tag in options.tags if options.resume is not None else ():
         store.tag(tag, run_id)
     errors = scores.tally.errored
@@ -457,15 +393,9 @@ def _judge(stack: ExitStack, store: Store, answered: _Answered, scores: Scores, 
     return conclude(
         scores,
         profile,
-        plan.gates(profile, scores.k),
+        options.all_gates(profile, scores.k),
         config,
-        allowed=Tolerance(
-            missing=options.allow_missing,
-            errored=options.allow_errored,
-            skipped=options.allow_skipped,
-            empty=options.allow_empty,
-            no_baseline=options.allow_no_baseline,
-        ),
+        allowed=options.tolerance,
         as_of=options.as_of,
         format_name=options.format_name,
         outputs=options.outputs,
@@ -494,26 +424,6 @@ def _unless_all_failed(code: int, scores: Scores, run: RunRecord) -> int:
     how = f"ragauge run --resume {run.run_id} --retry-errors"
     click.echo(f"every question ended in an error\n  hint: mend the target, then `{how}`", err=True)
     return int(ExitCode.NOT_EVALUABLE)
-
-
-def _refuse(flags: dict[str, object]) -> None:
-    flags_given = [flag for flag, value in flags.items() if value]
-    if flags_given:
-        raise click.UsageError(
-            f"{', '.join(flags_given)}: a run that is resumed stays as it was begun"
-        )
-
-
-def _commit() -> str | None:
-    from ragauge.store.git_commit import commit_hash
-
-    return commit_hash(Path.cwd(), os.environ)
-
-
-def _system(snapshot: str | None, config: Config) -> dict[str, Any]:
-    from ragauge.store.snapshot import load_system
-
-    return {**config.system, **({} if snapshot is None else load_system(Path(snapshot)))}
 
 
 @contextmanager

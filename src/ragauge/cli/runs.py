@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragauge.cli.options import options, read_config, screen
-from ragauge.cli.output import spare_inputs
-from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, new_id, the_store
+from ragauge.cli.options import CommandOptions, options, print_json, say, screen, whole_number
+from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, new_id
 
 if TYPE_CHECKING:
     from ragauge.model.run import RunRecord, Store
@@ -32,31 +31,15 @@ def COMMAND() -> None:  # noqa: N802
     """
 
 
-def _say(text: str) -> None:
-    from ragauge.text import plain
-
-    click.echo(plain(text), err=True)
-
-
 def _print(lines: Sequence[str]) -> None:
     click.echo("\n".join(lines))
 
 
-def _print_json(document: Any) -> None:
-    click.echo(json.dumps(document, indent=2, ensure_ascii=False))
-
-
 @COMMAND.command("list", short_help="List the runs of a store, the newest last.")
 @click.option("--suite", metavar="S", help="Only the runs of this suite.")
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the newest N.")
+@whole_number("--limit", least=1, metavar="N", help="Only the newest N.")
 @options([ANY_FORMAT, *_WHERE])
-def _list(
-    suite: str | None,
-    limit: int | None,
-    format_name: str,
-    store_url: str | None,
-    config_path: str | None,
-) -> int:
+def _list(suite: str | None, limit: int | None, format_name: str, **where: Any) -> int:
     """List the runs of a store, the newest last.
 
     Columns that the screen has no room for are left out; JSON has them all. Exit code 5 if
@@ -65,7 +48,7 @@ def _list(
     from ragauge.codes import ExitCode
     from ragauge.report.terminal import stored_runs
 
-    with the_store(store_url, read_config(config_path)) as store:
+    with CommandOptions(**where).store() as store:
         stored = store.runs(suite=suite)
         if not stored:
             _say_nothing_there(store, suite)
@@ -73,20 +56,20 @@ def _list(
         runs = stored if limit is None else stored[-limit:]
         if format_name == "json":
             entries = [stored_runs.run_entry(run) for run in runs]
-            _print_json({"schema": stored_runs.RUNS, "store": store.name, "runs": entries})
+            print_json({"schema": stored_runs.RUNS, "store": store.name, "runs": entries})
             return 0
         _print(stored_runs.run_list(runs, int(screen()["width"])))
         if len(runs) < len(stored):
-            _say(f"the newest {len(runs)} of {len(stored)} runs")
+            say(f"the newest {len(runs)} of {len(stored)} runs")
         return 0
 
 
 def _say_nothing_there(store: Store, suite: str | None) -> None:
     suites = sorted({run.suite for run in store.runs()})
     if suite is None or not suites:
-        _say(f"no run is stored in {store.name}; `ragauge score ... --store` stores one")
+        say(f"no run is stored in {store.name}; `ragauge score ... --store` stores one")
     else:
-        _say(f"no run of the suite `{suite}` is stored; there are {', '.join(suites)}")
+        say(f"no run of the suite `{suite}` is stored; there are {', '.join(suites)}")
 
 
 @COMMAND.command("show", short_help="Show what is stored of a run, and its scores.")
@@ -94,14 +77,7 @@ def _say_nothing_there(store: Store, suite: str | None) -> None:
 @click.option("--question", metavar="QID", help="Show this question: its gold item and traces.")
 @click.option("--full", is_flag=True, help="All bad lines, slices and questions.")
 @options([ANY_FORMAT, *_WHERE])
-def _show(
-    name: str,
-    question: str | None,
-    full: bool,
-    format_name: str,
-    store_url: str | None,
-    config_path: str | None,
-) -> int:
+def _show(name: str, question: str | None, full: bool, format_name: str, **where: Any) -> int:
     """Show what is stored of RUN, and its scores as `score` prints them.
 
     With --question, JSON has a line for each gold item and each stored trace of the question; in
@@ -112,8 +88,9 @@ def _show(
     from ragauge.store.runs import find_run, run_scores
     from ragauge.store.snapshot import read_snapshot
 
-    config = read_config(config_path)
-    with the_store(store_url, config) as store:
+    asked = CommandOptions(**where)
+    config = asked.config
+    with asked.store() as store:
         run = find_run(store, name, suite=config.suite, complete=False)
         if question is not None:
             return _show_question(store, run, question, format_name)
@@ -126,7 +103,7 @@ def _show(
             full=full,
         )
     if format_name == "json":
-        _print_json(stored_runs.info_document(details))
+        print_json(stored_runs.info_document(details))
         return 0
     width = int(screen()["width"])
     lines = stored_runs.info_lines(details, width)
@@ -134,7 +111,7 @@ def _show(
         lines += ["", *stored_runs.scores_lines(details.scores, full=full, width=width)]
     _print(lines)
     for warning in details.scores.warnings if details.scores is not None else ():
-        _say(f"warning: {warning}")
+        say(f"warning: {warning}")
     return 0
 
 
@@ -158,7 +135,7 @@ def _show_question(store: Store, run: RunRecord, question: str, format_name: str
     else:
         _print(closeup.lines(close, int(screen()["width"])))
     if run.status != "complete":
-        _say(f"the run {run.run_id} is incomplete: results may be missing")
+        say(f"the run {run.run_id} is incomplete: results may be missing")
     return 0
 
 
@@ -167,38 +144,34 @@ def _show_question(store: Store, run: RunRecord, question: str, format_name: str
 @click.argument("tag")
 @click.option("--remove", is_flag=True, help="Remove the tag from the run.")
 @options(_WHERE)
-def _tag(name: str, tag: str, remove: bool, store_url: str | None, config_path: str | None) -> int:
+def _tag(name: str, tag: str, remove: bool, **where: Any) -> int:
     """Let TAG name RUN; a tag names one run, and leaves the one that it named before.
 
     The tags `baseline` and `baseline:SUITE` name baselines, which must be complete runs.
     """
     from ragauge.store.runs import BASELINE, find_run, refuse_tag
+    from ragauge.text import plain
 
-    config = read_config(config_path)
+    asked = CommandOptions(**where)
+    config = asked.config
     refuse_tag(tag)
-    with the_store(store_url, config) as store:
+    with asked.store() as store:
         is_baseline = tag.partition(":")[0] == BASELINE
         run = find_run(store, name, suite=config.suite, complete=is_baseline and not remove)
         if remove:
             if tag not in run.tags:
                 has = f"it has {', '.join(run.tags)}" if run.tags else "it has no tags"
-                raise click.UsageError(_safe(f"the run {run.run_id} has no tag `{tag}`; {has}"))
+                raise click.UsageError(plain(f"the run {run.run_id} has no tag `{tag}`; {has}"))
             store.untag(tag)
-            _say(f"`{tag}` no longer names {run.run_id}")
+            say(f"`{tag}` no longer names {run.run_id}")
             return 0
         runs = store.runs()
         if tag in (stored.run_id for stored in runs):
-            raise click.UsageError(_safe(f"`{tag}` cannot be a tag: it is the id of a run"))
+            raise click.UsageError(plain(f"`{tag}` cannot be a tag: it is the id of a run"))
         before = next((stored.run_id for stored in runs if tag in stored.tags), run.run_id)
         store.tag(tag, run.run_id)
-        _say(f"`{tag}` names {run.run_id}" + (f", before {before}" * (before != run.run_id)))
+        say(f"`{tag}` names {run.run_id}" + (f", before {before}" * (before != run.run_id)))
         return 0
-
-
-def _safe(text: str) -> str:
-    from ragauge.text import plain
-
-    return plain(text)
 
 
 @COMMAND.command("delete", short_help="Delete runs with all that belongs to them.")
@@ -207,14 +180,7 @@ def _safe(text: str) -> str:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--force", is_flag=True, help="Also delete a run that is a baseline.")
 @options(_WHERE)
-def _delete(
-    names: tuple[str, ...],
-    incomplete: bool,
-    yes: bool,
-    force: bool,
-    store_url: str | None,
-    config_path: str | None,
-) -> int:
+def _delete(names: tuple[str, ...], incomplete: bool, yes: bool, force: bool, **where: Any) -> int:
     """Delete runs with their results, scores and tags; all of them, or none if one is refused.
 
     On a terminal it asks first; elsewhere --yes is needed. A run that is being stored right now is
@@ -222,10 +188,11 @@ def _delete(
     """
     from ragauge.store.runs import find_run
 
-    config = read_config(config_path)
+    asked = CommandOptions(**where)
+    config = asked.config
     if not names and not incomplete:
         raise click.UsageError("name the runs to delete, or give --incomplete")
-    with the_store(store_url, config) as store:
+    with asked.store() as store:
         chosen = {}
         for name in names:
             run = find_run(store, name, suite=config.suite, complete=False)
@@ -233,30 +200,31 @@ def _delete(
         if incomplete:
             chosen |= {run.run_id: run for run in store.runs() if run.status != "complete"}
         if not chosen:
-            _say(f"no run in {store.name} is incomplete")
+            say(f"no run in {store.name} is incomplete")
             return 0
         runs = list(chosen.values())
         if not force:
             _refuse_baselines(runs)
         if not yes and not _agreed(runs):
-            _say("nothing was deleted")
+            say("nothing was deleted")
             return 0
         for run in runs:
             store.delete(run.run_id)
-            _say(f"deleted {run.run_id}")
+            say(f"deleted {run.run_id}")
         return 0
 
 
 def _refuse_baselines(runs: Sequence[RunRecord]) -> None:
     from ragauge.errors import RagaugeError
     from ragauge.store.runs import BASELINE
+    from ragauge.text import plain
 
     for run in runs:
         tags = [tag for tag in run.tags if tag.partition(":")[0] == BASELINE]
         if tags:
             raise RagaugeError.of(
                 "usage",
-                _safe(f"the run {run.run_id} is a baseline: {', '.join(tags)}"),
+                plain(f"the run {run.run_id} is a baseline: {', '.join(tags)}"),
                 hint="make another run the baseline first, or say --force; nothing was deleted",
             )
 
@@ -267,7 +235,7 @@ def _agreed(runs: Sequence[RunRecord]) -> bool:
     if not sys.stdin.isatty():
         raise click.UsageError("nobody can be asked here: say --yes to delete")
     for run in runs:
-        _say(f"{run.run_id}, {run.created_at}, {phrases.count(run.results, 'result')}")
+        say(f"{run.run_id}, {run.created_at}, {phrases.count(run.results, 'result')}")
     return click.confirm(f"delete {phrases.count(len(runs), 'run')}?", err=True)
 
 
@@ -281,7 +249,7 @@ def _agreed(runs: Sequence[RunRecord]) -> bool:
     help="Where to: FILE.jsonl, FILE.jsonl.gz, or - for standard output.",
 )
 @options(_WHERE)
-def _export(name: str, output: str, store_url: str | None, config_path: str | None) -> int:
+def _export(name: str, output: str, **where: Any) -> int:
     """Write all that is stored of RUN to a file; the same run gives the same bytes.
 
     Tags are not written. A result that cannot be read is kept byte by byte, and counted.
@@ -292,10 +260,10 @@ def _export(name: str, output: str, store_url: str | None, config_path: str | No
 
     if output != "-" and not output.endswith(_SUFFIXES):
         raise click.UsageError(f"-o {output}: the name ends with {' or '.join(_SUFFIXES)}")
-    config = read_config(config_path)
-    files = [output] if output != "-" else []
-    spare_inputs(files, config, config_path, store_url=store_url, others={})
-    with the_store(store_url, config) as store:
+    asked = CommandOptions(**where)
+    config = asked.config
+    asked.spare([output] if output != "-" else [], {})
+    with asked.store() as store:
         run = find_run(store, name, suite=config.suite)
         if output == "-":
             counts = export.export_run(store, run, sys.stdout.buffer)
@@ -304,10 +272,10 @@ def _export(name: str, output: str, store_url: str | None, config_path: str | No
             with export.gzip_if_named_so(output) as file:
                 counts = export.export_run(store, run, file)
     results = phrases.count(counts.results, "result")
-    _say(f"exported {run.run_id}: {results}" + (f" to {output}" * (output != "-")))
+    say(f"exported {run.run_id}: {results}" + (f" to {output}" * (output != "-")))
     if counts.unreadable:
         rows = phrases.count(counts.unreadable, "stored row")
-        _say(f"warning: {rows} cannot be read; kept byte by byte")
+        say(f"warning: {rows} cannot be read; kept byte by byte")
     return 0
 
 
@@ -317,7 +285,7 @@ def _export(name: str, output: str, store_url: str | None, config_path: str | No
     "--run-id", callback=new_id, metavar="NEW", help="Store it under this id (default: its own)."
 )
 @options(_WHERE)
-def _import(file: str, run_id: str | None, store_url: str | None, config_path: str | None) -> int:
+def _import(file: str, run_id: str | None, **where: Any) -> int:
     """Bring a run that `runs export` wrote into a store, which is made if need be.
 
     A file that was cut off or changed is refused, and nothing is imported. - is standard input.
@@ -325,11 +293,11 @@ def _import(file: str, run_id: str | None, store_url: str | None, config_path: s
     from ragauge.model import phrases
     from ragauge.store import export
 
-    with the_store(store_url, read_config(config_path), create=True) as store:
+    with CommandOptions(**where).store(create=True) as store:
         done = export.import_run(store, file, run_id=run_id)
         results = phrases.count(done.counts.results, "result")
-        _say(f"imported {done.run_id}: {results} into {store.name}")
+        say(f"imported {done.run_id}: {results} into {store.name}")
     if done.counts.unreadable:
         rows = phrases.count(done.counts.unreadable, "row")
-        _say(f"warning: {rows} cannot be read; kept byte by byte")
+        say(f"warning: {rows} cannot be read; kept byte by byte")
     return 0

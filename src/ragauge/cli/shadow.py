@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -15,27 +15,24 @@ from ragauge.cli.options import (
     ALLOW_OPTIONS,
     EMBED_OPTIONS,
     GATE_OPTIONS,
+    THREE_FORMATS,
+    WORKERS_OPTION,
+    CommandOptions,
     day,
     embedding,
     finite,
-    gates_from,
     options,
-    read_config,
     screen,
-    tolerance_of,
+    whole_number,
 )
-from ragauge.cli.output import spare_inputs
-from ragauge.cli.store_options import STORE_OPTION, is_file, the_store
+from ragauge.cli.store_options import STORE_OPTION, is_file
 
 if TYPE_CHECKING:
     from ragauge.compare.common_gold import StoredRun
-    from ragauge.config import Config
-    from ragauge.model.embedder import Embedding
     from ragauge.model.run import Store
-    from ragauge.model.shadow import ShadowReport
-    from ragauge.model.verdict import Gate
     from ragauge.run.shadow import Interrupted, ShadowRequest
 
+_SIDE_PARTS = ("chunks", "corpus", "embedder")
 _SUFFIXES = {".json": "json", ".md": "md", ".txt": "table"}
 
 
@@ -47,19 +44,6 @@ class ShadowSide(NamedTuple):
     chunks: str | None
     corpus: str | None
     embedder: str | None
-
-
-class AskOptions(NamedTuple):
-    """How targets are asked, and files are read."""
-
-    gold: str | None
-    profile: str
-    k: int
-    seeds: str | None
-    timeout: float
-    concurrency: int
-    retries: int
-    embed: Embedding | None
 
 
 def _sided(name: str, metavar: str, words: str) -> list[object]:
@@ -84,13 +68,7 @@ def _sided(name: str, metavar: str, words: str) -> list[object]:
 @options(_sided("chunks", "FILE", "Where the chunks lie"))  # type: ignore[arg-type]
 @options(_sided("corpus", "DIR", "The built corpus"))  # type: ignore[arg-type]
 @options(_sided("embedder", "NAME", "For targets: the embedder"))  # type: ignore[arg-type]
-@click.option(
-    "--k",
-    type=click.IntRange(1),
-    default=10,
-    show_default=True,
-    help="For targets: how many hits are wanted.",
-)
+@whole_number("--k", least=1, default=10, help="For targets: how many hits are wanted.")
 @click.option("--seeds", metavar="N[,N...]", help="For targets: ask everything once with each.")
 @click.option(
     "--timeout",
@@ -100,18 +78,18 @@ def _sided(name: str, metavar: str, words: str) -> list[object]:
     callback=finite,
     help="For targets: seconds for one question.",
 )
-@click.option(
+@whole_number(
     "--concurrency",
-    type=click.IntRange(1, 1024),
+    least=1,
+    most=1024,
     default=8,
-    show_default=True,
     help="For targets: questions that are asked at a time.",
 )
-@click.option(
+@whole_number(
     "--retries",
-    type=click.IntRange(0, 100),
+    least=0,
+    most=100,
     default=2,
-    show_default=True,
     help="For targets: how often a question is asked again after an error that may pass.",
 )
 @options(EMBED_OPTIONS)
@@ -121,14 +99,7 @@ def _sided(name: str, metavar: str, words: str) -> list[object]:
     help="Judge indexes that give no answers: leave out the gates on answers and citations.",
 )
 @options([*GATE_OPTIONS, STORE_OPTION])
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(["table", "json", "md"]),
-    default="table",
-    show_default=True,
-    help="What is printed.",
-)
+@THREE_FORMATS
 @click.option(
     "-o",
     "outputs",
@@ -136,13 +107,7 @@ def _sided(name: str, metavar: str, words: str) -> list[object]:
     metavar="FILE",
     help="Also write FILE; its suffix says the format. Repeats.",
 )
-@click.option(
-    "--limit",
-    type=click.IntRange(0),
-    default=5,
-    show_default=True,
-    help="Questions that are listed for each gate.",
-)
+@whole_number("--limit", least=0, default=5, help="Questions that are listed for each gate.")
 @click.option(
     "--min-n",
     type=click.IntRange(1),
@@ -150,119 +115,82 @@ def _sided(name: str, metavar: str, words: str) -> list[object]:
     help="A type of evidence with fewer questions shows its n alone (default: as scored, 5).",
 )
 @options(ALLOW_OPTIONS[:4])
-@click.option("--workers", type=click.IntRange(1, 256), help="Processes (default: by size).")
-def COMMAND(  # noqa: N802
-    live: str,
-    shadow: str,
-    gold: str | None,
-    profile: str,
-    live_chunks: str | None,
-    shadow_chunks: str | None,
-    live_corpus: str | None,
-    shadow_corpus: str | None,
-    live_embedder: str | None,
-    shadow_embedder: str | None,
-    k: int,
-    seeds: str | None,
-    timeout: float,
-    concurrency: int,
-    retries: int,
-    embed: str | None,
-    embed_cache: str | None,
-    index_only: bool,
-    gates: str | None,
-    config_path: str | None,
-    as_of: str | None,
-    store_url: str | None,
-    format_name: str,
-    outputs: tuple[str, ...],
-    limit: int,
-    min_n: int | None,
-    workers: int | None,
-    **allow: bool,
-) -> int:
+@WORKERS_OPTION
+def COMMAND(**values: Any) -> int:  # noqa: N802
     """Judge whether a shadow index is eligible for canary, against the live one.
 
     Each side is a stored run (id, tag, `baseline`, `latest`), a trace file with --gold, or a
     target as in `run`, which is asked every slot and stored.
     """
     from ragauge import registry
+    from ragauge.files.atomic_write import write_atomically
+    from ragauge.report import shadow as shadowtexts
     from ragauge.run.shadow import Rules, judge_shadow
 
-    config = read_config(config_path)
-    registry.profile(profile)
-    files = [(name, _format_of(name)) for name in outputs]
-    spare_inputs(
-        outputs,
-        config,
-        config_path,
-        gates=gates,
-        store_url=store_url,
-        others={
-            "live run": live,
-            "shadow run": shadow,
-            "gold set": gold or config.gold,
-            "live list of chunks": live_chunks,
-            "shadow list of chunks": shadow_chunks,
-            "live corpus": live_corpus,
-            "shadow corpus": shadow_corpus,
-            "cache of vectors": embed_cache or config.embed_cache,
+    asked = CommandOptions(**values)
+    config, profile = asked.config, registry.profile(asked.profile)
+    files = [(name, _format_of(name)) for name in asked.outputs]
+    sides = [
+        ShadowSide(
+            role, *(values[name] for name in (role, *(f"{role}_{part}" for part in _SIDE_PARTS)))
+        )
+        for role in ("live", "shadow")
+    ]
+    asked.spare(
+        asked.outputs,
+        {
+            "live run": asked.live,
+            "shadow run": asked.shadow,
+            "gold set": asked.configured("gold"),
+            "live list of chunks": asked.live_chunks,
+            "shadow list of chunks": asked.shadow_chunks,
+            "live corpus": asked.live_corpus,
+            "shadow corpus": asked.shadow_corpus,
+            "cache of vectors": asked.configured("embed_cache"),
         },
     )
-    how = AskOptions(
-        gold or config.gold,
-        profile,
-        k,
-        seeds,
-        timeout,
-        concurrency,
-        retries,
-        embedding(embed, embed_cache, None, config),
-    )
-    sides = (
-        ShadowSide("live", live, live_chunks, live_corpus, live_embedder),
-        ShadowSide("shadow", shadow, shadow_chunks, shadow_corpus, shadow_embedder),
-    )
-
-    def shadow_gates(ks: Sequence[int]) -> list[Gate]:
-        return gates_from(registry.profile(profile), ks, config, gates)
-
+    asked.gold = asked.configured("gold")
+    asked.embedding = embedding(asked.embed, asked.embed_cache, None, config)
     rules = Rules(
-        gates=shadow_gates,
-        profile=profile,
-        tolerance=tolerance_of(allow),
+        gates=lambda ks: asked.all_gates(profile, ks),
+        profile=asked.profile,
+        tolerance=asked.tolerance,
         waivers=config.waivers,
-        today=day(as_of, needed=bool(config.waivers)),
-        limit=limit,
-        min_n=min_n,
-        workers=workers,
-        index_only=index_only,
+        today=day(asked.as_of, needed=bool(config.waivers)),
+        limit=asked.limit,
+        min_n=asked.min_n,
+        workers=asked.workers,
+        index_only=asked.index_only,
         bands=config.bands,
     )
-    with _both(sides, how, config, store_url) as (one, other):
+    with _both(sides, asked) as (one, other):
         report = judge_shadow(one, other, rules)
-    _emit(report, format_name, files, limit)
+    texts: dict[str, Callable[..., str]] = {
+        "json": lambda **_: shadowtexts.json_text(report),
+        "md": lambda **_: shadowtexts.markdown_text(report, limit=asked.limit),
+        "table": lambda **size: shadowtexts.table_text(report, limit=asked.limit, **size),
+    }
+    for name, kind in files:
+        write_atomically(name, texts[kind]())
+    click.echo(texts[asked.format_name](**screen()), nl=False)
     return int(report.verdict.exit_code)
 
 
 @contextmanager
-def _both(
-    sides: tuple[ShadowSide, ShadowSide], how: AskOptions, config: Config, store_url: str | None
-) -> Iterator[tuple[StoredRun, StoredRun]]:
+def _both(sides: list[ShadowSide], asked: CommandOptions) -> Iterator[tuple[StoredRun, StoredRun]]:
     """Both sides as stored runs; those of files are gone at the end."""
     with ExitStack() as stack:
         kinds = [_kind(side) for side in sides]
         for side, kind in zip(sides, kinds, strict=True):
-            _refuse_stray(side, kind, how)
+            _refuse_stray(side, kind, asked)
         store = None
         if any(kind != "file" for kind in kinds):
-            create = "target" in kinds
-            store = stack.enter_context(the_store(store_url, config, create=create))
-        stored = [
-            _stored(stack, side, kind, how, config, store)
+            store = stack.enter_context(asked.store(create="target" in kinds))
+        one, other = (
+            _stored(stack, side, kind, asked, store)
             for side, kind in zip(sides, kinds, strict=True)
-        ]
-        yield stored[0], stored[1]
+        )
+        yield one, other
 
 
 def _kind(side: ShadowSide) -> str:
@@ -275,7 +203,7 @@ def _kind(side: ShadowSide) -> str:
     return "file" if is_file(side.name) else "run"
 
 
-def _refuse_stray(side: ShadowSide, kind: str, how: AskOptions) -> None:
+def _refuse_stray(side: ShadowSide, kind: str, asked: CommandOptions) -> None:
     unusable = {
         f"--{side.role}-chunks": side.chunks if kind == "run" else None,
         f"--{side.role}-corpus": side.corpus if kind == "run" else None,
@@ -284,36 +212,37 @@ def _refuse_stray(side: ShadowSide, kind: str, how: AskOptions) -> None:
     stray = [flag for flag, value in unusable.items() if value is not None]
     if stray:
         raise click.UsageError(f"{', '.join(stray)}: not for a {kind}")
-    if kind != "run" and how.gold is None:
+    if kind != "run" and asked.gold is None:
         raise click.UsageError(f"--{side.role} {side.name}: give the gold set with --gold FILE")
 
 
 def _stored(
-    stack: ExitStack,
-    side: ShadowSide,
-    kind: str,
-    how: AskOptions,
-    config: Config,
-    store: Store | None,
+    stack: ExitStack, side: ShadowSide, kind: str, asked: CommandOptions, store: Store | None
 ) -> StoredRun:
     from ragauge.compare.common_gold import StoredRun
     from ragauge.run.shadow import Interrupted, asked_run
     from ragauge.store import runs as run_store
 
     if kind == "file":
-        return _file(stack, side, how, config)
+        return asked.scored_file(
+            stack,
+            asked.gold,
+            side.name,
+            chunks=side.chunks,
+            corpus=side.corpus,
+            embed=asked.embedding,
+        )
     assert store is not None
     if kind == "run":
-        return StoredRun(
-            store, run_store.find_run(store, side.name, suite=config.suite or "default")
-        )
+        suite = asked.config.suite or "default"
+        return StoredRun(store, run_store.find_run(store, side.name, suite=suite))
     try:
         with redirect_stdout(sys.stderr):  # what a target prints is not the report
             run, errors = asked_run(
                 store,
-                how.gold or "",
-                _asking(side, how, config),
-                embed=how.embed,
+                asked.gold,
+                _asking(side, asked),
+                embed=asked.embedding,
                 on_note=lambda note: click.echo(f"warning: {side.role}: {note}", err=True),
             )
     except Interrupted as stopped:
@@ -337,36 +266,7 @@ def _left(side: ShadowSide, store: Store, stopped: Interrupted) -> str:
     )
 
 
-def _file(stack: ExitStack, side: ShadowSide, how: AskOptions, config: Config) -> StoredRun:
-    """A trace file as a run in a store of its own, gone at the end."""
-    import tempfile
-
-    from ragauge.compare.common_gold import StoredRun
-    from ragauge.run.shadow import scored_run
-    from ragauge.store import runs as run_store
-
-    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ragauge-"))
-    url = f"sqlite:///{Path(folder) / 'run.db'}"
-    store = stack.enter_context(run_store.opened_store(url, create=True))
-    run = scored_run(
-        store,
-        how.gold or "",
-        side.name,
-        side.name,
-        profile=how.profile,
-        dialect=config.dialect or "auto",
-        k=config.k or None,
-        chunks=side.chunks,
-        corpus=side.corpus,
-        refusal_patterns=config.refusal.patterns,
-        options=config.options,
-        intervals=False,
-        embed=how.embed,
-    )
-    return StoredRun(store, run)
-
-
-def _asking(side: ShadowSide, how: AskOptions, config: Config) -> ShadowRequest:
+def _asking(side: ShadowSide, asked: CommandOptions) -> ShadowRequest:
     from ragauge.run import run as running
     from ragauge.run.ask import Limits
     from ragauge.run.shadow import ShadowRequest
@@ -374,24 +274,26 @@ def _asking(side: ShadowSide, how: AskOptions, config: Config) -> ShadowRequest:
     from ragauge.store.git_commit import commit_hash
     from ragauge.store.runs import RunDescription
 
+    config = asked.config
+    limits = Limits(concurrency=asked.concurrency, timeout=asked.timeout, retries=asked.retries)
     return ShadowRequest(
         asked=running.Asked(
             address=side.name,
-            k=how.k,
+            k=asked.k,
             corpus=side.corpus,
             chunks=side.chunks,
             embedder=side.embedder,
-            seeds=read_seeds(how.seeds),
-            embed=None if how.embed is None else how.embed.name,
+            seeds=read_seeds(asked.seeds),
+            embed=None if asked.embedding is None else asked.embedding.name,
         ),
         measuring=running.ScoringRequest(
-            profile=how.profile,
+            profile=asked.profile,
             dialect=config.dialect or "auto",
             cutoffs=config.k or None,
             refusal_patterns=config.refusal.patterns,
             options=config.options,
         ),
-        limits=Limits(concurrency=how.concurrency, timeout=how.timeout, retries=how.retries),
+        limits=limits,
         wanted=RunDescription(
             suite=config.suite or "default",
             commit_hash=commit_hash(Path.cwd(), os.environ),
@@ -406,24 +308,3 @@ def _format_of(name: str) -> str:
         suffixes = ", ".join(sorted(_SUFFIXES))
         raise click.UsageError(f"-o {name}: the suffix says the format; known: {suffixes}")
     return _SUFFIXES[suffix]
-
-
-def _emit(
-    report: ShadowReport, format_name: str, files: Sequence[tuple[str, str]], limit: int
-) -> None:
-    from ragauge.files.atomic_write import write_atomically
-    from ragauge.report import shadow as shadowtexts
-
-    def text(kind: str) -> str:
-        if kind == "json":
-            return shadowtexts.json_text(report)
-        if kind == "md":
-            return shadowtexts.markdown_text(report, limit=limit)
-        return shadowtexts.table_text(report, limit=limit)
-
-    for name, kind in files:
-        write_atomically(name, text(kind))
-    if format_name == "table":
-        click.echo(shadowtexts.table_text(report, limit=limit, **screen()), nl=False)
-    else:
-        click.echo(text(format_name), nl=False)

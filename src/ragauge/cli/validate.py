@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from ragauge.cli.options import read_config
+from ragauge.cli.options import CommandOptions
+from ragauge.cli.store_options import CONFIG_OPTION
 
 
 @click.command("validate", short_help="Check that files can be read and fit together.")
@@ -19,19 +22,8 @@ from ragauge.cli.options import read_config
     metavar="FILE",
     help="With a corpus: where the chunks of the index lie, JSON Lines with id, doc, start, end.",
 )
-@click.option(
-    "--config", "config_path", metavar="FILE", help="Read this instead of ./ragauge.toml."
-)
-def COMMAND(  # noqa: N802
-    files: tuple[str, ...],
-    gold: str | None,
-    trace: str | None,
-    profile: str | None,
-    dialect: str | None,
-    corpus: str | None,
-    chunks: str | None,
-    config_path: str | None,
-) -> int:
+@CONFIG_OPTION
+def COMMAND(files: tuple[str, ...], **values: Any) -> int:  # noqa: N802
     """Check that gold and traces can be read and belong together; nothing is scored.
 
     With a corpus, every document, block, section, place and quote that they name must be in it.
@@ -43,21 +35,22 @@ def COMMAND(  # noqa: N802
 
     if len(files) > 2:
         raise click.UsageError(f"at most two files: GOLD and TRACE, got {len(files)}")
-    config = read_config(config_path)
-    gold = gold or (files[0] if files else config.gold)
-    trace = trace or (files[1] if len(files) > 1 else config.trace if not files else None)
+    asked = CommandOptions(**values)
+    config = asked.config
+    gold = asked.gold or (files[0] if files else config.gold)
+    trace = asked.trace or (files[1] if len(files) > 1 else config.trace if not files else None)
     if gold is None and trace is None:
         raise click.UsageError("name a gold set, a trace file, or both")
-    corpus = corpus or config.corpus
-    if chunks is not None and corpus is None:
+    corpus = asked.configured("corpus")
+    if asked.chunks is not None and corpus is None:
         raise click.UsageError("--chunks is looked up in a corpus: name it with --corpus DIR")
     checks = validate(
         gold,
         trace,
-        profile=profile or config.profile,
-        dialect=dialect or config.dialect or "auto",
+        profile=asked.configured("profile"),
+        dialect=asked.configured("dialect") or "auto",
         corpus=corpus,
-        chunks=chunks or config.chunks,
+        chunks=asked.configured("chunks"),
     )
     for check in checks.files:
         click.echo(

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -15,12 +15,10 @@ from ragauge.cli.options import (
     ALLOW_OPTIONS,
     BASELINE_OPTION,
     GATE_OPTIONS,
-    gates_from,
+    CommandOptions,
     options,
-    read_config,
-    tolerance_of,
 )
-from ragauge.cli.output import judged, judged_drops, spare_inputs, write_output
+from ragauge.cli.output import judged, judged_drops, write_output
 from ragauge.cli.store_options import (
     STORE_OPTION,
     TEXTS_OPTION,
@@ -29,31 +27,14 @@ from ragauge.cli.store_options import (
     against,
     details_in,
     is_file,
-    the_store,
 )
 
 if TYPE_CHECKING:
     from ragauge.compare.common_gold import StoredRun
-    from ragauge.config import Config
-    from ragauge.gates.judge import Tolerance
-    from ragauge.model.run import Store
     from ragauge.model.scores import Scores
 
 _PAGES = (".html", ".htm")
 _LONGEST = 80
-
-
-class _Asked(NamedTuple):
-    """What the command line says of how the page is made."""
-
-    config: Config
-    store_url: str | None
-    gates: str | None
-    as_of: str | None
-    migration: str | None
-    baseline: str | None
-    allowed: Tolerance
-    texts: CorpusOption
 
 
 class _Page(NamedTuple):
@@ -85,20 +66,7 @@ class _Page(NamedTuple):
 )
 @click.option("--no-open", is_flag=True, help="Only write the page, and print where it is.")
 @options(ALLOW_OPTIONS)
-def COMMAND(  # noqa: N802
-    name: str,
-    other: str | None,
-    migration: str | None,
-    corpora: tuple[str, ...],
-    gates: str | None,
-    config_path: str | None,
-    as_of: str | None,
-    baseline: str | None,
-    store_url: str | None,
-    output: str | None,
-    no_open: bool,
-    **allow: bool,
-) -> int:
+def COMMAND(**values: Any) -> int:  # noqa: N802
     """Write a page that shows a run question by question, and open it in the browser.
 
     RUN is a stored run (id, tag, `baseline`, `latest`). FILE is a file of scores, whose page has no
@@ -108,50 +76,35 @@ def COMMAND(  # noqa: N802
     says: `ragauge gate` decides. Gates are judged anew: say --baseline and --allow-... as they were
     said to `score`.
     """
-    if migration is not None and other is None:
+    from ragauge.errors import RagaugeError
+
+    asked = CommandOptions(**values)
+    name, other, output = asked.name, asked.other, asked.output
+    if asked.migration is not None and other is None:
         raise click.UsageError("--map goes with --against RUN")
-    allowed = tolerance_of(allow)
-    config = read_config(config_path)
-    asked = _Asked(
-        config,
-        store_url,
-        gates,
-        as_of,
-        migration,
-        baseline,
-        allowed,
-        CorpusOption.of(corpora, config),
-    )
+    asked.texts = CorpusOption.of(asked.corpora, asked.config)
     if Path(name).suffix.lower() in _PAGES:
-        if output is not None or other is not None or gates is not None or corpora:
+        if output is not None or other is not None or asked.gates is not None or asked.corpora:
             raise click.UsageError(f"{name} is a page: it is opened as it is, without options")
-        path = _there(name)
+        path = Path(name)
+        if not path.is_file():
+            raise RagaugeError.of(
+                "file-not-found", f"there is no file `{name}`", hint="check the path"
+            )
     else:
         if output is not None and Path(output).suffix.lower() not in _PAGES:
             raise click.UsageError(f"-o {output}: a page is a file that ends in .html")
-        spare_inputs(
+        asked.spare(
             [] if output is None else [output],
-            asked.config,
-            config_path,
-            gates=gates,
-            store_url=store_url,
-            others={"scores": name, "other scores": other, "map": migration},
+            {"scores": name, "other scores": other, "map": asked.migration},
         )
         page = _run_page(name, asked) if other is None else _pair_page(name, other, asked)
         path = Path(output) if output is not None else _cached_page_path(page)
         write_output(str(path), page.content)
     click.echo(str(path))
-    if not no_open and not _opened(path):
+    if not asked.no_open and not _opened(path):
         click.echo("no browser could be opened: open the page yourself", err=True)
     return 0
-
-
-def _there(name: str) -> Path:
-    from ragauge.errors import RagaugeError
-
-    if not Path(name).is_file():
-        raise RagaugeError.of("file-not-found", f"there is no file `{name}`", hint="check the path")
-    return Path(name)
 
 
 def _opened(path: Path) -> bool:
@@ -177,7 +130,7 @@ def _aside() -> Iterator[None]:
         os.close(mine)
 
 
-def _run_page(name: str, asked: _Asked) -> _Page:
+def _run_page(name: str, asked: CommandOptions) -> _Page:
     """The page of a stored run, or of a file of scores, whose hits nobody knows."""
     from ragauge import registry
     from ragauge.compare.common_gold import StoredRun
@@ -186,7 +139,7 @@ def _run_page(name: str, asked: _Asked) -> _Page:
 
     report = registry.report("html")
     with ExitStack() as stack:
-        source = _Stores(stack, asked).find(name)
+        (source,) = _sources(stack, asked, name)
         store = run = None
         if isinstance(source, StoredRun):
             store, run = source.store, source.record
@@ -195,7 +148,7 @@ def _run_page(name: str, asked: _Asked) -> _Page:
             scores = source
             _refuse_texts(asked)
         profile = registry.profile(scores.profile)
-        gates = gates_from(profile, scores.k, asked.config, asked.gates)
+        gates = asked.all_gates(profile, scores.k)
         drops = any(gate.is_drop for gate in gates)
         live = against(asked.baseline, asked.config, store, run) if drops else BaselineScores()
         verdict = judged(
@@ -203,7 +156,7 @@ def _run_page(name: str, asked: _Asked) -> _Page:
             profile,
             gates,
             asked.config,
-            allowed=asked.allowed,
+            allowed=asked.tolerance,
             as_of=asked.as_of,
             baseline=live.baseline,
             beside=live.beside,
@@ -219,7 +172,7 @@ def _run_page(name: str, asked: _Asked) -> _Page:
         return _Page(called, (_source(source, name),), report.content(view))
 
 
-def _pair_page(name: str, other: str, asked: _Asked) -> _Page:
+def _pair_page(name: str, other: str, asked: CommandOptions) -> _Page:
     """The page of a comparison: what the other run was, and what this one is."""
     from ragauge import registry
     from ragauge.compare import align, common_gold, compare
@@ -228,8 +181,7 @@ def _pair_page(name: str, other: str, asked: _Asked) -> _Page:
 
     report = registry.comparisons()["html"]
     with ExitStack() as stack:
-        stores = _Stores(stack, asked)
-        a, b = stores.find(other), stores.find(name)
+        a, b = _sources(stack, asked, other, name)
         if isinstance(a, common_gold.StoredRun) and isinstance(b, common_gold.StoredRun):
             aligned = align.align(a, b, detailed=report.detailed, migration=asked.migration)
         elif asked.migration is not None:
@@ -238,7 +190,7 @@ def _pair_page(name: str, other: str, asked: _Asked) -> _Page:
             _refuse_texts(asked)
             aligned = compare.align_scores(a, b)
         gates, verdict = judged_drops(
-            aligned, asked.config, asked.gates, asked.allowed, asked.as_of
+            aligned, asked.config, asked.gates, asked.tolerance, asked.as_of
         )
         (one, before), (two, after) = compare.describe_run(a, other), compare.describe_run(b, name)
         comparison = compare.compare(
@@ -262,7 +214,7 @@ def _pair_page(name: str, other: str, asked: _Asked) -> _Page:
         return _Page(called, (_source(b, name), _source(a, other)), report.content(view))
 
 
-def _refuse_texts(asked: _Asked) -> None:
+def _refuse_texts(asked: CommandOptions) -> None:
     """Refuse a corpus for scores without hits: there is nothing that its text could stand at."""
     if asked.texts.given:
         raise click.UsageError("--corpus needs runs with their hits: stored runs")
@@ -282,27 +234,24 @@ def _stem(name: str) -> str:
     return Path(name).stem if is_file(name) else name
 
 
-class _Stores:
-    """Finds runs and files of scores; the store is opened when the first run is asked for."""
+def _sources(stack: ExitStack, asked: CommandOptions, *names: str) -> list[StoredRun | Scores]:
+    """The stored runs of these names, or the scores in the files."""
+    from ragauge.compare.common_gold import StoredRun
+    from ragauge.model import scores_document
+    from ragauge.store import runs as run_store
 
-    def __init__(self, stack: ExitStack, asked: _Asked) -> None:
-        self.stack = stack
-        self.asked = asked
-        self.store: Store | None = None
-
-    def find(self, name: str) -> StoredRun | Scores:
-        """The stored run of that name, or the scores in the file."""
-        from ragauge.compare.common_gold import StoredRun
-        from ragauge.model import scores_document
-        from ragauge.store import runs as run_store
-
-        config = self.asked.config
+    store = None
+    sources: list[StoredRun | Scores] = []
+    for name in names:
         if is_file(name):
             _refuse_comparison(name)
-            return scores_document.load_scores(name)
-        if self.store is None:
-            self.store = self.stack.enter_context(the_store(self.asked.store_url, config))
-        return StoredRun(self.store, run_store.find_run(self.store, name, suite=config.suite))
+            sources.append(scores_document.load_scores(name))
+            continue
+        if store is None:
+            store = stack.enter_context(asked.store())
+        run = run_store.find_run(store, name, suite=asked.config.suite)
+        sources.append(StoredRun(store, run))
+    return sources
 
 
 def _refuse_comparison(name: str) -> None:

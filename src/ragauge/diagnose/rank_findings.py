@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from ragauge.diagnose import answers, citations, completeness, delta_s, retrieval, stability
-from ragauge.diagnose.rules import DiagnosisRule, RuleHit, Symptoms
+from ragauge.diagnose.rules import RULES, DiagnosisRule, Symptoms, delta_s_notes
 from ragauge.metrics.columns import Ints
 from ragauge.model.comparison import RANKS
 from ragauge.model.diagnosis import Diagnosis, DiagnosisFinding, Tallied, Witness
 from ragauge.model.labels import CAUSES, GOOD, LABELS
 from ragauge.model.scores import Scores
-
-FAMILIES = (completeness, retrieval, delta_s, citations, answers, stability)
-"""In the order in which an answer is made, which decides between equals."""
-
-RULES: tuple[DiagnosisRule, ...] = tuple(rule for family in FAMILIES for rule in family.RULES)
 
 BEHIND: Mapping[str, tuple[str, ...]] = {
     "retrieval-miss": ("retrieval.hit@50",),
@@ -58,15 +52,22 @@ def diagnose(
     ranked: list[tuple[tuple[bool, int, int], DiagnosisFinding]] = []
     silent = []
     for place, rule in enumerate(RULES):
-        hit = rule.find(run)
-        if hit is None:
+        places = rule.affected(run)
+        if places is None:
             if all(run.value(need) is None for need in rule.needs):
                 silent.append(rule.id)
             continue
-        finding = _finding(rule, hit, run, min(limit, WITNESSES))
+        finding = _finding(rule, places, run, min(limit, WITNESSES))
         ranked.append(((not rule.blocking, -finding.affected, place), finding))
     ranked.sort(key=lambda entry: entry[0])
     bad = bad_places(scores)
+    questions = scores.questions
+    label_counts = (
+        questions.counts(place) or {label: 1} for place, label in enumerate(questions.labels)
+    )
+    cause_counts = (
+        questions[place].causes for place, cause in enumerate(questions.causes) if cause is not None
+    )
     return Diagnosis(
         name=name or scores.trace_name,
         profile=scores.profile,
@@ -74,26 +75,25 @@ def diagnose(
         trace_name=scores.trace_name,
         counted=len(scores.questions),
         records=scores.tally.scored,
-        labels=_labels(scores),
-        causes=_causes(scores),
+        labels=_tallied(LABELS, questions.labels, label_counts),
+        causes=_tallied(CAUSES, questions.causes, cause_counts),
         findings=tuple(finding for _, finding in ranked),
         questions=tuple(witness(run, place) for place in bad[:limit]),
         listed_of=len(bad),
         silent=tuple(silent),
-        notes=(*scores.warnings, *delta_s.notes(scores), *notes),
+        notes=(*scores.warnings, *delta_s_notes(scores), *notes),
     )
 
 
-def _finding(rule: DiagnosisRule, hit: RuleHit, run: Symptoms, limit: int) -> DiagnosisFinding:
-    places = hit.places.tolist()
+def _finding(rule: DiagnosisRule, places: Ints, run: Symptoms, limit: int) -> DiagnosisFinding:
     return DiagnosisFinding(
         id=rule.id,
         title=rule.title,
         affected=len(places),
         share=len(places) / run.size if run.size else 0.0,
-        numbers=hit.numbers,
-        witnesses=tuple(witness(run, place) for place in places[:limit]),
-        step=hit.step,
+        numbers=rule.shown_numbers(run, places),
+        witnesses=tuple(witness(run, place) for place in places.tolist()[:limit]),
+        step=rule.step if isinstance(rule.step, str) else rule.step(run, places),
         source=rule.source,
         blocking=rule.blocking,
     )
@@ -141,26 +141,18 @@ def bad_places(scores: Scores) -> list[int]:
     )
 
 
-def _labels(scores: Scores) -> tuple[Tallied, ...]:
-    questions = Counter(scores.questions.labels)
+def _tallied(
+    names: Iterable[str],
+    of_questions: Sequence[str | None],
+    of_records: Iterable[Mapping[str, int]],
+) -> tuple[Tallied, ...]:
+    """How many questions and records have each of these labels, or causes."""
+    questions = Counter(of_questions)
     records: Counter[str] = Counter()
-    for place, label in enumerate(scores.questions.labels):
-        records.update(scores.questions.counts(place) or {label: 1})
+    for counts in of_records:
+        records.update(counts)
     return tuple(
-        Tallied(name=label, questions=questions[label], records=records[label])
-        for label in LABELS
-        if records[label]
-    )
-
-
-def _causes(scores: Scores) -> tuple[Tallied, ...]:
-    questions = Counter(scores.questions.causes)
-    records: Counter[str] = Counter()
-    for place, cause in enumerate(scores.questions.causes):
-        if cause is not None:
-            records.update(scores.questions[place].causes)
-    return tuple(
-        Tallied(name=cause, questions=questions[cause], records=records[cause])
-        for cause in CAUSES
-        if records[cause]
+        Tallied(name=name, questions=questions[name], records=records[name])
+        for name in names
+        if records[name]
     )

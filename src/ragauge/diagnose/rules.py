@@ -1,4 +1,8 @@
-"""Rules: what a finding needs to be claimed, and what a rule can ask of a run."""
+"""Rules: likely causes as a table, and what a rule can ask of a run.
+
+What is far in ΔS is said by the bands of the embedder. Distances of several embedders are not read
+together, those that compare words are not read at all; nor is a sweep whose lists end at five.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +15,41 @@ from msgspec import Struct
 from ragauge.metrics.columns import Bools, Floats, Ints
 from ragauge.model.diagnosis import Number
 from ragauge.model.scores import Scores
+from ragauge.model.semantic import Bands, is_lexical
 from ragauge.stats import exact_sums
 
 SLACK = 1e-9
 """A difference of two means may be off by its last bit, and 1.0 - 0.8 is less than 0.2."""
 
+PRECISION, CITED, UNDER, OVER = 0.80, 0.75, 0.05, 0.10
+"""The ship gates."""
 
-class RuleHit(Struct, frozen=True, kw_only=True):
-    """What a rule claims: its questions, the worst first, the numbers, and what to do next."""
+RERANK_FROM = 0.85
+"""Evidence must be in the first fifty hits this often before a reranker is worth its cost."""
 
-    places: Ints
-    numbers: tuple[Number, ...]
-    step: str
+TYPE_GAP = 0.20
+"""A type whose evidence is found so much less often than prose has lost its typing. Own choice:
+the pages name the symptom and no number."""
+
+FLAT = 0.05
+FALLING = 0.10
+"""Flat and falling are numbers of our own: the pages say flat, high and sharp."""
+
+TAU = 0.60
+SAME_CITATIONS = 0.70
+SAME_WORDS = 0.20
+FLIPS = 0.05
+
+_EVIDENCE_WAS_THERE = (None, "retrieved-not-cited", "out-of-scope-citation", "cited-wrong-offsets")
+"""Causes that are not of retrieval."""
+
+_RECALL, _HIT = "retrieval.recall@5", "retrieval.hit@"
+_PRECISION, _CITED = "answer.grounded_precision", "citation.hit_rate"
+_FIRST, _DEEP = "semantic.delta_s_hits@5", "semantic.delta_s_hits@20"
+_DELTA_S_CITED = "semantic.delta_s_cited"
+_TAU, _JACCARD = "stability.rank_tau", "stability.citation_jaccard"
+_EDITS = "stability.claim_distance"
+_MIXED, _CONVERGENT = "stability.lambda_recursive", "stability.convergent"
 
 
 class Symptoms:
@@ -101,23 +128,6 @@ class Symptoms:
         return (exact_sums.mean(values) if len(values) else None), len(values)
 
 
-Find = Callable[[Symptoms], RuleHit | None]
-
-
-class DiagnosisRule(Struct, frozen=True, kw_only=True):
-    """A likely cause, and what must be so for it to be claimed; `needs` are metrics it asks for.
-
-    `source` names the page whose table of symptoms it comes from.
-    """
-
-    id: str
-    title: str
-    source: str
-    find: Find
-    needs: tuple[str, ...] = ()
-    blocking: bool = False
-
-
 def _places(holds: Sequence[bool]) -> Ints:
     return np.flatnonzero(np.array(holds, np.bool_)).astype(np.int64)
 
@@ -126,3 +136,513 @@ def _by(places: Ints, keys: Sequence[float]) -> Ints:
     """The places in the order of their keys, equal ones as they stand."""
     order = np.argsort(np.array(keys, np.float64), kind="stable")
     return places[order]
+
+
+class DiagnosisRule(Struct, frozen=True, kw_only=True):
+    """A likely cause, and what must be so for it to be claimed.
+
+    find       the questions that suffer from it, the worst first; none, and it is not claimed
+    numbers    the metrics that speak for it, each with how it is read
+    figures    what is shown instead of the numbers alone
+    step       what to do next
+    source     the page whose table of symptoms it comes from
+    of_run     it is claimed of the run, even where no question shows it
+    """
+
+    id: str
+    title: str
+    source: str
+    find: Callable[[Symptoms], Ints | None]
+    numbers: Mapping[str, str]
+    step: str | Callable[[Symptoms, Ints], str]
+    figures: Callable[[Symptoms, Ints], tuple[Number, ...]] | None = None
+    blocking: bool = False
+    of_run: bool = False
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The metrics that must be measured for it."""
+        return tuple(self.numbers)
+
+    def affected(self, run: Symptoms) -> Ints | None:
+        """The questions that it is claimed of, the worst first; None where it is not claimed."""
+        places = self.find(run)
+        return places if places is not None and (len(places) or self.of_run) else None
+
+    def shown_numbers(self, run: Symptoms, places: Ints) -> tuple[Number, ...]:
+        """The numbers that speak for it in a run."""
+        if self.figures is not None:
+            return self.figures(run, places)
+        bands = bands_of(run.scores)
+        return tuple(
+            run.number(metric, reading.format(bands=bands))
+            for metric, reading in self.numbers.items()
+        )
+
+
+def bands_of(scores: Scores) -> Bands:
+    """The bands of the embedder, or those of the source documents where it has none."""
+    return Bands() if scores.semantic is None else scores.semantic.bands
+
+
+def unread(scores: Scores) -> str | None:
+    """Why nothing is concluded from the ΔS of a run; None where it is read."""
+    if len(scores.embedders) > 1:
+        return "it comes from several embedders"
+    lexical = [embedder for embedder in scores.embedders if is_lexical(embedder)]
+    return f"{lexical[0]} compares words, not meanings" if lexical else None
+
+
+def delta_s_notes(scores: Scores) -> list[str]:
+    """What is not looked for although there is ΔS; several embedders are a finding themselves."""
+    why = unread(scores) if len(scores.embedders) == 1 else None
+    names = ", ".join(rule.id for rule in DELTA_S_RULES)
+    return [] if why is None else [f"not looked for in ΔS, as {why}: {names}"]
+
+
+def _several_embedders(run: Symptoms) -> Ints | None:
+    if len(run.scores.embedders) < 2:
+        return None
+    return run.where("semantic.delta_s_hits", lambda v: v >= 0, worst="high")
+
+
+def _empty_step(run: Symptoms, _places: Ints) -> str:
+    if run.value("retrieval.empty") == 1.0:
+        return "No trace has a hit. Log what was retrieved, or nothing can be said of retrieval."
+    return (
+        "Read the indexer's log and ask for one of these questions by hand: a failed ingest "
+        "and a wrong namespace both look like this."
+    )
+
+
+def _low_step(run: Symptoms, _places: Ints) -> str:
+    deep = run.value(f"{_HIT}50")
+    if deep is not None and deep >= RERANK_FROM:
+        return "Rerank: the evidence is in the candidates often enough for a reranker to find it."
+    return "Widen the candidates first: below 0.85 a reranker has too little to work with."
+
+
+def _types_below_prose(run: Symptoms) -> tuple[tuple[Number, ...], set[int]]:
+    """The recall of prose and of types far below it, and the questions of those types."""
+    least = run.scores.options.min_n
+    prose, n = run.mean(_RECALL, run.types.get("prose", np.zeros(0, np.int64)))
+    if prose is None or n < least:
+        return (), set()
+    numbers = [Number(name=f"{_RECALL}, prose", value=prose, n=n)]
+    of_lost_types: set[int] = set()
+    for name, places in sorted(run.types.items()):
+        mean, size = run.mean(_RECALL, places)
+        if name == "prose" or mean is None or size < least or prose - mean < TYPE_GAP - SLACK:
+            continue
+        reading = f"{TYPE_GAP:.2f} or more below prose"
+        numbers.append(Number(name=f"{_RECALL}, {name}", value=mean, n=size, reading=reading))
+        of_lost_types.update(places.tolist())
+    return tuple(numbers), of_lost_types
+
+
+def _untyped(run: Symptoms) -> Ints | None:
+    _, of_lost_types = _types_below_prose(run)
+    short = run.where(_RECALL, lambda v: v < 1).tolist() if of_lost_types else []
+    return np.array([place for place in short if place in of_lost_types], np.int64)
+
+
+def _sweep(run: Symptoms) -> tuple[float, float] | None:
+    """ΔS of the first five and twenty hits, where the lists are longer than five."""
+    first, deep = run.value(_FIRST), run.value(_DEEP)
+    if first is None or deep is None or unread(run.scores) is not None:
+        return None
+    # Where lists end at five both values are the same by construction, which would look flat.
+    deeper = run.of(_FIRST) != run.of(_DEEP)
+    return (first, deep) if bool((deeper & ~np.isnan(run.of(_DEEP))).any()) else None
+
+
+def _flat(run: Symptoms) -> Ints | None:
+    sweep, risk = _sweep(run), bands_of(run.scores).risk
+    if sweep is None or sweep[0] < risk or abs(sweep[1] - sweep[0]) > FLAT + SLACK:
+        return None
+    return run.where(_FIRST, lambda v: v >= risk, worst="high")
+
+
+def _falling(run: Symptoms) -> Ints | None:
+    sweep = _sweep(run)
+    if sweep is None or sweep[0] - sweep[1] < FALLING - SLACK:
+        return None
+    return run.where(_FIRST, lambda v: v > sweep[1], worst="high")
+
+
+def _far(run: Symptoms) -> Ints | None:
+    risk = bands_of(run.scores).risk
+    far = run.where(_DELTA_S_CITED, lambda v: v >= risk, worst="high")
+    return far if unread(run.scores) is None else None
+
+
+def _without_citations(run: Symptoms) -> Ints | None:
+    if run.scores.cites or not run.scores.tally.answered:
+        return None
+    return run.where("answer.compliance", lambda v: ~np.isnan(v))
+
+
+def _unretrieved(run: Symptoms) -> Ints | None:
+    if run.value("retrieval.empty") == 1.0:
+        return None  # no hit was recorded, so nothing is known to be missing among them
+    # What a refusal cites is no answer.
+    refused = {*run.labelled("REFUSAL_OK", "OVER_REFUSAL").tolist()}
+    outside = run.where("citation.in_context", lambda v: v < 1).tolist()
+    return np.array([place for place in outside if place not in refused], np.int64)
+
+
+def _unretrieved_numbers(run: Symptoms, places: Ints) -> tuple[Number, ...]:
+    missed = places[run.of("retrieval.hit@50")[places] == 0]
+    return (
+        run.number("citation.in_context"),
+        run.number("citation.resolved", "below 1: ids that no hit of the run has"),
+        run.count("cites so, no evidence in top 50", missed, "retrieval missed it too"),
+    )
+
+
+def _unretrieved_step(run: Symptoms, _places: Ints) -> str:
+    resolved = run.value("citation.resolved")
+    if resolved is not None and resolved < 1:
+        return (
+            "Some cited ids are nowhere in the run. After a rebuild, redirect the old ids: "
+            "`ragauge corpus diff OLD NEW` writes the map, `ragauge traces migrate` applies it."
+        )
+    return (
+        "Refuse answers that cite an id which was not in their context: it was made up, or "
+        "remembered from another turn."
+    )
+
+
+def _ungrounded(run: Symptoms) -> Ints | None:
+    precision, cited = run.value(_PRECISION), run.value(_CITED)
+    if precision is None or cited is None or precision >= PRECISION or cited >= CITED:
+        return None
+    wrong = run.labelled("ANS_NO_HIT", "OUT_OF_SCOPE")
+    causes = run.scores.questions.causes
+    return wrong[[causes[place] in _EVIDENCE_WAS_THERE for place in wrong.tolist()]]
+
+
+def _refused_with_evidence(run: Symptoms, places: Ints) -> Ints:
+    causes = run.scores.questions.causes
+    return places[[causes[place] == "retrieved-not-cited" for place in places.tolist()]]
+
+
+def _refused_step(run: Symptoms, places: Ints) -> str:
+    if 2 * len(_refused_with_evidence(run, places)) < len(places):
+        return (
+            "Retrieve more before ranking: most of these refused because the evidence was not "
+            "among the first five hits."
+        )
+    return "Loosen the template: most of these had the evidence in front of them and refused."
+
+
+def _flips(run: Symptoms) -> Ints | None:
+    rate = run.value(_MIXED)
+    if rate is None or rate <= FLIPS:
+        return None
+    return run.where(_MIXED, lambda v: v > 0, worst="high")
+
+
+def _flips_step(run: Symptoms, _places: Ints) -> str:
+    tau = run.value(_TAU)
+    if tau is None or tau < TAU:
+        return "Mend retrieval first: wordings of one question retrieve different text."
+    return (
+        "Fix the prompt: the hits agree, the answers do not. Keep system text, task, "
+        "constraints, citations and answer in one order, and pin the seed."
+    )
+
+
+# What keeps a run from being measured as a whole: traces that are not there, or mean nothing.
+COMPLETENESS_RULES = (
+    DiagnosisRule(
+        id="missing-traces",
+        title="Questions have no trace",
+        source="own",
+        find=lambda run: run.labelled("MISSING"),
+        numbers={"run.missing": ""},
+        step="Run these questions, or compare one id of each file: a changed prefix is the usual "
+        "cause.",
+        blocking=True,
+    ),
+    DiagnosisRule(
+        id="errored-traces",
+        title="Traces carry errors",
+        source="own",
+        find=lambda run: run.labelled("ERRORED"),
+        numbers={"run.errored": ""},
+        step="Read the error of the first of them, mend it, and run these questions again.",
+        blocking=True,
+    ),
+    DiagnosisRule(
+        id="mixed-embedders",
+        title="ΔS comes from several embedders",
+        source="own",
+        find=_several_embedders,
+        numbers={"semantic.delta_s_hits": ""},
+        figures=lambda run, places: (
+            run.count(f"questions with ΔS, of {', '.join(run.scores.embedders)}", places),
+        ),
+        step="Measure ΔS with one embedder. Distances of two cannot be read together, so nothing "
+        "is said of distances here.",
+        blocking=True,
+        of_run=True,
+    ),
+)
+
+# What may be wrong with retrieval: nothing comes back, the wrong thing does, or too far down.
+RETRIEVAL_RULES = (
+    DiagnosisRule(
+        id="retrieval-empty",
+        title="Nothing is retrieved",
+        source="WFGY ops playbook (retrieval empty)",
+        find=lambda run: run.where("retrieval.empty", lambda v: v > 0, worst="high"),
+        numbers={"retrieval.empty": "the sources accept none"},
+        step=_empty_step,
+    ),
+    DiagnosisRule(
+        id="evidence-not-retrieved",
+        title="The evidence is never retrieved",
+        source="WFGY eval page (recall@k low); fragmentation page",
+        find=lambda run: run.caused("retrieval-miss"),
+        numbers={_RECALL: "", f"{_HIT}50": "1 less this: evidence that no hit has"},
+        step="See whether the index holds the evidence: `ragauge validate GOLD TRACE --corpus DIR` "
+        "names ids that the corpus lacks. What is in the corpus and never retrieved was not "
+        "ingested, or is filtered away: compare the index with its manifest and rebuild it whole.",
+    ),
+    DiagnosisRule(
+        id="boundaries-bleed",
+        title="Near negatives come before the evidence",
+        source="WFGY chunking eval page (boundary leaks)",
+        find=lambda run: run.caused("negative-preferred"),
+        numbers={"retrieval.negative_above": "", "retrieval.negative@5": ""},
+        step="Look at where the negatives lie: text of a neighbouring section in one chunk with "
+        "the answer's is a boundary in the wrong place. Cut at headings and index again.",
+    ),
+    DiagnosisRule(
+        id="adjacent-block",
+        title="The hits lie beside the evidence",
+        source="WFGY chunk id page (adjacent section)",
+        find=lambda run: run.caused("near-miss-section"),
+        numbers={
+            "retrieval.anchor_hit@5": "high while recall is low: right section",
+            _RECALL: "",
+            "citation.anchor_distance": "0 the section, 1 its parent, 2 a sibling",
+        },
+        step="Tighten the blocks: the right neighbourhood is found and the block is not. If the "
+        "retrieved block does answer the question, add it to the gold item's evidence.",
+    ),
+    DiagnosisRule(
+        id="ordering",
+        title="The evidence is retrieved, and ranked too low",
+        source="WFGY rerankers page",
+        find=lambda run: run.caused("ranked-too-low"),
+        numbers={
+            f"{_HIT}3": "",
+            f"{_HIT}20": "high while hit@3 is low: order, not reach",
+            f"{_HIT}50": f"rerank from {RERANK_FROM} on",
+        },
+        step=_low_step,
+    ),
+    DiagnosisRule(
+        id="typing-lost",
+        title="Evidence of one type is found less than prose",
+        source="WFGY chunking eval page (tables and code)",
+        find=_untyped,
+        numbers={_RECALL: ""},
+        figures=lambda run, _places: _types_below_prose(run)[0],
+        step="Keep the type of a block through chunking and ranking: tables and code that are "
+        "embedded as prose are found as prose. `ragauge corpus build` shows the types.",
+    ),
+)
+
+# What distances show: a sweep over k, and cited snippets that are far away.
+DELTA_S_RULES = (
+    DiagnosisRule(
+        id="metric-mismatch",
+        title="Hits are far away at any depth",
+        source="WFGY ΔS probes (k sweep flat and high)",
+        find=_flat,
+        numbers={
+            _FIRST: "high: {bands.risk:.2f} or more",
+            _DEEP: f"flat: within {FLAT:.2f} of the first",
+        },
+        step="Check that the index and the queries are embedded alike: one model, one metric, "
+        "vectors normalised on writing and on reading. Then build the index again.",
+        of_run=True,
+    ),
+    DiagnosisRule(
+        id="filter-too-strict",
+        title="Closer text stands further down",
+        source="WFGY ΔS probes (k sweep falling)",
+        find=_falling,
+        numbers={_FIRST: "", _DEEP: f"{FALLING:.2f} or more below the first"},
+        step="Widen the candidates: closer text stands further down. Loosen filters, and rerank "
+        "or mix in a second retriever before cutting.",
+        of_run=True,
+    ),
+    DiagnosisRule(
+        id="far-citations",
+        title="Cited snippets are far from the question",
+        source="WFGY ΔS thresholds (risk zone)",
+        find=_far,
+        numbers={
+            _DELTA_S_CITED: "stable: below {bands.stable:.2f}",
+            f"{_DELTA_S_CITED}_p90": "far: {bands.risk:.2f} or more",
+        },
+        step="Read the cited snippets of these questions. Where they do answer, the bands do not "
+        "fit this embedder; where they do not, similarity is mistaken for meaning: rerank.",
+    ),
+)
+
+# What may be wrong with citations: none, of the wrong bytes, of what nobody retrieved.
+CITATION_RULES = (
+    DiagnosisRule(
+        id="no-citations",
+        title="Answers cite nothing",
+        source="WFGY chunking eval page (eval without cite-first)",
+        find=_without_citations,
+        numbers={"answer.compliance": "the share with a list of citations, or a refusal"},
+        step="Let the answer name its evidence before it speaks, as ids in a list, and log it. "
+        "Until then coverage and citation accuracy cannot be measured.",
+        of_run=True,
+    ),
+    DiagnosisRule(
+        id="evidence-ignored",
+        title="The evidence is retrieved, and not cited",
+        source="WFGY ops playbook (CHR drop, retrieval fine)",
+        find=lambda run: run.caused("retrieved-not-cited", unless="OVER_REFUSAL"),
+        numbers={
+            f"{_HIT}5": "high while citations miss: retrieval is not it",
+            "citation.hit_rate_answerable": "",
+        },
+        step="Look at the prompt of these questions: is the evidence in it, with its id? Allow "
+        "citations of listed ids only, and answer from cited text only.",
+    ),
+    DiagnosisRule(
+        id="offsets-drift",
+        title="The right place is cited by wrong offsets",
+        source="WFGY chunking eval page (right section, wrong offsets)",
+        find=lambda run: run.caused("cited-wrong-offsets"),
+        numbers={
+            "citation.accuracy": "canary: 0.95 at least",
+            "answer.coverage": "high while accuracy is low: right section",
+        },
+        step="Compare the text that offsets were taken from with the text that gold was pinned "
+        "to: another normaliser or tokenizer moves them. Freeze it and make the offsets again.",
+    ),
+    DiagnosisRule(
+        id="unretrieved-citations",
+        title="Something is cited that was not retrieved",
+        source="WFGY eval page (citations within hits); reindex page",
+        find=_unretrieved,
+        numbers={"citation.in_context": "", "citation.resolved": ""},
+        figures=_unretrieved_numbers,
+        step=_unretrieved_step,
+    ),
+)
+
+# What may be wrong with answers: what they say, and when they refuse.
+ANSWER_RULES = (
+    DiagnosisRule(
+        id="claims-miss",
+        title="Answers cite the evidence, and say something else",
+        source="WFGY eval page (precision low, CHR high)",
+        find=lambda run: run.caused("claim-missing"),
+        numbers={
+            _PRECISION: f"ship: {PRECISION:.2f} at least",
+            _CITED: "high while precision is low: the evidence is cited",
+        },
+        step="Read claim and gold side by side. A right claim in other words needs another "
+        "substring in the gold item; a wrong one needs a schema that asks for the fact itself.",
+    ),
+    DiagnosisRule(
+        id="grounding-broken",
+        title="Answers do not rest on the evidence",
+        source="WFGY eval page (precision low, CHR low)",
+        find=_ungrounded,
+        numbers={
+            _PRECISION: f"below {PRECISION:.2f}",
+            _CITED: f"below {CITED:.2f} too: grounding, not wording",
+        },
+        step="Answer from evidence only: a template that knows nothing else, and candidates that "
+        "both retrievers agree on.",
+    ),
+    DiagnosisRule(
+        id="under-refusal",
+        title="Questions without an answer are answered",
+        source="WFGY eval page (under-refusal high)",
+        find=lambda run: run.labelled("HALLUCINATION"),
+        numbers={"refusal.under": f"ship and smoke: {UNDER:.2f} at most"},
+        step="Read these answers against the corpus. If it does hold the answer, the gold item is "
+        "wrong; if not, make the refusal the rule wherever no cited text says it.",
+    ),
+    DiagnosisRule(
+        id="over-refusal",
+        title="Questions with an answer are refused",
+        source="WFGY eval page and example 08 (over-refusal high)",
+        find=lambda run: run.labelled("OVER_REFUSAL"),
+        numbers={"refusal.over": ""},
+        figures=lambda run, places: (
+            run.count("refused with evidence in top 5", _refused_with_evidence(run, places)),
+            run.number("refusal.over", f"ship: {OVER:.2f} at most; smoke: 0.25"),
+        ),
+        step=_refused_step,
+    ),
+)
+
+# What may be wrong between slots: the same question, in other words or with another seed.
+STABILITY_RULES = (
+    DiagnosisRule(
+        id="order-flips",
+        title="Hits change places between slots",
+        source="WFGY chunking eval page (order flips); reranker checklist",
+        find=lambda run: run.where(_TAU, lambda v: v < TAU),
+        numbers={_TAU: f"{TAU:.2f} at least"},
+        step="Break ties by id, pin the reranker's seed and keep the order of headers fixed, so "
+        "that the same hits stand in the same order.",
+    ),
+    DiagnosisRule(
+        id="outcome-flips",
+        title="The outcome depends on wording or seed",
+        source="WFGY ΔS probes (λ flips)",
+        find=_flips,
+        numbers={
+            _MIXED: f"some slots hit and some do not; {FLIPS:.2f} at most",
+            _CONVERGENT: "canary: 0.95 at least",
+            _TAU: f"from {TAU:.2f} on retrieval is steady",
+        },
+        step=_flips_step,
+    ),
+    DiagnosisRule(
+        id="citations-vary",
+        title="Slots of a question cite different text",
+        source="WFGY semantic stability page (CSS)",
+        find=lambda run: run.where(_JACCARD, lambda v: v < SAME_CITATIONS),
+        numbers={_JACCARD: f"{SAME_CITATIONS:.2f} at least"},
+        step="Look for near duplicates among the cited blocks: remove them from the index, and "
+        "hand fewer hits to the answer.",
+    ),
+    DiagnosisRule(
+        id="claims-vary",
+        title="Slots of a question say different things",
+        source="WFGY semantic stability page (NED50, RCR)",
+        find=lambda run: run.where(_EDITS, lambda v: v > SAME_WORDS, worst="high"),
+        numbers={
+            _EDITS: f"{SAME_WORDS:.2f} at most",
+            "stability.refusal_consistency": "0.98 at least",
+        },
+        step="Ask for the claim in a fixed schema and pin the temperature: the wording changes "
+        "from slot to slot. Where λ is → all the same, only the wording does.",
+    ),
+)
+
+RULES = (
+    *COMPLETENESS_RULES,
+    *RETRIEVAL_RULES,
+    *DELTA_S_RULES,
+    *CITATION_RULES,
+    *ANSWER_RULES,
+    *STABILITY_RULES,
+)
+"""In the order in which an answer is made, which decides between equals."""

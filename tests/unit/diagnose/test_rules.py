@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from ragauge.diagnose.diagnose import diagnosis_of, measured_files
-from ragauge.diagnose.rank_findings import BEHIND, NEEDS, RULES
+from ragauge.diagnose.rank_findings import BEHIND, NEEDS
+from ragauge.diagnose.rules import RULES
 from ragauge.model.diagnosis import Diagnosis, DiagnosisFinding
 from ragauge.model.labels import CAUSES
 from ragauge.registry import select

@@ -10,8 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragauge import registry
-from ragauge.diagnose.probe_input import ProbeInput, probed_file
-from ragauge.diagnose.scored_traces import QuestionKey, ScoredTraces, scored_traces
+from ragauge.diagnose.scored_traces import (
+    ProbeInput,
+    QuestionKey,
+    ScoredTraces,
+    probed_file,
+    scored_traces,
+)
 from ragauge.model.gold import GoldItem
 from ragauge.model.trace import Hit, Trace
 from ragauge.scoring import score

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from ragauge.cli.options import WORKERS_OPTION, choice, say
+
 if TYPE_CHECKING:
     from ragauge.corpus.build import BuildResult
 
@@ -17,12 +19,11 @@ _MOST_KINDS = 8
 @click.command("build", short_help="Build a corpus folder from files and folders.")
 @click.argument("paths", nargs=-1, required=True, metavar="PATHS...")
 @click.option("-o", "out", required=True, metavar="DIR", help="The folder that is written.")
-@click.option("--workers", type=click.IntRange(1, 256), help="Processes (default: by size).")
-@click.option(
+@WORKERS_OPTION
+@choice(
     "--on-bad-file",
-    type=click.Choice(["stop", "skip"]),
+    of=["stop", "skip"],
     default="stop",
-    show_default=True,
     help="What to do with a file that cannot be parsed.",
 )
 def COMMAND(  # noqa: N802
@@ -39,13 +40,8 @@ def COMMAND(  # noqa: N802
 
     shows = sys.stderr.isatty()
     try:
-        built = build(
-            paths,
-            out,
-            workers=workers,
-            on_bad_file=on_bad_file,
-            progress=_progress if shows else None,
-        )
+        progress = _progress if shows else None
+        built = build(paths, out, workers=workers, on_bad_file=on_bad_file, progress=progress)
     finally:
         if shows:
             click.echo("\r\x1b[K", err=True, nl=False)
@@ -53,7 +49,7 @@ def COMMAND(  # noqa: N802
         click.echo(plain(line))
     for problem in built.skipped:
         where = f"{problem.place}: " if problem.place is not None else ""
-        click.echo(plain(f"skipped: {where}{problem.message} [{problem.code}]"), err=True)
+        say(f"skipped: {where}{problem.message} [{problem.code}]")
     if built.skipped_count > len(built.skipped):
         more = built.skipped_count - len(built.skipped)
         click.echo(f"skipped: ... and {more} more", err=True)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ragauge.cli.options import choice, whole_number
 from ragauge.cli.output import spare
 
 if TYPE_CHECKING:
@@ -23,30 +24,28 @@ _NEEDS_SIZE = ("overlap", "hard")
 @click.command("chunk", short_help="Cut a corpus into chunks, by size, section or block.")
 @click.argument("corpus", metavar="CORPUS")
 @click.option("-o", "out", required=True, metavar="FILE", help="The list of chunks, JSON Lines.")
-@click.option(
+@choice(
     "--by",
-    type=click.Choice(["size", "section", "block"]),
+    of=["size", "section", "block"],
     default="size",
-    show_default=True,
     help="What a chunk is: a piece of some size, the own text of a section, or a block.",
 )
-@click.option(
+@whole_number(
     "--size",
-    type=click.IntRange(1),
+    least=1,
     metavar="N",
     help=f"How large a chunk may be, with --by size (default: {_SIZE}).",
 )
-@click.option(
+@whole_number(
     "--overlap",
-    type=click.IntRange(0),
+    least=0,
     metavar="N",
     help="How much of a chunk the next one repeats (default: 0).",
 )
-@click.option(
+@choice(
     "--unit",
-    type=click.Choice(["char", "word", "byte"]),
+    of=["char", "word", "byte"],
     default="char",
-    show_default=True,
     help="What sizes and the overlap count.",
 )
 @click.option(
@@ -55,30 +54,16 @@ _NEEDS_SIZE = ("overlap", "hard")
     default=None,
     help="Cut exactly at the size; otherwise at the end of a sentence or word in its last 15 %.",
 )
-@click.option(
-    "--max-size",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Cut sections or blocks that are larger.",
-)
-@click.option(
+@whole_number("--max-size", least=1, metavar="N", help="Cut sections or blocks that are larger.")
+@whole_number(
     "--merge-to",
-    type=click.IntRange(1),
+    least=1,
     metavar="N",
     help="Join neighbouring blocks of a section up to this size.",
 )
 @click.option("--text", "with_text", is_flag=True, help="Write the text of each chunk too.")
 def COMMAND(  # noqa: N802
-    corpus: str,
-    out: str,
-    by: ChunkBy,
-    size: int | None,
-    overlap: int | None,
-    unit: SizeUnit,
-    hard: bool | None,
-    max_size: int | None,
-    merge_to: int | None,
-    with_text: bool,
+    corpus: str, out: str, by: ChunkBy, unit: SizeUnit, with_text: bool, **sizes: int | None
 ) -> int:
     """Cut the documents of CORPUS into chunks and write where each one lies.
 
@@ -86,13 +71,6 @@ def COMMAND(  # noqa: N802
     text, document and settings. No character is cut in two. The same corpus and settings give the
     same bytes. Exit code 5 if there is nothing to cut.
     """
-    sizes = {
-        "size": size,
-        "overlap": overlap,
-        "hard": hard,
-        "max_size": max_size,
-        "merge_to": merge_to,
-    }
     spare(out, {"corpus": corpus})
     policy = _policy(by, unit, {name: value for name, value in sizes.items() if value is not None})
     for line in _write(corpus, out, policy, with_text=with_text):
@@ -106,12 +84,13 @@ def _policy(by: ChunkBy, unit: SizeUnit, sizes: dict[str, int]) -> ChunkPolicy:
 
     for name in sizes:
         if name not in _FITS[by]:
-            raise click.UsageError(f"{_option(name)} has no meaning with --by {by}")
+            option = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{option} has no meaning with --by {by}")
     size = sizes.get("size", _SIZE) if by == "size" else sizes.get("max_size")
     if size is None:
         for name in _NEEDS_SIZE:
             if name in sizes:
-                raise click.UsageError(f"{_option(name)} needs --max-size with --by {by}")
+                raise click.UsageError(f"--{name} needs --max-size with --by {by}")
     overlap = sizes.get("overlap", 0)
     if size is not None and overlap >= size:
         raise click.UsageError(f"--overlap must be less than the size: {overlap} of {size}")
@@ -123,10 +102,6 @@ def _policy(by: ChunkBy, unit: SizeUnit, sizes: dict[str, int]) -> ChunkPolicy:
         hard=bool(sizes.get("hard")),
         merge_to=sizes.get("merge_to"),
     )
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 def _write(folder: str, out: str, policy: ChunkPolicy, *, with_text: bool) -> list[str]:
@@ -172,11 +147,8 @@ def _write(folder: str, out: str, policy: ChunkPolicy, *, with_text: bool) -> li
         f"half of them up to {lengths[(len(lengths) - 1) // 2]:,}",
     ]
     if outside:
-        summary.append(f"left out   {outside:,} bytes: {_between(policy)}")
+        between = "white space" if policy.by == "size" else "headings and white space"
+        summary.append(f"left out   {outside:,} bytes: {between}")
     if empty:
         summary.append(f"empty      {phrases.count(empty, 'document')} without a chunk")
     return summary
-
-
-def _between(policy: ChunkPolicy) -> str:
-    return "white space" if policy.by == "size" else "headings and white space"

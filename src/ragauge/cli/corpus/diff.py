@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import click
 
 from ragauge.cli.output import spare
+from ragauge.cli.store_options import ANY_FORMAT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ragauge.model.migration import Header, MapRow, MigrationMap
+    from ragauge.model.migration import Header, MapRow
 
 _MOST_SHOWN = 20
 
@@ -21,14 +22,7 @@ _MOST_SHOWN = 20
 @click.argument("new", metavar="NEW")
 @click.option("-o", "out", metavar="MAP", help="Write the map to this file, as JSON Lines.")
 @click.option("--review", metavar="FILE", help="Write the rows that a person should look at.")
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="What is printed.",
-)
+@ANY_FORMAT
 @click.option("--fail-on-targets", is_flag=True, help="Exit with 1 if a target is missed.")
 def COMMAND(  # noqa: N802
     old: str,
@@ -74,44 +68,29 @@ def COMMAND(  # noqa: N802
         }
         click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
     else:
-        for line in [*_written_line(out), *_lines(migration), *_review(looked_at)]:
+        written = [] if out is None else [f"wrote {out}"]
+        for line in [*written, *_lines(migration.header), *_review(looked_at)]:
             click.echo(plain(line))
     missed = [target for target in migration.header.targets if not target.met]
     return int(ExitCode.GATE_FAILED) if missed and fail_on_targets else 0
 
 
-def _written_line(out: str | None) -> list[str]:
-    return [] if out is None else [f"wrote {out}"]
-
-
-def _lines(migration: MigrationMap) -> list[str]:
+def _lines(header: Header) -> list[str]:
     """What is in the map, in words."""
-    header = migration.header
     lines = [f"from revision {header.old.revision} to {header.new.revision}"]
     for subject in ("document", "section", "block"):
         kinds = header.counts[subject]
         split = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())
         lines.append(f"{subject + 's':14} {sum(kinds.values()):,}  ({split})")
-    lines += _figures(header)
+    for target in header.targets:
+        value = getattr(header.figures, target.figure)
+        number = "none"
+        if value is not None:
+            number = f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
+        outcome = "met" if target.met else "missed"
+        name = target.figure.replace("_", " ")
+        lines.append(f"{name:14} {number}  target {target.demand}: {outcome}")
     return lines
-
-
-def _figures(header: Header) -> list[str]:
-    figures = header.figures
-    values = {
-        "coverage": _number(figures.coverage),
-        "duplicate_ids": f"{figures.duplicate_ids:,}",
-        "drift": _number(figures.drift),
-    }
-    return [
-        f"{target.figure.replace('_', ' '):14} {values[target.figure]}  target {target.demand}: "
-        + ("met" if target.met else "missed")
-        for target in header.targets
-    ]
-
-
-def _number(value: float | None) -> str:
-    return "none" if value is None else f"{value:.4f}"
 
 
 def _review(rows: Sequence[MapRow]) -> list[str]:

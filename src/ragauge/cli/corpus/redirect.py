@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ragauge.cli.store_options import ANY_FORMAT
+
 if TYPE_CHECKING:
     from ragauge.corpus.diff.redirects import Redirected, Redirects
     from ragauge.model.migration import MapRow
@@ -23,14 +25,7 @@ _SPAN = re.compile(r"(.+):([0-9]+)-([0-9]+)", re.DOTALL)
     metavar="DOC START END",
     help="Bytes of a document, where its name could be taken for something else.",
 )
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="What is printed.",
-)
+@ANY_FORMAT
 def COMMAND(  # noqa: N802
     migration: str, name: str | None, span: tuple[str, int, int] | None, format_name: str
 ) -> int:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragauge.cli.options import read_config
+from ragauge.cli.options import choice, print_json, read_config
 
 if TYPE_CHECKING:
     from ragauge.gold.lint.check import LintReport
@@ -21,23 +20,21 @@ _MOST = 20
 @click.option("--chunks", metavar="FILE", help="Where the chunks of an index lie, as JSON Lines.")
 @click.option("--profile", metavar="NAME", help="Judge as under this profile.")
 @click.option("--dialect", metavar="NAME", help="Force the field names of a dialect.")
-@click.option(
+@choice(
     "--format",
     "format_name",
-    type=click.Choice(["table", "json"]),
+    of=["table", "json"],
     default="table",
-    show_default=True,
     help="What is printed; json has every finding.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 if there are warnings.")
 def COMMAND(  # noqa: N802
     gold: str,
-    corpus: str | None,
-    chunks: str | None,
     profile: str | None,
     dialect: str | None,
-    format_name: Literal["table", "json"],
+    format_name: str,
     strict: bool,
+    **places: Any,
 ) -> int:
     """Check a gold set by rules; each finding has its line, its rule and a hint.
 
@@ -48,13 +45,11 @@ def COMMAND(  # noqa: N802
     from ragauge.codes import ExitCode
     from ragauge.gold.gold_file import no_items
     from ragauge.gold.lint import check
-    from ragauge.gold.lint.check import to_json
 
     config = read_config(None)
     report = check.lint(
         gold,
-        corpus=corpus,
-        chunks=chunks,
+        **places,
         profile=profile or config.profile,
         dialect=dialect or config.dialect or "auto",
         options=config.options,
@@ -62,7 +57,7 @@ def COMMAND(  # noqa: N802
     if not report.items and not report.problem_count:
         raise no_items(report.name)
     if format_name == "json":
-        click.echo(json.dumps(to_json(report), indent=2, ensure_ascii=False))
+        print_json(check.to_json(report))
     else:
         _print(report)
     if report.count("error"):

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ragauge.cli.options import print_json, whole_number
 from ragauge.cli.output import spare
+from ragauge.cli.store_options import ANY_FORMAT
 
 if TYPE_CHECKING:
     from ragauge.gold.negatives import ItemNegatives, Suggestions
@@ -16,34 +18,20 @@ if TYPE_CHECKING:
 @click.argument("gold", metavar="GOLD")
 @click.option("--corpus", required=True, metavar="DIR", help="The corpus that evidence lies in.")
 @click.option("--chunks", metavar="LIST", help="Where the chunks of another chunker lie.")
-@click.option(
+@whole_number(
     "-n",
     "count",
-    type=click.IntRange(1, 1000),
+    least=1,
+    most=1000,
     default=5,
-    show_default=True,
     help="How many negatives an item shall have; those it has count.",
 )
 @click.option("--anywhere", is_flag=True, help="Take like words from all documents.")
 @click.option("-o", "out", metavar="FILE", help="Write GOLD with the negatives added; may be GOLD.")
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="What is printed.",
-)
+@ANY_FORMAT
 @click.option("--dialect", default="auto", metavar="NAME", help="Force the names of a dialect.")
 def COMMAND(  # noqa: N802
-    gold: str,
-    corpus: str,
-    chunks: str | None,
-    count: int,
-    anywhere: bool,
-    out: str | None,
-    format_name: str,
-    dialect: str,
+    gold: str, corpus: str, chunks: str | None, out: str | None, format_name: str, **choices: Any
 ) -> int:
     """Suggest for each item of GOLD the nearest blocks that are not its evidence.
 
@@ -55,13 +43,9 @@ def COMMAND(  # noqa: N802
     from ragauge.text import plain
 
     spare(out, {"corpus": corpus, "list of chunks": chunks})
-    suggestions = suggest_negatives(
-        gold, corpus, out, count=count, chunks=chunks, anywhere=anywhere, dialect=dialect
-    )
+    suggestions = suggest_negatives(gold, corpus, out, chunks=chunks, **choices)
     if format_name == "json":
-        import json
-
-        click.echo(json.dumps(_document(suggestions), ensure_ascii=False, indent=2))
+        print_json(_document(suggestions))
     else:
         for item in suggestions.items:
             for line in _lines(item):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import click
 
-from ragauge.cli.options import write_new
+from ragauge.cli.options import whole_number, write_new
 from ragauge.cli.output import spare
 
 
@@ -17,39 +20,16 @@ from ragauge.cli.output import spare
     metavar="DOC#S.2",
     help="Draft from this section and those below it; may be repeated.",
 )
-@click.option(
-    "--per-section",
-    type=click.IntRange(1, 1000),
-    default=1,
-    show_default=True,
-    help="At most so many drafts from one section.",
+@whole_number(
+    "--per-section", least=1, most=1000, default=1, help="At most so many drafts from one section."
 )
-@click.option(
-    "-n",
-    "count",
-    type=click.IntRange(1, 100_000),
-    default=20,
-    show_default=True,
-    help="At most so many drafts.",
-)
-@click.option(
-    "--negatives",
-    type=click.IntRange(0, 1000),
-    default=5,
-    show_default=True,
-    help="How many hard negatives each draft gets.",
+@whole_number("-n", "count", least=1, most=100_000, default=20, help="At most so many drafts.")
+@whole_number(
+    "--negatives", least=0, most=1000, default=5, help="How many hard negatives each draft gets."
 )
 @click.option("-o", "out", required=True, metavar="FILE", help="draft.yaml or draft.jsonl.")
 @click.option("--force", is_flag=True, help="Replace FILE if it is there.")
-def COMMAND(  # noqa: N802
-    corpus: str,
-    sections: tuple[str, ...],
-    per_section: int,
-    count: int,
-    negatives: int,
-    out: str,
-    force: bool,
-) -> int:
+def COMMAND(corpus: str, out: str, force: bool, **choices: Any) -> int:  # noqa: N802
     """Draft items: evidence with its place, section, type and hard negatives, and no question.
 
     Blocks are chosen so that all documents and types have their turn. A draft has an empty
@@ -57,15 +37,11 @@ def COMMAND(  # noqa: N802
     removed the other. In YAML the titles above each item say where it is from. Exit code 5 if there
     is no block to draft from.
     """
-    from pathlib import Path
-
     from ragauge.gold.draft import draft_text
     from ragauge.text import plain
 
     spare(out, {"corpus": corpus})
-    draft = draft_text(
-        corpus, out, count=count, sections=sections, per_section=per_section, negatives=negatives
-    )
+    draft = draft_text(corpus, out, **choices)
     write_new({Path(out): draft.text}, force=force)
     types = ", ".join(f"{name} {number:,}" for name, number in draft.types.items())
     click.echo(f"drafts     {draft.drafts:,}  ({types})")

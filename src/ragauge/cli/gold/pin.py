@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any
 
 import click
 
+from ragauge.cli.options import choice, say
 from ragauge.cli.output import spare
 
 
@@ -15,22 +16,15 @@ from ragauge.cli.output import spare
 @click.option("--chunks", metavar="LIST", help="Where the chunks of another chunker lie.")
 @click.option("-o", "out", required=True, metavar="FILE", help="What is written; may be GOLD.")
 @click.option("--repin", is_flag=True, help="Follow a quote that now stands elsewhere, and once.")
-@click.option(
+@choice(
     "--on-unresolved",
-    type=click.Choice(["stop", "keep"]),
+    of=["stop", "keep"],
     default="stop",
-    show_default=True,
     help="What to do with an item whose evidence is not found.",
 )
 @click.option("--dialect", default="auto", metavar="NAME", help="Force the names of a dialect.")
 def COMMAND(  # noqa: N802
-    gold: str,
-    corpus: str,
-    chunks: str | None,
-    out: str,
-    repin: bool,
-    on_unresolved: Literal["stop", "keep"],
-    dialect: str,
+    gold: str, corpus: str, chunks: str | None, out: str, on_unresolved: str, **choices: Any
 ) -> int:
     """Pin the evidence of GOLD: ids of blocks and chunks, and quotes, become places.
 
@@ -45,7 +39,7 @@ def COMMAND(  # noqa: N802
 
     spare(out, {"corpus": corpus, "list of chunks": chunks})
     keep = on_unresolved == "keep"
-    pinned = pin_file(gold, corpus, out, chunks=chunks, repin=repin, keep=keep, dialect=dialect)
+    pinned = pin_file(gold, corpus, out, chunks=chunks, keep=keep, **choices)
     click.echo(plain(f"wrote {out}"))
     click.echo(f"items      {pinned.items:,}, {len(pinned.changes):,} changed")
     for kind, outcome in (
@@ -63,9 +57,7 @@ def COMMAND(  # noqa: N802
     if pinned.problem_count:
         click.echo(f"unresolved {pinned.problem_count:,} items, left as they were")
         for problem in pinned.problems:
-            click.echo(
-                plain(f"kept: {problem.place}: {problem.message} [{problem.code}]"), err=True
-            )
+            say(f"kept: {problem.place}: {problem.message} [{problem.code}]")
         if pinned.problem_count > len(pinned.problems):
             more = pinned.problem_count - len(pinned.problems)
             click.echo(f"kept: ... and {more} more", err=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
-from ragauge.cli.options import read_config, screen
+from ragauge.cli.options import print_json, read_config, screen
+from ragauge.cli.store_options import ANY_FORMAT
 
 if TYPE_CHECKING:
     from ragauge.gold.stats import GoldStats
@@ -22,28 +23,20 @@ _MOST = 8
 @click.option("--chunks", metavar="FILE", help="Where the chunks of an index lie, as JSON Lines.")
 @click.option("--profile", metavar="NAME", help="Read as under this profile.")
 @click.option("--dialect", metavar="NAME", help="Force the field names of a dialect.")
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="What is printed.",
-)
+@ANY_FORMAT
 def COMMAND(  # noqa: N802
     gold: str,
     corpus: str | None,
     chunks: str | None,
     profile: str | None,
     dialect: str | None,
-    format_name: Literal["table", "json"],
+    format_name: str,
 ) -> int:
     """Count items, evidence and wordings, and say how small a change the set can show.
 
     A row that cannot be read is an error (exit code 3). Exit code 5 if there is no item.
     """
     from ragauge.gold import stats as gold_stats
-    from ragauge.gold.stats import to_json
     from ragauge.text import plain
 
     config = read_config(None)
@@ -55,7 +48,7 @@ def COMMAND(  # noqa: N802
         dialect=dialect or config.dialect or "auto",
     )
     if format_name == "json":
-        click.echo(json.dumps(to_json(stats), indent=2, ensure_ascii=False))
+        print_json(gold_stats.to_json(stats))
         return 0
     for line in _lines(stats, screen()["width"]):
         click.echo(plain(line))
@@ -89,48 +82,24 @@ def _lines(stats: GoldStats, width: int) -> list[str]:
             f"sections   {coverage.sections_reached} of {coverage.sections} reached{share}",
             f"documents  {coverage.docs_reached} of {coverage.docs} reached",
         ]
-    spreads = stats.spreads
-    lines += [
-        "",
-        *table(
-            [
-                TerminalColumn("", list(spreads)),
-                TerminalColumn(
-                    "items", [str(spread.items) for spread in spreads.values()], right=True
-                ),
-                TerminalColumn(
-                    "total", [str(spread.total) for spread in spreads.values()], right=True
-                ),
-                TerminalColumn(
-                    "least", [f"{spread.least:g}" for spread in spreads.values()], right=True
-                ),
-                TerminalColumn(
-                    "median", [f"{spread.median:g}" for spread in spreads.values()], right=True
-                ),
-                TerminalColumn(
-                    "most", [f"{spread.most:g}" for spread in spreads.values()], right=True
-                ),
-            ],
-            width,
-        ),
+    number = partial(TerminalColumn, right=True)
+    spreads = stats.spreads.values()
+    spread_columns = [
+        TerminalColumn("", list(stats.spreads)),
+        number("items", [str(spread.items) for spread in spreads]),
+        number("total", [str(spread.total) for spread in spreads]),
+        number("least", [f"{spread.least:g}" for spread in spreads]),
+        number("median", [f"{spread.median:g}" for spread in spreads]),
+        number("most", [f"{spread.most:g}" for spread in spreads]),
     ]
-    sizes = {name: size for name, size in stats.sizes.items() if size.n}
-    lines += [
-        "",
-        *table(
-            [
-                TerminalColumn("what n can show", list(sizes)),
-                TerminalColumn("n", [str(size.n) for size in sizes.values()], right=True),
-                TerminalColumn(
-                    "rate known to", [f"±{size.half_width:.4f}" for size in sizes.values()]
-                ),
-                TerminalColumn(
-                    "detectable", [phrases.number(size.detectable) for size in sizes.values()]
-                ),
-            ],
-            width,
-        ),
+    sizes = [(name, size) for name, size in stats.sizes.items() if size.n]
+    size_columns = [
+        TerminalColumn("what n can show", [name for name, _ in sizes]),
+        number("n", [str(size.n) for _, size in sizes]),
+        TerminalColumn("rate known to", [f"±{size.half_width:.4f}" for _, size in sizes]),
+        TerminalColumn("detectable", [phrases.number(size.detectable) for _, size in sizes]),
     ]
+    lines += ["", *table(spread_columns, width), "", *table(size_columns, width)]
     lines.append("for a rate near 0.5; detectable: the change shown in four cases of five")
     return lines
 

@@ -39,7 +39,14 @@ def COMMAND(gold: str, lock: str | None, no_new: bool, update: bool) -> int:  # 
     for line in _lines(difference, gold):
         click.echo(plain(line))
     failed = difference.changed or difference.removed or (no_new and difference.added)
-    click.echo(_summary(difference, fine=not failed))
+    counts = {
+        "changed": len(difference.changed),
+        "removed": len(difference.removed),
+        "added": len(difference.added),
+        "unchanged": difference.unchanged + len(difference.remarked),
+    }
+    summary = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+    click.echo(summary if failed else f"ok: {summary}")
     if update and not difference.same:
         gold_lock.update(done)
         click.echo(plain(f"wrote {done.path}"))
@@ -65,15 +72,15 @@ def _lines(difference: LockDifference, gold: str) -> list[str]:
 def _changed_lines(kind: str, changed: ChangedItem, gold: str) -> list[str]:
     lines = [f"{kind:<8} {_name(changed.item)}  {_where(changed.item, gold)}"]
     for change in changed.changes:
-        lines += _shown(change.field, change)
+        lines += [f"  {change.field}", *_old_and_new(change)]
     for change in changed.unread:
-        lines += _shown(f"{change.field} (nothing reads it)", change)
+        lines += [f"  {change.field} (nothing reads it)", *_old_and_new(change)]
     return lines
 
 
-def _shown(name: str, change: FieldChange) -> list[str]:
+def _old_and_new(change: FieldChange) -> list[str]:
     old, new = _cut(_text(change.old), _text(change.new))
-    return [f"  {name}", f"    - {old}", f"    + {new}"]
+    return [f"    - {old}", f"    + {new}"]
 
 
 def _text(value: Any) -> str:
@@ -82,11 +89,8 @@ def _text(value: Any) -> str:
 
 def _cut(old: str, new: str) -> tuple[str, str]:
     """Two texts, shortened so that the first place where they differ is still there."""
-    same = 0
-    for one, other in zip(old, new, strict=False):
-        if one != other:
-            break
-        same += 1
+    pairs = enumerate(zip(old, new, strict=False))
+    same = next((place for place, (one, other) in pairs if one != other), min(len(old), len(new)))
     start = max(0, same - _LONGEST // 3) if max(len(old), len(new)) > _LONGEST else 0
 
     def part(text: str) -> str:
@@ -109,13 +113,3 @@ def _where(item: GoldItem, gold: str) -> str:
 
 def _more(kind: str, items: Sequence[object]) -> list[str]:
     return [f"{kind:<8} ... and {len(items) - _MOST} more"] if len(items) > _MOST else []
-
-
-def _summary(difference: LockDifference, *, fine: bool) -> str:
-    parts = [
-        f"{len(difference.changed)} changed",
-        f"{len(difference.removed)} removed",
-        f"{len(difference.added)} added",
-        f"{difference.unchanged + len(difference.remarked)} unchanged",
-    ]
-    return f"{'ok: ' if fine else ''}{', '.join(parts)}"
