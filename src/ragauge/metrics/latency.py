@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ragauge.metrics.batch import Batch
 from ragauge.metrics.columns import Floats
 from ragauge.metrics.metric import Example, Metric, Quantile
@@ -17,6 +19,7 @@ _FIELDS = {
 }
 _GOLD = {"qid": "A1", "question": "What domain?", "relevant": ["pB#1"]}
 _TRACE = {"qid": "A1", "topk": ["pB#1"], "perf": {"t_retrieve_ms": 40, "t_reason_ms": 800}}
+_example = partial(Example, _GOLD, _TRACE)
 _VALUES = {"retrieve": 40.0, "reason": 800.0, "total": 840.0}
 
 
@@ -39,11 +42,9 @@ def _metric(part: str, quantile: Quantile) -> Metric:
         better="lower",
         source="WFGY live monitoring page (perf)",
         value=value,
-        example=Example(
-            gold=_GOLD,
-            trace=_TRACE,
-            value=_VALUES[part],
-            arithmetic=f"one question that took {_VALUES[part]:g} ms"
+        example=_example(
+            _VALUES[part],
+            f"one question that took {_VALUES[part]:g} ms"
             + (": 40 + 800." if part == "total" else "."),
         ),
     )

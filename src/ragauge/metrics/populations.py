@@ -133,9 +133,7 @@ UNANSWERABLE = WITH_ANSWER.also(
     "unanswerable", "records with an answer, of items to be refused", _LABELLED, _UNANSWERABLE
 )
 EXPECT_LABELLED = WITH_ANSWER.also(
-    "expect-labelled",
-    "records with an answer, of items that say whether there is one",
-    _LABELLED,
+    "expect-labelled", "records with an answer, of items that say whether there is one", _LABELLED
 )
 ANSWERABLE_WITH_CLAIMS = ANSWERABLE.also(
     "answerable, with claims",
@@ -167,10 +165,7 @@ def timed(name: str) -> Population:
 MANY_SLOTS = Population(
     "questions with slots",
     "questions with at least two slots",
-    (
-        Requirement("missing", lambda q: q.traced),
-        Requirement("one-slot", lambda q: q.slots > 1),
-    ),
+    (Requirement("missing", lambda q: q.traced), Requirement("one-slot", lambda q: q.slots > 1)),
 )
 WITH_LAMBDA = MANY_SLOTS.also(
     "questions with λ",

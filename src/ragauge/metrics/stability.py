@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ragauge.metrics.columns import Bools, Floats
@@ -24,6 +26,7 @@ _SLOTS = [
     {"qid": "A1", "seed": 2, "topk": ["p3#1", "p1#2"],
      "answer_json": {"claim": "An unlock.", "citations": ["p1#2", "p3#1"]}},
 ]  # fmt: skip
+_example = partial(Example, _GOLD, _SLOTS)
 # → is `stability.convergent`. Ids are in letters, so that every one can be typed on a keyboard;
 # those with signs are in `model.metric_names`.
 _MEANINGS = {
@@ -58,12 +61,7 @@ def _state_metric(state: str) -> Metric:
         better="lower",
         source="own, after the WFGY λ pages",
         of_question=lambda q: _is(state, q),
-        example=Example(
-            gold=_GOLD,
-            trace=_SLOTS,
-            value=0.0,
-            arithmetic="both slots are answered and cite p1#2: λ is →.",
-        ),
+        example=_example(0.0, "both slots are answered and cite p1#2: λ is →."),
     )
 
 
@@ -79,12 +77,7 @@ METRICS = (
         of_question=lambda q: _is("→", q),
         elsewhere=f"{_RECIPE}. The sources record λ as a label of unknown origin: that is kept "
         "beside it, see stability.lambda_disagreement.",
-        example=Example(
-            gold=_GOLD,
-            trace=_SLOTS,
-            value=1.0,
-            arithmetic="both slots are answered and cite p1#2: λ is →, 1.",
-        ),
+        example=_example(1.0, "both slots are answered and cite p1#2: λ is →, 1."),
     ),
     *map(_state_metric, _MEANINGS),
     Metric(
@@ -95,7 +88,7 @@ METRICS = (
         better="lower",
         source="WFGY live monitoring page (flip rate)",
         of_question=lambda q: ~_is("→", q),
-        example=Example(gold=_GOLD, trace=_SLOTS, value=0.0, arithmetic="λ is →: 0."),
+        example=_example(0.0, "λ is →: 0."),
     ),
     Metric(
         id="stability.lambda_disagreement",
@@ -107,10 +100,7 @@ METRICS = (
         source="own",
         of_question=lambda q: q.recorded != q.state,
         example=Example(
-            gold=_GOLD,
-            trace=[{**row, "λ_state": "<>"} for row in _SLOTS],
-            value=1.0,
-            arithmetic="recorded <>, computed →: 1.",
+            _GOLD, [{**row, "λ_state": "<>"} for row in _SLOTS], 1.0, "recorded <>, computed →: 1."
         ),
     ),
     Metric(
@@ -123,12 +113,7 @@ METRICS = (
         source="WFGY semantic stability page (CSS)",
         of_question=lambda q: q.citation_jaccard,
         elsewhere="The page counts 1 where nobody cites; here that is undefined.",
-        example=Example(
-            gold=_GOLD,
-            trace=_SLOTS,
-            value=0.5,
-            arithmetic="{p1#2} in both, {p1#2, p3#1} in either: 1 / 2.",
-        ),
+        example=_example(0.5, "{p1#2} in both, {p1#2, p3#1} in either: 1 / 2."),
     ),
     Metric(
         id="stability.refusal_consistency",
@@ -140,7 +125,7 @@ METRICS = (
         source="WFGY semantic stability page (RCR)",
         of_question=_consistency,
         elsewhere="It speaks of agreement, not of being right: all slots may be wrong together.",
-        example=Example(gold=_GOLD, trace=_SLOTS, value=1.0, arithmetic="no slot refuses: 2 / 2."),
+        example=_example(1.0, "no slot refuses: 2 / 2."),
     ),
     Metric(
         id="stability.claim_distance",
@@ -151,11 +136,8 @@ METRICS = (
         better="lower",
         source="WFGY semantic stability page (NED50)",
         of_question=lambda q: q.claim_distance,
-        example=Example(
-            gold=_GOLD,
-            trace=_SLOTS,
-            value=0.1,
-            arithmetic="`A unlock.` and `An unlock.` differ by one of 10 characters: 1 / 10.",
+        example=_example(
+            0.1, "`A unlock.` and `An unlock.` differ by one of 10 characters: 1 / 10."
         ),
     ),
     Metric(
@@ -169,11 +151,6 @@ METRICS = (
         better="higher",
         source="WFGY live monitoring page (Kendall tau)",
         of_question=lambda q: q.rank_tau,
-        example=Example(
-            gold=_GOLD,
-            trace=_SLOTS,
-            value=-1.0,
-            arithmetic="p1#2 and p3#1 stand in opposite order: -1.",
-        ),
+        example=_example(-1.0, "p1#2 and p3#1 stand in opposite order: -1."),
     ),
 )

@@ -13,12 +13,7 @@ from ragauge.model.scores import MetricResult, QuestionResult, Scores, SliceResu
 from ragauge.model.verdict import GateResult, Verdict
 from ragauge.text import plain
 
-VERDICTS = {
-    "pass": "PASS",
-    "review": "REVIEW",
-    "fail": "FAIL",
-    "not-evaluable": "NOT EVALUABLE",
-}
+VERDICTS = {"pass": "PASS", "review": "REVIEW", "fail": "FAIL", "not-evaluable": "NOT EVALUABLE"}
 
 
 AGGREGATE_PHRASES = {

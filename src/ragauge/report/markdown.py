@@ -155,11 +155,7 @@ def slice_tables(
     tables: dict[str, list[str]] = {}
     for dimension, parts in phrases.listed_slices(scores).items():
         rows = [
-            (
-                escape(name),
-                str(part.n),
-                *(phrases.number(part.value(metric)) for metric in columns),
-            )
+            (escape(name), str(part.n), *(phrases.number(part.value(metric)) for metric in columns))
             for name, part in list(parts.items())[:most]
         ]
         lines = [f"## By {escape(dimension)}", ""]

@@ -39,10 +39,7 @@ def _sections(view: ComparisonView) -> list[MarkdownSection]:
         section("the notes", [*notes, ""] if notes else []),
         MarkdownSection(
             title="what was left out",
-            head=(
-                unlinked(markdown_parts.sentence(sentences.left_out_line(comparison))),
-                "",
-            ),
+            head=(unlinked(markdown_parts.sentence(sentences.left_out_line(comparison))), ""),
         ),
     ]
 

@@ -47,10 +47,7 @@ def _document(view: ComparisonView) -> dict[str, Any]:
             "rungs": {rung: comparison.rungs.get(rung, 0) for rung in MATCH_LEVELS},
             **{delta.metric: _delta(delta) for delta in comparison.deltas},
         },
-        "kinds": {
-            "retrieval": _kinds(comparison.kinds),
-            "answer": _kinds(comparison.answer_kinds),
-        },
+        "kinds": {"retrieval": _kinds(comparison.kinds), "answer": _kinds(comparison.answer_kinds)},
         "left_out": dict(sorted(comparison.left_out.items())),
         "counted": comparison.counted,
         "causes": msgspec.to_builtins(comparison.causes),
@@ -104,12 +101,7 @@ def _delta(delta: Delta) -> dict[str, Any]:
         "gated": delta.gated,
         "better": delta.better,
         "reason": delta.reason,
-        "unrounded": {
-            "a": delta.a,
-            "b": delta.b,
-            "delta": delta.delta,
-            "interval": delta.interval,
-        },
+        "unrounded": {"a": delta.a, "b": delta.b, "delta": delta.delta, "interval": delta.interval},
     }
 
 

@@ -6,13 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ragauge.model import phrases
-from ragauge.model.comparison import (
-    ComparisonReport,
-    ComparisonView,
-    Delta,
-    Kind,
-    QueryComparison,
-)
+from ragauge.model.comparison import ComparisonReport, ComparisonView, Delta, Kind, QueryComparison
 from ragauge.report.ci import entries
 from ragauge.report.comparison import sentences
 from ragauge.report.comparison.sentences import QuestionGroup

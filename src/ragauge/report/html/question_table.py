@@ -46,11 +46,7 @@ class QuestionColumn(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def choice_column(
-    name: str,
-    head: str,
-    values: Sequence[str | None],
-    choices: Sequence[ColumnChoice],
-    **more: Any,
+    name: str, head: str, values: Sequence[str | None], choices: Sequence[ColumnChoice], **more: Any
 ) -> QuestionColumn:
     """A column of choices; those that no question has are not among them."""
     taken = set(values)

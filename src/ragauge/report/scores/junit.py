@@ -81,9 +81,7 @@ def _case(
 
 
 def _values(
-    question: QuestionResult,
-    values: PerQuestion | None,
-    places: dict[tuple[str, int | None], int],
+    question: QuestionResult, values: PerQuestion | None, places: dict[tuple[str, int | None], int]
 ) -> list[str]:
     place = places.get((question.qid, question.turn))
     if values is None or place is None:

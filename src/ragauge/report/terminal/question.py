@@ -122,10 +122,7 @@ def lines(close: Closeup, width: int) -> list[str]:
             text_lines += labelled("label", [", ".join(label_and_cause)], width)
         text_lines.append("")
     if not close.items:
-        text_lines += [
-            *labelled("question", [f"{close.query_id}: not in the gold set"], width),
-            "",
-        ]
+        text_lines += [*labelled("question", [f"{close.query_id}: not in the gold set"], width), ""]
     for result in close.results:
         text_lines += [*_result_lines(result, width), ""]
     if not close.results:
