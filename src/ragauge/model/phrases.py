@@ -85,6 +85,19 @@ def margin(result: GateResult) -> str:
     return signed_number(result.margin)
 
 
+def gate_cells(result: GateResult) -> tuple[str, ...]:
+    """The row of a gate: name, value, threshold, margin, n, smallest detectable change, status."""
+    return (
+        gate_name(result),
+        number(result.value),
+        threshold_text(result),
+        margin(result),
+        str(result.n),
+        number(result.detectable),
+        "waived" if result.waived else result.status,
+    )
+
+
 def signed_number(value: float | None) -> str:
     """A difference with its sign and four decimals; never a zero that is none."""
     if value is None:

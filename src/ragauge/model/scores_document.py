@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ragauge.errors import Place, RagaugeError
 from ragauge.files.open import PathLike, opened
-from ragauge.metrics.metric import Better, Tally
+from ragauge.metrics.metric import Tally
 from ragauge.model.metric_names import current_id
 from ragauge.model.options import Options
 from ragauge.model.scores import (
@@ -187,17 +187,8 @@ class _Inputs(msgspec.Struct):
     trace: str
 
 
-class _Metric(msgspec.Struct):
-    value: float | None
-    n: int
-    records: int
-    excluded: dict[str, int]
-    interval: tuple[float, float] | None
-    version: int
-    better: Better
-    reason: str | None = None
-    default: float | None = None
-    unrounded: list[float] = []
+class _Metric(MetricResult, frozen=True, kw_only=True):
+    unrounded: list[float] = msgspec.field(default_factory=list)
 
     def result(self) -> MetricResult:
         """The result as it was before it was rounded, so that a gate decides as it did then."""
@@ -206,17 +197,8 @@ class _Metric(msgspec.Struct):
             value = self.unrounded[0]
             if interval is not None and len(self.unrounded) == 3:
                 interval = (self.unrounded[1], self.unrounded[2])
-        return MetricResult(
-            value=value,
-            n=self.n,
-            records=self.records,
-            excluded=self.excluded,
-            interval=interval,
-            version=self.version,
-            better=self.better,
-            reason=self.reason,
-            default=self.default,
-        )
+        fields = {name: getattr(self, name) for name in MetricResult.__struct_fields__}
+        return MetricResult(**{**fields, "value": value, "interval": interval})
 
 
 class _Slice(msgspec.Struct):
@@ -385,8 +367,7 @@ def _reciprocals(questions: Sequence[_SavedQuestion]) -> NDArray[np.float64] | N
     saved = [question.reciprocal for question in questions]
     if any(value is msgspec.UNSET for value in saved):
         return None  # saved before there were any
-    values = [value if isinstance(value, float | int) else math.nan for value in saved]
-    return np.array(values, np.float64)
+    return np.array([math.nan if value is None else value for value in saved], np.float64)
 
 
 def _hashes(questions: Sequence[_SavedQuestion]) -> list[str]:

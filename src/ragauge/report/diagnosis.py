@@ -106,9 +106,8 @@ def table_text(diagnosis: Diagnosis, *, width: int = 80, color: bool = False) ->
     for place, finding in enumerate(diagnosis.findings, 1):
         _print_finding(console, place, finding, diagnosis.counted, width)
     if diagnosis.questions:
-        table = plain_table()
-        for column in (f"look at ({diagnosis.listed_of})", "label", "cause", "where"):
-            table.add_column(column, overflow="fold", no_wrap=column in ("label", "cause"))
+        heads = (f"look at ({diagnosis.listed_of})", "label", "cause", "where")
+        table = plain_table(*heads, whole=("label", "cause"))
         for question in diagnosis.questions:
             name = phrases.question_name(question.qid, question.turn)
             table.add_row(name, question.label, question.cause or "", plain(question.where))
@@ -121,10 +120,8 @@ def table_text(diagnosis: Diagnosis, *, width: int = 80, color: bool = False) ->
 
 
 def _tallied(head: str, rows: Sequence[Tallied]) -> Any:
-    table = plain_table()
-    table.add_column(head)
-    table.add_column("questions", justify="right")
-    table.add_column("traces", justify="right")
+    right = ("questions", "traces")
+    table = plain_table(head, *right, right=right, overflow="ellipsis")
     for tallied in rows:
         table.add_row(tallied.name, str(tallied.questions), str(tallied.records))
     return table
@@ -137,11 +134,7 @@ def _print_finding(
 
     head = f"{place}. {headline(finding, counted)}"
     console.print(Text(head, style="bold"))
-    table = plain_table()
-    for column in ("number", "value", "n", "read as"):
-        table.add_column(
-            column, justify="right" if column in ("value", "n") else "left", overflow="fold"
-        )
+    table = plain_table("number", "value", "n", "read as", right=("value", "n"))
     for number in finding.numbers:
         table.add_row(*number_cells(number))
     console.print(table)

@@ -100,26 +100,23 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [_row(heads), _row("---" for _ in heads), *(_row(row) for row in rows), ""]
 
 
+GATE_HEADS = ("gate", "value", "demand", "margin", "n", "detectable", "verdict")
+
+
+def more(left: int) -> list[str]:
+    """How many are not listed; nothing if all are."""
+    return [f"... and {left} more.", ""] if left > 0 else []
+
+
 def gates(verdict: Verdict, escape: Escape = escaped) -> list[str]:
     """A table of the gates; nothing if there are none."""
     if not verdict.gates:
         return []
-    return table(
-        ["gate", "value", "demand", "margin", "n", "detectable", "verdict", ""],
-        [
-            (
-                escape(phrases.gate_name(result)),
-                phrases.number(result.value),
-                phrases.threshold_text(result),
-                phrases.margin(result),
-                str(result.n),
-                phrases.number(result.detectable),
-                "waived" if result.waived else result.status,
-                escape(phrases.gate_note(result)),
-            )
-            for result in verdict.gates
-        ],
-    )
+    rows = []
+    for result in verdict.gates:
+        name, *cells = phrases.gate_cells(result)
+        rows.append((escape(name), *cells, escape(phrases.gate_note(result))))
+    return table([*GATE_HEADS, ""], rows)
 
 
 def metrics(scores: Scores, verdict: Verdict, escape: Escape = escaped) -> list[str]:
@@ -162,8 +159,7 @@ def slice_tables(
         lines += table(
             [escape(dimension), "n", *(metric_name(metric, escape) for metric in columns)], rows
         )
-        if len(parts) > most:
-            lines += [f"... and {len(parts) - most} more.", ""]
+        lines += more(len(parts) - most)
         tables[dimension] = lines
     return tables
 

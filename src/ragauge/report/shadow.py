@@ -21,6 +21,7 @@ from ragauge.report.diagnosis import markdown_findings, witness_line
 from ragauge.report.terminal.console import COLORS, Screen, plain_table
 from ragauge.text import plain
 
+_HEADS = ("metric", "live", "shadow", "Δ", "95 % interval", "n")
 _DECIDED = {
     "eligible": "eligible for canary",
     "review": "eligible for canary after review",
@@ -238,27 +239,17 @@ def _more(console: Any, more: int) -> None:
 def _gates(report: ShadowReport) -> Any:
     from rich.text import Text
 
-    table = plain_table()
-    for column in ("gate", "value", "demand", "margin", "n", "verdict"):
-        right = column in ("value", "margin", "n")
-        table.add_column(column, justify="right" if right else "left", no_wrap=right)
+    right = ("value", "margin", "n")
+    heads = ("gate", "value", "demand", "margin", "n", "verdict")
+    table = plain_table(*heads, right=right, whole=right, overflow="ellipsis")
     for result in report.verdict.gates:
-        table.add_row(
-            phrases.gate_name(result),
-            phrases.number(result.value),
-            phrases.threshold_text(result),
-            phrases.margin(result),
-            str(result.n),
-            Text("waived" if result.waived else result.status, style=COLORS[result.status]),
-        )
+        *cells, _, status = phrases.gate_cells(result)
+        table.add_row(*cells, Text(status, style=COLORS[result.status]))
     return table
 
 
 def _deltas(deltas: Sequence[Delta]) -> Any:
-    table = plain_table(padding=(0, 1, 0, 0))
-    for column in ("metric", "live", "shadow", "Δ", "95 % interval", "n"):
-        right = column in ("live", "shadow", "Δ", "n")
-        table.add_column(column, justify="right" if right else "left", overflow="fold")
+    table = plain_table(*_HEADS, right=("live", "shadow", "Δ", "n"), padding=(0, 1, 0, 0))
     for cells in map(_cells, deltas):
         table.add_row(*cells)
     return table
@@ -326,9 +317,8 @@ def _markdown_failed(failed: Sequence[FailedGate], limit: int) -> list[str]:
 
 
 def _markdown_deltas(deltas: Sequence[Delta]) -> list[str]:
-    heads = ["metric", "live", "shadow", "Δ", "95 % interval", "n"]
     lost_lines = [f"- {markdown.escaped(line)}" for line in sentences.lost_lines(deltas)]
-    rows = markdown.table(heads, [_cells(delta) for delta in deltas])
+    rows = markdown.table(_HEADS, [_cells(delta) for delta in deltas])
     return [*rows, *lost_lines, ""] if lost_lines else rows
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragauge.model import phrases
 from ragauge.model.comparison import ComparisonView
@@ -100,27 +101,14 @@ def fail_on_cases(view: ComparisonView, group: str) -> tuple[Case, ...]:
         return ()
     counts = fail_on_counts(view)
     name = f"no {_or_words(view)}"
-    if not counts and view.undecided is not None:
-        return (
-            Case(
-                group=group,
-                name=name,
-                outcome="error",
-                kind="incomparable",
-                message=f"{name}: {view.undecided} (fail-on)",
-            ),
-        )
-    if not counts:
-        return (Case(group=group, name=name, outcome="passed"),)
-    return (
-        Case(
-            group=group,
-            name=name,
-            outcome="failure",
-            kind="fail-on",
-            message=f"{name}: {counts} (fail-on)",
-        ),
-    )
+    case = Case(group=group, name=name)
+    if counts:
+        message = f"{name}: {counts} (fail-on)"
+        case = replace(case, outcome="failure", kind="fail-on", message=message)
+    elif view.undecided is not None:
+        message = f"{name}: {view.undecided} (fail-on)"
+        case = replace(case, outcome="error", kind="incomparable", message=message)
+    return (case,)
 
 
 def _or_words(view: ComparisonView) -> str:

@@ -27,6 +27,11 @@ def size(lines: Iterable[str]) -> int:
     return sum(len(line.encode("utf-8", "replace")) + 1 for line in lines)
 
 
+def text_within(sections: Sequence[MarkdownSection], most: int) -> str:
+    """A page of sections within so many bytes."""
+    return "\n".join(lines_within(sections, most)).rstrip() + "\n"
+
+
 def lines_within(sections: Sequence[MarkdownSection], most: int) -> list[str]:
     """The lines of sections within so many bytes, and behind them what was left out.
 

@@ -6,7 +6,7 @@ import msgspec
 
 from ragauge.model.comparison import Comparison, ComparisonReport, ComparisonView
 from ragauge.report import markdown
-from ragauge.report.ci.size_limit import MarkdownSection, lines_within
+from ragauge.report.ci.size_limit import MarkdownSection, text_within
 from ragauge.report.comparison import markdown_parts, sentences
 from ragauge.report.comparison.sentences import QuestionGroup
 from ragauge.report.markdown import folded, section, unlinked
@@ -18,10 +18,6 @@ _SIDES = ("base", "head")
 
 
 def _text(view: ComparisonView) -> str:
-    return "\n".join(lines_within(_sections(view), MOST_BYTES)).rstrip() + "\n"
-
-
-def _sections(view: ComparisonView) -> list[MarkdownSection]:
     comparison = view.comparison
     head = comparison.run_b
     opening = (
@@ -30,7 +26,7 @@ def _sections(view: ComparisonView) -> list[MarkdownSection]:
     )
     groups = sentences.groups(msgspec.structs.replace(view, full=False), _ROWS)
     notes = markdown_parts.notes(comparison, unlinked)
-    return [
+    sections = [
         MarkdownSection(title="the headline", head=opening),
         section("the gates", markdown_parts.gates(comparison, unlinked)),
         section("the metrics", _deltas(comparison)),
@@ -42,6 +38,7 @@ def _sections(view: ComparisonView) -> list[MarkdownSection]:
             head=(unlinked(markdown_parts.sentence(sentences.left_out_line(comparison))), ""),
         ),
     ]
+    return text_within(sections, MOST_BYTES)
 
 
 def _deltas(comparison: Comparison) -> list[str]:

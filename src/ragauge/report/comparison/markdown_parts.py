@@ -71,12 +71,7 @@ def causes(comparison: Comparison, most: int, escape: Escape = escaped) -> list[
     if not causes:
         return ["No difference between the two configurations is known.", ""]
     lines = [f"- {escape(sentences.cause_line(cause))}" for cause in causes[:most]]
-    return [*lines, "", *more(len(causes) - len(lines))]
-
-
-def more(left: int) -> list[str]:
-    """How many are not listed; nothing if all are."""
-    return [f"... and {left} more.", ""] if left else []
+    return [*lines, "", *markdown.more(len(causes) - len(lines))]
 
 
 def deltas(comparison: Comparison, escape: Escape = escaped) -> list[str]:
@@ -154,7 +149,7 @@ def questions(
         lines = markdown.table(
             heads, [_answer(query, group.kind, escape) for query in group.queries]
         )
-    return [*lines, *more(group.more)]
+    return [*lines, *markdown.more(group.more)]
 
 
 def _retrieval(group: QuestionGroup, escape: Escape, sides: tuple[str, str]) -> list[str]:

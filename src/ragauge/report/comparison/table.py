@@ -57,13 +57,7 @@ def _text(view: ComparisonView) -> str:
 
 
 def _table(*columns: str, right: tuple[str, ...] = ()) -> Table:
-    table = plain_table(padding=(0, 1, 0, 0))
-    for column in columns:
-        is_right = column in right
-        table.add_column(
-            column, justify="right" if is_right else "left", overflow="fold", no_wrap=is_right
-        )
-    return table
+    return plain_table(*columns, right=right, whole=right, padding=(0, 1, 0, 0))
 
 
 def _print_deltas(console: Console, view: ComparisonView) -> None:
