@@ -77,7 +77,7 @@ def _bug(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
     def broken(*_: object, **__: object) -> object:
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr(score, "score", broken)
+    monkeypatch.setattr(score, "score_inputs", broken)
     return folder.score()
 
 
