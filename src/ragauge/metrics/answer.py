@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
+from ragauge.metrics import populations
 from ragauge.metrics.facts import Fact
 from ragauge.metrics.metric import Example, Metric, answer_row
-from ragauge.metrics.populations import (
-    ANSWERABLE,
-    ANSWERABLE_WITH_CLAIMS,
-    ANSWERED,
-    WITH_ANSWER,
-    WITH_ECHO,
-    WITH_STRINGS,
-)
 
 _GOLD = {
     "qid": "A1",
@@ -26,7 +19,7 @@ METRICS = (
         id="answer.precision",
         title="Answers with a cited piece of evidence",
         formula="1 if the item is answerable and C ∩ G ≠ ∅, else 0",
-        over=ANSWERED,
+        over=populations.ANSWERED,
         better="higher",
         source="WFGY example 08 (answer precision)",
         value=lambda b, k: b.answerable & b.hit,
@@ -46,7 +39,7 @@ METRICS = (
         title="Answers that are right and cited from what was retrieved",
         formula="1 if the item is answerable, the claim is contained, and the citations hit in "
         "scope (C ⊆ hits and C ∩ G ≠ ∅, or both empty), else 0",
-        over=ANSWERED,
+        over=populations.ANSWERED,
         better="higher",
         source="WFGY eval page (Precision, answered)",
         value=lambda b, k: b.creditable & b.contained & b.hit_in_scope,
@@ -63,7 +56,7 @@ METRICS = (
         id="answer.claim_containment",
         title="Answers that contain a claim of the gold item",
         formula="1 if answered and a gold claim appears in what was said, else 0",
-        over=ANSWERABLE_WITH_CLAIMS,
+        over=populations.ANSWERABLE_WITH_CLAIMS,
         better="higher",
         source="WFGY example 08 (claim containment)",
         value=lambda b, k: b.answered & b.contained,
@@ -89,7 +82,7 @@ METRICS = (
         id="answer.compliance",
         title="Answers in the agreed form",
         formula="1 if there is a citations list (be it empty) or a refusal, else 0",
-        over=WITH_ANSWER,
+        over=populations.WITH_ANSWER,
         better="higher",
         source="WFGY example 08 (schema compliance)",
         value=lambda b, k: b.listed | b.refused,
@@ -104,7 +97,7 @@ METRICS = (
         id="answer.constraints_echoed",
         title="Answers that repeat every locked constraint",
         formula="1 if each constraint equals an element of constraints_echo after strip, else 0",
-        over=WITH_ECHO,
+        over=populations.WITH_ECHO,
         better="higher",
         source="WFGY eval page (constraints)",
         value=lambda b, k: b.echoed,
@@ -126,7 +119,7 @@ METRICS = (
         id="answer.coverage",
         title="Answers that cite the evidence or its section",
         formula="1 if a citation is in G or lies inside the anchor section, else 0",
-        over=ANSWERABLE,
+        over=populations.ANSWERABLE,
         better="higher",
         source="WFGY chunking eval page (Coverage)",
         value=lambda b, k: b.hit | b.has(Fact.CITES_SECTION),
@@ -154,7 +147,7 @@ METRICS = (
         title="Answers with all the strings they must have, and none they must not",
         formula="1 if every must_contain string and no forbidden string is in what was said, "
         "else 0 (after NFC; case counts unless --ignore-case)",
-        over=WITH_STRINGS,
+        over=populations.WITH_STRINGS,
         better="higher",
         source="kb evaluation (groundedness)",
         value=lambda b, k: b.has(Fact.STRINGS_OK),

@@ -4,18 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ragauge.metrics import populations
 from ragauge.metrics.facts import Fact
 from ragauge.metrics.metric import Example, Metric, answer_row
-from ragauge.metrics.populations import (
-    ANSWERABLE,
-    ANSWERED,
-    ANSWERED_LABELLED,
-    CITED,
-    CITED_ANCHORED,
-    CITED_LABELLED,
-    CITED_SPAN_LABELLED,
-    GROUNDED,
-)
 
 _DOMAIN = {"qid": "A1", "question": "What domain?", "answerable": True, "gold_citations": ["pB#1"]}
 _SPANS = {
@@ -31,7 +22,7 @@ METRICS = (
         title="Answers whose citations hit, in scope",
         formula="1 if the item is not to be refused, C ⊆ hits, and C ∩ G ≠ ∅ (or both are "
         "empty), else 0",
-        over=ANSWERED,
+        over=populations.ANSWERED,
         better="higher",
         source="WFGY eval page (CHR)",
         value=lambda b, k: b.hit_in_scope,
@@ -48,7 +39,7 @@ METRICS = (
         id="citation.hit_rate_answerable",
         title="Answerable questions answered with a hit",
         formula="1 if answered and C ∩ G ≠ ∅, else 0",
-        over=ANSWERABLE,
+        over=populations.ANSWERABLE,
         better="higher",
         source="WFGY example 08 (CHR)",
         value=lambda b, k: b.answered & b.hit,
@@ -69,7 +60,7 @@ METRICS = (
         id="citation.in_context",
         title="Citations taken only from what was retrieved",
         formula="1 if C ⊆ hits, else 0",
-        over=CITED,
+        over=populations.CITED,
         better="higher",
         source="WFGY eval page (scoped grounding)",
         value=lambda b, k: b.in_context,
@@ -86,7 +77,7 @@ METRICS = (
         formula="1 if a citation and a gold span of the same document agree: the sections are "
         "equal where both are known, and the cited span lies inside the gold span widened by 30 "
         "bytes each side and overlaps it, else 0",
-        over=CITED_SPAN_LABELLED,
+        over=populations.CITED_SPAN_LABELLED,
         better="higher",
         source="WFGY chunking eval page (Citation accuracy)",
         value=lambda b, k: b.has(Fact.ACCURATE),
@@ -110,7 +101,7 @@ METRICS = (
         binary=False,
         title="Share of the citations that are evidence",
         formula="|C ∩ G| / |C|, C without repeats",
-        over=CITED_LABELLED,
+        over=populations.CITED_LABELLED,
         better="higher",
         source="own",
         value=lambda b, k: b.cited_relevant / np.maximum(1, b.cited_count),
@@ -126,7 +117,7 @@ METRICS = (
         binary=False,
         title="Share of the evidence that is cited",
         formula="|C ∩ G| / |G|",
-        over=ANSWERED_LABELLED,
+        over=populations.ANSWERED_LABELLED,
         better="higher",
         source="own",
         value=lambda b, k: b.cited_pieces / np.maximum(1, b.relevant_count),
@@ -142,7 +133,7 @@ METRICS = (
         title="Answers whose citations all exist",
         formula="1 if there are citations and every one is a known chunk (of the list of chunks, "
         "or without one among the hits of any trace of the run), else 0",
-        over=GROUNDED,
+        over=populations.GROUNDED,
         better="higher",
         source="kb evaluation (citation_coverage)",
         value=lambda b, k: b.cited & b.has(Fact.RESOLVED),
@@ -163,7 +154,7 @@ METRICS = (
         title="How far the citations are from the section that holds the answer",
         formula="mean over the citations with a section of the edges between it and the anchor "
         "section, through their lowest common ancestor in the title tree",
-        over=CITED_ANCHORED,
+        over=populations.CITED_ANCHORED,
         better="lower",
         source="WFGY chunking eval page (Anchor proximity)",
         value=lambda b, k: b.single("distance"),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from ragauge.metrics.batch import Batch
-from ragauge.metrics.columns import Floats
 from ragauge.metrics.metric import Example, Metric, Quantile
 from ragauge.metrics.populations import timed
 
@@ -26,9 +24,6 @@ _VALUES = {"retrieve": 40.0, "reason": 800.0, "total": 840.0}
 def _metric(part: str, quantile: Quantile) -> Metric:
     title, field = _FIELDS[part]
 
-    def value(batch: Batch, k: int) -> Floats:  # noqa: ARG001
-        return batch.single(f"{part}_ms")
-
     return Metric(
         id=f"latency.{part}_ms" if quantile == "median" else f"latency.{part}_ms_{quantile}",
         binary=False,
@@ -41,7 +36,7 @@ def _metric(part: str, quantile: Quantile) -> Metric:
         over=timed(part),
         better="lower",
         source="WFGY live monitoring page (perf)",
-        value=value,
+        value=lambda batch, k: batch.single(f"{part}_ms"),
         example=_example(
             _VALUES[part],
             f"one question that took {_VALUES[part]:g} ms"

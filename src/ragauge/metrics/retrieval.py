@@ -7,20 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ragauge.metrics import populations
 from ragauge.metrics.batch import NEVER, Batch
-from ragauge.metrics.columns import Bools, Floats, Ints
+from ragauge.metrics.columns import Floats, Ints
 from ragauge.metrics.metric import Example, Metric
-from ragauge.metrics.populations import (
-    ANCHORED,
-    ANSWERABLE_EVIDENCE,
-    DOC_LABELLED,
-    GROUPED,
-    LABELLED,
-    LABELLED_WITH_HITS,
-    SEARCHED,
-    WITH_NEGATIVES,
-    WITH_NEGATIVES_AND_HITS,
-)
 
 _GOLD = {"qid": "A1", "question": "Which keys are refused?", "relevant": ["p1#2", "p4#1"]}
 _TRACE = {"qid": "A1", "topk": ["p1#2", "p9#9", "p4#1", "p7#3"]}
@@ -60,25 +50,12 @@ def _gain(batch: Batch, k: int) -> Floats:
     return np.minimum(1.0, ratio)
 
 
-def _average_precision(batch: Batch, k: int) -> Floats:
-    return np.minimum(1.0, _per_evidence(batch.precision_sum(k), batch))
-
-
-def _negatives(batch: Batch, k: int) -> Floats:
-    return batch.detail("negative_rank").count(batch.size, k) / _retrieved(batch, k)
-
-
-def _negative_above(batch: Batch, k: int) -> Bools:  # noqa: ARG001
-    above: Bools = batch.first_negative < batch.first_relevant
-    return above
-
-
 METRICS = (
     _share_at_k(
         id="retrieval.precision",
         title="Share of the first k hits that are evidence",
         formula="|G ∩ R_k| / |R_k|, where |R_k| is the number of hits up to k",
-        over=LABELLED_WITH_HITS,
+        over=populations.LABELLED_WITH_HITS,
         source="WFGY chunking eval page (Precision@k)",
         value=lambda b, k: b.relevant_hits_in_top(k) / _retrieved(b, k),
         elsewhere="trec_eval and ranx divide by k, also when fewer hits came back: that is "
@@ -92,7 +69,7 @@ METRICS = (
         id="retrieval.precision_at_cutoff",
         title="Evidence among the first k hits, over k",
         formula="|G ∩ R_k| / k",
-        over=LABELLED,
+        over=populations.LABELLED,
         source="trec_eval (P_k)",
         value=lambda b, k: b.relevant_hits_in_top(k) / k,
         elsewhere="As in trec_eval, ir_measures and ranx. retrieval.precision divides by the "
@@ -105,7 +82,7 @@ METRICS = (
         id="retrieval.recall",
         title="Share of the evidence in the top k",
         formula="|G ∩ R_k| / |G|",
-        over=LABELLED,
+        over=populations.LABELLED,
         source="WFGY chunking eval page (Recall@k)",
         value=lambda b, k: _per_evidence(b.relevant_in_top(k).astype(np.float64), b),
         elsewhere="The recall of trec_eval and ranx. Others mean by recall@k whether any evidence "
@@ -117,7 +94,7 @@ METRICS = (
         at_k=True,
         title="All evidence in the top k",
         formula="1 if G ⊆ R_k, else 0",
-        over=ANSWERABLE_EVIDENCE,
+        over=populations.ANSWERABLE_EVIDENCE,
         better="higher",
         source="WFGY eval page (Recall@k)",
         value=lambda b, k: b.relevant_in_top(k) == b.relevant_count,
@@ -142,7 +119,7 @@ METRICS = (
         at_k=True,
         title="Any evidence in the top k",
         formula="1 if G ∩ R_k ≠ ∅, else 0",
-        over=LABELLED,
+        over=populations.LABELLED,
         better="higher",
         source="kb evaluation (hit@k)",
         value=lambda b, k: b.first_relevant < k,
@@ -153,7 +130,7 @@ METRICS = (
         id="retrieval.mrr",
         title="Reciprocal rank of the first evidence",
         formula="1 / rank of the first relevant hit, 0 beyond k",
-        over=LABELLED,
+        over=populations.LABELLED,
         source="kb evaluation (MRR, cut at 10)",
         value=lambda b, k: _reciprocal(b.first_relevant, k),
         elsewhere="trec_eval's recip_rank has no cut-off; here k is part of the name, and "
@@ -169,7 +146,7 @@ METRICS = (
         title="Discounted gain of the first k hits, over that of the best list",
         formula="Σ gain / log2(rank + 1) over the first k, divided by the same of the ideal order; "
         "the gain is the grade, or 1 without grades",
-        over=LABELLED,
+        over=populations.LABELLED,
         undefined="no-gain",
         source="trec_eval (ndcg_cut_k)",
         value=_gain,
@@ -190,9 +167,9 @@ METRICS = (
         id="retrieval.map",
         title="Average precision of the first k hits",
         formula="Σ precision at the rank of each relevant hit up to k, divided by |G|",
-        over=LABELLED,
+        over=populations.LABELLED,
         source="trec_eval (map_cut_k)",
-        value=_average_precision,
+        value=lambda b, k: np.minimum(1.0, _per_evidence(b.precision_sum(k), b)),
         elsewhere="As in trec_eval the divisor is |G|; some tools divide by min(k, |G|), which is "
         "higher for small k.",
         example=_example(
@@ -204,7 +181,7 @@ METRICS = (
         binary=False,
         title="Precision at as many hits as there is evidence",
         formula="|G ∩ R_|G|| / |G|",
-        over=LABELLED,
+        over=populations.LABELLED,
         better="higher",
         source="trec_eval (Rprec)",
         value=lambda b, k: _per_evidence(b.relevant_hits_in_own_top.astype(np.float64), b),
@@ -214,7 +191,7 @@ METRICS = (
         id="retrieval.recall_doc",
         title="Share of the expected documents in the top k",
         formula="expected documents among those of the first k hits / expected documents",
-        over=DOC_LABELLED,
+        over=populations.DOC_LABELLED,
         source="kb evaluation (recall@k_doc)",
         value=lambda b, k: b.docs_in_top(k) / np.maximum(1, b.doc_count),
         elsewhere="k counts hits, not documents: many hits of one document use up k.",
@@ -229,7 +206,7 @@ METRICS = (
         id="retrieval.mrr_doc",
         title="Reciprocal rank of the first hit of an expected document",
         formula="1 / rank of the first hit whose document is expected, 0 beyond k",
-        over=DOC_LABELLED,
+        over=populations.DOC_LABELLED,
         source="own",
         value=lambda b, k: _reciprocal(b.first_doc, k),
         elsewhere="For items that name documents and no evidence, which have no retrieval.mrr. The "
@@ -249,7 +226,7 @@ METRICS = (
         id="retrieval.group_recall",
         title="Share of the groups of evidence with a member in the top k",
         formula="groups of which any member is found by rank k / groups",
-        over=GROUPED,
+        over=populations.GROUPED,
         source="own",
         value=lambda b, k: b.groups_in_top(k) / np.maximum(1, b.group_count),
         elsewhere="For questions that need several facts, each of which stands in several places: "
@@ -266,7 +243,7 @@ METRICS = (
         at_k=True,
         title="A hit from the section that holds the answer",
         formula="1 if one of the first k hits lies in the anchor section or below it, else 0",
-        over=ANCHORED,
+        over=populations.ANCHORED,
         better="higher",
         source="WFGY chunking eval page (anchor hit)",
         value=lambda b, k: b.section_in_top(k),
@@ -288,10 +265,10 @@ METRICS = (
         binary=False,
         title="Share of the first k hits that are hard negatives",
         formula="|N ∩ R_k| / |R_k|",
-        over=WITH_NEGATIVES_AND_HITS,
+        over=populations.WITH_NEGATIVES_AND_HITS,
         better="lower",
         source="own",
-        value=_negatives,
+        value=lambda b, k: b.detail("negative_rank").count(b.size, k) / _retrieved(b, k),
         example=_ranked(
             ["S.4.2.p.Bk011a", "S.4.1.p.Bk010"],
             0.5,
@@ -309,10 +286,10 @@ METRICS = (
         title="A hard negative ranks above the first evidence",
         formula="1 if a negative has a better rank than the first relevant hit (not retrieved is "
         "the worst rank), else 0",
-        over=WITH_NEGATIVES,
+        over=populations.WITH_NEGATIVES,
         better="lower",
         source="own",
-        value=_negative_above,
+        value=lambda b, k: b.first_negative < b.first_relevant,
         example=_ranked(
             ["S.4.1.p.Bk010", "S.4.2.p.Bk011a"],
             1.0,
@@ -329,7 +306,7 @@ METRICS = (
         id="retrieval.empty",
         title="Traces without hits",
         formula="1 if there are no hits, else 0",
-        over=SEARCHED,
+        over=populations.SEARCHED,
         better="lower",
         source="kb evaluation (empty_result_rate)",
         value=lambda b, k: b.hit_count == 0,

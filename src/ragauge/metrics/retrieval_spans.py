@@ -43,10 +43,6 @@ def _union(batch: Batch, k: int) -> Floats:
     return batch.detail("span_union").total(batch.size, k)
 
 
-def _recall(batch: Batch, k: int) -> Floats:
-    return _covered(batch, k) / np.maximum(1, batch.span_bytes)
-
-
 def _precision(batch: Batch, k: int) -> Floats:
     union = _union(batch, k)
     nothing = np.full(batch.size, np.nan)
@@ -66,7 +62,7 @@ METRICS = (
         formula="bytes of gold spans covered by the union of the first k hits / bytes of gold "
         "spans (unions on both sides, each document by itself)",
         over=SPAN_LABELLED,
-        value=_recall,
+        value=lambda b, k: _covered(b, k) / np.maximum(1, b.span_bytes),
         elsewhere="Chroma's recall is the same in characters. Overlapping chunks count once, so "
         "the value never exceeds 1.",
         example=_example(

@@ -6,17 +6,10 @@ from functools import partial
 
 import numpy as np
 
+from ragauge.metrics import populations
 from ragauge.metrics.columns import Bools, Floats
 from ragauge.metrics.facts import LAMBDA_STATES
 from ragauge.metrics.metric import Example, Metric
-from ragauge.metrics.populations import (
-    SLOTS_ANSWERED,
-    SLOTS_CITING,
-    SLOTS_RANKED,
-    SLOTS_SPOKEN,
-    WITH_LAMBDA,
-    WITH_RECORDED_LAMBDA,
-)
 from ragauge.metrics.questions import Questions
 
 _GOLD = {"qid": "A1", "question": "What is SCU?", "relevant": ["p1#2"]}
@@ -57,7 +50,7 @@ def _state_metric(state: str) -> Metric:
         id=f"stability.lambda_{word}",
         title=f"Questions whose λ is {state} ({word})",
         formula=f"1 if λ is {state}: {meaning}, else 0",
-        over=WITH_LAMBDA,
+        over=populations.WITH_LAMBDA,
         better="lower",
         source="own, after the WFGY λ pages",
         of_question=lambda q: _is(state, q),
@@ -71,7 +64,7 @@ METRICS = (
         title="Questions that every slot answers with a hit",
         formula="1 if λ of the question is →: every slot is answered and hits (to be refused: "
         "every slot refuses), else 0",
-        over=WITH_LAMBDA,
+        over=populations.WITH_LAMBDA,
         better="higher",
         source="WFGY chunking eval page (λ convergent)",
         of_question=lambda q: _is("→", q),
@@ -84,7 +77,7 @@ METRICS = (
         id="stability.flip_rate",
         title="Questions that are not convergent",
         formula="1 if λ of the question is not →, else 0",
-        over=WITH_LAMBDA,
+        over=populations.WITH_LAMBDA,
         better="lower",
         source="WFGY live monitoring page (flip rate)",
         of_question=lambda q: ~_is("→", q),
@@ -95,7 +88,7 @@ METRICS = (
         title="Questions whose recorded λ is not the computed one",
         formula="1 if the recorded state (<> where slots record different ones) differs from the "
         "computed λ, else 0",
-        over=WITH_RECORDED_LAMBDA,
+        over=populations.WITH_RECORDED_LAMBDA,
         better="lower",
         source="own",
         of_question=lambda q: q.recorded != q.state,
@@ -108,7 +101,7 @@ METRICS = (
         binary=False,
         title="What all slots cite, over what any slot cites",
         formula="what the citations of all slots share / what any of them has; null if none cites",
-        over=SLOTS_CITING,
+        over=populations.SLOTS_CITING,
         better="higher",
         source="WFGY semantic stability page (CSS)",
         of_question=lambda q: q.citation_jaccard,
@@ -120,7 +113,7 @@ METRICS = (
         binary=False,
         title="Slots that agree on refusing or not",
         formula="the larger share of refusals or answers among the slots that have either",
-        over=SLOTS_SPOKEN,
+        over=populations.SLOTS_SPOKEN,
         better="higher",
         source="WFGY semantic stability page (RCR)",
         of_question=_consistency,
@@ -132,7 +125,7 @@ METRICS = (
         binary=False,
         title="How much the wording of the answers differs",
         formula="the median over pairs of answered slots of Levenshtein distance / longer length",
-        over=SLOTS_ANSWERED,
+        over=populations.SLOTS_ANSWERED,
         better="lower",
         source="WFGY semantic stability page (NED50)",
         of_question=lambda q: q.claim_distance,
@@ -147,7 +140,7 @@ METRICS = (
         title="How alike the order of the hits is",
         formula="the mean over pairs of slots of Kendall's tau-b on the ids that both have among "
         "their first ten; pairs with fewer than two are left out",
-        over=SLOTS_RANKED,
+        over=populations.SLOTS_RANKED,
         better="higher",
         source="WFGY live monitoring page (Kendall tau)",
         of_question=lambda q: q.rank_tau,

@@ -25,7 +25,8 @@ from ragauge.model.trace import Trace
 _LEVEL = 1  # higher levels save 2 % and cost as much time again
 _BLOCK = 1024  # chunks of a list to a block
 _encode = msgspec.json.Encoder(order="deterministic").encode
-_decode_trace = msgspec.json.Decoder(Trace).decode
+trace_of = msgspec.json.Decoder(Trace).decode
+"""The trace that the JSON of a payload holds."""
 _decode_item = msgspec.json.Decoder(GoldItem).decode
 _decode_chunks = msgspec.json.Decoder(list[tuple[str, Chunk]]).decode
 UNREADABLE = (zlib.error, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -54,11 +55,6 @@ def freeze_trace(trace: Trace) -> bytes:
 def thaw(payload: bytes) -> bytes:
     """The JSON in a payload."""
     return zlib.decompress(payload)
-
-
-def trace_of(data: bytes) -> Trace:
-    """The trace that the JSON of a payload holds."""
-    return _decode_trace(data)
 
 
 def freeze_gold(items: Sequence[GoldItem]) -> list[GoldRow]:

@@ -170,6 +170,11 @@ def questions_needing_attention(scores: Scores) -> list[QuestionResult]:
     return [scores.questions[place] for place in bad]
 
 
+def labelled(label: str, cause: str | None) -> str:
+    """A label with what it comes from, where that is known."""
+    return label if cause is None else f"{label}: {cause}"
+
+
 def question_name(qid: str, turn: int | None) -> str:
     """A question's id, safe to show, with its turn where it is one of a conversation."""
     name = plain(qid)

@@ -37,8 +37,14 @@ def rounded(value: float | None) -> float | None:
     return None if value is None else round(value, DECIMALS) + 0.0
 
 
-def _pair(interval: tuple[float, float] | None) -> list[float | None] | None:
+def rounded_pair(interval: tuple[float, float] | None) -> list[float | None] | None:
+    """The bounds of an interval, rounded."""
     return None if interval is None else [rounded(interval[0]), rounded(interval[1])]
+
+
+def json_text(document: object) -> str:
+    """A document as indented JSON, with a newline behind it."""
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
 
 
 def to_document(scores: Scores, verdict: Verdict, *, full: bool) -> dict[str, Any]:
@@ -95,7 +101,7 @@ def _slices(scores: Scores) -> dict[str, Any]:
                     metric: {
                         "value": rounded(result.value),
                         "n": result.n,
-                        "interval": _pair(result.interval),
+                        "interval": rounded_pair(result.interval),
                         "unrounded": _unrounded(result),
                     }
                     for metric, result in part.metrics.items()
@@ -138,7 +144,7 @@ def _metric(result: MetricResult) -> dict[str, Any]:
         "n": result.n,
         "records": result.records,
         "excluded": result.excluded,
-        "interval": _pair(result.interval),
+        "interval": rounded_pair(result.interval),
         "version": result.version,
         "better": result.better,
     }
@@ -173,7 +179,7 @@ def _gate(result: GateResult) -> dict[str, Any]:
         "threshold": gate.threshold,
         "n": result.n,
         "margin": rounded(result.margin),
-        "interval": _pair(result.interval),
+        "interval": rounded_pair(result.interval),
         "detectable": rounded(result.detectable),
         "policy": gate.policy,
         "origin": gate.origin,

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ragauge.model import phrases
+from ragauge.model import phrases, scores_document
 from ragauge.model.diagnosis import SCHEMA, Diagnosis, DiagnosisFinding, Number, Tallied, Witness
 from ragauge.model.metric_names import metric_label
 from ragauge.model.scores_document import rounded
@@ -21,8 +21,7 @@ _NOTHING = "Nothing stands out: no rule found what it looks for."
 
 def json_text(diagnosis: Diagnosis) -> str:
     """The whole diagnosis as JSON."""
-    document = to_document(diagnosis)
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+    return scores_document.json_text(to_document(diagnosis))
 
 
 def to_document(diagnosis: Diagnosis) -> dict[str, Any]:
@@ -32,7 +31,7 @@ def to_document(diagnosis: Diagnosis) -> dict[str, Any]:
         "schema": SCHEMA,
         **fields,
         "findings": [_finding(finding) for finding in diagnosis.findings],
-        "questions": [_witness(question) for question in diagnosis.questions],
+        "questions": [witness_document(question) for question in diagnosis.questions],
     }
 
 
@@ -44,11 +43,12 @@ def _finding(finding: DiagnosisFinding) -> dict[str, Any]:
             {**msgspec.to_builtins(number), "value": rounded(number.value)}
             for number in finding.numbers
         ],
-        "witnesses": [_witness(witness) for witness in finding.witnesses],
+        "witnesses": [witness_document(witness) for witness in finding.witnesses],
     }
 
 
-def _witness(witness: Witness) -> dict[str, Any]:
+def witness_document(witness: Witness) -> dict[str, Any]:
+    """A question as evidence, as plain JSON values."""
     numbers = {name: rounded(value) for name, value in witness.numbers.items()}
     return {**msgspec.to_builtins(witness), "numbers": numbers}
 
@@ -112,7 +112,9 @@ def table_text(diagnosis: Diagnosis, *, width: int = 80, color: bool = False) ->
             name = phrases.question_name(question.qid, question.turn)
             table.add_row(name, question.label, question.cause or "", plain(question.where))
         console.print(table)
-        _print_more(console, diagnosis)
+        more = diagnosis.listed_of - len(diagnosis.questions)
+        if more > 0:
+            console.print(f"... and {more} more; --limit shows more")
     for line in footers(diagnosis):
         for part in textwrap.wrap(line, width, break_on_hyphens=False):
             console.print(part)
@@ -146,12 +148,6 @@ def _print_finding(
         for part in textwrap.wrap(line, width - 3, subsequent_indent="  ", break_on_hyphens=False):
             console.print(f"   {part}")
     console.print()
-
-
-def _print_more(console: Any, diagnosis: Diagnosis) -> None:
-    more = diagnosis.listed_of - len(diagnosis.questions)
-    if more > 0:
-        console.print(f"... and {more} more; --limit shows more")
 
 
 def footers(diagnosis: Diagnosis) -> list[str]:

@@ -164,12 +164,6 @@ def slice_tables(
     return tables
 
 
-def look_at(scores: Scores, most: int) -> list[str]:
-    """The questions that need attention, under a heading; nothing if there are none."""
-    bad = phrases.questions_needing_attention(scores)
-    return ["## Look at", "", *questions(bad[:most])] if bad else []
-
-
 def questions(listed: Sequence[QuestionResult], escape: Escape = escaped) -> list[str]:
     """A table of questions with their labels, and where to look."""
     has_causes = any(question.cause is not None for question in listed)

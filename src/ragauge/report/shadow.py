@@ -8,16 +8,16 @@ from typing import Any
 
 import msgspec
 
-from ragauge.model import phrases
+from ragauge.model import phrases, scores_document
 from ragauge.model.agreement import SAME_CITATIONS, Agreement, AgreementFigure, DifferingSlot
 from ragauge.model.comparison import Delta
 from ragauge.model.metric_names import metric_label
-from ragauge.model.scores_document import rounded, verdict_document
+from ragauge.model.scores_document import rounded, rounded_pair, verdict_document
 from ragauge.model.shadow import SCHEMA, FailedGate, ShadowReport, ShadowSlice
 from ragauge.report import markdown
 from ragauge.report.comparison import sentences
 from ragauge.report.diagnosis import headline as finding_headline
-from ragauge.report.diagnosis import markdown_findings, witness_line
+from ragauge.report.diagnosis import markdown_findings, witness_document, witness_line
 from ragauge.report.terminal.console import COLORS, Screen, plain_table
 from ragauge.text import plain
 
@@ -48,7 +48,8 @@ def agreement_lines(agreement: Agreement) -> list[str]:
         if n:
             lines.append(f"{phrases.count(n, 'slot')} only in the {side} run: not compared")
     meets = agreement.meets_target
-    target = "" if meets is None else f"; a cutover asks for {SAME_CITATIONS}: {_met(meets)}"
+    met = "met" if meets else "not met"
+    target = "" if meets is None else f"; a cutover asks for {SAME_CITATIONS}: {met}"
     lines.append(f"same citations {_agreed(agreement.citations)}{target}")
     if agreement.differing:
         mapped = len(agreement.differing) - agreement.unmapped
@@ -59,10 +60,6 @@ def agreement_lines(agreement: Agreement) -> list[str]:
     lines.append(f"rank-biased overlap {_agreed(agreement.rbo)}")
     lines.append(f"tau of the first ten {_agreed(agreement.tau)}")
     return lines
-
-
-def _met(holds: bool) -> str:
-    return "met" if holds else "not met"
 
 
 def _agreed(figure: AgreementFigure) -> str:
@@ -104,12 +101,7 @@ def json_text(report: ShadowReport) -> str:
         "agreement": _agreement(report.agreement),
         "kinds": {"retrieval": dict(report.kinds), "answer": dict(report.answer_kinds)},
         "findings": [
-            {
-                "id": finding.id,
-                "title": finding.title,
-                "affected": finding.affected,
-                "step": finding.step,
-            }
+            {name: getattr(finding, name) for name in ("id", "title", "affected", "step")}
             for finding in report.findings
         ],
         "counted": report.counted,
@@ -117,7 +109,7 @@ def json_text(report: ShadowReport) -> str:
         "notes": list(report.notes),
         "unjudged": list(report.unjudged),
     }
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+    return scores_document.json_text(document)
 
 
 def _failed(failed: FailedGate) -> dict[str, Any]:
@@ -125,24 +117,17 @@ def _failed(failed: FailedGate) -> dict[str, Any]:
         "gate": failed.gate.gate.name,
         "status": failed.gate.status,
         "step": failed.step,
-        "worst": [
-            {
-                **msgspec.to_builtins(witness),
-                "numbers": {name: rounded(value) for name, value in witness.numbers.items()},
-            }
-            for witness in failed.worst
-        ],
+        "worst": [witness_document(witness) for witness in failed.worst],
     }
 
 
 def _delta(delta: Delta) -> dict[str, Any]:
-    bounds = delta.interval
     return {
         "live": rounded(delta.a),
         "shadow": rounded(delta.b),
         "delta": rounded(delta.delta),
         "n": delta.n,
-        "interval": None if bounds is None else [rounded(bound) for bound in bounds],
+        "interval": rounded_pair(delta.interval),
         "p": None if delta.p is None else float(f"{delta.p:.4g}"),
         "better": delta.better,
         "reason": delta.reason,
@@ -150,16 +135,13 @@ def _delta(delta: Delta) -> dict[str, Any]:
 
 
 def _agreement(agreement: Agreement) -> dict[str, Any]:
+    document = msgspec.to_builtins(agreement)
     figures = {
-        name: {**msgspec.to_builtins(figure), "value": rounded(figure.value)}
-        for name, figure in (
-            ("citations", agreement.citations),
-            ("rbo", agreement.rbo),
-            ("tau", agreement.tau),
-        )
+        name: {**document[name], "value": rounded(document[name]["value"])}
+        for name in ("citations", "rbo", "tau")
     }
     return {
-        **msgspec.to_builtins(agreement),
+        **document,
         **figures,
         "target": SAME_CITATIONS,
         "unmapped": agreement.unmapped,
@@ -208,7 +190,9 @@ def table_text(
         say(line)
     for differing in report.agreement.differing[:limit]:
         say(differing_line(differing), "  ")
-    _more(console, len(report.agreement.differing) - limit)
+    more = len(report.agreement.differing) - limit
+    if more > 0:
+        console.print(f"  ... and {more} more; --format json lists all")
     console.print()
     for failed in report.failed:
         say(f"{phrases.gate_name(failed.gate)}: {failed.gate.status}")
@@ -229,11 +213,6 @@ def table_text(
 
 def _too_few(part: ShadowSlice) -> str:
     return "" if part.deltas else ": too few for a value"
-
-
-def _more(console: Any, more: int) -> None:
-    if more > 0:
-        console.print(f"  ... and {more} more; --format json lists all")
 
 
 def _gates(report: ShadowReport) -> Any:

@@ -156,20 +156,11 @@ def _numbers(outcome: Outcome, result: GateResult) -> list[str]:
 
 def gate_annotations(verdict: Verdict, level: Level) -> list[str]:
     """The entries of one level as workflow commands, without a file: they are about the run."""
-    return [
-        command(
-            level,
-            entry.message,
-            title=f"ragauge gate {entry.name}: {_OUTCOME_WORDS[entry.outcome]}"
-            if entry.result is not None
-            else f"ragauge: {entry.name}",
-        )
-        for entry in verdict_entries(verdict)
-        if LEVELS.get(entry.outcome) == level
-    ]
-
-
-_OUTCOME_WORDS: dict[Outcome, str] = {
-    "pass": "pass", "review": "review", "waived": "waived", "fail": "fail",
-    "error": "not evaluable",
-}  # fmt: skip
+    lines = []
+    for entry in verdict_entries(verdict):
+        if LEVELS.get(entry.outcome) == level:
+            outcome = "not evaluable" if entry.outcome == "error" else entry.outcome
+            is_gate = entry.result is not None
+            title = f" gate {entry.name}: {outcome}" if is_gate else f": {entry.name}"
+            lines.append(command(level, entry.message, title=f"ragauge{title}"))
+    return lines

@@ -8,7 +8,6 @@ from ragauge.model.comparison import Comparison, ComparisonReport, ComparisonVie
 from ragauge.report import markdown
 from ragauge.report.ci.size_limit import MarkdownSection, text_within
 from ragauge.report.comparison import markdown_parts, sentences
-from ragauge.report.comparison.sentences import QuestionGroup
 from ragauge.report.markdown import folded, section, unlinked
 
 MOST_BYTES = 32_000
@@ -25,12 +24,17 @@ def _text(view: ComparisonView) -> str:
         *markdown_parts.opening(view, "###", unlinked),
     )
     groups = sentences.groups(msgspec.structs.replace(view, full=False), _ROWS)
+    tables = [
+        (markdown_parts.group_title(group), markdown_parts.questions(group, unlinked, _SIDES))
+        for group in groups
+    ]
     notes = markdown_parts.notes(comparison, unlinked)
     sections = [
         MarkdownSection(title="the headline", head=opening),
         section("the gates", markdown_parts.gates(comparison, unlinked)),
         section("the metrics", _deltas(comparison)),
-        *(_folded(group) for group in groups),
+        # Regressions first; each table is cut by itself.
+        *(section(title, folded(title, lines)) for title, lines in tables),
         section("the causes", _causes(comparison)),
         section("the notes", [*notes, ""] if notes else []),
         MarkdownSection(
@@ -52,12 +56,6 @@ def _deltas(comparison: Comparison) -> list[str]:
         "",
         *([*lost_lines, ""] if lost_lines else []),
     ]
-
-
-def _folded(group: QuestionGroup) -> MarkdownSection:
-    """The questions of one kind, regressions first: each table is cut by itself."""
-    title = markdown_parts.group_title(group)
-    return section(title, folded(title, markdown_parts.questions(group, unlinked, _SIDES)))
 
 
 def _causes(comparison: Comparison) -> list[str]:

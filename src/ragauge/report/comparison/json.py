@@ -18,15 +18,10 @@ from ragauge.model.comparison import (
     QueryComparison,
 )
 from ragauge.model.scores import MetricResult
-from ragauge.model.scores_document import rounded, verdict_document
+from ragauge.model.scores_document import json_text, rounded, rounded_pair, verdict_document
 
 _SMALLEST = 2.225e-308
 """Stands for p-values that floating point holds as 0, which no test ever gives."""
-
-
-def _text(view: ComparisonView) -> str:
-    document = _document(view)
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
 
 
 def _document(view: ComparisonView) -> dict[str, Any]:
@@ -63,17 +58,13 @@ def _kinds(kinds: Mapping[Kind, int]) -> dict[str, int]:
     return {kind: kinds.get(kind, 0) for kind in KINDS}
 
 
-def _pair(interval: tuple[float, float] | None) -> list[float | None] | None:
-    return None if interval is None else [rounded(interval[0]), rounded(interval[1])]
-
-
 def _aggregate(metrics: Mapping[str, MetricResult]) -> dict[str, Any]:
     return {
         name: {
             "value": rounded(result.value),
             "n": result.n,
             "records": result.records,
-            "interval": _pair(result.interval),
+            "interval": rounded_pair(result.interval),
             "version": result.version,
             "unrounded": result.value,
             "reason": result.reason,
@@ -93,7 +84,7 @@ def _delta(delta: Delta) -> dict[str, Any]:
         "b": rounded(delta.b),
         "delta": rounded(delta.delta),
         "n": delta.n,
-        "interval": _pair(delta.interval),
+        "interval": rounded_pair(delta.interval),
         "p": _p(delta.p),
         "p_holm": _p(delta.p_holm),
         "test": delta.test,
@@ -116,6 +107,6 @@ def _query(query: QueryComparison) -> QueryComparison:
 REPORT = ComparisonReport(
     name="json",
     title="the comparison with every question, with a versioned schema",
-    content=_text,
+    content=lambda view: json_text(_document(view)),
     suffixes=(".json",),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragauge.model import phrases
-from ragauge.model.comparison import Comparison, ComparisonView, Delta, QueryComparison
+from ragauge.model.comparison import Comparison, ComparisonView, Delta
 from ragauge.report import markdown
 from ragauge.report.ci import entries
 from ragauge.report.comparison import sentences
@@ -142,41 +142,15 @@ def questions(
     group: QuestionGroup, escape: Escape = escaped, sides: tuple[str, str] = ("a", "b")
 ) -> list[str]:
     """A table of the questions of one kind, of retrieval or of answers."""
-    if group.about == "retrieval":
-        lines = _retrieval(group, escape, sides)
-    else:
-        heads = ["question", "kind", *(f"label {side}" for side in sides), "flipped"]
-        lines = markdown.table(
-            heads, [_answer(query, group.kind, escape) for query in group.queries]
-        )
-    return [*lines, *markdown.more(group.more)]
-
-
-def _retrieval(group: QuestionGroup, escape: Escape, sides: tuple[str, str]) -> list[str]:
-    return markdown.table(
-        ["question", "kind", *(f"rank {side}" for side in sides), "note"],
-        [
-            (
-                escape(phrases.question_name(query.query_id, query.turn)),
-                group.kind,
-                sentences.rank(query.a_hit_rank, query.a_reciprocal),
-                sentences.rank(query.b_hit_rank, query.b_reciprocal),
-                escape(sentences.note(query)),
-            )
-            for query in group.queries
-        ],
-    )
-
-
-def _answer(query: QueryComparison, kind: str, escape: Escape) -> tuple[str, ...]:
-    assert query.answer is not None
-    return (
-        escape(phrases.question_name(query.query_id, query.turn)),
-        kind,
-        escape(sentences.labelled(query.answer.a_label, query.answer.a_cause)),
-        escape(sentences.labelled(query.answer.b_label, query.answer.b_cause)),
-        escape(sentences.flipped(query)),
-    )
+    what, last = ("rank", "note") if group.about == "retrieval" else ("label", "flipped")
+    rows = []
+    for query in group.queries:
+        name = phrases.question_name(query.query_id, query.turn)
+        cells = (name, *sentences.change_cells(query, group.about))
+        question, *changes = map(escape, cells)
+        rows.append((question, group.kind, *changes))
+    heads = ["question", "kind", *(f"{what} {side}" for side in sides), last]
+    return [*markdown.table(heads, rows), *markdown.more(group.more)]
 
 
 def brackets(listed: Sequence[QuestionGroup]) -> list[str]:

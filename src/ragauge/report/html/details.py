@@ -239,12 +239,9 @@ class PassageTable:
 
     def finish(self) -> None:
         """Round all scores and distances: many at once is faster than each by itself."""
-        for (hits, _), column in zip(self._scores, _rounded_columns(self._scores), strict=True):
-            hits.score = column
-        for (hits, _), column in zip(
-            self._distances, _rounded_columns(self._distances), strict=True
-        ):
-            hits.delta_s = column
+        for name, columns in (("score", self._scores), ("delta_s", self._distances)):
+            for (hits, _), column in zip(columns, _rounded_columns(columns), strict=True):
+                setattr(hits, name, column)
         self._scores, self._distances = [], []
 
     def _field(self, text: str | None, most: int = MOST_FIELD) -> str | None:
@@ -394,16 +391,10 @@ class DetailBlocks(Struct, frozen=True, kw_only=True):
     @property
     def named(self) -> list[tuple[str, str]]:
         """The blocks with their names."""
-        kinds = {
-            "questions": self.questions,
-            "answers": self.answers,
-            "pieces": self.pieces,
-            "texts": self.texts,
-        }
         return [
             (f"{kind}-{number}", block)
-            for kind, blocks in kinds.items()
-            for number, block in enumerate(blocks)
+            for kind in ("questions", "answers", "pieces", "texts")
+            for number, block in enumerate(getattr(self, kind))
         ]
 
     @property

@@ -115,11 +115,8 @@ def lines(close: Closeup, width: int) -> list[str]:
         text_lines += [*_item_lines(item, width)]
         outcome = close.outcomes.get(item.turn)
         if outcome is not None:
-            label_and_cause = [
-                outcome.label,
-                *([outcome.cause] if outcome.cause is not None else []),
-            ]
-            text_lines += labelled("label", [", ".join(label_and_cause)], width)
+            label_and_cause = ", ".join(filter(None, (outcome.label, outcome.cause)))
+            text_lines += labelled("label", [label_and_cause], width)
         text_lines.append("")
     if not close.items:
         text_lines += [*labelled("question", [f"{close.query_id}: not in the gold set"], width), ""]
