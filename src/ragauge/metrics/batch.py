@@ -214,7 +214,9 @@ class Batch(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def first_relevant(self) -> Ints:
         """The rank of the first relevant piece, NEVER if none was found."""
-        record, rank = self._relevant
+        return self._first(*self._relevant)
+
+    def _first(self, record: Ints, rank: Ints) -> Ints:
         first = np.full(self.size, NEVER, np.int64)
         np.minimum.at(first, record, rank)
         return first
@@ -264,9 +266,7 @@ class Batch(Struct, frozen=True, kw_only=True, dict=True):
     def first_doc(self) -> Ints:
         """The rank of the first hit of an expected document, NEVER if there is none."""
         table = self.detail("doc_rank")
-        first = np.full(self.size, NEVER, np.int64)
-        np.minimum.at(first, table.record, table.value.astype(np.int64))
-        return first
+        return self._first(table.record, table.value.astype(np.int64))
 
     def section_in_top(self, k: int) -> Bools:
         """Whether one of the first k hits lies in the anchor section."""
@@ -277,9 +277,7 @@ class Batch(Struct, frozen=True, kw_only=True, dict=True):
     def first_negative(self) -> Ints:
         """The rank of the first hard negative, NEVER if none was found."""
         table = self.detail("negative_rank")
-        first = np.full(self.size, NEVER, np.int64)
-        np.minimum.at(first, table.record, table.key)
-        return first
+        return self._first(table.record, table.key)
 
     def quantile_of(self, name: str, share: float, k: int = NEVER) -> Floats:
         """The quantile of each record's values in a sparse table with a key below k; 0 if none."""

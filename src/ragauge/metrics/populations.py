@@ -87,11 +87,9 @@ ANSWERABLE_EVIDENCE = COUNTED.also(
     _ANSWERABLE,
     Requirement("no-evidence", lambda b: (b.relevant_count > 0) | b.no_evidence_counts),
 )
-WITH_ANSWER = ALL.also(
+WITH_ANSWER = TRACED.also(
     "with an answer",
     "records whose trace has an answer: a claim, a text, a citations list, or a flag",
-    _TRACED,
-    _NO_ERROR,
     _HAS_ANSWER,
 )
 ANSWERED = WITH_ANSWER.also(

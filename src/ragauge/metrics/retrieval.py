@@ -15,6 +15,7 @@ from ragauge.metrics.metric import Example, Metric
 _GOLD = {"qid": "A1", "question": "Which keys are refused?", "relevant": ["p1#2", "p4#1"]}
 _TRACE = {"qid": "A1", "topk": ["p1#2", "p9#9", "p4#1", "p7#3"]}
 _example = partial(Example, _GOLD, _TRACE)
+_SECTION = {"qid": "A1", "question": "What is SCU?", "relevant": ["S.4.2.p.Bk011a"]}
 _BY_DOCUMENT = {
     "qid": "A1",
     "question": "Which keys are refused?",
@@ -251,12 +252,7 @@ METRICS = (
             ["S.4.1.p.Bk010", "S.4.2.p.Bk012"],
             1.0,
             "S.4.2.p.Bk012 is not evidence, but lies in S.4.2: 1.",
-            gold={
-                "qid": "A1",
-                "question": "What is SCU?",
-                "relevant": ["S.4.2.p.Bk011a"],
-                "anchor_section": "S.4.2",
-            },
+            gold={**_SECTION, "anchor_section": "S.4.2"},
         ),
     ),
     Metric(
@@ -273,12 +269,7 @@ METRICS = (
             ["S.4.2.p.Bk011a", "S.4.1.p.Bk010"],
             0.5,
             "one of 2 hits is a negative: 1 / 2.",
-            gold={
-                "qid": "A1",
-                "question": "What is SCU?",
-                "relevant": ["S.4.2.p.Bk011a"],
-                "negatives": ["S.4.1.p.Bk010", "S.4.3.p.Bk014"],
-            },
+            gold={**_SECTION, "negatives": ["S.4.1.p.Bk010", "S.4.3.p.Bk014"]},
         ),
     ),
     Metric(
@@ -294,12 +285,7 @@ METRICS = (
             ["S.4.1.p.Bk010", "S.4.2.p.Bk011a"],
             1.0,
             "the negative is at rank 1, the evidence at rank 2: 1.",
-            gold={
-                "qid": "A1",
-                "question": "What is SCU?",
-                "relevant": ["S.4.2.p.Bk011a"],
-                "negatives": ["S.4.1.p.Bk010"],
-            },
+            gold={**_SECTION, "negatives": ["S.4.1.p.Bk010"]},
         ),
     ),
     Metric(

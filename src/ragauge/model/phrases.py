@@ -233,6 +233,10 @@ def listed_slices(scores: Scores) -> dict[str, dict[str, SliceResult]]:
     }
 
 
+_USUAL_IN_SLICES = (
+    "answer.precision", "answer.grounded_precision", "answer.coverage", "retrieval.recall@5",
+    "retrieval.precision@5", "retrieval.hit@5",
+)  # fmt: skip
 SLICE_COLUMNS = 4
 """Metrics that a table of slices shows: the gated ones first."""
 
@@ -240,18 +244,10 @@ SLICE_COLUMNS = 4
 def slice_metrics(scores: Scores, verdict: Verdict) -> list[str]:
     """The metrics that tables of slices show; JSON has all of them."""
     gated = [result.gate.metric for result in verdict.gates]
-    usual = [
-        "answer.precision",
-        "answer.grounded_precision",
-        "answer.coverage",
-        "retrieval.recall@5",
-        "retrieval.precision@5",
-        "retrieval.hit@5",
-    ]
     rest = [name for name in scores.metrics if not name.startswith("run.")]
     valued = [
         name
-        for name in dict.fromkeys([*gated, *usual, *rest])
+        for name in dict.fromkeys([*gated, *_USUAL_IN_SLICES, *rest])
         if name in scores.metrics and scores.metrics[name].value is not None
     ]
     return valued[:SLICE_COLUMNS]

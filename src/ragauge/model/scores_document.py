@@ -269,37 +269,30 @@ LAYOUT = _ScoresDocument
 """What a scores document must look like to be read; the JSON schema is made of it."""
 
 
+def _bad_scores(name: str, problem: str, hint: str) -> RagaugeError:
+    return RagaugeError.of("bad-scores", f"`{name}` {problem}", hint=hint, place=Place(name))
+
+
 def from_document(data: bytes, name: str) -> Scores:
     """Read a scores document back: all but the rows of profiles that score every row."""
     try:
         document = msgspec.json.decode(data, type=_ScoresDocument)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         short = b'"under_refusal"' in data and b'"schema"' not in data
-        raise RagaugeError.of(
-            "bad-scores",
-            f"`{name}` is the short JSON of the profile ship, which has no n"
-            if short
-            else f"`{name}` is not a scores file: {error}",
-            hint="save one with `ragauge score ... --full -o scores.json`",
-            place=Place(name),
-        ) from error
+        what = "the short JSON of the profile ship, which has no n"
+        what = what if short else f"not a scores file: {error}"
+        hint = "save one with `ragauge score ... --full -o scores.json`"
+        raise _bad_scores(name, f"is {what}", hint) from error
     if document.schema != SCHEMA:
-        raise RagaugeError.of(
-            "bad-scores",
-            f"`{name}` has the schema `{document.schema}`, this version reads `{SCHEMA}`",
-            hint="score the traces again with this version",
-            place=Place(name),
-        )
+        problem = f"has the schema `{document.schema}`, this version reads `{SCHEMA}`"
+        raise _bad_scores(name, problem, "score the traces again with this version")
     _rename_metrics(document)
     parts = [part for named in document.slices.values() for part in named.values()]
     strange = [name for part in parts for name in part.metrics if name not in document.metrics]
     if strange:
-        raise RagaugeError.of(
-            "bad-scores",
-            f"`{name}` has `{strange[0]}` in a slice and not among its metrics",
-            hint="save it again with `ragauge score ... --full -o scores.json`",
-            place=Place(name),
-        )
+        problem = f"has `{strange[0]}` in a slice and not among its metrics"
+        hint = "save it again with `ragauge score ... --full -o scores.json`"
+        raise _bad_scores(name, problem, hint)
     return Scores(
         profile=document.profile,
         dialect=document.dialect,

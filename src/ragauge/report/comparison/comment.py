@@ -6,9 +6,8 @@ import msgspec
 
 from ragauge.model.comparison import Comparison, ComparisonReport, ComparisonView
 from ragauge.report import markdown
-from ragauge.report.ci.size_limit import MarkdownSection, text_within
 from ragauge.report.comparison import markdown_parts, sentences
-from ragauge.report.markdown import folded, section, unlinked
+from ragauge.report.markdown import MarkdownSection, folded, section, text_within, unlinked
 
 MOST_BYTES = 32_000
 """GitHub takes 65,536 characters, and one comment may hold scores and a comparison."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ragauge.model.comparison import ComparisonReport, ComparisonView
-from ragauge.report.ci.size_limit import MarkdownSection, text_within
 from ragauge.report.comparison import markdown_parts, sentences
-from ragauge.report.markdown import section, unlinked
+from ragauge.report.markdown import MarkdownSection, section, text_within, unlinked
 
 MOST_BYTES = 500_000
 """A step may write 1 MiB, and may hold the scores of a run and a comparison."""

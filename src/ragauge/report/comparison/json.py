@@ -98,10 +98,8 @@ def _delta(delta: Delta) -> dict[str, Any]:
 
 def _query(query: QueryComparison) -> QueryComparison:
     """The question as it is written: its fields in their order, with reciprocals rounded."""
-    a_reciprocal, b_reciprocal = rounded(query.a_reciprocal), rounded(query.b_reciprocal)
-    if a_reciprocal == query.a_reciprocal and b_reciprocal == query.b_reciprocal:
-        return query
-    return msgspec.structs.replace(query, a_reciprocal=a_reciprocal, b_reciprocal=b_reciprocal)
+    a, b = rounded(query.a_reciprocal), rounded(query.b_reciprocal)
+    return msgspec.structs.replace(query, a_reciprocal=a, b_reciprocal=b)
 
 
 REPORT = ComparisonReport(

@@ -57,11 +57,8 @@ def runs(comparison: Comparison, escape: Escape = escaped) -> list[str]:
         (head, escape(of_a) if of_a else "-", escape(of_b) if of_b else "-")
         for head, of_a, of_b in sentences.run_lines(comparison)
     ]
-    rows += [
-        ("questions", str(a.questions), str(b.questions)),
-        ("missing", str(a.missing), str(b.missing)),
-        ("errored", str(a.errored), str(b.errored)),
-    ]
+    for count in ("questions", "missing", "errored"):
+        rows.append((count, str(getattr(a, count)), str(getattr(b, count))))
     return markdown.table(["", "a", "b"], rows)
 
 

@@ -218,13 +218,9 @@ def _print_verdict(console: Console, view: ComparisonView) -> None:
     console.print()
     for result in () if verdict is None else verdict.gates:
         if result.status != "pass":
-            value_and_threshold = (
-                f"{phrases.number(result.value)}, demanded {phrases.threshold_text(result)}"
-            )
+            name, value, threshold, *_ = phrases.gate_cells(result)
             note = phrases.gate_note(result)
-            line = (
-                f"{phrases.gate_name(result)}: {value_and_threshold}{f' ({note})' if note else ''}"
-            )
+            line = f"{name}: {value}, demanded {threshold}{f' ({note})' if note else ''}"
             console.print(plain(line))
     style = f"bold {COLORS[view.status or 'pass']}"
     console.print(Text(plain(decision), style=style))

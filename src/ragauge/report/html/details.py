@@ -92,16 +92,14 @@ class Hits(Struct, omit_defaults=True, gc=False):
             return self
         highlights = {}
         pieces = self.pieces
-        for place, spans in self.highlights.items():
-            piece = pieces[place]
-            if piece not in shortened_texts:
+        for place, spans_in_whole in self.highlights.items():
+            spans, piece = spans_in_whole, pieces[place]
+            if piece in shortened_texts:
+                text = shortened_texts[piece]
+                moved = () if text is None else (text.span(*span) for span in spans_in_whole)
+                spans = [span for span in moved if span is not None]
+            if spans:
                 highlights[place] = spans
-                continue
-            text = shortened_texts[piece]
-            moved = [] if text is None else [text.span(*span) for span in spans]
-            remaining = [span for span in moved if span is not None]
-            if remaining:
-                highlights[place] = remaining
         return Hits(self.piece, self.marks, self.score, self.delta_s, highlights)
 
 

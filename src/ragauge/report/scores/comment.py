@@ -5,8 +5,7 @@ from __future__ import annotations
 from ragauge.model import phrases
 from ragauge.model.report import Report, View
 from ragauge.report import markdown
-from ragauge.report.ci.size_limit import MarkdownSection, text_within
-from ragauge.report.markdown import folded, more, section, unlinked
+from ragauge.report.markdown import MarkdownSection, folded, more, section, text_within, unlinked
 
 MOST_BYTES = 32_000
 """GitHub takes 65,536 characters, and one comment may hold scores and a comparison."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from ragauge.model import phrases
 from ragauge.model.report import Report, View
 from ragauge.report import markdown
-from ragauge.report.ci.size_limit import MarkdownSection, text_within
-from ragauge.report.markdown import folded, more, section, unlinked
+from ragauge.report.markdown import MarkdownSection, folded, more, section, text_within, unlinked
 
 MOST_BYTES = 500_000
 """A step may write 1 MiB, and may hold the scores of a run and a comparison."""

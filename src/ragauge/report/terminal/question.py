@@ -158,11 +158,7 @@ def _spans(spans: Sequence[Span]) -> str:
 
 def _result_lines(result: Result, width: int) -> list[str]:
     facts, trace = result.facts, result.trace
-    slot: Mapping[str, object] = {
-        "paraphrase": facts.paraphrase,
-        "seed": facts.seed,
-        "turn": facts.turn,
-    }
+    slot = {name: getattr(facts, name) for name in ("paraphrase", "seed", "turn")}
     slot_words = [f"{name} {value}" for name, value in slot.items() if value is not None]
     line = "" if trace is None or trace.line is None else f", line {trace.line}"
     rank = "no evidence found" if facts.hit_rank is None else f"first evidence {facts.hit_rank}"

@@ -26,6 +26,8 @@ from ragauge.text import plain
 RUNS = "ragauge.runs/1"
 RUN_INFO = "ragauge.run-info/1"
 SHORT_HASH = 8
+_ENTRY = ("run_id", "created_at", "suite", "profile", "status", "results", "gold_hash",
+          "commit_hash")  # fmt: skip
 _GAP = "  "
 _LABEL = 11
 _LISTED = 5
@@ -116,14 +118,7 @@ def run_entry(run: RunRecord) -> dict[str, Any]:
     """What is known of a run without reading its results, as plain JSON values."""
     head = headline(run)
     return {
-        "run_id": run.run_id,
-        "created_at": run.created_at,
-        "suite": run.suite,
-        "profile": run.profile,
-        "status": run.status,
-        "results": run.results,
-        "gold_hash": run.gold_hash,
-        "commit_hash": run.commit_hash,
+        **{name: getattr(run, name) for name in _ENTRY},
         "tags": list(run.tags),
         "headline": None if head is None else {"metric": head.metric, "value": rounded(head.value)},
     }
