@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from ragauge.errors import Place, RagaugeError
 from ragauge.files.open import PathLike, opened
@@ -352,26 +350,20 @@ def _per_question(document: _ScoresDocument) -> PerQuestion | None:
     values = [
         [question.values.get(name, math.nan) for question in document.questions] for name in names
     ]
+    hashes = [question.gold_hash for question in document.questions]
+    saved = [question.reciprocal for question in document.questions]
+    reciprocals = None  # of a file that was saved before there were any
+    if msgspec.UNSET not in saved:
+        floats = [math.nan if value is None else value for value in saved]
+        reciprocals = np.array(floats, np.float64)
     return PerQuestion(
         metrics=names,
         qids=[question.qid for question in document.questions],
         turns=[question.turn for question in document.questions],
         values=np.array(values, np.float64),
-        hashes=_hashes(document.questions),
-        reciprocals=_reciprocals(document.questions),
+        hashes=[] if None in hashes else [value for value in hashes if value is not None],
+        reciprocals=reciprocals,
     )
-
-
-def _reciprocals(questions: Sequence[_SavedQuestion]) -> NDArray[np.float64] | None:
-    saved = [question.reciprocal for question in questions]
-    if any(value is msgspec.UNSET for value in saved):
-        return None  # saved before there were any
-    return np.array([math.nan if value is None else value for value in saved], np.float64)
-
-
-def _hashes(questions: Sequence[_SavedQuestion]) -> list[str]:
-    hashes = [question.gold_hash for question in questions if question.gold_hash is not None]
-    return hashes if len(hashes) == len(questions) else []
 
 
 def load_scores(path: PathLike) -> Scores:

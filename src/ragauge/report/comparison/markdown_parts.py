@@ -163,9 +163,5 @@ def notes(comparison: Comparison, escape: Escape = escaped) -> list[str]:
 
 def kind_lines(view: ComparisonView) -> list[str]:
     """How many questions of each kind there are."""
-    comparison = view.comparison
-    return [
-        f"- {sentences.retrieval_line(comparison)}",
-        f"- {sentences.answer_line(comparison)}",
-        "",
-    ]
+    lines = sentences.retrieval_line(view.comparison), sentences.answer_line(view.comparison)
+    return [*(f"- {line}" for line in lines), ""]

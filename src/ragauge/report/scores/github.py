@@ -41,8 +41,7 @@ def _text(view: View) -> str:
 
 
 _MOST: dict[Level, int] = {
-    "error": MOST_ANNOTATIONS,
-    "warning": MOST_ANNOTATIONS,
+    **dict.fromkeys(LEVELS, MOST_ANNOTATIONS),
     "notice": MOST_ANNOTATIONS - 2,
 }
 """How many gates of each level are annotated: two notices are about all of them."""
