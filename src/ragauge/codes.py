@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 
 from msgspec import Struct
@@ -28,414 +29,237 @@ class Code(Struct, frozen=True):
     explanation: str
 
 
-def _codes(exit_code: ExitCode, *entries: tuple[str, str, str]) -> dict[str, Code]:
-    return {name: Code(name, exit_code, title, text) for name, title, text in entries}
+def _codes(exit_code: ExitCode, text: str) -> dict[str, Code]:
+    """Codes from a list: a line with the name and the title, and indented below it what to do."""
+    codes = {}
+    for entry in re.split(r"\n(?=\S)", text.strip()):
+        first, *lines = entry.split("\n")
+        name, _, title = first.partition(": ")
+        codes[name] = Code(name, exit_code, title, " ".join(map(str.strip, lines)))
+    return codes
 
 
 CODES: dict[str, Code] = {
     **_codes(
         ExitCode.USAGE,
-        (
-            "bad-model",
-            "the model of an embedder is not the one that is expected",
-            "A file of weights or a vocabulary is missing, damaged, or another one. Its hash is "
-            "checked, because ΔS of other weights cannot be compared. Install the package again, "
-            "or in [embedders.NAME] of ragauge.toml say which file is meant, and its sha256.",
-        ),
-        (
-            "embedder-failed",
-            "an embedder could not make its vectors",
-            "The server did not answer, refused, or answered something else than vectors. What was "
-            "made before is in the cache, so the same command goes on from there.",
-        ),
-        (
-            "bad-target",
-            "a target cannot be asked at all",
-            "A target is python:module:function, http://..., command:PROGRAM, or what a plugin "
-            "brings. The function, program or option that is named must be there; what goes wrong "
-            "with single questions later is recorded with them.",
-        ),
-        (
-            "cannot-resume",
-            "a stored run cannot be gone on with",
-            "Only a run that `ragauge run` began has questions left to ask, and only with the gold "
-            "set, the target, the seeds and the k that it began with: half a run of one system and "
-            "half of another would be a run of neither.",
-        ),
-        (
-            "run-held",
-            "another process is writing the run",
-            "One process at a time asks for a run and stores its results. Wait until it ends, or "
-            "end it; then `ragauge run --resume RUN` goes on with what is left. A process that is "
-            "gone, however it ended, holds nothing.",
-        ),
-        (
-            "usage",
-            "the command line does not fit the command",
-            "An option is missing, unknown, or has a value that cannot be read. "
-            "`ragauge COMMAND --help` lists what the command takes.",
-        ),
-        (
-            "file-not-found",
-            "a named file is not there",
-            "The path was taken as written, relative to the current folder. "
-            "Check the spelling and the folder that the command runs in.",
-        ),
-        (
-            "file-unreadable",
-            "a named file is there but cannot be read or written",
-            "It is a folder, the permissions forbid it, or the disk refused. "
-            "Nothing half-written is left behind: output goes to a temporary file first.",
-        ),
-        (
-            "bad-config",
-            "ragauge.toml or a gates file cannot be used",
-            "The file is not TOML, or a key is unknown or has the wrong type. "
-            "Unknown keys are refused, because a misspelt gate would otherwise never fail.",
-        ),
-        (
-            "bad-gate",
-            "a gate cannot be read",
-            "A gate is NAME=NUMBER (the metric knows its direction), or METRIC>=NUMBER or "
-            "METRIC<=NUMBER. The number must be finite. The direction must fit the metric: a "
-            "floor under something that should be low would pass exactly when it must not.",
-        ),
-        (
-            "unknown-metric",
-            "no metric of that name is registered",
-            "`ragauge metrics` lists the ids. A metric with a cut-off is written with it, as in "
-            "retrieval.recall_all@5; a profile also knows short names such as chr.",
-        ),
-        (
-            "unknown-name",
-            "a profile, dialect, format or code of that name does not exist",
-            "The message lists the names that do.",
-        ),
-        (
-            "bad-plugin",
-            "an installed plugin cannot be loaded",
-            "Packages can bring metrics, dialects and reports by entry points. One that fails to "
-            "import is refused, because its metrics and gates would be missing without a word.",
-        ),
-        (
-            "file-exists",
-            "a file that would be written is already there",
-            "`ragauge init` and `ragauge demo --write` never replace your files unless told to "
-            "with --force; `ragauge corpus build` replaces nothing but a corpus, "
-            "and `ragauge gold freeze` no lock that holds another set.",
-        ),
-        (
-            "missing-extra",
-            "a file or a store needs a package that is not installed",
-            "Parquet, YAML and zstd are read by packages of their own, which come with an extra: "
-            "ragauge[parquet], ragauge[yaml] or ragauge[zstd]; PostgreSQL needs ragauge[postgres], "
-            "HTML, reStructuredText and PDF ragauge[corpus], JMESPath ragauge[http]. A target that "
-            "needs a library has an extra of its own name: ragauge[chroma], ragauge[qdrant].",
-        ),
-        (
-            "bad-store-url",
-            "a store URL cannot be used",
-            "A store is sqlite:///FILE (a path relative to the current folder, with a fourth "
-            "slash an absolute one) or postgresql://USER@HOST/DATABASE.",
-        ),
-        (
-            "store-unavailable",
-            "the store cannot be opened or written",
-            "The disk is full, the file may not be written, another process holds the lock for "
-            "too long, or the server does not answer. A run that was being stored stays marked "
-            "as incomplete; all other runs are as they were.",
-        ),
-        (
-            "run-exists",
-            "a run of that id is already in the store",
-            "A stored run never changes its results. Choose another --run-id, or delete the old "
-            "run with `ragauge runs delete`.",
-        ),
-        (
-            "unknown-run",
-            "no stored run has that id or tag",
-            "A run is named by its id, the beginning of its id, a tag, or `latest`. "
-            "`ragauge runs list` shows what there is.",
-        ),
+        """
+bad-model: the model of an embedder is not the one that is expected
+    A file of weights or a vocabulary is missing, damaged, or another one. Its hash is checked,
+    because ΔS of other weights cannot be compared. Install the package again, or in
+    [embedders.NAME] of ragauge.toml say which file is meant, and its sha256.
+embedder-failed: an embedder could not make its vectors
+    The server did not answer, refused, or answered something else than vectors. What was made
+    before is in the cache, so the same command goes on from there.
+bad-target: a target cannot be asked at all
+    A target is python:module:function, http://..., command:PROGRAM, or what a plugin brings. The
+    function, program or option that is named must be there; what goes wrong with single questions
+    later is recorded with them.
+cannot-resume: a stored run cannot be gone on with
+    Only a run that `ragauge run` began has questions left to ask, and only with the gold set, the
+    target, the seeds and the k that it began with: half a run of one system and half of another
+    would be a run of neither.
+run-held: another process is writing the run
+    One process at a time asks for a run and stores its results. Wait until it ends, or end it; then
+    `ragauge run --resume RUN` goes on with what is left. A process that is gone, however it ended,
+    holds nothing.
+usage: the command line does not fit the command
+    An option is missing, unknown, or has a value that cannot be read. `ragauge COMMAND --help`
+    lists what the command takes.
+file-not-found: a named file is not there
+    The path was taken as written, relative to the current folder. Check the spelling and the folder
+    that the command runs in.
+file-unreadable: a named file is there but cannot be read or written
+    It is a folder, the permissions forbid it, or the disk refused. Nothing half-written is left
+    behind: output goes to a temporary file first.
+bad-config: ragauge.toml or a gates file cannot be used
+    The file is not TOML, or a key is unknown or has the wrong type. Unknown keys are refused,
+    because a misspelt gate would otherwise never fail.
+bad-gate: a gate cannot be read
+    A gate is NAME=NUMBER (the metric knows its direction), or METRIC>=NUMBER or METRIC<=NUMBER. The
+    number must be finite. The direction must fit the metric: a floor under something that should be
+    low would pass exactly when it must not.
+unknown-metric: no metric of that name is registered
+    `ragauge metrics` lists the ids. A metric with a cut-off is written with it, as in
+    retrieval.recall_all@5; a profile also knows short names such as chr.
+unknown-name: a profile, dialect, format or code of that name does not exist
+    The message lists the names that do.
+bad-plugin: an installed plugin cannot be loaded
+    Packages can bring metrics, dialects and reports by entry points. One that fails to import is
+    refused, because its metrics and gates would be missing without a word.
+file-exists: a file that would be written is already there
+    `ragauge init` and `ragauge demo --write` never replace your files unless told to with --force;
+    `ragauge corpus build` replaces nothing but a corpus, and `ragauge gold freeze` no lock that
+    holds another set.
+missing-extra: a file or a store needs a package that is not installed
+    Parquet, YAML and zstd are read by packages of their own, which come with an extra:
+    ragauge[parquet], ragauge[yaml] or ragauge[zstd]; PostgreSQL needs ragauge[postgres], HTML,
+    reStructuredText and PDF ragauge[corpus], JMESPath ragauge[http]. A target that needs a library
+    has an extra of its own name: ragauge[chroma], ragauge[qdrant].
+bad-store-url: a store URL cannot be used
+    A store is sqlite:///FILE (a path relative to the current folder, with a fourth slash an
+    absolute one) or postgresql://USER@HOST/DATABASE.
+store-unavailable: the store cannot be opened or written
+    The disk is full, the file may not be written, another process holds the lock for too long, or
+    the server does not answer. A run that was being stored stays marked as incomplete; all other
+    runs are as they were.
+run-exists: a run of that id is already in the store
+    A stored run never changes its results. Choose another --run-id, or delete the old run with
+    `ragauge runs delete`.
+unknown-run: no stored run has that id or tag
+    A run is named by its id, the beginning of its id, a tag, or `latest`. `ragauge runs list` shows
+    what there is.
+""",
     ),
     **_codes(
         ExitCode.BAD_INPUT,
-        (
-            "bad-json",
-            "a line is not valid JSON",
-            "JSON Lines needs one complete object on every line. NaN, Infinity, single quotes, "
-            "trailing commas and unescaped control characters are not JSON.",
-        ),
-        (
-            "truncated-line",
-            "the last line ends in the middle of an object",
-            "The file has no final newline and its last line is not complete: the program that "
-            "wrote it was probably stopped. Write the line again, or remove it, so that the "
-            "question counts as missing and not as something else.",
-        ),
-        (
-            "bad-encoding",
-            "the bytes are not UTF-8",
-            "Files are read as UTF-8, with or without a byte order mark. Convert the file; do not "
-            "drop the bytes, because that moves every offset behind them.",
-        ),
-        (
-            "nul-byte",
-            "the line contains a NUL byte",
-            "Usually the tail of a file that was being written when the machine went down.",
-        ),
-        (
-            "line-too-long",
-            "one line is longer than 64 MiB",
-            "A trace of that size is a whole index dump or a missing newline.",
-        ),
-        (
-            "too-deep",
-            "objects are nested too deeply",
-            "No field that is read needs more than a few levels.",
-        ),
-        (
-            "not-a-row",
-            "a row is not a JSON object",
-            "Every line, or every element of a JSON array, must be one object.",
-        ),
-        (
-            "bad-field",
-            "a field has the wrong type or an impossible value",
-            "The message names the path inside the object, what was expected and what was found.",
-        ),
-        (
-            "missing-field",
-            "a field that is needed is absent",
-            "A gold item needs an id; where traces are joined by the question, as under smoke, it "
-            "needs a question too.",
-        ),
-        (
-            "field-conflict",
-            "two spellings of one field disagree",
-            "A row may spell a field in two ways (retrieved_ids and topk) when both say the same. "
-            "When they differ, only a profile that names one of them as its own can decide: "
-            "choose it with --profile or --dialect, or drop one of the fields.",
-        ),
-        (
-            "duplicate-qid",
-            "two gold items have the same id",
-            "Under the profiles ship and smoke the last one wins, as in their sources, and the "
-            "report counts it. Everywhere else it is an error, because nobody can tell which "
-            "answer was meant.",
-        ),
-        (
-            "mixed-units",
-            "offsets of different units meet",
-            "Bytes and characters agree only in plain ASCII; comparing one with the other would "
-            "move every place behind the first accent. Use bytes of the UTF-8 text everywhere, or "
-            "say unit: char everywhere.",
-        ),
-        (
-            "quote-unpinned",
-            "evidence is named by a quote alone",
-            "A quote is found in the document's text, which a run does not have. Name the corpus "
-            "with --corpus, or let `ragauge gold pin` look the quote up in it and write its "
-            "offsets beside it.",
-        ),
-        (
-            "draft-item",
-            "a gold item is a draft that nobody has confirmed",
-            "`ragauge gold new` suggests evidence and leaves the question to a person. Write the "
-            "question, check the evidence, and remove `draft` from the item.",
-        ),
-        (
-            "unresolved",
-            "an id, a document or a place is not in the corpus",
-            "Evidence, hits and citations are looked up in the corpus that was named. The corpus "
-            "may be newer than they are: `ragauge corpus diff` and `gold migrate` follow an edit.",
-        ),
-        (
-            "quote-not-found",
-            "a quote does not stand in its document",
-            "White space and composed characters may differ, words may not. The document was "
-            "edited, or the quote was typed and not copied.",
-        ),
-        (
-            "quote-ambiguous",
-            "a quote stands in its document more than once",
-            "Say which is meant with `occurrence`, counted from 1, or quote more of the text.",
-        ),
-        (
-            "quote-moved",
-            "a quote does not stand at its offsets",
-            "The text at the offsets is another. The hint says where the quote stands now; "
-            "`ragauge gold pin --repin` follows it, `gold migrate` follows a whole edit.",
-        ),
-        (
-            "bad-document",
-            "a document cannot be parsed, or its name cannot be part of an id",
-            "It is damaged, encrypted, or not of the kind that its suffix says. "
-            "`--on-bad-file skip` builds the corpus without it and counts it.",
-        ),
-        (
-            "bad-corpus",
-            "a corpus folder is damaged, or was edited by hand",
-            "Its lists and texts must be those that its manifest speaks of. Build it again with "
-            "`ragauge corpus build`.",
-        ),
-        ("bad-gzip", "a compressed file is damaged", "It could not be unpacked to its end."),
-        ("bad-zstd", "a file packed with zstd is damaged", "It could not be unpacked to its end."),
-        (
-            "bad-parquet",
-            "a Parquet file is damaged, or a value in it has no JSON form",
-            "Rows are read as JSON objects, and the line that is named is the number of the row. "
-            "NaN, infinity and bytes that are not UTF-8 have no place there.",
-        ),
-        (
-            "bad-yaml",
-            "a YAML file cannot be read",
-            "It must be one document: a list of mappings, or a mapping with one such list under "
-            "queries, items or questions. NaN, infinity, unknown tags and aliases that stand for "
-            "very much are refused.",
-        ),
-        (
-            "bad-store",
-            "a store is damaged, or is something else",
-            "The file is not a SQLite database, or its tables are not those of ragauge. One "
-            "unreadable result is not this error: it is counted, listed and gated.",
-        ),
-        (
-            "newer-store",
-            "a store was written by a newer ragauge",
-            "Its tables have a form that this version does not know, and guessing would damage "
-            "it. Upgrade ragauge, or use another store.",
-        ),
-        (
-            "bad-export",
-            "a file is not an exported run",
-            "`ragauge runs import` reads what `ragauge runs export` wrote. Nothing was imported.",
-        ),
-        (
-            "unmapped",
-            "something has no place in the new corpus",
-            "A migration map has no new place for an id, a section, a document or some bytes, or "
-            "one of less confidence than was asked for. Look at its row in the map, mend it by "
-            "hand if you know better, lower --min-confidence, or say --on-unmapped keep or drop.",
-        ),
-        (
-            "bad-lock",
-            "the lock of a gold set cannot be used",
-            "It was damaged, edited by hand, left with a merge conflict, or written by a newer "
-            "ragauge. Nothing was compared: take it from version control again, or upgrade.",
-        ),
-        (
-            "bad-scores",
-            "a file is not a scores file that can be judged again",
-            "`ragauge gate` reads what `ragauge score --full -o FILE.json` wrote: the metrics with "
-            "their n. The short JSON of the ship profile does not carry n.",
-        ),
+        """
+bad-json: a line is not valid JSON
+    JSON Lines needs one complete object on every line. NaN, Infinity, single quotes, trailing
+    commas and unescaped control characters are not JSON.
+truncated-line: the last line ends in the middle of an object
+    The file has no final newline and its last line is not complete: the program that wrote it was
+    probably stopped. Write the line again, or remove it, so that the question counts as missing and
+    not as something else.
+bad-encoding: the bytes are not UTF-8
+    Files are read as UTF-8, with or without a byte order mark. Convert the file; do not drop the
+    bytes, because that moves every offset behind them.
+nul-byte: the line contains a NUL byte
+    Usually the tail of a file that was being written when the machine went down.
+line-too-long: one line is longer than 64 MiB
+    A trace of that size is a whole index dump or a missing newline.
+too-deep: objects are nested too deeply
+    No field that is read needs more than a few levels.
+not-a-row: a row is not a JSON object
+    Every line, or every element of a JSON array, must be one object.
+bad-field: a field has the wrong type or an impossible value
+    The message names the path inside the object, what was expected and what was found.
+missing-field: a field that is needed is absent
+    A gold item needs an id; where traces are joined by the question, as under smoke, it needs a
+    question too.
+field-conflict: two spellings of one field disagree
+    A row may spell a field in two ways (retrieved_ids and topk) when both say the same. When they
+    differ, only a profile that names one of them as its own can decide: choose it with --profile or
+    --dialect, or drop one of the fields.
+duplicate-qid: two gold items have the same id
+    Under the profiles ship and smoke the last one wins, as in their sources, and the report counts
+    it. Everywhere else it is an error, because nobody can tell which answer was meant.
+mixed-units: offsets of different units meet
+    Bytes and characters agree only in plain ASCII; comparing one with the other would move every
+    place behind the first accent. Use bytes of the UTF-8 text everywhere, or say unit: char
+    everywhere.
+quote-unpinned: evidence is named by a quote alone
+    A quote is found in the document's text, which a run does not have. Name the corpus with
+    --corpus, or let `ragauge gold pin` look the quote up in it and write its offsets beside it.
+draft-item: a gold item is a draft that nobody has confirmed
+    `ragauge gold new` suggests evidence and leaves the question to a person. Write the question,
+    check the evidence, and remove `draft` from the item.
+unresolved: an id, a document or a place is not in the corpus
+    Evidence, hits and citations are looked up in the corpus that was named. The corpus may be newer
+    than they are: `ragauge corpus diff` and `gold migrate` follow an edit.
+quote-not-found: a quote does not stand in its document
+    White space and composed characters may differ, words may not. The document was edited, or the
+    quote was typed and not copied.
+quote-ambiguous: a quote stands in its document more than once
+    Say which is meant with `occurrence`, counted from 1, or quote more of the text.
+quote-moved: a quote does not stand at its offsets
+    The text at the offsets is another. The hint says where the quote stands now; `ragauge gold pin
+    --repin` follows it, `gold migrate` follows a whole edit.
+bad-document: a document cannot be parsed, or its name cannot be part of an id
+    It is damaged, encrypted, or not of the kind that its suffix says. `--on-bad-file skip` builds
+    the corpus without it and counts it.
+bad-corpus: a corpus folder is damaged, or was edited by hand
+    Its lists and texts must be those that its manifest speaks of. Build it again with `ragauge
+    corpus build`.
+bad-gzip: a compressed file is damaged
+    It could not be unpacked to its end.
+bad-zstd: a file packed with zstd is damaged
+    It could not be unpacked to its end.
+bad-parquet: a Parquet file is damaged, or a value in it has no JSON form
+    Rows are read as JSON objects, and the line that is named is the number of the row. NaN,
+    infinity and bytes that are not UTF-8 have no place there.
+bad-yaml: a YAML file cannot be read
+    It must be one document: a list of mappings, or a mapping with one such list under queries,
+    items or questions. NaN, infinity, unknown tags and aliases that stand for very much are
+    refused.
+bad-store: a store is damaged, or is something else
+    The file is not a SQLite database, or its tables are not those of ragauge. One unreadable result
+    is not this error: it is counted, listed and gated.
+newer-store: a store was written by a newer ragauge
+    Its tables have a form that this version does not know, and guessing would damage it. Upgrade
+    ragauge, or use another store.
+bad-export: a file is not an exported run
+    `ragauge runs import` reads what `ragauge runs export` wrote. Nothing was imported.
+unmapped: something has no place in the new corpus
+    A migration map has no new place for an id, a section, a document or some bytes, or one of less
+    confidence than was asked for. Look at its row in the map, mend it by hand if you know better,
+    lower --min-confidence, or say --on-unmapped keep or drop.
+bad-lock: the lock of a gold set cannot be used
+    It was damaged, edited by hand, left with a merge conflict, or written by a newer ragauge.
+    Nothing was compared: take it from version control again, or upgrade.
+bad-scores: a file is not a scores file that can be judged again
+    `ragauge gate` reads what `ragauge score --full -o FILE.json` wrote: the metrics with their n.
+    The short JSON of the ship profile does not carry n.
+""",
     ),
     **_codes(
         ExitCode.NOT_EVALUABLE,
-        (
-            "lexical-embedder",
-            "the ΔS of this run is lexical, and feeds no gate",
-            "It comes from hashed n-grams: it compares words, not meanings, and no threshold of "
-            "ΔS was made for it. Measure with a model (`--embed minilm`), or leave out the gates "
-            "on ΔS.",
-        ),
-        (
-            "too-many-errors",
-            "the target failed too often, and the run was stopped",
-            "There were more errors than --max-errors allows, or very many calls that never came "
-            "back. What was answered is stored: mend the target, then go on with --resume and "
-            "--retry-errors.",
-        ),
-        (
-            "missing-traces",
-            "gold items have no trace",
-            "A question that was not asked cannot pass, and one that a baseline was not asked "
-            "hides a drop. Run the missing questions, or say --allow-missing when the trace file "
-            "is meant to be partial; a drop is then judged on what the baseline has.",
-        ),
-        (
-            "errored-traces",
-            "traces carry an error instead of a result",
-            "Errored rows count 0 in retrieval metrics and are left out of answer metrics by "
-            "name; the gate does not pass over them unless --allow-errored is given. Errors of a "
-            "baseline hide a drop: they block gates on one, and --allow-errored leaves their "
-            "questions out.",
-        ),
-        (
-            "skipped-lines",
-            "bad lines were skipped",
-            "--on-bad-line=skip was asked for and lines were skipped. They are counted and listed; "
-            "--allow-skipped lets the gates decide without them.",
-        ),
-        (
-            "nothing-answered",
-            "nothing was answered and nothing was answerable",
-            "Every ratio would be 0/0, and the source's defaults would pass. --allow-empty accepts "
-            "that.",
-        ),
-        (
-            "undefined-metric",
-            "a gated metric is 0/0",
-            "No record is in its population; the reason is in the gate's row. A gate on nothing "
-            "does not pass.",
-        ),
-        (
-            "too-few",
-            "a gate has fewer questions than its min_n",
-            "The gate asks for a minimum number of questions, and the run has fewer.",
-        ),
-        (
-            "no-baseline",
-            "a gate on a drop has nothing to compare with",
-            "Score the live system with --full -o live.json, and give that file as --baseline.",
-        ),
-        (
-            "incomparable",
-            "a gate on a drop cannot compare the two runs",
-            "The baseline lacks the metric or the values of its questions, has another version of "
-            "it, was scored with other options, or shares no question with this run.",
-        ),
-        (
-            "incomplete-run",
-            "a stored run is not complete",
-            "It was stopped, or is being stored right now. Half a run is never compared or judged: "
-            "go on with `ragauge run --resume`, or store it anew and delete this one.",
-        ),
-        (
-            "chunker-mismatch",
-            "the two runs were not chunked alike",
-            "--strict-chunker-version was given, and some expected item cannot be recognised by "
-            "its chunk id in both runs. Without it, such items are compared by span, quote or "
-            "document, and the report counts them.",
-        ),
-        (
-            "nothing-in-common",
-            "two runs have no question in common",
-            "No gold item is in both runs unchanged, so there is nothing to compare.",
-        ),
-        (
-            "mixed-embedders",
-            "the ΔS of this run come from different embedders",
-            "A distance means nothing without the embedder that measured it. The traces name more "
-            "than one in embed_model: score them apart.",
-        ),
+        """
+lexical-embedder: the ΔS of this run is lexical, and feeds no gate
+    It comes from hashed n-grams: it compares words, not meanings, and no threshold of ΔS was made
+    for it. Measure with a model (`--embed minilm`), or leave out the gates on ΔS.
+too-many-errors: the target failed too often, and the run was stopped
+    There were more errors than --max-errors allows, or very many calls that never came back. What
+    was answered is stored: mend the target, then go on with --resume and --retry-errors.
+missing-traces: gold items have no trace
+    A question that was not asked cannot pass, and one that a baseline was not asked hides a drop.
+    Run the missing questions, or say --allow-missing when the trace file is meant to be partial; a
+    drop is then judged on what the baseline has.
+errored-traces: traces carry an error instead of a result
+    Errored rows count 0 in retrieval metrics and are left out of answer metrics by name; the gate
+    does not pass over them unless --allow-errored is given. Errors of a baseline hide a drop: they
+    block gates on one, and --allow-errored leaves their questions out.
+skipped-lines: bad lines were skipped
+    --on-bad-line=skip was asked for and lines were skipped. They are counted and listed;
+    --allow-skipped lets the gates decide without them.
+nothing-answered: nothing was answered and nothing was answerable
+    Every ratio would be 0/0, and the source's defaults would pass. --allow-empty accepts that.
+undefined-metric: a gated metric is 0/0
+    No record is in its population; the reason is in the gate's row. A gate on nothing does not
+    pass.
+too-few: a gate has fewer questions than its min_n
+    The gate asks for a minimum number of questions, and the run has fewer.
+no-baseline: a gate on a drop has nothing to compare with
+    Score the live system with --full -o live.json, and give that file as --baseline.
+incomparable: a gate on a drop cannot compare the two runs
+    The baseline lacks the metric or the values of its questions, has another version of it, was
+    scored with other options, or shares no question with this run.
+incomplete-run: a stored run is not complete
+    It was stopped, or is being stored right now. Half a run is never compared or judged: go on with
+    `ragauge run --resume`, or store it anew and delete this one.
+chunker-mismatch: the two runs were not chunked alike
+    --strict-chunker-version was given, and some expected item cannot be recognised by its chunk id
+    in both runs. Without it, such items are compared by span, quote or document, and the report
+    counts them.
+nothing-in-common: two runs have no question in common
+    No gold item is in both runs unchanged, so there is nothing to compare.
+mixed-embedders: the ΔS of this run come from different embedders
+    A distance means nothing without the embedder that measured it. The traces name more than one in
+    embed_model: score them apart.
+""",
     ),
     **_codes(
         ExitCode.NOTHING_MEASURED,
-        (
-            "nothing-measured",
-            "there is no gold item or no trace that belongs to one",
-            "The gold file or the trace file is empty, or no id is in both: a changed prefix is "
-            "the usual cause. For a corpus: no file that can be read was found.",
-        ),
+        """
+nothing-measured: there is no gold item or no trace that belongs to one
+    The gold file or the trace file is empty, or no id is in both: a changed prefix is the usual
+    cause. For a corpus: no file that can be read was found.
+""",
     ),
     **_codes(
         ExitCode.BUG,
-        (
-            "bug",
-            "ragauge itself is wrong",
-            "Not your input. Please report it with the lines that were printed.",
-        ),
+        """
+bug: ragauge itself is wrong
+    Not your input. Please report it with the lines that were printed.
+""",
     ),
 }

@@ -10,7 +10,7 @@ import importlib
 import pkgutil
 from collections.abc import Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ragauge.errors import RagaugeError
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ragauge.model.report import Report
     from ragauge.model.run import StoreKind
     from ragauge.model.target import TargetKind
+
+T = TypeVar("T")
 
 
 def _constants(folder: str, constant: str, group: str) -> list[Any]:
@@ -49,6 +51,10 @@ def _constants(folder: str, constant: str, group: str) -> list[Any]:
     return constants
 
 
+def _by_name(folder: str, constant: str, group: str) -> dict[str, Any]:
+    return {component.name: component for component in _constants(folder, constant, group)}
+
+
 def unknown_name(kind: str, name: str, choices: Iterable[str]) -> RagaugeError:
     """Build the error for a name that no component has."""
     import difflib
@@ -71,59 +77,46 @@ def metrics() -> dict[str, Metric]:
 @cache
 def dialects() -> dict[str, Dialect]:
     """All dialects by name."""
-    return {
-        dialect.name: dialect for dialect in _constants("formats.dialects", "DIALECT", "dialects")
-    }
+    return _by_name("formats.dialects", "DIALECT", "dialects")
 
 
 @cache
 def reports() -> dict[str, Report]:
     """All reports by name."""
-    return {report.name: report for report in _constants("report.scores", "REPORT", "reports")}
+    return _by_name("report.scores", "REPORT", "reports")
 
 
 @cache
 def comparisons() -> dict[str, ComparisonReport]:
     """All reports of comparisons by name."""
-    return {
-        report.name: report for report in _constants("report.comparison", "REPORT", "comparisons")
-    }
-
-
-@cache
-def stores() -> dict[str, StoreKind]:
-    """All kinds of store by the scheme of their URLs."""
-    return {
-        scheme: kind
-        for kind in _constants("store.databases", "STORE", "stores")
-        for scheme in kind.schemes
-    }
-
-
-@cache
-def parsers() -> dict[str, Parser]:
-    """All parsers by the suffix of the files that they read."""
-    return {
-        suffix: parser
-        for parser in _constants("corpus.parsers", "PARSER", "parsers")
-        for suffix in parser.suffixes
-    }
-
-
-@cache
-def targets() -> dict[str, TargetKind]:
-    """All kinds of target by the scheme of their addresses."""
-    return {
-        scheme: kind
-        for kind in _constants("targets", "TARGET", "targets")
-        for scheme in kind.schemes
-    }
+    return _by_name("report.comparison", "REPORT", "comparisons")
 
 
 @cache
 def embedders() -> dict[str, EmbedderKind]:
     """All kinds of embedder by name."""
-    return {kind.name: kind for kind in _constants("embed.embedders", "EMBEDDER", "embedders")}
+    return _by_name("embed.embedders", "EMBEDDER", "embedders")
+
+
+@cache
+def stores() -> dict[str, StoreKind]:
+    """All kinds of store by the scheme of their URLs."""
+    kinds = _constants("store.databases", "STORE", "stores")
+    return {scheme: kind for kind in kinds for scheme in kind.schemes}
+
+
+@cache
+def parsers() -> dict[str, Parser]:
+    """All parsers by the suffix of the files that they read."""
+    kinds = _constants("corpus.parsers", "PARSER", "parsers")
+    return {suffix: parser for parser in kinds for suffix in parser.suffixes}
+
+
+@cache
+def targets() -> dict[str, TargetKind]:
+    """All kinds of target by the scheme of their addresses."""
+    kinds = _constants("targets", "TARGET", "targets")
+    return {scheme: kind for kind in kinds for scheme in kind.schemes}
 
 
 @cache
@@ -136,34 +129,30 @@ def profiles() -> dict[str, Profile]:
 
     from ragauge.model.profile import Profile
 
-    by_name = {}
-    for entry in sorted(files("ragauge.profiles").iterdir(), key=lambda entry: entry.name):
-        if entry.name.endswith(".toml"):
-            table = tomllib.loads(entry.read_text("utf-8"))
-            profile = msgspec.convert(table, Profile)
-            by_name[profile.name] = profile
-    return by_name
+    entries = sorted(files("ragauge.profiles").iterdir(), key=lambda entry: entry.name)
+    tables = [tomllib.loads(e.read_text("utf-8")) for e in entries if e.name.endswith(".toml")]
+    return {table["name"]: msgspec.convert(table, Profile) for table in tables}
+
+
+def _named(kind: str, name: str, components: dict[str, T]) -> T:
+    if name not in components:
+        raise unknown_name(kind, name, components)
+    return components[name]
 
 
 def dialect(name: str) -> Dialect:
     """The dialect of that name."""
-    if name not in dialects():
-        raise unknown_name("dialect", name, dialects())
-    return dialects()[name]
+    return _named("dialect", name, dialects())
 
 
 def profile(name: str) -> Profile:
     """The profile of that name."""
-    if name not in profiles():
-        raise unknown_name("profile", name, profiles())
-    return profiles()[name]
+    return _named("profile", name, profiles())
 
 
 def report(name: str) -> Report:
     """The report of that name."""
-    if name not in reports():
-        raise unknown_name("format", name, reports())
-    return reports()[name]
+    return _named("format", name, reports())
 
 
 def select(names: Iterable[str], ks: Iterable[int]) -> list[Selected]:

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
+from ragauge.metrics import populations
 from ragauge.metrics.facts import Fact
-from ragauge.metrics.metric import Example, Metric
-from ragauge.metrics.populations import (
-    ANSWERABLE,
-    ANSWERABLE_WITH_CLAIMS,
-    ANSWERED,
-    WITH_ANSWER,
-    WITH_ECHO,
-    WITH_STRINGS,
-)
+from ragauge.metrics.metric import Example, Metric, answer_row
 
 _GOLD = {
     "qid": "A1",
@@ -26,7 +19,7 @@ METRICS = (
         id="answer.precision",
         title="Answers with a cited piece of evidence",
         formula="1 if the item is answerable and C ∩ G ≠ ∅, else 0",
-        over=ANSWERED,
+        over=populations.ANSWERED,
         better="higher",
         source="WFGY example 08 (answer precision)",
         value=lambda b, k: b.answerable & b.hit,
@@ -34,14 +27,10 @@ METRICS = (
         "of known evidence decides. An answer to an unanswerable question is wrong whatever it "
         "says.",
         example=Example(
-            gold=_GOLD,
-            trace={
-                "qid": "A1",
-                "retrieved_ids": ["p1#1"],
-                "answer_json": {"claim": "No.", "citations": ["p1#2", "p7#7"]},
-            },
-            value=1.0,
-            arithmetic="answered, answerable, C ∩ G = {p1#2}: 1, although p1#2 was not retrieved "
+            _GOLD,
+            answer_row("No.", ["p1#2", "p7#7"], retrieved_ids=["p1#1"]),
+            1.0,
+            "answered, answerable, C ∩ G = {p1#2}: 1, although p1#2 was not retrieved "
             "and the claim is not contained.",
         ),
     ),
@@ -50,75 +39,71 @@ METRICS = (
         title="Answers that are right and cited from what was retrieved",
         formula="1 if the item is answerable, the claim is contained, and the citations hit in "
         "scope (C ⊆ hits and C ∩ G ≠ ∅, or both empty), else 0",
-        over=ANSWERED,
+        over=populations.ANSWERED,
         better="higher",
         source="WFGY eval page (Precision, answered)",
         value=lambda b, k: b.creditable & b.contained & b.hit_in_scope,
         elsewhere="The claim is contained if any gold substring of at least 5 characters appears "
         "in it, ignoring case; an empty list of substrings is contained, an absent one is not.",
         example=Example(
-            gold=_GOLD,
-            trace={
-                "qid": "A1",
-                "retrieved_ids": ["p1#1", "p1#2"],
-                "answer_json": {"claim": "X rejects null keys.", "citations": ["p1#2"]},
-            },
-            value=1.0,
-            arithmetic="contains `rejects null keys`, C = {p1#2} is among the hits and in G: 1.",
+            _GOLD,
+            answer_row("X rejects null keys.", ["p1#2"], retrieved_ids=["p1#1", "p1#2"]),
+            1.0,
+            "contains `rejects null keys`, C = {p1#2} is among the hits and in G: 1.",
         ),
     ),
     Metric(
         id="answer.claim_containment",
         title="Answers that contain a claim of the gold item",
         formula="1 if answered and a gold claim appears in what was said, else 0",
-        over=ANSWERABLE_WITH_CLAIMS,
+        over=populations.ANSWERABLE_WITH_CLAIMS,
         better="higher",
         source="WFGY example 08 (claim containment)",
         value=lambda b, k: b.answered & b.contained,
         elsewhere="`gold_claim` is cut into phrases of at least 5 letters, digits, hyphens and "
         "blanks, any of which is enough; `gold_claim_substr` is taken whole.",
         example=Example(
-            gold={
+            {
                 "qid": "A1",
                 "question": "What is X?",
                 "answerable": True,
                 "gold_claim": "X is a constrained mapping (see 4.2).",
             },
-            trace={
+            {
                 "qid": "A1",
                 "question": "What is X?",
                 "answer": "In short, x is a constrained mapping - nothing more.",
             },
-            value=1.0,
-            arithmetic="the phrase `x is a constrained mapping` of the gold claim appears: 1.",
+            1.0,
+            "the phrase `x is a constrained mapping` of the gold claim appears: 1.",
         ),
     ),
     Metric(
         id="answer.compliance",
         title="Answers in the agreed form",
         formula="1 if there is a citations list (be it empty) or a refusal, else 0",
-        over=WITH_ANSWER,
+        over=populations.WITH_ANSWER,
         better="higher",
         source="WFGY example 08 (schema compliance)",
         value=lambda b, k: b.listed | b.refused,
         example=Example(
-            gold=_GOLD,
-            trace={"qid": "A1", "answer": "X rejects null keys, I believe."},
-            value=0.0,
-            arithmetic="no citations list, no `citations: [...]` in the text, no refusal: 0.",
+            _GOLD,
+            {"qid": "A1", "answer": "X rejects null keys, I believe."},
+            0.0,
+            "no citations list, no `citations: [...]` in the text, no refusal: 0.",
         ),
     ),
     Metric(
         id="answer.constraints_echoed",
         title="Answers that repeat every locked constraint",
         formula="1 if each constraint equals an element of constraints_echo after strip, else 0",
-        over=WITH_ECHO,
+        over=populations.WITH_ECHO,
         better="higher",
         source="WFGY eval page (constraints)",
         value=lambda b, k: b.echoed,
         example=Example(
-            gold={**_GOLD, "constraints": ["X rejects null keys.", "Keys are strings."]},
-            trace={
+            {**_GOLD, "constraints": ["X rejects null keys.", "Keys are strings."]},
+            {
                 "qid": "A1",
                 "answer_json": {
                     "claim": "X rejects null keys.",
@@ -126,35 +111,35 @@ METRICS = (
                     "constraints_echo": ["X rejects null keys. "],
                 },
             },
-            value=0.0,
-            arithmetic="one of two constraints is echoed; `Keys are strings.` is not: 0.",
+            0.0,
+            "one of two constraints is echoed; `Keys are strings.` is not: 0.",
         ),
     ),
     Metric(
         id="answer.coverage",
         title="Answers that cite the evidence or its section",
         formula="1 if a citation is in G or lies inside the anchor section, else 0",
-        over=ANSWERABLE,
+        over=populations.ANSWERABLE,
         better="higher",
         source="WFGY chunking eval page (Coverage)",
         value=lambda b, k: b.hit | b.has(Fact.CITES_SECTION),
         elsewhere="A refusal that cites nothing counts 0. The page's pseudocode looks at the first "
         "citation only; its text, and this metric, at any.",
         example=Example(
-            gold={
+            {
                 "qid": "A1",
                 "question": "What is SCU?",
                 "answerable": True,
                 "relevant": ["S.4.2.p.Bk011a"],
                 "anchor_section": "S.4.2",
             },
-            trace={
+            {
                 "qid": "A1",
                 "topk": ["S.4.2.p.Bk012"],
                 "answer_citations": [{"id": "S.4.2.p.Bk012", "offsets": [204000, 204200]}],
             },
-            value=1.0,
-            arithmetic="S.4.2.p.Bk012 is no evidence, but lies in S.4.2: 1.",
+            1.0,
+            "S.4.2.p.Bk012 is no evidence, but lies in S.4.2: 1.",
         ),
     ),
     Metric(
@@ -162,20 +147,17 @@ METRICS = (
         title="Answers with all the strings they must have, and none they must not",
         formula="1 if every must_contain string and no forbidden string is in what was said, "
         "else 0 (after NFC; case counts unless --ignore-case)",
-        over=WITH_STRINGS,
+        over=populations.WITH_STRINGS,
         better="higher",
         source="kb evaluation (groundedness)",
         value=lambda b, k: b.has(Fact.STRINGS_OK),
         elsewhere="Elsewhere groundedness or faithfulness is a model's judgement of whether the "
         "context supports the answer; this looks for known strings.",
         example=Example(
-            gold={**_GOLD, "must_contain": ["null keys"], "forbidden": ["accepts"]},
-            trace={
-                "qid": "A1",
-                "answer_json": {"claim": "X rejects null keys.", "citations": ["p1#2"]},
-            },
-            value=1.0,
-            arithmetic="`null keys` is there, `accepts` is not: 1.",
+            {**_GOLD, "must_contain": ["null keys"], "forbidden": ["accepts"]},
+            answer_row("X rejects null keys.", ["p1#2"]),
+            1.0,
+            "`null keys` is there, `accepts` is not: 1.",
         ),
     ),
 )

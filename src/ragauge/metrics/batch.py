@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from ragauge.metrics.columns import (
     NO_ENTRIES,
@@ -25,7 +26,19 @@ NEVER = np.iinfo(np.int32).max
 """The rank of what was not retrieved."""
 
 
-class Batch:
+def _fact(fact: Fact) -> cached_property[Bools]:
+    return cached_property(lambda batch: batch.has(fact))
+
+
+def _of_item(name: str) -> cached_property[Bools]:
+    return cached_property(lambda batch: getattr(batch.gold, name)[batch.question])
+
+
+def _count_of_item(name: str) -> cached_property[Column]:
+    return cached_property(lambda batch: getattr(batch.gold, name)[batch.question])
+
+
+class Batch(Struct, frozen=True, kw_only=True, dict=True):
     """Records as columns; a property or method gives one value for each record.
 
     `ranks` has one entry for each piece of evidence of each record: its 0-based rank, or -1.
@@ -40,39 +53,52 @@ class Batch:
     has not where only rows of the trace file are scored.
     """
 
-    def __init__(
-        self,
-        *,
-        gold: GoldColumns,
-        question: Ints,
-        facts: Column,
-        hits: Column,
-        cited: Column,
-        cited_relevant: Column,
-        ranks: Column,
-        details: Mapping[str, Sparse],
-        traceless: Bools,
-        with_error: Bools,
-        absent_counts: bool = True,
-        no_evidence_counts: bool = False,
-        errored_is_empty: bool = False,
-        shows_missing: bool = True,
-    ) -> None:
-        self.gold = gold
-        self.question = question
-        self.facts = facts
-        self.hit_count = hits
-        self.cited_count = cited
-        self.plain_cited_relevant = cited_relevant
-        self.ranks = ranks
-        self.details = details
-        self.traceless = traceless
-        self.with_error = with_error
-        self.absent_counts = absent_counts
-        self.no_evidence_counts = no_evidence_counts
-        self.errored_is_empty = errored_is_empty
-        self.shows_missing = shows_missing
-        self.size = len(question)
+    gold: GoldColumns
+    question: Ints
+    facts: Column
+    hit_count: Column
+    cited_count: Column
+    plain_cited_relevant: Column
+    ranks: Column
+    details: Mapping[str, Sparse]
+    traceless: Bools
+    with_error: Bools
+    absent_counts: bool = True
+    no_evidence_counts: bool = False
+    errored_is_empty: bool = False
+    shows_missing: bool = True
+
+    # Of the gold item of each record.
+    answerable = _of_item("answerable")  # in the answerable population
+    unanswerable = _of_item("unanswerable")  # in the unanswerable population
+    creditable = _of_item("creditable")  # an answer can be right
+    refusable = _of_item("refusable")  # any answer is wrong
+    has_section = _of_item("has_section")  # it names the section that holds the answer
+    has_negatives = _of_item("has_negatives")  # it names hard negatives
+    has_strings = _of_item("has_strings")  # it names strings that must, or must not, be there
+    has_claims = _of_item("has_claims")
+    has_constraints = _of_item("has_constraints")  # locked ones
+    relevant_count = _count_of_item("relevant_count")  # |G|: its pieces of evidence
+    doc_count = _count_of_item("doc_count")  # documents that are expected
+    group_count = _count_of_item("group_count")  # groups of evidence
+    _piece_count = _count_of_item("piece_count")
+
+    # Of the trace of each record; the profile decides whether absences are excluded or answers.
+    missing = _fact(Fact.MISSING)  # there is none, and the record is excluded
+    errored = _fact(Fact.ERRORED)  # it carries an error, and the record is excluded
+    has_answer = _fact(Fact.ANSWER)  # be it a refusal
+    refused = _fact(Fact.REFUSED)
+    listed = _fact(Fact.LISTED)  # the answer has a citations list, perhaps an empty one
+    cited = _fact(Fact.CITED)  # C is not empty
+    hit = _fact(Fact.CITED_RELEVANT)  # C ∩ G is not empty
+    in_context = _fact(Fact.IN_CONTEXT)  # C ⊆ hits
+    has_echo = _fact(Fact.ECHO)  # it echoes constraints
+    echoed = _fact(Fact.ECHOED)  # every locked constraint is echoed
+
+    @property
+    def size(self) -> int:
+        """How many records there are."""
+        return len(self.question)
 
     def has(self, fact: Fact) -> Bools:
         """Whether a fact is true of each record."""
@@ -95,26 +121,6 @@ class Batch:
         return self.detail(name).count(self.size, k) > 0
 
     @cached_property
-    def missing(self) -> Bools:
-        """The gold item has no trace, and the profile excludes such records."""
-        return self.has(Fact.MISSING)
-
-    @cached_property
-    def errored(self) -> Bools:
-        """The trace carries an error, and the profile excludes such records."""
-        return self.has(Fact.ERRORED)
-
-    @cached_property
-    def has_answer(self) -> Bools:
-        """There is an answer, be it a refusal."""
-        return self.has(Fact.ANSWER)
-
-    @cached_property
-    def refused(self) -> Bools:
-        """The answer is a refusal."""
-        return self.has(Fact.REFUSED)
-
-    @cached_property
     def answered(self) -> Bools:
         """There is an answer, no error, and it is not a refusal."""
         return self.has_answer & ~self.errored & ~self.refused
@@ -127,84 +133,9 @@ class Batch:
         return held
 
     @cached_property
-    def answerable(self) -> Bools:
-        """The item is in the answerable population."""
-        return self.gold.answerable[self.question]
-
-    @cached_property
-    def unanswerable(self) -> Bools:
-        """The item is in the unanswerable population."""
-        return self.gold.unanswerable[self.question]
-
-    @cached_property
-    def creditable(self) -> Bools:
-        """An answer to this item can be right."""
-        return self.gold.creditable[self.question]
-
-    @cached_property
-    def refusable(self) -> Bools:
-        """Any answer to this item is wrong."""
-        return self.gold.refusable[self.question]
-
-    @cached_property
-    def relevant_count(self) -> Column:
-        """|G|: how many pieces of evidence the item has."""
-        return self.gold.relevant_count[self.question]
-
-    @cached_property
-    def doc_count(self) -> Column:
-        """How many documents are expected."""
-        return self.gold.doc_count[self.question]
-
-    @cached_property
-    def group_count(self) -> Column:
-        """How many groups of evidence the item has."""
-        return self.gold.group_count[self.question]
-
-    @cached_property
     def span_bytes(self) -> Ints:
         """How much text the places of the evidence cover."""
         return self.gold.span_bytes[self.question]
-
-    @cached_property
-    def has_section(self) -> Bools:
-        """The item names the section that holds the answer."""
-        return self.gold.has_section[self.question]
-
-    @cached_property
-    def has_negatives(self) -> Bools:
-        """The item names hard negatives."""
-        return self.gold.has_negatives[self.question]
-
-    @cached_property
-    def has_strings(self) -> Bools:
-        """The item names strings that must, or must not, be in the answer."""
-        return self.gold.has_strings[self.question]
-
-    @cached_property
-    def has_claims(self) -> Bools:
-        """The item has claims to look for."""
-        return self.gold.has_claims[self.question]
-
-    @cached_property
-    def has_constraints(self) -> Bools:
-        """The item has locked constraints."""
-        return self.gold.has_constraints[self.question]
-
-    @cached_property
-    def listed(self) -> Bools:
-        """The answer has a citations list, perhaps an empty one."""
-        return self.has(Fact.LISTED)
-
-    @cached_property
-    def cited(self) -> Bools:
-        """C is not empty."""
-        return self.has(Fact.CITED)
-
-    @cached_property
-    def hit(self) -> Bools:
-        """C ∩ G is not empty."""
-        return self.has(Fact.CITED_RELEVANT)
 
     @cached_property
     def cited_relevant(self) -> Floats:
@@ -224,11 +155,6 @@ class Batch:
         return counts
 
     @cached_property
-    def in_context(self) -> Bools:
-        """C ⊆ hits."""
-        return self.has(Fact.IN_CONTEXT)
-
-    @cached_property
     def hit_in_scope(self) -> Bools:
         """Not to be refused, C ⊆ hits, and C ∩ G is not empty or both are empty."""
         neither = (self.relevant_count == 0) & ~self.cited
@@ -239,20 +165,6 @@ class Batch:
     def contained(self) -> Bools:
         """A claim of the gold item appears in what was said, or its list of claims is empty."""
         return self.has(Fact.CONTAINED) | self.gold.vacuous[self.question]
-
-    @cached_property
-    def has_echo(self) -> Bools:
-        """The trace echoes constraints."""
-        return self.has(Fact.ECHO)
-
-    @cached_property
-    def echoed(self) -> Bools:
-        """Every locked constraint is echoed."""
-        return self.has(Fact.ECHOED)
-
-    @cached_property
-    def _piece_count(self) -> Column:
-        return self.gold.piece_count[self.question]
 
     @cached_property
     def _found(self) -> tuple[Ints, Ints, Ints]:
@@ -302,7 +214,9 @@ class Batch:
     @cached_property
     def first_relevant(self) -> Ints:
         """The rank of the first relevant piece, NEVER if none was found."""
-        record, rank = self._relevant
+        return self._first(*self._relevant)
+
+    def _first(self, record: Ints, rank: Ints) -> Ints:
         first = np.full(self.size, NEVER, np.int64)
         np.minimum.at(first, record, rank)
         return first
@@ -352,9 +266,7 @@ class Batch:
     def first_doc(self) -> Ints:
         """The rank of the first hit of an expected document, NEVER if there is none."""
         table = self.detail("doc_rank")
-        first = np.full(self.size, NEVER, np.int64)
-        np.minimum.at(first, table.record, table.value.astype(np.int64))
-        return first
+        return self._first(table.record, table.value.astype(np.int64))
 
     def section_in_top(self, k: int) -> Bools:
         """Whether one of the first k hits lies in the anchor section."""
@@ -365,9 +277,7 @@ class Batch:
     def first_negative(self) -> Ints:
         """The rank of the first hard negative, NEVER if none was found."""
         table = self.detail("negative_rank")
-        first = np.full(self.size, NEVER, np.int64)
-        np.minimum.at(first, table.record, table.key)
-        return first
+        return self._first(table.record, table.key)
 
     def quantile_of(self, name: str, share: float, k: int = NEVER) -> Floats:
         """The quantile of each record's values in a sparse table with a key below k; 0 if none."""

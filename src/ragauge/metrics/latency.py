@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ragauge.metrics.batch import Batch
-from ragauge.metrics.columns import Floats
+from functools import partial
+
 from ragauge.metrics.metric import Example, Metric, Quantile
 from ragauge.metrics.populations import timed
 
@@ -17,14 +17,12 @@ _FIELDS = {
 }
 _GOLD = {"qid": "A1", "question": "What domain?", "relevant": ["pB#1"]}
 _TRACE = {"qid": "A1", "topk": ["pB#1"], "perf": {"t_retrieve_ms": 40, "t_reason_ms": 800}}
+_example = partial(Example, _GOLD, _TRACE)
 _VALUES = {"retrieve": 40.0, "reason": 800.0, "total": 840.0}
 
 
 def _metric(part: str, quantile: Quantile) -> Metric:
     title, field = _FIELDS[part]
-
-    def value(batch: Batch, k: int) -> Floats:  # noqa: ARG001
-        return batch.single(f"{part}_ms")
 
     return Metric(
         id=f"latency.{part}_ms" if quantile == "median" else f"latency.{part}_ms_{quantile}",
@@ -38,12 +36,10 @@ def _metric(part: str, quantile: Quantile) -> Metric:
         over=timed(part),
         better="lower",
         source="WFGY live monitoring page (perf)",
-        value=value,
-        example=Example(
-            gold=_GOLD,
-            trace=_TRACE,
-            value=_VALUES[part],
-            arithmetic=f"one question that took {_VALUES[part]:g} ms"
+        value=lambda batch, k: batch.single(f"{part}_ms"),
+        example=_example(
+            _VALUES[part],
+            f"one question that took {_VALUES[part]:g} ms"
             + (": 40 + 800." if part == "total" else "."),
         ),
     )

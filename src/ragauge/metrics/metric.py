@@ -71,6 +71,13 @@ class Example(Struct, frozen=True):
     arithmetic: str
 
 
+def answer_row(
+    claim: str, citations: list[str], *, qid: str = "A1", **fields: Any
+) -> dict[str, Any]:
+    """The trace row of an example: some fields, and an answer with its citations."""
+    return {"qid": qid, **fields, "answer_json": {"claim": claim, "citations": citations}}
+
+
 class Tally(Struct, frozen=True, kw_only=True):
     """What was counted while a run was read; the last four are of the scored records."""
 

@@ -87,11 +87,9 @@ ANSWERABLE_EVIDENCE = COUNTED.also(
     _ANSWERABLE,
     Requirement("no-evidence", lambda b: (b.relevant_count > 0) | b.no_evidence_counts),
 )
-WITH_ANSWER = ALL.also(
+WITH_ANSWER = TRACED.also(
     "with an answer",
     "records whose trace has an answer: a claim, a text, a citations list, or a flag",
-    _TRACED,
-    _NO_ERROR,
     _HAS_ANSWER,
 )
 ANSWERED = WITH_ANSWER.also(
@@ -133,9 +131,7 @@ UNANSWERABLE = WITH_ANSWER.also(
     "unanswerable", "records with an answer, of items to be refused", _LABELLED, _UNANSWERABLE
 )
 EXPECT_LABELLED = WITH_ANSWER.also(
-    "expect-labelled",
-    "records with an answer, of items that say whether there is one",
-    _LABELLED,
+    "expect-labelled", "records with an answer, of items that say whether there is one", _LABELLED
 )
 ANSWERABLE_WITH_CLAIMS = ANSWERABLE.also(
     "answerable, with claims",
@@ -167,10 +163,7 @@ def timed(name: str) -> Population:
 MANY_SLOTS = Population(
     "questions with slots",
     "questions with at least two slots",
-    (
-        Requirement("missing", lambda q: q.traced),
-        Requirement("one-slot", lambda q: q.slots > 1),
-    ),
+    (Requirement("missing", lambda q: q.traced), Requirement("one-slot", lambda q: q.slots > 1)),
 )
 WITH_LAMBDA = MANY_SLOTS.also(
     "questions with λ",

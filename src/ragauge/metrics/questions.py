@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ragauge.metrics.columns import Bools, Floats, GoldColumns, Ints
@@ -14,7 +15,7 @@ NO_STATE = -1
 _CONVERGENT, _DIVERGENT, _MIXED, _CHAOTIC = range(len(LAMBDA_STATES))
 
 
-class Questions:
+class Questions(Struct, frozen=True, kw_only=True, dict=True):
     """Counts over the slots of each question, one entry a question.
 
     slots       scored records; 0 where slots are not told apart
@@ -30,37 +31,24 @@ class Questions:
     citation_jaccard, claim_distance, rank_tau: what comparing the slots gave, nan where undefined
     """
 
-    def __init__(
-        self,
-        *,
-        gold: GoldColumns,
-        slots: Ints,
-        traced: Bools,
-        hitting: Ints,
-        silent: Ints,
-        refused: Ints,
-        spoken: Ints,
-        recorded: NDArray[np.int8],
-        index_only: bool,
-        compared: Bools,
-        citation_jaccard: Floats,
-        claim_distance: Floats,
-        rank_tau: Floats,
-    ) -> None:
-        self.gold = gold
-        self.slots = slots
-        self.traced = traced
-        self.hitting = hitting
-        self.silent = silent
-        self.refused = refused
-        self.spoken = spoken
-        self.recorded = recorded
-        self.index_only = index_only
-        self.compared = compared
-        self.citation_jaccard = citation_jaccard
-        self.claim_distance = claim_distance
-        self.rank_tau = rank_tau
-        self.size = len(slots)
+    gold: GoldColumns
+    slots: Ints
+    traced: Bools
+    hitting: Ints
+    silent: Ints
+    refused: Ints
+    spoken: Ints
+    recorded: NDArray[np.int8]
+    index_only: bool
+    compared: Bools
+    citation_jaccard: Floats
+    claim_distance: Floats
+    rank_tau: Floats
+
+    @property
+    def size(self) -> int:
+        """How many questions there are."""
+        return len(self.slots)
 
     @cached_property
     def could_refuse(self) -> Bools:

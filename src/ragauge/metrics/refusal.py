@@ -6,8 +6,10 @@ import numpy as np
 
 from ragauge.metrics.batch import Batch
 from ragauge.metrics.columns import Floats
-from ragauge.metrics.metric import Example, Metric
+from ragauge.metrics.metric import Example, Metric, answer_row
 from ragauge.metrics.populations import ANSWERABLE, EXPECT_LABELLED, UNANSWERABLE
+
+_REFUSABLE = {"qid": "A2", "question": "Explain Z.", "answerable": False}
 
 
 def _f1(batch: Batch, k: int) -> tuple[Floats, Floats]:  # noqa: ARG001
@@ -27,19 +29,15 @@ METRICS = (
         source="WFGY example 08 and eval page (over-refusal)",
         value=lambda b, k: b.refused,
         example=Example(
-            gold={
+            {
                 "qid": "A1",
                 "question": "What domain?",
                 "answerable": True,
                 "gold_citations": ["pB#1"],
             },
-            trace={
-                "qid": "A1",
-                "retrieved_ids": ["pB#1"],
-                "answer_json": {"claim": " Not in context ", "citations": []},
-            },
-            value=1.0,
-            arithmetic="the claim is the refusal token after strip and lower, and the question "
+            answer_row(" Not in context ", [], retrieved_ids=["pB#1"]),
+            1.0,
+            "the claim is the refusal token after strip and lower, and the question "
             "has an answer: 1.",
         ),
     ),
@@ -54,14 +52,10 @@ METRICS = (
         elsewhere="Often called the hallucination rate; here it is only about questions that "
         "the gold set marks as unanswerable.",
         example=Example(
-            gold={"qid": "A2", "question": "Explain Z.", "answerable": False, "gold_citations": []},
-            trace={
-                "qid": "A2",
-                "retrieved_ids": ["p1#1"],
-                "answer_json": {"claim": "Z is a city.", "citations": ["p1#1"]},
-            },
-            value=1.0,
-            arithmetic="any answer to an unanswerable question counts: 1.",
+            {"qid": "A2", "question": "Explain Z.", "answerable": False, "gold_citations": []},
+            answer_row("Z is a city.", ["p1#1"], qid="A2", retrieved_ids=["p1#1"]),
+            1.0,
+            "any answer to an unanswerable question counts: 1.",
         ),
     ),
     Metric(
@@ -74,14 +68,14 @@ METRICS = (
         value=lambda b, k: b.refused,
         elsewhere="The kb evaluation marks such questions with an empty expected_doc_ids.",
         example=Example(
-            gold={"qid": "A2", "question": "Explain Z.", "answerable": False},
-            trace={
+            _REFUSABLE,
+            {
                 "qid": "A2",
                 "hits_top_k": [],
                 "answer": {"answer": "I found nothing.", "grounded": False},
             },
-            value=1.0,
-            arithmetic="the question is to be refused, and the answer is not grounded: 1.",
+            1.0,
+            "the question is to be refused, and the answer is not grounded: 1.",
         ),
     ),
     Metric(
@@ -97,10 +91,10 @@ METRICS = (
         elsewhere="Over- and under-refusal can each be bought with the other; this cannot. The "
         "report has the four counts beside it.",
         example=Example(
-            gold={"qid": "A2", "question": "Explain Z.", "answerable": False},
-            trace={"qid": "A2", "answer_json": {"claim": "not in context", "citations": []}},
-            value=1.0,
-            arithmetic="TP = 1, FP = FN = 0: 2 / 2.",
+            _REFUSABLE,
+            answer_row("not in context", [], qid="A2"),
+            1.0,
+            "TP = 1, FP = FN = 0: 2 / 2.",
         ),
     ),
 )

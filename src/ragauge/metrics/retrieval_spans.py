@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ragauge.metrics.batch import Batch
@@ -22,6 +24,15 @@ _TRACE = {
         {"id": "c3", "doc": "api.md", "offsets": [0, 80]},
     ],
 }
+_example = partial(Example, _GOLD, _TRACE)
+
+_span_share = partial(
+    Metric,
+    at_k=True,
+    binary=False,
+    better="higher",
+    source="own, after Chroma's chunking evaluation",
+)
 
 
 def _covered(batch: Batch, k: int) -> Floats:
@@ -30,10 +41,6 @@ def _covered(batch: Batch, k: int) -> Floats:
 
 def _union(batch: Batch, k: int) -> Floats:
     return batch.detail("span_union").total(batch.size, k)
-
-
-def _recall(batch: Batch, k: int) -> Floats:
-    return _covered(batch, k) / np.maximum(1, batch.span_bytes)
 
 
 def _precision(batch: Batch, k: int) -> Floats:
@@ -49,65 +56,40 @@ def _iou(batch: Batch, k: int) -> Floats:
 
 
 METRICS = (
-    Metric(
+    _span_share(
         id="retrieval.span_recall",
-        at_k=True,
-        binary=False,
         title="Share of the evidence's text that the first k hits cover",
         formula="bytes of gold spans covered by the union of the first k hits / bytes of gold "
         "spans (unions on both sides, each document by itself)",
         over=SPAN_LABELLED,
-        better="higher",
-        source="own, after Chroma's chunking evaluation",
-        value=_recall,
+        value=lambda b, k: _covered(b, k) / np.maximum(1, b.span_bytes),
         elsewhere="Chroma's recall is the same in characters. Overlapping chunks count once, so "
         "the value never exceeds 1.",
-        example=Example(
-            gold=_GOLD,
-            trace=_TRACE,
-            value=0.7,
-            arithmetic="hits cover bytes 50–170 of guide.md, so 100–170 of 100–200: 70 / 100.",
+        example=_example(
+            0.7, "hits cover bytes 50–170 of guide.md, so 100–170 of 100–200: 70 / 100."
         ),
     ),
-    Metric(
+    _span_share(
         id="retrieval.span_precision",
-        at_k=True,
-        binary=False,
         title="Share of the retrieved text that is evidence",
         formula="bytes of gold spans covered by the union of the first k hits / bytes of that "
         "union; null where no bytes were retrieved",
         over=SPAN_LABELLED,
         undefined="no-retrieved-bytes",
-        better="higher",
-        source="own, after Chroma's chunking evaluation",
         value=_precision,
         elsewhere="Chroma's plain precision counts overlapping chunks twice; its precision-omega "
         "is retrieval.span_iou, taken over all chunks that touch the gold.",
-        example=Example(
-            gold=_GOLD,
-            trace=_TRACE,
-            value=0.35,
-            arithmetic="the union is 120 bytes of guide.md and 80 of api.md: 70 / 200.",
-        ),
+        example=_example(0.35, "the union is 120 bytes of guide.md and 80 of api.md: 70 / 200."),
     ),
-    Metric(
+    _span_share(
         id="retrieval.span_iou",
-        at_k=True,
-        binary=False,
         title="Overlap of retrieved text and evidence over their union",
         formula="bytes in both / bytes in either, of the gold spans and the union of the first k "
         "hits",
         over=SPAN_LABELLED,
-        better="higher",
-        source="own, after Chroma's chunking evaluation",
         value=_iou,
         elsewhere="Chroma's precision-omega is this over all chunks that touch the gold: it also "
         "divides by gold that no chunk covers.",
-        example=Example(
-            gold=_GOLD,
-            trace=_TRACE,
-            value=70 / 230,
-            arithmetic="70 bytes in both; 100 + 200 - 70 = 230 in either: 70 / 230.",
-        ),
+        example=_example(70 / 230, "70 bytes in both; 100 + 200 - 70 = 230 in either: 70 / 230."),
     ),
 )

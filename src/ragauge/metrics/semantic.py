@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ragauge.metrics.batch import NEVER, Batch
@@ -16,12 +18,15 @@ _TRACE = {
     "ΔS": [0.31, 0.59, 0.62],
     "answer_citations": [{"id": "S.4.1.p.Bk010"}, {"id": "S.4.2.p.Bk011a"}],
 }
+_example = partial(Example, _GOLD, _TRACE)
 _CITED = "ΔS(question, cited snippet) of the first citation that has one: the answer's own, the "
 _CITED += "citation's, or that of the hit with the same id"
 _BANDS = (
     "ΔS is 1 - cos. Bands of the source: stable below 0.40, transitional to 0.60, risk from there. "
     "They belong to one embedder and mean nothing for another."
 )
+
+_distance = partial(Metric, binary=False, range=(0.0, 2.0), better="lower")
 
 
 def _hits(share: float, batch: Batch, k: int) -> Floats:
@@ -31,84 +36,52 @@ def _hits(share: float, batch: Batch, k: int) -> Floats:
 
 
 METRICS = (
-    Metric(
+    _distance(
         id="semantic.delta_s_cited",
-        binary=False,
         quantile="median",
-        range=(0.0, 2.0),
         title="Distance of the cited snippet from the question, median",
         formula=f"{_CITED}; the median over questions",
         over=CITED_WITH_DELTA_S,
-        better="lower",
         source="WFGY chunking eval page (ΔS of the cited snippet)",
         value=lambda b, k: b.single("delta_s_cited"),
         elsewhere=_BANDS,
-        example=Example(
-            gold=_GOLD,
-            trace=_TRACE,
-            value=0.59,
-            arithmetic="the first citation is the second hit, whose ΔS is 0.59.",
-        ),
+        example=_example(0.59, "the first citation is the second hit, whose ΔS is 0.59."),
     ),
-    Metric(
+    _distance(
         id="semantic.delta_s_cited_p90",
-        binary=False,
         quantile="p90",
-        range=(0.0, 2.0),
         title="Distance of the cited snippet from the question, 90th percentile",
         formula=f"{_CITED}; the 90th percentile over questions, interpolated linearly",
         over=CITED_WITH_DELTA_S,
-        better="lower",
         source="WFGY chunking eval page (ΔS of the cited snippet)",
         value=lambda b, k: b.single("delta_s_cited"),
-        example=Example(
-            gold=_GOLD,
-            trace=_TRACE,
-            value=0.59,
-            arithmetic="one question: its value, 0.59, is every percentile.",
-        ),
+        example=_example(0.59, "one question: its value, 0.59, is every percentile."),
     ),
-    Metric(
+    _distance(
         id="semantic.delta_s_hits",
         may_cut=True,
-        binary=False,
         quantile="median",
-        range=(0.0, 2.0),
         title="Distance of the hits from the question, median of medians",
         formula="the median over the hits (at @k over the first k) of ΔS(question, hit); the "
         "median over questions",
         over=TRACED,
         undefined="no-delta-s",
-        better="lower",
         source="WFGY chunking eval page (pseudocode)",
         value=lambda b, k: _hits(0.5, b, k),
         elsewhere=_BANDS,
-        example=Example(
-            gold=_GOLD,
-            trace=_TRACE,
-            value=0.59,
-            arithmetic="the median of 0.31, 0.59 and 0.62 is 0.59.",
-        ),
+        example=_example(0.59, "the median of 0.31, 0.59 and 0.62 is 0.59."),
     ),
-    Metric(
+    _distance(
         id="semantic.delta_s_hits_p90",
         may_cut=True,
-        binary=False,
         quantile="median",
-        range=(0.0, 2.0),
         title="Distance of the hits from the question, median of 90th percentiles",
         formula="the 90th percentile over the hits (at @k over the first k) of ΔS(question, hit), "
         "interpolated linearly; the median over questions",
         over=TRACED,
         undefined="no-delta-s",
-        better="lower",
         source="WFGY chunking eval page (pseudocode)",
         value=lambda b, k: _hits(0.9, b, k),
-        example=Example(
-            gold=_GOLD,
-            trace=_TRACE,
-            value=0.614,
-            arithmetic="at 0.9 · 2 = 1.8 between 0.59 and 0.62: 0.59 + 0.8 · 0.03.",
-        ),
+        example=_example(0.614, "at 0.9 · 2 = 1.8 between 0.59 and 0.62: 0.59 + 0.8 · 0.03."),
     ),
 )

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
+from ragauge.metrics import populations
 from ragauge.metrics.columns import Bools, Floats
 from ragauge.metrics.facts import LAMBDA_STATES
 from ragauge.metrics.metric import Example, Metric
-from ragauge.metrics.populations import (
-    SLOTS_ANSWERED,
-    SLOTS_CITING,
-    SLOTS_RANKED,
-    SLOTS_SPOKEN,
-    WITH_LAMBDA,
-    WITH_RECORDED_LAMBDA,
-)
 from ragauge.metrics.questions import Questions
 
 _GOLD = {"qid": "A1", "question": "What is SCU?", "relevant": ["p1#2"]}
@@ -24,6 +19,7 @@ _SLOTS = [
     {"qid": "A1", "seed": 2, "topk": ["p3#1", "p1#2"],
      "answer_json": {"claim": "An unlock.", "citations": ["p1#2", "p3#1"]}},
 ]  # fmt: skip
+_example = partial(Example, _GOLD, _SLOTS)
 # → is `stability.convergent`. Ids are in letters, so that every one can be typed on a keyboard;
 # those with signs are in `model.metric_names`.
 _MEANINGS = {
@@ -54,16 +50,11 @@ def _state_metric(state: str) -> Metric:
         id=f"stability.lambda_{word}",
         title=f"Questions whose λ is {state} ({word})",
         formula=f"1 if λ is {state}: {meaning}, else 0",
-        over=WITH_LAMBDA,
+        over=populations.WITH_LAMBDA,
         better="lower",
         source="own, after the WFGY λ pages",
         of_question=lambda q: _is(state, q),
-        example=Example(
-            gold=_GOLD,
-            trace=_SLOTS,
-            value=0.0,
-            arithmetic="both slots are answered and cite p1#2: λ is →.",
-        ),
+        example=_example(0.0, "both slots are answered and cite p1#2: λ is →."),
     )
 
 
@@ -73,44 +64,36 @@ METRICS = (
         title="Questions that every slot answers with a hit",
         formula="1 if λ of the question is →: every slot is answered and hits (to be refused: "
         "every slot refuses), else 0",
-        over=WITH_LAMBDA,
+        over=populations.WITH_LAMBDA,
         better="higher",
         source="WFGY chunking eval page (λ convergent)",
         of_question=lambda q: _is("→", q),
         elsewhere=f"{_RECIPE}. The sources record λ as a label of unknown origin: that is kept "
         "beside it, see stability.lambda_disagreement.",
-        example=Example(
-            gold=_GOLD,
-            trace=_SLOTS,
-            value=1.0,
-            arithmetic="both slots are answered and cite p1#2: λ is →, 1.",
-        ),
+        example=_example(1.0, "both slots are answered and cite p1#2: λ is →, 1."),
     ),
     *map(_state_metric, _MEANINGS),
     Metric(
         id="stability.flip_rate",
         title="Questions that are not convergent",
         formula="1 if λ of the question is not →, else 0",
-        over=WITH_LAMBDA,
+        over=populations.WITH_LAMBDA,
         better="lower",
         source="WFGY live monitoring page (flip rate)",
         of_question=lambda q: ~_is("→", q),
-        example=Example(gold=_GOLD, trace=_SLOTS, value=0.0, arithmetic="λ is →: 0."),
+        example=_example(0.0, "λ is →: 0."),
     ),
     Metric(
         id="stability.lambda_disagreement",
         title="Questions whose recorded λ is not the computed one",
         formula="1 if the recorded state (<> where slots record different ones) differs from the "
         "computed λ, else 0",
-        over=WITH_RECORDED_LAMBDA,
+        over=populations.WITH_RECORDED_LAMBDA,
         better="lower",
         source="own",
         of_question=lambda q: q.recorded != q.state,
         example=Example(
-            gold=_GOLD,
-            trace=[{**row, "λ_state": "<>"} for row in _SLOTS],
-            value=1.0,
-            arithmetic="recorded <>, computed →: 1.",
+            _GOLD, [{**row, "λ_state": "<>"} for row in _SLOTS], 1.0, "recorded <>, computed →: 1."
         ),
     ),
     Metric(
@@ -118,44 +101,36 @@ METRICS = (
         binary=False,
         title="What all slots cite, over what any slot cites",
         formula="what the citations of all slots share / what any of them has; null if none cites",
-        over=SLOTS_CITING,
+        over=populations.SLOTS_CITING,
         better="higher",
         source="WFGY semantic stability page (CSS)",
         of_question=lambda q: q.citation_jaccard,
         elsewhere="The page counts 1 where nobody cites; here that is undefined.",
-        example=Example(
-            gold=_GOLD,
-            trace=_SLOTS,
-            value=0.5,
-            arithmetic="{p1#2} in both, {p1#2, p3#1} in either: 1 / 2.",
-        ),
+        example=_example(0.5, "{p1#2} in both, {p1#2, p3#1} in either: 1 / 2."),
     ),
     Metric(
         id="stability.refusal_consistency",
         binary=False,
         title="Slots that agree on refusing or not",
         formula="the larger share of refusals or answers among the slots that have either",
-        over=SLOTS_SPOKEN,
+        over=populations.SLOTS_SPOKEN,
         better="higher",
         source="WFGY semantic stability page (RCR)",
         of_question=_consistency,
         elsewhere="It speaks of agreement, not of being right: all slots may be wrong together.",
-        example=Example(gold=_GOLD, trace=_SLOTS, value=1.0, arithmetic="no slot refuses: 2 / 2."),
+        example=_example(1.0, "no slot refuses: 2 / 2."),
     ),
     Metric(
         id="stability.claim_distance",
         binary=False,
         title="How much the wording of the answers differs",
         formula="the median over pairs of answered slots of Levenshtein distance / longer length",
-        over=SLOTS_ANSWERED,
+        over=populations.SLOTS_ANSWERED,
         better="lower",
         source="WFGY semantic stability page (NED50)",
         of_question=lambda q: q.claim_distance,
-        example=Example(
-            gold=_GOLD,
-            trace=_SLOTS,
-            value=0.1,
-            arithmetic="`A unlock.` and `An unlock.` differ by one of 10 characters: 1 / 10.",
+        example=_example(
+            0.1, "`A unlock.` and `An unlock.` differ by one of 10 characters: 1 / 10."
         ),
     ),
     Metric(
@@ -165,15 +140,10 @@ METRICS = (
         title="How alike the order of the hits is",
         formula="the mean over pairs of slots of Kendall's tau-b on the ids that both have among "
         "their first ten; pairs with fewer than two are left out",
-        over=SLOTS_RANKED,
+        over=populations.SLOTS_RANKED,
         better="higher",
         source="WFGY live monitoring page (Kendall tau)",
         of_question=lambda q: q.rank_tau,
-        example=Example(
-            gold=_GOLD,
-            trace=_SLOTS,
-            value=-1.0,
-            arithmetic="p1#2 and p3#1 stand in opposite order: -1.",
-        ),
+        example=_example(-1.0, "p1#2 and p3#1 stand in opposite order: -1."),
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -10,6 +10,7 @@ from msgspec import Struct
 from ragauge.codes import ExitCode
 from ragauge.metrics.metric import Better
 from ragauge.model.drilldown import Drilldowns
+from ragauge.model.report import ReportFormat
 from ragauge.model.scores import MetricResult
 from ragauge.model.verdict import Status, Verdict
 
@@ -208,20 +209,5 @@ class ComparisonView(Struct, frozen=True, kw_only=True):
         return "pass" if self.fail_on else None
 
 
-class ComparisonReport(Struct, frozen=True, kw_only=True):
-    """A way to write a comparison down; `content` is pure, and its text ends with a newline.
-
-    Bytes are for files only; `detailed` says that it shows questions one by one.
-    """
-
-    name: str
-    title: str
-    content: Callable[[ComparisonView], str | bytes]
-    suffixes: tuple[str, ...] = ()
-    detailed: bool = False
-
-    def text(self, view: ComparisonView) -> str:
-        """What a report of text says."""
-        content = self.content(view)
-        assert isinstance(content, str), self.name
-        return content
+class ComparisonReport(ReportFormat[ComparisonView], frozen=True, kw_only=True):
+    """A way to write a comparison down."""

@@ -37,7 +37,6 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str], role: Role) -> Embedded:
         """Make the vectors of some texts, as queries or as documents."""
-        ...
 
 
 class Embedding(Struct, frozen=True, kw_only=True):

@@ -38,34 +38,14 @@ DELTA_S = spellings(
     (
         *_WITH_DELTA,
         *(name.replace(_DELTA, _INCREMENT) for name in _WITH_DELTA),
-        "delta_s",
-        "deltaS",
-        "deltas",
-        "DeltaS",
-        "dS",
-        "delta_s_list",
-        "deltaS_list",
-        "deltaS_q_ctx",
-        "delta_s_q_ctx",
-        "delta_s_qr",
+        *("delta_s", "deltaS", "deltas", "DeltaS", "dS", "delta_s_list", "deltaS_list"),
+        *("deltaS_q_ctx", "delta_s_q_ctx", "delta_s_qr"),
     )
 )
 
-# The plural ones hold a list.
-LAMBDA = spellings(
-    (
-        "λ_state",
-        "λ",
-        "λ_observe",
-        "λ_final",
-        "lambda",
-        "lambda_state",
-        "lambda_observe",
-        "lambda_final",
-        "λ_states",
-        "lambda_states",
-    )
-)
+_LAMBDA = ("λ_state", "λ", "λ_observe", "λ_final", "lambda", "lambda_state", "lambda_observe")
+LAMBDA = spellings((*_LAMBDA, "lambda_final", "λ_states", "lambda_states"))
+"""The names of λ; the plural ones hold a list."""
 
 _WORDS = {
     "→": ("→", "->", "convergent", "converged"),

@@ -43,19 +43,13 @@ class OldPlace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     source_hash: str | None = None
 
 
-class NewPlace(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class NewPlace(OldPlace, frozen=True, kw_only=True, omit_defaults=True):
     """Where it went: the block, section or document there, and which bytes of the old one it holds.
 
     `runs` are absent where the span begins with the whole old text, byte by byte. Those of a
     document are what went on unchanged from one block or heading to the next.
     """
 
-    id: str
-    doc: str
-    span: Extent
-    heading: Extent | None = None
-    hash: str | None = None
-    source_hash: str | None = None
     runs: tuple[Run, ...] | None = None
 
 

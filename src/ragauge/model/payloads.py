@@ -6,7 +6,8 @@ A payload is JSON (what a run knows is MessagePack), packed with zlib: any tool 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b, sha256
 from itertools import islice
 
@@ -24,11 +25,21 @@ from ragauge.model.trace import Trace
 _LEVEL = 1  # higher levels save 2 % and cost as much time again
 _BLOCK = 1024  # chunks of a list to a block
 _encode = msgspec.json.Encoder(order="deterministic").encode
-_decode_trace = msgspec.json.Decoder(Trace).decode
+trace_of = msgspec.json.Decoder(Trace).decode
+"""The trace that the JSON of a payload holds."""
 _decode_item = msgspec.json.Decoder(GoldItem).decode
 _decode_chunks = msgspec.json.Decoder(list[tuple[str, Chunk]]).decode
 UNREADABLE = (zlib.error, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What a payload that was damaged may raise."""
+
+
+@contextmanager
+def _reading(what: str, hint: str = "import the run again from an export") -> Iterator[None]:
+    """Report a payload that cannot be read."""
+    try:
+        yield
+    except UNREADABLE as error:
+        raise RagaugeError.of("bad-store", f"{what} cannot be read: {error}", hint=hint) from error
 
 
 def trace_json(trace: Trace) -> bytes:
@@ -46,11 +57,6 @@ def thaw(payload: bytes) -> bytes:
     return zlib.decompress(payload)
 
 
-def trace_of(data: bytes) -> Trace:
-    """The trace that the JSON of a payload holds."""
-    return _decode_trace(data)
-
-
 def freeze_gold(items: Sequence[GoldItem]) -> list[GoldRow]:
     """The rows of a gold set."""
     return [
@@ -62,14 +68,9 @@ def freeze_gold(items: Sequence[GoldItem]) -> list[GoldRow]:
 @paused_collector()
 def thaw_gold(rows: Iterable[GoldRow], name: str) -> list[GoldItem]:
     """The items of a stored gold set; one that cannot be read spoils the whole set."""
-    try:
+    hint = "without its gold set a run cannot be scored: import it again from an export"
+    with _reading(f"a gold item of {name}", hint):
         return [_decode_item(zlib.decompress(row.payload)) for row in rows]
-    except UNREADABLE as error:
-        raise RagaugeError.of(
-            "bad-store",
-            f"a gold item of {name} cannot be read: {error}",
-            hint="without its gold set a run cannot be scored: import it again from an export",
-        ) from error
 
 
 def item_hash(item: GoldItem) -> str:
@@ -102,18 +103,8 @@ def freeze_chunks(chunks: Mapping[str, Chunk]) -> list[bytes]:
 
 def thaw_chunks(blocks: Iterable[bytes], name: str) -> dict[str, Chunk]:
     """The list of chunks that the blocks hold."""
-    try:
-        return {
-            chunk_id: chunk
-            for block in blocks
-            for chunk_id, chunk in _decode_chunks(zlib.decompress(block))
-        }
-    except UNREADABLE as error:
-        raise RagaugeError.of(
-            "bad-store",
-            f"the list of chunks of {name} cannot be read: {error}",
-            hint="import the run again from an export",
-        ) from error
+    with _reading(f"the list of chunks of {name}"):
+        return dict(entry for block in blocks for entry in _decode_chunks(zlib.decompress(block)))
 
 
 def freeze_evidence(evidence: Evidence) -> bytes:
@@ -125,14 +116,8 @@ def thaw_evidence(payload: bytes, name: str) -> Evidence:
     """What a stored run knows; nothing for a run that was never finished."""
     if not payload:
         return Evidence()
-    try:
+    with _reading(f"what {name} knows of its chunks"):
         return msgspec.msgpack.decode(zlib.decompress(payload), type=Evidence)
-    except UNREADABLE as error:
-        raise RagaugeError.of(
-            "bad-store",
-            f"what {name} knows of its chunks cannot be read: {error}",
-            hint="import the run again from an export",
-        ) from error
 
 
 def unreadable(name: str, error: Exception | None = None, *, ordinal: int | None = None) -> Problem:

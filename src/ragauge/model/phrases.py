@@ -13,12 +13,7 @@ from ragauge.model.scores import MetricResult, QuestionResult, Scores, SliceResu
 from ragauge.model.verdict import GateResult, Verdict
 from ragauge.text import plain
 
-VERDICTS = {
-    "pass": "PASS",
-    "review": "REVIEW",
-    "fail": "FAIL",
-    "not-evaluable": "NOT EVALUABLE",
-}
+VERDICTS = {"pass": "PASS", "review": "REVIEW", "fail": "FAIL", "not-evaluable": "NOT EVALUABLE"}
 
 
 AGGREGATE_PHRASES = {
@@ -88,6 +83,19 @@ def threshold_text(result: GateResult) -> str:
 def margin(result: GateResult) -> str:
     """How far the value is on the good side, with its sign."""
     return signed_number(result.margin)
+
+
+def gate_cells(result: GateResult) -> tuple[str, ...]:
+    """The row of a gate: name, value, threshold, margin, n, smallest detectable change, status."""
+    return (
+        gate_name(result),
+        number(result.value),
+        threshold_text(result),
+        margin(result),
+        str(result.n),
+        number(result.detectable),
+        "waived" if result.waived else result.status,
+    )
 
 
 def signed_number(value: float | None) -> str:
@@ -162,6 +170,11 @@ def questions_needing_attention(scores: Scores) -> list[QuestionResult]:
     return [scores.questions[place] for place in bad]
 
 
+def labelled(label: str, cause: str | None) -> str:
+    """A label with what it comes from, where that is known."""
+    return label if cause is None else f"{label}: {cause}"
+
+
 def question_name(qid: str, turn: int | None) -> str:
     """A question's id, safe to show, with its turn where it is one of a conversation."""
     name = plain(qid)
@@ -220,6 +233,10 @@ def listed_slices(scores: Scores) -> dict[str, dict[str, SliceResult]]:
     }
 
 
+_USUAL_IN_SLICES = (
+    "answer.precision", "answer.grounded_precision", "answer.coverage", "retrieval.recall@5",
+    "retrieval.precision@5", "retrieval.hit@5",
+)  # fmt: skip
 SLICE_COLUMNS = 4
 """Metrics that a table of slices shows: the gated ones first."""
 
@@ -227,18 +244,10 @@ SLICE_COLUMNS = 4
 def slice_metrics(scores: Scores, verdict: Verdict) -> list[str]:
     """The metrics that tables of slices show; JSON has all of them."""
     gated = [result.gate.metric for result in verdict.gates]
-    usual = [
-        "answer.precision",
-        "answer.grounded_precision",
-        "answer.coverage",
-        "retrieval.recall@5",
-        "retrieval.precision@5",
-        "retrieval.hit@5",
-    ]
     rest = [name for name in scores.metrics if not name.startswith("run.")]
     valued = [
         name
-        for name in dict.fromkeys([*gated, *usual, *rest])
+        for name in dict.fromkeys([*gated, *_USUAL_IN_SLICES, *rest])
         if name in scores.metrics and scores.metrics[name].value is not None
     ]
     return valued[:SLICE_COLUMNS]

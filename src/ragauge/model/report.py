@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 
@@ -27,24 +28,33 @@ class View(Struct, frozen=True, kw_only=True):
     details: Drilldowns | None = None
 
 
-class Report(Struct, frozen=True, kw_only=True):
-    """A way to write scores down; `content` is a pure function, and its text ends with a newline.
+ViewT = TypeVar("ViewT")
 
-    Bytes are for files only. `needs` are metrics that must be measured for it, and `detailed` says
-    that it shows questions one by one. A report that is not public stands in for another one under
-    some profile.
+
+class ReportFormat(Struct, Generic[ViewT], frozen=True, kw_only=True):
+    """A way to write a view down; `content` is a pure function, and its text ends with a newline.
+
+    Bytes are for files only; `detailed` says that it shows questions one by one.
     """
 
     name: str
     title: str
-    content: Callable[[View], str | bytes]
+    content: Callable[[ViewT], str | bytes]
     suffixes: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
-    public: bool = False
     detailed: bool = False
 
-    def text(self, view: View) -> str:
+    def text(self, view: ViewT) -> str:
         """What a report of text says."""
         content = self.content(view)
         assert isinstance(content, str), self.name
         return content
+
+
+class Report(ReportFormat[View], frozen=True, kw_only=True):
+    """A way to write scores down; `needs` are metrics that must be measured for it.
+
+    A report that is not public stands in for another one under some profile.
+    """
+
+    needs: tuple[str, ...] = ()
+    public: bool = False

@@ -122,38 +122,30 @@ class Store(Protocol):
 
     def begin(self, run: RunRecord) -> None:
         """Add a run as incomplete; `run-exists` if its id is taken."""
-        ...
 
     def hold(self, run_id: str) -> AbstractContextManager[None]:
         """Hold a run while it is asked for and scored; `run-held` if another process holds it."""
-        ...
 
     def add_gold(self, gold_key: str, rows: Iterable[GoldRow]) -> None:
         """Add a gold set under its key, all of it or nothing; one that is there stays as it is."""
-        ...
 
     def add_chunks(self, digest: str, blocks: Iterable[bytes]) -> None:
         """Add a list of chunks under its digest, likewise."""
-        ...
 
     def add_results(self, run_id: str, rows: Sequence[ResultRow]) -> None:
         """Add a batch of results; when it returns, they are safe on disk."""
-        ...
 
     def replace_results(self, run_id: str, rows: Sequence[ResultRow]) -> None:
         """Put results in the place of those that have the same ordinals, all or none."""
-        ...
 
     def set_values(self, run_id: str, values: Sequence[tuple[int, str | None]]) -> None:
         """Set what was measured of some results, each named by its ordinal."""
-        ...
 
     def reopen(self, run_id: str, *, dropping: Sequence[int] = ()) -> None:
         """Make a run incomplete again: its scorings go, its results stay, but those of `dropping`.
 
         All of it or nothing, so that no result of before stays in a run that is asked again.
         """
-        ...
 
     def finish(
         self,
@@ -165,76 +157,59 @@ class Store(Protocol):
         values: Iterable[ValueColumn],
     ) -> None:
         """Add the first scoring, fill in the rest of the run, and mark it complete."""
-        ...
 
     def add_scoring(self, run_id: str, scoring: Scoring, values: Iterable[ValueColumn]) -> None:
         """Add a further scoring, and make its aggregate that of the run."""
-        ...
 
     def runs(self, *, suite: str | None = None) -> list[RunRecord]:
         """All runs, the oldest first, with their tags and without their evidence."""
-        ...
 
     def run(self, run_id: str) -> RunRecord | None:
         """One run with its evidence and tags; None if there is none of that id."""
-        ...
 
     def gold(self, gold_key: str) -> Iterator[GoldRow]:
         """The items of a stored gold set, in their order."""
-        ...
 
     def chunks(self, digest: str) -> Iterator[bytes]:
         """The blocks of a stored list of chunks, in their order."""
-        ...
 
     def facts(self, run_id: str) -> Iterator[ResultFacts]:
         """The narrow part of all results, by ordinal; streams."""
-        ...
 
     def outcomes(self, run_id: str) -> Iterator[tuple[int, str]]:
         """The ordinals and outcomes of all results and nothing else, by ordinal; streams."""
-        ...
 
     def carried(self, run_id: str) -> Iterator[tuple[str, int | None, int]]:
         """Question, turn and what the hits carry, of all results without an error; streams."""
-        ...
 
     def payloads(self, run_id: str) -> Iterator[tuple[int, bytes]]:
         """The ordinals and payloads of all results and nothing else, by ordinal; streams."""
-        ...
 
     def results(self, run_id: str, *, values: bool = False) -> Iterator[ResultRow]:
         """All results, by ordinal, with their values if asked for.
 
         It streams, so that memory does not grow with the run.
         """
-        ...
 
     def scorings(self, run_id: str) -> list[Scoring]:
         """All scorings of a run, the first one first."""
-        ...
 
     def values(
         self, run_id: str, number: int, metrics: Sequence[str] | None = None
     ) -> list[ValueColumn]:
         """The values of one scoring, in the order they were added; of some metrics if named."""
-        ...
 
     def tag(self, tag: str, run_id: str) -> None:
         """Let a tag name a run; it leaves the run that it named before."""
-        ...
 
     def untag(self, tag: str) -> None:
         """Remove a tag, if it is there."""
-        ...
 
     def delete(self, run_id: str) -> None:
         """Remove a run with all that belongs to it, and gold sets and lists that no run needs."""
-        ...
 
     def close(self) -> None:
         """Let go of the connection."""
-        ...
 
 
 class StoreKind(Struct, frozen=True, kw_only=True):

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from ragauge.errors import Place, RagaugeError
 from ragauge.files.open import PathLike, opened
-from ragauge.metrics.metric import Better, Tally
+from ragauge.metrics.metric import Tally
 from ragauge.model.metric_names import current_id
 from ragauge.model.options import Options
 from ragauge.model.scores import (
@@ -37,8 +35,14 @@ def rounded(value: float | None) -> float | None:
     return None if value is None else round(value, DECIMALS) + 0.0
 
 
-def _pair(interval: tuple[float, float] | None) -> list[float | None] | None:
+def rounded_pair(interval: tuple[float, float] | None) -> list[float | None] | None:
+    """The bounds of an interval, rounded."""
     return None if interval is None else [rounded(interval[0]), rounded(interval[1])]
+
+
+def json_text(document: object) -> str:
+    """A document as indented JSON, with a newline behind it."""
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
 
 
 def to_document(scores: Scores, verdict: Verdict, *, full: bool) -> dict[str, Any]:
@@ -95,7 +99,7 @@ def _slices(scores: Scores) -> dict[str, Any]:
                     metric: {
                         "value": rounded(result.value),
                         "n": result.n,
-                        "interval": _pair(result.interval),
+                        "interval": rounded_pair(result.interval),
                         "unrounded": _unrounded(result),
                     }
                     for metric, result in part.metrics.items()
@@ -138,7 +142,7 @@ def _metric(result: MetricResult) -> dict[str, Any]:
         "n": result.n,
         "records": result.records,
         "excluded": result.excluded,
-        "interval": _pair(result.interval),
+        "interval": rounded_pair(result.interval),
         "version": result.version,
         "better": result.better,
     }
@@ -173,7 +177,7 @@ def _gate(result: GateResult) -> dict[str, Any]:
         "threshold": gate.threshold,
         "n": result.n,
         "margin": rounded(result.margin),
-        "interval": _pair(result.interval),
+        "interval": rounded_pair(result.interval),
         "detectable": rounded(result.detectable),
         "policy": gate.policy,
         "origin": gate.origin,
@@ -187,17 +191,8 @@ class _Inputs(msgspec.Struct):
     trace: str
 
 
-class _Metric(msgspec.Struct):
-    value: float | None
-    n: int
-    records: int
-    excluded: dict[str, int]
-    interval: tuple[float, float] | None
-    version: int
-    better: Better
-    reason: str | None = None
-    default: float | None = None
-    unrounded: list[float] = []
+class _Metric(MetricResult, frozen=True, kw_only=True):
+    unrounded: list[float] = msgspec.field(default_factory=list)
 
     def result(self) -> MetricResult:
         """The result as it was before it was rounded, so that a gate decides as it did then."""
@@ -206,17 +201,8 @@ class _Metric(msgspec.Struct):
             value = self.unrounded[0]
             if interval is not None and len(self.unrounded) == 3:
                 interval = (self.unrounded[1], self.unrounded[2])
-        return MetricResult(
-            value=value,
-            n=self.n,
-            records=self.records,
-            excluded=self.excluded,
-            interval=interval,
-            version=self.version,
-            better=self.better,
-            reason=self.reason,
-            default=self.default,
-        )
+        fields = {name: getattr(self, name) for name in MetricResult.__struct_fields__}
+        return MetricResult(**{**fields, "value": value, "interval": interval})
 
 
 class _Slice(msgspec.Struct):
@@ -281,37 +267,30 @@ LAYOUT = _ScoresDocument
 """What a scores document must look like to be read; the JSON schema is made of it."""
 
 
+def _bad_scores(name: str, problem: str, hint: str) -> RagaugeError:
+    return RagaugeError.of("bad-scores", f"`{name}` {problem}", hint=hint, place=Place(name))
+
+
 def from_document(data: bytes, name: str) -> Scores:
     """Read a scores document back: all but the rows of profiles that score every row."""
     try:
         document = msgspec.json.decode(data, type=_ScoresDocument)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         short = b'"under_refusal"' in data and b'"schema"' not in data
-        raise RagaugeError.of(
-            "bad-scores",
-            f"`{name}` is the short JSON of the profile ship, which has no n"
-            if short
-            else f"`{name}` is not a scores file: {error}",
-            hint="save one with `ragauge score ... --full -o scores.json`",
-            place=Place(name),
-        ) from error
+        what = "the short JSON of the profile ship, which has no n"
+        what = what if short else f"not a scores file: {error}"
+        hint = "save one with `ragauge score ... --full -o scores.json`"
+        raise _bad_scores(name, f"is {what}", hint) from error
     if document.schema != SCHEMA:
-        raise RagaugeError.of(
-            "bad-scores",
-            f"`{name}` has the schema `{document.schema}`, this version reads `{SCHEMA}`",
-            hint="score the traces again with this version",
-            place=Place(name),
-        )
+        problem = f"has the schema `{document.schema}`, this version reads `{SCHEMA}`"
+        raise _bad_scores(name, problem, "score the traces again with this version")
     _rename_metrics(document)
     parts = [part for named in document.slices.values() for part in named.values()]
     strange = [name for part in parts for name in part.metrics if name not in document.metrics]
     if strange:
-        raise RagaugeError.of(
-            "bad-scores",
-            f"`{name}` has `{strange[0]}` in a slice and not among its metrics",
-            hint="save it again with `ragauge score ... --full -o scores.json`",
-            place=Place(name),
-        )
+        problem = f"has `{strange[0]}` in a slice and not among its metrics"
+        hint = "save it again with `ragauge score ... --full -o scores.json`"
+        raise _bad_scores(name, problem, hint)
     return Scores(
         profile=document.profile,
         dialect=document.dialect,
@@ -371,27 +350,20 @@ def _per_question(document: _ScoresDocument) -> PerQuestion | None:
     values = [
         [question.values.get(name, math.nan) for question in document.questions] for name in names
     ]
+    hashes = [question.gold_hash for question in document.questions]
+    saved = [question.reciprocal for question in document.questions]
+    reciprocals = None  # of a file that was saved before there were any
+    if msgspec.UNSET not in saved:
+        floats = [math.nan if value is None else value for value in saved]
+        reciprocals = np.array(floats, np.float64)
     return PerQuestion(
         metrics=names,
         qids=[question.qid for question in document.questions],
         turns=[question.turn for question in document.questions],
         values=np.array(values, np.float64),
-        hashes=_hashes(document.questions),
-        reciprocals=_reciprocals(document.questions),
+        hashes=[] if None in hashes else [value for value in hashes if value is not None],
+        reciprocals=reciprocals,
     )
-
-
-def _reciprocals(questions: Sequence[_SavedQuestion]) -> NDArray[np.float64] | None:
-    saved = [question.reciprocal for question in questions]
-    if any(value is msgspec.UNSET for value in saved):
-        return None  # saved before there were any
-    values = [value if isinstance(value, float | int) else math.nan for value in saved]
-    return np.array(values, np.float64)
-
-
-def _hashes(questions: Sequence[_SavedQuestion]) -> list[str]:
-    hashes = [question.gold_hash for question in questions if question.gold_hash is not None]
-    return hashes if len(hashes) == len(questions) else []
 
 
 def load_scores(path: PathLike) -> Scores:

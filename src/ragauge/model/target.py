@@ -71,15 +71,12 @@ class Target(Protocol):
     @property
     def about(self) -> Mapping[str, Any]:
         """How it is configured, without secrets: stored with the run."""
-        ...
 
     def ask(self, question: TargetQuestion) -> Mapping[str, Any]:
         """Answer one slot with a trace row in any dialect; raise `TargetError` where it cannot."""
-        ...
 
     def close(self) -> None:
         """Let go of processes, connections and files."""
-        ...
 
 
 @runtime_checkable
@@ -89,11 +86,9 @@ class RevisingTarget(Protocol):
     @property
     def doubts(self) -> int:
         """How many answers do not stand, as far as is known."""
-        ...
 
     def settle(self) -> Mapping[int, str]:
         """Why answers do not stand, by the numbers of their slots; called when all is asked."""
-        ...
 
 
 class TargetKind(Struct, frozen=True, kw_only=True):

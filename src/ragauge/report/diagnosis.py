@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ragauge.model import phrases
+from ragauge.model import phrases, scores_document
 from ragauge.model.diagnosis import SCHEMA, Diagnosis, DiagnosisFinding, Number, Tallied, Witness
 from ragauge.model.metric_names import metric_label
 from ragauge.model.scores_document import rounded
@@ -21,8 +21,7 @@ _NOTHING = "Nothing stands out: no rule found what it looks for."
 
 def json_text(diagnosis: Diagnosis) -> str:
     """The whole diagnosis as JSON."""
-    document = to_document(diagnosis)
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+    return scores_document.json_text(to_document(diagnosis))
 
 
 def to_document(diagnosis: Diagnosis) -> dict[str, Any]:
@@ -32,7 +31,7 @@ def to_document(diagnosis: Diagnosis) -> dict[str, Any]:
         "schema": SCHEMA,
         **fields,
         "findings": [_finding(finding) for finding in diagnosis.findings],
-        "questions": [_witness(question) for question in diagnosis.questions],
+        "questions": [witness_document(question) for question in diagnosis.questions],
     }
 
 
@@ -44,11 +43,12 @@ def _finding(finding: DiagnosisFinding) -> dict[str, Any]:
             {**msgspec.to_builtins(number), "value": rounded(number.value)}
             for number in finding.numbers
         ],
-        "witnesses": [_witness(witness) for witness in finding.witnesses],
+        "witnesses": [witness_document(witness) for witness in finding.witnesses],
     }
 
 
-def _witness(witness: Witness) -> dict[str, Any]:
+def witness_document(witness: Witness) -> dict[str, Any]:
+    """A question as evidence, as plain JSON values."""
     numbers = {name: rounded(value) for name, value in witness.numbers.items()}
     return {**msgspec.to_builtins(witness), "numbers": numbers}
 
@@ -106,14 +106,15 @@ def table_text(diagnosis: Diagnosis, *, width: int = 80, color: bool = False) ->
     for place, finding in enumerate(diagnosis.findings, 1):
         _print_finding(console, place, finding, diagnosis.counted, width)
     if diagnosis.questions:
-        table = plain_table()
-        for column in (f"look at ({diagnosis.listed_of})", "label", "cause", "where"):
-            table.add_column(column, overflow="fold", no_wrap=column in ("label", "cause"))
+        heads = (f"look at ({diagnosis.listed_of})", "label", "cause", "where")
+        table = plain_table(*heads, whole=("label", "cause"))
         for question in diagnosis.questions:
             name = phrases.question_name(question.qid, question.turn)
             table.add_row(name, question.label, question.cause or "", plain(question.where))
         console.print(table)
-        _print_more(console, diagnosis)
+        more = diagnosis.listed_of - len(diagnosis.questions)
+        if more > 0:
+            console.print(f"... and {more} more; --limit shows more")
     for line in footers(diagnosis):
         for part in textwrap.wrap(line, width, break_on_hyphens=False):
             console.print(part)
@@ -121,10 +122,8 @@ def table_text(diagnosis: Diagnosis, *, width: int = 80, color: bool = False) ->
 
 
 def _tallied(head: str, rows: Sequence[Tallied]) -> Any:
-    table = plain_table()
-    table.add_column(head)
-    table.add_column("questions", justify="right")
-    table.add_column("traces", justify="right")
+    right = ("questions", "traces")
+    table = plain_table(head, *right, right=right, overflow="ellipsis")
     for tallied in rows:
         table.add_row(tallied.name, str(tallied.questions), str(tallied.records))
     return table
@@ -137,11 +136,7 @@ def _print_finding(
 
     head = f"{place}. {headline(finding, counted)}"
     console.print(Text(head, style="bold"))
-    table = plain_table()
-    for column in ("number", "value", "n", "read as"):
-        table.add_column(
-            column, justify="right" if column in ("value", "n") else "left", overflow="fold"
-        )
+    table = plain_table("number", "value", "n", "read as", right=("value", "n"))
     for number in finding.numbers:
         table.add_row(*number_cells(number))
     console.print(table)
@@ -153,12 +148,6 @@ def _print_finding(
         for part in textwrap.wrap(line, width - 3, subsequent_indent="  ", break_on_hyphens=False):
             console.print(f"   {part}")
     console.print()
-
-
-def _print_more(console: Any, diagnosis: Diagnosis) -> None:
-    more = diagnosis.listed_of - len(diagnosis.questions)
-    if more > 0:
-        console.print(f"... and {more} more; --limit shows more")
 
 
 def footers(diagnosis: Diagnosis) -> list[str]:

@@ -1,15 +1,19 @@
-"""Markdown tables of gates, metrics and questions, shared by the reports that print Markdown."""
+"""Markdown tables of gates, metrics and questions, and pages of them that must fit.
+
+Sections that are too long are cut between rows, and a last line says what was cut.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from msgspec import Struct
+
 from ragauge.model import phrases
 from ragauge.model.metric_names import metric_label
 from ragauge.model.scores import QuestionResult, Scores
 from ragauge.model.verdict import Verdict
-from ragauge.report.ci.size_limit import MarkdownSection
 from ragauge.text import plain
 
 Escape = Callable[[str], str]
@@ -60,6 +64,18 @@ def folded(title: str, lines: Sequence[str]) -> list[str]:
     return [f"<details><summary>{title}</summary>", "", *lines, "</details>", ""]
 
 
+class MarkdownSection(Struct, frozen=True, kw_only=True):
+    """A part of a page: its lines, of which only `rows` may be left out.
+
+    `title` is what the note about a cut calls it.
+    """
+
+    title: str
+    head: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    foot: tuple[str, ...] = ()
+
+
 def section(title: str, lines: Sequence[str]) -> MarkdownSection:
     """Lines as a section that may be cut between the rows of its table or its list."""
     first = next(
@@ -100,26 +116,23 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [_row(heads), _row("---" for _ in heads), *(_row(row) for row in rows), ""]
 
 
+GATE_HEADS = ("gate", "value", "demand", "margin", "n", "detectable", "verdict")
+
+
+def more(left: int) -> list[str]:
+    """How many are not listed; nothing if all are."""
+    return [f"... and {left} more.", ""] if left > 0 else []
+
+
 def gates(verdict: Verdict, escape: Escape = escaped) -> list[str]:
     """A table of the gates; nothing if there are none."""
     if not verdict.gates:
         return []
-    return table(
-        ["gate", "value", "demand", "margin", "n", "detectable", "verdict", ""],
-        [
-            (
-                escape(phrases.gate_name(result)),
-                phrases.number(result.value),
-                phrases.threshold_text(result),
-                phrases.margin(result),
-                str(result.n),
-                phrases.number(result.detectable),
-                "waived" if result.waived else result.status,
-                escape(phrases.gate_note(result)),
-            )
-            for result in verdict.gates
-        ],
-    )
+    rows = []
+    for result in verdict.gates:
+        name, *cells = phrases.gate_cells(result)
+        rows.append((escape(name), *cells, escape(phrases.gate_note(result))))
+    return table([*GATE_HEADS, ""], rows)
 
 
 def metrics(scores: Scores, verdict: Verdict, escape: Escape = escaped) -> list[str]:
@@ -155,27 +168,16 @@ def slice_tables(
     tables: dict[str, list[str]] = {}
     for dimension, parts in phrases.listed_slices(scores).items():
         rows = [
-            (
-                escape(name),
-                str(part.n),
-                *(phrases.number(part.value(metric)) for metric in columns),
-            )
+            (escape(name), str(part.n), *(phrases.number(part.value(metric)) for metric in columns))
             for name, part in list(parts.items())[:most]
         ]
         lines = [f"## By {escape(dimension)}", ""]
         lines += table(
             [escape(dimension), "n", *(metric_name(metric, escape) for metric in columns)], rows
         )
-        if len(parts) > most:
-            lines += [f"... and {len(parts) - most} more.", ""]
+        lines += more(len(parts) - most)
         tables[dimension] = lines
     return tables
-
-
-def look_at(scores: Scores, most: int) -> list[str]:
-    """The questions that need attention, under a heading; nothing if there are none."""
-    bad = phrases.questions_needing_attention(scores)
-    return ["## Look at", "", *questions(bad[:most])] if bad else []
 
 
 def questions(listed: Sequence[QuestionResult], escape: Escape = escaped) -> list[str]:
@@ -197,3 +199,60 @@ def questions(listed: Sequence[QuestionResult], escape: Escape = escaped) -> lis
 def warnings(scores: Scores, escape: Escape = escaped) -> list[str]:
     """The findings about the run, as a list."""
     return [f"- {escape(warning)}" for warning in scores.warnings]
+
+
+_ROOM_FOR_NOTE = 600  # six titles of 60 characters, with counts and the words between
+_NAMED = 6
+
+
+def size(lines: Iterable[str]) -> int:
+    """The bytes of lines in UTF-8, line ends included."""
+    return sum(len(line.encode("utf-8", "replace")) + 1 for line in lines)
+
+
+def text_within(sections: Sequence[MarkdownSection], most: int) -> str:
+    """A page of sections within so many bytes."""
+    return "\n".join(lines_within(sections, most)).rstrip() + "\n"
+
+
+def lines_within(sections: Sequence[MarkdownSection], most: int) -> list[str]:
+    """The lines of sections within so many bytes, and behind them what was left out.
+
+    A section that does not fit loses its last rows, or goes as a whole; a later one that is small
+    enough still gets its place.
+    """
+    if sum(size((*section.head, *section.rows, *section.foot)) for section in sections) <= most:
+        return [
+            line for section in sections for line in (*section.head, *section.rows, *section.foot)
+        ]
+    left = most - _ROOM_FOR_NOTE
+    lines: list[str] = []
+    cut: list[str] = []
+    for section in sections:
+        room = left - size((*section.head, *section.foot))
+        row_count = _rows_within(section.rows, room)
+        if room < 0 or (section.rows and not row_count):
+            cut.append(f"all of {section.title[:60]}")
+            continue
+        if row_count < len(section.rows):
+            total = len(section.rows)
+            cut.append(f"{total - row_count} of {total} rows of {section.title[:60]}")
+        section_lines = (*section.head, *section.rows[:row_count], *section.foot)
+        left -= size(section_lines)
+        lines += section_lines
+    return [*lines, f"Left out, because this page may not be larger: {_listed(cut)}."]
+
+
+def _rows_within(rows: Sequence[str], room: int) -> int:
+    """How many rows fit, from the first on."""
+    for place, row in enumerate(rows):
+        room -= size([row])
+        if room < 0:
+            return place
+    return len(rows)
+
+
+def _listed(cut: Sequence[str]) -> str:
+    more = len(cut) - _NAMED
+    named = "; ".join(cut[:_NAMED])
+    return f"{named}; and {more} more sections" if more > 0 else named

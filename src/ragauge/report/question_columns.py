@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, Literal
 
 import numpy as np
 
 from ragauge.files.csv_parquet import TableColumn
-from ragauge.model.comparison import AnswerChange, Comparison, QueryComparison
+from ragauge.model.comparison import Comparison, QueryComparison
 from ragauge.model.scores import Scores
 
 
@@ -36,46 +36,37 @@ def question_columns(scores: Scores) -> list[TableColumn]:
 
 def compared_columns(comparison: Comparison) -> list[TableColumn]:
     """The result of each question on both sides; the columns are always the same."""
-    queries = comparison.per_query
-    return [
-        _text(queries, "qid", lambda query: query.query_id),
-        TableColumn(name="turn", kind="whole", values=[query.turn for query in queries]),
-        _text(queries, "kind", lambda query: query.kind),
-        TableColumn(name="a_rank", kind="whole", values=[query.a_hit_rank for query in queries]),
-        TableColumn(name="b_rank", kind="whole", values=[query.b_hit_rank for query in queries]),
-        _number(queries, "a_reciprocal", lambda query: query.a_reciprocal),
-        _number(queries, "b_reciprocal", lambda query: query.b_reciprocal),
-        _text(queries, "rungs", lambda query: " ".join(query.rungs) or None),
-        *(
-            _text(queries, name, lambda query, of=of: _of_answer(query, of))
-            for name, of in _ANSWER.items()
-        ),
-        _text(queries, "note", lambda query: query.note),
-    ]
+    columns = []
+    for name, kind, value_of in _COMPARED:
+        values: Any = [value_of(query) for query in comparison.per_query]
+        if kind == "number":
+            values = np.array(values, np.float64)  # which has nan for None
+        columns.append(TableColumn(name=name, kind=kind, values=values))
+    return columns
 
 
-_ANSWER: dict[str, Callable[[AnswerChange], str | None]] = {
-    "answer_kind": lambda answer: answer.kind,
-    "a_label": lambda answer: answer.a_label,
-    "b_label": lambda answer: answer.b_label,
-    "a_cause": lambda answer: answer.a_cause,
-    "b_cause": lambda answer: answer.b_cause,
-    "refusal": lambda answer: answer.refusal,
-    "citations": lambda answer: answer.citations,
-}
+def _of_answer(field: str) -> Callable[[QueryComparison], str | None]:
+    return lambda query: getattr(query.answer, field, None)
 
 
-def _of_answer(query: QueryComparison, of: Callable[[AnswerChange], str | None]) -> str | None:
-    return None if query.answer is None else of(query.answer)
-
-
-def _text(queries: Sequence[QueryComparison], name: str, of: Callable[..., Any]) -> TableColumn:
-    return TableColumn(name=name, kind="text", values=[of(query) for query in queries])
-
-
-def _number(
-    queries: Sequence[QueryComparison], name: str, of: Callable[[QueryComparison], float | None]
-) -> TableColumn:
-    numbers = [of(query) for query in queries]
-    values = [math.nan if value is None else value for value in numbers]
-    return TableColumn(name=name, kind="number", values=np.array(values, np.float64))
+_COMPARED: tuple[
+    tuple[str, Literal["text", "whole", "number"], Callable[[QueryComparison], Any]], ...
+] = (
+    ("qid", "text", attrgetter("query_id")),
+    ("turn", "whole", attrgetter("turn")),
+    ("kind", "text", attrgetter("kind")),
+    ("a_rank", "whole", attrgetter("a_hit_rank")),
+    ("b_rank", "whole", attrgetter("b_hit_rank")),
+    ("a_reciprocal", "number", attrgetter("a_reciprocal")),
+    ("b_reciprocal", "number", attrgetter("b_reciprocal")),
+    ("rungs", "text", lambda query: " ".join(query.rungs) or None),
+    ("answer_kind", "text", _of_answer("kind")),
+    ("a_label", "text", _of_answer("a_label")),
+    ("b_label", "text", _of_answer("b_label")),
+    ("a_cause", "text", _of_answer("a_cause")),
+    ("b_cause", "text", _of_answer("b_cause")),
+    ("refusal", "text", _of_answer("refusal")),
+    ("citations", "text", _of_answer("citations")),
+    ("note", "text", attrgetter("note")),
+)
+"""The name of each column, its kind, and where its values are."""

@@ -8,19 +8,20 @@ from typing import Any
 
 import msgspec
 
-from ragauge.model import phrases
+from ragauge.model import phrases, scores_document
 from ragauge.model.agreement import SAME_CITATIONS, Agreement, AgreementFigure, DifferingSlot
 from ragauge.model.comparison import Delta
 from ragauge.model.metric_names import metric_label
-from ragauge.model.scores_document import rounded, verdict_document
+from ragauge.model.scores_document import rounded, rounded_pair, verdict_document
 from ragauge.model.shadow import SCHEMA, FailedGate, ShadowReport, ShadowSlice
 from ragauge.report import markdown
 from ragauge.report.comparison import sentences
 from ragauge.report.diagnosis import headline as finding_headline
-from ragauge.report.diagnosis import markdown_findings, witness_line
+from ragauge.report.diagnosis import markdown_findings, witness_document, witness_line
 from ragauge.report.terminal.console import COLORS, Screen, plain_table
 from ragauge.text import plain
 
+_HEADS = ("metric", "live", "shadow", "Δ", "95 % interval", "n")
 _DECIDED = {
     "eligible": "eligible for canary",
     "review": "eligible for canary after review",
@@ -47,7 +48,8 @@ def agreement_lines(agreement: Agreement) -> list[str]:
         if n:
             lines.append(f"{phrases.count(n, 'slot')} only in the {side} run: not compared")
     meets = agreement.meets_target
-    target = "" if meets is None else f"; a cutover asks for {SAME_CITATIONS}: {_met(meets)}"
+    met = "met" if meets else "not met"
+    target = "" if meets is None else f"; a cutover asks for {SAME_CITATIONS}: {met}"
     lines.append(f"same citations {_agreed(agreement.citations)}{target}")
     if agreement.differing:
         mapped = len(agreement.differing) - agreement.unmapped
@@ -58,10 +60,6 @@ def agreement_lines(agreement: Agreement) -> list[str]:
     lines.append(f"rank-biased overlap {_agreed(agreement.rbo)}")
     lines.append(f"tau of the first ten {_agreed(agreement.tau)}")
     return lines
-
-
-def _met(holds: bool) -> str:
-    return "met" if holds else "not met"
 
 
 def _agreed(figure: AgreementFigure) -> str:
@@ -103,12 +101,7 @@ def json_text(report: ShadowReport) -> str:
         "agreement": _agreement(report.agreement),
         "kinds": {"retrieval": dict(report.kinds), "answer": dict(report.answer_kinds)},
         "findings": [
-            {
-                "id": finding.id,
-                "title": finding.title,
-                "affected": finding.affected,
-                "step": finding.step,
-            }
+            {name: getattr(finding, name) for name in ("id", "title", "affected", "step")}
             for finding in report.findings
         ],
         "counted": report.counted,
@@ -116,7 +109,7 @@ def json_text(report: ShadowReport) -> str:
         "notes": list(report.notes),
         "unjudged": list(report.unjudged),
     }
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+    return scores_document.json_text(document)
 
 
 def _failed(failed: FailedGate) -> dict[str, Any]:
@@ -124,24 +117,17 @@ def _failed(failed: FailedGate) -> dict[str, Any]:
         "gate": failed.gate.gate.name,
         "status": failed.gate.status,
         "step": failed.step,
-        "worst": [
-            {
-                **msgspec.to_builtins(witness),
-                "numbers": {name: rounded(value) for name, value in witness.numbers.items()},
-            }
-            for witness in failed.worst
-        ],
+        "worst": [witness_document(witness) for witness in failed.worst],
     }
 
 
 def _delta(delta: Delta) -> dict[str, Any]:
-    bounds = delta.interval
     return {
         "live": rounded(delta.a),
         "shadow": rounded(delta.b),
         "delta": rounded(delta.delta),
         "n": delta.n,
-        "interval": None if bounds is None else [rounded(bound) for bound in bounds],
+        "interval": rounded_pair(delta.interval),
         "p": None if delta.p is None else float(f"{delta.p:.4g}"),
         "better": delta.better,
         "reason": delta.reason,
@@ -149,16 +135,13 @@ def _delta(delta: Delta) -> dict[str, Any]:
 
 
 def _agreement(agreement: Agreement) -> dict[str, Any]:
+    document = msgspec.to_builtins(agreement)
     figures = {
-        name: {**msgspec.to_builtins(figure), "value": rounded(figure.value)}
-        for name, figure in (
-            ("citations", agreement.citations),
-            ("rbo", agreement.rbo),
-            ("tau", agreement.tau),
-        )
+        name: {**document[name], "value": rounded(document[name]["value"])}
+        for name in ("citations", "rbo", "tau")
     }
     return {
-        **msgspec.to_builtins(agreement),
+        **document,
         **figures,
         "target": SAME_CITATIONS,
         "unmapped": agreement.unmapped,
@@ -207,7 +190,9 @@ def table_text(
         say(line)
     for differing in report.agreement.differing[:limit]:
         say(differing_line(differing), "  ")
-    _more(console, len(report.agreement.differing) - limit)
+    more = len(report.agreement.differing) - limit
+    if more > 0:
+        console.print(f"  ... and {more} more; --format json lists all")
     console.print()
     for failed in report.failed:
         say(f"{phrases.gate_name(failed.gate)}: {failed.gate.status}")
@@ -230,35 +215,20 @@ def _too_few(part: ShadowSlice) -> str:
     return "" if part.deltas else ": too few for a value"
 
 
-def _more(console: Any, more: int) -> None:
-    if more > 0:
-        console.print(f"  ... and {more} more; --format json lists all")
-
-
 def _gates(report: ShadowReport) -> Any:
     from rich.text import Text
 
-    table = plain_table()
-    for column in ("gate", "value", "demand", "margin", "n", "verdict"):
-        right = column in ("value", "margin", "n")
-        table.add_column(column, justify="right" if right else "left", no_wrap=right)
+    right = ("value", "margin", "n")
+    heads = ("gate", "value", "demand", "margin", "n", "verdict")
+    table = plain_table(*heads, right=right, whole=right, overflow="ellipsis")
     for result in report.verdict.gates:
-        table.add_row(
-            phrases.gate_name(result),
-            phrases.number(result.value),
-            phrases.threshold_text(result),
-            phrases.margin(result),
-            str(result.n),
-            Text("waived" if result.waived else result.status, style=COLORS[result.status]),
-        )
+        *cells, _, status = phrases.gate_cells(result)
+        table.add_row(*cells, Text(status, style=COLORS[result.status]))
     return table
 
 
 def _deltas(deltas: Sequence[Delta]) -> Any:
-    table = plain_table(padding=(0, 1, 0, 0))
-    for column in ("metric", "live", "shadow", "Δ", "95 % interval", "n"):
-        right = column in ("live", "shadow", "Δ", "n")
-        table.add_column(column, justify="right" if right else "left", overflow="fold")
+    table = plain_table(*_HEADS, right=("live", "shadow", "Δ", "n"), padding=(0, 1, 0, 0))
     for cells in map(_cells, deltas):
         table.add_row(*cells)
     return table
@@ -326,9 +296,8 @@ def _markdown_failed(failed: Sequence[FailedGate], limit: int) -> list[str]:
 
 
 def _markdown_deltas(deltas: Sequence[Delta]) -> list[str]:
-    heads = ["metric", "live", "shadow", "Δ", "95 % interval", "n"]
     lost_lines = [f"- {markdown.escaped(line)}" for line in sentences.lost_lines(deltas)]
-    rows = markdown.table(heads, [_cells(delta) for delta in deltas])
+    rows = markdown.table(_HEADS, [_cells(delta) for delta in deltas])
     return [*rows, *lost_lines, ""] if lost_lines else rows
 
 

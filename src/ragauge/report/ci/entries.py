@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragauge.model import phrases
 from ragauge.model.comparison import ComparisonView
@@ -100,27 +101,14 @@ def fail_on_cases(view: ComparisonView, group: str) -> tuple[Case, ...]:
         return ()
     counts = fail_on_counts(view)
     name = f"no {_or_words(view)}"
-    if not counts and view.undecided is not None:
-        return (
-            Case(
-                group=group,
-                name=name,
-                outcome="error",
-                kind="incomparable",
-                message=f"{name}: {view.undecided} (fail-on)",
-            ),
-        )
-    if not counts:
-        return (Case(group=group, name=name, outcome="passed"),)
-    return (
-        Case(
-            group=group,
-            name=name,
-            outcome="failure",
-            kind="fail-on",
-            message=f"{name}: {counts} (fail-on)",
-        ),
-    )
+    case = Case(group=group, name=name)
+    if counts:
+        message = f"{name}: {counts} (fail-on)"
+        case = replace(case, outcome="failure", kind="fail-on", message=message)
+    elif view.undecided is not None:
+        message = f"{name}: {view.undecided} (fail-on)"
+        case = replace(case, outcome="error", kind="incomparable", message=message)
+    return (case,)
 
 
 def _or_words(view: ComparisonView) -> str:
@@ -168,20 +156,11 @@ def _numbers(outcome: Outcome, result: GateResult) -> list[str]:
 
 def gate_annotations(verdict: Verdict, level: Level) -> list[str]:
     """The entries of one level as workflow commands, without a file: they are about the run."""
-    return [
-        command(
-            level,
-            entry.message,
-            title=f"ragauge gate {entry.name}: {_OUTCOME_WORDS[entry.outcome]}"
-            if entry.result is not None
-            else f"ragauge: {entry.name}",
-        )
-        for entry in verdict_entries(verdict)
-        if LEVELS.get(entry.outcome) == level
-    ]
-
-
-_OUTCOME_WORDS: dict[Outcome, str] = {
-    "pass": "pass", "review": "review", "waived": "waived", "fail": "fail",
-    "error": "not evaluable",
-}  # fmt: skip
+    lines = []
+    for entry in verdict_entries(verdict):
+        if LEVELS.get(entry.outcome) == level:
+            outcome = "not evaluable" if entry.outcome == "error" else entry.outcome
+            is_gate = entry.result is not None
+            title = f" gate {entry.name}: {outcome}" if is_gate else f": {entry.name}"
+            lines.append(command(level, entry.message, title=f"ragauge{title}"))
+    return lines

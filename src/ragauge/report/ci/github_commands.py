@@ -13,6 +13,15 @@ MOST_ANNOTATIONS = 10
 _LONGEST = 1000
 
 
+LEVELS: tuple[Level, ...] = ("error", "warning", "notice")
+
+
+def not_annotated(what: str) -> str:
+    """The notice about what there is no room for."""
+    reason = f"not annotated, because GitHub shows {MOST_ANNOTATIONS} of a kind"
+    return command("notice", f"{reason}: {what}", title="ragauge")
+
+
 def command(
     level: Level, message: str, *, title: str = "", location: FileLocation | None = None
 ) -> str:

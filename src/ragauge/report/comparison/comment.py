@@ -6,10 +6,8 @@ import msgspec
 
 from ragauge.model.comparison import Comparison, ComparisonReport, ComparisonView
 from ragauge.report import markdown
-from ragauge.report.ci.size_limit import MarkdownSection, lines_within
 from ragauge.report.comparison import markdown_parts, sentences
-from ragauge.report.comparison.sentences import QuestionGroup
-from ragauge.report.markdown import folded, section, unlinked
+from ragauge.report.markdown import MarkdownSection, folded, section, text_within, unlinked
 
 MOST_BYTES = 32_000
 """GitHub takes 65,536 characters, and one comment may hold scores and a comparison."""
@@ -18,10 +16,6 @@ _SIDES = ("base", "head")
 
 
 def _text(view: ComparisonView) -> str:
-    return "\n".join(lines_within(_sections(view), MOST_BYTES)).rstrip() + "\n"
-
-
-def _sections(view: ComparisonView) -> list[MarkdownSection]:
     comparison = view.comparison
     head = comparison.run_b
     opening = (
@@ -29,22 +23,25 @@ def _sections(view: ComparisonView) -> list[MarkdownSection]:
         *markdown_parts.opening(view, "###", unlinked),
     )
     groups = sentences.groups(msgspec.structs.replace(view, full=False), _ROWS)
+    tables = [
+        (markdown_parts.group_title(group), markdown_parts.questions(group, unlinked, _SIDES))
+        for group in groups
+    ]
     notes = markdown_parts.notes(comparison, unlinked)
-    return [
+    sections = [
         MarkdownSection(title="the headline", head=opening),
         section("the gates", markdown_parts.gates(comparison, unlinked)),
         section("the metrics", _deltas(comparison)),
-        *(_folded(group) for group in groups),
+        # Regressions first; each table is cut by itself.
+        *(section(title, folded(title, lines)) for title, lines in tables),
         section("the causes", _causes(comparison)),
         section("the notes", [*notes, ""] if notes else []),
         MarkdownSection(
             title="what was left out",
-            head=(
-                unlinked(markdown_parts.sentence(sentences.left_out_line(comparison))),
-                "",
-            ),
+            head=(unlinked(markdown_parts.sentence(sentences.left_out_line(comparison))), ""),
         ),
     ]
+    return text_within(sections, MOST_BYTES)
 
 
 def _deltas(comparison: Comparison) -> list[str]:
@@ -58,12 +55,6 @@ def _deltas(comparison: Comparison) -> list[str]:
         "",
         *([*lost_lines, ""] if lost_lines else []),
     ]
-
-
-def _folded(group: QuestionGroup) -> MarkdownSection:
-    """The questions of one kind, regressions first: each table is cut by itself."""
-    title = markdown_parts.group_title(group)
-    return section(title, folded(title, markdown_parts.questions(group, unlinked, _SIDES)))
 
 
 def _causes(comparison: Comparison) -> list[str]:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from ragauge.files.csv_parquet import as_csv
-from ragauge.model.comparison import ComparisonReport, ComparisonView
+from ragauge.model.comparison import ComparisonReport
 from ragauge.model.scores_document import DECIMALS
 from ragauge.report.question_columns import compared_columns
-
-
-def _text(view: ComparisonView) -> str:
-    return as_csv(compared_columns(view.comparison), decimals=DECIMALS)
-
 
 REPORT = ComparisonReport(
     name="csv",
     title="the kinds, ranks and labels of each question",
-    content=_text,
+    content=lambda view: as_csv(compared_columns(view.comparison), decimals=DECIMALS),
     suffixes=(".csv",),
 )

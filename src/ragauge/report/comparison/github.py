@@ -5,7 +5,13 @@ from __future__ import annotations
 from ragauge.model import phrases
 from ragauge.model.comparison import ComparisonReport, ComparisonView, QueryComparison
 from ragauge.report.ci import entries
-from ragauge.report.ci.github_commands import MOST_ANNOTATIONS, Level, command
+from ragauge.report.ci.github_commands import (
+    LEVELS,
+    MOST_ANNOTATIONS,
+    Level,
+    command,
+    not_annotated,
+)
 from ragauge.report.comparison import sentences
 from ragauge.report.comparison.sentences import QuestionGroup
 
@@ -21,33 +27,25 @@ def _text(view: ComparisonView) -> str:
     level: Level = "error" if view.exit_code else "warning"
     lines: list[str] = []
     taken = 0
-    for gate_level in _LEVELS:
+    for gate_level in LEVELS:
         annotations = [] if verdict is None else entries.gate_annotations(verdict, gate_level)
         lines += annotations[:MOST_ANNOTATIONS]
         taken += len(annotations[:MOST_ANNOTATIONS]) if gate_level == level else 0
     worse = [
         _question(group, query, level)
-        for group in sentences.groups(view, len(comparison.per_query))
-        if group.kind in ("regression", "loss")
+        for group in sentences.worse_groups(view)
         for query in group.queries
     ]
     room = max(0, MOST_ANNOTATIONS - taken)
     lines += worse[:room]
     if len(worse) > room:
-        not_annotated = (
-            f"not annotated, because GitHub shows {MOST_ANNOTATIONS} of a kind: "
-            f"{len(worse) - room} more regressions and losses"
-        )
-        lines.append(command("notice", not_annotated, title="ragauge"))
+        lines.append(not_annotated(f"{len(worse) - room} more regressions and losses"))
     headline = sentences.headline(comparison)
     decision = entries.decision(view)
     if decision is not None:
         headline = f"{decision}; {headline}"
     lines.append(command("notice", headline, title="ragauge"))
     return "\n".join(lines) + "\n"
-
-
-_LEVELS: tuple[Level, ...] = ("error", "warning", "notice")
 
 
 def _question(group: QuestionGroup, query: QueryComparison, level: Level) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ragauge.model.comparison import ComparisonReport, ComparisonView
-from ragauge.report.ci.size_limit import MarkdownSection, lines_within
 from ragauge.report.comparison import markdown_parts, sentences
-from ragauge.report.markdown import section, unlinked
+from ragauge.report.markdown import MarkdownSection, section, text_within, unlinked
 
 MOST_BYTES = 500_000
 """A step may write 1 MiB, and may hold the scores of a run and a comparison."""
@@ -13,10 +12,6 @@ _ROWS = 50
 
 
 def _text(view: ComparisonView) -> str:
-    return "\n".join(lines_within(_sections(view), MOST_BYTES)).rstrip() + "\n"
-
-
-def _sections(view: ComparisonView) -> list[MarkdownSection]:
     comparison = view.comparison
     left_out = markdown_parts.sentence(sentences.left_out_line(comparison))
     causes = markdown_parts.causes(
@@ -24,7 +19,7 @@ def _sections(view: ComparisonView) -> list[MarkdownSection]:
     )
     notes = markdown_parts.notes(comparison, unlinked)
     groups = sentences.groups(view, _ROWS)
-    return [
+    sections = [
         MarkdownSection(
             title="the headline", head=tuple(markdown_parts.opening(view, "##", unlinked))
         ),
@@ -56,6 +51,7 @@ def _sections(view: ComparisonView) -> list[MarkdownSection]:
         ),
         section("the notes", ["### Notes", "", *notes, ""] if notes else []),
     ]
+    return text_within(sections, MOST_BYTES)
 
 
 REPORT = ComparisonReport(

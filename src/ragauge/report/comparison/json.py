@@ -18,15 +18,10 @@ from ragauge.model.comparison import (
     QueryComparison,
 )
 from ragauge.model.scores import MetricResult
-from ragauge.model.scores_document import rounded, verdict_document
+from ragauge.model.scores_document import json_text, rounded, rounded_pair, verdict_document
 
 _SMALLEST = 2.225e-308
 """Stands for p-values that floating point holds as 0, which no test ever gives."""
-
-
-def _text(view: ComparisonView) -> str:
-    document = _document(view)
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
 
 
 def _document(view: ComparisonView) -> dict[str, Any]:
@@ -47,10 +42,7 @@ def _document(view: ComparisonView) -> dict[str, Any]:
             "rungs": {rung: comparison.rungs.get(rung, 0) for rung in MATCH_LEVELS},
             **{delta.metric: _delta(delta) for delta in comparison.deltas},
         },
-        "kinds": {
-            "retrieval": _kinds(comparison.kinds),
-            "answer": _kinds(comparison.answer_kinds),
-        },
+        "kinds": {"retrieval": _kinds(comparison.kinds), "answer": _kinds(comparison.answer_kinds)},
         "left_out": dict(sorted(comparison.left_out.items())),
         "counted": comparison.counted,
         "causes": msgspec.to_builtins(comparison.causes),
@@ -66,17 +58,13 @@ def _kinds(kinds: Mapping[Kind, int]) -> dict[str, int]:
     return {kind: kinds.get(kind, 0) for kind in KINDS}
 
 
-def _pair(interval: tuple[float, float] | None) -> list[float | None] | None:
-    return None if interval is None else [rounded(interval[0]), rounded(interval[1])]
-
-
 def _aggregate(metrics: Mapping[str, MetricResult]) -> dict[str, Any]:
     return {
         name: {
             "value": rounded(result.value),
             "n": result.n,
             "records": result.records,
-            "interval": _pair(result.interval),
+            "interval": rounded_pair(result.interval),
             "version": result.version,
             "unrounded": result.value,
             "reason": result.reason,
@@ -96,7 +84,7 @@ def _delta(delta: Delta) -> dict[str, Any]:
         "b": rounded(delta.b),
         "delta": rounded(delta.delta),
         "n": delta.n,
-        "interval": _pair(delta.interval),
+        "interval": rounded_pair(delta.interval),
         "p": _p(delta.p),
         "p_holm": _p(delta.p_holm),
         "test": delta.test,
@@ -104,26 +92,19 @@ def _delta(delta: Delta) -> dict[str, Any]:
         "gated": delta.gated,
         "better": delta.better,
         "reason": delta.reason,
-        "unrounded": {
-            "a": delta.a,
-            "b": delta.b,
-            "delta": delta.delta,
-            "interval": delta.interval,
-        },
+        "unrounded": {"a": delta.a, "b": delta.b, "delta": delta.delta, "interval": delta.interval},
     }
 
 
 def _query(query: QueryComparison) -> QueryComparison:
     """The question as it is written: its fields in their order, with reciprocals rounded."""
-    a_reciprocal, b_reciprocal = rounded(query.a_reciprocal), rounded(query.b_reciprocal)
-    if a_reciprocal == query.a_reciprocal and b_reciprocal == query.b_reciprocal:
-        return query
-    return msgspec.structs.replace(query, a_reciprocal=a_reciprocal, b_reciprocal=b_reciprocal)
+    a, b = rounded(query.a_reciprocal), rounded(query.b_reciprocal)
+    return msgspec.structs.replace(query, a_reciprocal=a, b_reciprocal=b)
 
 
 REPORT = ComparisonReport(
     name="json",
     title="the comparison with every question, with a versioned schema",
-    content=_text,
+    content=lambda view: json_text(_document(view)),
     suffixes=(".json",),
 )

@@ -27,10 +27,7 @@ def _text(view: ComparisonView) -> str:
     questions = Suite(
         name="questions",
         cases=tuple(
-            _case(group, query)
-            for group in sentences.groups(view, len(comparison.per_query))
-            if group.kind in ("regression", "loss")
-            for query in group.queries
+            _case(group, query) for group in sentences.worse_groups(view) for query in group.queries
         ),
         properties=(("compared", str(comparison.counted)),),
     )

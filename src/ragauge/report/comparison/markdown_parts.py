@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragauge.model import phrases
-from ragauge.model.comparison import Comparison, ComparisonView, Delta, QueryComparison
+from ragauge.model.comparison import Comparison, ComparisonView, Delta
 from ragauge.report import markdown
 from ragauge.report.ci import entries
 from ragauge.report.comparison import sentences
@@ -57,11 +57,8 @@ def runs(comparison: Comparison, escape: Escape = escaped) -> list[str]:
         (head, escape(of_a) if of_a else "-", escape(of_b) if of_b else "-")
         for head, of_a, of_b in sentences.run_lines(comparison)
     ]
-    rows += [
-        ("questions", str(a.questions), str(b.questions)),
-        ("missing", str(a.missing), str(b.missing)),
-        ("errored", str(a.errored), str(b.errored)),
-    ]
+    for count in ("questions", "missing", "errored"):
+        rows.append((count, str(getattr(a, count)), str(getattr(b, count))))
     return markdown.table(["", "a", "b"], rows)
 
 
@@ -71,12 +68,7 @@ def causes(comparison: Comparison, most: int, escape: Escape = escaped) -> list[
     if not causes:
         return ["No difference between the two configurations is known.", ""]
     lines = [f"- {escape(sentences.cause_line(cause))}" for cause in causes[:most]]
-    return [*lines, "", *more(len(causes) - len(lines))]
-
-
-def more(left: int) -> list[str]:
-    """How many are not listed; nothing if all are."""
-    return [f"... and {left} more.", ""] if left else []
+    return [*lines, "", *markdown.more(len(causes) - len(lines))]
 
 
 def deltas(comparison: Comparison, escape: Escape = escaped) -> list[str]:
@@ -147,41 +139,15 @@ def questions(
     group: QuestionGroup, escape: Escape = escaped, sides: tuple[str, str] = ("a", "b")
 ) -> list[str]:
     """A table of the questions of one kind, of retrieval or of answers."""
-    if group.about == "retrieval":
-        lines = _retrieval(group, escape, sides)
-    else:
-        heads = ["question", "kind", *(f"label {side}" for side in sides), "flipped"]
-        lines = markdown.table(
-            heads, [_answer(query, group.kind, escape) for query in group.queries]
-        )
-    return [*lines, *more(group.more)]
-
-
-def _retrieval(group: QuestionGroup, escape: Escape, sides: tuple[str, str]) -> list[str]:
-    return markdown.table(
-        ["question", "kind", *(f"rank {side}" for side in sides), "note"],
-        [
-            (
-                escape(phrases.question_name(query.query_id, query.turn)),
-                group.kind,
-                sentences.rank(query.a_hit_rank, query.a_reciprocal),
-                sentences.rank(query.b_hit_rank, query.b_reciprocal),
-                escape(sentences.note(query)),
-            )
-            for query in group.queries
-        ],
-    )
-
-
-def _answer(query: QueryComparison, kind: str, escape: Escape) -> tuple[str, ...]:
-    assert query.answer is not None
-    return (
-        escape(phrases.question_name(query.query_id, query.turn)),
-        kind,
-        escape(sentences.labelled(query.answer.a_label, query.answer.a_cause)),
-        escape(sentences.labelled(query.answer.b_label, query.answer.b_cause)),
-        escape(sentences.flipped(query)),
-    )
+    what, last = ("rank", "note") if group.about == "retrieval" else ("label", "flipped")
+    rows = []
+    for query in group.queries:
+        name = phrases.question_name(query.query_id, query.turn)
+        cells = (name, *sentences.change_cells(query, group.about))
+        question, *changes = map(escape, cells)
+        rows.append((question, group.kind, *changes))
+    heads = ["question", "kind", *(f"{what} {side}" for side in sides), last]
+    return [*markdown.table(heads, rows), *markdown.more(group.more)]
 
 
 def brackets(listed: Sequence[QuestionGroup]) -> list[str]:
@@ -197,9 +163,5 @@ def notes(comparison: Comparison, escape: Escape = escaped) -> list[str]:
 
 def kind_lines(view: ComparisonView) -> list[str]:
     """How many questions of each kind there are."""
-    comparison = view.comparison
-    return [
-        f"- {sentences.retrieval_line(comparison)}",
-        f"- {sentences.answer_line(comparison)}",
-        "",
-    ]
+    lines = sentences.retrieval_line(view.comparison), sentences.answer_line(view.comparison)
+    return [*(f"- {line}" for line in lines), ""]

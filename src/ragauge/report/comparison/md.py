@@ -47,8 +47,5 @@ def _questions(view: ComparisonView) -> list[str]:
 
 
 REPORT = ComparisonReport(
-    name="md",
-    title="Markdown for people and pull requests",
-    content=_text,
-    suffixes=(".md",),
+    name="md", title="Markdown for people and pull requests", content=_text, suffixes=(".md",)
 )

@@ -53,11 +53,7 @@ def run_lines(comparison: Comparison) -> list[tuple[str, str, str]]:
 
 def bounds(interval: tuple[float, float] | None) -> str:
     """The 95 % interval of a change."""
-    return (
-        "-"
-        if interval is None
-        else f"{phrases.signed_number(interval[0])} to {phrases.signed_number(interval[1])}"
-    )
+    return "-" if interval is None else " to ".join(map(phrases.signed_number, interval))
 
 
 def chance(p: float | None) -> str:
@@ -280,11 +276,6 @@ def note(query: QueryComparison) -> str:
     return plain(query.note or "")
 
 
-def labelled(label: str, cause: str | None) -> str:
-    """A label with what it comes from, where that is known."""
-    return label if cause is None else f"{label}: {cause}"
-
-
 def flipped(query: QueryComparison) -> str:
     """What flipped in an answer; the note too, unless a retrieval table has it already."""
     answer = query.answer
@@ -298,21 +289,26 @@ def flipped(query: QueryComparison) -> str:
     return "; ".join(parts)
 
 
-def what_happened(query: QueryComparison, about: str) -> str:
-    """How a question changed in retrieval or in its answer, in one line."""
+def change_cells(query: QueryComparison, about: str) -> tuple[str, str, str]:
+    """Both sides of a question, in retrieval or in its answer, and what else there is to say."""
     if about == "retrieval":
-        change = (
-            f"rank {rank(query.a_hit_rank, query.a_reciprocal)} → "
-            f"{rank(query.b_hit_rank, query.b_reciprocal)}"
+        a, b = (
+            rank(query.a_hit_rank, query.a_reciprocal),
+            rank(query.b_hit_rank, query.b_reciprocal),
         )
-        return f"{change}; {note(query)}" if query.note else change
+        return a, b, note(query)
     answer = query.answer
     assert answer is not None, query.query_id
-    change = (
-        f"{plain(labelled(answer.a_label, answer.a_cause))} → "
-        f"{plain(labelled(answer.b_label, answer.b_cause))}"
-    )
-    return f"{change}; {flipped(query)}" if flipped(query) else change
+    a = phrases.labelled(answer.a_label, answer.a_cause)
+    b = phrases.labelled(answer.b_label, answer.b_cause)
+    return plain(a), plain(b), flipped(query)
+
+
+def what_happened(query: QueryComparison, about: str) -> str:
+    """How a question changed in retrieval or in its answer, in one line."""
+    a, b, rest = change_cells(query, about)
+    change = f"rank {a} → {b}" if about == "retrieval" else f"{a} → {b}"
+    return f"{change}; {rest}" if rest else change
 
 
 class QuestionGroup(Struct, frozen=True, kw_only=True):
@@ -352,6 +348,12 @@ def groups(view: ComparisonView, most: int) -> list[QuestionGroup]:
         for (kind, about), queries in queries_by_kind.items()
         if queries
     ]
+
+
+def worse_groups(view: ComparisonView) -> list[QuestionGroup]:
+    """All regressions and losses."""
+    every = groups(view, len(view.comparison.per_query))
+    return [group for group in every if group.kind in ("regression", "loss")]
 
 
 def slots_line(listed: Iterable[QuestionGroup]) -> str | None:

@@ -6,13 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ragauge.model import phrases
-from ragauge.model.comparison import (
-    ComparisonReport,
-    ComparisonView,
-    Delta,
-    Kind,
-    QueryComparison,
-)
+from ragauge.model.comparison import ComparisonReport, ComparisonView, Delta, Kind
 from ragauge.report.ci import entries
 from ragauge.report.comparison import sentences
 from ragauge.report.comparison.sentences import QuestionGroup
@@ -63,13 +57,7 @@ def _text(view: ComparisonView) -> str:
 
 
 def _table(*columns: str, right: tuple[str, ...] = ()) -> Table:
-    table = plain_table(padding=(0, 1, 0, 0))
-    for column in columns:
-        is_right = column in right
-        table.add_column(
-            column, justify="right" if is_right else "left", overflow="fold", no_wrap=is_right
-        )
-    return table
+    return plain_table(*columns, right=right, whole=right, padding=(0, 1, 0, 0))
 
 
 def _print_deltas(console: Console, view: ComparisonView) -> None:
@@ -186,7 +174,7 @@ def _print_questions(console: Console, view: ComparisonView) -> None:
     groups = sentences.groups(view, _ROWS)
     for group in groups:
         console.print()
-        console.print(_retrieval(group) if group.about == "retrieval" else _answers(group))
+        console.print(_question_table(group))
         if group.more:
             console.print(f"... and {group.more} more; --full shows all")
     slots = sentences.slots_line(groups)
@@ -194,39 +182,17 @@ def _print_questions(console: Console, view: ComparisonView) -> None:
         console.print(slots)
 
 
-def _head(group: QuestionGroup) -> str:
-    return f"{group.about} {sentences.PLURALS[group.kind]} ({group.total})"
-
-
-def _retrieval(group: QuestionGroup) -> Table:
-    table = _table(_head(group), "rank a", "rank b", "note", right=("rank a", "rank b"))
+def _question_table(group: QuestionGroup) -> Table:
+    head = f"{group.about} {sentences.PLURALS[group.kind]} ({group.total})"
+    if group.about == "retrieval":
+        table = _table(head, "rank a", "rank b", "note", right=("rank a", "rank b"))
+    else:
+        table = _table(head, "label a", "label b", "flipped")
     table.columns[0].header_style = _KINDS[group.kind]
     for query in group.queries:
-        table.add_row(
-            phrases.question_name(query.query_id, query.turn),
-            sentences.rank(query.a_hit_rank, query.a_reciprocal),
-            sentences.rank(query.b_hit_rank, query.b_reciprocal),
-            sentences.note(query),
-        )
+        name = phrases.question_name(query.query_id, query.turn)
+        table.add_row(name, *sentences.change_cells(query, group.about))
     return table
-
-
-def _answers(group: QuestionGroup) -> Table:
-    table = _table(_head(group), "label a", "label b", "flipped")
-    table.columns[0].header_style = _KINDS[group.kind]
-    for query in group.queries:
-        table.add_row(*_answer(query))
-    return table
-
-
-def _answer(query: QueryComparison) -> tuple[str, ...]:
-    assert query.answer is not None
-    return (
-        phrases.question_name(query.query_id, query.turn),
-        plain(sentences.labelled(query.answer.a_label, query.answer.a_cause)),
-        plain(sentences.labelled(query.answer.b_label, query.answer.b_cause)),
-        sentences.flipped(query),
-    )
 
 
 def _print_causes(console: Console, view: ComparisonView) -> None:
@@ -252,13 +218,9 @@ def _print_verdict(console: Console, view: ComparisonView) -> None:
     console.print()
     for result in () if verdict is None else verdict.gates:
         if result.status != "pass":
-            value_and_threshold = (
-                f"{phrases.number(result.value)}, demanded {phrases.threshold_text(result)}"
-            )
+            name, value, threshold, *_ = phrases.gate_cells(result)
             note = phrases.gate_note(result)
-            line = (
-                f"{phrases.gate_name(result)}: {value_and_threshold}{f' ({note})' if note else ''}"
-            )
+            line = f"{name}: {value}, demanded {threshold}{f' ({note})' if note else ''}"
             console.print(plain(line))
     style = f"bold {COLORS[view.status or 'pass']}"
     console.print(Text(plain(decision), style=style))

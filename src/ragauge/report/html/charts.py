@@ -72,6 +72,10 @@ def _text(x: float, y: float, text: str, **more: str) -> Markup:
     return svg("text", text, x=x, y=y, **more)
 
 
+def _rect(x: float, y: float, width: float, height: float, class_: str, **more: float) -> Markup:
+    return svg("rect", x=x, y=y, width=width, height=height, **more, class_=class_)
+
+
 def _rule(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
     return svg("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
 
@@ -142,7 +146,7 @@ def _mark(number: int, x: float, y: float) -> Markup:
     if form == 0:
         return svg("circle", cx=x, cy=y, r=3.5, class_="mark")
     if form == 1:
-        return svg("rect", x=x - 3, y=y - 3, width=6, height=6, class_="mark")
+        return _rect(x - 3, y - 3, 6, 6, "mark")
     at = coordinate
     path = (
         f"M{at(x)} {at(y - 4)} L{at(x + 4)} {at(y)} L{at(x)} {at(y + 4)} L{at(x - 4)} {at(y)} Z"
@@ -163,15 +167,8 @@ def bars(label: str, rows: Sequence[Bar]) -> Markup:
         share = row.count / total if total else 0
         width = row.count / most * room if most else 0
         parts.append(_text(0, y + 11, shortened(row.name, _SHORT), class_="name"))
-        bar = svg(
-            "rect",
-            x=0,
-            y=y + 17,
-            width=max(width, 1.5 if row.count else 0.0),
-            height=9,
-            rx=2,
-            class_=f"fill {row.tone}",
-        )
+        least = 1.5 if row.count else 0.0
+        bar = _rect(0, y + 17, max(width, least), 9, f"fill {row.tone}", rx=2)
         parts.append(_titled(bar, f"{shortened(row.name)}: {row.count}"))
         parts.append(
             _text(width + 8, y + 26, f"{row.count:,} · {100 * share:.1f} %", class_="tick")
@@ -206,14 +203,8 @@ def histogram(
         start = low + i * step
         zone = zones[sum(start + step / 2 >= end for end in ends)]
         height = count / most * _HEIGHT
-        bar = svg(
-            "rect",
-            x=_LEFT + i * width + 0.5,
-            y=bottom - height,
-            width=max(width - 1, 0.5),
-            height=height,
-            class_=f"fill {zone.tone}",
-        )
+        x, y = _LEFT + i * width + 0.5, bottom - height
+        bar = _rect(x, y, max(width - 1, 0.5), height, f"fill {zone.tone}")
         parts.append(_titled(bar, f"{start:.2f} to {start + step:.2f}: {count}"))
     high = low + step * len(counts)
     scale = (right - _LEFT) / (high - low)
@@ -226,15 +217,8 @@ def histogram(
         if start >= high:
             continue
         middle = _LEFT + (max(start, low) + min(end, high) - 2 * low) / 2 * scale
-        parts.append(
-            _text(
-                middle,
-                _TOP + 6,
-                f"{zone.name} {zone.count:,}",
-                text_anchor="middle",
-                class_=f"name {zone.tone}",
-            )
-        )
+        name, tone = f"{zone.name} {zone.count:,}", f"name {zone.tone}"
+        parts.append(_text(middle, _TOP + 6, name, text_anchor="middle", class_=tone))
     for tick in (low, *inside, high):
         x = _LEFT + (tick - low) * scale
         parts.append(_text(x, bottom + 16, f"{tick:.2f}", text_anchor="middle", class_="tick"))
@@ -299,16 +283,7 @@ def strip(
     if zero:
         if detectable is not None:
             begin, end = place(-detectable), place(detectable)
-            parts.append(
-                svg(
-                    "rect",
-                    x=begin,
-                    y=1,
-                    width=end - begin,
-                    height=_STRIP_HEIGHT - 2,
-                    class_="shade",
-                )
-            )
+            parts.append(_rect(begin, 1, end - begin, _STRIP_HEIGHT - 2, "shade"))
         parts.append(_rule(place(0), 0, place(0), _STRIP_HEIGHT, "axis"))
     if interval is not None:
         parts.append(_rule(place(interval[0]), middle, place(interval[1]), middle, "whisker"))

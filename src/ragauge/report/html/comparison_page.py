@@ -193,11 +193,7 @@ def _table(comparison: Comparison, failing: Sequence[bool], details: PageDetails
     kinds = [query.kind for query in queries]
     # From the best to the worst: the table is sorted by this column, descending.
     choices = [ColumnChoice(kind, _TONES[kind], _KIND_MEANINGS[kind]) for kind in reversed(KINDS)]
-    columns.append(
-        choice_column(
-            "kind", "retrieval", kinds, choices, filtered=True, all_choices="all of retrieval"
-        )
-    )
+    columns.append(choice_column("kind", kinds, choices, "all of retrieval", head="retrieval"))
     for name, ranks in (
         ("rank a", [sentences.rank(query.a_hit_rank, query.a_reciprocal) for query in queries]),
         ("rank b", [sentences.rank(query.b_hit_rank, query.b_reciprocal) for query in queries]),
@@ -231,11 +227,9 @@ def _answer_columns(queries: Sequence[QueryComparison]) -> list[QuestionColumn]:
     columns = [
         choice_column(
             "answer",
-            "answer",
             [None if answer is None else answer.kind for answer in answers],
             [ColumnChoice(kind, _TONES[kind]) for kind in reversed(KINDS)],
-            filtered=True,
-            all_choices="all answers",
+            "all answers",
         ),
         word_column("labels", list(map(_label_change, answers)), head="labels a → b", wide=True),
     ]

@@ -92,16 +92,14 @@ class Hits(Struct, omit_defaults=True, gc=False):
             return self
         highlights = {}
         pieces = self.pieces
-        for place, spans in self.highlights.items():
-            piece = pieces[place]
-            if piece not in shortened_texts:
+        for place, spans_in_whole in self.highlights.items():
+            spans, piece = spans_in_whole, pieces[place]
+            if piece in shortened_texts:
+                text = shortened_texts[piece]
+                moved = () if text is None else (text.span(*span) for span in spans_in_whole)
+                spans = [span for span in moved if span is not None]
+            if spans:
                 highlights[place] = spans
-                continue
-            text = shortened_texts[piece]
-            moved = [] if text is None else [text.span(*span) for span in spans]
-            remaining = [span for span in moved if span is not None]
-            if remaining:
-                highlights[place] = remaining
         return Hits(self.piece, self.marks, self.score, self.delta_s, highlights)
 
 
@@ -239,12 +237,9 @@ class PassageTable:
 
     def finish(self) -> None:
         """Round all scores and distances: many at once is faster than each by itself."""
-        for (hits, _), column in zip(self._scores, _rounded_columns(self._scores), strict=True):
-            hits.score = column
-        for (hits, _), column in zip(
-            self._distances, _rounded_columns(self._distances), strict=True
-        ):
-            hits.delta_s = column
+        for name, columns in (("score", self._scores), ("delta_s", self._distances)):
+            for (hits, _), column in zip(columns, _rounded_columns(columns), strict=True):
+                setattr(hits, name, column)
         self._scores, self._distances = [], []
 
     def _field(self, text: str | None, most: int = MOST_FIELD) -> str | None:
@@ -394,16 +389,10 @@ class DetailBlocks(Struct, frozen=True, kw_only=True):
     @property
     def named(self) -> list[tuple[str, str]]:
         """The blocks with their names."""
-        kinds = {
-            "questions": self.questions,
-            "answers": self.answers,
-            "pieces": self.pieces,
-            "texts": self.texts,
-        }
         return [
             (f"{kind}-{number}", block)
-            for kind, blocks in kinds.items()
-            for number, block in enumerate(blocks)
+            for kind in ("questions", "answers", "pieces", "texts")
+            for number, block in enumerate(getattr(self, kind))
         ]
 
     @property

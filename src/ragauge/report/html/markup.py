@@ -14,8 +14,17 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from ragauge.model import phrases
+from ragauge.model.labels import GOOD
 from ragauge.model.metric_names import metric_label
-from ragauge.report.html.tones import SIGNS, STATUS_TONES
+
+SIGNS = {"good": "✓", "warn": "!", "bad": "✕", "quiet": "·"}
+"""For those who do not see the colour."""
+STATUS_TONES: dict[str, str] = {
+    "pass": "good", "review": "warn", "fail": "bad", "not-evaluable": "bad", "waived": "warn",
+}  # fmt: skip
+# Labels of questions that went wrong without harm: nothing false was said.
+_MILD = ("OVER_REFUSAL", "CLAIM_MISSING", "OUT_OF_SCOPE")
+_UNDECIDED = ("UNLABELLED", "NO_ANSWER")
 
 # Controls, direction marks and halves of characters. HTML cannot write some of them at all, a
 # browser drops or obeys the others, and no reader would see what a trace holds there.
@@ -23,6 +32,15 @@ _UNSAFE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 _RAW_END = re.compile(r"</|<!--")
+
+
+def label_tone(label: str) -> str:
+    """The tone of a question's label."""
+    if label in GOOD:
+        return "good"
+    if label in _UNDECIDED:
+        return "quiet"
+    return "warn" if label in _MILD else "bad"
 
 
 def visible(text: str) -> str:

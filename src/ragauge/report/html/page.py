@@ -34,17 +34,14 @@ def render(template: str, *, blocks: Blocks, **context: Any) -> str:
         f"default-src 'none'; style-src {_csp_hash(style)}; "
         f"script-src {_csp_hash(script)}; base-uri 'none'; form-action 'none'"
     )
-    return (
-        environment()
-        .get_template(template)
-        .render(
-            **context,
-            version=__version__,
-            policy=policy,
-            style=raw_text(style),
-            script=raw_text(script),
-            blocks=[(name, raw_text(text)) for name, text in blocks],
-        )
+    page = environment().get_template(template)
+    return page.render(
+        **context,
+        version=__version__,
+        policy=policy,
+        style=raw_text(style),
+        script=raw_text(script),
+        blocks=[(name, raw_text(text)) for name, text in blocks],
     )
 
 

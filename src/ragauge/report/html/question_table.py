@@ -47,18 +47,26 @@ class QuestionColumn(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def choice_column(
     name: str,
-    head: str,
     values: Sequence[str | None],
-    choices: Sequence[ColumnChoice],
+    choices: Iterable[ColumnChoice],
+    all_choices: str,
+    *,
+    head: str | None = None,
     **more: Any,
 ) -> QuestionColumn:
-    """A column of choices; those that no question has are not among them."""
+    """A column of choices to filter by; those that no question has are not among them."""
     taken = set(values)
     choices = tuple(choice for choice in choices if choice.name in taken)
     places = {choice.name: place for place, choice in enumerate(choices)}
-    numbers = [-1 if value is None else places[value] for value in values]
     return QuestionColumn(
-        name=name, head=head, form="choice", values=numbers, choices=choices, **more
+        name=name,
+        head=head or name,
+        form="choice",
+        values=[-1 if value is None else places[value] for value in values],
+        choices=choices,
+        filtered=True,
+        all_choices=all_choices,
+        **more,
     )
 
 
@@ -84,17 +92,8 @@ def first_columns(
     if any(details.types):
         # Types have no order of their own, as labels have: they are sorted by name.
         names = sorted({name for name in details.types if name is not None})
-        columns.append(
-            choice_column(
-                "type",
-                "type",
-                details.types,
-                [ColumnChoice(name) for name in names],
-                wide=True,
-                filtered=True,
-                all_choices="all types",
-            )
-        )
+        choices = map(ColumnChoice, names)
+        columns.append(choice_column("type", details.types, choices, "all types", wide=True))
     return columns
 
 

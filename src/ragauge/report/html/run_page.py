@@ -22,7 +22,7 @@ from ragauge.report.html import charts
 from ragauge.report.html.charts import Bar, ChartLine, Dot, Figure
 from ragauge.report.html.data_blocks import compressed, encoded
 from ragauge.report.html.details import QUESTIONS, PageDetails
-from ragauge.report.html.markup import shortened
+from ragauge.report.html.markup import label_tone, shortened
 from ragauge.report.html.page import MOST_PRINTED, Blocks, fill_page, render
 from ragauge.report.html.question_table import (
     ColumnChoice,
@@ -32,7 +32,6 @@ from ragauge.report.html.question_table import (
     table_block,
     word_column,
 )
-from ragauge.report.html.tones import label_tone
 
 _NO_HITS = "These scores were saved without traces: there are no hits and no answers to show."
 _NO_QUESTIONS = "These scores hold no questions one by one: save them with --full."
@@ -183,25 +182,11 @@ def _columns(results: list[QuestionResult], details: PageDetails | None) -> list
     turns = [result.turn for result in results]
     columns = first_columns((result.qid for result in results), turns, details)
     labels = [result.label for result in results]
-    columns.append(
-        choice_column(
-            "label", "label", labels, _LABEL_CHOICES, filtered=True, all_choices="all labels"
-        )
-    )
+    columns.append(choice_column("label", labels, _LABEL_CHOICES, "all labels"))
     causes = [result.cause for result in results]
     if any(causes):
         choices = [ColumnChoice(name, "quiet", meaning) for name, meaning in CAUSES.items()]
-        columns.append(
-            choice_column(
-                "cause",
-                "cause",
-                causes,
-                choices,
-                wide=True,
-                filtered=True,
-                all_choices="all causes",
-            )
-        )
+        columns.append(choice_column("cause", causes, choices, "all causes", wide=True))
     slot_labels = list(map(_slot_labels, results))
     if any(slot_labels):
         columns.append(word_column("slots", slot_labels, head="labels of slots", hidden=True))

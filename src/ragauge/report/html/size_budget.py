@@ -262,7 +262,7 @@ class BlockFitter(Generic[Item]):
         def with_more(count: int) -> tuple[Limits, str]:
             mixed = limits.copy()
             mixed[start : start + count] = higher[start : start + count]
-            return mixed, self._block(mixed, start)
+            return mixed, compressed(self._json(mixed, start))
 
         # How many items fit is found by halving: the size of a compressed block does not follow
         # from its parts.
@@ -295,9 +295,6 @@ class BlockFitter(Generic[Item]):
             if room is not None and size > room:
                 return None
         return blocks
-
-    def _block(self, limits: Limits, start: int) -> str:
-        return compressed(self._json(limits, start))
 
     def _json(self, limits: Limits, start: int) -> bytes:
         part = limits[start : start + self._size]

@@ -43,10 +43,6 @@ class _BadgeMessage(NamedTuple):
     status: str
 
 
-def _text(view: View) -> str:
-    return _svg(_message(view))
-
-
 def _message(view: View) -> _BadgeMessage:
     verdict = view.verdict
     if verdict.exit_code == ExitCode.NOTHING_MEASURED:
@@ -56,9 +52,8 @@ def _message(view: View) -> _BadgeMessage:
     for base in _HEADLINE:
         for name, result in view.scores.metrics.items():
             if name.partition("@")[0] == base and result.value is not None:
-                return _BadgeMessage(
-                    f"{name.partition('.')[2][:40]} {_short(result.value)}", "none"
-                )
+                short_name = name.partition(".")[2][:40]
+                return _BadgeMessage(f"{short_name} {_short(result.value)}", "none")
     return _BadgeMessage("no gates", "none")
 
 
@@ -105,7 +100,7 @@ def _svg(badge: _BadgeMessage) -> str:
 REPORT = Report(
     name="badge",
     title="a badge with the verdict, as SVG",
-    content=_text,
+    content=lambda view: _svg(_message(view)),
     suffixes=(".svg",),
     public=True,
 )

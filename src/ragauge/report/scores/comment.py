@@ -5,8 +5,7 @@ from __future__ import annotations
 from ragauge.model import phrases
 from ragauge.model.report import Report, View
 from ragauge.report import markdown
-from ragauge.report.ci.size_limit import MarkdownSection, lines_within
-from ragauge.report.markdown import folded, section, unlinked
+from ragauge.report.markdown import MarkdownSection, folded, more, section, text_within, unlinked
 
 MOST_BYTES = 32_000
 """GitHub takes 65,536 characters, and one comment may hold scores and a comparison."""
@@ -14,10 +13,6 @@ _QUESTIONS = 50
 
 
 def _text(view: View) -> str:
-    return "\n".join(lines_within(_sections(view), MOST_BYTES)).rstrip() + "\n"
-
-
-def _sections(view: View) -> list[MarkdownSection]:
     scores, verdict = view.scores, view.verdict
     opening = (
         markdown.marker(scores.profile),
@@ -28,26 +23,25 @@ def _sections(view: View) -> list[MarkdownSection]:
     )
     listed_metrics = phrases.listed_metrics(scores, verdict)
     metrics = markdown.metrics(scores, verdict, unlinked)
-    warnings = markdown.warnings(scores, unlinked)
-    return [
+    warnings = [*markdown.warnings(scores, unlinked), ""] if scores.warnings else []
+    sections = [
         MarkdownSection(title="the verdict", head=opening),
         section("the gates", markdown.gates(verdict, unlinked)),
-        section("the warnings", folded(f"Warnings ({len(warnings)})", [*warnings, ""]))
-        if warnings
-        else MarkdownSection(title="the warnings"),
+        section(
+            "the warnings",
+            folded(f"Warnings ({len(scores.warnings)})", warnings) if warnings else [],
+        ),
         section("the metrics", folded(f"Metrics ({len(listed_metrics)})", metrics)),
-        _questions(view),
+        section("the questions to look at", _questions(view)),
     ]
+    return text_within(sections, MOST_BYTES)
 
 
-def _questions(view: View) -> MarkdownSection:
+def _questions(view: View) -> list[str]:
     bad = phrases.questions_needing_attention(view.scores)
-    if not bad:
-        return MarkdownSection(title="the questions to look at")
     lines = markdown.questions(bad[:_QUESTIONS], unlinked)
-    if len(bad) > _QUESTIONS:
-        lines += [f"... and {len(bad) - _QUESTIONS} more.", ""]
-    return section("the questions to look at", folded(f"Questions to look at ({len(bad)})", lines))
+    lines += more(len(bad) - _QUESTIONS)
+    return folded(f"Questions to look at ({len(bad)})", lines) if bad else []
 
 
 REPORT = Report(

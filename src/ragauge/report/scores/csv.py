@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from ragauge.files.csv_parquet import as_csv
-from ragauge.model.report import Report, View
+from ragauge.model.report import Report
 from ragauge.model.scores_document import DECIMALS
 from ragauge.report.question_columns import question_columns
 
-
-def _text(view: View) -> str:
-    return as_csv(question_columns(view.scores), decimals=DECIMALS)
-
-
 REPORT = Report(
-    name="csv", title="the values of each question", content=_text, suffixes=(".csv",), public=True
+    name="csv",
+    title="the values of each question",
+    content=lambda view: as_csv(question_columns(view.scores), decimals=DECIMALS),
+    suffixes=(".csv",),
+    public=True,
 )

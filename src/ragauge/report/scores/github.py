@@ -6,7 +6,13 @@ from ragauge.model import phrases
 from ragauge.model.report import Report, View
 from ragauge.model.scores import QuestionResult
 from ragauge.report.ci import entries
-from ragauge.report.ci.github_commands import MOST_ANNOTATIONS, Level, command
+from ragauge.report.ci.github_commands import (
+    LEVELS,
+    MOST_ANNOTATIONS,
+    Level,
+    command,
+    not_annotated,
+)
 from ragauge.report.ci.paths import location_of
 
 
@@ -17,31 +23,25 @@ def _text(view: View) -> str:
     question fails nothing.
     """
     verdict = view.verdict
-    annotations = {level: entries.gate_annotations(verdict, level) for level in _LEVELS}
+    annotations = {level: entries.gate_annotations(verdict, level) for level in LEVELS}
     bad = phrases.questions_needing_attention(view.scores)
     level: Level = "error" if verdict.exit_code else "warning"
     room = max(0, MOST_ANNOTATIONS - len(annotations[level]))
-    lines = [line for name in _LEVELS for line in annotations[name][: _MOST[name]]]
+    lines = [line for name in LEVELS for line in annotations[name][: _MOST[name]]]
     lines += [_question(question, level) for question in bad[:room]]
     missing = {
-        "gate": sum(max(0, len(annotations[name]) - _MOST[name]) for name in _LEVELS),
+        "gate": sum(max(0, len(annotations[name]) - _MOST[name]) for name in LEVELS),
         "failing question": len(bad) - len(bad[:room]),
     }
     counts = [phrases.count(n, noun) for noun, n in missing.items() if n]
     if counts:
-        not_annotated = (
-            f"not annotated, because GitHub shows {MOST_ANNOTATIONS} of a kind: "
-            f"{' and '.join(counts)}"
-        )
-        lines.append(command("notice", not_annotated, title="ragauge"))
+        lines.append(not_annotated(" and ".join(counts)))
     lines.append(command("notice", phrases.verdict_headline(verdict), title="ragauge"))
     return "\n".join(lines) + "\n"
 
 
-_LEVELS: tuple[Level, ...] = ("error", "warning", "notice")
 _MOST: dict[Level, int] = {
-    "error": MOST_ANNOTATIONS,
-    "warning": MOST_ANNOTATIONS,
+    **dict.fromkeys(LEVELS, MOST_ANNOTATIONS),
     "notice": MOST_ANNOTATIONS - 2,
 }
 """How many gates of each level are annotated: two notices are about all of them."""
@@ -49,11 +49,10 @@ _MOST: dict[Level, int] = {
 
 def _question(question: QuestionResult, level: Level) -> str:
     name = phrases.question_name(question.qid, question.turn)
-    label = question.label if question.cause is None else f"{question.label}: {question.cause}"
     where = "no trace" if question.trace is None else f"trace {question.trace}"
     return command(
         level,
-        f"{name}: {label} ({where})",
+        f"{name}: {phrases.labelled(question.label, question.cause)} ({where})",
         title=f"ragauge: {question.label}",
         location=location_of(question.gold),
     )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from ragauge.model import phrases
 from ragauge.model.report import Report, View
 from ragauge.report import markdown
-from ragauge.report.ci.size_limit import MarkdownSection, lines_within
-from ragauge.report.markdown import folded, section, unlinked
+from ragauge.report.markdown import MarkdownSection, folded, more, section, text_within, unlinked
 
 MOST_BYTES = 500_000
 """A step may write 1 MiB, and may hold the scores of a run and a comparison."""
@@ -16,17 +15,13 @@ _SLICES = 20
 
 
 def _text(view: View) -> str:
-    return "\n".join(lines_within(_sections(view), MOST_BYTES)).rstrip() + "\n"
-
-
-def _sections(view: View) -> list[MarkdownSection]:
     scores, verdict = view.scores, view.verdict
     title = f"## ragauge: {unlinked(phrases.verdict_headline(verdict))}"
     opening = unlinked(f"{phrases.run_summary(scores).capitalize()}.")
     parts = 10**6 if view.full else _SLICES
     warnings = markdown.warnings(scores, unlinked)
     tables = markdown.slice_tables(scores, verdict, parts, unlinked)
-    return [
+    sections = [
         MarkdownSection(title="the verdict", head=(title, "", opening, "")),
         section("the gates", markdown.gates(verdict, unlinked)),
         section("the metrics", markdown.metrics(scores, verdict, unlinked)),
@@ -37,6 +32,7 @@ def _sections(view: View) -> list[MarkdownSection]:
             for name, lines in tables.items()
         ),
     ]
+    return text_within(sections, MOST_BYTES)
 
 
 def _questions(view: View) -> list[MarkdownSection]:
@@ -46,8 +42,7 @@ def _questions(view: View) -> list[MarkdownSection]:
         return []
     listed = bad if view.full else bad[:_QUESTIONS]
     lines = markdown.questions(listed, unlinked)
-    if len(bad) > len(listed):
-        lines += [f"... and {len(bad) - len(listed)} more.", ""]
+    lines += more(len(bad) - len(listed))
     title = f"Look at ({len(bad)})"
     whole = [f"### {title}", "", *lines] if len(listed) <= _UNFOLDED else folded(title, lines)
     return [section("the questions to look at", whole)]

@@ -58,7 +58,7 @@ def _finding(
 
 def _question(question: QuestionResult, gold: FileLocation) -> dict[str, Any]:
     name = phrases.question_name(question.qid, question.turn)
-    label = question.label if question.cause is None else f"{question.label}: {question.cause}"
+    label = phrases.labelled(question.label, question.cause)
     return _finding(
         question.label,
         f"{name}: {label}",

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import msgspec
-
-from ragauge.model.report import Report, View
-from ragauge.model.scores_document import to_document
-
-
-def _text(view: View) -> str:
-    document = to_document(view.scores, view.verdict, full=view.full)
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
-
+from ragauge.model.report import Report
+from ragauge.model.scores_document import json_text, to_document
 
 REPORT = Report(
     name="json",
     title="the scores document, with a versioned schema",
-    content=_text,
+    content=lambda view: json_text(to_document(view.scores, view.verdict, full=view.full)),
     suffixes=(".json",),
     public=True,
 )

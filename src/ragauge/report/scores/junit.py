@@ -27,7 +27,9 @@ def _text(view: View) -> str:
             *_metrics(scores),
         ),
     )
-    places = {} if scores.per_question is None else _places(scores.per_question)
+    values = scores.per_question
+    names = () if values is None else zip(values.qids, values.turns, strict=True)
+    places = {name: place for place, name in enumerate(names)}
     questions = Suite(
         name="questions",
         cases=tuple(
@@ -52,16 +54,10 @@ def _metrics(scores: Scores) -> list[tuple[str, str]]:
     ]
 
 
-def _places(values: PerQuestion) -> dict[tuple[str, int | None], int]:
-    pairs = zip(values.qids, values.turns, strict=True)
-    return {pair: place for place, pair in enumerate(pairs)}
-
-
 def _case(
     question: QuestionResult, scores: Scores, places: dict[tuple[str, int | None], int]
 ) -> Case:
-    label, cause = question.label, question.cause
-    label_and_cause = label if cause is None else f"{label}: {cause}"
+    label_and_cause = phrases.labelled(question.label, question.cause)
     body = [
         label_and_cause,
         f"gold: {plain(question.gold)}",
@@ -73,7 +69,7 @@ def _case(
         group="ragauge.questions",
         name=phrases.question_name(question.qid, question.turn),
         outcome="failure",
-        kind=label,
+        kind=question.label,
         message=label_and_cause,
         location=location_of(question.gold),
         body="\n".join([*body, *_values(question, scores.per_question, places)]),
@@ -81,9 +77,7 @@ def _case(
 
 
 def _values(
-    question: QuestionResult,
-    values: PerQuestion | None,
-    places: dict[tuple[str, int | None], int],
+    question: QuestionResult, values: PerQuestion | None, places: dict[tuple[str, int | None], int]
 ) -> list[str]:
     place = places.get((question.qid, question.turn))
     if values is None or place is None:

@@ -12,6 +12,8 @@ _SLICES = 20
 
 def _text(view: View) -> str:
     scores = view.scores
+    bad = phrases.questions_needing_attention(scores)
+    listed = bad if view.full else bad[:_QUESTIONS]
     lines = [
         f"# ragauge: {phrases.verdict_headline(view.verdict)}",
         "",
@@ -20,7 +22,7 @@ def _text(view: View) -> str:
         *markdown.gates(view.verdict),
         *markdown.metrics(scores, view.verdict),
         *markdown.slices(scores, view.verdict, 10**6 if view.full else _SLICES),
-        *markdown.look_at(scores, len(scores.questions) if view.full else _QUESTIONS),
+        *(["## Look at", "", *markdown.questions(listed)] if listed else []),
         *markdown.warnings(scores),
     ]
     return "\n".join(lines).rstrip() + "\n"

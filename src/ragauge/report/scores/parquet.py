@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from ragauge.files.csv_parquet import as_parquet
-from ragauge.model.report import Report, View
+from ragauge.model.report import Report
 from ragauge.report.question_columns import question_columns
-
-
-def _bytes(view: View) -> bytes:
-    return as_parquet(question_columns(view.scores))
-
 
 REPORT = Report(
     name="parquet",
     title="the values of each question, unrounded",
-    content=_bytes,
+    content=lambda view: as_parquet(question_columns(view.scores)),
     suffixes=(".parquet",),
     public=True,
 )

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import msgspec
-
 from ragauge.model.report import Report, View
-from ragauge.model.scores_document import rounded, to_document
+from ragauge.model.scores_document import json_text, rounded, to_document
 
 _KEYS = {
     "precision": "answer.grounded_precision",
@@ -38,7 +36,7 @@ def _text(view: View) -> str:
         return json.dumps(document, indent=2) + "\n"
     for key, value in to_document(scores, view.verdict, full=True).items():
         document.setdefault(key, value)
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+    return json_text(document)
 
 
 REPORT = Report(name="ship", title="the JSON of the WFGY eval page, key by key", content=_text)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ragauge.model import phrases
 from ragauge.model.metric_names import metric_label
 from ragauge.model.report import Report, View
+from ragauge.report.markdown import GATE_HEADS
 from ragauge.report.terminal.console import COLORS, Screen, plain_table
 from ragauge.text import plain
 
@@ -24,38 +25,16 @@ def _text(view: View) -> str:
     console = screen.console
     scores, verdict = view.scores, view.verdict
 
-    def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
-        rich_table = plain_table()
-        for column in columns:
-            justify = "right" if column in right else "left"
-            whole = column in ("metric", "95 % interval") or column in right
-            rich_table.add_column(column, justify=justify, overflow="fold", no_wrap=whole)  # type: ignore[arg-type]
-        return rich_table
+    def table(*heads: str, right: tuple[str, ...] = ()) -> Table:
+        return plain_table(*heads, right=right, whole=("metric", "95 % interval", *right))
 
     console.print(phrases.run_summary(scores))
     console.print()
     if verdict.gates:
-        gates = table(
-            "gate",
-            "value",
-            "demand",
-            "margin",
-            "n",
-            "detectable",
-            "verdict",
-            right=("value", "margin", "n", "detectable"),
-        )
+        gates = table(*GATE_HEADS, right=("value", "margin", "n", "detectable"))
         for result in verdict.gates:
-            status = "waived" if result.waived else result.status
-            gates.add_row(
-                phrases.gate_name(result),
-                phrases.number(result.value),
-                phrases.threshold_text(result),
-                phrases.margin(result),
-                str(result.n),
-                phrases.number(result.detectable),
-                Text(status, style=COLORS[result.status]),
-            )
+            *cells, status = phrases.gate_cells(result)
+            gates.add_row(*cells, Text(status, style=COLORS[result.status]))
         console.print(gates)
         for line in phrases.gate_origins(verdict):
             console.print(line)

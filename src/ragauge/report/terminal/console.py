@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, JustifyMethod, OverflowMethod
     from rich.table import Table
 
 COLORS = {"pass": "green", "review": "yellow", "fail": "red", "not-evaluable": "magenta"}
@@ -38,11 +39,24 @@ class Screen:
         return "\n".join(line.rstrip() for line in lines).rstrip("\n") + "\n"
 
 
-def plain_table(*, padding: tuple[int, int, int, int] = (0, 1, 0, 1)) -> Table:
-    """A table with a line below its heads and no other lines."""
+def plain_table(
+    *heads: str,
+    right: Collection[str] = (),
+    whole: Collection[str] = (),
+    overflow: OverflowMethod = "fold",
+    padding: tuple[int, int, int, int] = (0, 1, 0, 1),
+) -> Table:
+    """A table with a line below its heads and no other lines.
+
+    Columns of `right` are aligned there, as numbers are, and those of `whole` are never wrapped.
+    """
     from rich import box
     from rich.table import Table
 
-    return Table(
+    table = Table(
         box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, expand=False, padding=padding
     )
+    for head in heads:
+        justify: JustifyMethod = "right" if head in right else "left"
+        table.add_column(head, justify=justify, overflow=overflow, no_wrap=head in whole)
+    return table

@@ -115,17 +115,11 @@ def lines(close: Closeup, width: int) -> list[str]:
         text_lines += [*_item_lines(item, width)]
         outcome = close.outcomes.get(item.turn)
         if outcome is not None:
-            label_and_cause = [
-                outcome.label,
-                *([outcome.cause] if outcome.cause is not None else []),
-            ]
-            text_lines += labelled("label", [", ".join(label_and_cause)], width)
+            label_and_cause = ", ".join(filter(None, (outcome.label, outcome.cause)))
+            text_lines += labelled("label", [label_and_cause], width)
         text_lines.append("")
     if not close.items:
-        text_lines += [
-            *labelled("question", [f"{close.query_id}: not in the gold set"], width),
-            "",
-        ]
+        text_lines += [*labelled("question", [f"{close.query_id}: not in the gold set"], width), ""]
     for result in close.results:
         text_lines += [*_result_lines(result, width), ""]
     if not close.results:
@@ -164,11 +158,7 @@ def _spans(spans: Sequence[Span]) -> str:
 
 def _result_lines(result: Result, width: int) -> list[str]:
     facts, trace = result.facts, result.trace
-    slot: Mapping[str, object] = {
-        "paraphrase": facts.paraphrase,
-        "seed": facts.seed,
-        "turn": facts.turn,
-    }
+    slot = {name: getattr(facts, name) for name in ("paraphrase", "seed", "turn")}
     slot_words = [f"{name} {value}" for name, value in slot.items() if value is not None]
     line = "" if trace is None or trace.line is None else f", line {trace.line}"
     rank = "no evidence found" if facts.hit_rank is None else f"first evidence {facts.hit_rank}"

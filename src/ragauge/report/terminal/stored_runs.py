@@ -26,9 +26,12 @@ from ragauge.text import plain
 RUNS = "ragauge.runs/1"
 RUN_INFO = "ragauge.run-info/1"
 SHORT_HASH = 8
+_ENTRY = ("run_id", "created_at", "suite", "profile", "status", "results", "gold_hash",
+          "commit_hash")  # fmt: skip
 _GAP = "  "
 _LABEL = 11
 _LISTED = 5
+_INCOMPLETE = "incomplete: it was stopped, or is still being stored; it has no scores"
 _NOT_JUDGED = Verdict(status="pass", exit_code=ExitCode.PASS, gates=(), blocks=())
 
 
@@ -115,14 +118,7 @@ def run_entry(run: RunRecord) -> dict[str, Any]:
     """What is known of a run without reading its results, as plain JSON values."""
     head = headline(run)
     return {
-        "run_id": run.run_id,
-        "created_at": run.created_at,
-        "suite": run.suite,
-        "profile": run.profile,
-        "status": run.status,
-        "results": run.results,
-        "gold_hash": run.gold_hash,
-        "commit_hash": run.commit_hash,
+        **{name: getattr(run, name) for name in _ENTRY},
         "tags": list(run.tags),
         "headline": None if head is None else {"metric": head.metric, "value": rounded(head.value)},
     }
@@ -184,11 +180,7 @@ def info_document(info: StoredRunInfo) -> dict[str, Any]:
         "observed": evidence.observed(),
         "seen": {"expected_chunks": len(evidence.expected), "documents": len(evidence.docs)},
         "scorings": [
-            {
-                "number": scoring.number,
-                "created_at": scoring.created_at,
-                "ragauge_version": scoring.ragauge_version,
-            }
+            {name: getattr(scoring, name) for name in ("number", "created_at", "ragauge_version")}
             for scoring in info.scorings
         ],
         "scores": scores,
@@ -208,9 +200,13 @@ def info_lines(info: StoredRunInfo, width: int) -> list[str]:
         phrases.count(len(evidence.expected), "expected chunk"),
         phrases.count(len(evidence.docs), "document"),
     ]
+    scorings = [
+        f"{scoring.number}: {scoring.created_at}, ragauge {scoring.ragauge_version}"
+        for scoring in info.scorings
+    ]
     facts: list[tuple[str, list[str]]] = [
         ("run", [run.run_id]),
-        ("status", [_status(run)]),
+        ("status", [run.status if run.status == "complete" else _INCOMPLETE]),
         ("created", [run.created_at]),
         ("suite", [run.suite]),
         ("profile", [f"{run.profile}, dialect {rules.dialect}, k = {cutoffs}"]),
@@ -224,7 +220,7 @@ def info_lines(info: StoredRunInfo, width: int) -> list[str]:
         ("system", _flat(snapshot.system)),
         ("observed", _flat(evidence.observed())),
         ("seen", [", ".join(seen)] if evidence.expected or evidence.docs else []),
-        ("scorings", [_scoring(scoring) for scoring in info.scorings]),
+        ("scorings", scorings),
     ]
     return [line for label, texts in facts for line in labelled(label, texts, width)]
 
@@ -243,16 +239,6 @@ def labelled(label: str, texts: Sequence[str], width: int) -> list[str]:
             break_long_words=False,
         ) or [head.rstrip()]
     return lines
-
-
-def _status(run: RunRecord) -> str:
-    if run.status == "complete":
-        return run.status
-    return "incomplete: it was stopped, or is still being stored; it has no scores"
-
-
-def _scoring(scoring: Scoring) -> str:
-    return f"{scoring.number}: {scoring.created_at}, ragauge {scoring.ragauge_version}"
 
 
 def _bad_lines(snapshot: Snapshot) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge.report.ci.size_limit import MarkdownSection, lines_within, size
+from ragauge.report.markdown import MarkdownSection, lines_within, size
 
 LETTERS = st.text("aé中😀", max_size=40)
 SECTIONS = st.lists(
