@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.command import GOLD, TRACES, Folder, Row
 
 from ragauge.cli.store_options import temporary_store
 from ragauge.files import ranges
 from ragauge.model.drilldown import Drilldown
 from ragauge.model.trace import Answer, Hit, Trace
-from ragauge.report.drilldown.questions import details_of_run, details_of_temporary
+from ragauge.report.drilldown.questions import (
+    JustScored,
+    details_of_run,
+    details_of_scored,
+    just_scored,
+)
 from ragauge.scoring import inputs, score
 from ragauge.scoring.engines import local
 from ragauge.store import runs as run_store
-from ragauge.store.temporary_run import TemporaryRun, temporary_run
-from tests.support.command import GOLD, TRACES, Folder, Row
 
 PLACED: Row = {"id": "p1#2", "doc": "p1", "offsets": [4, 9], "text": "words", "doc_hash": "h1"}
 MIXED: list[Row] = [
@@ -35,14 +41,14 @@ CHUNKS: list[Row] = [{"id": "z", "doc": "d", "start": 0, "end": 5, "text": "seve
 @contextmanager
 def temporary(
     traces: Any, profile: str | None = None, dialect: str = "auto", **options: Any
-) -> Iterator[tuple[TemporaryRun, list[Drilldown]]]:
+) -> Iterator[tuple[JustScored, list[Drilldown]]]:
     """What a page says of the traces of a file that were just scored."""
     with ExitStack() as stack:
         with score.opened_inputs("gold.jsonl", traces, profile=profile, dialect=dialect) as opened:
-            plan = score.scoring_plan(opened, intervals=False)
+            plan = score.scoring_plan(opened, intervals=False, note_rows=True)
             scored = score.score_inputs(opened, plan, **options)
-            run = stack.enter_context(temporary_run(scored.to_store()))
-        details = details_of_temporary(run, scored.scores)
+            run = stack.enter_context(just_scored(scored.to_store()))
+        details = details_of_scored(run, scored.scores)
         found = list(details)
         assert list(details) == found  # they may be walked again
         yield run, found
@@ -136,12 +142,32 @@ def test_traces_from_memory_are_put_aside_too(files: Folder) -> None:
         assert found == stored(traces, profile="all")
 
 
-def test_the_file_is_gone_at_the_end(files: Folder) -> None:
-    assert files.path.is_dir()
-    with temporary("trace.jsonl", profile="all", dialect="native") as (aside, _):
-        path = Path(aside.source.path)
-        assert len(path.read_bytes().splitlines()) == len(MIXED)
-    assert not path.exists()
+def test_a_file_that_was_unpacked_is_read_after_its_name_is_gone(
+    files: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = stored("trace.jsonl", profile="all", dialect="native")
+    (files.path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(files.path / "tmp"))
+    Path("trace.jsonl.gz").write_bytes(gzip.compress(Path("trace.jsonl").read_bytes()))
+    with temporary("trace.jsonl.gz", profile="all", dialect="native") as (_, found):
+        assert not list((files.path / "tmp").iterdir())
+    assert str(found).replace("trace.jsonl.gz", "trace.jsonl") == str(expected)
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_an_array_is_told_as_its_elements_are(files: Folder, indent: int | None) -> None:
+    rows = [{**row, "seed": None} if row["qid"] == "A1" else row for row in MIXED]
+    files.write("trace.json", "\n " + json.dumps(rows, indent=indent) + "\n")
+    with temporary("trace.json", profile="all", dialect="native") as (_, found):
+        assert [len(one.attempts) for one in found] == [1, 1, 1]
+    assert found == stored("trace.json", profile="all", dialect="native")
+
+
+def test_one_object_is_told(files: Folder) -> None:
+    files.write("trace.json", "\n\n " + json.dumps(MIXED[3], indent=2) + "\n")
+    with temporary("trace.json", profile="all", dialect="native") as (_, found):
+        assert [one.trace for one in found[2].attempts] == ["trace.json:3"]
+    assert found == stored("trace.json", profile="all", dialect="native")
 
 
 def test_scores_are_the_same_with_a_temporary_run(files: Folder) -> None:
@@ -150,8 +176,8 @@ def test_scores_are_the_same_with_a_temporary_run(files: Folder) -> None:
     with score.opened_inputs(
         "gold.jsonl", "trace.jsonl", profile="all", dialect="native"
     ) as opened:
-        scored = score.score_inputs(opened, score.scoring_plan(opened))
-        with temporary_run(scored.to_store()):
+        scored = score.score_inputs(opened, score.scoring_plan(opened, note_rows=True))
+        with just_scored(scored.to_store()):
             pass
     assert list(scored.scores.metrics) == list(plain.metrics)
     assert scored.scores.metrics == plain.metrics
