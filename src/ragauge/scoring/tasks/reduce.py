@@ -175,7 +175,7 @@ class RangeReducer:
             index -= 1
             self.row = index
             fast = None if self.job.stored else self.fast.row(row)
-            if fast is None or not self._fast(fast, rows.line(index)):
+            if fast is None or not self._fast(fast, row, rows.line(index)):
                 cut = is_end and not rows.ended and index == len(rows.data) - 1
                 self._exact(rows, index, cut=cut)
         self.reducer.flush()
@@ -237,14 +237,18 @@ class RangeReducer:
             citations = [chunk_id.strip() for chunk_id in citations]
         return Usual(row.question, row.hit_ids, text if claim is None else claim, citations)
 
-    def _fast(self, row: FastRow, line: int) -> bool:
+    def _fast(self, row: FastRow, data: bytes, line: int) -> bool:
         """Reduce a row of a usual shape; return False if it needs the exact path."""
         usual = None if self.exact_only else self.usual(row)
         if usual is None:
             trace = row.trace(None, strip_citations=self.strip_citations)
-            if trace is not None:
+            if trace is None:
+                return False
+            try:
                 self._add(trace, line)
-            return trace is not None
+            except FieldError as error:  # offsets of another unit than those of the gold
+                self._problem(error, decode_row(data, cut=False, overlong=False), line)
+            return True
         question, hits, said, citations = usual
         code = self._admit(row, line)
         if code is not None:
@@ -317,11 +321,14 @@ class RangeReducer:
             row = decode_row(data, cut=cut, overlong=overlong)
             self._add(self.reader.trace(row), line)
         except FieldError as error:
-            self.problem_count += 1
-            problem = self.reader.problem(error, row, Place(self.job.source.name))
-            self.problems.append(Misplaced(line, problem))
-            if len(self.problems) > 4 * MAX_REPORTED:
-                self.problems = sorted(self.problems, key=_line)[:MAX_REPORTED]
+            self._problem(error, row, line)
+
+    def _problem(self, error: FieldError, row: Row | None, line: int) -> None:
+        self.problem_count += 1
+        problem = self.reader.problem(error, row, Place(self.job.source.name))
+        self.problems.append(Misplaced(line, problem))
+        if len(self.problems) > 4 * MAX_REPORTED:
+            self.problems = sorted(self.problems, key=_line)[:MAX_REPORTED]
 
     def _stored(self, data: bytes) -> None:
         trace = self.read(data)
