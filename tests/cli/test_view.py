@@ -278,13 +278,13 @@ def test_where_nothing_was_measured_the_questions_are_still_told(folder: Folder)
         assert ids("page.html") == [[], [], []]
 
 
-def test_no_temporary_run_is_made_where_no_report_shows_it(
+def test_no_trace_is_indexed_where_no_report_shows_it(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def never(_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("ragauge.store.temporary_run.temporary_run", never)
+    monkeypatch.setattr("ragauge.report.drilldown.questions.just_scored", never)
     assert folder.score(TRACES, "-o", "scores.json").exit_code == 0
 
 

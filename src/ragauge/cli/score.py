@@ -285,6 +285,7 @@ def COMMAND(  # noqa: N802
                 options=chosen_options,
                 intervals=intervals,
                 count_repeats=full,
+                note_rows=destination.detailed,
             )
             scored = score.score_inputs(
                 inputs,

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from ragauge.model.report import Report
     from ragauge.model.run import RunRecord, Store
     from ragauge.model.scores import Scores
+    from ragauge.report.drilldown.questions import JustScored
     from ragauge.scoring.inputs import ScoredRun
     from ragauge.scoring.score import ScoredInputs
-    from ragauge.store.temporary_run import TemporaryRun
 
 _SUFFIXES = (".json", ".jsonl", ".gz", ".zst", ".parquet", ".yaml", ".yml", ".txt", ".run")
 STORE_OPTION = click.option(
@@ -216,7 +216,7 @@ class StoreRequest(NamedTuple):
 
 
 class RunDestination:
-    """Where `score` puts its run: in a store, in a temporary run for a page, or nowhere."""
+    """Where `score` puts its run: in a store, on a page, or nowhere."""
 
     def __init__(
         self,
@@ -233,7 +233,7 @@ class RunDestination:
         self.reports = reports
         self.detailed = any(report.detailed for report in reports)
         self.stored: RunRecord | None = None
-        self.temporary: TemporaryRun | None = None
+        self.scored: JustScored | None = None
         self.baseline_scores = BaselineScores()
         self.baseline_run: StoredRun | None = None
         self.compared: StoredRun | None = None
@@ -292,9 +292,9 @@ class RunDestination:
         elif self.baseline_run is not None and run.scores.measured:
             self._store_to_compare(run)
         if self.detailed and self.stored is None:
-            from ragauge.store.temporary_run import temporary_run
+            from ragauge.report.drilldown.questions import just_scored
 
-            self.temporary = self.stack.enter_context(temporary_run(run))
+            self.scored = self.stack.enter_context(just_scored(run))
 
     def _store(self, store: Store, run: ScoredRun) -> None:
         from ragauge.compare.common_gold import StoredRun
@@ -327,12 +327,12 @@ class RunDestination:
 
     def details(self, scores: Scores, texts: CorpusOption | None = None) -> Drilldowns | None:
         """The questions one by one, where they were asked for."""
-        if self.temporary is None:
+        if self.scored is None:
             return details_in(self.stack, self.reports, self.store, self.stored, scores, texts)
-        from ragauge.report.drilldown.questions import details_of_temporary
+        from ragauge.report.drilldown.questions import details_of_scored
 
         excerpts = None if texts is None else texts.opened(self.stack)
-        return details_of_temporary(self.temporary, scores, excerpts)
+        return details_of_scored(self.scored, scores, excerpts)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import BinaryIO, Literal
 
 import msgspec
@@ -37,6 +38,7 @@ class Rows(Struct, frozen=True):
 
     Blank lines stay as empty rows, so that rows and lines agree. A row that is too long for memory
     is empty too, and its index is in `overlong`. `ended`: the last row has its newline.
+    `offsets` says where rows begin in the range, unless each begins a newline behind the last one.
     """
 
     data: list[bytes]
@@ -44,6 +46,13 @@ class Rows(Struct, frozen=True):
     overlong: frozenset[int]
     newlines: int
     ended: bool = True
+    offsets: Sequence[int] | None = None
+
+    def begins(self) -> Sequence[int]:
+        """Where each row begins, counted from the start of the range."""
+        if self.offsets is not None:
+            return self.offsets
+        return list(accumulate((len(row) + 1 for row in self.data), initial=0))
 
     def line(self, index: int) -> int:
         """The line of a row within its range, from 0."""
@@ -156,7 +165,8 @@ def read_rows(source: Source, part: Range) -> Rows:
         return _read_elements(source, part)
     if source.layout == "object":
         data = read_range(source, part)
-        return Rows([data.strip()], [0], frozenset(), 0)
+        begin = len(data) - len(data.lstrip())
+        return Rows([data.strip()], [0], frozenset(), 0, offsets=[begin])
     # Ranges end at a newline, so only one with a huge line is much longer than RANGE_BYTES.
     if part.end - part.start > MAX_LINE:
         return _read_bounded(source, part)
@@ -172,9 +182,11 @@ def _read_bounded(source: Source, part: Range) -> Rows:
     """Read a range that holds a huge line without ever holding that line."""
     rows: list[bytes] = []
     overlong: set[int] = set()
+    begins: list[int] = []
     with open(source.path, "rb") as file:
         file.seek(part.start)
-        while file.tell() < part.end and (row := file.readline(MAX_LINE + 1)):
+        while (begin := file.tell()) < part.end and (row := file.readline(MAX_LINE + 1)):
+            begins.append(begin - part.start)
             whole = row.endswith(b"\n")
             if not whole and len(row) > MAX_LINE:
                 overlong.add(len(rows))
@@ -183,7 +195,7 @@ def _read_bounded(source: Source, part: Range) -> Rows:
                     pass
             else:
                 rows.append(row[:-1] if whole else row)
-    return Rows(rows, None, frozenset(overlong), len(rows))
+    return Rows(rows, None, frozenset(overlong), len(rows), offsets=begins)
 
 
 def _read_elements(source: Source, part: Range) -> Rows:
@@ -191,6 +203,7 @@ def _read_elements(source: Source, part: Range) -> Rows:
     elements = msgspec.json.decode(b"[" + data + b"]", type=list[msgspec.Raw])
     rows: list[bytes] = []
     lines: list[int] = []
+    begins: list[int] = []
     position = line = counted = 0
     for element in elements:
         while data[position] in b" \t\r\n,":
@@ -199,8 +212,9 @@ def _read_elements(source: Source, part: Range) -> Rows:
         counted = position
         rows.append(bytes(element))
         lines.append(line)
+        begins.append(position)
         position += len(rows[-1])
-    return Rows(rows, lines, frozenset(), data.count(b"\n"))
+    return Rows(rows, lines, frozenset(), data.count(b"\n"), offsets=begins)
 
 
 def read_range(source: Source, part: Range) -> bytes:

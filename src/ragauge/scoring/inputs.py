@@ -29,9 +29,9 @@ from ragauge.model.trace import Trace, TraceSet
 from ragauge.scoring import trec
 from ragauge.scoring.engines.local import InProcess, Subprocesses
 from ragauge.scoring.gold_table import GoldTable, gold_table
+from ragauge.scoring.row_index import RecordLabels, RowIndex
 from ragauge.scoring.scoring_run import InputFacts, ScoringPlan
 from ragauge.scoring.tasks.job import Job, Partial
-from ragauge.scoring.tasks.lines import LineSerialiser, ListLines, TraceLines
 from ragauge.scoring.tasks.pack import RowSerialiser, SerialisedRows, SerialiseRows
 from ragauge.scoring.tasks.reduce import RangeReducer, hits_of
 from ragauge.scoring.tasks.task import FindIds, RangeTask, Reduce
@@ -147,14 +147,8 @@ class TraceFile:
         self, job: Job, qids: tuple[str, ...], first: dict[int, int]
     ) -> Iterator[SerialisedRows]:
         """The traces in file order as rows for a store; `first` has the first line of ranges."""
-        yield from self.engine.map(RangeTask(SerialiseRows(qids), job), self._numbered(first))
-
-    def lines(self, job: Job, first: dict[int, int]) -> Iterator[TraceLines]:
-        """The traces in file order as lines of JSON."""
-        yield from self.engine.map(RangeTask(ListLines(), job), self._numbered(first))
-
-    def _numbered(self, first: dict[int, int]) -> list[Range]:
-        return [replace(part, first_line=first[part.index]) for part in self.ranges]
+        numbered = [replace(part, first_line=first[part.index]) for part in self.ranges]
+        yield from self.engine.map(RangeTask(SerialiseRows(qids), job), numbered)
 
 
 class TracesInMemory:
@@ -198,19 +192,9 @@ class TracesInMemory:
     ) -> Iterator[SerialisedRows]:
         """The traces as rows for a store."""
         packer = RowSerialiser(replace(job, qids=qids))
-        for start, some in self._in_parts():
-            yield packer.pack_traces(some, start + 1)
-
-    def lines(self, job: Job, first: dict[int, int]) -> Iterator[TraceLines]:  # noqa: ARG002
-        """The traces as lines of JSON."""
-        maker = LineSerialiser(job)
-        for start, some in self._in_parts():
-            yield maker.lines_of(some, start + 1)
-
-    def _in_parts(self) -> Iterator[tuple[int, Sequence[Trace]]]:
-        """Some traces at a time, so that what is made of them is never there as a whole."""
+        # Some at a time, so that what is made of them is never there as a whole.
         for start in range(0, max(1, len(self.traces)), _TRACES_AT_ONCE):
-            yield start, self.traces[start : start + _TRACES_AT_ONCE]
+            yield packer.pack_traces(self.traces[start : start + _TRACES_AT_ONCE], start + 1)
 
 
 AnyTraces = TraceFile | TracesInMemory
@@ -239,11 +223,23 @@ def loaded_traces(source: Source, choice: FormatChoice) -> TracesInMemory:
     return TracesInMemory(loaded.items, source.name, notes=notes, problems=loaded)
 
 
+class PageRows(Struct, frozen=True):
+    """The traces of a run as a page finds them: in their file by the index, or in memory.
+
+    Questions are numbered as the gold items stand; `labels` are those of the scored records.
+    """
+
+    job: Job
+    index: RowIndex
+    labels: RecordLabels
+    traces: Sequence[Trace] | None = None
+
+
 class ScoredRun(Struct, frozen=True, kw_only=True):
     """A run that was scored, with all that a store needs of it, while its files are open.
 
-    `rows` are the traces for a store, and `lines` those for a temporary run; neither is made
-    before it is walked. `table` is that of the items, where there is one already.
+    `rows` are the traces for a store, not made before they are walked; `for_page` is what a page
+    needs, if the plan asked for it. `table` is that of the items, where there is one already.
     """
 
     scores: Scores
@@ -252,7 +248,7 @@ class ScoredRun(Struct, frozen=True, kw_only=True):
     chunks: dict[str, Chunk]
     inputs: InputFacts
     rows: Iterator[SerialisedRows]
-    lines: Iterator[TraceLines]
+    for_page: PageRows | None = None
     table: GoldTable | None = None
 
 

@@ -40,6 +40,7 @@ from ragauge.scoring.inputs import (
     Engine,
     Gold,
     GoldInput,
+    PageRows,
     ScoredRun,
     TraceFile,
     Traces,
@@ -49,9 +50,9 @@ from ragauge.scoring.inputs import (
     open_traces,
 )
 from ragauge.scoring.results import with_hashes, with_reciprocals, without_metrics
+from ragauge.scoring.row_index import NO_LABELS, row_index
 from ragauge.scoring.scoring_run import InputFacts, ScoringPlan, ScoringRun, job_of
 from ragauge.scoring.tasks.job import Job
-from ragauge.scoring.tasks.lines import TraceLines
 from ragauge.scoring.tasks.pack import SerialisedRows
 
 if TYPE_CHECKING:
@@ -186,10 +187,12 @@ def scoring_plan(
     options: Options = Options(),  # noqa: B008  (frozen)
     intervals: bool = True,
     count_repeats: bool = True,
+    note_rows: bool = False,
 ) -> ScoringPlan:
     """What is to be measured; nothing is read for it.
 
-    `ranks` adds the reciprocal ranks without a cut-off, which comparisons ask for.
+    `ranks` adds the reciprocal ranks without a cut-off, which comparisons ask for. `note_rows` is
+    for a page that shows the traces.
     """
     profile, choice = inputs.profile, inputs.choice
     wanted = [profile.meant(name) for name in metrics]
@@ -212,6 +215,7 @@ def scoring_plan(
         patterns=options.refusal_patterns,
         intervals=intervals,
         count_repeats=count_repeats,
+        note_rows=note_rows,
     )
 
 
@@ -316,7 +320,7 @@ class ScoredInputs:
             chunks=self._chunks,
             inputs=self._file_facts,
             rows=self._rows(),
-            lines=self._lines(),
+            for_page=self._for_page() if self._run.plan.note_rows else None,
             table=None if self._gold.qrels is not None else self._run.table,
         )
 
@@ -332,13 +336,14 @@ class ScoredInputs:
         for packed in traces.packed(job, qids, {}):
             yield packed.renumbered(order)
 
-    def _lines(self) -> Iterator[TraceLines]:
-        """The traces as lines; their questions are numbered as the gold items stand."""
-        if self._traces is not None and self._run.reading is not None:
-            yield from self._traces.lines(self._run.reading, self._run.first_lines())
-            return
-        traces, _, job = self._trec_items()
-        yield from traces.lines(job, {})
+    def _for_page(self) -> PageRows:
+        run, traces, job = self._run, self._traces, self._run.reading
+        if traces is None or job is None:
+            traces, _, job = self._trec_items()
+            noted = [(0, partial.noted) for partial in traces.partials(job) if partial.noted]
+            return PageRows(job, row_index(noted), NO_LABELS, traces.traces)
+        in_memory = traces.traces if isinstance(traces, TracesInMemory) else None
+        return PageRows(job, row_index(run.noted_rows()), run.record_labels(), in_memory)
 
     def _trec_items(self) -> tuple[TracesInMemory, GoldTable, Job]:
         """Judgements and a TREC run as items and traces, which they never became before."""

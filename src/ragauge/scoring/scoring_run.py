@@ -38,11 +38,13 @@ from ragauge.scoring.results import (
     row_results,
     state_counts,
 )
+from ragauge.scoring.row_index import NO_LABELS, RecordLabels
 from ragauge.scoring.second_pass import RereadRows, SecondPass, TraceRows
 from ragauge.scoring.slot_ledger import Ledger
 from ragauge.scoring.summary import slice_results
 from ragauge.scoring.sums import Totals
 from ragauge.scoring.tasks.job import Job, Partial
+from ragauge.scoring.tasks.row_notes import NotedRows
 from ragauge.scoring.warnings import findings
 
 BATCH_RECORDS = 32_768
@@ -71,6 +73,7 @@ class ScoringPlan(Struct, frozen=True, kw_only=True):
     intervals: bool = True
     count_repeats: bool = True
     slices: bool = True
+    note_rows: bool = False
     batch_records: int = BATCH_RECORDS
 
 
@@ -142,6 +145,7 @@ def job_of(plan: ScoringPlan, table: GoldTable, source: Source, *, stored: bool 
         options=plan.options,
         stored=stored,
         measured=table.measured if table.beside else None,
+        note_rows=plan.note_rows,
     )
 
 
@@ -164,6 +168,7 @@ class ScoringRun:
             plan.selected,
             registry.metrics()[plan.profile.correct],
             keep_rows=self.rules.keep == "every",
+            keep_labels=plan.note_rows,
         )
         self.second_pass = SecondPass(
             table, self.ledger, plan.selected, self.rules, absent_counts=plan.absent_counts
@@ -176,6 +181,7 @@ class ScoringRun:
         self.disordered = self.repeated = 0
         self.unknown_first: list[tuple[int, int, str]] = []
         self.newlines: dict[int, int] = {}
+        self.noted: list[tuple[int, NotedRows]] = []
         self.ranges: Sequence[Range] = ()
         self.problems: list[tuple[int, int, Problem]] = []
         self.problem_count = 0
@@ -263,6 +269,8 @@ class ScoringRun:
             self.newlines[index] = partial.newlines
             self.crlf = self.crlf or partial.crlf
             self.embedders.update(partial.embedders)
+            if partial.noted is not None:
+                self.noted.append((index, partial.noted))
             self.unknown_first += [(index, line, name) for line, name in partial.unknown_first]
             self.unknown_first = sorted(self.unknown_first)[:MAX_REPORTED]
             self.problem_count += partial.problem_count
@@ -318,6 +326,21 @@ class ScoringRun:
             first[part.index] = line if part.first_line is None else part.first_line
             line += self.newlines.get(part.index, 0)
         return first
+
+    def noted_rows(self) -> list[tuple[int, NotedRows]]:
+        """The notes on all rows, from the last range to the first, each with its first line."""
+        first = self.first_lines()
+        return [(first[index], noted) for index, noted in self.noted]
+
+    def record_labels(self) -> RecordLabels:
+        """The label of each record, once the run is finished."""
+        if not self.totals.record_labels:
+            return NO_LABELS
+        lines = self.first_lines()
+        first = np.array([lines[index] for index in range(len(lines))], np.int64)
+        columns = zip(*self.totals.record_labels, strict=True)
+        question, position, label = map(np.concatenate, columns)
+        return RecordLabels(question, first[position >> 32] + (position & 0xFFFFFFFF), label)
 
     def finish(self) -> Scores:
         """Close the run: resolve what waits, add what is missing, and aggregate."""

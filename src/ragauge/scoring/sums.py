@@ -41,7 +41,13 @@ class Totals:
     """Running sums per question: whole numbers, so neither order nor batch size can matter."""
 
     def __init__(
-        self, gold: GoldColumns, selected: Sequence[Selected], correct: Metric, *, keep_rows: bool
+        self,
+        gold: GoldColumns,
+        selected: Sequence[Selected],
+        correct: Metric,
+        *,
+        keep_rows: bool,
+        keep_labels: bool = False,
     ) -> None:
         questions = len(gold.answerable)
         self.gold = gold
@@ -75,6 +81,8 @@ class Totals:
         self.most_recorded = np.full(questions, -1, np.int8)
         self.keep_rows = keep_rows
         self.rows: list[tuple[Ints, Batch, NDArray[np.uint8]]] = []
+        self.keep_labels = keep_labels
+        self.record_labels: list[tuple[Ints, Ints, NDArray[np.uint8]]] = []
 
     def add(self, batch: Batch, position: Ints) -> None:
         """Add the records of a batch."""
@@ -83,6 +91,8 @@ class Totals:
         self._count(batch)
         if self.keep_rows:
             self.rows.append((position, batch, labels))
+        if self.keep_labels:
+            self.record_labels.append((batch.question, position, labels))
 
     def _measure(self, batch: Batch) -> None:
         questions = len(self.worst)

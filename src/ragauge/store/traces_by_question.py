@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import tempfile
 from array import array
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import chain
+from types import MappingProxyType
 from typing import IO, NamedTuple
 
 import msgspec
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragauge.concurrency import map_in_threads
 from ragauge.metrics.columns import Ints
 from ragauge.model.payloads import UNREADABLE, thaw, trace_of
 from ragauge.model.run import Store
 from ragauge.model.trace import SlotKey, Trace
-from ragauge.scoring.chunk_facts import CollectedFacts
 from ragauge.scoring.identify import EvidenceIdentifier
+from ragauge.scoring.inputs import PageRows
 from ragauge.scoring.slot_stability import slot_order
-from ragauge.scoring.tasks.lines import TraceLines
+from ragauge.scoring.tasks.reduce import RangeReducer
 
 CANNOT = "the stored trace cannot be read"
 
@@ -48,87 +50,80 @@ class SlotTrace(NamedTuple):
 
 
 class TracesByQuestion:
-    """The scored traces of a run, question by question; a temporary file holds them meanwhile.
+    """The scored traces of a run, question by question, read when they are asked for.
 
-    In memory there are a few numbers for each of them.
+    In memory there are a few numbers for each of them. The columns have the rows of the run that
+    belong to a question, in file order; `read` gives the trace of one of these rows, or None if
+    it cannot be read. `keep` is the rule by which the run was joined: which of several traces
+    counts. `lost` are slots whose traces are gone.
     """
 
-    def __init__(self, file: IO[bytes], index: TraceIndex) -> None:
-        self._file = file
-        self._slots = list(index.codes)
-        self._lost = index.lost
-        question, self._slot, self._begin, self._size, self._replaced = index.scored()
-        count = int(question[-1]) + 1 if len(question) else 0
-        self._first = np.searchsorted(question, np.arange(count + 1))
+    def __init__(
+        self,
+        question: Ints,
+        slot: Ints,
+        slots: Sequence[SlotKey],
+        read: Callable[[int], Trace | None],
+        *,
+        keep: str,
+        lost: Mapping[int, Sequence[SlotTrace]] = MappingProxyType({}),
+    ) -> None:
+        self._slots = slots
+        self._read = read
+        self._lost = lost
+        order = sorted(range(len(slots)), key=lambda code: slot_order(slots[code]))
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        # By the place in the file last: of the traces of a slot the last one counts.
+        rows = np.lexsort((np.arange(len(slot)), rank[slot], question))
+        if keep == "last":
+            rows = np.argsort(question, kind="stable")
+        question, slot = question[rows], slot[rows]
+        counts = np.ones(len(rows), np.bool_)
+        if keep != "every":
+            same = question[1:] == question[:-1]
+            counts[:-1] = ~(same if keep == "last" else same & (slot[1:] == slot[:-1]))
+        places = np.flatnonzero(counts)
+        self._replaced = np.diff(places, prepend=-1) - 1
+        self._row, self._slot = rows[places], slot[places]
+        question = question[places]
+        last = int(question[-1]) if len(question) else -1
+        self._first = np.searchsorted(question, np.arange(last + 2))
 
     def of(self, question: int) -> list[SlotTrace]:
         """The traces of a question: by paraphrase, seed and turn."""
         traces = []
         if question < len(self._first) - 1:
             first, last = self._first[question : question + 2].tolist()
-            traces = [self._read(place) for place in range(first, last)]
-        lost = self._lost.get(question)
-        return traces if lost is None else [*traces, *lost]
+            traces = [self._slot_trace(place) for place in range(first, last)]
+        return [*traces, *self._lost.get(question, ())]
 
-    def _read(self, place: int) -> SlotTrace:
-        slot = self._slots[self._slot[place]]
-        self._file.seek(int(self._begin[place]))
-        data = self._file.read(int(self._size[place]))
-        try:
-            return SlotTrace(slot, trace_of(data), int(self._replaced[place]))
-        except UNREADABLE:
-            return SlotTrace(slot, None)
+    def _slot_trace(self, place: int) -> SlotTrace:
+        slot, trace = self._slots[self._slot[place]], self._read(int(self._row[place]))
+        return SlotTrace(slot, trace, 0 if trace is None else int(self._replaced[place]))
 
 
-class TraceIndex:
-    """Where each trace is in a file, noted while they are written one after another.
+@contextmanager
+def scored_by_question(scored: PageRows) -> Iterator[TracesByQuestion]:
+    """The traces of a run that was just scored; its files may be closed before they are read."""
+    index, in_memory = scored.index, scored.traces
+    read_row = RangeReducer(scored.job).read
+    with ExitStack() as stack:
+        # A file that was unpacked or came from a pipe is gone by its name when inputs are closed.
+        file = None
+        if in_memory is None and len(index.begin):
+            file = stack.enter_context(open(scored.job.source.path, "rb"))
 
-    `keep` is the rule by which a run was joined: which of several traces counts.
-    """
+        def read(row: int) -> Trace | None:
+            begin, line = int(index.begin[row]), int(index.line[row])
+            if file is None:
+                assert in_memory is not None
+                return replace(in_memory[begin], line=line)
+            file.seek(begin)
+            return read_row(file.read(int(index.size[row])), line)
 
-    def __init__(self, keep: str) -> None:
-        self.keep = keep
-        self.codes: dict[SlotKey, int] = {}
-        self.question, self.slot = array("q"), array("q")
-        self.begin, self.size = array("q"), array("q")
-        self.lost: dict[int, list[SlotTrace]] = {}
-        self.end = 0
-
-    def note(self, question: int | None, slot: SlotKey, size: int) -> None:
-        """Note the next trace; one of no question only takes its room."""
-        if question is not None:
-            self.question.append(question)
-            self.slot.append(self.codes.setdefault(slot, len(self.codes)))
-            self.begin.append(self.end)
-            self.size.append(size)
-        self.end += size
-
-    def scored(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-        """The traces that were scored, by question and slot: the last one of each, or every one.
-
-        Their question, slot, place in the file and size, and how many each of them replaced.
-        """
-        question, slot, begin, size = (
-            np.array(column, np.int64)
-            for column in (self.question, self.slot, self.begin, self.size)
-        )
-        slots = list(self.codes)
-        order = sorted(range(len(slots)), key=lambda code: slot_order(slots[code]))
-        rank = np.empty(len(order), np.int64)
-        rank[order] = np.arange(len(order))
-        # By the place in the file last: of the traces of a slot the last one counts.
-        by = np.lexsort((np.arange(len(slot)), rank[slot] if len(slot) else slot, question))
-        if self.keep == "last":
-            by = np.argsort(question, kind="stable")
-        question, slot, begin, size = question[by], slot[by], begin[by], size[by]
-        if self.keep == "every":
-            return question, slot, begin, size, np.zeros(len(slot), np.int64)
-        ends = np.ones(len(question), np.bool_)
-        same = question[1:] == question[:-1]
-        ends[:-1] = ~(same if self.keep == "last" else same & (slot[1:] == slot[:-1]))
-        places = np.flatnonzero(ends)
-        replaced = np.diff(places, prepend=-1) - 1
-        return question[places], slot[places], begin[places], size[places], replaced
+        keep = scored.job.rules.keep
+        yield TracesByQuestion(index.question, index.slot, index.slots, read, keep=keep)
 
 
 @contextmanager
@@ -137,21 +132,7 @@ def by_question(
 ) -> Iterator[TracesByQuestion]:
     """The traces of a stored run by question; the store may be closed before they are."""
     with tempfile.SpooledTemporaryFile(_IN_MEMORY, prefix="ragauge-") as file:
-        yield TracesByQuestion(file, _copy_payloads(store, run_id, recogniser, file))
-
-
-def write_lines(
-    lines: Iterable[TraceLines], file: IO[bytes], keep: str, gathered: CollectedFacts
-) -> TraceIndex:
-    """Write traces to a file, note where each of them is, and merge what their hits say."""
-    index = TraceIndex(keep)
-    for part in lines:
-        file.write(part.lines)
-        for question, slot, size in zip(part.questions, part.slots, part.sizes, strict=True):
-            index.note(question, slot, size)
-        gathered.merge(part.gathered)
-    file.flush()
-    return index
+        yield _copied(store, run_id, recogniser, file)
 
 
 _IN_MEMORY = 1 << 20
@@ -188,11 +169,14 @@ def _decompressed(rows: list[tuple[int, bytes]]) -> list[tuple[int, bytes | None
     return texts
 
 
-def _copy_payloads(
+def _copied(
     store: Store, run_id: str, recogniser: EvidenceIdentifier, file: IO[bytes]
-) -> TraceIndex:
-    index = TraceIndex(recogniser.rules.keep)
+) -> TracesByQuestion:
+    codes: dict[SlotKey, int] = {}
+    questions, slots = array("q"), array("q")
+    begins, sizes = array("q"), array("q")
     unreadable: set[int] = set()
+    end = 0
     decompressed = map_in_threads(_decompressed, _payload_batches(store.payloads(run_id)))
     for ordinal, data in chain.from_iterable(decompressed):
         try:
@@ -202,15 +186,34 @@ def _copy_payloads(
         if data is None or head is None:
             unreadable.add(ordinal)
             continue
-        file.write(data)
-        question, number = recogniser.find(head.qid, head.question, head.turn), head.paraphrase
+        question = recogniser.find(head.qid, head.question, head.turn)
         if question is not None:
-            number = recogniser.paraphrase(question, number, head.question)
-        index.note(question, (number, head.seed, head.turn), len(data))
+            number = recogniser.paraphrase(question, head.paraphrase, head.question)
+            questions.append(question)
+            slots.append(codes.setdefault((number, head.seed, head.turn), len(codes)))
+            begins.append(end)
+            sizes.append(file.write(data))
+            end += len(data)
+    lost: dict[int, list[SlotTrace]] = {}
     for facts in store.facts(run_id) if unreadable else ():
         if facts.ordinal in unreadable:
             asked = recogniser.number(facts.query_id, facts.turn)
             if asked is not None:
                 slot = (facts.paraphrase, facts.seed, facts.turn)
-                index.lost.setdefault(asked, []).append(SlotTrace(slot, None))
-    return index
+                lost.setdefault(asked, []).append(SlotTrace(slot, None))
+
+    def read(row: int) -> Trace | None:
+        file.seek(begins[row])
+        try:
+            return trace_of(file.read(sizes[row]))
+        except UNREADABLE:
+            return None
+
+    return TracesByQuestion(
+        np.array(questions, np.int64),
+        np.array(slots, np.int64),
+        list(codes),
+        read,
+        keep=recogniser.rules.keep,
+        lost=lost,
+    )

@@ -19,9 +19,9 @@ from ragauge.model.options import Options
 from ragauge.scoring.engines.local import InProcess, Subprocesses
 from ragauge.scoring.gold_table import gold_table
 from ragauge.scoring.inputs import Engine
+from ragauge.scoring.row_index import row_index
 from ragauge.scoring.scoring_run import ScoringPlan, job_of
 from ragauge.scoring.tasks.job import Job
-from ragauge.scoring.tasks.lines import ListLines
 from ragauge.scoring.tasks.pack import SerialiseRows
 from ragauge.scoring.tasks.task import FindIds, RangeTask, Reduce, Work
 
@@ -76,17 +76,23 @@ def test_results_come_in_the_order_of_the_ranges(engine: Engine, job: Job) -> No
 
 
 def test_one_engine_does_different_work_on_one_job(engine: Engine, job: Job) -> None:
-    """As a run does: reduce, look for ids, then rows for a store and lines for a page."""
+    """As a run does: reduce, look for ids, then rows for a store."""
     ranges = parts(job)
     done(engine, Reduce(), job, ranges[::-1])
     ids = done(engine, FindIds(frozenset({"aq0", "aq39", "b", "c"})), job, ranges)
     assert (ids[0], ids[-1]) == (["aq0", "b"], ["aq39", "b"])
     rows = [row for part in done(engine, SerialiseRows(QIDS), job, ranges) for row in part.rows]
     assert [facts.query_id for facts, _, _ in rows] == list(QIDS)
-    lines = done(engine, ListLines(), job, ranges)
-    assert [question for part in lines for question in part.questions] == list(range(len(QIDS)))
-    last = msgspec.json.decode(lines[-1].lines.splitlines()[-1])
-    assert last["line"] == len(QIDS)
+
+
+def test_rows_are_noted_where_a_page_asks_for_them(engine: Engine, job: Job) -> None:
+    data = Path(job.source.path).read_bytes()
+    assert all(partial.noted is None for partial in done(engine, Reduce(), job, parts(job)[::-1]))
+    partials = done(engine, Reduce(), replace(job, note_rows=True), parts(job)[::-1])
+    index = row_index([(0, partial.noted) for partial in partials])
+    assert index.question.tolist() == list(range(len(QIDS)))
+    begin, size = index.begin[-1], index.size[-1]
+    assert data[begin : begin + size] == data.splitlines()[-1]
 
 
 def test_reducing_again_begins_anew(engine: Engine, job: Job) -> None:

@@ -1,7 +1,8 @@
-"""Drill-downs: the questions of stored runs one by one, with all that a reader wants to see.
+"""Drill-downs: the questions of runs one by one, with all that a reader wants to see.
 
-Details are made while they are walked. What they are made from lies in a temporary file, so that
-memory does not grow with the run, and the store may be closed meanwhile.
+Details are made while they are walked. What they are made from lies in a file, so that memory does
+not grow with the run: the trace file of a run that was just scored, a temporary one for a stored
+run, whose store may be closed meanwhile.
 """
 
 from __future__ import annotations
@@ -9,6 +10,9 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from ragauge.compare.align import Aligned
 from ragauge.compare.common_gold import StoredRun
@@ -30,17 +34,25 @@ from ragauge.report.drilldown.expected import (
     negatives_of,
     pieces_with_text,
 )
-from ragauge.report.drilldown.slot_labels import SlotLabels, slot_labels, slot_labels_of_temporary
+from ragauge.report.drilldown.slot_labels import SlotLabels, slot_labels, stored_labels
 from ragauge.scoring.evidence_places import EvidencePlace
 from ragauge.scoring.highlights import Highlights
 from ragauge.scoring.identify import EvidenceIdentifier, Marks, WantedEvidence
+from ragauge.scoring.inputs import ScoredRun
 from ragauge.scoring.results import at
+from ragauge.scoring.row_index import RecordLabels
 from ragauge.scoring.scoring_run import ScoringPlan
 from ragauge.scoring.trace_details import distance_of_citations
 from ragauge.spans import Span, in_words
+from ragauge.store.runs import facts_of_chunks
 from ragauge.store.snapshot import plan_of, read_snapshot
-from ragauge.store.temporary_run import TemporaryRun
-from ragauge.store.traces_by_question import CANNOT, SlotTrace, TracesByQuestion, by_question
+from ragauge.store.traces_by_question import (
+    CANNOT,
+    SlotTrace,
+    TracesByQuestion,
+    by_question,
+    scored_by_question,
+)
 
 Key = tuple[str, int | None]
 
@@ -76,12 +88,39 @@ def details_of_run(
         )
 
 
-def details_of_temporary(
-    run: TemporaryRun, scores: Scores, texts: Excerpts | None = None
-) -> Details:
-    """The drill-downs of a temporary run, in the order of the questions of its scores."""
-    labels = slot_labels_of_temporary(run, scores)
-    side = _Side(run.recogniser, run.traces, labels, run.source.name, run.evidence, texts)
+class JustScored(NamedTuple):
+    """A run that was just scored, whose traces can be read while it is open."""
+
+    recogniser: EvidenceIdentifier
+    traces: TracesByQuestion
+    labels: RecordLabels
+    name: str
+    evidence: Evidence
+
+
+@contextmanager
+def just_scored(run: ScoredRun) -> Iterator[JustScored]:
+    """Open the traces of a run once more, before its inputs are closed (decision 0031)."""
+    for_page, inputs = run.for_page, run.inputs
+    assert for_page is not None, "the plan asks for it"
+    facts = facts_of_chunks(run)
+    for facts_of_range in for_page.index.facts:
+        facts.merge(facts_of_range)
+    recogniser = EvidenceIdentifier(
+        replace(run.plan, selected=[]),
+        run.items,
+        run.chunks,
+        gold_name=inputs.gold_name,
+        table=run.table,
+    )
+    with scored_by_question(for_page) as traces:
+        yield JustScored(recogniser, traces, for_page.labels, inputs.trace_name, facts.evidence())
+
+
+def details_of_scored(run: JustScored, scores: Scores, texts: Excerpts | None = None) -> Details:
+    """The drill-downs of a run that was just scored, in the order of its questions."""
+    labels = slot_labels(run.recogniser, scores, run.labels.of)
+    side = _Side(run.recogniser, run.traces, labels, run.name, run.evidence, texts)
     return _details(side, scores, texts)
 
 
@@ -178,7 +217,7 @@ def _side(
         chunks = thaw_chunks(store.chunks(record.chunks), record.run_id)
     recogniser = EvidenceIdentifier(plan, items, chunks, gold_name=inputs.gold_name, beside=beside)
     traces = stack.enter_context(by_question(store, record.run_id, recogniser))
-    labels = slot_labels(store, record, recogniser, scores)
+    labels = slot_labels(recogniser, scores, stored_labels(store, record, recogniser))
     return _Side(recogniser, traces, labels, inputs.trace_name, _evidence(run), texts)
 
 

@@ -1,28 +1,23 @@
 """Slot labels: what came of each slot of a question, where its slots did not all fare alike.
 
-A store keeps the labels of a question as counts. Which slot has which is found by scoring the run
-again, without any metric.
+Scores have the labels of a question as counts. Which slot has which is known of a run that was just
+scored; a stored one is scored again for it, without any metric.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
 from msgspec.structs import replace
 
-from ragauge.files.ranges import Source
-from ragauge.model.labels import LABELS
 from ragauge.model.run import RunRecord, Store
 from ragauge.model.scores import Scores
 from ragauge.scoring.identify import EvidenceIdentifier
-from ragauge.scoring.inputs import Engine, TraceFile, file_engine, stored_engine
+from ragauge.scoring.inputs import TraceFile, stored_engine
 from ragauge.scoring.scoring_run import ScoringRun
 from ragauge.store.runs import begin_loading
-from ragauge.store.temporary_run import TemporaryRun
-
-_LINE = 0xFFFFFFFF
 
 
 class SlotLabels:
@@ -50,33 +45,11 @@ class SlotLabels:
 
 
 def slot_labels(
-    store: Store, run: RunRecord, recogniser: EvidenceIdentifier, scores: Scores
+    recogniser: EvidenceIdentifier,
+    scores: Scores,
+    labels_of: Callable[[set[int]], Mapping[tuple[int, int], str]],
 ) -> SlotLabels:
-    """The labels of the slots of a stored run, whose questions the scores have."""
-
-    def loaded(stack: ExitStack) -> _Loaded:
-        engine = stored_engine(stack, run.results, None)
-        return begin_loading(stack, store, run, engine)().source, engine
-
-    return _slot_labels(recogniser, scores, loaded)
-
-
-def slot_labels_of_temporary(run: TemporaryRun, scores: Scores) -> SlotLabels:
-    """The labels of the slots of a temporary run."""
-
-    def loaded(stack: ExitStack) -> _Loaded:
-        return run.source, file_engine(stack, run.source, None)
-
-    return _slot_labels(run.recogniser, scores, loaded)
-
-
-_Loaded = tuple[Source, Engine]
-"""A file of stored traces, and what reads it."""
-
-
-def _slot_labels(
-    recogniser: EvidenceIdentifier, scores: Scores, load: Callable[[ExitStack], _Loaded]
-) -> SlotLabels:
+    """The labels of the slots of a run; `labels_of` knows those of questions, by their lines."""
     values = scores.per_question
     named = zip(values.qids, values.turns, strict=True) if values is not None else ()
     counts: dict[int, Mapping[str, int]] = {}
@@ -86,23 +59,23 @@ def _slot_labels(
         if several is not None and number is not None:
             counts[number] = several
     mixed = {number for number, labels in counts.items() if len(labels) > 1}
-    return SlotLabels(counts, dict(_scored(recogniser, load, mixed)) if mixed else {})
+    return SlotLabels(counts, labels_of(mixed) if mixed else {})
 
 
-def _scored(
-    recogniser: EvidenceIdentifier, load: Callable[[ExitStack], _Loaded], wanted: set[int]
-) -> Iterable[tuple[tuple[int, int], str]]:
-    """The labels of the records of some questions, each with its question and line."""
-    with ExitStack() as stack:
-        source, engine = load(stack)
+def stored_labels(
+    store: Store, run: RunRecord, recogniser: EvidenceIdentifier
+) -> Callable[[set[int]], Mapping[tuple[int, int], str]]:
+    """Finds the labels of the slots of a stored run, by scoring it without any metric."""
+
+    def labels_of(questions: set[int]) -> Mapping[tuple[int, int], str]:
         plan = replace(recogniser.plan, selected=[], intervals=False, slices=False)
         again = ScoringRun(plan, recogniser.table, gold_name="", trace_name="")
-        again.totals.keep_rows = True
-        again.read(TraceFile(source, engine, stored=True))
-        again.finish()
-    for position, batch, labels in again.totals.rows:
-        for question, place, label in zip(
-            batch.question.tolist(), position.tolist(), labels.tolist(), strict=True
-        ):
-            if question in wanted:
-                yield (question, place & _LINE), LABELS[label]
+        again.totals.keep_labels = True
+        with ExitStack() as stack:
+            engine = stored_engine(stack, run.results, None)
+            source = begin_loading(stack, store, run, engine)().source
+            again.read(TraceFile(source, engine, stored=True))
+            again.finish()
+        return again.record_labels().of(questions)
+
+    return labels_of

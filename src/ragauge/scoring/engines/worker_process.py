@@ -16,7 +16,6 @@ import msgspec
 from ragauge.concurrency import read_message, write_message
 from ragauge.files.ranges import Range
 from ragauge.scoring.tasks.job import Job
-from ragauge.scoring.tasks.lines import ListLines
 from ragauge.scoring.tasks.pack import SerialiseRows
 from ragauge.scoring.tasks.task import FindIds, Reduce, Worker
 from ragauge.scoring.tasks.unpack import Unpack
@@ -31,9 +30,7 @@ def main() -> None:
     gc.disable()  # rows are trees and are freed by count
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
     decode_range = msgspec.msgpack.Decoder(Range).decode
-    decode_work = msgspec.msgpack.Decoder(
-        Reduce | FindIds | SerialiseRows | ListLines | Unpack
-    ).decode
+    decode_work = msgspec.msgpack.Decoder(Reduce | FindIds | SerialiseRows | Unpack).decode
     worker = Worker()
     do: Callable[[Range], object] | None = None
     while (message := read_message(stdin)) is not None:

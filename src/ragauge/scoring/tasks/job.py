@@ -10,6 +10,7 @@ from ragauge.model.chunk import Chunk
 from ragauge.model.dialect import Dialect
 from ragauge.model.options import Options
 from ragauge.model.profile import JoinRules
+from ragauge.scoring.tasks.row_notes import NotedRows
 from ragauge.scoring.trace_columns import Columns, GoldKeys
 
 
@@ -19,6 +20,7 @@ class Job(Struct, frozen=True, kw_only=True):
     `stored`: its rows are traces as they are stored. `qids` are only there for serialising.
     `bytes_too`: how much text was retrieved is wanted too, and how much of the evidence is in it.
     `measured`: questions from this number on are not measured, and their traces counted apart.
+    `note_rows`: a page will show the traces, so partials bring notes on their rows.
     """
 
     source: Source
@@ -39,6 +41,7 @@ class Job(Struct, frozen=True, kw_only=True):
     bytes_too: bool = True
     qids: tuple[str, ...] = ()
     measured: int | None = None
+    note_rows: bool = False
 
 
 class Misplaced(Struct, frozen=True, array_like=True):
@@ -66,3 +69,4 @@ class Partial(Struct, frozen=True, kw_only=True):
     problem_count: int
     embedders: tuple[str, ...] = ()
     beside: int = 0
+    noted: NotedRows | None = None

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragauge.files.ranges import Range
+from ragauge.files.ranges import Range, read_rows
 from ragauge.model.payloads import freeze_trace
 from ragauge.model.run import ResultFacts, ResultRow
 from ragauge.model.trace import Hit, Trace
 from ragauge.scoring.chunk_facts import CollectedFacts, FactsCollector, unwanted_ids, wanted_ids
 from ragauge.scoring.evidence_places import found_at
-from ragauge.scoring.tasks.full_traces import FullReader, numbered
 from ragauge.scoring.tasks.job import Job
 from ragauge.scoring.tasks.reduce import RangeReducer
 from ragauge.scoring.tasks.task import Work, Worker
@@ -53,8 +52,7 @@ class RowSerialiser:
 
     def __init__(self, job: Job, *, reducer: RangeReducer | None = None) -> None:
         self.job = job
-        self.reader = FullReader(job, reducer)
-        self.reducer = self.reader.reducer
+        self.reducer = reducer or RangeReducer(job)
         self.detail = self.reducer.reducer.detail
         self.relevant = [
             frozenset(job.keys.counted.get(question, ids))
@@ -65,11 +63,21 @@ class RowSerialiser:
 
     def pack(self, part: Range) -> SerialisedRows:
         """Serialise one range, whose first line is known; bad lines are skipped."""
-        return self._packed(self.reader.traces(part))
+        rows = read_rows(self.job.source, part)
+        first = part.first_line or 0
+        traces = (
+            self.reducer.read(data, first + rows.line(index))
+            for index, data in enumerate(rows.data)
+            if index not in rows.overlong and data.strip()
+        )
+        return self._packed(trace for trace in traces if trace is not None)
 
     def pack_traces(self, traces: Iterable[Trace], first: int) -> SerialisedRows:
         """Serialise traces in memory; those without a line are numbered from `first`."""
-        return self._packed(numbered(traces, first))
+        return self._packed(
+            replace(trace, line=first + place) if trace.line is None else trace
+            for place, trace in enumerate(traces)
+        )
 
     def _packed(self, traces: Iterable[Trace]) -> SerialisedRows:
         return SerialisedRows([self._row(trace) for trace in traces], self.gatherer.take())

@@ -20,7 +20,9 @@ from ragauge.formats.json_rows import decode_row
 from ragauge.formats.traces import RowReader
 from ragauge.model.payloads import trace_of, unreadable
 from ragauge.model.trace import Trace
+from ragauge.scoring.chunk_facts import wanted_ids
 from ragauge.scoring.tasks.job import Job, Misplaced, Partial
+from ragauge.scoring.tasks.row_notes import NotedRows, RowNotes
 from ragauge.scoring.trace_columns import Reducer, SlotName, slot_name
 from ragauge.spans import place_name
 
@@ -77,6 +79,8 @@ class RangeReducer:
         )
         # Under `keep = last` a question that was met further down needs no second look.
         self.met: set[int] = set()
+        self.notes = RowNotes(wanted_ids(job.keys), job.chunks) if job.note_rows else None
+        self.row = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -91,14 +95,16 @@ class RangeReducer:
         is_end = part.end >= self.job.source.size
         for start in reversed(range(0, len(rows.data), _CHUNK)):
             self._chunk(rows, start, is_end=is_end)
-        return self._finish(part.index, rows.newlines)
+        noted = None if self.notes is None else self.notes.take(part, rows)
+        return self._finish(part.index, rows.newlines, noted)
 
     def reduce_traces(self, traces: Sequence[Trace]) -> Partial:
         """Reduce traces that are in memory, as one range; their lines are absolute."""
         for index in reversed(range(len(traces))):
-            line = traces[index].line
+            self.row, line = index, traces[index].line
             self._add(traces[index], index + 1 if line is None else line)
-        return self._finish(0, 0)
+        noted = None if self.notes is None else self.notes.take_traces(traces)
+        return self._finish(0, 0, noted)
 
     def scan(self, part: Range, wanted: Set[str]) -> set[str]:
         """Which of some ids are among the hits of a range's rows."""
@@ -136,7 +142,7 @@ class RangeReducer:
         except (FieldError, msgspec.DecodeError):
             return None
 
-    def _finish(self, range_index: int, newlines: int) -> Partial:
+    def _finish(self, range_index: int, newlines: int, noted: NotedRows | None) -> Partial:
         columns, slots = self.reducer.take()
         partial = Partial(
             range_index=range_index,
@@ -151,6 +157,7 @@ class RangeReducer:
             problem_count=self.problem_count,
             embedders=tuple(sorted(self.reducer.detail.embedders)),
             beside=self.beside,
+            noted=noted,
         )
         self._begin()
         return partial
@@ -166,8 +173,9 @@ class RangeReducer:
         index = start + len(data)
         for row in reversed(data):
             index -= 1
+            self.row = index
             fast = None if self.job.stored else self.fast.row(row)
-            if fast is None or not self._fast(fast, rows.line(index)):
+            if fast is None or not self._fast(fast, row, rows.line(index)):
                 cut = is_end and not rows.ended and index == len(rows.data) - 1
                 self._exact(rows, index, cut=cut)
         self.reducer.flush()
@@ -186,6 +194,11 @@ class RangeReducer:
         lines: Sequence[int] = range(start + len(rows) - 1, start - 1, -1)
         codes = list(map(self.by_qid, cast("list[str]", qids)))
         self.traces += len(rows)
+        if self.notes is not None:
+            for code, slot, row, line in zip(codes, _slots(rows), rows, lines, strict=True):
+                self.notes.note_hits(row.hits or ())
+                if code is not None:
+                    self.notes.note(code, slot, line)
         if None in codes or self.keep_last:
             to_reduce = []
             for place, code in enumerate(codes):
@@ -224,7 +237,7 @@ class RangeReducer:
             citations = [chunk_id.strip() for chunk_id in citations]
         return Usual(row.question, row.hit_ids, text if claim is None else claim, citations)
 
-    def _fast(self, row: FastRow, line: int) -> bool:
+    def _fast(self, row: FastRow, data: bytes, line: int) -> bool:
         """Reduce a row of a usual shape; return False if it needs the exact path."""
         usual = None if self.exact_only else self.usual(row)
         if usual is None:
@@ -233,11 +246,11 @@ class RangeReducer:
                 return False
             try:
                 self._add(trace, line)
-            except FieldError as error:  # a good row that does not fit its gold item
-                self._note_problem(error, None, line)
+            except FieldError as error:  # offsets of another unit than those of the gold
+                self._problem(error, decode_row(data, cut=False, overlong=False), line)
             return True
         question, hits, said, citations = usual
-        code = self._admit(row.qid, question, row.turn, line)
+        code = self._admit(row, line)
         if code is not None:
             timing = row.timing()
             if timing is not None:
@@ -253,16 +266,20 @@ class RangeReducer:
             return number
         return self.job.paraphrases[code].get(question or "")
 
-    def _admit(
-        self, qid: str | None, question: str | None, turn: int | None, line: int
-    ) -> int | None:
+    def _admit(self, row: FastRow | Trace, line: int) -> int | None:
         """Count a trace; return its question, or None if it is not to be reduced."""
         self.traces += 1
-        code = self.find(qid, question, turn)
+        code = self.find(row.qid, row.question, row.turn)
+        if self.notes is not None:
+            self.notes.note_hits(row.hits or ())
         if code is None:
-            self._unknown(line, qid or question)
+            self._unknown(line, row.qid or row.question)
             return None
         self.beside += self._is_beside(code)
+        if self.notes is not None:
+            paraphrase = self.paraphrase(code, row.paraphrase, row.question)
+            slot = slot_name(paraphrase, row.seed, row.turn)
+            self.notes.note(code, slot, self.row)
         if self.keep_last:
             if code in self.met:
                 return None
@@ -304,9 +321,9 @@ class RangeReducer:
             row = decode_row(data, cut=cut, overlong=overlong)
             self._add(self.reader.trace(row), line)
         except FieldError as error:
-            self._note_problem(error, row, line)
+            self._problem(error, row, line)
 
-    def _note_problem(self, error: FieldError, row: Row | None, line: int) -> None:
+    def _problem(self, error: FieldError, row: Row | None, line: int) -> None:
         self.problem_count += 1
         problem = self.reader.problem(error, row, Place(self.job.source.name))
         self.problems.append(Misplaced(line, problem))
@@ -323,7 +340,7 @@ class RangeReducer:
         self.problems.append(Misplaced(0, problem))
 
     def _add(self, trace: Trace, line: int) -> None:
-        code = self._admit(trace.qid, trace.question, trace.turn, line)
+        code = self._admit(trace, line)
         if code is not None:
             paraphrase = self.paraphrase(code, trace.paraphrase, trace.question)
             slot = slot_name(paraphrase, trace.seed, trace.turn)

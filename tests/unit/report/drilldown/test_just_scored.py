@@ -1,24 +1,30 @@
-"""A run that is put aside is told as a stored one is, whatever reads its traces."""
+"""A run that was just scored is told as a stored one is, whatever reads its traces."""
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.command import GOLD, TRACES, Folder, Row
 
 from ragauge.cli.store_options import temporary_store
 from ragauge.files import ranges
 from ragauge.model.drilldown import Drilldown
 from ragauge.model.trace import Answer, Hit, Trace
-from ragauge.report.drilldown.questions import details_of_run, details_of_temporary
+from ragauge.report.drilldown.questions import (
+    JustScored,
+    details_of_run,
+    details_of_scored,
+    just_scored,
+)
 from ragauge.scoring import inputs, score
 from ragauge.scoring.engines import local
 from ragauge.store import runs as run_store
-from ragauge.store.temporary_run import TemporaryRun, temporary_run
-from tests.support.command import GOLD, TRACES, Folder, Row
 
 PLACED: Row = {"id": "p1#2", "doc": "p1", "offsets": [4, 9], "text": "words", "doc_hash": "h1"}
 MIXED: list[Row] = [
@@ -33,16 +39,16 @@ CHUNKS: list[Row] = [{"id": "z", "doc": "d", "start": 0, "end": 5, "text": "seve
 
 
 @contextmanager
-def temporary(
+def just_told(
     traces: Any, profile: str | None = None, dialect: str = "auto", **options: Any
-) -> Iterator[tuple[TemporaryRun, list[Drilldown]]]:
+) -> Iterator[tuple[JustScored, list[Drilldown]]]:
     """What a page says of the traces of a file that were just scored."""
     with ExitStack() as stack:
         with score.opened_inputs("gold.jsonl", traces, profile=profile, dialect=dialect) as opened:
-            plan = score.scoring_plan(opened, intervals=False)
+            plan = score.scoring_plan(opened, intervals=False, note_rows=True)
             scored = score.score_inputs(opened, plan, **options)
-            run = stack.enter_context(temporary_run(scored.to_store()))
-        details = details_of_temporary(run, scored.scores)
+            run = stack.enter_context(just_scored(scored.to_store()))
+        details = details_of_scored(run, scored.scores)
         found = list(details)
         assert list(details) == found  # they may be walked again
         yield run, found
@@ -71,14 +77,14 @@ def files(folder: Folder) -> Folder:
 def test_it_is_told_as_a_stored_run_is(files: Folder, profile: str, chunks: str | None) -> None:
     assert files.path.is_dir()
     expected = stored("trace.jsonl", profile=profile, dialect="native", chunks=chunks)
-    with temporary("trace.jsonl", profile=profile, dialect="native", chunks=chunks) as (_, found):
+    with just_told("trace.jsonl", profile=profile, dialect="native", chunks=chunks) as (_, found):
         assert found == expected
 
 
 def test_slots_that_fared_differently_have_their_own_labels(files: Folder) -> None:
     """A1 has two slots, and a later trace took the place of the first one of seed 2."""
     assert files.path.is_dir()
-    with temporary("trace.jsonl", profile="all", dialect="native") as (_, found):
+    with just_told("trace.jsonl", profile="all", dialect="native") as (_, found):
         slots = [(each.seed, each.replaced, each.trace, each.label) for each in found[0].attempts]
     assert [each[:3] for each in slots] == [("1", 0, "trace.jsonl:2"), ("2", 1, "trace.jsonl:6")]
     assert slots[0][3] != slots[1][3]
@@ -87,7 +93,7 @@ def test_slots_that_fared_differently_have_their_own_labels(files: Folder) -> No
 
 def test_what_hits_tell_of_expected_ids_and_documents_is_known(files: Folder) -> None:
     assert files.path.is_dir()
-    with temporary("trace.jsonl", profile="all", dialect="native") as (aside, found):
+    with just_told("trace.jsonl", profile="all", dialect="native") as (aside, found):
         assert aside.evidence.expected["p1#2"].doc == "p1"
         assert aside.evidence.docs["p1"].hashes == ("h1",)
     assert found[0].expected[0].where == "bytes 4-9"
@@ -109,7 +115,7 @@ def test_ranges_and_workers_do_not_show(
     monkeypatch.setattr(inputs, "plan", lambda given: plan(given, range_bytes=64))
     monkeypatch.setattr(local.Subprocesses, "__init__", counted)
     assert files.path.is_dir()
-    with temporary("trace.jsonl", profile="all", dialect="native", workers=workers) as (_, found):
+    with just_told("trace.jsonl", profile="all", dialect="native", workers=workers) as (_, found):
         assert found == expected
     assert started[:1] == ([2] if workers == 2 else [])
 
@@ -117,41 +123,61 @@ def test_ranges_and_workers_do_not_show(
 def test_bad_lines_are_left_out_and_lines_are_counted_with_them(files: Folder) -> None:
     text = Path("trace.jsonl").read_text().splitlines()
     files.write("trace.jsonl", "\n".join(['{"qid": ', "", *text, '{"qid": "A2", "hits": 7}']))
-    with temporary("trace.jsonl", "all", "native", skip_bad_lines=True) as (_, found):
+    with just_told("trace.jsonl", "all", "native", skip_bad_lines=True) as (_, found):
         assert [each.trace for each in found[2].attempts] == ["trace.jsonl:6"]
     expected = stored("trace.jsonl", profile="all", dialect="native", on_bad_line="skip")
     assert found == expected
 
 
-def test_traces_from_memory_are_put_aside_too(files: Folder) -> None:
+def test_traces_from_memory_are_told_too(files: Folder) -> None:
     assert files.path.is_dir()
     traces = [
         Trace(qid="A1", hits=(Hit("p1#2"),), answer=Answer(claim="X rejects null keys.")),
         Trace(qid="A3", hits=(Hit("q"),), line=9),
     ]
-    with temporary(traces, profile="all") as (_, found):
+    with just_told(traces, profile="all") as (_, found):
         assert [[each.trace for each in one.attempts] for one in found] == [
             ["<traces>:1"], [], ["<traces>:9"],
         ]  # fmt: skip
         assert found == stored(traces, profile="all")
 
 
-def test_the_file_is_gone_at_the_end(files: Folder) -> None:
-    assert files.path.is_dir()
-    with temporary("trace.jsonl", profile="all", dialect="native") as (aside, _):
-        path = Path(aside.source.path)
-        assert len(path.read_bytes().splitlines()) == len(MIXED)
-    assert not path.exists()
+def test_a_file_that_was_unpacked_is_read_after_its_name_is_gone(
+    files: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = stored("trace.jsonl", profile="all", dialect="native")
+    (files.path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(files.path / "tmp"))
+    Path("trace.jsonl.gz").write_bytes(gzip.compress(Path("trace.jsonl").read_bytes()))
+    with just_told("trace.jsonl.gz", profile="all", dialect="native") as (_, found):
+        assert not list((files.path / "tmp").iterdir())
+    assert str(found).replace("trace.jsonl.gz", "trace.jsonl") == str(expected)
 
 
-def test_scores_are_the_same_with_a_temporary_run(files: Folder) -> None:
+@pytest.mark.parametrize("indent", [None, 1])
+def test_an_array_is_told_as_its_elements_are(files: Folder, indent: int | None) -> None:
+    rows = [{**row, "seed": None} if row["qid"] == "A1" else row for row in MIXED]
+    files.write("trace.json", "\n " + json.dumps(rows, indent=indent) + "\n")
+    with just_told("trace.json", profile="all", dialect="native") as (_, found):
+        assert [len(one.attempts) for one in found] == [1, 1, 1]
+    assert found == stored("trace.json", profile="all", dialect="native")
+
+
+def test_one_object_is_told(files: Folder) -> None:
+    files.write("trace.json", "\n\n " + json.dumps(MIXED[3], indent=2) + "\n")
+    with just_told("trace.json", profile="all", dialect="native") as (_, found):
+        assert [one.trace for one in found[2].attempts] == ["trace.json:3"]
+    assert found == stored("trace.json", profile="all", dialect="native")
+
+
+def test_scores_are_the_same_with_notes_on_rows(files: Folder) -> None:
     assert files.path.is_dir()
     plain = score.score("gold.jsonl", "trace.jsonl", profile="all", dialect="native")
     with score.opened_inputs(
         "gold.jsonl", "trace.jsonl", profile="all", dialect="native"
     ) as opened:
-        scored = score.score_inputs(opened, score.scoring_plan(opened))
-        with temporary_run(scored.to_store()):
+        scored = score.score_inputs(opened, score.scoring_plan(opened, note_rows=True))
+        with just_scored(scored.to_store()):
             pass
     assert list(scored.scores.metrics) == list(plain.metrics)
     assert scored.scores.metrics == plain.metrics
