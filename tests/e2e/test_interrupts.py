@@ -138,18 +138,18 @@ def test_an_interrupt_removes_the_copy_of_standard_input(large: Path, tmp_path: 
     assert list(tmp_path.glob("ragauge-*")) == []
 
 
-def test_an_order_to_end_removes_the_run_put_aside_for_a_page(large: Path, tmp_path: Path) -> None:
-    """A page shows questions one by one, from a copy of the traces in a temporary file."""
+def test_an_order_to_end_leaves_nothing_of_a_page(large: Path, tmp_path: Path) -> None:
+    """Traces in standard input are copied to a temporary file, which the page reads again."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     page = tmp_path / "page.html"
-    with subprocess.Popen(
-        [*COMMAND, "score", str(large / "gold.jsonl"), str(large / "trace.jsonl"), "--profile",
-         "all", "--no-intervals", "-o", str(page)],
-        env=environment(TMPDIR=str(folder)), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True,
+    with (large / "trace.jsonl").open("rb") as traces, subprocess.Popen(
+        [*COMMAND, "score", str(large / "gold.jsonl"), "-", "--profile", "all", "--no-intervals",
+         "-o", str(page)],
+        env=environment(TMPDIR=str(folder)), stdin=traces, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
-        assert wait_for(lambda: any(folder.glob("ragauge-*.jsonl")))
+        assert wait_for(lambda: any(folder.glob("ragauge-*")))
         os.kill(process.pid, signal.SIGTERM)
         process.communicate(timeout=30)
     assert process.returncode == 143

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ragauge.corpus.diff.map_file import write_map
@@ -200,6 +200,7 @@ def test_what_crosses_headings_is_the_same_text_only_where_its_bytes_are(
 
 
 @given(FILES)
+@example({"a.md": ["***"]})  # a section without any text
 @examples(50)
 def test_moving_to_the_same_corpus_changes_nothing(files: dict[str, list[str]]) -> None:
     with TemporaryDirectory() as folder:

@@ -102,6 +102,11 @@ class Destinations:
         for number, above in enumerate(matching.old.parents):
             if above is not None:
                 self.children[above].append(number)
+        self.empty_sections = {
+            (section.doc, section.id): place
+            for place, section in enumerate(matching.new.sections)
+            if matching.new.subtrees[place][0] == matching.new.subtrees[place][1]
+        }
         self.sections: list[Destination] = [_NOWHERE] * len(matching.old.sections)
         for number in reversed(range(len(self.sections))):
             self.sections[number] = self._section(number)
@@ -122,6 +127,8 @@ class Destinations:
         old, new = self.matching.old, self.matching.new
         votes: Counter[int] = Counter()
         start, end = old.subtrees[number]
+        if start == end:
+            return self._empty_section(number)
         # Only the section's own text votes: that of the sections below it may have moved away.
         own = [item for item in range(start, end) if old.items[item].section == number]
         for item in own:
@@ -141,6 +148,15 @@ class Destinations:
                 places.append(section)
         ranges = [new.subtrees[place] for place in places]
         return self._measure(range(start, end), places, ranges)
+
+    def _empty_section(self, number: int) -> Destination:
+        """A section without text goes with its document, to the section of its id there."""
+        section = self.matching.old.sections[number]
+        pair = self.matching.pairs.get(self.matching.old.doc_numbers[section.doc])
+        if pair is None:
+            return _NOWHERE
+        place = self.empty_sections.get((self.matching.new.documents[pair].doc, section.id))
+        return _NOWHERE if place is None else Destination((place,), 1.0, whole=True)
 
     def _heading_destination(self, number: int, votes: Counter[int]) -> list[int]:
         """The section that has its heading now, if some of its text is in there, too."""
