@@ -66,11 +66,8 @@ def _show(suite: str | None, format_name: str, **where: Any) -> int:
         baselines = {name: run for name, run in baselines.items() if name == suite}
     if not baselines:
         of = "" if suite is None else f" of the suite `{suite}`"
-        raise RagaugeError.of(
-            "no-baseline",
-            f"there is no baseline{of} in {store_name}",
-            hint="make a run the baseline: ragauge baseline set RUN",
-        )
+        hint = "make a run the baseline: ragauge baseline set RUN"
+        raise RagaugeError.of("no-baseline", f"there is no baseline{of} in {store_name}", hint=hint)
     if format_name == "json":
         entries = [
             {"suite": name, "tag": baseline_tag(name), "run": stored_runs.run_entry(run)}

@@ -50,17 +50,12 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
     )
     calibration = _measure(asked)
     if not calibration.groups["positive"].n:
-        raise RagaugeError.of(
-            "nothing-measured",
-            "no evidence of the gold set has a text",
-            hint="give the texts with --traces, --corpus or --chunks",
-        )
+        message = "no evidence of the gold set has a text"
+        hint = "give the texts with --traces, --corpus or --chunks"
+        raise RagaugeError.of("nothing-measured", message, hint=hint)
     if out is not None and calibration.proposed is None:
-        raise RagaugeError.of(
-            "too-few",
-            f"no bands are proposed: {calibration.reason}",
-            hint="nothing was written; without -o the measurements are shown",
-        )
+        hint = "nothing was written; without -o the measurements are shown"
+        raise RagaugeError.of("too-few", f"no bands are proposed: {calibration.reason}", hint=hint)
     for note in calibration.notes:
         click.echo(f"warning: {note}", err=True)
     if asked.format_name == "json":

@@ -384,11 +384,8 @@ def write_new(files: Mapping[Path, str], *, force: bool) -> None:
 
     there = [str(path) for path in files if path.exists()]
     if there and not force:
-        raise RagaugeError.of(
-            "file-exists",
-            f"already there: {', '.join(there)}",
-            hint="nothing was written; use --force to replace them, or another folder",
-        )
+        hint = "nothing was written; use --force to replace them, or another folder"
+        raise RagaugeError.of("file-exists", f"already there: {', '.join(there)}", hint=hint)
     for path, text in files.items():
         write_atomically(path, text)
         click.echo(f"wrote {path}")

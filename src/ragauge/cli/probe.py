@@ -184,11 +184,9 @@ class _Bench:
         }
         names = sorted(model for model in models if model is not None)
         if len(names) > 1:
-            raise RagaugeError.of(
-                "mixed-embedders",
-                f"the ΔS of these traces come from {', '.join(names[:3])}",
-                hint="measure all of them with one: --embed NAME",
-            )
+            message = f"the ΔS of these traces come from {', '.join(names[:3])}"
+            hint = "measure all of them with one: --embed NAME"
+            raise RagaugeError.of("mixed-embedders", message, hint=hint)
         name = names[0] if names else None
         return name, self.config.bands.get(name or "", Bands())
 

@@ -452,8 +452,6 @@ def _stopped(store: Store, run: RunRecord, progress: Progress, limits: Limits) -
     words = f"more than {limits.max_errors} errors"
     if progress.stopped == "hanging":
         words = "too many calls that never came back"
-    raise RagaugeError.of(
-        "too-many-errors",
-        f"{words}: {progress.done} results were stored, {left} are left",
-        hint=f"mend the target, then `{how} --retry-errors`",
-    )
+    message = f"{words}: {progress.done} results were stored, {left} are left"
+    hint = f"mend the target, then `{how} --retry-errors`"
+    raise RagaugeError.of("too-many-errors", message, hint=hint)

@@ -222,11 +222,9 @@ def _refuse_baselines(runs: Sequence[RunRecord]) -> None:
     for run in runs:
         tags = [tag for tag in run.tags if tag.partition(":")[0] == BASELINE]
         if tags:
-            raise RagaugeError.of(
-                "usage",
-                plain(f"the run {run.run_id} is a baseline: {', '.join(tags)}"),
-                hint="make another run the baseline first, or say --force; nothing was deleted",
-            )
+            message = plain(f"the run {run.run_id} is a baseline: {', '.join(tags)}")
+            hint = "make another run the baseline first, or say --force; nothing was deleted"
+            raise RagaugeError.of("usage", message, hint=hint)
 
 
 def _agreed(runs: Sequence[RunRecord]) -> bool:

@@ -239,11 +239,9 @@ def COMMAND(  # noqa: N802
         },
     )
     if trace == config.trace and not Path(trace).exists():
-        raise RagaugeError.of(
-            "file-not-found",
-            f"there is no file `{trace}`, which ragauge.toml names",
-            hint="your pipeline writes it: one line a question of the gold set",
-        )
+        message = f"there is no file `{trace}`, which ragauge.toml names"
+        hint = "your pipeline writes it: one line a question of the gold set"
+        raise RagaugeError.of("file-not-found", message, hint=hint)
     if gold == trace == "-":
         raise click.UsageError("only one of gold and trace can be standard input")
     anyone = registry.profile("all")

@@ -371,9 +371,7 @@ def destination_of(
         if request.run_id is not None and store.run(request.run_id) is not None:
             from ragauge.errors import RagaugeError
 
-            raise RagaugeError.of(
-                "run-exists",
-                f"the run `{request.run_id}` is already in {store.name}",
-                hint="choose another --run-id, or delete the old run",
-            )
+            message = f"the run `{request.run_id}` is already in {store.name}"
+            hint = "choose another --run-id, or delete the old run"
+            raise RagaugeError.of("run-exists", message, hint=hint)
         yield RunDestination(request, config, store, stack, reports)

@@ -177,11 +177,9 @@ def read_run_input(gold: PathLike, asked: Asked, measuring: ScoringRequest) -> R
         wanted = choose_items(loaded.items, asked.filters, asked.limit)
         items = with_turns_before(loaded.items, wanted)
         if not items:
-            raise RagaugeError.of(
-                "nothing-measured",
-                f"there is nothing to ask in {name}",
-                hint="no item passes all filters" if asked.filters else "the gold set is empty",
-            )
+            message = f"there is nothing to ask in {name}"
+            hint = "no item passes all filters" if asked.filters else "the gold set is empty"
+            raise RagaugeError.of("nothing-measured", message, hint=hint)
         refuse_without_question(items, name)
         chunks = score.known_chunks(stack, asked.chunks, lookup, gold=(lambda: items, name))
         notes = [f"{name}: {note}" for note in source.notes] if source is not None else []

@@ -176,11 +176,9 @@ def scored_run(store: Store, gold: str, trace: str, name: str, **options: Any) -
 
     score(gold, trace, keep=keep, **options)
     if not stored:
-        raise RagaugeError.of(
-            "nothing-measured",
-            f"no trace of `{trace}` belongs to a gold item",
-            hint="compare one id of each file: a changed prefix is the usual cause",
-        )
+        message = f"no trace of `{trace}` belongs to a gold item"
+        hint = "compare one id of each file: a changed prefix is the usual cause"
+        raise RagaugeError.of("nothing-measured", message, hint=hint)
     return find_run(store, name)
 
 
@@ -258,11 +256,8 @@ def _split(
         return list(gates), ()
     # Answers that are there and not judged would let a worse system pass without a word.
     if shadow.tally.answered or shadow.tally.refused:
-        raise RagaugeError.of(
-            "usage",
-            "--index-only: the shadow run has answers, which would go unjudged",
-            hint="leave --index-only out",
-        )
+        message = "--index-only: the shadow run has answers, which would go unjudged"
+        raise RagaugeError.of("usage", message, hint="leave --index-only out")
     judged = [gate for gate in gates if not _judged_by(gate, shadow).startswith(OF_ANSWERS)]
     names = tuple(gate.title or gate.name for gate in gates if gate not in judged)
     return judged, names

@@ -150,11 +150,8 @@ def _test(text: str) -> Callable[[GoldItem], bool]:
     """The test that a filter stands for: `FIELD=VALUE`, or `FIELD~REGEX` found anywhere in it."""
     match = _FILTER.fullmatch(text)
     if match is None or match[1] not in FIELDS:
-        raise RagaugeError.of(
-            "usage",
-            f"`{text}` is no filter",
-            hint=f"write FIELD=VALUE or FIELD~REGEX; fields: {', '.join(FIELDS)}",
-        )
+        hint = f"write FIELD=VALUE or FIELD~REGEX; fields: {', '.join(FIELDS)}"
+        raise RagaugeError.of("usage", f"`{text}` is no filter", hint=hint)
     field, value = FIELDS[match[1]], match[3]
     if match[2] == "=":
         return lambda item: value in field(item)

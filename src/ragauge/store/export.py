@@ -252,12 +252,8 @@ def import_run(store: Store, name: str, *, run_id: str | None = None) -> Importe
 
 
 def _bad(name: str, why: str, *, line: int | None = None) -> RagaugeError:
-    return RagaugeError.of(
-        "bad-export",
-        why,
-        place=Place(name, line),
-        hint="export the run again from its store; nothing was imported",
-    )
+    hint = "export the run again from its store; nothing was imported"
+    return RagaugeError.of("bad-export", why, place=Place(name, line), hint=hint)
 
 
 def _checked(path: str, name: str) -> ExportCounts:

@@ -142,11 +142,8 @@ def _name_in(metrics: Mapping[str, StoredMetric], meant: str, asked: str) -> str
         return None
     cuts = [name for name in metrics if name.partition("@")[0] == meant]
     if len(cuts) > 1:
-        raise RagaugeError.of(
-            "unknown-metric",
-            f"`{asked}` was measured at several cut-offs",
-            hint=f"say which one: {', '.join(cuts)}",
-        )
+        message = f"`{asked}` was measured at several cut-offs"
+        raise RagaugeError.of("unknown-metric", message, hint=f"say which one: {', '.join(cuts)}")
     return cuts[0] if cuts else None
 
 

@@ -56,11 +56,9 @@ def open_store(url: str, *, create: bool = False) -> Store:
     scheme = url.partition("://")[0]
     kinds = registry.stores()
     if "://" not in url or scheme not in kinds:
-        raise RagaugeError.of(
-            "bad-store-url",
-            f"`{url.partition('@')[2] or url}` is not a store",
-            hint=f"known: {', '.join(sorted(kinds))}; for example {DEFAULT_URL}",
-        )
+        message = f"`{url.partition('@')[2] or url}` is not a store"
+        hint = f"known: {', '.join(sorted(kinds))}; for example {DEFAULT_URL}"
+        raise RagaugeError.of("bad-store-url", message, hint=hint)
     return kinds[scheme].open(url, create=create)
 
 
@@ -154,11 +152,8 @@ def keep_run(
 
 def _store_scored(store: Store, scored: ScoredRun, description: RunDescription) -> None:
     if not scored.scores.measured:
-        raise RagaugeError.of(
-            "nothing-measured",
-            CODES["nothing-measured"].title,
-            hint="nothing was stored; compare one id of each file",
-        )
+        hint = "nothing was stored; compare one id of each file"
+        raise RagaugeError.of("nothing-measured", CODES["nothing-measured"].title, hint=hint)
     store_run(store, scored, description)
 
 
@@ -202,11 +197,8 @@ def add_run(
 def begin_run(store: Store, run: RunRecord, *, chosen: bool) -> RunRecord:
     """Add the run; an id that nobody chose gives way to one that is there already."""
     if run.run_id in (LATEST, BASELINE):
-        raise RagaugeError.of(
-            "usage",
-            f"`{run.run_id}` cannot be the id of a run",
-            hint=f"`{LATEST}` and `{BASELINE}` have a meaning of their own",
-        )
+        hint = f"`{LATEST}` and `{BASELINE}` have a meaning of their own"
+        raise RagaugeError.of("usage", f"`{run.run_id}` cannot be the id of a run", hint=hint)
     for attempt in range(2, 100):
         try:
             store.begin(run)
@@ -238,11 +230,8 @@ def refuse_tag(tag: str) -> None:
     """Raise if a tag could be mistaken for something else."""
     odd = not tag.isprintable() or tag.strip() != tag or "/" in tag or tag.startswith("-")
     if not tag or tag == LATEST or odd:
-        raise RagaugeError.of(
-            "usage",
-            f"`{tag}` cannot be a tag",
-            hint=f"a tag is a short word without slashes or blanks at its ends, and not `{LATEST}`",
-        )
+        hint = f"a tag is a short word without slashes or blanks at its ends, and not `{LATEST}`"
+        raise RagaugeError.of("usage", f"`{tag}` cannot be a tag", hint=hint)
 
 
 def baseline_tag(suite: str) -> str:
@@ -269,11 +258,9 @@ def find_run(
     if run is None:
         raise _unknown(store, name, matching, runs)
     if complete and run.status != "complete":
-        raise RagaugeError.of(
-            "incomplete-run",
-            f"the run `{run.run_id}` is not complete",
-            hint="it was stopped, or is still being stored; see `ragauge runs list`",
-        )
+        message = f"the run `{run.run_id}` is not complete"
+        hint = "it was stopped, or is still being stored; see `ragauge runs list`"
+        raise RagaugeError.of("incomplete-run", message, hint=hint)
     return run
 
 
@@ -282,11 +269,8 @@ def _unknown(
 ) -> RagaugeError:
     if len(matching) > 1:
         listed = ", ".join(run.run_id for run in matching[:5])
-        return RagaugeError.of(
-            "unknown-run",
-            f"`{name}` is the beginning of {len(matching)} runs",
-            hint=f"write more of it: {listed}",
-        )
+        message = f"`{name}` is the beginning of {len(matching)} runs"
+        return RagaugeError.of("unknown-run", message, hint=f"write more of it: {listed}")
     newest = [run.run_id for run in runs][-3:]
     hint = f"the last ones are {', '.join(newest)}" if newest else "nothing was stored there yet"
     return RagaugeError.of("unknown-run", f"there is no run `{name}` in {store.name}", hint=hint)
@@ -317,11 +301,8 @@ def begin_loading(
     are named.
     """
     if not readable(run.schema_version):
-        raise RagaugeError.of(
-            "newer-store",
-            f"the results of `{run.run_id}` were stored by a newer ragauge",
-            hint="upgrade ragauge",
-        )
+        message = f"the results of `{run.run_id}` were stored by a newer ragauge"
+        raise RagaugeError.of("newer-store", message, hint="upgrade ragauge")
     inputs = read_snapshot(run.snapshot, run.run_id).inputs
     file = stack.enter_context(  # kept open: it is gone when it is closed
         tempfile.NamedTemporaryFile(prefix="ragauge-", suffix=".jsonl")  # noqa: SIM115

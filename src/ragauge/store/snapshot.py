@@ -91,11 +91,9 @@ def read_snapshot(text: str, name: str) -> Snapshot:
     try:
         return msgspec.json.decode(text, type=Snapshot)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RagaugeError.of(
-            "bad-store",
-            f"how {name} was scored cannot be read: {error}",
-            hint="import the run again from an export",
-        ) from error
+        message = f"how {name} was scored cannot be read: {error}"
+        hint = "import the run again from an export"
+        raise RagaugeError.of("bad-store", message, hint=hint) from error
 
 
 def rules_under(rules: ScoringRules, profile: str | None) -> ScoringRules:
@@ -148,12 +146,9 @@ def load_system(path: Path) -> dict[str, Any]:
             "file-not-found", f"there is no file `{name}`", hint="check the path"
         ) from error
     except (ValueError, OSError, RecursionError) as error:  # what the readers raise is of these
-        raise RagaugeError.of(
-            "bad-config",
-            f"`{name}` cannot be read as a snapshot: {error}",
-            hint='write settings such as {"chunker": {"version": "md-v2"}}',
-            place=Place(name),
-        ) from error
+        message = f"`{name}` cannot be read as a snapshot: {error}"
+        hint = 'write settings such as {"chunker": {"version": "md-v2"}}'
+        raise RagaugeError.of("bad-config", message, hint=hint, place=Place(name)) from error
     return {str(key): value for key, value in msgspec.to_builtins(table).items()}
 
 
@@ -161,8 +156,6 @@ def _yaml(data: bytes) -> Any:
     try:
         return msgspec.yaml.decode(data)
     except ImportError as error:
-        raise RagaugeError.of(
-            "missing-extra",
-            "YAML needs a package that is not installed",
-            hint="pip install 'ragauge[yaml]'",
-        ) from error
+        message = "YAML needs a package that is not installed"
+        hint = "pip install 'ragauge[yaml]'"
+        raise RagaugeError.of("missing-extra", message, hint=hint) from error

@@ -124,11 +124,9 @@ def deserialise_scores(scoring: Scoring, columns: Sequence[ValueColumn], name: s
             [deserialise_values(column.payload) for column in by_metric.values()], np.float64
         )
     except (*UNREADABLE, ValueError) as error:
-        raise RagaugeError.of(
-            "bad-store",
-            f"the scores of {name} cannot be read: {error}",
-            hint=f"compute them again: ragauge rescore {name}",
-        ) from error
+        message = f"the scores of {name} cannot be read: {error}"
+        hint = f"compute them again: ragauge rescore {name}"
+        raise RagaugeError.of("bad-store", message, hint=hint) from error
 
     causes: list[str | None] = [None] * len(questions.labels)
     for place, counted in questions.causes.items():

@@ -132,11 +132,9 @@ def _write(folder: str, out: str, policy: ChunkPolicy, *, with_text: bool) -> li
         outside += document.bytes - covered
         empty += len(lines) == before
     if not lines:
-        raise RagaugeError.of(
-            "nothing-measured",
-            f"there is no text to cut in `{folder}`",
-            hint="nothing was written; see what `ragauge corpus build` said of its documents",
-        )
+        message = f"there is no text to cut in `{folder}`"
+        hint = "nothing was written; see what `ragauge corpus build` said of its documents"
+        raise RagaugeError.of("nothing-measured", message, hint=hint)
     write_atomically(out, "".join(f"{line}\n" for line in lines))
     lengths.sort()
     documents = len(lookup.documents) - empty

@@ -100,11 +100,8 @@ def _of_span(
 def _nowhere(message: str) -> Exception:
     from ragauge.errors import RagaugeError
 
-    return RagaugeError.of(
-        "unmapped",
-        message,
-        hint="ids are those of the old corpus; `ragauge corpus diff --review` lists what is gone",
-    )
+    hint = "ids are those of the old corpus; `ragauge corpus diff --review` lists what is gone"
+    return RagaugeError.of("unmapped", message, hint=hint)
 
 
 def _lines(answer: dict[str, Any]) -> list[str]:

@@ -35,11 +35,9 @@ class _Address:
             from psycopg import ProgrammingError
             from psycopg.conninfo import conninfo_to_dict
         except ImportError as error:
-            raise RagaugeError.of(
-                "missing-extra",
-                "a PostgreSQL store needs the package `psycopg`",
-                hint="pip install 'ragauge[postgres]'",
-            ) from error
+            message = "a PostgreSQL store needs the package `psycopg`"
+            hint = "pip install 'ragauge[postgres]'"
+            raise RagaugeError.of("missing-extra", message, hint=hint) from error
         try:
             parts = conninfo_to_dict(url)
         except ProgrammingError:

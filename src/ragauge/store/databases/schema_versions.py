@@ -61,8 +61,6 @@ def steps(database: str, start: int, goal: int) -> list[str]:
 def check_goal(database: str, goal: int) -> None:
     """Refuse a version that no migration leads to."""
     if not 0 <= goal <= newest(database):
-        raise RagaugeError.of(
-            "unknown-name",
-            f"the tables of a store have no version {goal}",
-            hint=f"known: 0 (no tables) to {newest(database)}",
-        )
+        message = f"the tables of a store have no version {goal}"
+        hint = f"known: 0 (no tables) to {newest(database)}"
+        raise RagaugeError.of("unknown-name", message, hint=hint)
