@@ -19,6 +19,7 @@ from ragauge.cli.options import say
 from ragauge.codes import ExitCode
 from ragauge.errors import RagaugeError
 
+_INTERRUPTED = 130
 _NOT_COMMANDS = {"demo_data", "main", "options", "output", "store_options"}
 
 
@@ -97,7 +98,14 @@ def main() -> NoReturn:
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         # So that temporary files are removed, as after an interrupt.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if code == _INTERRUPTED:
+        # Threads that ask a target may be in native code, which must not lose the interpreter.
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
@@ -124,7 +132,7 @@ def run(arguments: list[str]) -> int:
         return int(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         _say("interrupted")
-        return 130
+        return _INTERRUPTED
     except BrokenPipeError:
         _silence()  # the reader of our output went away, as in `| head`
         return 141
