@@ -25,7 +25,7 @@ from generate import Parameters, generate
 from ragauge import gate, registry, score
 from ragauge.files import ranges
 from ragauge.model.report import View
-from ragauge.scoring import inputs
+from ragauge.scoring.engines import choose
 from ragauge.stats.intervals import bootstrap, bootstrap_quantile, wilson
 from ragauge.stats.paired import paired_bootstrap, permutation
 from ragauge.stats.significance import mcnemar
@@ -88,7 +88,7 @@ def _report_digest(gold: Path, trace: Path, workers: int, range_bytes: int) -> s
     """The beginning of the hash of the full JSON report, and of its every question."""
     assert ranges.plan.__kwdefaults__ is not None
     ranges.plan.__kwdefaults__["range_bytes"] = range_bytes
-    vars(inputs)["RANGE_BYTES"] = range_bytes  # its own name of the same number
+    vars(choose)["RANGE_BYTES"] = range_bytes  # its own name of the same number
     profile = registry.profile("all")
     scores = score(gold, trace, profile="all", workers=workers)
     view = View(scores=scores, verdict=gate(scores), profile=profile, full=True)

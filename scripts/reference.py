@@ -22,7 +22,8 @@ from ragauge.formats.schemas import catalogue
 from ragauge.formats.schemas import descriptions as fieldwords
 from ragauge.metrics.metric import Metric
 from ragauge.model import phrases
-from ragauge.model.dialect import GOLD_SPELLINGS, HIT_IDS, TRACE_SPELLINGS, Dialect
+from ragauge.model.dialect import Dialect
+from ragauge.model.field_spellings import GOLD_SPELLINGS, HIT_IDS, TRACE_SPELLINGS
 from ragauge.model.labels import CAUSES, GOOD, MEANINGS
 from ragauge.model.metric_names import metric_label
 from ragauge.model.profile import Profile

@@ -11,7 +11,8 @@ import pytest
 from ragauge import gate, registry
 from ragauge.cli.main import root, run
 from ragauge.gates.parse import profile_gates
-from ragauge.model.dialect import GOLD_SPELLINGS, TRACE_SPELLINGS, Dialect
+from ragauge.model.dialect import Dialect
+from ragauge.model.field_spellings import GOLD_SPELLINGS, TRACE_SPELLINGS
 from ragauge.model.profile import Profile
 from ragauge.model.report import Report, View
 from tests.conformance.runs import ORDINARY_GOLD, ORDINARY_TRACE, Row, scored

@@ -16,7 +16,7 @@ import pytest
 from ragauge import registry
 from ragauge.errors import RagaugeError
 from ragauge.model.run import Store
-from ragauge.store.databases import schema_versions
+from ragauge.store.databases import migration_steps
 from tests.e2e.process import TIMEOUT, environment
 from tests.support.postgres import own_schema, server_url
 
@@ -365,7 +365,7 @@ def test_an_older_file_is_migrated_and_its_copy_can_be_restored(tmp_path: Path) 
     """The old file is made by hand from the first migration alone."""
     file = tmp_path / "old.db"
     with closing(sqlite3.connect(file)) as raw:
-        for statement in schema_versions.migrations("sqlite")[0].up:
+        for statement in migration_steps.migrations("sqlite")[0].up:
             raw.execute(statement)
         raw.execute(
             "INSERT INTO eval_runs VALUES ('r', 's', 'p', '2025', NULL, '{}', '{\"m\":1}', 'h',"

@@ -12,7 +12,7 @@ from ragauge import ids
 from ragauge.corpus.blocks import build_blocks, reading_order
 from ragauge.corpus.build import build
 from ragauge.corpus.parsers import markdown, text
-from ragauge.corpus.title_tree import build_sections, check_spans
+from ragauge.corpus.section_tree import build_sections, check_spans
 from ragauge.model.corpus import Block, Parsed, Section
 from tests.support.effort import examples
 

@@ -10,8 +10,8 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from ragauge.corpus.diff.classify import migration_map
 from ragauge.corpus.diff.map_file import write_map
-from ragauge.corpus.diff.migration_map import migration_map
 from ragauge.corpus.diff.redirects import Redirects
 from ragauge.corpus.manifest import Corpus
 from ragauge.errors import RagaugeError

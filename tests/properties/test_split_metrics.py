@@ -26,6 +26,7 @@ from ragauge.model.scores_document import to_document
 from ragauge.model.trace import Trace
 from ragauge.scoring import inputs, second_pass
 from ragauge.scoring import score as pipeline
+from ragauge.scoring.engines import choose
 from ragauge.scoring.engines.local import InProcess
 from ragauge.scoring.scoring_run import ScoringPlan
 from ragauge.scoring.tasks.task import FindIds, RangeTask
@@ -172,7 +173,7 @@ def _cut(patch: pytest.MonkeyPatch, range_bytes: int) -> None:
     plan = partial(ranges.plan, range_bytes=range_bytes)
     patch.setattr(inputs, "plan", plan)
     patch.setattr(load, "plan", plan)
-    patch.setattr(inputs, "RANGE_BYTES", range_bytes)
+    patch.setattr(choose, "RANGE_BYTES", range_bytes)
 
 
 def _batched(patch: pytest.MonkeyPatch, records: int) -> None:

@@ -17,6 +17,7 @@ from ragauge.files import ranges
 from ragauge.formats import load
 from ragauge.scoring import inputs
 from ragauge.scoring import score as pipeline
+from ragauge.scoring.engines import choose
 from ragauge.scoring.scoring_run import ScoringPlan
 from ragauge.scoring.tasks import reduce
 from tests.properties.datasets import (
@@ -40,7 +41,7 @@ def _cut(patch: pytest.MonkeyPatch, range_bytes: int) -> None:
     plan = partial(ranges.plan, range_bytes=range_bytes)
     patch.setattr(inputs, "plan", plan)
     patch.setattr(load, "plan", plan)
-    patch.setattr(inputs, "RANGE_BYTES", range_bytes)
+    patch.setattr(choose, "RANGE_BYTES", range_bytes)
 
 
 @examples(30)

@@ -7,10 +7,10 @@ from hashlib import sha256
 from pathlib import Path
 
 from ragauge.corpus.blocks import build_blocks
-from ragauge.corpus.diff.migration_map import migration_map
+from ragauge.corpus.diff.classify import migration_map
 from ragauge.corpus.manifest import Corpus, CorpusWriter, read_corpus
 from ragauge.corpus.parsers import markdown
-from ragauge.corpus.title_tree import build_sections
+from ragauge.corpus.section_tree import build_sections
 from ragauge.model.corpus import Document
 from ragauge.model.migration import MapRow, MigrationMap
 

@@ -6,7 +6,7 @@ import pytest
 
 from ragauge.codes import CODES
 from ragauge.files import ranges
-from ragauge.scoring import inputs
+from ragauge.scoring.engines import choose
 from tests.support.command import Outcome
 
 
@@ -32,7 +32,7 @@ def small_ranges(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     """Cut files into ranges of about this many bytes, as large files are."""
     assert ranges.plan.__kwdefaults__ is not None
     monkeypatch.setitem(ranges.plan.__kwdefaults__, "range_bytes", size)
-    monkeypatch.setattr(inputs, "RANGE_BYTES", size)
+    monkeypatch.setattr(choose, "RANGE_BYTES", size)
 
 
 def array_of(*elements: bytes) -> bytes:

@@ -17,10 +17,11 @@ from ragauge.files import ranges
 from ragauge.formats.fast_rows import FastDecoder
 from ragauge.formats.json_rows import decode_row
 from ragauge.formats.traces import RowReader
-from ragauge.model import dialect
+from ragauge.model import field_spellings
 from ragauge.model.payloads import freeze_trace, thaw, trace_of
 from ragauge.model.scores import Scores
 from ragauge.scoring import inputs
+from ragauge.scoring.engines import choose
 
 Row = dict[str, Any]
 
@@ -66,7 +67,8 @@ HIT_VALUES: Row = {
     "delta_s": 0.5,
 }
 ANSWER_VALUES: Row = {
-    field: TRACE_VALUES.get(field, "It rejects null keys.") for field in dialect.ANSWER_SPELLINGS
+    field: TRACE_VALUES.get(field, "It rejects null keys.")
+    for field in field_spellings.ANSWER_SPELLINGS
 }
 PERF_VALUES: Row = {"retrieve": 2.5, "reason": 4}
 GOLD_VALUES: Row = {
@@ -107,22 +109,22 @@ class Spelled(NamedTuple):
 
 def trace_rows() -> Iterator[Spelled]:
     """A trace row for every spelling of every field; the first of a field comes first."""
-    for field, name, value in _spellings(dialect.TRACE_SPELLINGS, TRACE_VALUES):
-        base = {key: BASE[key] for key in BASE if key not in dialect.TRACE_SPELLINGS[field]}
+    for field, name, value in _spellings(field_spellings.TRACE_SPELLINGS, TRACE_VALUES):
+        base = {key: BASE[key] for key in BASE if key not in field_spellings.TRACE_SPELLINGS[field]}
         yield Spelled("row", field, name, {**base, name: value})
-    for field, name, value in _spellings(dialect.HIT_SPELLINGS, HIT_VALUES):
+    for field, name, value in _spellings(field_spellings.HIT_SPELLINGS, HIT_VALUES):
         hit = {name: value} if field == "id" else {"id": "p3", name: value}
         row = {"qid": "q0", "topk": [hit, {"id": "p1", "rank": 1, "score": 0.75}]}
         yield Spelled("hit", field, name, row)
-    for field, name, value in _spellings(dialect.ANSWER_SPELLINGS, ANSWER_VALUES):
+    for field, name, value in _spellings(field_spellings.ANSWER_SPELLINGS, ANSWER_VALUES):
         yield Spelled("answer", field, name, {**BASE, "answer_json": {name: value}})
-    for field, name, value in _spellings(dialect.PERF_SPELLINGS, PERF_VALUES):
+    for field, name, value in _spellings(field_spellings.PERF_SPELLINGS, PERF_VALUES):
         yield Spelled("perf", field, name, {**BASE, "perf": {name: value}})
 
 
 def gold_rows() -> Iterator[Spelled]:
     """A gold row for every spelling of every field."""
-    for field, name, value in _spellings(dialect.GOLD_SPELLINGS, GOLD_VALUES):
+    for field, name, value in _spellings(field_spellings.GOLD_SPELLINGS, GOLD_VALUES):
         base = {} if field == "qid" else {"qid": "q0"}
         yield Spelled("gold", field, name, {**base, name: value})
 
@@ -229,6 +231,6 @@ def pool_disagreement(folder: Path) -> bool:
     assert alone.tally.traces == len(rows)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inputs, "plan", partial(ranges.plan, range_bytes=2_000))
-        patch.setattr(inputs, "RANGE_BYTES", 2_000)
+        patch.setattr(choose, "RANGE_BYTES", 2_000)
         together = score(gold, file, workers=2, **options)
     return bool(measured(alone) != measured(together))

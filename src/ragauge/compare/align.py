@@ -39,8 +39,8 @@ from ragauge.model.gold import GoldItem
 from ragauge.model.phrases import count, question_name
 from ragauge.model.run import RunRecord, Store
 from ragauge.model.scores import Scores
+from ragauge.scoring.engines.choose import Engine, side_engines
 from ragauge.scoring.gold_table import GoldTable, gold_table
-from ragauge.scoring.inputs import Engine, side_engines
 from ragauge.scoring.score import score_stored
 from ragauge.scoring.scoring_run import ScoringPlan
 from ragauge.store.runs import StoredTraces, begin_loading, run_scores

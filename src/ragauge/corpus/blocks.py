@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 
 from ragauge.corpus.anchors import anchor_of
-from ragauge.corpus.title_tree import section_at
+from ragauge.corpus.section_tree import section_at
 from ragauge.ids import section_path
 from ragauge.model.corpus import LETTERS, Block, Parsed, Section
 

@@ -25,7 +25,7 @@ from ragauge import registry
 from ragauge.concurrency import WorkerProcesses, cores, read_message, write_message
 from ragauge.corpus.blocks import build_blocks
 from ragauge.corpus.manifest import MANIFEST, CorpusCounts, CorpusWriter, Manifest, is_corpus
-from ragauge.corpus.title_tree import build_sections, check_spans
+from ragauge.corpus.section_tree import build_sections, check_spans
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Block, Document, Section

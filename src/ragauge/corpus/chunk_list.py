@@ -17,7 +17,7 @@ from ragauge.formats import hits
 from ragauge.formats.json_rows import decode_row
 from ragauge.formats.load import rows_of
 from ragauge.model.chunk import Chunk
-from ragauge.model.dialect import HIT_DOCS, HIT_IDS, HIT_SECTIONS
+from ragauge.model.field_spellings import HIT_DOCS, HIT_IDS, HIT_SECTIONS
 from ragauge.quotes import normalised
 from ragauge.spans import spans_in
 from ragauge.text import text_hash

@@ -20,7 +20,7 @@ from msgspec.structs import asdict
 
 from ragauge.corpus.canonical_text import trimmed
 from ragauge.corpus.lookup import Lookup
-from ragauge.corpus.title_tree import section_at
+from ragauge.corpus.section_tree import section_at
 from ragauge.model.corpus import Block, Document, Extent
 from ragauge.text import text_hash
 

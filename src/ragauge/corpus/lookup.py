@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from ragauge.corpus.canonical_text import line_starts
 from ragauge.corpus.manifest import Corpus, read_corpus
-from ragauge.corpus.title_tree import section_at
+from ragauge.corpus.section_tree import section_at
 from ragauge.files.fields import FieldError
 from ragauge.ids import split_section
 from ragauge.model.corpus import Block, Document, Extent, Section

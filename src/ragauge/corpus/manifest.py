@@ -25,7 +25,7 @@ import msgspec
 from msgspec import Struct
 
 from ragauge.errors import Place, RagaugeError
-from ragauge.files.lock import hold
+from ragauge.files.lock_file import hold
 from ragauge.model.corpus import Block, Document, Section
 
 SCHEMA = "ragauge.corpus/1"

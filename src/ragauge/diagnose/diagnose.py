@@ -22,8 +22,9 @@ from ragauge.model.run import RunRecord, Store
 from ragauge.model.scores import Scores
 from ragauge.model.semantic import Bands
 from ragauge.model.trace import Trace
+from ragauge.scoring.engines.choose import stored_engine
 from ragauge.scoring.gold_table import gold_table
-from ragauge.scoring.inputs import Gold, ScoredRun, Traces, stored_engine
+from ragauge.scoring.inputs import Gold, ScoredRun, Traces
 from ragauge.scoring.remeasure import semantic_of
 from ragauge.scoring.results import at, with_hashes
 from ragauge.scoring.score import score, score_stored

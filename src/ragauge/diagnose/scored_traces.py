@@ -23,8 +23,8 @@ from ragauge.model.payloads import thaw_gold, trace_of
 from ragauge.model.profile import JoinRules
 from ragauge.model.run import RunRecord, Store
 from ragauge.model.trace import Trace
+from ragauge.scoring.engines.choose import stored_engine
 from ragauge.scoring.identify import EvidenceIdentifier
-from ragauge.scoring.inputs import stored_engine
 from ragauge.scoring.scoring_run import ScoringPlan
 from ragauge.store.runs import begin_loading
 from ragauge.store.snapshot import plan_of, read_snapshot

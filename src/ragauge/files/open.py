@@ -6,11 +6,9 @@ written to a temporary file of JSON Lines first, which is gone when the source i
 
 from __future__ import annotations
 
-import gzip
 import os
 import sys
 import tempfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -19,7 +17,7 @@ from typing import BinaryIO
 import msgspec
 
 from ragauge.errors import Place, RagaugeError
-from ragauge.files import parquet_zstd, yaml_reader
+from ragauge.files import parquet_reader, unpack, yaml_reader
 from ragauge.files.ranges import MAX_LINE, Layout, Source
 
 _STEP = 64 * 1024
@@ -62,14 +60,14 @@ def opened(name: str | os.PathLike[str]) -> Iterator[Source]:
 def _unpacking(magic: bytes, _: str) -> Reading | None:
     """How a packed file is unpacked: recognised by its first bytes, whatever its name is."""
     if magic.startswith(b"\x1f\x8b"):
-        return _gzip_chunks
-    return parquet_zstd.zstd_chunks if magic == b"\x28\xb5\x2f\xfd" else None
+        return unpack.gzip_chunks
+    return unpack.zstd_chunks if magic == b"\x28\xb5\x2f\xfd" else None
 
 
 def _converting(magic: bytes, name: str) -> Reading | None:
     """How a file of another kind becomes JSON Lines; YAML can only be recognised by its name."""
     if magic == b"PAR1":
-        return parquet_zstd.parquet_lines
+        return parquet_reader.parquet_lines
     inner = name.lower().removesuffix(".gz").removesuffix(".zst")
     return yaml_reader.yaml_lines if inner.endswith((".yaml", ".yml")) else None
 
@@ -105,19 +103,9 @@ def _unreadable(name: str, error: OSError) -> RagaugeError:
     return RagaugeError.of("file-unreadable", message, hint="check the permissions of the file")
 
 
-def _chunks(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
+def _chunks(stream: BinaryIO) -> Iterator[bytes]:
     while chunk := stream.read(_STEP):
         yield chunk
-
-
-def _gzip_chunks(file: BinaryIO, name: str) -> Iterator[bytes]:
-    try:
-        with gzip.open(file, "rb") as stream:
-            yield from _chunks(stream)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        message = f"`{name}` cannot be unpacked: {error}"
-        hint = "the file is damaged or was not written to its end; make it again"
-        raise RagaugeError.of("bad-gzip", message, hint=hint, place=Place(name)) from error
 
 
 @contextmanager

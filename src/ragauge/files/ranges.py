@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from ragauge.errors import Place, RagaugeError
-from ragauge.files.json_errors import deepest, error_offset, half_surrogate
+from ragauge.files.json_faults import deepest, error_offset, half_surrogate
 
 RANGE_BYTES = 1024 * 1024
 MAX_LINE = 64 * 1024 * 1024

@@ -17,7 +17,7 @@ from contextlib import closing
 from typing import Any, BinaryIO, NamedTuple
 
 from ragauge.errors import Place, RagaugeError
-from ragauge.files.parquet_zstd import finite, first_line, missing_extra
+from ragauge.files.parquet_reader import finite, first_line, missing_extra
 
 MAX_DEPTH = 200
 ROOM = 64 * 1024 * 1024

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ragauge import registry
 from ragauge.errors import RagaugeError
-from ragauge.files.json_errors import STRING
+from ragauge.files.json_faults import STRING
 from ragauge.files.ranges import Source
 from ragauge.model.dialect import Dialect
 from ragauge.model.profile import Profile

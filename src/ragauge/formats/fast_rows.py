@@ -19,7 +19,7 @@ from msgspec import Meta, Struct
 
 from ragauge.files.fields import INT64
 from ragauge.formats.hits import MOST_MS, is_disordered
-from ragauge.model.dialect import (
+from ragauge.model.field_spellings import (
     ANSWER_SPELLINGS,
     GOLD_SPELLINGS,
     HIT_SPELLINGS,

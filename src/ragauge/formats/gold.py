@@ -22,7 +22,13 @@ from ragauge.files.fields import (
     pick_as,
     wrong_type,
 )
-from ragauge.model.dialect import GOLD_NAMES, GOLD_SPELLINGS, HIT_DOCS, HIT_IDS, HIT_SECTIONS
+from ragauge.model.field_spellings import (
+    GOLD_NAMES,
+    GOLD_SPELLINGS,
+    HIT_DOCS,
+    HIT_IDS,
+    HIT_SECTIONS,
+)
 from ragauge.model.gold import Anchor, ClaimRule, Expect, GoldItem
 from ragauge.spans import Span, spans_in, unit_in
 

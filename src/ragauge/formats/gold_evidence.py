@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ragauge.files.fields import Row, as_id, as_list, meaning, pick
 from ragauge.formats import gold
 from ragauge.formats.gold import Own
-from ragauge.model.dialect import GOLD_SPELLINGS
+from ragauge.model.field_spellings import GOLD_SPELLINGS
 from ragauge.spans import spans_in
 
 

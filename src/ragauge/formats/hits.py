@@ -8,7 +8,7 @@ from typing import Any
 
 from ragauge.files.fields import Row, as_id, as_number, as_text, conflict, pick, pick_as, wrong_type
 from ragauge.model import greek_names
-from ragauge.model.dialect import HIT_SPELLINGS, PERF_SPELLINGS, TRACE_SPELLINGS
+from ragauge.model.field_spellings import HIT_SPELLINGS, PERF_SPELLINGS, TRACE_SPELLINGS
 from ragauge.model.trace import Citation, Hit, Timing
 from ragauge.spans import Span, place_name, spans_in
 

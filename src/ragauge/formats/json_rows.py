@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from ragauge.files.fields import FieldError, Row
-from ragauge.files.json_errors import error_offset, half_surrogate, is_cut
+from ragauge.files.json_faults import error_offset, half_surrogate, is_cut
 from ragauge.files.ranges import MAX_LINE
-from ragauge.model.dialect import GOLD_NAMES, TRACE_NAMES
+from ragauge.model.field_spellings import GOLD_NAMES, TRACE_NAMES
 
 _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 # 1e400 is a number like any other where nothing reads it.

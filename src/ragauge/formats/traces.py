@@ -26,12 +26,12 @@ from ragauge.files.fields import (
 )
 from ragauge.formats import hits as hit_objects
 from ragauge.formats.gold import Own, gold_item
-from ragauge.model.dialect import (
+from ragauge.model.dialect import Dialect
+from ragauge.model.field_spellings import (
     ANSWER_SPELLINGS,
     INDEX_NAMES,
     TRACE_NAMES,
     TRACE_SPELLINGS,
-    Dialect,
 )
 from ragauge.model.gold import GoldItem
 from ragauge.model.trace import Answer, Citation, Hit, Trace

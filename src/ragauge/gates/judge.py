@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from ragauge import registry
 from ragauge.codes import CODES, ExitCode
-from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike
 from ragauge.gates.drops import GAPS, drop_of
 from ragauge.gates.parse import merge, parse_items, parse_table, profile_gates
+from ragauge.gates.waivers import refuse_stray, with_waiver
 from ragauge.metrics.metric import Better
 from ragauge.model.phrases import count
 from ragauge.model.scores import Scores
@@ -65,7 +65,7 @@ def judge(
     `source_rules` is for profiles that follow a source: 0/0 takes the source's default, and
     errored traces count as answers. `whole_grid`: slots that are missing block the verdict.
     """
-    _refuse_stray(waivers, gates)
+    refuse_stray(waivers, gates)
     results = []
     for gate in gates:
         if gate.is_drop:
@@ -73,7 +73,7 @@ def judge(
             result = _judge_drop(drop_scores, gate, baseline, tolerance, whole_grid=whole_grid)
         else:
             result = _judge_level(scores, gate)
-        results.append(_with_waiver(result, waivers, today))
+        results.append(with_waiver(result, waivers, today))
     blocks = []
     if gates:
         blocks = _blocks(scores, tolerance, source_rules=source_rules, whole_grid=whole_grid)
@@ -219,29 +219,6 @@ def _undefined(gate: Gate, n: int, code: str, reason: str) -> GateResult:
         reason=reason,
         code=code,
     )
-
-
-def _refuse_stray(waivers: Sequence[Waiver], gates: Sequence[Gate]) -> None:
-    for waiver in waivers:
-        if not any(map(waiver.covers, gates)):
-            raise RagaugeError.of(
-                "bad-config",
-                f"a waiver names `{waiver.gate}`, and there is no such gate",
-                hint=f"gates: {', '.join(gate.name for gate in gates) or 'none'}",
-            )
-
-
-def _with_waiver(result: GateResult, waivers: Sequence[Waiver], today: date | None) -> GateResult:
-    of_gate = [waiver for waiver in waivers if waiver.covers(result.gate)]
-    if result.status in ("pass", "review") or not of_gate:
-        return result
-    last = max(of_gate, key=lambda waiver: waiver.expires)
-    if today is not None and today <= last.expires:
-        note = f"waived until {last.expires}: {last.reason}"
-        return replace(result, waived=note)
-    note = f"the waiver expired on {last.expires}"
-    reason = note if result.reason is None else f"{result.reason}; {note}"
-    return replace(result, reason=reason)
 
 
 def _blocks(

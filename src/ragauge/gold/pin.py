@@ -31,7 +31,7 @@ from ragauge.formats.gold_files import (
 )
 from ragauge.model.chunk import Chunk
 from ragauge.model.corpus import Extent
-from ragauge.model.dialect import HIT_DOCS, HIT_HASHES, HIT_IDS, HIT_SECTIONS
+from ragauge.model.field_spellings import HIT_DOCS, HIT_HASHES, HIT_IDS, HIT_SECTIONS
 from ragauge.quotes import normalised
 from ragauge.spans import Span, spans_in, unit_in
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ragauge.files.csv_parquet import TableColumn
+from ragauge.files.table_writer import TableColumn
 from ragauge.model.comparison import Comparison, QueryComparison
 from ragauge.model.scores import Scores
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ragauge.files.fields import FieldError
 from ragauge.files.redaction import redacted
 from ragauge.formats.traces import RowReader
-from ragauge.model.dialect import TRACE_NAMES, TRACE_SPELLINGS
+from ragauge.model.field_spellings import TRACE_NAMES, TRACE_SPELLINGS
 from ragauge.model.target import TargetError
 from ragauge.model.trace import Timing, Trace
 from ragauge.run.slots import QuestionSlot

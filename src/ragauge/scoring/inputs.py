@@ -1,4 +1,4 @@
-"""What is scored, as it is read: gold as a table, traces from a file or from memory, engines.
+"""What is scored, as it is read: gold as a table, traces from a file or from memory.
 
 Inputs know the job that they are read for, and nothing of the run that takes their results.
 """
@@ -6,15 +6,12 @@ Inputs know the job that they are read for, and nothing of the run that takes th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from typing import Protocol, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragauge.concurrency import cores
 from ragauge.files.open import PathLike
-from ragauge.files.ranges import RANGE_BYTES, Range, Source, plan, read_rows
+from ragauge.files.ranges import Range, Source, plan, read_rows
 from ragauge.formats.detect import FormatChoice
 from ragauge.formats.gold import Locate
 from ragauge.formats.load import name_of, read_gold, read_traces
@@ -27,7 +24,7 @@ from ragauge.model.payloads import trace_of
 from ragauge.model.scores import Scores
 from ragauge.model.trace import Trace, TraceSet
 from ragauge.scoring import trec
-from ragauge.scoring.engines.local import InProcess, Subprocesses
+from ragauge.scoring.engines.choose import Engine
 from ragauge.scoring.gold_table import GoldTable, gold_table
 from ragauge.scoring.row_index import RecordLabels, RowIndex
 from ragauge.scoring.scoring_run import InputFacts, ScoringPlan
@@ -36,28 +33,11 @@ from ragauge.scoring.tasks.pack import RowSerialiser, SerialisedRows, SerialiseR
 from ragauge.scoring.tasks.reduce import RangeReducer, hits_of
 from ragauge.scoring.tasks.task import FindIds, RangeTask, Reduce
 
-Result = TypeVar("Result")
 Gold = PathLike | GoldSet | Iterable[GoldItem]
 Traces = PathLike | TraceSet | Iterable[Trace]
 
-WORKERS_FROM_BYTES = 16 * 1024 * 1024
-"""Below this size one process is as fast: workers take some 70 ms to start (decision 0003)."""
-
-MOST_WORKERS = 8
-_STORED_BYTES = 1024  # of a stored trace, roughly: most have ten hits
 _TRACES_AT_ONCE = 2048
 _NO_PROBLEMS = LoadedRows([], [], 0)
-
-
-class Engine(Protocol):
-    """Does tasks on ranges, in this process or elsewhere."""
-
-    def map(self, task: RangeTask[Result], ranges: Sequence[Range]) -> Iterator[Result]:
-        """The result of each range, in the order of the ranges.
-
-        The results of one task are taken before the next one is given.
-        """
-        ...
 
 
 class GoldInput:
@@ -250,35 +230,3 @@ class ScoredRun(Struct, frozen=True, kw_only=True):
     rows: Iterator[SerialisedRows]
     for_page: PageRows | None = None
     table: GoldTable | None = None
-
-
-def stored_engine(stack: ExitStack, results: int, workers: int | None) -> Engine:
-    """The engine for stored runs of so many results, whose traces are not unpacked yet."""
-    return _engine(stack, results * _STORED_BYTES, workers)
-
-
-def file_engine(stack: ExitStack, source: Source, workers: int | None) -> Engine:
-    """The engine for a file of rows."""
-    return _engine(stack, source.size, workers)
-
-
-def side_engines(stack: ExitStack, results: Sequence[int], workers: int | None) -> list[Engine]:
-    """An engine for each of some stored runs, which share the workers that one would have."""
-    count = _worker_count(workers, max(results) * _STORED_BYTES)
-    if count < len(results):
-        return [InProcess() for _ in results]
-    return [stack.enter_context(Subprocesses(count // len(results))) for _ in results]
-
-
-def _engine(stack: ExitStack, size: int, workers: int | None) -> Engine:
-    count = _worker_count(workers, size)
-    return InProcess() if count <= 1 else stack.enter_context(Subprocesses(count))
-
-
-def _worker_count(workers: int | None, size: int) -> int:
-    if workers is None:
-        if size < WORKERS_FROM_BYTES:
-            return 1
-        workers = min(cores(), MOST_WORKERS)
-    # A worker without a range would be started for nothing.
-    return max(1, min(workers, -(-size // RANGE_BYTES)))

@@ -33,7 +33,8 @@ from ragauge.model.gold import GoldItem
 from ragauge.model.scores import Scores
 from ragauge.model.semantic import ZONES, Anchored, Bands, Recheck, Semantic
 from ragauge.model.trace import Trace
-from ragauge.scoring.inputs import TraceFile, stored_engine, traces_in_memory
+from ragauge.scoring.engines.choose import stored_engine
+from ragauge.scoring.inputs import TraceFile, traces_in_memory
 from ragauge.scoring.known_texts import TextFinder, evidence_of, first_of
 from ragauge.scoring.results import at
 from ragauge.stats.intervals import quantile

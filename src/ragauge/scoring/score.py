@@ -34,10 +34,10 @@ from ragauge.model.scores import Scores
 from ragauge.model.semantic import Bands
 from ragauge.model.trace import TraceSet
 from ragauge.model.verdict import Gate
+from ragauge.scoring.engines.choose import Engine, file_engine
 from ragauge.scoring.gold_table import GoldTable, gold_table
 from ragauge.scoring.inputs import (
     AnyTraces,
-    Engine,
     Gold,
     GoldInput,
     PageRows,
@@ -45,7 +45,6 @@ from ragauge.scoring.inputs import (
     TraceFile,
     Traces,
     TracesInMemory,
-    file_engine,
     loaded_traces,
     open_traces,
 )

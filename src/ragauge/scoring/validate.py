@@ -20,8 +20,9 @@ from ragauge.gold.findings import gold_findings
 from ragauge.gold.locate import locator
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
+from ragauge.scoring.engines.choose import file_engine
 from ragauge.scoring.gold_table import GoldTable
-from ragauge.scoring.inputs import GoldInput, file_engine, open_traces
+from ragauge.scoring.inputs import GoldInput, open_traces
 from ragauge.scoring.scoring_run import ScoringPlan, ScoringRun, job_of
 from ragauge.scoring.tasks.reduce import RangeReducer
 from ragauge.scoring.validate_corpus import resolve_gold, resolve_traces

@@ -13,7 +13,7 @@ from ragauge.files.ranges import Source
 from ragauge.formats.detect import TREC
 from ragauge.formats.json_rows import decode_row
 from ragauge.formats.load import rows_of
-from ragauge.model.dialect import HIT_DOCS, HIT_HASHES
+from ragauge.model.field_spellings import HIT_DOCS, HIT_HASHES
 from ragauge.model.gold import GoldItem
 from ragauge.scoring.tasks.reduce import RangeReducer
 

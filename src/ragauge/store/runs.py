@@ -35,8 +35,9 @@ from ragauge.model.scores import MetricResult, Scores
 from ragauge.model.scores_document import from_document
 from ragauge.model.semantic import Semantic
 from ragauge.scoring.chunk_facts import CollectedFacts, FactsCollector, expected_ids, negative_ids
+from ragauge.scoring.engines.choose import Engine, stored_engine
 from ragauge.scoring.gold_table import gold_table
-from ragauge.scoring.inputs import Engine, Gold, ScoredRun, Traces, stored_engine
+from ragauge.scoring.inputs import Gold, ScoredRun, Traces
 from ragauge.scoring.results import with_hashes
 from ragauge.scoring.score import score, score_stored
 from ragauge.scoring.scoring_run import InputFacts

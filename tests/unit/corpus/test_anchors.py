@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ragauge.corpus.anchors import anchor_of, sentence_in
 from ragauge.corpus.blocks import build_blocks
 from ragauge.corpus.parsers import html, markdown, rst, text
-from ragauge.corpus.title_tree import build_sections
+from ragauge.corpus.section_tree import build_sections
 from ragauge.model.corpus import BlockType, Parsed, Piece
 
 

@@ -74,10 +74,11 @@ CHECK = """
 import sys
 from pathlib import Path
 from tests.support import spellings
-from ragauge.model import dialect
+from ragauge.model import field_spellings
 
 folder = Path(sys.argv[1])
-assert "made_up_hits" in dialect.TRACE_NAMES and "made_up_relevant" in dialect.GOLD_NAMES
+assert "made_up_hits" in field_spellings.TRACE_NAMES
+assert "made_up_relevant" in field_spellings.GOLD_NAMES
 assert len([row for row in spellings.trace_rows() if "made_up" in row.name]) > 30
 print(spellings.disagreements(folder, prefix="made_up") + spellings.gold_disagreements(folder))
 print(spellings.pool_disagreement(folder))
@@ -88,12 +89,12 @@ def test_a_spelling_added_to_a_table_is_read_everywhere(tmp_path: Path) -> None:
     """In a copy of the package each field gets one more name, in the tables and nowhere else."""
     copy = tmp_path / "ragauge"
     shutil.copytree(Path(ragauge.__file__).parent, copy, ignore=shutil.ignore_patterns("*.pyc"))
-    source = (copy / "model" / "dialect.py").read_text(encoding="utf-8")
+    source = (copy / "model" / "field_spellings.py").read_text(encoding="utf-8")
     for table in ("GOLD", "TRACE", "HIT", "ANSWER", "PERF"):
         name = f"{table}_SPELLINGS"
         (written,) = re.findall(rf"(?ms)^{name}: Mapping.*?^\}}\n", source)
         source = source.replace(written, written + ADDED.replace("TABLE", name))
-    (copy / "model" / "dialect.py").write_text(source, encoding="utf-8")
+    (copy / "model" / "field_spellings.py").write_text(source, encoding="utf-8")
     path = os.pathsep.join([str(tmp_path), str(REPOSITORY)])
     result = subprocess.run(
         [sys.executable, "-c", CHECK, str(tmp_path)],

@@ -16,9 +16,9 @@ from ragauge.files.open import opened
 from ragauge.files.ranges import Range, plan
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
+from ragauge.scoring.engines.choose import Engine
 from ragauge.scoring.engines.local import InProcess, Subprocesses
 from ragauge.scoring.gold_table import gold_table
-from ragauge.scoring.inputs import Engine
 from ragauge.scoring.row_index import row_index
 from ragauge.scoring.scoring_run import ScoringPlan, job_of
 from ragauge.scoring.tasks.job import Job

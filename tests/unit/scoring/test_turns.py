@@ -14,6 +14,7 @@ from ragauge.files import ranges
 from ragauge.formats import load
 from ragauge.model.scores_document import load_scores
 from ragauge.scoring import inputs, score
+from ragauge.scoring.engines import choose
 from tests.support.command import Folder, Row, lines_of
 
 ONLY = (
@@ -214,7 +215,7 @@ def test_ranges_and_packing_do_not_matter(
     plan = partial(ranges.plan, range_bytes=range_bytes)
     for module in (inputs, load):
         monkeypatch.setattr(module, "plan", plan)
-    monkeypatch.setattr(inputs, "RANGE_BYTES", range_bytes)
+    monkeypatch.setattr(choose, "RANGE_BYTES", range_bytes)
     data = lines_of(MANY[::-1])
     folder.write("gold.jsonl", MANY_GOLD)
     name = "trace.jsonl.gz" if packed else "trace.jsonl"

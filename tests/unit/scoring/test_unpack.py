@@ -13,9 +13,9 @@ from ragauge.compare import align, common_gold
 from ragauge.compare import align as align_module
 from ragauge.errors import RagaugeError
 from ragauge.model.run import Store
-from ragauge.scoring import inputs
+from ragauge.scoring.engines import choose
+from ragauge.scoring.engines.choose import Engine
 from ragauge.scoring.engines.local import InProcess, Subprocesses
-from ragauge.scoring.inputs import Engine
 from ragauge.scoring.tasks.task import RangeTask
 from ragauge.scoring.tasks.unpack import WHOLE_RUN, Unpack, unpack_run
 from ragauge.store import runs as run_store
@@ -75,7 +75,7 @@ def test_a_store_that_is_gone_is_an_error_of_the_store(
     store: Store, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
     monkeypatch.setattr(store, "url", "sqlite:///gone.db")
-    monkeypatch.setattr(inputs, "_worker_count", lambda *_: workers)
+    monkeypatch.setattr(choose, "_worker_count", lambda *_: workers)
     with pytest.raises(RagaugeError) as error:
         run_store.recompute_scores(store, run_store.find_run(store, "a"))
     assert error.value.code == "store-unavailable"
@@ -87,7 +87,7 @@ def test_two_runs_are_scored_again_side_by_side(
     store: Store, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
     """Another overlap asks for both sides again; they share the workers."""
-    monkeypatch.setattr(inputs, "_worker_count", lambda *_: workers)
+    monkeypatch.setattr(choose, "_worker_count", lambda *_: workers)
     runs = [common_gold.StoredRun(store, run_store.find_run(store, name)) for name in ("a", "b")]
     aligned = align.align(*runs, overlap="single")
     assert aligned.a.per_question is not None
@@ -105,7 +105,7 @@ def test_two_runs_are_scored_again_side_by_side(
 def test_a_failure_on_one_side_does_not_leave_the_other_waiting(
     store: Store, monkeypatch: pytest.MonkeyPatch, workers: int, failing: int
 ) -> None:
-    monkeypatch.setattr(inputs, "_worker_count", lambda *_: workers)
+    monkeypatch.setattr(choose, "_worker_count", lambda *_: workers)
     runs = [common_gold.StoredRun(store, run_store.find_run(store, name)) for name in ("a", "b")]
     calls: list[int] = []
 

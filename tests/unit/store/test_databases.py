@@ -25,7 +25,7 @@ from ragauge.model.run import (
     Store,
     ValueColumn,
 )
-from ragauge.store.databases import schema_versions
+from ragauge.store.databases import migration_steps
 from ragauge.store.databases.queries import FACTS
 from tests.support.postgres import own_schema, server_url
 
@@ -478,7 +478,7 @@ def test_rows_survive_the_way_back_and_the_way_up_again(url: str) -> None:
         fill(store)
         store.tag("kept", "2026-a")
         run = store.run("2026-a")
-    assert version_of(url) == schema_versions.newest(url.partition(":")[0].removesuffix("ql")) == 3
+    assert version_of(url) == migration_steps.newest(url.partition(":")[0].removesuffix("ql")) == 3
     before = dump(url)
     migrate_to(url, 1)
     assert version_of(url) == 1
@@ -506,8 +506,8 @@ def test_a_migration_that_fails_half_way_changes_nothing(
     def broken(*asked: Any) -> list[str]:
         return [*steps(*asked), "DROP TABLE eval_tags", "DROP TABLE unheard_of"]
 
-    steps = schema_versions.steps
-    monkeypatch.setattr(schema_versions, "steps", broken)
+    steps = migration_steps.steps
+    monkeypatch.setattr(migration_steps, "steps", broken)
     with pytest.raises(RagaugeError, match="unheard_of"):
         opened(url)
     assert version_of(url) == 1
@@ -572,7 +572,7 @@ def test_a_store_without_one_of_its_tables_is_damaged(url: str) -> None:
 
 @pytest.mark.parametrize("database", ["sqlite", "postgres"])
 def test_migrations_are_numbered_and_each_can_be_undone(database: str) -> None:
-    found = schema_versions.migrations(database)
+    found = migration_steps.migrations(database)
     assert [(each.number, each.name) for each in found] == [
         (1, "runs"), (2, "scorings"), (3, "values"),
     ]  # fmt: skip
@@ -594,7 +594,7 @@ def things(statement: str, verb: str) -> tuple[str, str] | None:
 
 def test_statements_are_cut_at_the_end_of_lines() -> None:
     text = "-- one; two\nCREATE a (\n  x TEXT DEFAULT ';' -- no\n);  \n\nDROP b;"
-    assert schema_versions.statements(text) == (
+    assert migration_steps.statements(text) == (
         "CREATE a (\n  x TEXT DEFAULT ';' -- no\n)",
         "DROP b",
     )

@@ -42,8 +42,8 @@ def COMMAND(  # noqa: N802
     import msgspec
 
     from ragauge.codes import ExitCode
+    from ragauge.corpus.diff.classify import migration_map
     from ragauge.corpus.diff.map_file import write_map, write_rows
-    from ragauge.corpus.diff.migration_map import migration_map
     from ragauge.corpus.manifest import read_corpus
     from ragauge.errors import RagaugeError
     from ragauge.text import plain

@@ -6,7 +6,7 @@ from ragauge.formats.gold import DRAFT
 from ragauge.formats.schemas import parts
 from ragauge.formats.schemas.descriptions import GOLD_FIELDS
 from ragauge.formats.schemas.parts import Schema, any_there, optional, row, there
-from ragauge.model.dialect import GOLD_SPELLINGS, HIT_DOCS
+from ragauge.model.field_spellings import GOLD_SPELLINGS, HIT_DOCS
 
 _MEMBER: Schema = parts.defined("evidence")
 _PLACE: Schema = parts.defined("place")

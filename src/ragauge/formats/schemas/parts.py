@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ragauge.files.fields import ID_NAMES, INT64
-from ragauge.model.dialect import HIT_DOCS, HIT_SECTIONS
+from ragauge.model.field_spellings import HIT_DOCS, HIT_SECTIONS
 from ragauge.spans import OFFSET_PAIRS, UNITS
 
 Schema = dict[str, Any]

@@ -9,7 +9,7 @@ from ragauge.formats.schemas import parts
 from ragauge.formats.schemas.descriptions import TRACE_FIELDS
 from ragauge.formats.schemas.parts import Schema, optional, row, there
 from ragauge.model import greek_names
-from ragauge.model.dialect import (
+from ragauge.model.field_spellings import (
     ANSWER_SPELLINGS,
     HIT_SPELLINGS,
     INDEX_NAMES,

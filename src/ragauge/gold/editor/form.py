@@ -22,7 +22,7 @@ from ragauge.formats.gold import DRAFT
 from ragauge.formats.gold_evidence import only_document, relevant_name
 from ragauge.formats.gold_files import GoldRows, read_items, without_draft, written
 from ragauge.gold.pin import Pinner
-from ragauge.model.dialect import GOLD_SPELLINGS
+from ragauge.model.field_spellings import GOLD_SPELLINGS
 from ragauge.model.gold import GoldItem
 from ragauge.spans import unit_in
 

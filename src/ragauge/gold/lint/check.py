@@ -39,7 +39,7 @@ from ragauge.gold.lint.rules import RULES, SEVERITIES, LintFinding, Severity, id
 from ragauge.gold.negatives import FARTHEST
 from ragauge.ids import distance, lies_in, split_section
 from ragauge.model.chunk import Chunk
-from ragauge.model.dialect import GOLD_NAMES
+from ragauge.model.field_spellings import GOLD_NAMES
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
 from ragauge.model.profile import Profile

@@ -17,7 +17,7 @@ from msgspec import Struct
 from ragauge.corpus.diff.redirects import NewSpan, Redirected, Redirects
 from ragauge.files.fields import FieldError, Row, as_id
 from ragauge.ids import doc_of, parts_of, section_of, split_section
-from ragauge.model.dialect import HIT_DOCS, HIT_HASHES, HIT_IDS, HIT_SECTIONS
+from ragauge.model.field_spellings import HIT_DOCS, HIT_HASHES, HIT_IDS, HIT_SECTIONS
 from ragauge.model.migration import MapRow, NewPlace
 from ragauge.spans import Span, spans_in
 

@@ -37,7 +37,7 @@ from ragauge.gold.migrate.evidence import (
 )
 from ragauge.gold.migrate.gold_rows import rewrite_gold
 from ragauge.gold.migrate.trace_rows import rewrite_trace
-from ragauge.model.dialect import GOLD_SPELLINGS
+from ragauge.model.field_spellings import GOLD_SPELLINGS
 from ragauge.model.migration import KINDS, SURE, Header
 
 MigratedKind = Literal["gold", "traces"]

@@ -13,7 +13,7 @@ from typing import Any
 from ragauge.files.fields import FieldError, Row, as_id, as_list, as_object
 from ragauge.gold.migrate.evidence import Rewriter
 from ragauge.ids import doc_of
-from ragauge.model.dialect import GOLD_SPELLINGS, HIT_DOCS, HIT_IDS
+from ragauge.model.field_spellings import GOLD_SPELLINGS, HIT_DOCS, HIT_IDS
 from ragauge.spans import unit_in
 
 _LISTS = (*GOLD_SPELLINGS["relevant"], *GOLD_SPELLINGS["places"])

@@ -14,7 +14,7 @@ from typing import Any
 from ragauge.files.fields import Row, as_list
 from ragauge.gold.migrate.evidence import Rewriter
 from ragauge.model import greek_names
-from ragauge.model.dialect import TRACE_SPELLINGS
+from ragauge.model.field_spellings import TRACE_SPELLINGS
 from ragauge.text import citations_in
 
 _CITATIONS = TRACE_SPELLINGS["citations"]

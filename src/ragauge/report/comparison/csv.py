@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragauge.files.csv_parquet import as_csv
+from ragauge.files.table_writer import as_csv
 from ragauge.model.comparison import ComparisonReport
 from ragauge.model.scores_document import DECIMALS
 from ragauge.report.question_columns import compared_columns

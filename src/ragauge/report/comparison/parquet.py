@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragauge.files.csv_parquet import as_parquet
+from ragauge.files.table_writer import as_parquet
 from ragauge.model.comparison import ComparisonReport
 from ragauge.report.question_columns import compared_columns
 

@@ -14,8 +14,9 @@ from msgspec.structs import replace
 
 from ragauge.model.run import RunRecord, Store
 from ragauge.model.scores import Scores
+from ragauge.scoring.engines.choose import stored_engine
 from ragauge.scoring.identify import EvidenceIdentifier
-from ragauge.scoring.inputs import TraceFile, stored_engine
+from ragauge.scoring.inputs import TraceFile
 from ragauge.scoring.scoring_run import ScoringRun
 from ragauge.store.runs import begin_loading
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ragauge.errors import RagaugeError
 from ragauge.files import redaction
 from ragauge.model.run import Store, StoreKind
-from ragauge.store.databases import schema_versions, store_errors
+from ragauge.store.databases import migration_steps, store_errors
 from ragauge.store.databases.queries import Execute, StoreQueries
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _version(cursor: Cursor[Any], name: str) -> int:
     rows = cursor.execute("SELECT version FROM eval_schema").fetchall() if len(tables) > 1 else []
     if len(rows) != 1:
         raise store_errors.not_ours(name, "its tables are not those of ragauge")
-    version, newest = int(rows[0][0]), schema_versions.newest("postgres")
+    version, newest = int(rows[0][0]), migration_steps.newest("postgres")
     if version > newest:
         raise store_errors.newer_store(name, version, newest)
     return version
@@ -131,7 +131,7 @@ def _migrate(connection: Connection[Any], name: str, goal: int) -> None:
         if version == 0 != goal:
             cursor.execute("CREATE TABLE eval_schema (version INTEGER NOT NULL)")
             cursor.execute("INSERT INTO eval_schema VALUES (0)")
-        for statement in schema_versions.steps("postgres", version, goal):
+        for statement in migration_steps.steps("postgres", version, goal):
             cursor.execute(statement)
         if goal:
             cursor.execute("UPDATE eval_schema SET version = %s", (goal,))
@@ -157,14 +157,14 @@ def _opened(address: _Address, *, create: bool, goal: int) -> Connection[Any]:
 
 def migrate_to(url: str, version: int) -> None:
     """Lead a store to a version, also back to an older one; what only the newer has is dropped."""
-    schema_versions.check_goal("postgres", version)
+    migration_steps.check_goal("postgres", version)
     _opened(_Address(url), create=False, goal=version).close()
 
 
 def open_store(url: str, *, create: bool = True) -> Store:
     """Open the store in a database, whose tables are made or migrated if need be."""
     address = _Address(url)
-    connection = _opened(address, create=create, goal=schema_versions.newest("postgres"))
+    connection = _opened(address, create=create, goal=migration_steps.newest("postgres"))
     return PostgresStore(address, connection)
 
 

@@ -15,9 +15,9 @@ from typing import Any
 
 from ragauge.errors import RagaugeError
 from ragauge.files import redaction
-from ragauge.files.lock import HeldError, held
+from ragauge.files.lock_file import HeldError, held
 from ragauge.model.run import Store, StoreKind
-from ragauge.store.databases import schema_versions, store_errors
+from ragauge.store.databases import migration_steps, store_errors
 from ragauge.store.databases.queries import Execute, StoreQueries
 
 PATIENCE = 60.0
@@ -109,7 +109,7 @@ def _version(connection: sqlite3.Connection, name: str) -> int:
         return 0
     if version <= 0 or "eval_runs" not in json.loads(tables):
         raise store_errors.not_ours(name, "its tables are not those of ragauge")
-    newest = schema_versions.newest("sqlite")
+    newest = migration_steps.newest("sqlite")
     if version > newest:
         raise store_errors.newer_store(name, version, newest)
     return int(version)
@@ -121,7 +121,7 @@ def _migrate(connection: sqlite3.Connection, path: Path, name: str, goal: int) -
         version = _version(connection, name)  # another process may have been quicker
         if version not in (0, goal):
             _back_up(path, name, version)
-        for statement in schema_versions.steps("sqlite", version, goal):
+        for statement in migration_steps.steps("sqlite", version, goal):
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {goal}")
 
@@ -189,14 +189,14 @@ def _opened(url: str, *, create: bool, goal: int) -> tuple[sqlite3.Connection, P
 
 def migrate_to(url: str, version: int) -> None:
     """Migrate a store to a version, also back to an older one; a copy of it stays beside it."""
-    schema_versions.check_goal("sqlite", version)
+    migration_steps.check_goal("sqlite", version)
     connection, _ = _opened(url, create=False, goal=version)
     connection.close()
 
 
 def open_store(url: str, *, create: bool = True) -> Store:
     """Open the store in a file, which is made or migrated if need be."""
-    connection, path = _opened(url, create=create, goal=schema_versions.newest("sqlite"))
+    connection, path = _opened(url, create=create, goal=migration_steps.newest("sqlite"))
     return SqliteStore(url, path, connection)
 
 

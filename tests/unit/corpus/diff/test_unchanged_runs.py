@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragauge.corpus.diff.migration_map import unchanged_runs
+from ragauge.corpus.diff.classify import unchanged_runs
 from ragauge.model.migration import Run
 
 OLD = b"one\n\ntwo\n\nthree\n"

@@ -23,7 +23,7 @@ from ragauge.report.drilldown.questions import (
     just_scored,
 )
 from ragauge.scoring import inputs, score
-from ragauge.scoring.engines import local
+from ragauge.scoring.engines import choose, local
 from ragauge.store import runs as run_store
 
 PLACED: Row = {"id": "p1#2", "doc": "p1", "offsets": [4, 9], "text": "words", "doc_hash": "h1"}
@@ -111,7 +111,7 @@ def test_ranges_and_workers_do_not_show(
         started.append(count)
         begin(self, count)
 
-    monkeypatch.setattr(inputs, "RANGE_BYTES", 64)
+    monkeypatch.setattr(choose, "RANGE_BYTES", 64)
     monkeypatch.setattr(inputs, "plan", lambda given: plan(given, range_bytes=64))
     monkeypatch.setattr(local.Subprocesses, "__init__", counted)
     assert files.path.is_dir()

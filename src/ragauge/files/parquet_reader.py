@@ -1,8 +1,4 @@
-"""Reading Parquet as JSON Lines, and unpacking zstd.
-
-Each function takes an open file and the name to report it by, and yields bytes to be written to a
-temporary file. The packages behind them are extras, imported when such a file is met.
-"""
+"""Reading Parquet as JSON Lines. Its package is an extra, imported when such a file is met."""
 
 from __future__ import annotations
 
@@ -14,7 +10,6 @@ import msgspec
 
 from ragauge.errors import Place, RagaugeError
 
-_STEP = 4 * 1024  # zstd packs up to 128 KiB into four bytes
 _BATCH_BYTES = 4 * 1024 * 1024
 _BATCH_ROWS = 4096
 _DAMAGED = "the file is damaged or was not written to its end; make it again"
@@ -26,52 +21,6 @@ def missing_extra(extra: str, package: str, name: str) -> RagaugeError:
     """Build the error for a file whose package is not installed."""
     message = f"`{name}` needs the package {package}, which is not installed"
     return RagaugeError.of("missing-extra", message, hint=f'pip install "ragauge[{extra}]"')
-
-
-# --- zstd ---
-
-
-def zstd_chunks(file: BinaryIO, name: str) -> Iterator[bytes]:
-    """Yield what a zstd file holds, frame by frame."""
-    start, failure = _zstd(name)
-    frame, rest = start(), b""
-    inside = False
-    try:
-        while data := rest or file.read(_STEP):
-            yield frame.decompress(data)
-            rest, inside = frame.unused_data, not frame.eof
-            if frame.eof:
-                frame = start()
-    except failure as error:
-        raise _bad_zstd(name, str(error)) from error
-    if inside:  # the package does not mind a frame that has no end
-        raise _bad_zstd(name, "it ends in the middle of a frame")
-
-
-def _zstd(name: str) -> tuple[Callable[[], Any], type[Exception]]:
-    """What starts to unpack a frame, and what it raises; Python has both itself from 3.14 on."""
-    try:
-        import zstandard
-
-        unpacker = zstandard.ZstdDecompressor()
-        return unpacker.decompressobj, zstandard.ZstdError
-    except ImportError:
-        pass
-    try:
-        import importlib
-
-        zstd = importlib.import_module("compression.zstd")
-    except ImportError as error:
-        raise missing_extra("zstd", "zstandard", name) from error
-    return zstd.ZstdDecompressor, zstd.ZstdError
-
-
-def _bad_zstd(name: str, reason: str) -> RagaugeError:
-    message = f"`{name}` cannot be unpacked: {reason}"
-    return RagaugeError.of("bad-zstd", message, hint=_DAMAGED, place=Place(name))
-
-
-# --- Parquet ---
 
 
 class _ParquetColumn(NamedTuple):

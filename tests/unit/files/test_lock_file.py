@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragauge.files.lock import HeldError, held
+from ragauge.files.lock_file import HeldError, held
 
 pytest.importorskip("fcntl")
 
@@ -16,7 +16,7 @@ pytest.importorskip("fcntl")
 FORKS = """
 import os, sys
 from pathlib import Path
-from ragauge.files.lock import held
+from ragauge.files.lock_file import held
 
 with held(Path(sys.argv[1])):
     if os.fork() == 0:

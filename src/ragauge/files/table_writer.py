@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ragauge.files.parquet_zstd import missing_extra
+from ragauge.files.parquet_reader import missing_extra
 
 _TO_QUOTE = re.compile(r'[,"\r\n]|^\s|\s$|^$')
 _ROWS_A_GROUP = 1 << 20

@@ -1,4 +1,4 @@
-"""The migration map of two corpora: what became of every block, section and document.
+"""The migration map of two corpora: every block, section and document, classified.
 
 same      the same id, the same bytes, the same place
 shift     the same text, or at least 0.85 of it under another id, at another place
@@ -6,10 +6,6 @@ edit      the text was changed under its id, or to less than 0.85 under another
 split     several new blocks hold it; merge: its new block holds others, too
 move      it is in another document, or not in the section that its own became
 unmapped  less than 0.60 of it can be found
-
-Where a section or document went is judged by its text: every item votes with its bytes for the one
-that it is in now. The one with most votes is the destination, unless the heading says otherwise;
-others with a large share are further places of a section that was split.
 
 0.85 and 0.60 are `SURE` and `LEAST` of model/migration. Shares are of the old text, in bytes
 without blanks: an edit of one word in 500 bytes keeps more than 0.98, and a sentence rewritten in
@@ -19,12 +15,11 @@ a paragraph of three keeps about 0.67, which a person should review.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from msgspec import Struct
-
-from ragauge.corpus.diff.exact_matches import Matching, OrderedCorpus, match_exactly
+from ragauge.corpus.diff.destinations import Destinations
+from ragauge.corpus.diff.exact_matches import OrderedCorpus, match_exactly
 from ragauge.corpus.diff.fuzzy_matches import Placement, place_items
 from ragauge.corpus.diff.words import KeptText, same_letters
 from ragauge.corpus.manifest import Corpus
@@ -52,11 +47,6 @@ COVERAGE, DRIFT = 0.995, 0.005
 # The share of a block from which on a new block holds a part of it. A smaller one would call a
 # block split of which a few words are in the next one.
 _BLOCK_PART = 0.10
-# The share of the votes from which on a further section, or document, is a place as well. A smaller
-# share would call a section split from which one paragraph moved away. Documents are larger, so a
-# tenth of one is whole sections.
-_SECTION_PART = 0.25
-_DOCUMENT_PART = 0.10
 _MAX_LISTED = 3
 
 
@@ -72,159 +62,6 @@ def migration_map(old: Corpus, new: Corpus) -> MigrationMap:
     before, after, targets = _version(old), _version(new), _targets(figures)
     header = Header(old=before, new=after, counts=counts, figures=figures, targets=targets)
     return MigrationMap(header, tuple(rows))
-
-
-class Destination(Struct, frozen=True):
-    """Where a section or a document went: the main place first, and how much of it is there.
-
-    `whole` says that every item of it is there unchanged, and nothing else is; `moved` that most
-    of it left its place in the order of what stayed.
-    """
-
-    places: tuple[int, ...]
-    share: float
-    whole: bool
-    moved: bool = False
-
-    @property
-    def accepted(self) -> tuple[int, ...]:
-        """The places, if enough is there."""
-        return self.places if self.share >= LEAST else ()
-
-
-class Destinations:
-    """The destinations of all sections and documents; what went nowhere has no places."""
-
-    def __init__(self, matching: Matching, placements: Mapping[int, Placement]) -> None:
-        self.matching = matching
-        self.placements = placements
-        self.children: list[list[int]] = [[] for _ in matching.old.sections]
-        for number, above in enumerate(matching.old.parents):
-            if above is not None:
-                self.children[above].append(number)
-        self.empty_sections = {
-            (section.doc, section.id): place
-            for place, section in enumerate(matching.new.sections)
-            if matching.new.subtrees[place][0] == matching.new.subtrees[place][1]
-        }
-        self.sections: list[Destination] = [_NOWHERE] * len(matching.old.sections)
-        for number in reversed(range(len(self.sections))):
-            self.sections[number] = self._section(number)
-        self.documents = [self._document(n) for n in range(len(matching.old.documents))]
-
-    def spread(self, item: int) -> Iterator[tuple[int, float]]:
-        """The new items that hold an old item, with the bytes of it that each has."""
-        placement = self.placements.get(item)
-        if placement is None:
-            return
-        size = self.matching.old.items[item].size
-        for part in placement.parts:
-            share = 1.0 if placement.exact else part.size / max(1, placement.size)
-            yield part.new, share * size
-
-    def _section(self, number: int) -> Destination:
-        """Sections come before those below them; going backwards, those are known already."""
-        old, new = self.matching.old, self.matching.new
-        votes: Counter[int] = Counter()
-        start, end = old.subtrees[number]
-        if start == end:
-            return self._empty_section(number)
-        # Only the section's own text votes: that of the sections below it may have moved away.
-        own = [item for item in range(start, end) if old.items[item].section == number]
-        for item in own:
-            for place, size in self.spread(item):
-                # Integers add up to the same sum in any order; a thousandth of a byte is enough.
-                votes[new.items[place].section] += round(size * 1000)
-        if not votes:
-            self._vote_by_children(number, votes)
-        if not votes:
-            return _NOWHERE
-        total = sum(votes.values())
-        ranked = sorted(votes, key=lambda section: (-votes[section], section))
-        places = self._heading_destination(number, votes) or ranked[:1]
-        for section in ranked:
-            inside = any(_covers(new.subtrees[place], new.subtrees[section]) for place in places)
-            if votes[section] >= _SECTION_PART * total and not inside:
-                places.append(section)
-        ranges = [new.subtrees[place] for place in places]
-        return self._measure(range(start, end), places, ranges)
-
-    def _empty_section(self, number: int) -> Destination:
-        """A section without text goes with its document, to the section of its id there."""
-        section = self.matching.old.sections[number]
-        pair = self.matching.pairs.get(self.matching.old.doc_numbers[section.doc])
-        if pair is None:
-            return _NOWHERE
-        place = self.empty_sections.get((self.matching.new.documents[pair].doc, section.id))
-        return _NOWHERE if place is None else Destination((place,), 1.0, whole=True)
-
-    def _heading_destination(self, number: int, votes: Counter[int]) -> list[int]:
-        """The section that has its heading now, if some of its text is in there, too."""
-        subtrees = self.matching.new.subtrees
-        heading = self.matching.old.item_of_heading.get(number)
-        placement = self.placements.get(heading) if heading is not None else None
-        if placement is None or placement.share < 0.5:  # half of its words are other words now
-            return []
-        item = self.matching.new.items[placement.parts[0].new]
-        below = [section for section in votes if _covers(subtrees[item.section], subtrees[section])]
-        inside = sum(votes[section] for section in below)
-        whole = item.block is None and inside >= _SECTION_PART * sum(votes.values())
-        return [item.section] if whole else []
-
-    def _vote_by_children(self, number: int, votes: Counter[int]) -> None:
-        for child in self.children[number]:
-            if self.sections[child].places:
-                upper = self.matching.new.parents[self.sections[child].places[0]]
-                if upper is not None:
-                    votes[upper] += 1
-
-    def _document(self, number: int) -> Destination:
-        old, new = self.matching.old, self.matching.new
-        start, end = old.ranges[number]
-        pair = self.matching.pairs.get(number)
-        if start == end:
-            return _NOWHERE if pair is None else Destination((pair,), 1.0, whole=True)
-        votes: Counter[int] = Counter()
-        for item in range(start, end):
-            for place, size in self.spread(item):
-                votes[new.items[place].doc] += round(size * 1000)
-        if not votes:
-            return _NOWHERE
-        total = sum(old.items[item].size for item in range(start, end))
-        ranked = sorted(votes, key=lambda doc: (-votes[doc], doc != pair, doc))
-        least = _DOCUMENT_PART * total * 1000
-        places = [doc for doc in ranked if votes[doc] >= least] or ranked[:1]
-        # Almost all of it is in one document: what is elsewhere was moved, and is no second half.
-        if votes[places[0]] >= SURE * total * 1000:
-            del places[1:]
-        return self._measure(range(start, end), places, [new.ranges[place] for place in places])
-
-    def _measure(
-        self, items: range, places: list[int], ranges: list[tuple[int, int]]
-    ) -> Destination:
-        """Measure how much of some items lies in ranges of new items."""
-        old = self.matching.old
-        total = kept_bytes = moved = 0.0
-        exact = True
-        for item in items:
-            total += old.items[item].size
-            placement = self.placements.get(item)
-            exact = exact and placement is not None and placement.exact
-            for place, size in self.spread(item):
-                if any(start <= place < end for start, end in ranges):
-                    kept_bytes += size
-                    moved += size if placement is not None and placement.moved else 0
-        there = sum(end - start for start, end in ranges)
-        share = min(1.0, kept_bytes / total) if total else 1.0
-        whole = exact and share == 1.0 and there == len(items)
-        return Destination(tuple(places), share, whole, 2 * moved > kept_bytes)
-
-
-_NOWHERE = Destination((), 0.0, whole=False)
-
-
-def _covers(outer: tuple[int, int], inner: tuple[int, int]) -> bool:
-    return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
 class _Mapper:

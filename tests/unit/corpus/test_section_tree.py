@@ -9,7 +9,7 @@ import pytest
 from ragauge import ids
 from ragauge.corpus.blocks import build_blocks, fingerprint, reading_order
 from ragauge.corpus.parsers import markdown
-from ragauge.corpus.title_tree import build_sections, check_spans, section_at
+from ragauge.corpus.section_tree import build_sections, check_spans, section_at
 from ragauge.model.corpus import Block, Heading, Parsed, Piece, Section
 
 

@@ -21,7 +21,7 @@ import pytest
 
 from ragauge.codes import CODES
 from ragauge.errors import Problem, RagaugeError
-from ragauge.files import parquet_zstd, yaml_reader
+from ragauge.files import parquet_reader, yaml_reader
 from ragauge.files.open import opened
 from ragauge.files.ranges import plan, read_rows
 from tests.support.command import GOLD, TRACES, Folder, lines_of
@@ -172,7 +172,7 @@ def test_a_value_without_json_is_named_by_its_row(
     tmp_path: Path, column: Any, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Counted through all batches before."""
-    monkeypatch.setattr(parquet_zstd, "_BATCH_ROWS", 4)
+    monkeypatch.setattr(parquet_reader, "_BATCH_ROWS", 4)
     table = pa.table({"qid": [str(i) for i in range(11)], "value": column})
     problem = refused(parquet_of(table, tmp_path / "rows.parquet"))
     assert (problem.code, str(problem.place)) == ("bad-parquet", f"{tmp_path}/rows.parquet:10")
@@ -245,7 +245,7 @@ def test_a_long_parquet_file_is_streamed(tmp_path: Path) -> None:
     size = lines = most = 0
     tracemalloc.start()
     with path.open("rb") as file:
-        for chunk in parquet_zstd.parquet_lines(file, "rows.parquet"):
+        for chunk in parquet_reader.parquet_lines(file, "rows.parquet"):
             size += len(chunk)
             lines += chunk.count(b"\n")
             most = max(most, pa.total_allocated_bytes() - before)
@@ -262,7 +262,7 @@ def test_wide_rows_are_held_in_small_batches(tmp_path: Path) -> None:
     text = [random.Random(i).randbytes(300_000).hex() for i in range(12)]
     path = parquet_of(pa.table({"text": text}), tmp_path / "rows", use_dictionary=False)
     with path.open("rb") as file:
-        chunks = list(parquet_zstd.parquet_lines(file, "rows"))
+        chunks = list(parquet_reader.parquet_lines(file, "rows"))
     assert len(chunks) >= 2
     assert [json.loads(row)["text"] for row in b"".join(chunks).splitlines()] == text
 

@@ -239,7 +239,7 @@ def test_a_repaired_hyphen_and_other_line_breaks_are_shifts_only(tmp_path: Path)
 def test_an_id_that_stands_twice_is_counted(tmp_path: Path) -> None:
     from msgspec.structs import replace
 
-    from ragauge.corpus.diff.migration_map import migration_map
+    from ragauge.corpus.diff.classify import migration_map
 
     one = corpus_of({"g.md": GUIDE}, tmp_path / "one")
     double = replace(one, blocks=(*one.blocks[:-1], replace(one.blocks[-1], id=one.blocks[0].id)))
