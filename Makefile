@@ -59,22 +59,22 @@ golden: $(READY) ## rewrite the golden outputs; read the diff before you commit 
 slow: slow-fuzz slow-imports slow-docs slow-live slow-scale slow-stats ## all long campaigns: hours
 
 slow-fuzz: $(READY) ## properties and oracles with 20 times the examples, from a new seed
-	$(RUN) benchmarks/campaign.py fuzz
+	$(RUN) benchmarks/campaign.py fuzz --write docs/benchmarks.md
 
 slow-imports: $(READY) ## exports of other tools, read as they are (no campaign yet)
 	$(RUN) benchmarks/campaign.py imports
 
 slow-docs: $(READY) browser site ## every command of every page, and the site in a browser
-	$(RUN) benchmarks/campaign.py docs
+	$(RUN) benchmarks/campaign.py docs --write docs/benchmarks.md
 
 slow-live: $(READY) ## a server under load (no campaign yet)
 	$(RUN) benchmarks/campaign.py live
 
 slow-scale: $(READY) ## a million traces, cut in many ways: the same report
-	$(RUN) benchmarks/campaign.py scale
+	$(RUN) benchmarks/campaign.py scale --write docs/benchmarks.md
 
 slow-stats: $(READY) ## how often intervals cover and equal runs differ, by simulation
-	$(RUN) benchmarks/campaign.py stats
+	$(RUN) benchmarks/campaign.py stats --write docs/benchmarks.md
 
 bench: $(BENCH_READY) ## measure speed and memory, and write docs/benchmarks.md (about 7 GB of disk)
 	$(BENCH_VENV)/bin/python benchmarks/run.py --write docs/benchmarks.md $(BENCH)

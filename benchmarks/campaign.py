@@ -15,13 +15,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
 from datetime import UTC, datetime
 from functools import partial
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 
 from generate import Parameters, generate
+from page import write_sections
 from ragauge import gate, registry, score
 from ragauge.files import ranges
 from ragauge.model.report import View
@@ -204,6 +207,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", choices=CAMPAIGNS)
     parser.add_argument("--effort", type=float, default=1.0, help="times the usual sizes")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the figures into a page")
     options = parser.parse_args()
     commit = subprocess.run(
         ["git", "describe", "--always", "--dirty"],
@@ -212,11 +216,15 @@ def main() -> int:
         encoding="utf-8",
         check=False,
     ).stdout.strip()
-    print(f"### slow-{options.name}\n")
-    today = datetime.now(UTC).date()
-    print(f"Made by `make slow-{options.name}` on {today}, commit {commit or 'unknown'}.")
-    print(f"{machine()}.\n", flush=True)
-    return CAMPAIGNS[options.name](options.effort)
+    with redirect_stdout(StringIO()) as figures:
+        today = datetime.now(UTC).date()
+        print(f"Made by `make slow-{options.name}` on {today}, commit {commit or 'unknown'}.")
+        print(f"{machine()}.\n")
+        code = CAMPAIGNS[options.name](options.effort)
+    print(figures.getvalue())
+    if options.write and code == 0:  # a campaign that fails has no figures, but something to mend
+        write_sections(options.write, {f"slow-{options.name}": figures.getvalue().rstrip()})
+    return code
 
 
 if __name__ == "__main__":

@@ -8,8 +8,9 @@ from pathlib import Path
 INTRODUCTION = """\
 # Benchmarks
 
-Written by `make bench`. Each table names the command that made it. The machine is shared: compare
-the ratios, not the seconds. `benchmarks/README.md` says what is measured and how to run it again.
+Written by `make bench` and `make slow`. Each table names the command that made it. The machine is
+shared: compare the ratios, not the seconds. `benchmarks/README.md` says what is measured and how to
+run it again.
 """
 TITLES = {
     "score": "Scoring traces, beside a plain scorer",
@@ -19,6 +20,13 @@ TITLES = {
     "resampling": "Intervals and tests, beside plain numpy",
     "corpus": "Building a corpus and following an edit, beside reading it",
     "runner": "Asking a system, beside a bare loop",
+    "versions": "Before and after the last large change",
+    "slow-fuzz": "Campaign: properties and oracles with many examples",
+    "slow-imports": "Campaign: exports of other tools",
+    "slow-docs": "Campaign: every command of every page",
+    "slow-live": "Campaign: a server under load",
+    "slow-scale": "Campaign: large files, cut in many ways",
+    "slow-stats": "Campaign: how often intervals cover, and equal runs differ",
 }
 
 

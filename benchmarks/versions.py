@@ -19,6 +19,7 @@ from pathlib import Path
 import corpus
 import store_data
 from measure import Measurement, measure
+from page import write_sections
 from table import grid, machine
 from trec_data import TrecParameters, generate_trec
 
@@ -144,6 +145,7 @@ def main() -> int:
     parser.add_argument("--size", type=float, default=1.0, help="a factor for all sizes")
     parser.add_argument("--only", default="", help="commands whose name has this in it")
     parser.add_argument("--dir", type=Path, help="keep the data here")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table into a page")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ragauge-versions-") as temporary:
         before = Path(temporary) / "before"
@@ -163,10 +165,14 @@ def main() -> int:
         commands = {what: given for what, given in commands.items() if options.only in what}
         sources = {"before": before / "src", "after": ROOT / "src"}
         results = rounds_of(commands, sources, options.rounds)
-    print(
-        f"{machine()}. Before: {options.before}. Least of {options.rounds} rounds, interleaved.\n"
+    text = (
+        f"Made by `python benchmarks/versions.py --before {options.before}`.\n\n{machine()}. "
+        f"{options.rounds} rounds, interleaved: the least time, the highest memory of a process; "
+        f"ratios are after over before.\n\n{table(results)}"
     )
-    print(table(results))
+    print(text)
+    if options.write:
+        write_sections(options.write, {"versions": text.rstrip()})
     return 0
 
 

@@ -222,3 +222,12 @@ def test_asking_is_measured_beside_a_bare_loop() -> None:
     assert "| `ragauge run` " in done.stdout
     assert "| bare loop of `http.client` |" in done.stdout
     assert " ms are added to a function that takes 1" in done.stdout
+
+
+def test_two_versions_are_measured_side_by_side(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    size = ("--size", "0.002", "--rounds", "1", "--only", "TREC")
+    done = python("versions.py", "--before", "HEAD", *size, "--write", page)
+    assert done.returncode == 0, done.stderr
+    assert "| `score`, TREC |" in block(page.read_text(encoding="utf-8"), "versions")
+    assert done.stdout.rstrip().endswith("| yes         |")

@@ -387,9 +387,33 @@ def _make_struct(
     )
 
 
-@lru_cache(maxsize=256)
+_MOST_DECODERS = 256
+_decoders: dict[Shape, Callable[[bytes], FastRow]] = {}
+
+
 def _decoder(shape: Shape) -> Callable[[bytes], FastRow]:
-    """Decode rows of a shape."""
+    """Decode rows of a shape; decoders are kept, as it takes a millisecond to make one.
+
+    Shapes that differ only in which fields there are, or in their order, share one: a field under
+    its first spelling is read whether a shape names it or not.
+    """
+    key = shape._replace(
+        spelling=_unusual(shape.spelling, _ROW_NAMES),
+        hit_spelling=_unusual(shape.hit_spelling, _HIT_NAMES),
+    )
+    if key not in _decoders:
+        if len(_decoders) == _MOST_DECODERS:
+            _decoders.clear()
+        _decoders[key] = _make_decoder(shape)
+    return _decoders[key]
+
+
+def _unusual(spelling: Spelling, spellings: Mapping[str, Sequence[str]]) -> Spelling:
+    """The fields that have another name than their first."""
+    return tuple(sorted(pair for pair in spelling if pair[1] != spellings[pair[0]][0]))
+
+
+def _make_decoder(shape: Shape) -> Callable[[bytes], FastRow]:
 
     def part(
         base: Any,
@@ -440,10 +464,18 @@ def _is_plain(data: bytes) -> bool:
 
 
 _LONGEST_PAUSE = 63
+_MOST_RECENT = 4
+
+
+class _RowDecoder(NamedTuple):
+    """Decodes rows, whose bytes may have to be checked before."""
+
+    decode: Callable[[bytes], FastRow]
+    checks: bool
 
 
 class FastDecoder:
-    """Decodes the rows of one file. Rows have the shape of the last one that needed another.
+    """Decodes the rows of one file, by the shapes of those that came before.
 
     Without `unread` a row that has a field which nothing reads is left to the exact path, which
     keeps it.
@@ -452,12 +484,8 @@ class FastDecoder:
     def __init__(self, *, unread: bool) -> None:
         self.unread = unread
         self._pause = self._paused = 0
-        self._use(Shape())
-
-    def _use(self, shape: Shape) -> None:
-        self.shape = shape
-        self._decode = _decoder(shape)
-        self._checks = shape.open_parts or shape.extent == "unread"
+        # The last ones that were of use, the very last first: a log may hold rows of some systems.
+        self._recent = [_RowDecoder(_decoder(Shape()), checks=False)]
 
     def _learn(self, data: bytes) -> bool:
         """Take the shape of a row that did not decode; False if that changes nothing."""
@@ -467,13 +495,15 @@ class FastDecoder:
             self._paused += 1
             return False
         shape = shape_of(data)
-        kept_back = shape is not None and shape.extent == "unread" and not self.unread
-        if shape is None or shape == self.shape or kept_back:
-            self._pause, self._paused = min(2 * self._pause + 1, _LONGEST_PAUSE), 0
-            return False
-        self._pause = self._paused = 0
-        self._use(shape)
-        return True
+        if shape is not None and (self.unread or shape.extent != "unread"):
+            checks = shape.open_parts or shape.extent == "unread"
+            decoder = _RowDecoder(_decoder(shape), checks)
+            if decoder not in self._recent:
+                self._recent = [decoder, *self._recent[: _MOST_RECENT - 1]]
+                self._pause = self._paused = 0
+                return True
+        self._pause, self._paused = min(2 * self._pause + 1, _LONGEST_PAUSE), 0
+        return False
 
     def row(self, data: bytes) -> FastRow | None:
         """Decode a row; None if it is for the exact path."""
@@ -483,12 +513,17 @@ class FastDecoder:
         return row
 
     def _try(self, data: bytes) -> FastRow | None:
-        if self._checks and not _is_plain(data):
-            return None
-        try:
-            return self._decode(data)
-        except _NOT_USUAL:
-            return None
+        for place, recent in enumerate(self._recent):
+            if recent.checks and not _is_plain(data):
+                continue
+            try:
+                row = recent.decode(data)
+            except _NOT_USUAL:
+                continue
+            if place:
+                self._recent.insert(0, self._recent.pop(place))
+            return row
+        return None
 
     def rows(self, data: Sequence[bytes]) -> list[FastRow] | None:
         """Decode rows that all have one shape; None if they have not."""
@@ -498,12 +533,13 @@ class FastDecoder:
         return rows
 
     def _try_all(self, data: Sequence[bytes]) -> list[FastRow] | None:
-        if self._checks:
+        recent = self._recent[0]
+        if recent.checks:
             odd = [row for row in data if not row.isascii() or b"\\u" in row]
             if odd and not _is_plain(b"\n".join(odd)):
                 return None
         try:
-            return list(map(self._decode, data))
+            return list(map(recent.decode, data))
         except _NOT_USUAL:
             return None
 

@@ -50,8 +50,27 @@ def test_a_field_that_nothing_reads_is_noticed() -> None:
     assert fast_rows.FastDecoder(unread=False).row(data) is None
     lenient = fast_rows.FastDecoder(unread=True)
     assert lenient.row(data) is not None
-    assert lenient.shape.extent == "unread"
+    shape = fast_rows.shape_of(data)
+    assert shape is not None
+    assert shape.extent == "unread"
     assert spellings.exact_trace(row).extra == {"mood": "good"}
+
+
+def test_rows_of_two_systems_with_optional_fields_need_few_decoders(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """To make a decoder takes far longer than to read a row: fields that come and go need none."""
+    monkeypatch.setattr(fast_rows, "_decoders", {})
+    objects = {"topk": [{"id": "a#1", "score": 1.0}], "answer": {"text": "yes"}}
+    texts = {"retrieved_ids": ["a#1"], "answer": "yes", "citations": ["a#1"]}
+    optional = {"seed": 1, "q": "why?", "elapsed_ms": 3, "build": "b", "rev": "r", "turn": 1}
+    decoder = fast_rows.FastDecoder(unread=False)
+    for number in range(2 ** len(optional)):
+        chosen = [name for bit, name in enumerate(optional) if number >> bit & 1]
+        row = {"qid": "1", **(objects if number % 2 else texts)}
+        row |= {name: optional[name] for name in chosen[:: 1 if number % 3 else -1]}
+        assert decoder.row(spellings.as_line(row)) is not None
+    assert len(fast_rows._decoders) < 8
 
 
 def test_two_spellings_of_one_field_are_for_the_exact_path() -> None:
