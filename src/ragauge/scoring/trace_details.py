@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from ragauge.files.fields import FieldError
 from ragauge.ids import distance, parts_of, section_of, section_path
 from ragauge.metrics.facts import LAMBDA_STATES, Fact
 from ragauge.model.chunk import Chunk, Chunks
@@ -66,7 +67,18 @@ class TraceDetails:
         self.only: dict[int, OnePlace | None] = {}
 
     def add(self, record: int, question: int, trace: Trace, ids: Sequence[str]) -> int:
-        """Add the details of one trace, whose hits have these ids; return what they decide."""
+        """Add the details of one trace, whose hits have these ids; return what they decide.
+
+        A trace that is refused (its places cannot be compared with those of the gold) leaves
+        nothing behind.
+        """
+        try:
+            return self._add(record, question, trace, ids)
+        except FieldError:
+            self.tables.drop(record)
+            raise
+
+    def _add(self, record: int, question: int, trace: Trace, ids: Sequence[str]) -> int:
         facts = int(Fact.DISORDERED) if trace.disordered else 0
         if trace.error is not None and not self.errors_count:
             return facts
@@ -424,6 +436,16 @@ class Tables:
         columns.record.append(record)
         columns.key.append(key)
         columns.value.append(value)
+
+    def drop(self, record: int) -> None:
+        """Forget the entries of the newest record."""
+        for name, columns in list(self.tables.items()):
+            count = columns.record.count(record)
+            if count:
+                for column in columns:
+                    del column[-count:]
+            if not columns.record:
+                del self.tables[name]
 
     def take(self) -> dict[str, TableBytes]:
         """The entries so far as bytes; the next entry begins new tables."""

@@ -250,8 +250,9 @@ class RangeReducer:
                 self._problem(error, decode_row(data, cut=False, overlong=False), line)
             return True
         question, hits, said, citations = usual
-        code = self._admit(row, line)
-        if code is not None:
+        code = self.find(row.qid, row.question, row.turn)
+        if self._admit(row, line, code):
+            assert code is not None
             timing = row.timing()
             if timing is not None:
                 self.reducer.note_times(timing.retrieve, timing.reason, timing.total)
@@ -266,15 +267,14 @@ class RangeReducer:
             return number
         return self.job.paraphrases[code].get(question or "")
 
-    def _admit(self, row: FastRow | Trace, line: int) -> int | None:
-        """Count a trace; return its question, or None if it is not to be reduced."""
+    def _admit(self, row: FastRow | Trace, line: int, code: int | None) -> bool:
+        """Count a trace of a question; return whether it is to be reduced."""
         self.traces += 1
-        code = self.find(row.qid, row.question, row.turn)
         if self.notes is not None:
             self.notes.note_hits(row.hits or ())
         if code is None:
             self._unknown(line, row.qid or row.question)
-            return None
+            return False
         self.beside += self._is_beside(code)
         if self.notes is not None:
             paraphrase = self.paraphrase(code, row.paraphrase, row.question)
@@ -282,9 +282,9 @@ class RangeReducer:
             self.notes.note(code, slot, self.row)
         if self.keep_last:
             if code in self.met:
-                return None
+                return False
             self.met.add(code)
-        return code
+        return True
 
     def _is_beside(self, code: int) -> bool:
         """Whether a question is not measured."""
@@ -340,16 +340,21 @@ class RangeReducer:
         self.problems.append(Misplaced(0, problem))
 
     def _add(self, trace: Trace, line: int) -> None:
-        code = self._admit(trace, line)
-        if code is not None:
+        """Reduce a trace, then count it: one that is refused is a bad line and nothing else."""
+        code = self.find(trace.qid, trace.question, trace.turn)
+        if code is not None and not (self.keep_last and code in self.met):
             paraphrase = self.paraphrase(code, trace.paraphrase, trace.question)
             slot = slot_name(paraphrase, trace.seed, trace.turn)
             detail = self.reducer.detail
-            embedders = detail.embedders
+            embedders = set(detail.embedders)
+            try:
+                self.reducer.add_trace(code, slot, trace, line)
+            except FieldError:
+                detail.embedders = embedders
+                raise
             if self._is_beside(code):  # no ΔS that is measured comes from its embedder
-                detail.embedders = set()
-            self.reducer.add_trace(code, slot, trace, line)
-            detail.embedders = embedders
+                detail.embedders = embedders
+        self._admit(trace, line, code)
 
 
 def _slots(rows: Sequence[FastRow]) -> list[SlotName]:
