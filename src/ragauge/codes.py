@@ -85,7 +85,8 @@ unknown-name: a profile, dialect, format or code of that name does not exist
     The message lists the names that do.
 bad-plugin: an installed plugin cannot be loaded
     Packages can bring metrics, dialects and reports by entry points. One that fails to import is
-    refused, because its metrics and gates would be missing without a word.
+    refused, because its metrics and gates would be missing without a word. So is a dialect that
+    calls a name its own which nothing reads.
 file-exists: a file that would be written is already there
     `ragauge init` and `ragauge demo --write` never replace your files unless told to with --force;
     `ragauge corpus build` replaces nothing but a corpus, and `ragauge gold freeze` no lock that

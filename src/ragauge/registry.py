@@ -77,7 +77,24 @@ def metrics() -> dict[str, Metric]:
 @cache
 def dialects() -> dict[str, Dialect]:
     """All dialects by name."""
-    return _by_name("formats.dialects", "DIALECT", "dialects")
+    from ragauge.model.field_spellings import GOLD_SPELLINGS, TRACE_SPELLINGS
+
+    every: dict[str, Dialect] = _by_name("formats.dialects", "DIALECT", "dialects")
+    for dialect in every.values():
+        for own, spellings in (
+            (dialect.own_gold, GOLD_SPELLINGS),
+            (dialect.own_trace, TRACE_SPELLINGS),
+        ):
+            for field, names in own.items():
+                # The fast path reads the names of the tables: any other would be passed over.
+                for name in sorted(set(names) - set(spellings.get(field, ()))):
+                    raise RagaugeError.of(
+                        "bad-plugin",
+                        f"the dialect `{dialect.name}` calls `{name}` its own name of `{field}`, "
+                        "and nothing reads that",
+                        hint="own names are among those of `ragauge.model.field_spellings`",
+                    )
+    return every
 
 
 @cache

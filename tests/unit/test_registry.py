@@ -5,10 +5,14 @@ from __future__ import annotations
 from importlib import import_module
 from importlib.resources import files
 
+import msgspec
 import pytest
 
-from ragauge import registry
+from ragauge import registry, score
 from ragauge.errors import RagaugeError
+from ragauge.model.gold import Anchor, GoldItem
+from ragauge.model.trace import Hit, Trace
+from ragauge.spans import Span
 
 METRICS = registry.metrics()
 AT_K = [metric.id for metric in METRICS.values() if metric.at_k]
@@ -38,6 +42,29 @@ def test_every_file_of_a_folder_is_a_component() -> None:
     assert {f"{name}.toml" for name in registry.profiles()} == {
         name for name in tomls if name.endswith(".toml")
     }
+
+
+def test_an_installed_dialect_owns_only_names_that_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The fast path would pass over any other name: no hits, without a word."""
+    own = {"hits": ("documents",)}
+    dialect = msgspec.structs.replace(registry.dialects()["native"], name="mine", own_trace=own)
+    monkeypatch.setattr(registry, "_by_name", lambda *_: {"mine": dialect})
+    with pytest.raises(RagaugeError, match="the dialect `mine` calls `documents` its own name"):
+        registry.dialects.__wrapped__()
+
+
+def test_an_installed_metric_gets_the_bytes_that_it_says_it_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What a metric reads hangs on what it says, not on its id."""
+    mine = msgspec.structs.replace(METRICS["retrieval.span_recall"], id="mine.recall")
+    monkeypatch.setattr(registry, "metrics", lambda: {**METRICS, "mine.recall": mine})
+    items = [GoldItem(qid="a", anchors=(Anchor(doc="d", spans=(Span(0, 10),)),))]
+    traces = [Trace(qid="a", hits=(Hit(id="x", doc="d", spans=(Span(0, 10),)),))]
+    scores = score(items, traces, metrics=["mine.recall"], profile="all", k=(5,))
+    assert scores.metrics["mine.recall@5"].value == 1.0
 
 
 def test_metrics_are_in_the_order_of_their_ids() -> None:

@@ -130,6 +130,7 @@ METRICS = (
     ),
     Metric(
         id="citation.resolved",
+        reads_other_rows=True,
         title="Answers whose citations all exist",
         formula="1 if there are citations and every one is a known chunk (of the list of chunks, "
         "or without one among the hits of any trace of the run), else 0",

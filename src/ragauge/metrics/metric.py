@@ -112,6 +112,10 @@ class Metric(Struct, frozen=True, kw_only=True):
     their mean. `at_k`: the metric has a cut-off; `may_cut`: it may be given one, 0 is all hits.
     `unit` is the number of steps in 1 that sums are exact to. Where a value is nan although the
     record is in the population, the record is excluded, and `undefined` is the reason.
+
+    Some of what a batch has is dear, and only there where a chosen metric says that it reads it:
+    `reads_bytes`, the overlap of hits and evidence in bytes (`span_covered`, `span_union`);
+    `reads_other_rows`, whether cited ids are hits of any other row (`Fact.RESOLVED`).
     """
 
     id: str
@@ -134,6 +138,8 @@ class Metric(Struct, frozen=True, kw_only=True):
     undefined: str | None = None
     version: int = 1
     elsewhere: str = ""
+    reads_bytes: bool = False
+    reads_other_rows: bool = False
 
     @property
     def worst(self) -> float | None:

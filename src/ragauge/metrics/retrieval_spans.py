@@ -58,6 +58,7 @@ def _iou(batch: Batch, k: int) -> Floats:
 METRICS = (
     _span_share(
         id="retrieval.span_recall",
+        reads_bytes=True,
         title="Share of the evidence's text that the first k hits cover",
         formula="bytes of gold spans covered by the union of the first k hits / bytes of gold "
         "spans (unions on both sides, each document by itself)",
@@ -71,6 +72,7 @@ METRICS = (
     ),
     _span_share(
         id="retrieval.span_precision",
+        reads_bytes=True,
         title="Share of the retrieved text that is evidence",
         formula="bytes of gold spans covered by the union of the first k hits / bytes of that "
         "union; null where no bytes were retrieved",
@@ -83,6 +85,7 @@ METRICS = (
     ),
     _span_share(
         id="retrieval.span_iou",
+        reads_bytes=True,
         title="Overlap of retrieved text and evidence over their union",
         formula="bytes in both / bytes in either, of the gold spans and the union of the first k "
         "hits",

@@ -55,9 +55,6 @@ end. The result is the same for any number."""
 _IN_MEMORY = Range(0, 0, 0, 0)
 """The one range of what is in memory: lines are counted from the start already."""
 
-BY_BYTES = {f"retrieval.{name}" for name in ("span_recall", "span_precision", "span_iou")}
-"""Metrics that count bytes of text."""
-
 
 class ScoringPlan(Struct, frozen=True, kw_only=True):
     """What is to be measured, and by which rules."""
@@ -140,7 +137,7 @@ def job_of(plan: ScoringPlan, table: GoldTable, source: Source, *, stored: bool 
         patterns=plan.patterns,
         count_repeats=plan.count_repeats,
         note_open=SecondPass.needs_open_citations(table, plan.selected, plan.profile.join),
-        bytes_too=any(chosen.metric.id in BY_BYTES for chosen in plan.selected),
+        bytes_too=any(chosen.metric.reads_bytes for chosen in plan.selected),
         chunks=table.chunks,
         options=plan.options,
         stored=stored,

@@ -94,9 +94,7 @@ class SecondPass:
     @staticmethod
     def _resolves(table: GoldTable, selected: Sequence[Selected]) -> bool:
         # A list of chunks says itself which ids exist; then no other row is asked.
-        return not table.chunks and any(
-            chosen.metric.id == "citation.resolved" for chosen in selected
-        )
+        return not table.chunks and any(chosen.metric.reads_other_rows for chosen in selected)
 
     def add(self, records: Records) -> Records:
         """Hold the records that depend on other rows, and return the others."""
