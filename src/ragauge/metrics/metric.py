@@ -145,7 +145,7 @@ class Metric(Struct, frozen=True, kw_only=True):
     def worst(self) -> float | None:
         """The value of what was not answered; None where no value means that.
 
-        Distances and times have none: the end of their range only says what is none at all.
+        Distances and times have none: the end of their range is only a bound.
         """
         worst = self.range[0] if self.better == "higher" else self.range[1]
         if not np.isfinite(worst) or (self.better == "lower" and worst != 1.0):

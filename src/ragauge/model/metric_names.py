@@ -1,4 +1,4 @@
-"""What metrics are called beside their ids: labels for people, and the ids of former days."""
+"""What metrics are called beside their ids: labels for people, and former ids."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def label_records(batch: Batch, correct: Bools, *, grounded: bool) -> NDArray[np
 
 
 DEPTH = 5
-"""The hits that a reader is taken to see: those that decide λ in a run without answers."""
+"""The hits that a reader is taken to see. They decide causes, and λ in a run without answers."""
 
 
 NEAR_EDGES = 2

@@ -33,7 +33,7 @@ from ragauge.model.gold import GoldItem
 from ragauge.model.scores import Scores
 from ragauge.model.semantic import ZONES, Anchored, Bands, Recheck, Semantic
 from ragauge.model.trace import Trace
-from ragauge.scoring.engines.choose import stored_engine
+from ragauge.scoring.engines.choose import file_engine
 from ragauge.scoring.inputs import TraceFile, traces_in_memory
 from ragauge.scoring.known_texts import TextFinder, evidence_of, first_of
 from ragauge.scoring.results import at
@@ -308,9 +308,10 @@ def measured_traces(
             size += file.write(encode(trace) + b"\n")
     name = name_of(traces, source, "<traces>")
     file_notes = () if source is None else [f"{name}: {note}" for note in source.notes]
+    rows = Source(name, path, 0, size, "lines" if size else "empty", ())
     return TraceFile(
-        Source(name, path, 0, size, "lines" if size else "empty", ()),
-        stored_engine(stack, -(-size // 1024), workers),
+        rows,
+        file_engine(stack, rows, workers),
         stored=True,
         notes=[*file_notes, *remeasurer.notes()],
         problems=LoadedRows([], problems.listed, problems.count),

@@ -386,7 +386,6 @@ class RowContent(NamedTuple):
     ids: Sequence[str]
     hits: Sequence[Hit] = ()
     cited: Sequence[Citation] = ()
-    errored: bool = False
 
     def places(self, detail: TraceDetails) -> list[EvidencePlace]:
         """Where the hits lie, as far as it is known."""
@@ -441,7 +440,6 @@ class RereadRows:
             [hit.id for hit in trace.hits],
             trace.hits,
             answer.cited if answer is not None else (),
-            errored=trace.error is not None,
         )
 
     def _trace(self, row: Trace | bytes) -> Trace | None:

@@ -31,7 +31,6 @@ class Ledger:
         self.codes: dict[SlotKey, int] = {}
         self.taken: Bools = np.zeros(0, np.bool_)
         self.runs: list[NDArray[np.int64]] | None = None
-        self.count = 0
 
     def claim(self, question: NDArray[np.int32], slots: NDArray[np.int64]) -> Bools:
         """Take the slots of these records, in their order; say which were still free."""
@@ -45,7 +44,6 @@ class Ledger:
             first[:] = True
         fresh: Bools = first & ~self._held(keys)
         self._hold(keys[fresh])
-        self.count += int(np.count_nonzero(fresh))
         return fresh
 
     def code(self, key: SlotKey) -> int:

@@ -18,16 +18,13 @@ from ragauge.metrics.facts import Fact
 from ragauge.metrics.metric import Metric, Population, Selected
 from ragauge.metrics.questions import Questions
 from ragauge.model.labels import CAUSES, LABELS, SEARCH_CAUSES
-from ragauge.scoring.labels import label_records, refine_records
+from ragauge.scoring.labels import DEPTH, label_records, refine_records
 from ragauge.scoring.summary import MeasuredQuestions
 from ragauge.stats import exact_sums
 
 RULES = {"token": Fact.BY_TOKEN, "refused flag": Fact.BY_FLAG, "grounded flag": Fact.BY_GROUNDED,
          "pattern": Fact.BY_PATTERN}  # fmt: skip
 """Which rule decided that an answer is a refusal."""
-
-INDEX_ONLY_K = 5
-"""The hits that decide λ where no trace of the run has an answer."""
 
 _COUNTERS = ("slots", "hitting", "silent", "refused", "spoken", "found", "empty")
 _NO_RECORD = 99
@@ -181,7 +178,7 @@ class Totals:
             "answered, answerable": answered & batch.answerable,
         }.items():
             self.confusion[name] += int(np.count_nonzero(spoken & holds))
-        near = batch.first_relevant < INDEX_ONLY_K
+        near = batch.first_relevant < DEPTH
         present = ~batch.traceless & (batch.absent_counts | ~batch.errored)
         for name, holds in {
             "slots": present,

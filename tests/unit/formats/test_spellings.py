@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,9 +62,16 @@ def test_rows_of_two_systems_with_optional_fields_need_few_decoders(
 ) -> None:
     """To make a decoder takes far longer than to read a row: fields that come and go need none."""
     monkeypatch.setattr(fast_rows, "_decoders", {})
-    objects = {"topk": [{"id": "a#1", "score": 1.0}], "answer": {"text": "yes"}}
-    texts = {"retrieved_ids": ["a#1"], "answer": "yes", "citations": ["a#1"]}
-    optional = {"seed": 1, "q": "why?", "elapsed_ms": 3, "build": "b", "rev": "r", "turn": 1}
+    objects: dict[str, Any] = {"topk": [{"id": "a#1", "score": 1.0}], "answer": {"text": "yes"}}
+    texts: dict[str, Any] = {"retrieved_ids": ["a#1"], "answer": "yes", "citations": ["a#1"]}
+    optional: dict[str, Any] = {
+        "seed": 1,
+        "q": "why?",
+        "elapsed_ms": 3,
+        "build": "b",
+        "rev": "r",
+        "turn": 1,
+    }
     decoder = fast_rows.FastDecoder(unread=False)
     for number in range(2 ** len(optional)):
         chosen = [name for bit, name in enumerate(optional) if number >> bit & 1]

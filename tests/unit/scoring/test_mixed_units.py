@@ -18,8 +18,11 @@ GOLD = [
     {"qid": qid, "question": f"{qid}?", "answerable": True, "relevant": [PLACE]} for qid in "ab"
 ]
 ANSWER = {"claim": "c", "citations": ["x"]}
-GOOD = {"topk": [{"id": "x", "doc": "d.md", "span": [0, 10]}], "answer_json": ANSWER}
-IN_CHARACTERS = {
+GOOD: dict[str, Any] = {
+    "topk": [{"id": "x", "doc": "d.md", "span": [0, 10]}],
+    "answer_json": ANSWER,
+}
+IN_CHARACTERS: dict[str, Any] = {
     "topk": [{"id": "x", "doc": "d.md", "start_char": 0, "end_char": 10, "delta_s": 0.9}],
     "answer_json": ANSWER,
     "embed_model": "other",

@@ -20,21 +20,16 @@ def is_beir(path: PathLike) -> bool:
     return bool(_splits(Path(path)))
 
 
-def qrels_file(path: PathLike, split: str | None = None) -> Path:
-    """The file with the judgements of a split: the one named, else `test`, else the only one."""
+def qrels_file(path: PathLike) -> Path:
+    """The file with the judgements of a BEIR folder: those of `test`, or the only ones."""
     folder = Path(path)
     splits = _splits(folder)
-    if not splits:
-        message = f"there is no judgement file in `{folder / 'qrels'}`"
-        hint = "a BEIR folder has qrels/test.tsv, or another split"
-        raise RagaugeError.of("file-not-found", message, hint=hint)
-    wanted = DEFAULT_SPLIT if split is None else split
-    if wanted in splits:
-        return splits[wanted]
-    if split is None and len(splits) == 1:
+    if DEFAULT_SPLIT in splits:
+        return splits[DEFAULT_SPLIT]
+    if len(splits) == 1:
         return next(iter(splits.values()))
     names = ", ".join(f"`{split_name}`" for split_name in splits)
-    message = f"`{folder}` has no split `{wanted}`, but {names}"
+    message = f"`{folder}` has no split `{DEFAULT_SPLIT}`, but {names}"
     hint = f"name the file itself, as in `{next(iter(splits.values()))}`"
     raise RagaugeError.of("file-not-found", message, hint=hint)
 
