@@ -103,6 +103,12 @@ def test_stored_runs_trace_files_and_scores_files_tell_the_same(runs: Folder) ->
     assert "hold no hits" in saved["notes"][0]
 
 
+def test_a_cut_off_that_is_no_number_is_a_usage_error(runs: Folder) -> None:
+    files = ("a.jsonl", "b.jsonl", "--gold", "gold.json")
+    outcome = runs.run("compare", *files, "--k", "five")
+    assert (outcome.exit_code, outcome.codes) == (2, {"usage"})
+
+
 def test_a_comparison_is_the_same_bytes_every_time(runs: Folder) -> None:
     first = runs.run("compare", "a", "b", "--format", "json").out
     assert runs.run("compare", "a", "b", "--format", "json").out == first

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -136,6 +137,21 @@ def test_an_interrupt_removes_the_copy_of_standard_input(large: Path, tmp_path: 
         finally:
             process.kill()
     assert list(tmp_path.glob("ragauge-*")) == []
+
+
+def test_an_interrupt_has_its_exit_code_where_nobody_listens(large: Path) -> None:
+    """With standard error closed there is nothing to flush, and 1 would mean that a gate failed."""
+    script = "import os, sys; os.close(2); os.execv(sys.argv[1], sys.argv[1:])"
+    with subprocess.Popen(
+        [sys.executable, "-c", script, *COMMAND, "score", str(large / "gold.jsonl"), "-"],
+        env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            time.sleep(1)  # it waits for its input by now
+            os.kill(process.pid, signal.SIGINT)
+            assert process.wait(timeout=20) == 130
+        finally:
+            process.kill()
 
 
 def test_an_order_to_end_leaves_nothing_of_a_page(large: Path, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from ragauge.cli.options import (
     choice,
     options,
     screen,
+    whole_numbers,
 )
 from ragauge.cli.output import OUTPUT_OPTION, format_of, judged_drops, printable, write_output
 from ragauge.cli.store_options import STORE_OPTION, TEXTS_OPTION, CorpusOption, is_file
@@ -209,7 +210,7 @@ def _file(
 
     if (asked.gold is None and asked.config.gold is None) or _holds_scores(name):
         return scores_document.load_scores(name)
-    ks = [int(part) for part in asked.k.split(",")] if asked.k else asked.config.k or None
+    ks = whole_numbers("--k", asked.k) or asked.config.k or None
     return asked.scored_file(stack, asked.configured("gold") or "", name, k=ks, chunks=chunks)
 
 

@@ -102,7 +102,7 @@ def main() -> NoReturn:
     if code == _INTERRUPTED:
         # Threads that ask a target may be in native code, which must not lose the interpreter.
         for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError, AttributeError):  # None if it was closed
                 stream.flush()
         os._exit(code)
     sys.exit(code)

@@ -338,7 +338,7 @@ def gates_from(profile: Profile, k: Sequence[int], config: Config, text: str | N
         profile_gates(profile, k),
         parse.parse_table(config.gates, profile, k, origin=config.origin),
     ]
-    if text is not None and (text.endswith(".toml") or Path(text).is_file()):
+    if text is not None and (text.endswith(".toml") or os.path.isfile(text)):
         layers.append(parse.parse_table(load_gates(Path(text)), profile, k, origin=text))
     elif text is not None:
         layers.append(parse.parse_items(text, profile, k))

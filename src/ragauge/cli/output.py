@@ -60,7 +60,7 @@ def format_of(output: str, reports: Mapping[str, R]) -> tuple[R, str]:
     suffixes = sorted(suffix for report in reports.values() for suffix in report.suffixes)
     raise click.UsageError(
         f"-o {output}: the suffix says the format; known: {', '.join(suffixes)}; "
-        f"or write NAME:FILE with one of {', '.join(reports)}"
+        f"or write NAME:FILE with one of {', '.join(sorted(reports))}"
     )
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ragauge import registry
 from ragauge.errors import Place, RagaugeError
 from ragauge.metrics.metric import Better
-from ragauge.model.metric_names import metric_label
+from ragauge.model.metric_names import JOINED_IDS, metric_label
 from ragauge.model.profile import Profile
 from ragauge.model.verdict import Gate
 
@@ -172,6 +172,7 @@ def _gate(
         part=part,
         instead=profile.instead.get(selected.id),
         deprecated=on if profile.is_deprecated(on) else None,
+        joined_id=on if on in JOINED_IDS else None,
         min_n=options.min_n,
         review=options.review,
         policy=options.policy,

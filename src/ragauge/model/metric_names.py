@@ -20,6 +20,9 @@ FORMER_IDS = {
 }
 """Old id to new id. An entry is never removed: stored runs and committed gates may name it."""
 
+JOINED_IDS = frozenset({"stability.lambda_→", "stability.lambda_convergent"})
+"""Old ids of a metric that stood beside the one that they mean now."""
+
 
 def metric_label(metric_id: str) -> str:
     """What people read for a reported id: `all evidence@5`, or the id where it has no label."""

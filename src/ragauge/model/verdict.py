@@ -37,6 +37,7 @@ class Gate(Struct, frozen=True, kw_only=True):
     part: str | None = None
     instead: str | None = None
     deprecated: str | None = None
+    joined_id: str | None = None
 
     @property
     def sign(self) -> str:
@@ -45,8 +46,12 @@ class Gate(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[str, bool, str | None]:
-        """What the threshold is on; a later one on the same replaces it."""
-        return self.metric, self.is_drop, self.part
+        """What the threshold is on; a later one on the same replaces it.
+
+        A gate on an id that was joined with another was in force beside the gates on that one: it
+        still is, so that no gate of a profile is lost to an old line of somebody's configuration.
+        """
+        return self.joined_id or self.metric, self.is_drop, self.part
 
 
 class Waiver(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

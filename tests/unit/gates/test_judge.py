@@ -271,6 +271,27 @@ def test_a_later_layer_replaces_by_metric_and_comes_first() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"stability.lambda_→": 0.5},
+        {"often the same": {"metric": "stability.lambda_→", "threshold": 0.5}},
+    ],
+)
+def test_a_gate_on_an_id_that_was_joined_replaces_no_gate_of_the_profile(
+    table: dict[str, Any],
+) -> None:
+    """λ → had an id beside `stability.convergent`: both gates were in force, and both still are."""
+    canary = registry.profile("canary")
+    profile = parse.profile_gates(canary, (5,))
+    found = merge(profile, parse_table(table, canary, (5,), origin="ragauge.toml"))
+    convergent = [gate.threshold for gate in found if gate.metric == "stability.convergent"]
+    assert convergent == [0.5, 0.95]
+    again = parse_table({"stability.convergent": 0.6}, canary, (5,), origin="ragauge.toml")
+    convergent = [gate.threshold for gate in merge(profile, again) if gate in again]
+    assert convergent == [0.6]
+
+
 def test_merging_nothing_changes_nothing() -> None:
     """Empty layers are as if they were not there."""
     profile = parse.profile_gates(SHIP, (5,))
