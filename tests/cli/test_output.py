@@ -309,9 +309,9 @@ def test_the_case_of_a_suffix_does_not_matter(files: Folder, file: str, start: b
     assert (files.path / file).read_bytes().startswith(start)
 
 
-def test_many_gates_are_no_file_name(folder: Folder) -> None:
+def test_many_gates_are_no_file_name(files: Folder) -> None:
     """A name of more than 255 bytes is an error of the file system; gates may be longer."""
     gates = ",".join(["retrieval.recall_all@5>=0.0"] * 20)
-    outcome = folder.run(*SCORE, "--gates", gates)
+    outcome = files.run(*SCORE, "--gates", gates)
     assert "file-unreadable" not in outcome.codes
     assert outcome.exit_code == 0, outcome.err
