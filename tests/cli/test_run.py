@@ -13,6 +13,7 @@ import pytest
 from ragauge.cli.run import progress_line
 from ragauge.model.payloads import thaw
 from ragauge.run.ask import Progress
+from ragauge.store.databases.sqlite import SqliteStore
 from ragauge.targets.python import PythonTarget
 from tests.support.command import GOLD, TRACES, Folder, Outcome, Row
 
@@ -335,6 +336,35 @@ def test_runs_that_cannot_be_resumed_are_refused(system: Folder) -> None:
     told = ("cannot-resume", "the run `two` was not made by `ragauge run`")
     assert problem(system.run(*resume, "two")) == told
     assert problem(system.run(*resume, "three"))[0] == "unknown-run"
+
+
+def test_a_run_is_stored_with_its_gold_set_or_not_at_all(
+    system: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped between the two, it would be resumed with nothing to ask, and be complete."""
+
+    def stopped(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SqliteStore, "_insert", stopped)  # the gold set is the first many rows
+    assert system.run(*RUN, *STEADY).exit_code == 130
+    monkeypatch.undo()
+    monkeypatch.chdir(system.path)
+    gone = ("unknown-run", "there is no run `one` in sqlite:///ragauge.db")
+    assert problem(system.run("run", "--resume", "one")) == gone
+
+
+def test_a_run_without_a_gold_set_is_not_resumed(system: Folder) -> None:
+    """As an older ragauge may have left it."""
+    system.write("fails", b"A1 A2 A3")
+    system.run(*RUN, "--max-errors", "0")
+    with closing(sqlite3.connect(system.path / "ragauge.db")) as database:
+        database.execute("DELETE FROM eval_gold_items")
+        database.commit()
+    done = system.run("run", "--resume", "one")
+    why = "the run `one` was stopped before its gold set was stored"
+    assert (done.exit_code, *problem(done)) == (2, "cannot-resume", why)
+    assert status(system) == "incomplete"
 
 
 def test_a_secret_of_a_target_must_be_given_again(system: Folder) -> None:

@@ -280,8 +280,12 @@ def resumed(store: Store, run: RunRecord, *, gold: PathLike | None = None, **sam
                 "leave it out, or begin a new run",
             )
     asked = replace(asked, **{name: value for name, value in same.items() if value is not None})
+    items = thaw_gold(store.gold(run.gold_key), run.run_id)
+    if not items:  # an older ragauge stored the gold set in a second transaction
+        hint = f"begin a new run; `ragauge runs delete {run.run_id}` removes this one"
+        raise _refused(run, "was stopped before its gold set was stored", hint)
     run_input = RunInput(
-        items=thaw_gold(store.gold(run.gold_key), run.run_id),
+        items=items,
         chunks=stored_chunks(store, run),
         plan=plan_of(snapshot.scoring),
         inputs=snapshot.inputs,
