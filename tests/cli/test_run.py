@@ -590,3 +590,40 @@ def test_the_bands_of_the_embedder_count_the_zones(system: Folder) -> None:
     zones = json.loads(scored.out)["delta_s"]["zones"]
     assert zones["stable"] > 0
     assert json.loads(done.out)["delta_s"]["zones"] == zones
+
+
+def test_reasons_of_errors_are_counted_wherever_errors_are(system: Folder) -> None:
+    """In the console, the report, the saved scores and the diagnosis."""
+    system.write("fails", "A1 A3")
+    done = system.run(*RUN, "--no-timing", "--full", "-o", "scores.json")
+    why = "2 × ValueError: no index"
+    first, *_ = done.err.splitlines()
+    assert first == f"stored 3 results as one in sqlite:///ragauge.db, 2 of them errors: {why}"
+    assert f"warning: 2 traces with an error: {why}" in done.err
+    saved = json.loads((system.path / "scores.json").read_text())
+    assert saved["errors"] == {"ValueError: no index": 2}
+    found = system.run("diagnose", "one", "--format", "json")
+    assert f"2 traces with an error: {why}" in json.loads(found.out)["notes"]
+    found = system.run("diagnose", "one", "--profile", "all", "--format", "json")
+    errored = [row for row in json.loads(found.out)["findings"] if row["id"] == "errored-traces"]
+    assert errored[0]["step"].startswith(f"2 errors: {why}. ")
+    assert [row["reading"] for row in errored[0]["numbers"][1:]] == ["ValueError: no index"]
+
+
+def test_a_run_in_which_everything_fails_alike_is_stopped(system: Folder) -> None:
+    """A service that is down should not be asked ten thousand questions."""
+    names = [f"Q{n}" for n in range(600)]
+    system.write("gold.jsonl", [{"qid": n, "question": "?", "answerable": True} for n in names])
+    system.write("fails", " ".join(names))
+    done = system.run(*RUN, "--profile", "all")
+    assert (done.exit_code, problem(done)[0]) == (4, "too-many-errors")
+    message = problem(done)[1]
+    assert message.startswith("all of the first 2")
+    assert " results are errors: 2" in message
+    assert " × ValueError: no index; " in message
+    assert done.problems[0].hint.endswith("--keep-going asks all questions")
+    assert 20 <= len(stored(system)["results"]) < 100
+    done = system.run("run", "--resume", "one", "--keep-going")
+    assert done.exit_code == 4
+    assert "every question ended in an error: 600 × ValueError: no index" in done.err
+    assert len(stored(system)["results"]) == 600

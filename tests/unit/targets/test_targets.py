@@ -364,17 +364,21 @@ def test_secrets_come_from_the_environment_and_are_told_to_nobody(
         assert "geheim" not in str(target.about)
 
 
-def test_a_secret_that_a_service_repeats_is_not_in_the_answer(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("options", "secrets"),
+    [
+        ({"header.X-Own": "${RAG_TOKEN}"}, ["geheim-123"]),
+        ({"header.Authorization": "Bearer ${RAG_TOKEN}"}, ["geheim-123", "Bearer geheim-123"]),
+        ({"header.X-Own": "literal"}, ["literal"]),
+        ({"header.Accept-Language": "de", "header.User-Agent": "mine"}, []),
+    ],
+)
+def test_headers_are_secrets_of_a_service(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, str], secrets: list[str]
 ) -> None:
     monkeypatch.setenv("RAG_TOKEN", "geheim-123")
-
-    def echo(request: Request) -> bytes:
-        return http({"hits": ["a"], "answer": f"I got {request.headers['x-own']}."})
-
-    header = {"header.X-Own": "${RAG_TOKEN}"}
-    with serving(echo) as server, opened(server.url, **header) as target:
-        assert target.ask(asked("?")) == {"hits": ["a"], "answer": "I got [redacted]."}
+    with opened("http://127.0.0.1:9/", **options) as target:
+        assert sorted(set(target.secrets)) == sorted(secrets)
 
 
 def test_a_secret_that_is_not_there_is_refused() -> None:
@@ -484,6 +488,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("http://me:pw@host/x?api_key=1&k=2", "http://me:[redacted]@host/x?api_key=[redacted]&k=2"),
         ("command:rag --api-key abc --k 3", "command:rag --api-key '[redacted]' --k 3"),
+        ("command:rag -p hunter2 -k 3", "command:rag -p '[redacted]' -k 3"),
         ("command:rag  --k 3", "command:rag  --k 3"),
         ("python:a:b", "python:a:b"),
     ],
