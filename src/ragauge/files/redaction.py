@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import threading
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
-from urllib.parse import quote
 
 REDACTED = "[redacted]"
 
@@ -290,6 +288,9 @@ _ALONE = 8  # shorter values count only where no letter or digit is beside them
 
 def _forms(value: str) -> Iterable[str]:
     """A value as it may be repeated; of a header with a scheme, also the credentials alone."""
+    import base64
+    from urllib.parse import quote
+
     scheme, _, credentials = value.partition(" ")
     parts = [value, credentials.strip()] if scheme.isalpha() and credentials else [value]
     if scheme.lower() == "basic" and credentials:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from hashlib import blake2b
 
 from ragauge.files.redaction import redacted
@@ -41,6 +42,7 @@ _VARYING = re.compile(
 _REPEATED = re.compile(rf"{_GONE}(?:[\s.,:;/#_-]*{_GONE})+")
 
 
+@lru_cache(4096)  # a run has few messages, and a million traces of them
 def reason_of(message: str) -> str:
     """What a message has in common with others of the same cause."""
     text = " ".join(plain(str(redacted(message[: 4 * LONGEST]))).split())
