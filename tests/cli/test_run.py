@@ -627,3 +627,24 @@ def test_a_run_in_which_everything_fails_alike_is_stopped(system: Folder) -> Non
     assert done.exit_code == 4
     assert "every question ended in an error: 600 × ValueError: no index" in done.err
     assert len(stored(system)["results"]) == 600
+
+
+def test_a_secret_option_that_a_function_repeats_is_not_stored(system: Folder) -> None:
+    code = "def answer(question, key):\n    return {'hits': [key], 'answer': f'by {key}'}\n"
+    system.write("system.py", code)
+    command = (*RUN, *STEADY, "--profile", "all", "--option", "key=PYKEY123")
+    done = system.run(*command)
+    words = "warning: 3 answers repeated a secret of the target, stored as [redacted]\n"
+    assert words in done.err
+    kept = stored(system)["results"]
+    assert {row[-1]["answer"]["text"] for row in kept} == {"by [redacted]"}
+    with closing(sqlite3.connect(system.path / "ragauge.db")) as database:
+        assert not any("PYKEY123" in line for line in database.iterdump())
+    cut(system, 1)
+    refused = system.run("run", "--resume", "one")
+    why = "the run `one` has a secret in its options, which is not stored"
+    assert problem(refused) == ("cannot-resume", why)
+    other = system.run("run", "--resume", "one", "--option", "other=PYKEY123")
+    assert problem(other)[0] == "cannot-resume"
+    system.run("run", "--resume", "one", "--option", "key=PYKEY123", *REPORT)
+    assert stored(system)["results"] == kept
