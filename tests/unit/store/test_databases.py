@@ -300,7 +300,7 @@ def test_a_run_begins_with_all_that_it_asks_or_not_at_all(store: Store, part: st
     with pytest.raises(KeyboardInterrupt):
         store.begin(RUN, **rows)
     assert store.runs() == []
-    assert list(store.gold("gold-1")) == list(store.chunks("chunks-1")) == []
+    assert (list(store.gold("gold-1")), list(store.chunks("chunks-1"))) == ([], [])
     store.begin(RUN, gold=GOLD, chunks=CHUNKS)
     assert (list(store.gold("gold-1")), list(store.chunks("chunks-1"))) == (GOLD, CHUNKS)
 

@@ -17,6 +17,8 @@ from ragauge.errors import RagaugeError
 from ragauge.files import http_client
 from ragauge.model.target import Exchange, Target, TargetError, TargetOptions, TargetQuestion
 from ragauge.run import run
+from ragauge.run.secrets import shown_address
+from ragauge.targets.http import HttpTarget
 from tests.support.web_servers import Request, http, serving
 
 ASKED = TargetQuestion(
@@ -378,6 +380,7 @@ def test_headers_are_secrets_of_a_service(
 ) -> None:
     monkeypatch.setenv("RAG_TOKEN", "geheim-123")
     with opened("http://127.0.0.1:9/", **options) as target:
+        assert isinstance(target, HttpTarget)
         assert sorted(set(target.secrets)) == sorted(secrets)
 
 
@@ -494,4 +497,4 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_addresses_are_shown_without_secrets(address: str, shown: str) -> None:
-    assert run.shown_address(address) == shown
+    assert shown_address(address) == shown
