@@ -77,6 +77,10 @@ async def never(question): await asyncio.sleep(60)
 def broken(question): raise ValueError("no index")
 def unreachable(question): raise ConnectionError("refused")
 def leaves(question): raise SystemExit(2)
+class Busy(Exception):
+    def __init__(self, after): self.retry_after = after
+def busy(question): raise Busy(1.5)
+def odd(question): raise Busy("soon")
 class System:
     def ask(self, question): return [question, NAME]
     async def __call__(self, question): return ["called"]
@@ -112,6 +116,18 @@ def test_a_function_gets_what_it_takes(
 ) -> None:
     with opened(f"{functions}:{name}", **settings) as target:
         assert target.ask(ASKED) == answer
+
+
+@pytest.mark.parametrize(
+    ("name", "transient", "wait"),
+    [("busy", True, 1.5), ("odd", False, None), ("unreachable", True, None)],
+)
+def test_an_exception_may_ask_for_a_wait(
+    functions: str, name: str, transient: bool, wait: float | None
+) -> None:
+    with opened(f"{functions}:{name}") as target:
+        error = failure(target)
+    assert (error.transient, error.wait, error.busy) == (transient, wait, wait is not None)
 
 
 def test_a_function_that_takes_anything_gets_everything(functions: str) -> None:
