@@ -226,7 +226,7 @@ def overhead(questions: int, folder: Path) -> str:
     )
     target = running.open_target(asked.address, asked.target_options(60.0))
     with run_store.opened_store(f"sqlite:///{folder}/sleeper.db", create=True) as store:
-        run = running.start_run(store, asked, given, target.about, run_store.RunDescription())
+        run = running.start_run(store, asked, given, target, run_store.RunDescription())
         limits = Limits(concurrency=CONCURRENCY)
         spent = running.ask_all(store, run, asked, given, target, limits).seconds
     own = sum(sys.modules["sleeper"].SPENT)

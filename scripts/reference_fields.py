@@ -32,6 +32,7 @@ MAPS = {
     "questions[].values": "ID",
     "questions[].labels": "LABEL",
     "questions[].causes": "CAUSE",
+    "errors": "REASON",
     "gates": "NAME",
 }
 """Objects whose keys are data: one word stands for all of them."""
@@ -41,8 +42,8 @@ TURN_TRACES = [
     {"qid": "T1", "turn": 1, "seed": seed, "topk": ["p1#1"], "delta_s": [0.2],
      "embed_model": "e5", "lambda_state": "convergent"}
     for seed in (1, 2)
-]  # fmt: skip
-"""A run with turns, recorded λ and ΔS, for the keys that the demo's documents lack."""
+] + [{"qid": "T1", "turn": 1, "seed": 3, "error": "down"}]  # fmt: skip
+"""A run with turns, recorded λ and ΔS and an error, for the keys that the demo's documents lack."""
 
 
 def scores_fields() -> dict[str, str]:

@@ -209,8 +209,9 @@ lexical-embedder: the ΔS of this run is lexical, and feeds no gate
     It comes from hashed n-grams: it compares words, not meanings, and no threshold of ΔS was made
     for it. Measure with a model (`--embed minilm`), or leave out the gates on ΔS.
 too-many-errors: the target failed too often, and the run was stopped
-    There were more errors than --max-errors allows, or very many calls that never came back. What
-    was answered is stored: mend the target, then go on with --resume and --retry-errors.
+    There were more errors than --max-errors allows, the first 20 results all had the same error, or
+    very many calls never came back. What was answered is stored: mend the target, then go on with
+    --resume and --retry-errors. --keep-going asks all questions, whatever the first errors are.
 missing-traces: gold items have no trace
     A question that was not asked cannot pass, and one that a baseline was not asked hides a drop.
     Run the missing questions, or say --allow-missing when the trace file is meant to be partial; a

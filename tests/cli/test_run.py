@@ -13,6 +13,7 @@ import pytest
 from ragauge.cli.run import progress_line
 from ragauge.model.payloads import thaw
 from ragauge.run.ask import Progress
+from ragauge.store.databases.sqlite import SqliteStore
 from ragauge.targets.python import PythonTarget
 from tests.support.command import GOLD, TRACES, Folder, Outcome, Row
 
@@ -337,6 +338,35 @@ def test_runs_that_cannot_be_resumed_are_refused(system: Folder) -> None:
     assert problem(system.run(*resume, "three"))[0] == "unknown-run"
 
 
+def test_a_run_is_stored_with_its_gold_set_or_not_at_all(
+    system: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped between the two, it would be resumed with nothing to ask, and be complete."""
+
+    def stopped(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SqliteStore, "_insert", stopped)  # the gold set is the first many rows
+    assert system.run(*RUN, *STEADY).exit_code == 130
+    monkeypatch.undo()
+    monkeypatch.chdir(system.path)
+    gone = ("unknown-run", "there is no run `one` in sqlite:///ragauge.db")
+    assert problem(system.run("run", "--resume", "one")) == gone
+
+
+def test_a_run_without_a_gold_set_is_not_resumed(system: Folder) -> None:
+    """As an older ragauge may have left it."""
+    system.write("fails", b"A1 A2 A3")
+    system.run(*RUN, "--max-errors", "0")
+    with closing(sqlite3.connect(system.path / "ragauge.db")) as database:
+        database.execute("DELETE FROM eval_gold_items")
+        database.commit()
+    done = system.run("run", "--resume", "one")
+    why = "the run `one` was stopped before its gold set was stored"
+    assert (done.exit_code, *problem(done)) == (2, "cannot-resume", why)
+    assert status(system) == "incomplete"
+
+
 def test_a_secret_of_a_target_must_be_given_again(system: Folder) -> None:
     done = system.run(
         "run", "--gold", "gold.jsonl", "--target", "http://me:geheim@127.0.0.1:9/x", "--retries",
@@ -560,3 +590,61 @@ def test_the_bands_of_the_embedder_count_the_zones(system: Folder) -> None:
     zones = json.loads(scored.out)["delta_s"]["zones"]
     assert zones["stable"] > 0
     assert json.loads(done.out)["delta_s"]["zones"] == zones
+
+
+def test_reasons_of_errors_are_counted_wherever_errors_are(system: Folder) -> None:
+    """In the console, the report, the saved scores and the diagnosis."""
+    system.write("fails", "A1 A3")
+    done = system.run(*RUN, "--no-timing", "--full", "-o", "scores.json")
+    why = "2 × ValueError: no index"
+    first, *_ = done.err.splitlines()
+    assert first == f"stored 3 results as one in sqlite:///ragauge.db, 2 of them errors: {why}"
+    assert f"warning: 2 traces with an error: {why}" in done.err
+    saved = json.loads((system.path / "scores.json").read_text())
+    assert saved["errors"] == {"ValueError: no index": 2}
+    found = system.run("diagnose", "one", "--format", "json")
+    assert f"2 traces with an error: {why}" in json.loads(found.out)["notes"]
+    found = system.run("diagnose", "one", "--profile", "all", "--format", "json")
+    errored = [row for row in json.loads(found.out)["findings"] if row["id"] == "errored-traces"]
+    assert errored[0]["step"].startswith(f"2 errors: {why}. ")
+    assert [row["reading"] for row in errored[0]["numbers"][1:]] == ["ValueError: no index"]
+
+
+def test_a_run_in_which_everything_fails_alike_is_stopped(system: Folder) -> None:
+    """A service that is down should not be asked ten thousand questions."""
+    names = [f"Q{n}" for n in range(600)]
+    system.write("gold.jsonl", [{"qid": n, "question": "?", "answerable": True} for n in names])
+    system.write("fails", " ".join(names))
+    done = system.run(*RUN, "--profile", "all")
+    assert (done.exit_code, problem(done)[0]) == (4, "too-many-errors")
+    message = problem(done)[1]
+    assert message.startswith("all of the first 2")
+    assert " results are errors: 2" in message
+    assert " × ValueError: no index; " in message
+    assert done.problems[0].hint.endswith("--keep-going asks all questions")
+    assert 20 <= len(stored(system)["results"]) < 100
+    done = system.run("run", "--resume", "one", "--keep-going")
+    assert done.exit_code == 4
+    assert "every question ended in an error: 600 × ValueError: no index" in done.err
+    assert len(stored(system)["results"]) == 600
+
+
+def test_a_secret_option_that_a_function_repeats_is_not_stored(system: Folder) -> None:
+    code = "def answer(question, key):\n    return {'hits': [key], 'answer': f'by {key}'}\n"
+    system.write("system.py", code)
+    command = (*RUN, *STEADY, "--profile", "all", "--option", "key=PYKEY123")
+    done = system.run(*command)
+    words = "warning: 3 answers repeated a secret of the target, stored as [redacted]\n"
+    assert words in done.err
+    kept = stored(system)["results"]
+    assert {row[-1]["answer"]["text"] for row in kept} == {"by [redacted]"}
+    with closing(sqlite3.connect(system.path / "ragauge.db")) as database:
+        assert not any("PYKEY123" in line for line in database.iterdump())
+    cut(system, 1)
+    refused = system.run("run", "--resume", "one")
+    why = "the run `one` has a secret in its options, which is not stored"
+    assert problem(refused) == ("cannot-resume", why)
+    other = system.run("run", "--resume", "one", "--option", "other=PYKEY123")
+    assert problem(other)[0] == "cannot-resume"
+    system.run("run", "--resume", "one", "--option", "key=PYKEY123", *REPORT)
+    assert stored(system)["results"] == kept

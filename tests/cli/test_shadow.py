@@ -287,7 +287,7 @@ def test_a_target_that_is_down_is_told_when_it_was_asked(
     assert found.exit_code == 4
     live, shadow = found.err.splitlines()[-2:]
     assert live.startswith("stored live: 12 results as ")
-    assert live.endswith(", 12 of them errors")
+    assert live.endswith(", 12 of them errors: 12 × RuntimeError: index is offline")
     assert shadow.startswith("stored shadow: 12 results as ")
     assert "error" not in shadow
 

@@ -9,9 +9,11 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
@@ -417,6 +419,37 @@ def test_a_service_that_is_busy_is_asked_again_when_it_says(folder: Path) -> Non
     assert done.returncode == 0, done.stderr
     assert errors(folder, "one") == {}
     assert times["Q"][1] - times["Q"][0] >= 1.0
+
+
+def test_a_service_with_little_room_loses_no_question(folder: Path) -> None:
+    """It has room for 8 and is asked 32 at once. Of 100 questions 28 were lost here before."""
+    places = threading.Semaphore(8)
+    refused = 0
+
+    def small(_: Request) -> bytes:
+        nonlocal refused
+        if not places.acquire(blocking=False):
+            refused += 1
+            if refused % 2:
+                return http({}, "429 Too Many Requests", Retry_After="1")
+            now = time.time()
+            times = {"Date": formatdate(now, usegmt=True)}
+            return http({}, "503 Busy", Retry_After=formatdate(now + 1, usegmt=True), **times)
+        try:
+            time.sleep(0.02)
+            return http({"hits": ["a"]})
+        finally:
+            places.release()
+
+    gold(folder, 100)
+    with serving(small) as server:
+        done = run(
+            folder, "run", "--gold", "gold.jsonl", "--run-id", "one", "--profile", "all",
+            "--target", server.url, "--concurrency", "32",
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (errors(folder, "one"), count(folder, "one")) == ({}, 100)
+    assert 0 < refused < 100  # it is not asked over and over, either
 
 
 def test_what_a_system_prints_does_not_spoil_the_report(folder: Path) -> None:

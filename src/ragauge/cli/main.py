@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import importlib
 import io
@@ -9,6 +10,7 @@ import os
 import pkgutil
 import signal
 import sys
+import threading
 from collections.abc import Collection
 from typing import Any, NoReturn
 
@@ -98,14 +100,27 @@ def main() -> NoReturn:
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         # So that temporary files are removed, as after an interrupt.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    code = run(sys.argv[1:])
-    if code == _INTERRUPTED:
-        # Threads that ask a target may be in native code, which must not lose the interpreter.
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError, ValueError, AttributeError):  # None if it was closed
-                stream.flush()
-        os._exit(code)
-    sys.exit(code)
+    try:
+        code = run(sys.argv[1:])
+    except SystemExit as end:  # of the order to end
+        code = end.code if isinstance(end.code, int) else int(ExitCode.BUG)
+    _leave(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process, at once where calls of a target were abandoned and still run.
+
+    Python ends such a thread when it comes back from native code, by unwinding its stack: below
+    frames of C++ or Rust, which do not let that pass, the process dies with SIGABRT and code 134.
+    """
+    if not any(thread.daemon for thread in threading.enumerate()):
+        sys.exit(code)
+    if code != _INTERRUPTED:  # who interrupts does not want to wait for anything
+        atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # None if it was closed
+            stream.flush()
+    os._exit(code)
 
 
 def run(arguments: list[str]) -> int:

@@ -193,6 +193,31 @@ def finite(_context: click.Context, _option: click.Parameter, value: float | Non
     return value
 
 
+PATIENCE_OPTIONS = [
+    click.option(
+        "--max-wait",
+        type=click.FloatRange(0, 86_400),
+        default=900.0,
+        show_default=True,
+        callback=finite,
+        metavar="SECONDS",
+        help="How long a target that is busy (429, Retry-After) may put a question off, in all.",
+    ),
+    click.option(
+        "--keep-going",
+        is_flag=True,
+        help="Ask all questions, also if the first 20 results all have the same error.",
+    ),
+]
+
+
+def of_them_errors(errors: int, reasons: Mapping[str, int]) -> str:
+    """What is said of errors behind the number of results: how many, and why."""
+    from ragauge.model.error_reasons import counted_reasons
+
+    return f", {errors} of them errors: {counted_reasons(reasons)}" if errors else ""
+
+
 def options(decorators: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
     """Apply several option decorators, in order."""
 

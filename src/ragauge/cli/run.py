@@ -18,9 +18,11 @@ from ragauge.cli.options import (
     EMBED_OPTIONS,
     FORMAT_OPTION,
     GATE_OPTIONS,
+    PATIENCE_OPTIONS,
     CommandOptions,
     embedding,
     finite,
+    of_them_errors,
     options,
     whole_number,
     whole_numbers,
@@ -166,6 +168,7 @@ def progress_line(progress: Progress) -> str:
     metavar="N",
     help="Stop after more errors than these; the run can be resumed.",
 )
+@options(PATIENCE_OPTIONS)
 @click.option("--resume", metavar="RUN", help="Go on with a run that was stopped.")
 @click.option(
     "--retry-errors", is_flag=True, help="With --resume: ask what ended in an error again."
@@ -259,6 +262,8 @@ def _plan(options: CommandOptions) -> _Plan:
         retries=options.retries,
         rate=_rate(options.rate),
         max_errors=options.max_errors,
+        max_wait=options.max_wait,
+        keep_going=options.keep_going,
     )
     settings = _settings(options.pairs)
     reports = asked_reports(options.format_name, options.outputs, registry.profile("all"))
@@ -325,7 +330,7 @@ def _start(stack: ExitStack, store: Store, plan: _Plan) -> _Answered:
         system={**config.system, **snapshot},
     )
     with _opened(asked, plan.limits) as target:
-        begun = running.start_run(store, asked, material, target.about, wanted)
+        begun = running.start_run(store, asked, material, target, wanted)
         run = _held(stack, store, begun.run_id)
         return _ask(store, running.Resumed(run, asked, material), target, plan)
 
@@ -383,9 +388,8 @@ def _judge(stack: ExitStack, store: Store, answered: _Answered, scores: Scores, 
     run_id = answered.run.run_id
     for tag in options.tags if options.resume is not None else ():
         store.tag(tag, run_id)
-    errors = scores.tally.errored
     stored = f"stored {count(scores.tally.traces, 'result')} as {run_id} in {store.name}"
-    click.echo(f"{stored}{f', {errors} of them errors' if errors else ''}", err=True)
+    click.echo(f"{stored}{of_them_errors(scores.tally.errored, scores.errors)}", err=True)
     finished = run_store.find_run(store, run_id)
     live = against(options.baseline, config, store, finished)
     profile = registry.profile(scores.profile)
@@ -418,11 +422,14 @@ def _held(stack: ExitStack, store: Store, name: str) -> RunRecord:
 def _unless_all_failed(code: int, scores: Scores, run: RunRecord) -> int:
     """The exit code; where not one question was answered, nothing was measured that could pass."""
     from ragauge.codes import ExitCode
+    from ragauge.model.error_reasons import counted_reasons
 
     if code != ExitCode.PASS or scores.tally.errored < scores.tally.traces:
         return code
     how = f"ragauge run --resume {run.run_id} --retry-errors"
-    click.echo(f"every question ended in an error\n  hint: mend the target, then `{how}`", err=True)
+    reasons = counted_reasons(scores.errors)
+    sentence = f"every question ended in an error: {reasons}"
+    click.echo(f"{sentence}\n  hint: mend the target, then `{how}`", err=True)
     return int(ExitCode.NOT_EVALUABLE)
 
 
@@ -442,6 +449,7 @@ def _opened(asked: Asked, limits: Limits) -> Iterator[Target]:
 def _stopped(store: Store, run: RunRecord, progress: Progress, limits: Limits) -> int:
     """Say how a run that was stopped goes on."""
     from ragauge.errors import RagaugeError
+    from ragauge.run import run as running
 
     left = progress.total - progress.done
     how = f"ragauge run --resume {run.run_id} --store {store.name}"
@@ -449,9 +457,9 @@ def _stopped(store: Store, run: RunRecord, progress: Progress, limits: Limits) -
         sentence = f"interrupted: {progress.done} results were stored, {left} are left"
         click.echo(f"{sentence}\n  hint: go on with `{how}`", err=True)
         return 130
-    words = f"more than {limits.max_errors} errors"
-    if progress.stopped == "hanging":
-        words = "too many calls that never came back"
-    message = f"{words}: {progress.done} results were stored, {left} are left"
+    why = running.why_stopped(progress, limits)
+    message = f"{why}; {progress.done} results were stored, {left} are left"
     hint = f"mend the target, then `{how} --retry-errors`"
+    if progress.stopped == "same-error":
+        hint += "; --keep-going asks all questions"
     raise RagaugeError.of("too-many-errors", message, hint=hint)

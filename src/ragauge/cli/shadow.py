@@ -15,12 +15,14 @@ from ragauge.cli.options import (
     ALLOW_OPTIONS,
     EMBED_OPTIONS,
     GATE_OPTIONS,
+    PATIENCE_OPTIONS,
     THREE_FORMATS,
     WORKERS_OPTION,
     CommandOptions,
     day,
     embedding,
     finite,
+    of_them_errors,
     options,
     screen,
     whole_number,
@@ -92,6 +94,7 @@ def _sided(name: str, metavar: str, words: str) -> list[object]:
     default=2,
     help="For targets: how often a question is asked again after an error that may pass.",
 )
+@options(PATIENCE_OPTIONS)
 @options(EMBED_OPTIONS)
 @click.option(
     "--index-only",
@@ -238,7 +241,7 @@ def _stored(
         return StoredRun(store, run_store.find_run(store, side.name, suite=suite))
     try:
         with redirect_stdout(sys.stderr):  # what a target prints is not the report
-            run, errors = asked_run(
+            answered = asked_run(
                 store,
                 asked.gold,
                 _asking(side, asked),
@@ -248,8 +251,9 @@ def _stored(
     except Interrupted as stopped:
         click.echo(_left(side, store, stopped), err=True)
         raise click.exceptions.Exit(130) from stopped
+    run = answered.run
     sentence = f"stored {side.role}: {run.results} results as {run.run_id}"
-    click.echo(f"{sentence}{f', {errors} of them errors' if errors else ''}", err=True)
+    click.echo(f"{sentence}{of_them_errors(answered.errors, answered.reasons)}", err=True)
     return StoredRun(store, run)
 
 
@@ -275,7 +279,13 @@ def _asking(side: ShadowSide, asked: CommandOptions) -> ShadowRequest:
     from ragauge.store.runs import RunDescription
 
     config = asked.config
-    limits = Limits(concurrency=asked.concurrency, timeout=asked.timeout, retries=asked.retries)
+    limits = Limits(
+        concurrency=asked.concurrency,
+        timeout=asked.timeout,
+        retries=asked.retries,
+        max_wait=asked.max_wait,
+        keep_going=asked.keep_going,
+    )
     return ShadowRequest(
         asked=running.Asked(
             address=side.name,

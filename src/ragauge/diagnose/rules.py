@@ -14,6 +14,8 @@ from msgspec import Struct
 
 from ragauge.metrics.columns import Bools, Floats, Ints
 from ragauge.model.diagnosis import Number
+from ragauge.model.error_reasons import counted_reasons
+from ragauge.model.phrases import count
 from ragauge.model.scores import Scores
 from ragauge.model.semantic import Bands, is_lexical
 from ragauge.stats import exact_sums
@@ -34,6 +36,9 @@ the pages name the symptom and no number."""
 FLAT = 0.05
 FALLING = 0.10
 """Flat and falling are numbers of our own: the pages say flat, high and sharp."""
+
+_REASONS = 5
+"""Reasons of errors that are listed with their counts."""
 
 TAU = 0.60
 SAME_CITATIONS = 0.70
@@ -353,6 +358,25 @@ def _flips_step(run: Symptoms, _places: Ints) -> str:
     )
 
 
+def _error_numbers(run: Symptoms, _places: Ints) -> tuple[Number, ...]:
+    errors, n = run.scores.errors, run.scores.tally.scored
+    reasons = list(errors.items())[:_REASONS]
+    return (
+        run.number("run.errored"),
+        *(
+            Number(name="errors of one reason", value=float(times), n=n, reading=reason, whole=True)
+            for reason, times in reasons
+        ),
+    )
+
+
+def _errors_step(run: Symptoms, _places: Ints) -> str:
+    errors = run.scores.errors
+    total = count(sum(errors.values()), "error")
+    listed = f"{total}: {counted_reasons(errors)}. " if errors else ""
+    return f"{listed}Mend the most frequent cause first, then run these questions again."
+
+
 # What keeps a run from being measured as a whole: traces that are not there, or mean nothing.
 COMPLETENESS_RULES = (
     DiagnosisRule(
@@ -371,7 +395,8 @@ COMPLETENESS_RULES = (
         source="own",
         find=lambda run: run.labelled("ERRORED"),
         numbers={"run.errored": ""},
-        step="Read the error of the first of them, mend it, and run these questions again.",
+        figures=_error_numbers,
+        step=_errors_step,
         blocking=True,
     ),
     DiagnosisRule(

@@ -1,9 +1,15 @@
-"""Redaction: which names belong to secrets, which text looks like one, and a copy without them."""
+"""Redaction: which names belong to secrets, which text looks like one, and a copy without them.
+
+`redacted` goes by names and looks; `SecretValues` takes out values that are known to be secret.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 REDACTED = "[redacted]"
@@ -62,6 +68,17 @@ _BEARER = re.compile(
 )
 
 
+_OPEN_HEADERS = re.compile(
+    r"accept(?:-.+)?|cache-control|connection|content-(?!md5|disposition).+|date|dnt|expect|from|host"
+    r"|if-.+|max-forwards|origin|pragma|prefer|range|referer|te|upgrade|user-agent|via|x-request-id",
+    re.IGNORECASE,
+)
+"""Headers that say how a request is to be answered, and not who asks."""
+
+_NUMBER_OR_PATH = re.compile(r"-.*|[\d.,:%+-]*|.*[/\\].*|.*\.[A-Za-z]\w{0,4}", re.DOTALL)
+_RANDOM = re.compile(r"(?=.*[A-Za-z])(?=.*[\d!#$%&*+:;?@^~])\S{6,}")
+
+
 def redacted(value: Any) -> Any:
     """Copy JSON-like data without the secrets in it.
 
@@ -98,6 +115,11 @@ def redacted_url(url: str) -> str:
     """Take the password, and parameters that name secrets, out of a URL."""
     url = _PARAMETER.sub(rf"\1{REDACTED}", url)
     return _text(_WHOLE.sub(rf"\1:{REDACTED}@", url))
+
+
+def is_secret_header(name: str) -> bool:
+    """Whether the value of an HTTP header may be a secret: all but a few well-known ones."""
+    return _OPEN_HEADERS.fullmatch(name.strip()) is None
 
 
 def is_secret(name: str) -> bool:
@@ -150,10 +172,30 @@ def _array(original: list[Any] | tuple[Any, ...]) -> tuple[list[Any], list[tuple
     for place, value in enumerate(original):
         before = original[place - 1] if place else None
         # As commands have it: ["--api-key", "..."]
-        option = isinstance(before, str) and before.startswith("-") and "=" not in before
-        if not (option and _names_secret(before)) or _is_open(value):
-            inside.append((place, value))
+        option = before if isinstance(before, str) and before.startswith("-") else ""
+        if not ("=" not in option and _names_secret(option)) or _is_open(value):
+            short = len(option) == 2 and isinstance(value, str)
+            inside.append((place, _after_short_option(option, value) if short else value))
     return copy, inside
+
+
+def _after_short_option(option: str, value: str) -> str:
+    """What stands behind `-p`, `-u`, `-H` and the like, without the secret in it.
+
+    Short options mean something else in every program, so numbers and paths stay, and the less
+    common ones hide only what no person would type.
+    """
+    name, colon, rest = value.partition(":")
+    if option == "-H" and colon and rest.strip():
+        return f"{name}: {REDACTED}" if is_secret_header(name) else value
+    if option == "-u" and colon and rest:
+        return f"{name}:{REDACTED}"
+    plain = _NUMBER_OR_PATH.fullmatch(value) is not None
+    if (option in ("-p", "-a", "-w") and not plain) or (
+        option in ("-k", "-t", "-s", "-P") and not plain and _RANDOM.fullmatch(value)
+    ):
+        return REDACTED
+    return value
 
 
 def _names_secret(name: object) -> bool:
@@ -189,6 +231,93 @@ def _text(text: str) -> str:
 
 def _without_value(match: re.Match[str], template: str) -> str:
     return match.expand(template) if is_secret(match[1]) else match[0]
+
+
+class SecretValues:
+    """Values that are known to be secret: taken out of whatever repeats them.
+
+    A system may repeat what it was sent: as it was, as the part of a URL, or in base64. Short
+    values count where they stand alone; those of fewer than four characters cannot be told from
+    ordinary text, and stay. `hidden` counts the answers that had one.
+    """
+
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        forms = {
+            form
+            for value in values
+            for form in _forms(value.strip())
+            if len(form) >= _FEWEST and form != REDACTED
+        }
+        self.hidden = 0
+        self._lock = threading.Lock()
+        self._pattern = _any_of(forms)
+        self._in_json = _any_of({json.dumps(form, ensure_ascii=False)[1:-1] for form in forms})
+
+    def __bool__(self) -> bool:
+        return self._pattern is not None
+
+    def hide(self, text: str) -> str:
+        """A message without the values."""
+        return text if self._pattern is None else self._pattern.sub(REDACTED, text)
+
+    def hide_in(self, data: Any) -> Any:
+        """JSON-like data without the values, in keys and texts at any depth."""
+        if self._pattern is None:
+            return data
+        if isinstance(data, str):
+            return self.hide(data)
+        if isinstance(data, Mapping):
+            return {self.hide_in(key): self.hide_in(value) for key, value in data.items()}
+        if isinstance(data, list | tuple):
+            return type(data)(map(self.hide_in, data))
+        return data
+
+    def hide_in_answer(self, answer: Any, encoded: bytes) -> Any:
+        """An answer without the values; `encoded` is its JSON, for a quick look before a copy."""
+        pattern = self._in_json
+        if pattern is None or not pattern.search(encoded.decode("utf-8", errors="replace")):
+            return answer
+        with self._lock:  # many threads ask
+            self.hidden += 1
+        return self.hide_in(answer)
+
+
+_FEWEST = 4
+_ALONE = 8  # shorter values count only where no letter or digit is beside them
+
+
+def _forms(value: str) -> Iterable[str]:
+    """A value as it may be repeated; of a header with a scheme, also the credentials alone."""
+    import base64
+    from urllib.parse import quote
+
+    scheme, _, credentials = value.partition(" ")
+    parts = [value, credentials.strip()] if scheme.isalpha() and credentials else [value]
+    if scheme.lower() == "basic" and credentials:
+        with suppress(ValueError):  # it may be anything
+            pair = base64.b64decode(credentials, validate=True).decode()
+            parts += [pair, pair.partition(":")[2]]
+    for part in parts:
+        yield part
+        yield quote(part, safe="")
+        if len(part) >= _FEWEST:
+            yield base64.b64encode(part.encode(errors="replace")).decode()
+
+
+def _any_of(forms: Iterable[str]) -> re.Pattern[str] | None:
+    """A pattern for any of some texts; the longest first, as one may be a part of another."""
+    patterns = [
+        re.escape(form) if len(form) >= _ALONE else rf"(?<!\w){re.escape(form)}(?!\w)"
+        for form in sorted(forms, key=lambda form: (-len(form), form))
+    ]
+    return re.compile("|".join(patterns)) if patterns else None
+
+
+def secret_parts(text: str, shown: str) -> list[str]:
+    """What was taken out of a text where it was redacted."""
+    pattern = "(.+?)".join(map(re.escape, shown.split(REDACTED)))
+    match = re.fullmatch(pattern, text, re.DOTALL) if REDACTED in shown else None
+    return [] if match is None else [part for part in match.groups() if part != REDACTED]
 
 
 SECRET = ("password", "sslpassword")

@@ -120,8 +120,13 @@ class Store(Protocol):
     url: str
     """What opens it again, with its password: never shown."""
 
-    def begin(self, run: RunRecord) -> None:
-        """Add a run as incomplete; `run-exists` if its id is taken."""
+    def begin(
+        self, run: RunRecord, *, gold: Iterable[GoldRow] = (), chunks: Iterable[bytes] = ()
+    ) -> None:
+        """Add a run as incomplete, with its gold set and chunks; `run-exists` if its id is taken.
+
+        All of it or nothing; a gold set or a list of chunks that is there stays as it is.
+        """
 
     def hold(self, run_id: str) -> AbstractContextManager[None]:
         """Hold a run while it is asked for and scored; `run-held` if another process holds it."""

@@ -187,6 +187,7 @@ class Scores(Struct, frozen=True, kw_only=True):
     states        how many questions have which λ, computed and recorded
     embedders     the embedders that the recorded ΔS come from
     cites         whether any answer cites anything
+    errors        how many traces failed for which reason, the most frequent first
     gold_hash     of what the gold set says, where it was asked for
     semantic      what is known of ΔS beyond its metrics: bands, zones, how it was measured
     unmatched     how many gold items a comparison excludes, as nothing that they expect is
@@ -211,6 +212,7 @@ class Scores(Struct, frozen=True, kw_only=True):
     states: dict[str, dict[str, int]] = {}
     embedders: tuple[str, ...] = ()
     cites: bool = False
+    errors: dict[str, int] = {}
     per_question: PerQuestion | None = None
     gold_hash: str | None = None
     semantic: Semantic | None = None

@@ -73,6 +73,8 @@ def to_document(scores: Scores, verdict: Verdict, *, full: bool) -> dict[str, An
         "warnings": list(scores.warnings),
         "skipped_lines": list(scores.skipped),
     }
+    if scores.errors:
+        document["errors"] = scores.errors
     if scores.semantic is not None:
         document["delta_s"] = _semantic(scores.semantic)
     if full:
@@ -255,6 +257,7 @@ class _ScoresDocument(msgspec.Struct):
     lambda_: dict[str, dict[str, int]] = msgspec.field(default_factory=dict, name="lambda")
     embedders: tuple[str, ...] = ()
     cites: bool = False
+    errors: dict[str, int] = {}
     options: Options = Options()
     questions: tuple[_SavedQuestion, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -312,6 +315,7 @@ def from_document(data: bytes, name: str) -> Scores:
         states=document.lambda_,
         embedders=document.embedders,
         cites=document.cites,
+        errors=document.errors,
         per_question=_per_question(document),
         gold_hash=document.gold_hash,
         semantic=document.delta_s,

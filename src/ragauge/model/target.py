@@ -55,14 +55,24 @@ class TargetOptions(Struct, frozen=True, kw_only=True):
 class TargetError(Exception):
     """A target could not answer: recorded as the error of the slot, never the end of a run.
 
-    `transient` errors are worth another try; `wait` are the seconds that the target asked for.
+    `transient` errors are worth another try; `wait` are the seconds that the target asked for. A
+    target that asks for a wait is `busy`, and so is one that says it without a time: the question
+    was not tried, and comes back later.
     """
 
-    def __init__(self, reason: str, *, transient: bool = False, wait: float | None = None) -> None:
+    def __init__(
+        self,
+        reason: str,
+        *,
+        transient: bool = False,
+        wait: float | None = None,
+        busy: bool = False,
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.transient = transient
         self.wait = wait
+        self.busy = transient and (busy or wait is not None)
 
 
 class Target(Protocol):

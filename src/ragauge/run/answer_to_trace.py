@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ragauge.files.fields import FieldError
-from ragauge.files.redaction import redacted
+from ragauge.files.redaction import SecretValues, redacted
 from ragauge.formats.traces import RowReader
 from ragauge.model.field_spellings import TRACE_NAMES, TRACE_SPELLINGS
 from ragauge.model.target import TargetError
@@ -25,14 +25,22 @@ _ANSWER_NAMES = TRACE_NAMES.difference(*(TRACE_SPELLINGS[field] for field in _QU
 
 
 def answer_trace(
-    reader: RowReader, slot: QuestionSlot, answered: Any, elapsed: float | None
+    reader: RowReader,
+    slot: QuestionSlot,
+    answered: Any,
+    elapsed: float | None,
+    secrets: SecretValues,
 ) -> Trace:
     """The trace of a slot: a row of any dialect, a list of hits, or a trace as it is.
 
     The slot says what was asked, whatever the row says; a row for another question is an error.
     `elapsed` are the milliseconds that were measured, where the target gives none of its own.
+    What is in `secrets` is taken out: a system may repeat what it was sent.
     """
-    trace = answered if isinstance(answered, Trace) else _read(reader, answered)
+    if isinstance(answered, Trace):
+        trace = _without_secrets(answered, secrets)
+    else:
+        trace = _read(reader, answered, secrets)
     question = slot.question
     if trace.qid is not None and trace.qid != question.qid:
         raise TargetError(f"the answer is for `{trace.qid}`, and `{question.qid}` was asked")
@@ -55,10 +63,20 @@ def _of_slot(slot: QuestionSlot) -> dict[str, Any]:
     }
 
 
-def _read(reader: RowReader, answered: Any) -> Trace:
+def _without_secrets(trace: Trace, secrets: SecretValues) -> Trace:
+    if not secrets:
+        return trace
+    plainer = msgspec.to_builtins(trace)
+    safe = secrets.hide_in_answer(plainer, msgspec.json.encode(plainer))
+    return trace if safe is plainer else msgspec.convert(safe, Trace)
+
+
+def _read(reader: RowReader, answered: Any, secrets: SecretValues) -> Trace:
     try:
         _refuse_unstorable(answered)
-        row = msgspec.json.decode(_encode(answered))  # as a trace file would hold it
+        encoded = _encode(answered)
+        row = msgspec.json.decode(encoded)  # as a trace file would hold it
+        row = secrets.hide_in_answer(row, encoded)
         if isinstance(row, list):
             row = {"hits": [_hit(entry) for entry in row]}
         if not isinstance(row, Mapping):

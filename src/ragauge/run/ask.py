@@ -1,7 +1,8 @@
 """The runner: asks a target slot by slot in threads, with a rate limit, retries and back-off.
 
 Threads ask; one more thread stores the traces that have arrived; the calling thread watches. A
-call that does not come back in time is abandoned with its thread, and another takes over.
+call that does not come back in time is abandoned with its thread, and another takes over. A target
+that is busy is asked by fewer threads at once, and later.
 """
 
 from __future__ import annotations
@@ -9,19 +10,22 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from hashlib import blake2b
 from queue import Empty, SimpleQueue
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ragauge.files.redaction import SecretValues
 from ragauge.formats.traces import RowReader
+from ragauge.model.error_reasons import reason_of
 from ragauge.model.target import Exchange, RevisingTarget, Target, TargetError, TargetQuestion
 from ragauge.model.trace import Trace
 from ragauge.run.answer_to_trace import answer_trace, error_trace
+from ragauge.run.concurrency_limit import ConcurrencyLimit, spread
 from ragauge.run.slots import QuestionSlot, SlotSequence
 
 GRACE = 5.0
@@ -29,6 +33,9 @@ GRACE = 5.0
 
 MOST_LOST = 1000
 """Calls that hang at the same time; more would eat up the memory."""
+
+ALIKE = 20
+"""Results that must all have the same error for a run to be stopped early."""
 
 _TICK = 0.05
 _MOMENT = 0.002
@@ -38,7 +45,7 @@ _WAITING = 256  # results that may wait to be stored, before asking pauses
 _LONGEST_WAIT = 300.0  # no target may make us wait longer
 _FIRST_WAIT, _LAST_WAIT = 0.25, 30.0  # seconds of back-off
 
-Stopped = Literal["interrupted", "errors", "hanging"]
+Stopped = Literal["interrupted", "errors", "hanging", "same-error"]
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -48,6 +55,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     retries     how often a question is asked again after an error that may pass
     rate        questions a second, at most
     max_errors  more errors than these end the run; it can be resumed
+    max_wait    seconds that a busy target may put a question off, in all
+    keep_going  whether a run goes on although all its first results have the same error
     timing      whether the time that an answer took is stored
     """
 
@@ -56,11 +65,16 @@ class Limits(Struct, frozen=True, kw_only=True):
     retries: int = 2
     rate: float | None = None
     max_errors: int | None = None
+    max_wait: float = 900.0
+    keep_going: bool = False
     timing: bool = True
 
 
 class Progress(Struct):
-    """What has come of a run so far; `hits` of `labelled` questions found their evidence."""
+    """What has come of a run so far; `hits` of `labelled` questions found their evidence.
+
+    `reasons` counts the errors by what they have in common.
+    """
 
     total: int
     done: int = 0
@@ -69,6 +83,7 @@ class Progress(Struct):
     labelled: int = 0
     seconds: float = 0.0
     stopped: Stopped | None = None
+    reasons: Counter[str] = field(default_factory=Counter)
 
 
 class BatchCounts(Struct, frozen=True):
@@ -81,7 +96,7 @@ class BatchCounts(Struct, frozen=True):
 
 
 class RateLimit:
-    """Lets questions through one by one: at a rate, and not before a target wants to be asked."""
+    """Lets questions through one by one, at a rate."""
 
     def __init__(self, rate: float | None) -> None:
         self.gap = 0.0 if rate is None else 1 / rate
@@ -90,20 +105,13 @@ class RateLimit:
 
     def wait(self) -> float:
         """The seconds to wait before the next question; its place is taken."""
-        if not self.gap and not self.next:
+        if not self.gap:
             return 0.0
         with self.lock:
             now = time.monotonic()
             at = max(now, self.next)
-            # Without a rate, `next` is only the end of a pause.
-            if self.gap or self.next <= now:
-                self.next = at + self.gap if self.gap else 0.0
+            self.next = at + self.gap
             return at - now
-
-    def pause(self, seconds: float) -> None:
-        """Let nothing through for some seconds."""
-        with self.lock:
-            self.next = max(self.next, time.monotonic() + seconds)
 
 
 def backoff(number: int, attempt: int) -> float:
@@ -111,9 +119,7 @@ def backoff(number: int, attempt: int) -> float:
 
     The spread comes from the slot, not from chance.
     """
-    digest = blake2b(f"{number}:{attempt}".encode(), digest_size=4).digest()
-    spread = int.from_bytes(digest, "big") / 2**32
-    return float(min(_LAST_WAIT, _FIRST_WAIT * 2**attempt) * (0.5 + spread))
+    return float(min(_LAST_WAIT, _FIRST_WAIT * 2**attempt) * (0.5 + spread(number, attempt)))
 
 
 class SequenceTask:
@@ -124,6 +130,8 @@ class SequenceTask:
         self.wanted = wanted
         self.place = 0
         self.attempt = 0
+        self.waits = 0  # how often the target was too busy for the slot, and since when
+        self.busy_since = math.inf
         self.delay = 0.0
         self.history: dict[int, dict[int | None, Exchange]] = {}  # by turn, then by paraphrase
 
@@ -155,7 +163,8 @@ class SequenceTask:
             exchanges = self.history.setdefault(question.turn, {})
             exchanges[question.paraphrase] = Exchange(question.text, answer)
         self.place += 1
-        self.attempt = 0
+        self.attempt = self.waits = 0
+        self.busy_since = math.inf
 
 
 class _Worker(threading.Thread):
@@ -188,6 +197,7 @@ class Runner:
         write: Callable[[Sequence[Trace]], BatchCounts],
         *,
         total: int,
+        secrets: SecretValues | None = None,
         on_progress: Callable[[Progress], None] = lambda _: None,
         on_note: Callable[[str], None] = lambda _: None,
     ) -> None:
@@ -195,15 +205,18 @@ class Runner:
         self.reader = reader
         self.limits = limits
         self.write = write
+        self.secrets = secrets or SecretValues()
         self.on_progress = on_progress
         self.on_note = on_note
         self.paused_until = 0.0  # the target has asked for patience
-        self.failed = 0
+        self.busy_since = math.inf  # nothing but that it is busy has come since
+        self.results = self.failed = 0
         self.progress = Progress(total)
         self.rate_limit = RateLimit(limits.rate)
         self.arrived: SimpleQueue[Trace | None] = SimpleQueue()
         self.lock = threading.Lock()
         self.stop = threading.Event()
+        self.limit = ConcurrencyLimit(min(limits.concurrency, max(1, total)), self.stop)
         self.over = threading.Event()
         self.workers: set[_Worker] = set()
         self.lost: list[_Worker] = []
@@ -225,25 +238,41 @@ class Runner:
         begun = time.monotonic()
         writer = threading.Thread(target=self._write, daemon=True, name="ragauge-writing")
         writer.start()
-        with self._interruptible():
-            for _ in range(min(self.limits.concurrency, self.progress.total)):
-                self._start(None)
-            grace = math.inf
-            while self.workers and time.monotonic() < grace:
-                self.over.wait(_TICK)
-                self._watch()
-                self.progress.seconds = time.monotonic() - begun
-                self.on_progress(self.progress)
-                if self.stop.is_set() and grace == math.inf:
-                    grace = time.monotonic() + GRACE
-            with self.lock:
-                for worker in self.workers:
-                    worker.lost = True
-            self.arrived.put(None)
-            writer.join()
+        try:
+            with self._interruptible():
+                self._ask_all(begun)
+                self._end_writing()
+                writer.join()
+        except BaseException:  # a second interrupt: the caller closes the store, so let it rest
+            self.stop.set()
+            self._end_writing()
+            writer.join(GRACE)
+            raise
         if self.failure is not None:
             raise self.failure
         return self.progress
+
+    def _ask_all(self, begun: float) -> None:
+        """Let threads ask, and watch them, until nothing is left or the run ends."""
+        for _ in range(min(self.limits.concurrency, self.progress.total)):
+            self._start(None)
+        grace = math.inf
+        while self.workers and time.monotonic() < grace:
+            self.over.wait(_TICK)
+            self._watch()
+            self.progress.seconds = time.monotonic() - begun
+            self.on_progress(self.progress)
+            if self.stop.is_set():
+                self.limit.wake()
+                if grace == math.inf:
+                    grace = time.monotonic() + GRACE
+
+    def _end_writing(self) -> None:
+        """Take no answer any more, and let the writer end when it has stored those that came."""
+        with self.lock:
+            for worker in self.workers:
+                worker.lost = True
+        self.arrived.put(None)
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
@@ -290,6 +319,7 @@ class Runner:
                     continue  # it came back at the last moment
                 worker.lost = True
                 self.workers.discard(worker)
+            self.limit.leave()
             assert worker.task is not None and worker.slot is not None
             slow = TargetError(f"no answer within {self.limits.timeout:g} s", transient=True)
             self._failed(worker.task, worker.slot, slow, self.limits.timeout * 1000)
@@ -333,8 +363,12 @@ class Runner:
 
     def _ask(self, worker: _Worker, task: SequenceTask, slot: QuestionSlot) -> bool:
         """Ask one question once; False if the run ends or the worker was given up."""
-        delay, task.delay = max(task.delay, self.rate_limit.wait()), 0.0
+        delay, task.delay = task.delay, 0.0
         if delay:
+            self.stop.wait(delay)
+        if (asked_in := self.limit.enter(slot.number)) is None:
+            return False
+        if delay := self.rate_limit.wait():
             self.stop.wait(delay)
         # The store is slower than the target: wait, or memory would grow with the run.
         while self.arrived.qsize() > _WAITING and not self.stop.is_set():
@@ -349,9 +383,8 @@ class Runner:
         try:
             answered = self.target.ask(task.question(slot))
             elapsed = _milliseconds(begun)
-            trace = answer_trace(
-                self.reader, slot, answered, elapsed if self.limits.timing else None
-            )
+            measured = elapsed if self.limits.timing else None
+            trace = answer_trace(self.reader, slot, answered, measured, self.secrets)
         except TargetError as failed:
             error, elapsed = failed, _milliseconds(begun)
         except BaseException as failed:
@@ -360,9 +393,17 @@ class Runner:
             worker.deadline = math.inf
             if worker.lost:  # too late: the slot has its error, or somebody else asks it again
                 return False
+        if error is not None and error.busy:
+            self.limit.shrink(asked_in)
+        elif error is None:
+            self.limit.grow()
+        self.limit.leave()
         if error is not None:
             self._failed(task, slot, error, elapsed)
         elif trace is not None:
+            with self.lock:
+                self.results += 1
+                self.busy_since = math.inf
             self.arrived.put(trace)
             task.advance(slot, trace.answer.said if trace.answer is not None else None)
         return True
@@ -371,21 +412,52 @@ class Runner:
         self, task: SequenceTask, slot: QuestionSlot, error: TargetError, elapsed: float
     ) -> None:
         """Try again later, or record the error."""
-        if error.transient and task.attempt < self.limits.retries:
+        if error.busy:
+            if self._put_off(task, slot, error):
+                return
+        elif error.transient and task.attempt < self.limits.retries:
             task.delay = backoff(slot.number, task.attempt)
-            if error.wait is not None:  # Retry-After: it holds for all questions, not only this one
-                task.delay = max(task.delay, min(error.wait, _LONGEST_WAIT))
-                self.rate_limit.pause(task.delay)
-                self._note_wait(task.delay, error.reason)
             task.attempt += 1
             return
-        self.arrived.put(error_trace(slot, error.reason, elapsed if self.limits.timing else None))
+        measured = elapsed if self.limits.timing else None
+        trace = error_trace(slot, self.secrets.hide(error.reason), measured)
+        self.arrived.put(trace)
         task.advance(slot, None)
+        reason = reason_of(trace.error or "")
         with self.lock:
+            self.results += 1
             self.failed += 1
+            if not error.busy:
+                self.busy_since = math.inf
+            self.progress.reasons[reason] += 1
             most = self.limits.max_errors
             if most is not None and self.failed > most:
                 self._end("errors")
+            alike = self.progress.reasons[reason] == self.results >= ALIKE
+            if alike and not self.limits.keep_going and self.results < self.progress.total:
+                self._end("same-error")
+
+    def _put_off(self, task: SequenceTask, slot: QuestionSlot, error: TargetError) -> bool:
+        """Let a slot come back when the target has time; False if that has taken too long.
+
+        That is no try: the question was not looked at. But a target that is always busy must not
+        hold a run for ever, so the time is counted, for the slot and for the run.
+        """
+        now = time.monotonic()
+        with self.lock:
+            self.busy_since = min(self.busy_since, now)
+            task.busy_since = min(task.busy_since, now)
+            left = min(self.busy_since, task.busy_since) + self.limits.max_wait - now
+        if left <= 0:
+            return False
+        if error.wait:  # it holds for all questions, not only this one
+            seconds = min(error.wait, _LONGEST_WAIT, left)
+            self.limit.pause_for(seconds)
+            self._note_wait(seconds, error.reason)
+        else:
+            task.delay = min(backoff(slot.number, task.waits), left)
+        task.waits += 1
+        return True
 
     def _note_wait(self, seconds: float, reason: str) -> None:
         """Say once that nothing will be asked for a while."""
@@ -394,7 +466,8 @@ class Runner:
             before = self.paused_until
             self.paused_until = max(before, now + seconds)
         if seconds >= _LONG_WAIT and before <= now:
-            self.on_note(f"waiting for {seconds:.0f} s, as the target asks: {reason}")
+            words = self.secrets.hide(reason)
+            self.on_note(f"waiting for {seconds:.0f} s, as the target asks: {words}")
 
     def _write(self) -> None:
         """Store what has arrived, again and again; the writer's own thread."""

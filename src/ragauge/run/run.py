@@ -6,9 +6,8 @@ same as one that was not.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import Any
 
 import msgspec
@@ -22,13 +21,14 @@ from ragauge.corpus.manifest import read_corpus
 from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike
 from ragauge.files.ranges import Source
-from ragauge.files.redaction import REDACTED, redacted, redacted_url
+from ragauge.files.redaction import REDACTED, SecretValues, redacted
 from ragauge.formats.detect import FormatChoice, choose, cutoffs
 from ragauge.formats.load import name_of, open_source, read_gold
 from ragauge.formats.traces import RowReader
 from ragauge.gold.locate import locator
 from ragauge.model.chunk import Chunk
 from ragauge.model.embedder import Embedding
+from ragauge.model.error_reasons import counted_reasons
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
 from ragauge.model.payloads import gold_hash, item_hash, thaw_gold
@@ -41,6 +41,7 @@ from ragauge.model.trace import Trace
 from ragauge.run.ask import BatchCounts, Limits, Progress, Runner
 from ragauge.run.finish import ResultWriter, finish_run
 from ragauge.run.resume import remaining_slots, withdraw_answers
+from ragauge.run.secrets import configured_secrets, shown_address, shown_options
 from ragauge.run.slots import (
     GoldSlots,
     Seeds,
@@ -55,7 +56,6 @@ from ragauge.scoring.scoring_run import InputFacts, ScoringPlan, ScoringRun
 from ragauge.scoring.tasks.job import Job
 from ragauge.store.runs import RunDescription, add_run, stored_chunks
 from ragauge.store.snapshot import plan_of, read_snapshot, snapshot_of
-from ragauge.text import plain
 
 
 class Asked(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -139,17 +139,6 @@ class RunInput(Struct, frozen=True, kw_only=True):
         return replace(job, qids=tuple(table.qids))
 
 
-def shown_address(address: str) -> str:
-    """An address without secrets, as it is stored and shown."""
-    scheme, _, rest = address.partition(":")
-    if scheme == "command":
-        with suppress(ValueError):
-            words = shlex.split(rest)  # a secret may be the word after `--api-key`
-            if redacted(words) != words:
-                return f"command:{shlex.join(redacted(words))}"
-    return plain(redacted_url(address) if scheme.startswith("http") else str(redacted(address)))
-
-
 def open_target(address: str, options: TargetOptions) -> Target:
     """Open the target behind an address."""
     kinds = registry.targets()
@@ -161,7 +150,15 @@ def open_target(address: str, options: TargetOptions) -> Target:
             hint=f"known: {', '.join(f'{kind}:' for kind in sorted(kinds))}; for example "
             "python:module:function",
         )
-    return kinds[scheme].open(rest, replace(options, scheme=scheme))
+    try:
+        return kinds[scheme].open(rest, replace(options, scheme=scheme))
+    except RagaugeError as error:
+        secrets = configured_secrets(address, options.settings)
+        problems = [
+            replace(problem, message=secrets.hide(problem.message), hint=secrets.hide(problem.hint))
+            for problem in error.problems
+        ]
+        raise RagaugeError(problems, total=error.total) from error
 
 
 def read_run_input(gold: PathLike, asked: Asked, measuring: ScoringRequest) -> RunInput:
@@ -228,12 +225,15 @@ def start_run(
     store: Store,
     asked: Asked,
     run_input: RunInput,
-    about: Mapping[str, Any],
+    target: Target,
     wanted: RunDescription,
 ) -> RunRecord:
     """Add a run with its gold set and its chunks; it is incomplete until it is finished."""
     stored = replace(asked, address=shown_address(asked.address))
-    system = {**wanted.system, "target": {**about, **msgspec.to_builtins(stored)}}
+    shown = replace(stored, options=shown_options(asked.options))
+    secrets = configured_secrets(asked.address, asked.options, target)
+    about = secrets.hide_in({**wanted.system, "target": dict(target.about)})
+    system = {**about, "target": {**about["target"], **msgspec.to_builtins(shown)}}
     snapshot = snapshot_of(run_input.plan, run_input.inputs, system=system)
     hashed = run_input.gold_hash
     run_input.job()  # before anything is stored: the gold set may be at odds with itself
@@ -272,7 +272,7 @@ def resumed(store: Store, run: RunRecord, *, gold: PathLike | None = None, **sam
             )
         if value is None:
             continue
-        repeated = shown_address(value) if name == "address" else redacted(value)
+        repeated = _SHOWN.get(name, redacted)(value)
         if msgspec.to_builtins(repeated) != msgspec.to_builtins(stored):
             raise _refused(
                 run,
@@ -280,8 +280,12 @@ def resumed(store: Store, run: RunRecord, *, gold: PathLike | None = None, **sam
                 "leave it out, or begin a new run",
             )
     asked = replace(asked, **{name: value for name, value in same.items() if value is not None})
+    items = thaw_gold(store.gold(run.gold_key), run.run_id)
+    if not items:  # an older ragauge stored the gold set in a second transaction
+        hint = f"begin a new run; `ragauge runs delete {run.run_id}` removes this one"
+        raise _refused(run, "was stopped before its gold set was stored", hint)
     run_input = RunInput(
-        items=thaw_gold(store.gold(run.gold_key), run.run_id),
+        items=items,
         chunks=stored_chunks(store, run),
         plan=plan_of(snapshot.scoring),
         inputs=snapshot.inputs,
@@ -298,6 +302,10 @@ def resumed(store: Store, run: RunRecord, *, gold: PathLike | None = None, **sam
                 "leave --gold out to ask what the run began with, or begin a new run",
             )
     return Resumed(run, asked, run_input)
+
+
+_SHOWN: Mapping[str, Callable[[Any], Any]] = {"address": shown_address, "options": shown_options}
+"""How settings are stored that may hold a secret."""
 
 
 def _setting(name: str, value: object) -> str:
@@ -326,7 +334,8 @@ def ask_all(
     With `retry_errors`, slots that have an error are asked again, and the turns that follow them.
     With `embed`, answers are stored with ΔS by that embedder; `on_note` gets notes for the user.
     """
-    _refuse_changed(run, target)
+    secrets = configured_secrets(asked.address, asked.options, target)
+    _refuse_changed(run, target, secrets)
     slots = run_input.slots(asked.seeds)
     remaining = remaining_slots(store, run, slots, retry_errors=retry_errors)
     if run.status == "complete" and not remaining.total:
@@ -353,6 +362,7 @@ def ask_all(
             limits,
             write,
             total=remaining.total,
+            secrets=secrets,
             on_progress=on_progress,
             on_note=on_note,
         )
@@ -367,13 +377,16 @@ def ask_all(
             progress.errors += withdraw_answers(store, run, slots, target.settle(), replacing)
         for note in remeasurer.notes() if remeasurer is not None else ():
             on_note(note)
+        if secrets.hidden:
+            answers = count(secrets.hidden, "answer")
+            on_note(f"{answers} repeated a secret of the target, stored as {REDACTED}")
         return progress
 
 
-def _refuse_changed(run: RunRecord, target: Target) -> None:
+def _refuse_changed(run: RunRecord, target: Target, secrets: SecretValues) -> None:
     """Raise if the target says other things of itself than when the run was begun."""
     stored = read_snapshot(run.snapshot, run.run_id).system.get("target", {})
-    about = msgspec.json.decode(msgspec.json.encode(redacted(dict(target.about))))
+    about = msgspec.json.decode(msgspec.json.encode(redacted(secrets.hide_in(dict(target.about)))))
     changed = [
         name
         for name, value in about.items()
@@ -382,6 +395,17 @@ def _refuse_changed(run: RunRecord, target: Target) -> None:
     if changed:
         reason = f"was begun with another `{changed[0]}` of its target: {stored.get(changed[0])}"
         raise _refused(run, reason, f"it is {about[changed[0]]} now: begin a new run")
+
+
+def why_stopped(progress: Progress, limits: Limits) -> str:
+    """Why a run was stopped before its end, with the reasons of its errors."""
+    reasons = counted_reasons(progress.reasons)
+    if progress.stopped == "same-error":
+        return f"all of the first {sum(progress.reasons.values())} results are errors: {reasons}"
+    words = f"more than {limits.max_errors} errors"
+    if progress.stopped == "hanging":
+        words = "too many calls that never came back"
+    return f"{words}: {reasons}" if reasons else words
 
 
 def complete(

@@ -95,10 +95,14 @@ class ShadowRequest(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """A target that was asked everything: its run, and how many of the results are errors."""
+    """A target that was asked everything: its run, and how many of the results are errors.
+
+    `reasons` counts the errors by what they have in common.
+    """
 
     run: RunRecord
     errors: int
+    reasons: Mapping[str, int]
 
 
 class Interrupted(KeyboardInterrupt):
@@ -127,7 +131,7 @@ def asked_run(
     options = asking.asked.target_options(asking.limits.timeout)
     with ExitStack() as stack:
         with closing(running.open_target(asking.asked.address, options)) as target:
-            run = running.start_run(store, asking.asked, run_input, target.about, asking.wanted)
+            run = running.start_run(store, asking.asked, run_input, target, asking.wanted)
             stack.enter_context(_named(run))
             stack.enter_context(store.hold(run.run_id))
             progress = running.ask_all(
@@ -144,15 +148,16 @@ def asked_run(
         if progress.stopped == "interrupted":
             raise Interrupted(run.run_id, progress)
         if progress.stopped is not None:
+            why = running.why_stopped(progress, asking.limits)
             raise RagaugeError.of(
                 "too-many-errors",
-                f"the run `{run.run_id}` was stopped: {progress.done} of {progress.total} slots "
-                "were asked",
+                f"the run `{run.run_id}` was stopped ({why}): {progress.done} of "
+                f"{progress.total} slots were asked",
                 hint=f"go on with `ragauge run --resume {run.run_id} --store {store.name}`, then "
                 "name it here",
             )
         scores = running.complete(store, run, run_input)
-    return Answered(find_run(store, run.run_id), scores.tally.errored)
+    return Answered(find_run(store, run.run_id), scores.tally.errored, scores.errors)
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from ragauge.formats.trec.ranks import match
 from ragauge.metrics.columns import Bools
 from ragauge.metrics.metric import Selected, Tally
 from ragauge.model.dialect import Dialect
+from ragauge.model.error_reasons import reason_code, sorted_reasons
 from ragauge.model.labels import LABELS
 from ragauge.model.options import Options
 from ragauge.model.profile import Profile
@@ -185,6 +186,7 @@ class ScoringRun:
         self.gold_problems: list[Problem] = []
         self.gold_problem_count = 0
         self.embedders: set[str] = set()
+        self.reasons: dict[int, str] = {}
         self.warnings: list[str] = []
         self.crlf = False
 
@@ -266,6 +268,7 @@ class ScoringRun:
             self.newlines[index] = partial.newlines
             self.crlf = self.crlf or partial.crlf
             self.embedders.update(partial.embedders)
+            self.reasons |= {reason_code(reason): reason for reason in partial.columns.reasons}
             if partial.noted is not None:
                 self.noted.append((index, partial.noted))
             self.unknown_first += [(index, line, name) for line, name in partial.unknown_first]
@@ -393,8 +396,13 @@ class ScoringRun:
             states=state_counts(questions),
             embedders=tuple(sorted(self.embedders)),
             cites=self.totals.cited > 0,
+            errors=self._errors(),
             per_question=per_question(measured, self.table),
         )
+
+    def _errors(self) -> dict[str, int]:
+        """How many scored records failed for which reason."""
+        return sorted_reasons({self.reasons[code]: n for code, n in self.totals.reasons.items()})
 
     def _tally(self, seen: Bools) -> Tally:
         totals = self.totals
@@ -444,7 +452,12 @@ class ScoringRun:
             index, line, name = self.unknown_first[0]
             stray = f"{name} at {at(self.trace_name, first.get(index, 0) + line)}"
         return findings(
-            tally, self.rules, missing=missing, stray=stray, embedders=sorted(self.embedders)
+            tally,
+            self.rules,
+            missing=missing,
+            stray=stray,
+            embedders=sorted(self.embedders),
+            errors=self._errors(),
         )
 
 

@@ -70,6 +70,7 @@ class Totals:
         # The worst label's rank and the earliest position with it, in one number to maximise.
         self.worst = np.full(questions, -1, np.int64)
         self.refusals: Counter[str] = Counter()
+        self.reasons: Counter[int] = Counter()  # of errors, by their codes
         self.confusion: Counter[str] = Counter()
         self.answered = self.refused = self.answerable = self.unanswerable = 0
         self.errored = self.repeated = self.disordered = self.cited = 0
@@ -163,6 +164,7 @@ class Totals:
         self.answerable += int(np.count_nonzero(batch.answerable))
         self.unanswerable += int(np.count_nonzero(batch.unanswerable))
         self.errored += int(np.count_nonzero(batch.with_error))
+        self.reasons.update(map(int, batch.detail("error").value.tolist()))
         self.repeated += int(np.count_nonzero(batch.has(Fact.REPEATED)))
         self.disordered += int(np.count_nonzero(batch.has(Fact.DISORDERED)))
         self.cited += int(np.count_nonzero(batch.cited))

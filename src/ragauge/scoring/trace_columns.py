@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from ragauge.metrics.facts import Fact
 from ragauge.model.chunk import Chunk
+from ragauge.model.error_reasons import reason_code, reason_of
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
 from ragauge.model.profile import JoinRules
@@ -89,7 +90,8 @@ class Columns(Struct, frozen=True, kw_only=True):
     `ranks` has one entry for each piece of evidence of each record that is known by id alone, in
     the gold item's order: the 0-based rank of its first occurrence among the hits, or -1.
     `details` are sparse tables; their records count from the first of these columns, as in `open`:
-    what those records cite that have a citation outside their hits.
+    what those records cite that have a citation outside their hits. `reasons` are those of errors;
+    the table `error` has their codes.
     """
 
     numbers: dict[str, bytes]
@@ -97,6 +99,7 @@ class Columns(Struct, frozen=True, kw_only=True):
     ranks: bytes
     details: dict[str, TableBytes] = {}
     open: dict[int, tuple[str, ...]] = {}
+    reasons: tuple[str, ...] = ()
 
 
 SlotName = SlotKey | int | str | None
@@ -148,6 +151,7 @@ class Reducer:
         self.flags: dict[str, list[bytes]] = {name: [] for name in FLAGS}
         self.ranks: list[bytes] = []
         self.open: dict[int, tuple[str, ...]] = {}
+        self.reasons: set[str] = set()
 
     def take(self) -> tuple[Columns, list[SlotKey]]:
         """The columns so far; the next record begins new ones."""
@@ -158,6 +162,7 @@ class Reducer:
             ranks=b"".join(self.ranks),
             details=self.detail.tables.take(),
             open=self.open,
+            reasons=tuple(sorted(self.reasons)),
         )
         slots = [slot if isinstance(slot, tuple) else (None, slot, None) for slot in self.slots]
         self._begin()
@@ -168,7 +173,10 @@ class Reducer:
         answer = trace.answer
         text: str | None = None
         citations: Sequence[str] | None = None
-        facts = int(Fact.ERRORED) if trace.error is not None else 0
+        facts = 0
+        if trace.error is not None:
+            facts = int(Fact.ERRORED)
+            self._note_error(trace.error)
         if answer is not None:
             text, citations = answer.said, answer.citations
             facts |= self._declared(answer.refused, answer.grounded, text)
@@ -182,6 +190,13 @@ class Reducer:
         hits = [hit.id for hit in trace.hits]
         facts |= self.detail.add(self.count + len(self.pending), question, trace, hits)
         self.pending.append((question, slot, line, hits, text, citations, facts))
+
+    def _note_error(self, message: str) -> None:
+        """Note why the record that is pended next failed."""
+        reason = reason_of(message)
+        self.reasons.add(reason)
+        record = self.count + len(self.pending)
+        self.detail.tables.add("error", record, 0, reason_code(reason))
 
     def note_times(self, retrieve: float | None, reason: float | None, total: float | None) -> None:
         """Note the times of the record that is pended next."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ragauge.metrics.metric import Tally
+from ragauge.model.error_reasons import counted_reasons
 from ragauge.model.profile import JoinRules
 from ragauge.text import some
 
@@ -16,10 +17,12 @@ def findings(
     missing: Sequence[str],
     stray: str | None,
     embedders: Sequence[str] = (),
+    errors: Mapping[str, int] = {},
 ) -> list[str]:
     """Sentences about what is missing, stands twice, belongs to nothing, or went wrong.
 
-    `missing` are the ids without a trace, `stray` the first trace that belongs to no gold item.
+    `missing` are the ids without a trace, `stray` the first trace that belongs to no gold item,
+    `errors` the reasons of errors with their counts.
     """
     key = "question" if rules.by == "question" else "id"
     again = (
@@ -34,7 +37,7 @@ def findings(
         (tally.missing_slots, "slot", "(paraphrase × seed) without a trace"),
         (tally.duplicates, "trace", again),
         (tally.unknown, "trace", f"of no gold item, the first: {stray}"),
-        (tally.errored, "trace", "with an error"),
+        (tally.errored, "trace", f"with an error: {counted_reasons(errors)}"),
         (tally.repeated_ids, "trace", "with an id twice among the hits"),
         (tally.disordered, "trace", "whose ranks or scores disagree with the order that counts"),
         (skipped, "bad line", "skipped"),

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
-from itertools import islice
+from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
@@ -336,11 +336,12 @@ def _imported(store: Store, lines: _Lines, counts: ExportCounts, run_id: str | N
     run = _run_of(head, run_id)
     with lines.blamed():
         evidence = _evidence_of(lines.one(EvidenceLine))
-    store.begin(run)
+    gold = _gold_rows(run, lines)
+    chunks = _chunk_blocks(run, run.chunks, lines, gold) if run.chunks is not None else iter(())
+    store.begin(run, gold=gold, chunks=chunks)
     try:
-        _add_gold(store, run, lines)
-        if run.chunks is not None:
-            _add_chunks(store, run, run.chunks, lines)
+        for _ in chain(gold, chunks):  # what is there already is not read by the store
+            pass
         if _add_results(store, run, lines) != head.results:
             raise lines.bad(f"the run has {head.results} results, and the file has not")
         scoring, values = _add_scorings(store, run, lines)
@@ -358,47 +359,40 @@ def _imported(store: Store, lines: _Lines, counts: ExportCounts, run_id: str | N
     return Imported(run_id=run.run_id, counts=counts)
 
 
-def _add_gold(store: Store, run: RunRecord, lines: _Lines) -> None:
-    """Add the gold set; its key must be its own, as other runs may share it."""
+def _gold_rows(run: RunRecord, lines: _Lines) -> Iterator[GoldRow]:
+    """The rows of the gold set; its key must be its own, as other runs may share it."""
     digest = sha256()
+    for place, line in enumerate(lines.all(GoldLine)):
+        lines.check_number(line.ordinal, place)
+        data = bytes(line.item)
+        digest.update(data + b"\n")
+        row = GoldRow(line.ordinal, line.query_id, line.turn, line.item_hash, _compressed(data))
+        with lines.blamed():
+            thaw_gold([row], run.run_id)
+        yield row
+    if digest.hexdigest() != run.gold_key:
+        raise lines.bad("the gold items are not those that the run names")
 
-    def rows() -> Iterator[GoldRow]:
-        for place, line in enumerate(lines.all(GoldLine)):
-            lines.check_number(line.ordinal, place)
-            data = bytes(line.item)
-            digest.update(data + b"\n")
-            row = GoldRow(line.ordinal, line.query_id, line.turn, line.item_hash, _compressed(data))
-            with lines.blamed():
-                thaw_gold([row], run.run_id)
-            yield row
-        if digest.hexdigest() != run.gold_key:
-            raise lines.bad("the gold items are not those that the run names")
 
-    checked = rows()
-    store.add_gold(run.gold_key, checked)
-    for _ in checked:  # a set that is there already is not read by the store
+def _chunk_blocks(
+    run: RunRecord, name: str, lines: _Lines, gold: Iterator[GoldRow]
+) -> Iterator[bytes]:
+    """The blocks of the list of chunks, which stand behind the gold set; parts of one sorted list.
+
+    Its name must be its own, likewise.
+    """
+    for _ in gold:
         pass
-
-
-def _add_chunks(store: Store, run: RunRecord, name: str, lines: _Lines) -> None:
-    """Add the list of chunks, likewise; its blocks are parts of one sorted list."""
     digest = sha256(b"[")
-
-    def blocks() -> Iterator[bytes]:
-        for place, line in enumerate(lines.all(ChunksLine)):
-            data = bytes(line.chunks)
-            digest.update((b"," if place else b"") + data[1:-1])
-            with lines.blamed():
-                thaw_chunks([_compressed(data)], run.run_id)
-            yield _compressed(data)
-        digest.update(b"]")
-        if digest.hexdigest()[: len(name)] != name:
-            raise lines.bad("the list of chunks is not the one that the run names")
-
-    checked = blocks()
-    store.add_chunks(name, checked)
-    for _ in checked:
-        pass
+    for place, line in enumerate(lines.all(ChunksLine)):
+        data = bytes(line.chunks)
+        digest.update((b"," if place else b"") + data[1:-1])
+        with lines.blamed():
+            thaw_chunks([_compressed(data)], run.run_id)
+        yield _compressed(data)
+    digest.update(b"]")
+    if digest.hexdigest()[: len(name)] != name:
+        raise lines.bad("the list of chunks is not the one that the run names")
 
 
 def _add_results(store: Store, run: RunRecord, lines: _Lines) -> int:

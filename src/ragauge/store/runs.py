@@ -30,7 +30,7 @@ from ragauge.model.payloads import (
     thaw_chunks,
     thaw_gold,
 )
-from ragauge.model.run import RunRecord, Store
+from ragauge.model.run import GoldRow, RunRecord, Store
 from ragauge.model.scores import MetricResult, Scores
 from ragauge.model.scores_document import from_document
 from ragauge.model.semantic import Semantic
@@ -188,21 +188,20 @@ def add_run(
         chunks=chunk_list_digest(chunks) if chunks else None,
         snapshot=snapshot.encoded(),
     )
-    run = begin_run(store, run, chosen=description.run_id is not None)
-    store.add_gold(run.gold_key, rows)
-    if run.chunks is not None:
-        store.add_chunks(run.chunks, freeze_chunks(chunks))
-    return run
+    blocks = freeze_chunks(chunks)
+    return begin_run(store, run, rows, blocks, chosen=description.run_id is not None)
 
 
-def begin_run(store: Store, run: RunRecord, *, chosen: bool) -> RunRecord:
-    """Add the run; an id that nobody chose gives way to one that is there already."""
+def begin_run(
+    store: Store, run: RunRecord, gold: Sequence[GoldRow], chunks: Sequence[bytes], *, chosen: bool
+) -> RunRecord:
+    """Add the run with what it asks; an id that nobody chose gives way to one that is there."""
     if run.run_id in (LATEST, BASELINE):
         hint = f"`{LATEST}` and `{BASELINE}` have a meaning of their own"
         raise RagaugeError.of("usage", f"`{run.run_id}` cannot be the id of a run", hint=hint)
     for attempt in range(2, 100):
         try:
-            store.begin(run)
+            store.begin(run, gold=gold, chunks=chunks)
         except RagaugeError as error:
             if chosen or error.code != "run-exists":
                 raise

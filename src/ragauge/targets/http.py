@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from email.utils import parsedate_to_datetime
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import msgspec
 
 from ragauge.errors import RagaugeError
 from ragauge.files import http_client
-from ragauge.files.redaction import REDACTED
+from ragauge.files.redaction import SecretValues, is_secret_header
 from ragauge.model.target import TargetError, TargetKind, TargetOptions, TargetQuestion
 from ragauge.targets.shared.address import (
     QUESTION_FIELDS,
+    TOO_MANY_REQUESTS,
     question_fields,
     refused,
+    retry_after,
     send,
     shown_url,
 )
@@ -32,7 +33,6 @@ _HOLE = re.compile(r"\{(" + "|".join(QUESTION_FIELDS) + r")\}")
 _SECRET = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
 _SHOWN = 200
-_LONG_ENOUGH = 6  # characters of a secret that cannot stand in an answer by chance
 
 
 class HttpTarget:
@@ -62,8 +62,14 @@ class HttpTarget:
         self.secrets: list[str] = []
         for name, value in self.settings.items():
             if name.startswith("header."):
-                self.headers[name.removeprefix("header.")] = self._with_secrets(value)
+                header = name.removeprefix("header.")
+                self.headers[header] = sent = self._with_secrets(value)
+                if is_secret_header(header):
+                    self.secrets.append(sent)
         self.secret_url = self._with_secrets(self.url)
+        password = re.search(r"://([^/?#:@]*):([^/?#]*)@", self.secret_url)
+        if password is not None:  # the client sends both in base64
+            self.secrets += [unquote(password[2]), unquote(f"{password[1]}:{password[2]}")]
         without_holes = _HOLE.sub("x", self.secret_url)
         self.shown = shown_url(without_holes, "write http://HOST:PORT/PATH")
         self.pick = _picker(self.settings)
@@ -89,12 +95,8 @@ class HttpTarget:
         response = send(self.method, url, body, self.headers, self.timeout)
         if not 200 <= response.status < 300:
             raise self._refusal(response)
-        text = response.body
-        for secret in self.secrets:  # a service may repeat what it was sent
-            if len(secret) >= _LONG_ENOUGH:
-                text = text.replace(secret.encode(), REDACTED.encode())
         try:
-            answered = msgspec.json.decode(text)
+            answered = msgspec.json.decode(response.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise TargetError(f"{self.shown} answered no JSON: {self._begins(response)}") from error
         return answered if self.pick is None else self.pick(answered)
@@ -108,7 +110,8 @@ class HttpTarget:
         return TargetError(
             f"{self.shown} answered {status}{f': {start}' if start else ''}",
             transient=status in _PASSING,
-            wait=_wait(response.headers.get("retry-after"), response.headers.get("date")),
+            wait=retry_after(response),
+            busy=status == TOO_MANY_REQUESTS,
         )
 
     def _with_secrets(self, text: str) -> str:
@@ -129,9 +132,8 @@ class HttpTarget:
     def _begins(self, response: http_client.Response) -> str:
         """How an answer begins; a service may repeat what it was sent, and secrets with it."""
         text = response.body.decode("utf-8", errors="replace").strip()
-        for secret in self.secrets:
-            text = text.replace(secret, REDACTED)
-        return text[:_SHOWN]
+        # Before it is cut: half a secret would stay.
+        return SecretValues(self.secrets).hide(text)[:_SHOWN]
 
     def close(self) -> None:
         """Close what this thread has open; connections of others close with their threads."""
@@ -155,19 +157,6 @@ def _in_url(value: Any) -> str:
         return ""
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return quote(text, safe="")
-
-
-def _wait(after: str | None, date: str | None) -> float | None:
-    """The seconds of a Retry-After, which is a number or a time."""
-    if after is None:
-        return None
-    if after.isascii() and after.isdecimal():
-        return float(after)
-    try:  # our clock may be wrong; only the difference of two times of the server counts
-        until = parsedate_to_datetime(after) - parsedate_to_datetime(date or "")
-    except (TypeError, ValueError):
-        return None
-    return max(0.0, until.total_seconds())
 
 
 def _picker(settings: Mapping[str, str]) -> Callable[[Any], Any] | None:

@@ -25,7 +25,14 @@ from ragauge.model.target import (
     TargetOptions,
     TargetQuestion,
 )
-from ragauge.targets.shared.address import refused, send, shown_url, split_address
+from ragauge.targets.shared.address import (
+    TOO_MANY_REQUESTS,
+    refused,
+    retry_after,
+    send,
+    shown_url,
+    split_address,
+)
 from ragauge.text import REFUSAL_TOKEN, citations_in, normalise
 
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -64,6 +71,7 @@ class OpenAITarget:
             "max_tokens": self.most,
         }
         self.retriever = _retriever(retriever, options)
+        self.secrets = [*([key] if key else []), *getattr(self.retriever, "secrets", ())]
 
     @property
     def about(self) -> Mapping[str, Any]:
@@ -97,11 +105,11 @@ class OpenAITarget:
         """What the model said, and what it used."""
         response = send("POST", self.url, msgspec.json.encode(body), self.headers, self.timeout)
         if response.status != 200:
-            after = response.headers.get("retry-after", "")
             raise TargetError(
                 f"{self.shown} answered {response.status}: {self._begins(response)}",
                 transient=response.status in _PASSING,
-                wait=float(after) if after.isascii() and after.isdecimal() else None,
+                wait=retry_after(response),
+                busy=response.status == TOO_MANY_REQUESTS,
             )
         try:
             completion = msgspec.json.decode(response.body, type=_Completion)

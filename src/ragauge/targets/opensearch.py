@@ -25,8 +25,10 @@ from ragauge.model.embedder import Vectors
 from ragauge.model.target import TargetError, TargetKind, TargetOptions, TargetQuestion
 from ragauge.targets.shared.address import (
     OF_EMBEDDER,
+    TOO_MANY_REQUESTS,
     TargetSettings,
     refused,
+    retry_after,
     send,
     shown_url,
     split_address,
@@ -226,7 +228,7 @@ class Server:
         if status != 200:
             reason = refusal(response.body, self.secrets)
             message = f"{self.shown} answered {status}{f': {reason}' if reason else ''}"
-            raise self._failed(status, message, response.headers.get("retry-after", ""))
+            raise self._failed(status, message, retry_after(response))
         try:
             return msgspec.json.decode(response.body, type=kind)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -234,9 +236,9 @@ class Server:
             message = f"{self.shown} answered something else ({error}): {reason}"
             raise self._failed(status, message) from error
 
-    def _failed(self, status: int, message: str, after: str = "") -> RefusedError:
-        seconds = float(after) if after.isascii() and after.isdecimal() else None
-        error = RefusedError(message, transient=status in _PASSING, wait=seconds)
+    def _failed(self, status: int, message: str, wait: float | None = None) -> RefusedError:
+        busy = status == TOO_MANY_REQUESTS
+        error = RefusedError(message, transient=status in _PASSING, wait=wait, busy=busy)
         error.status = status
         return error
 
@@ -573,6 +575,7 @@ class SearchTarget:
         place, settings = split_address(address, options, _KNOWN)
         self.scheme = options.scheme if options.scheme in PRODUCTS else TARGET.name
         self.server = Server(place, self.scheme, settings, options.timeout)
+        self.secrets = self.server.secrets
         self.k = options.k
         self.tail = f"/_search{_parameters(settings)}"
         self.way = _way(settings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import math
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
@@ -62,8 +63,10 @@ class PythonTarget:
             for secret in self.secrets:
                 failed.reason = failed.reason.replace(secret, REDACTED)
             # What the network raises is worth another try, and what says so itself.
-            passing = failed.transient or bool(getattr(error, "transient", False))
-            raise TargetError(failed.reason, transient=passing) from error
+            wait = _retry_after(error)
+            says_so = wait is not None or bool(getattr(error, "transient", False))
+            passing = failed.transient or says_so
+            raise TargetError(failed.reason, transient=passing, wait=wait) from error
 
     def _awaited(self, loop: asyncio.AbstractEventLoop, answered: Coroutine[Any, Any, Any]) -> Any:
         future = asyncio.run_coroutine_threadsafe(answered, loop)
@@ -83,6 +86,14 @@ class PythonTarget:
             self.thread.join(1.0)
             if not self.thread.is_alive():
                 self.loop.close()
+
+
+def _retry_after(error: BaseException) -> float | None:
+    """The seconds that an exception asks to wait by its `retry_after`, as a busy service does."""
+    seconds = getattr(error, "retry_after", None)
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return None
+    return float(seconds) if 0 <= seconds < math.inf else None
 
 
 def _value(option: Any) -> Any:

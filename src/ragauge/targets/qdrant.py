@@ -30,6 +30,8 @@ class QdrantTarget(NearestTarget):
         self.vector = settings.text("vector")
         client = library("qdrant_client", "qdrant").QdrantClient
         self.client = _opened(client, place, options.timeout)
+        key = os.environ.get(KEY_VARIABLE)
+        self.secrets = [key] if key else []
         remote = place.startswith(("http://", "https://"))
         # The local mode of the client was not made for threads.
         self.lock: Any = nullcontext() if remote else threading.Lock()

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge.files.redaction import REDACTED, is_secret, redacted, redacted_url, words_of
+from ragauge.files.redaction import (
+    REDACTED,
+    SecretValues,
+    is_secret,
+    redacted,
+    redacted_url,
+    secret_parts,
+    words_of,
+)
 
 SECRET = [
     "password", "passwd", "secret", "token", "api_key", "apikey", "access_key", "private_key",
@@ -147,6 +155,63 @@ def test_settings_and_commands() -> None:
     command = ["run", "--api-key", "abc", "--top-k", "5", "--token"]
     assert redacted(command) == ["run", "--api-key", REDACTED, "--top-k", "5", "--token"]
     assert redacted(["password", "abc"]) == ["password", "abc"]  # a list of words
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["-p", "hunter2"], ["-p", REDACTED]),
+        (["-p", "8080"], ["-p", "8080"]),
+        (["-p", "./data"], ["-p", "./data"]),
+        (["-p", "index.json"], ["-p", "index.json"]),
+        (["-p", "-v"], ["-p", "-v"]),
+        (["-u", "me:geheim"], ["-u", f"me:{REDACTED}"]),
+        (["-u", "me"], ["-u", "me"]),
+        (["-H", "X-Tenant: t-17"], ["-H", f"X-Tenant: {REDACTED}"]),
+        (["-H", "Accept: text/html"], ["-H", "Accept: text/html"]),
+        (["-k", "10"], ["-k", "10"]),
+        (["-k", "abc123xyz"], ["-k", REDACTED]),
+        (["-t", "hybrid"], ["-t", "hybrid"]),
+        (["-a", "s3cret", "-w", "other"], ["-a", REDACTED, "-w", REDACTED]),
+    ],
+)
+def test_secrets_behind_short_options(words: list[str], expected: list[str]) -> None:
+    assert redacted(words) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "text", "expected"),
+    [
+        (["geheim-123"], "xgeheim-123x", f"x{REDACTED}x"),
+        (["Bearer t0ken-abc"], "I got t0ken-abc", f"I got {REDACTED}"),
+        (["a b/c=ü12"], "?q=a%20b%2Fc%3D%C3%BC12&", f"?q={REDACTED}&"),
+        (["geheim-123"], "Z2VoZWltLTEyMw==", REDACTED),
+        (["Basic bWU6Z2VoZWltMQ=="], "me / geheim1", f"me / {REDACTED}"),
+        (["docs"], "docs/a, mydocs, docs7", f"{REDACTED}/a, mydocs, docs7"),
+        (["abc"], "abc", "abc"),
+        (["longer-secret", "longer-secret-2"], "longer-secret-2", REDACTED),
+        ([], "anything", "anything"),
+        ([""], "", ""),
+    ],
+)
+def test_values_that_are_known_to_be_secret(values: list[str], text: str, expected: str) -> None:
+    assert SecretValues(values).hide(text) == expected
+
+
+def test_known_values_are_found_at_any_depth_and_counted() -> None:
+    secrets = SecretValues(['ge"heim\\1'])
+    answer = {"hits": [{"id": "a", "text": 'x ge"heim\\1 y'}], 'ge"heim\\1': (1, None)}
+    safe = secrets.hide_in_answer(answer, json.dumps(answer).encode())
+    assert safe == {"hits": [{"id": "a", "text": f"x {REDACTED} y"}], REDACTED: (1, None)}
+    other = {"hits": ["b"]}
+    assert secrets.hide_in_answer(other, json.dumps(other).encode()) is other
+    assert secrets.hidden == 1
+
+
+def test_what_was_taken_out_is_found_again() -> None:
+    url = "http://me:pw@h/?api_key=1&k=2"
+    assert secret_parts(url, redacted_url(url)) == ["pw", "1"]
+    assert secret_parts("a b", "a b") == []
 
 
 def test_order_and_types_stay_and_the_given_data_too() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ragauge import registry
 from ragauge.formats.traces import RowReader
@@ -192,6 +193,98 @@ def test_nobody_asks_before_a_target_wants_to_be_asked_again() -> None:
     assert times[1] - times[0] >= 0.29
 
 
+def with_room_for(room: int, wait: float | None) -> Callable[[TargetQuestion], Any]:
+    """A target that answers so many questions at once, and asks the others to wait."""
+    places = threading.Semaphore(room)
+
+    def answer(_: TargetQuestion) -> Any:
+        if not places.acquire(blocking=False):
+            raise TargetError("429 Too Many Requests", transient=True, wait=wait, busy=True)
+        try:
+            time.sleep(0.01)
+            return []
+        finally:
+            places.release()
+
+    return answer
+
+
+@pytest.mark.parametrize("wait", [0.05, 0.0, None])
+@pytest.mark.parametrize("retries", [0, 2])
+def test_a_busy_target_loses_no_question(wait: float | None, retries: int) -> None:
+    """What the target put off was not tried: it takes none of the retries."""
+    limits = Limits(concurrency=32, retries=retries, timing=False)
+    found, target, _ = run(with_room_for(4, wait), questions(80), limits)
+    assert errors(found) == [None] * 80
+    assert len(target.questions) < 3 * 80  # and it is not asked over and over
+
+
+def test_a_busy_target_is_asked_by_fewer_at_once_and_by_more_when_it_has_time() -> None:
+    target, shelf = Asked(with_room_for(4, 0.02)), Shelf()
+    slots = GoldSlots(questions(60))
+    running = Runner(target, READER, Limits(concurrency=32), shelf.keep, total=60)
+    running.run(slots.sequences(), lambda _: True, {})
+    assert 1 <= running.limit.allowed <= 16
+    target.answer = lambda _: []
+    slots, running.stop = GoldSlots(questions(2000)), threading.Event()
+    running.limit.stop = running.stop
+    before = running.limit.allowed
+    running.progress = Progress(2000)
+    running.write = lambda batch: BatchCounts(len(batch), 0, 0, 0)
+    running.run(slots.sequences(), lambda _: True, {})
+    assert running.limit.allowed > before
+
+
+def test_a_target_that_is_always_busy_holds_a_run_for_a_while_only() -> None:
+    """All questions together, not one after another: the others are asked once."""
+    limits = Limits(concurrency=1, max_wait=0.4, timing=False)
+    busy = TargetError("429 Too Many Requests", transient=True, wait=0.05)
+    found, target, _ = run(fail(busy), questions(10), limits)
+    assert errors(found) == ["429 Too Many Requests"] * 10
+    asked = [question.qid for question in target.questions]
+    assert asked.count("Q0") >= 2
+    assert asked[asked.count("Q0") :] == [f"Q{n}" for n in range(1, 10)]
+
+
+def test_a_wait_is_not_longer_than_all_waits_may_be() -> None:
+    busy = TargetError("429", transient=True, wait=3600)
+    found, target, _ = run(fail(busy), questions(1), Limits(max_wait=0.2, timing=False))
+    assert (errors(found), len(target.questions)) == (["429"], 2)
+
+
+def test_what_cannot_pass_is_not_waited_for() -> None:
+    refused = TargetError("403", transient=False, wait=3600)
+    found, target, _ = run(fail(refused), questions(1))
+    assert (errors(found), len(target.questions)) == (["403"], 1)
+
+
+def test_a_run_whose_first_results_all_have_one_error_is_stopped() -> None:
+    def answer(asked: TargetQuestion) -> Any:
+        raise TargetError(f"http://127.0.0.1:{5000 + asked.number}/ask: connection refused")
+
+    _, _, progress = run(answer, questions(500))
+    assert progress.stopped == "same-error"
+    assert runner.ALIKE <= progress.done < 100
+    assert progress.reasons == {"connection refused": progress.done}
+    _, _, progress = run(answer, questions(500), replace(FAST, keep_going=True))
+    assert (progress.stopped, progress.done) == (None, 500)
+    _, _, progress = run(answer, questions(runner.ALIKE))  # nothing is left that could be spared
+    assert (progress.stopped, progress.done) == (None, runner.ALIKE)
+
+
+@pytest.mark.parametrize("other", [TargetError("no such index"), None])
+def test_a_run_with_one_other_result_goes_on(other: TargetError | None) -> None:
+    def answer(asked: TargetQuestion) -> Any:
+        if asked.number:
+            raise TargetError("connection refused")
+        if other is not None:
+            raise other
+        return []
+
+    _, _, progress = run(answer, questions(100), replace(FAST, concurrency=1))
+    assert (progress.stopped, progress.done) == (None, 100)
+
+
 def test_a_long_wait_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "_LONG_WAIT", 0.2)
     waits = iter([0.1, 0.4])  # the first is not worth a word
@@ -340,10 +433,6 @@ def test_a_rate_spreads_the_questions() -> None:
 def test_a_pace_without_a_rate_never_waits() -> None:
     pace = RateLimit(None)
     assert [pace.wait() for _ in range(3)] == [0.0, 0.0, 0.0]
-    pace.pause(0.05)
-    assert 0 < pace.wait() <= 0.05
-    time.sleep(0.06)
-    assert [pace.wait(), pace.wait()] == [0.0, 0.0]
 
 
 @given(st.integers(0, 10**6), st.integers(0, 20))

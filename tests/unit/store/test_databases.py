@@ -288,6 +288,23 @@ def test_gold_that_fails_half_way_leaves_nothing(store: Store) -> None:
     assert list(store.gold("gold-1")) == GOLD
 
 
+@pytest.mark.parametrize("part", ["gold", "chunks"])
+def test_a_run_begins_with_all_that_it_asks_or_not_at_all(store: Store, part: str) -> None:
+    """A run without its gold set would be resumed as one that has nothing to ask."""
+
+    def stopped() -> Iterator[Any]:
+        yield (GOLD if part == "gold" else CHUNKS)[0]
+        raise KeyboardInterrupt
+
+    rows: dict[str, Any] = {"gold": GOLD, "chunks": CHUNKS, part: stopped()}
+    with pytest.raises(KeyboardInterrupt):
+        store.begin(RUN, **rows)
+    assert store.runs() == []
+    assert (list(store.gold("gold-1")), list(store.chunks("chunks-1"))) == ([], [])
+    store.begin(RUN, gold=GOLD, chunks=CHUNKS)
+    assert (list(store.gold("gold-1")), list(store.chunks("chunks-1"))) == (GOLD, CHUNKS)
+
+
 def test_a_batch_is_stored_whole_or_not_at_all(store: Store) -> None:
     store.begin(RUN)
     store.add_results("2026-a", RESULTS[1:2])

@@ -17,6 +17,8 @@ from ragauge.errors import RagaugeError
 from ragauge.files import http_client
 from ragauge.model.target import Exchange, Target, TargetError, TargetOptions, TargetQuestion
 from ragauge.run import run
+from ragauge.run.secrets import shown_address
+from ragauge.targets.http import HttpTarget
 from tests.support.web_servers import Request, http, serving
 
 ASKED = TargetQuestion(
@@ -75,6 +77,10 @@ async def never(question): await asyncio.sleep(60)
 def broken(question): raise ValueError("no index")
 def unreachable(question): raise ConnectionError("refused")
 def leaves(question): raise SystemExit(2)
+class Busy(Exception):
+    def __init__(self, after): self.retry_after = after
+def busy(question): raise Busy(1.5)
+def odd(question): raise Busy("soon")
 class System:
     def ask(self, question): return [question, NAME]
     async def __call__(self, question): return ["called"]
@@ -110,6 +116,18 @@ def test_a_function_gets_what_it_takes(
 ) -> None:
     with opened(f"{functions}:{name}", **settings) as target:
         assert target.ask(ASKED) == answer
+
+
+@pytest.mark.parametrize(
+    ("name", "transient", "wait"),
+    [("busy", True, 1.5), ("odd", False, None), ("unreachable", True, None)],
+)
+def test_an_exception_may_ask_for_a_wait(
+    functions: str, name: str, transient: bool, wait: float | None
+) -> None:
+    with opened(f"{functions}:{name}") as target:
+        error = failure(target)
+    assert (error.transient, error.wait, error.busy) == (transient, wait, wait is not None)
 
 
 def test_a_function_that_takes_anything_gets_everything(functions: str) -> None:
@@ -364,17 +382,22 @@ def test_secrets_come_from_the_environment_and_are_told_to_nobody(
         assert "geheim" not in str(target.about)
 
 
-def test_a_secret_that_a_service_repeats_is_not_in_the_answer(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("options", "secrets"),
+    [
+        ({"header.X-Own": "${RAG_TOKEN}"}, ["geheim-123"]),
+        ({"header.Authorization": "Bearer ${RAG_TOKEN}"}, ["geheim-123", "Bearer geheim-123"]),
+        ({"header.X-Own": "literal"}, ["literal"]),
+        ({"header.Accept-Language": "de", "header.User-Agent": "mine"}, []),
+    ],
+)
+def test_headers_are_secrets_of_a_service(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, str], secrets: list[str]
 ) -> None:
     monkeypatch.setenv("RAG_TOKEN", "geheim-123")
-
-    def echo(request: Request) -> bytes:
-        return http({"hits": ["a"], "answer": f"I got {request.headers['x-own']}."})
-
-    header = {"header.X-Own": "${RAG_TOKEN}"}
-    with serving(echo) as server, opened(server.url, **header) as target:
-        assert target.ask(asked("?")) == {"hits": ["a"], "answer": "I got [redacted]."}
+    with opened("http://127.0.0.1:9/", **options) as target:
+        assert isinstance(target, HttpTarget)
+        assert sorted(set(target.secrets)) == sorted(secrets)
 
 
 def test_a_secret_that_is_not_there_is_refused() -> None:
@@ -484,9 +507,10 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("http://me:pw@host/x?api_key=1&k=2", "http://me:[redacted]@host/x?api_key=[redacted]&k=2"),
         ("command:rag --api-key abc --k 3", "command:rag --api-key '[redacted]' --k 3"),
+        ("command:rag -p hunter2 -k 3", "command:rag -p '[redacted]' -k 3"),
         ("command:rag  --k 3", "command:rag  --k 3"),
         ("python:a:b", "python:a:b"),
     ],
 )
 def test_addresses_are_shown_without_secrets(address: str, shown: str) -> None:
-    assert run.shown_address(address) == shown
+    assert shown_address(address) == shown

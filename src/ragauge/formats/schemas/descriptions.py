@@ -115,6 +115,8 @@ SCORES_FIELDS = {
     "lambda.recorded.STATE": "questions with this λ, as the traces record it",
     "embedders": "the embedders that the recorded ΔS come from",
     "cites": "whether any answer cites anything",
+    "errors.REASON": "only where there are errors: how many scored traces failed for this reason, "
+    "without what differs from one to the next",
     "options.citation_mode": "when a cited span agrees with a gold span",
     "options.citation_window": "that many bytes on each side",
     "options.ignore_case": "whether must_contain and forbidden ignore case",

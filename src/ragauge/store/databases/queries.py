@@ -192,31 +192,53 @@ class StoreQueries(ABC):
                     raise store_errors.unknown_run(self.name, run_id)
             yield execute
 
-    def begin(self, run: RunRecord) -> None:
-        """Add a run as incomplete; `run-exists` if its id is taken."""
+    def begin(
+        self, run: RunRecord, *, gold: Iterable[GoldRow] = (), chunks: Iterable[bytes] = ()
+    ) -> None:
+        """Add a run as incomplete, with its gold set and chunks; `run-exists` if its id is taken.
+
+        All of it or nothing: a run without its gold set would be resumed as one that asks nothing.
+        """
         row = astuple(replace(run, status="incomplete"))[:-1]  # tags have a table of their own
         sql = f"INSERT INTO eval_runs ({RUN}, evidence) VALUES ({', '.join('?' * len(row))})"
         with self._writing() as execute:
             if not execute(f"{sql} ON CONFLICT (run_id) DO NOTHING", row).rowcount:
                 raise store_errors.run_exists(self.name, run.run_id)
+            self._add_gold(execute, run.gold_key, gold)
+            if run.chunks is not None:
+                self._add_chunks(execute, run.chunks, chunks)
 
     def add_gold(self, gold_key: str, rows: Iterable[GoldRow]) -> None:
         """Add a gold set under its key, all of it or nothing; one that is there stays as it is."""
-        types = ("int8", "text", "int8", "text", "bytea")
-        self._add("eval_gold_items", "gold_key", gold_key, types, rows)
+        with self._writing() as execute:
+            self._add_gold(execute, gold_key, rows)
 
     def add_chunks(self, digest: str, blocks: Iterable[bytes]) -> None:
         """Add a list of chunks under its digest, likewise."""
-        self._add("eval_chunks", "digest", digest, ("int8", "bytea"), enumerate(blocks))
+        with self._writing() as execute:
+            self._add_chunks(execute, digest, blocks)
+
+    def _add_gold(self, execute: Execute, gold_key: str, rows: Iterable[GoldRow]) -> None:
+        types = ("int8", "text", "int8", "text", "bytea")
+        self._add(execute, "eval_gold_items", "gold_key", gold_key, types, rows)
+
+    def _add_chunks(self, execute: Execute, digest: str, blocks: Iterable[bytes]) -> None:
+        types = ("int8", "bytea")
+        self._add(execute, "eval_chunks", "digest", digest, types, enumerate(blocks))
 
     def _add(
-        self, table: str, column: str, key: str, types: Sequence[str], rows: Iterable[Sequence[Any]]
+        self,
+        execute: Execute,
+        table: str,
+        column: str,
+        key: str,
+        types: Sequence[str],
+        rows: Iterable[Sequence[Any]],
     ) -> None:
-        with self._writing() as execute:
-            self._lock_key(execute, key)
-            there = execute(f"SELECT 1 FROM {table} WHERE {column} = ? LIMIT 1", (key,)).fetchone()
-            if there is None:
-                self._insert(table, ("text", *types), ((key, *row) for row in rows))
+        self._lock_key(execute, key)
+        there = execute(f"SELECT 1 FROM {table} WHERE {column} = ? LIMIT 1", (key,)).fetchone()
+        if there is None:
+            self._insert(table, ("text", *types), ((key, *row) for row in rows))
 
     def add_results(self, run_id: str, rows: Sequence[ResultRow]) -> None:
         """Add a batch of results; when it returns, the end of the process cannot undo it."""

@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 import tempfile
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -22,6 +23,9 @@ from ragauge.store.databases.queries import Execute, StoreQueries
 
 PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
+
+CLOSING = 5.0
+"""Seconds to wait for a thread that writes when the store is closed."""
 
 OLDEST = (3, 37, 0)  # the first SQLite with STRICT tables
 PAGE = 8192  # a tenth faster than 4096 with results of 600 bytes
@@ -212,11 +216,13 @@ class SqliteStore(StoreQueries):
         self._path = path.absolute()  # the current folder may change
         self.url = f"sqlite:///{self._path}"
         self._connection = connection
+        self._writing_lock = threading.Lock()
 
     @contextmanager
     def _transaction(self, *, durable: bool) -> Iterator[Execute]:
         sync = "FULL" if durable else "NORMAL"
-        with _translated(self.name), _transaction(self._connection, sync=sync):
+        transaction = _transaction(self._connection, sync=sync)
+        with self._writing_lock, _translated(self.name), transaction:
             yield self._connection.execute
 
     def _insert(self, table: str, types: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -250,8 +256,15 @@ class SqliteStore(StoreQueries):
             yield
 
     def close(self) -> None:
-        """Let go of the connection."""
-        self._connection.close()
+        """Let go of the connection, but not under a thread that still writes: SQLite would crash.
+
+        A run that is interrupted twice ends while its last batch is being stored.
+        """
+        if self._writing_lock.acquire(timeout=CLOSING):
+            try:
+                self._connection.close()
+            finally:
+                self._writing_lock.release()
 
 
 STORE = StoreKind(name="sqlite", title="one SQLite file", schemes=("sqlite",), open=open_store)

@@ -7,7 +7,9 @@ target does not know is refused, because a misspelt setting would otherwise chan
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Iterable, Mapping
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -140,6 +142,27 @@ def send(
         return http_client.request(method, url, body, headers, timeout)
     except http_client.WebError as error:
         raise TargetError(error.reason, transient=error.transient, wait=error.wait) from error
+
+
+TOO_MANY_REQUESTS = 429
+"""The status of a service that is busy, also where it does not say until when."""
+
+
+def retry_after(response: http_client.Response) -> float | None:
+    """The seconds that a service asks us to wait by `Retry-After`, which is a number or a time."""
+    after = response.headers.get("retry-after")
+    if after is None:
+        return None
+    if after.isascii() and after.isdecimal():
+        return float(after)
+    try:
+        until = parsedate_to_datetime(after).timestamp()
+        # Our clock may be wrong; the difference of two times of the server is right.
+        date = response.headers.get("date")
+        now = time.time() if date is None else parsedate_to_datetime(date).timestamp()
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return max(0.0, until - now)
 
 
 def shown_url(url: str, hint: str) -> str:
