@@ -33,7 +33,7 @@ from ragauge.model.chunk import Chunk
 from ragauge.model.corpus import Extent
 from ragauge.model.dialect import HIT_DOCS, HIT_HASHES, HIT_IDS, HIT_SECTIONS
 from ragauge.quotes import normalised
-from ragauge.spans import Span, spans_in, unit_in
+from ragauge.spans import EXACT_UNITS, Span, spans_in, unit_in
 
 LONGEST_QUOTE = 2000
 """Characters of the longest quote that is added; of longer text its hash is kept.
@@ -227,7 +227,8 @@ class Pinner:
         try:
             spots = self._spots(doc, spans)
             if quote is not None and len(spots) == 1:
-                self.lookup.check_quote(spots[0], quote)
+                exact = all(span.unit in EXACT_UNITS for span in spans)
+                self.lookup.check_quote(spots[0], quote, exact=exact)
             else:
                 self._check_hashes(entry, spots, path)
         except FieldError as error:
@@ -245,11 +246,11 @@ class Pinner:
         return PinnedEntry(self._evidenced(entry, spots), spots, kind)
 
     def _renamed(self, entry: dict[str, Any], spot: CorpusSpot) -> dict[str, Any]:
-        """An entry that moved: its old id is of another text now, so the block there gives one."""
+        """An entry that moved: an id of another text leaves, and the block there may give one."""
         block = self.lookup.blocks.get(spot.block or "")
         renamed: dict[str, Any] = {}
         for name, value in entry.items():
-            if name not in HIT_IDS:
+            if name not in HIT_IDS or value == spot.block:
                 renamed[name] = value
             elif block is not None and block.span == (spot.start, spot.end):
                 renamed[name] = block.id
