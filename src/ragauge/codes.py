@@ -151,8 +151,9 @@ quote-unpinned: evidence is named by a quote alone
     A quote is found in the document's text, which a run does not have. Name the corpus with
     --corpus, or let `ragauge gold pin` look the quote up in it and write its offsets beside it.
 draft-item: a gold item is a draft that nobody has confirmed
-    `ragauge gold new` suggests evidence and leaves the question to a person. Write the question,
-    check the evidence, and remove `draft` from the item.
+    `ragauge gold new` suggests evidence and leaves the question to a person; `ragauge gold migrate`
+    leaves items whose evidence has no new place. Write the question, check the evidence, and
+    remove `draft` from the item.
 unresolved: an id, a document or a place is not in the corpus
     Evidence, hits and citations are looked up in the corpus that was named. The corpus may be newer
     than they are: `ragauge corpus diff` and `gold migrate` follow an edit.
@@ -193,6 +194,10 @@ unmapped: something has no place in the new corpus
     A migration map has no new place for an id, a section, a document or some bytes, or one of less
     confidence than was asked for. Look at its row in the map, mend it by hand if you know better,
     lower --min-confidence, or say --on-unmapped keep or drop.
+already-migrated: a gold item was moved to another version of its corpus before
+    `ragauge gold migrate` stamps what it moves with the revision it leads to (`migrated_to`), for
+    ids of two versions look alike. The item has another stamp than the map leads from, or none
+    beside items that have been moved already. Use the map that leads on from there.
 bad-lock: the lock of a gold set cannot be used
     It was damaged, edited by hand, left with a merge conflict, or written by a newer ragauge.
     Nothing was compared: take it from version control again, or upgrade.

@@ -143,7 +143,9 @@ def test_yaml_stays_yaml_and_lost_comments_are_told(moved: Folder) -> None:
     assert done.exit_code == 0, done.err
     text = (moved.path / "new.yaml").read_text()
     # The first item names the same id as before, so only the second one is written anew.
-    assert text == GOLDEN.replace(f'"{BLOCK(2)}"', BLOCK(1))
+    moved_to = read_map(moved.path / "map.jsonl").header.new.revision
+    new = GOLDEN.replace(f'["{BLOCK(2)}"]', f'[{BLOCK(1)}]\n    migrated_to: "{moved_to}"')
+    assert text == new
     assert "comments" not in done.out
     assert moved.run("validate", "new.yaml", "--corpus", "new").exit_code == 0
     moved.write("golden.yaml", GOLDEN.replace(BLOCK(1), BLOCK(4)))
@@ -178,7 +180,8 @@ def test_an_array_stays_an_array(moved: Folder) -> None:
     done = moved.run("gold", "migrate", "in.json", "--map", "map.jsonl", "-o", "out.json")
     assert done.exit_code == 0, done.err
     rows = json.loads((moved.path / "out.json").read_text())
-    assert rows == [{"qid": "q", "relevant": [BLOCK(1)]}, {"qid": "r"}]
+    moved_to = read_map(moved.path / "map.jsonl").header.new.revision
+    assert rows == [{"qid": "q", "relevant": [BLOCK(1)], "migrated_to": moved_to}, {"qid": "r"}]
 
 
 @pytest.mark.parametrize("name", ["out.jsonl.gz", "out.csv", "out.parquet"])
