@@ -83,6 +83,10 @@ unknown-metric: no metric of that name is registered
     retrieval.recall_all@5; a profile also knows short names such as chr.
 unknown-name: a profile, dialect, format or code of that name does not exist
     The message lists the names that do.
+other-dialect: an edit would change the dialect that a gold set is recognised as
+    Without --dialect a gold set is recognised by the names of its fields, and its dialect decides
+    about profile and gates. Say --dialect for the edit and wherever the file is used, or leave the
+    field out. Nothing was written.
 bad-plugin: an installed plugin cannot be loaded
     Packages can bring metrics, dialects and reports by entry points. One that fails to import is
     refused, because its metrics and gates would be missing without a word.
@@ -194,6 +198,10 @@ unmapped: something has no place in the new corpus
     A migration map has no new place for an id, a section, a document or some bytes, or one of less
     confidence than was asked for. Look at its row in the map, mend it by hand if you know better,
     lower --min-confidence, or say --on-unmapped keep or drop.
+text-changed: an id in gold stands for other text than when the set was frozen
+    The lock has a fingerprint of the text that each id stood for. The document was edited since,
+    or a section was inserted before: follow it with `ragauge corpus diff` and `gold migrate`. If
+    the new text is meant, `ragauge gold verify --corpus DIR --update` notes it.
 already-migrated: a gold item was moved to another version of its corpus before
     `ragauge gold migrate` stamps what it moves with the revision it leads to (`migrated_to`), for
     ids of two versions look alike. The item has another stamp than the map leads from, or none

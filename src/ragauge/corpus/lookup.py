@@ -234,20 +234,22 @@ class Lookup:
         self.document(doc)
         places = self.places_of(doc, quote) if quote.strip() else []
         if not places:
-            message = f"the quote does not stand in `{doc}`: {_short(quote)}"
+            message = f"the quote does not stand in `{doc}`: {short_quote(quote)}"
             hint = "copy it from the canonical text of the corpus"
             raise FieldError("quote-not-found", message, hint)
         if occurrence is None and len(places) > 1:
             named = ", ".join(str(start) for start, _ in places[:5])
             raise FieldError(
                 "quote-ambiguous",
-                f"the quote stands {len(places)} times in `{doc}`, at {named}: {_short(quote)}",
+                f"the quote stands {len(places)} times in `{doc}`, at {named}: "
+                f"{short_quote(quote)}",
                 "say which with `occurrence`, counted from 1, or quote more",
             )
         if occurrence is not None and not 1 <= occurrence <= len(places):
             raise FieldError(
                 "quote-not-found",
-                f"`{doc}` has the quote {len(places)} times, not {occurrence}: {_short(quote)}",
+                f"`{doc}` has the quote {len(places)} times, not {occurrence}: "
+                f"{short_quote(quote)}",
                 "`occurrence` counts from 1",
             )
         return self._spot(doc, *places[(occurrence or 1) - 1])
@@ -268,7 +270,7 @@ class Lookup:
         raise FieldError(
             "quote-moved",
             f"the text at {spot.start} to {spot.end} of `{spot.doc}` "
-            f"{wrong or 'is not the quote'}: {_short(quote)}",
+            f"{wrong or 'is not the quote'}: {short_quote(quote)}",
             f"it stands at {elsewhere}" if places else "it does not stand in the document any more",
         )
 
@@ -326,7 +328,8 @@ def _suggest(close: Sequence[str]) -> str:
     return f"did you mean {named}?" if named else _OTHER_CORPUS
 
 
-def _short(quote: str) -> str:
+def short_quote(quote: str) -> str:
+    """A quote as messages show it: on one line, and cut short."""
     text = normalised(quote)
     return f"`{text}`" if len(text) <= 60 else f"`{text[:57]}...`"
 

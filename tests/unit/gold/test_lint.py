@@ -258,6 +258,16 @@ def test_a_quote_that_is_off_by_a_blank_is_reported(folder: Folder, first: int, 
     assert finding["hint"] == f"it stands at {place['start']} to {place['end']}"
 
 
+def test_evidence_that_is_only_an_id_is_told_once(folder: Folder) -> None:
+    """`test_fingerprints.py` has what a lock says of it."""
+    options = with_corpus(folder)
+    outcome = lint(folder, BASE, {**OTHER, "negatives": ["guide.md#S.1.p.Bk001"]}, options=options)
+    [finding] = [finding for finding in found(outcome) if finding["rule"] == "not-pinned"]
+    assert (finding["severity"], finding["qid"], finding["times"]) == ("warning", "Q1", 2)
+    # Where no corpus knows the ids, they may be those of any chunker.
+    assert "not-pinned" not in lint(folder, BASE, OTHER).out
+
+
 def test_a_place_in_lines_has_its_line_end(folder: Folder) -> None:
     options = with_corpus(folder)
     quote = "Old settings are kept for a day."
