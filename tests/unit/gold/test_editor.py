@@ -12,6 +12,7 @@ from threading import Thread
 from typing import Any, NamedTuple
 
 import pytest
+import yaml
 
 from ragauge.errors import RagaugeError
 from ragauge.gold.editor.form import (
@@ -372,6 +373,29 @@ def test_a_comment_on_the_last_line_stays_there(folder: Folder) -> None:
         assert answer.status == 200, answer.body
     new = (folder.path / "gold.yaml").read_text("utf-8")
     assert new == text.replace("# why\n", f"# why\n  negatives: [{HOST}]\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"- ? id\n  : A\n  ? query\n  : x\n  ? expected_chunk_ids\n  : [{PORT}]\n",
+        f"- id: A\n  query: &x x\n  expected_chunk_ids: [{PORT}]\n- id: B\n  query: *x\n",
+        f"- id: A\n  <<: {{query: x}}\n  expected_chunk_ids: [{PORT}]\n",
+        f"- id: A\n  query: x\n  expected_chunk_ids: [{PORT}]\n  note: >-\n    a\n\n    b\n",
+        f"[{{id: A, query: x, expected_chunk_ids: [{PORT!r}]}}, {{id: B}}]\n",
+    ],
+    ids=["question marks", "alias", "merged", "folded", "one line"],
+)
+def test_rare_ways_to_write_yaml_say_what_was_meant(folder: Folder, text: str) -> None:
+    before = yaml.safe_load(text)
+    with browsing(folder, text, "gold.yaml") as browser:
+        browser.enter()
+        view = browser.ask("/items").said
+        edit = edit_of(view["items"][0], question="why", negatives=[HOST])
+        answer = browser.ask("/save", {"revision": view["revision"], "edits": [edit]})
+        assert answer.status == 200, answer.body
+    after = yaml.safe_load((folder.path / "gold.yaml").read_text("utf-8"))
+    assert after == [{**before[0], "query": "why", "negatives": [HOST]}, *before[1:]]
 
 
 def test_a_field_keeps_its_place_in_the_row(folder: Folder) -> None:

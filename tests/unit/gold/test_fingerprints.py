@@ -87,7 +87,7 @@ def test_lint_says_which_ids_nothing_is_known_of(edited: Folder) -> None:
     (edited.path / "gold.lock").rename(edited.path / "kept.lock")
     (finding,) = findings(edited, "new", "not-pinned")
     assert (finding["severity"], finding["times"], finding["line"]) == ("warning", 5, 1)
-    assert "which text 5 ids in the evidence of 5 items stand for" in finding["message"]
+    assert "the text of 5 ids in the evidence of 5 items is noted nowhere" in finding["message"]
     assert len(findings(edited, "new", "text-changed", "--lock", "kept.lock")) == MOVED
     # A set that was frozen without its corpus knows nothing either.
     assert edited.run("gold", "freeze", "gold.jsonl").exit_code == 0

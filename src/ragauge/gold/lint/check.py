@@ -328,7 +328,7 @@ def other_texts(
         count = f"{len(having)} item{'' if len(having) == 1 else 's'}"
         yield lint_finding(
             "not-pinned",
-            f"nothing says which text {ids} in the evidence of {count} stand for: "
+            f"the text of {ids} in the evidence of {count} is noted nowhere: "
             f"{some(sorted(unpinned))}",
             "`ragauge gold pin` gives evidence its quote, `gold freeze --corpus` a fingerprint",
             min(having, key=identity),
