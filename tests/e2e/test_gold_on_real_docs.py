@@ -135,7 +135,7 @@ def test_what_is_gone_is_a_draft_and_nothing_is_moved_twice(
 
 def test_every_place_that_is_off_by_a_blank_is_reported(work: Folder, releases: Releases) -> None:
     """Most blocks have a line end on both sides, where stripping hides a byte more or less."""
-    work.write("gold.jsonl", kb_gold(releases.old))
+    work.write("gold.jsonl", kb_gold(releases.old)[:150])  # lint lists 200 one by one
     run = ("gold", "pin", "gold.jsonl", "--corpus", "old", "-o", "pinned.jsonl")
     assert work.run(*run).exit_code == 0
     assert findings(work, "pinned.jsonl", "old", "quote-moved") == []
