@@ -162,6 +162,12 @@ def _field_regions(node: Any, text: str) -> Iterator[FieldRegion]:
         yield FieldRegion(str(key.value), start, start + len(body))
 
 
+def rest_of_line(text: str, at: int) -> str:
+    """What stands on a line from a character on."""
+    end = text.find("\n", at)
+    return text[at:] if end < 0 else text[at:end]
+
+
 class Edit(NamedTuple):
     """New text, and up to where it stands for the old one."""
 
@@ -190,13 +196,13 @@ def edited_item(
     parts: list[str] = []
     at = region.start
     for field in region.fields:
-        rest_of_line = text[field.end :].partition("\n")[0]
+        rest = rest_of_line(text, field.end)
         if field.name not in new:
             parts.append(text[at : text.rindex("\n", at, field.start)])
-            at = min(field.end + len(rest_of_line), region.end)
+            at = min(field.end + len(rest), region.end)
         elif json.dumps(new[field.name]) != json.dumps(old[field.name]):  # 1 is not true
             value = {field.name: new[field.name]}
-            literal = not rest_of_line.strip()
+            literal = not rest.strip()
             parts += [
                 text[at : field.start],
                 item_text(value, column=region.column, literal=literal),
@@ -204,7 +210,7 @@ def edited_item(
             at = field.end
     end = region.end
     if added:  # behind a comment on the last line
-        end += len(text[end:].partition("\n")[0].rstrip())
+        end += len(rest_of_line(text, end).rstrip())
     parts.append(text[at:end])
     for line in _mapping({name: new[name] for name in added}, region.column, literal=True):
         parts += ["\n", line]

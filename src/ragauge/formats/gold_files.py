@@ -223,12 +223,22 @@ def _regions(gold: GoldRows, text: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _replacement(gold: GoldRows, index: int, changes: Changes, text: bytes, start: int) -> bytes:
-    """A changed row as JSON: over several lines where it was."""
-    if b"\n" not in gold.rows[index].data:
+    """A changed row as JSON: over several lines where it was, a field on each."""
+    raw = gold.rows[index]
+    if b"\n" not in raw.data:
         return _line(gold, index, changes).encode()
     column = start - (text.rfind(b"\n", 0, start) + 1)
-    laid_out = json.dumps(changes[index], ensure_ascii=False, indent=2)
-    return laid_out.replace("\n", "\n" + " " * column).encode()
+    fields = _raw_fields(raw.data)
+    lines = []
+    for name, value in changes[index].items():
+        if name in fields and raw.fields.get(name) is value:
+            said = bytes(fields[name]).decode()
+        else:
+            said = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
+            said = said.replace("\n", "\n" + " " * (column + 2))
+        lines.append(f"{' ' * (column + 2)}{json.dumps(name, ensure_ascii=False)}: {said}")
+    inside = ",\n".join(lines)
+    return f"{{\n{inside}\n{' ' * column}}}".encode()
 
 
 def _line(gold: GoldRows, index: int, changes: Changes) -> str:
@@ -287,7 +297,7 @@ def _yaml_item(
     edited = None if old is None else yaml_writer.edited_item(text, region, old, row)
     if edited is not None:
         return edited
-    ends_line = not text[region.end :].partition("\n")[0].strip()
+    ends_line = not yaml_writer.rest_of_line(text, region.end).strip()
     item = yaml_writer.item_text(row, column=region.column, literal=ends_line)
     return yaml_writer.Edit(item, region.end)
 

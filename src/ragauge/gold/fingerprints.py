@@ -27,6 +27,7 @@ class Fingerprints:
     def __init__(self, lookup: Lookup, chunks: Mapping[str, Chunk] | None = None) -> None:
         self.lookup = lookup
         self.chunks = chunks or {}
+        self._of_chunks: dict[str, str | None] = {}
 
     def of_id(self, name: str) -> str | None:
         """The fingerprint of a block or a chunk; None for whatever has no text of its own."""
@@ -34,8 +35,10 @@ class Fingerprints:
         if chunk is None:
             block = self.lookup.blocks.get(name)
             return None if block is None else block.fingerprint
-        text = self._chunk_text(chunk)
-        return None if text is None else fingerprint(text)
+        if name not in self._of_chunks:
+            text = self._chunk_text(chunk)
+            self._of_chunks[name] = None if text is None else fingerprint(text)
+        return self._of_chunks[name]
 
     def of_item(self, item: GoldItem) -> dict[str, str]:
         """The fingerprints of all that an item names by id: evidence, negatives and sections.

@@ -72,7 +72,7 @@ class Lock(Struct, frozen=True, kw_only=True):
     def texts_of(self, key: Key, migrated_to: object) -> Mapping[str, str]:
         """The fingerprints of an item's ids, by id.
 
-        None if the item was moved to another corpus since: its ids are those of other blocks.
+        There are none if the item was moved to another corpus since: its ids are of other blocks.
         """
         item = self.items.get(key)
         if item is None or item.extra.get(MIGRATED_TO) != migrated_to:
@@ -388,20 +388,30 @@ def freeze(
         )
     with gold_file(gold, profile=profile, dialect=dialect) as file:
         lock = make_lock(file.items, file.choice.dialect.name, file.source.name)
-    lock = with_texts(lock, _fingerprints(corpus, chunks), _readable(path))
+    before = _readable(path)
+    lock = with_texts(lock, _fingerprints(corpus, chunks), before)
     text = lock_text(lock)
     if path.exists():
         if path.is_file() and path.read_bytes() == text.encode():
             return FreezeResult(path, lock, False)
-        if not force:
+        if not force and not _only_adds_texts(before, lock):
             raise RagaugeError.of(
                 "file-exists",
                 f"`{path}` is already there, and holds something else",
-                hint="`ragauge gold verify` shows what changed, and --update writes it anew; "
-                "--force replaces it unseen",
+                hint="`ragauge gold verify` shows what changed (with --corpus also texts), and "
+                "--update writes it anew; --force replaces it unseen",
             )
     write_atomically(path, text)
     return FreezeResult(path, lock, True)
+
+
+def _only_adds_texts(before: Lock | None, lock: Lock) -> bool:
+    """Whether a lock says all that the one before says, and fingerprints besides."""
+    if before is None or (before.items, before.dialect) != (lock.items, lock.dialect):
+        return False
+    return all(
+        by_id.items() <= lock.texts.get(key, {}).items() for key, by_id in before.texts.items()
+    )
 
 
 def _readable(path: Path) -> Lock | None:

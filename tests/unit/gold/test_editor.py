@@ -398,6 +398,26 @@ def test_rare_ways_to_write_yaml_say_what_was_meant(folder: Folder, text: str) -
     assert after == [{**before[0], "query": "why", "negatives": [HOST]}, *before[1:]]
 
 
+def test_json_over_several_lines_keeps_the_fields_that_were_not_edited(folder: Folder) -> None:
+    """Digits, numbers that no float holds, and the layout of lists."""
+    text = (
+        "[\n  {\n"
+        '    "qid": "A",\n    "w": 1.50,\n    "big": 1e400,\n'
+        f'    "gold_ids": [\n      "{PORT}"\n    ],\n'
+        '    "gold_claim": "x",\n    "q": "?"\n'
+        "  }\n]\n"
+    )
+    with browsing(folder, text, "gold.json") as browser:
+        browser.enter()
+        view = browser.ask("/items").said
+        edit = edit_of(view["items"][0], question="Which?", negatives=[HOST])
+        answer = browser.ask("/save", {"revision": view["revision"], "edits": [edit]})
+        assert answer.status == 200, answer.body
+    new = (folder.path / "gold.json").read_text("utf-8")
+    listed = f'"q": "Which?",\n    "negatives": [\n      "{HOST}"\n    ]\n'
+    assert new == text.replace('"q": "?"\n', listed)
+
+
 def test_a_field_keeps_its_place_in_the_row(folder: Folder) -> None:
     row = {
         "qid": "A",

@@ -194,6 +194,19 @@ def test_fingerprints_stay_where_a_set_is_frozen_again_without_its_corpus(edited
     assert len(findings(edited, "new", "text-changed")) == MOVED
 
 
+def test_fingerprints_are_added_to_a_lock_and_never_replaced_unseen(edited: Folder) -> None:
+    (edited.path / "gold.lock").unlink()
+    run = ("gold", "freeze", "gold.jsonl")
+    assert edited.run(*run).exit_code == 0
+    done = edited.run("gold", "verify", "gold.jsonl", "--corpus", "old")
+    assert (done.exit_code, "no fingerprints to compare" in done.out) == (0, True)
+    assert edited.run(*run, "--corpus", "old").exit_code == 0
+    frozen = (edited.path / "gold.lock").read_bytes()
+    done = edited.run(*run, "--corpus", "new")
+    assert (done.exit_code, done.codes) == (2, {"file-exists"})
+    assert (edited.path / "gold.lock").read_bytes() == frozen
+
+
 def test_a_fingerprint_that_was_edited_is_refused(edited: Folder) -> None:
     lock = edited.path / "gold.lock"
     text = lock.read_text()

@@ -55,6 +55,8 @@ def COMMAND(  # noqa: N802
         counts["of other text"] = len(done.texts)
     summary = ", ".join(f"{count} {kind}" for kind, count in counts.items())
     click.echo(summary if failed else f"ok: {summary}")
+    if places["corpus"] is not None and not done.lock.texts:
+        click.echo("the lock has no fingerprints to compare: `gold freeze --corpus` adds them")
     if update and not done.is_same:
         gold_lock.update(done)
         click.echo(plain(f"wrote {done.path}"))
