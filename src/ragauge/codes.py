@@ -83,6 +83,10 @@ unknown-metric: no metric of that name is registered
     retrieval.recall_all@5; a profile also knows short names such as chr.
 unknown-name: a profile, dialect, format or code of that name does not exist
     The message lists the names that do.
+other-dialect: an edit would change the dialect that a gold set is recognised as
+    Without --dialect a gold set is recognised by the names of its fields, and its dialect decides
+    about profile and gates. Say --dialect for the edit and wherever the file is used, or leave the
+    field out. Nothing was written.
 bad-plugin: an installed plugin cannot be loaded
     Packages can bring metrics, dialects and reports by entry points. One that fails to import is
     refused, because its metrics and gates would be missing without a word. So is a dialect that
@@ -152,8 +156,9 @@ quote-unpinned: evidence is named by a quote alone
     A quote is found in the document's text, which a run does not have. Name the corpus with
     --corpus, or let `ragauge gold pin` look the quote up in it and write its offsets beside it.
 draft-item: a gold item is a draft that nobody has confirmed
-    `ragauge gold new` suggests evidence and leaves the question to a person. Write the question,
-    check the evidence, and remove `draft` from the item.
+    `ragauge gold new` suggests evidence and leaves the question to a person; `ragauge gold migrate`
+    leaves items whose evidence has no new place. Write the question, check the evidence, and
+    remove `draft` from the item.
 unresolved: an id, a document or a place is not in the corpus
     Evidence, hits and citations are looked up in the corpus that was named. The corpus may be newer
     than they are: `ragauge corpus diff` and `gold migrate` follow an edit.
@@ -194,6 +199,14 @@ unmapped: something has no place in the new corpus
     A migration map has no new place for an id, a section, a document or some bytes, or one of less
     confidence than was asked for. Look at its row in the map, mend it by hand if you know better,
     lower --min-confidence, or say --on-unmapped keep or drop.
+text-changed: an id in gold stands for other text than when the set was frozen
+    The lock has a fingerprint of the text that each id stood for. The document was edited since,
+    or a section was inserted before: follow it with `ragauge corpus diff` and `gold migrate`. If
+    the new text is meant, `ragauge gold verify --corpus DIR --update` notes it.
+already-migrated: a gold item was moved to another version of its corpus before
+    `ragauge gold migrate` stamps what it moves with the revision it leads to (`migrated_to`), for
+    ids of two versions look alike. The item has another stamp than the map leads from, or none
+    beside items that have been moved already. Use the map that leads on from there.
 bad-lock: the lock of a gold set cannot be used
     It was damaged, edited by hand, left with a merge conflict, or written by a newer ragauge.
     Nothing was compared: take it from version control again, or upgrade.

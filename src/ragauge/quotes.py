@@ -19,6 +19,24 @@ def normalised(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
+def is_quote(text: str, quote: str) -> bool:
+    """Whether the text at a place is a quote, from its first byte to its last.
+
+    White space inside may differ, because people copy quotes from other layouts. At the ends it
+    may not: a place that takes in a blank before the quote was counted wrongly, and so, by as many
+    bytes, were others of the same set whose neighbours are no blanks.
+    """
+    if text == quote:
+        return True
+    return normalised(text) == normalised(quote) and outer_blanks(text) == outer_blanks(quote)
+
+
+def outer_blanks(text: str) -> tuple[str, str]:
+    """The white space that a text begins and ends with; line ends of any system are alike."""
+    text = text.replace("\r\n", "\n")
+    return text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+
+
 def least_overlap(quote: str) -> int:
     """How many characters count as an overlap at all: twelve, or a fifth of a short quote.
 

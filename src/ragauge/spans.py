@@ -13,6 +13,8 @@ from msgspec import Struct
 from ragauge.files.fields import FieldError, Row, as_int, as_list, as_text, wrong_type
 
 UNITS = ("byte", "char", "line", "page", "token", "ms")
+EXACT_UNITS = ("byte", "char")
+"""Units that say where a text begins and ends; a line has its line end, and a page its margins."""
 _PAIRS = (
     ("start", "end", None),
     ("start_byte", "end_byte", "byte"),

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from ragauge.corpus.manifest import read_corpus
 from ragauge.files import ranges
+from ragauge.formats.load import load_gold
 from ragauge.gold.migrate.files import migrate_file
 from tests.support.command import Folder, Outcome, Row
 from tests.support.corpus_versions import corpus_of
@@ -91,12 +93,18 @@ def out(folder: Folder) -> list[Row]:
     return [json.loads(line) for line in (folder.path / "out.jsonl").read_text().splitlines()]
 
 
+def revision(folder: Folder, name: str = "new") -> str:
+    return read_corpus(folder.path / name).manifest.revision
+
+
 def gold(folder: Folder, row: Row, *options: str) -> Row:
     """A gold row as it is in the new corpus."""
     done = run(folder, "gold", [{"qid": "q", **row}], *options)
     assert done.exit_code == 0, done.err
     (written,) = out(folder)
     assert written.pop("qid") == "q"
+    stamp = written.pop("migrated_to", None)
+    assert stamp == (None if written == row else revision(folder))
     return written
 
 
@@ -383,17 +391,150 @@ def test_what_has_no_new_place_is_kept_where_that_was_asked_for(
 
 
 def test_what_has_no_new_place_is_dropped_where_that_was_asked_for(moved: Folder) -> None:
-    rows: list[Row] = [
-        {"qid": "a", "relevant": [GONE, LAST], "groups": [[GONE], [FIRST]], "grades": {GONE: 1}},
-        {"qid": "b", "relevant": [GONE], "anchor_section": "g.md#S.9"},
-    ]
-    done = run(moved, "gold", rows, "--on-unmapped", "drop")
+    row = {"qid": "a", "relevant": [GONE, LAST], "grades": {GONE: 1, LAST: 2}, "negatives": [GONE]}
+    done = run(moved, "gold", [row], "--on-unmapped", "drop")
+    assert done.exit_code == 0, done.err
     assert out(moved) == [
-        {"qid": "a", "relevant": [LAST_NOW], "groups": [[FIRST]], "grades": {}},
-        {"qid": "b", "relevant": [], "anchor_section": None},
+        {"qid": "a", "relevant": [LAST_NOW], "grades": {LAST_NOW: 2}, "negatives": [],
+         "migrated_to": revision(moved)},
+    ]  # fmt: skip
+    assert "unmapped, dropped        3" in done.out
+
+
+# --- drafts ---
+
+# Each dialect as its source writes it, all of its evidence in a paragraph that was taken out. An
+# empty list would be read as a refusal (kb), or as "right without a citation" (ship).
+LOST: dict[str, Row] = {
+    "native": {"qid": "q", "question": "?", "answerable": True, "relevant": [GONE]},
+    "ship": {"qid": "q", "question": "?", "answerable": True, "gold_citations": [GONE],
+             "gold_claim_substr": ["paragraph"]},
+    "smoke": {"qid": "q", "q": "?", "gold_ids": [GONE], "gold_claim": "taken out"},
+    "canary": {"qid": "q", "paraphrases": ["?", "??", "???"], "relevant": [GONE],
+               "anchor_section": "g.md#S.1"},
+    "kb": {"id": "q", "query": "?", "expected_chunk_ids": [GONE]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.json", "out.yaml"])
+@pytest.mark.parametrize("dialect", LOST)
+def test_an_item_without_evidence_is_a_draft_and_never_an_empty_list(
+    moved: Folder, dialect: str, name: str
+) -> None:
+    row = LOST[dialect]
+    (field,) = row.keys() & {"relevant", "gold_citations", "gold_ids", "expected_chunk_ids"}
+    moved.write("in.jsonl", [row])
+    done = moved.run("gold", "migrate", "in.jsonl", "--map", "map.jsonl", "-o", name,
+                     "--on-unmapped", "drop")  # fmt: skip
+    assert done.exit_code == 4
+    assert "items now drafts         1, to be looked at by a person\n" in done.out
+    assert f"draft: in.jsonl:1  (qid q): no evidence is left in `{field}`\n" in done.err
+    text = (moved.path / name).read_text()
+    written = yaml.safe_load(text)
+    [written] = written if isinstance(written, list) else [written]
+    assert written == {**row, field: None, f"{field}_prev": [GONE], "draft": True,
+                       "migrated_to": revision(moved)}  # fmt: skip
+    validated = moved.run("validate", name)
+    assert (validated.exit_code, validated.codes) == (3, {"draft-item"})
+    assert f"dialect {dialect}" in validated.out  # the name of the field is still there
+    # Whoever removes the mark and nothing else has an item without evidence, and no refusal.
+    del written["draft"]
+    moved.write("confirmed.jsonl", [written])
+    before = load_gold(moved.write("before.jsonl", [row])).items[0]
+    after = load_gold(moved.path / "confirmed.jsonl").items[0]
+    assert (after.expect, after.relevant) == (before.expect, ())
+
+
+@pytest.mark.parametrize("form", [["o.md"], "o.md"])
+def test_a_document_that_is_gone_makes_no_refusal(folder: Folder, form: Any) -> None:
+    """`expected_doc_ids: []` means that the question is to be refused."""
+    corpus_of({"g.md": OLD, "o.md": OTHER}, folder.path / "old")
+    corpus_of({"g.md": OLD}, folder.path / "new")
+    folder.run("corpus", "diff", "old", "new", "-o", "map.jsonl")
+    row = {"id": "q", "query": "Which page?", "expected_doc_ids": form}
+    done = run(folder, "gold", [row, {**row, "id": "r", "expected_doc_ids": []}],
+               "--on-unmapped", "drop")  # fmt: skip
+    assert done.exit_code == 4
+    assert out(folder) == [
+        {**row, "expected_doc_ids": None, "expected_doc_ids_prev": form, "draft": True,
+         "migrated_to": revision(folder)},
+        {**row, "id": "r", "expected_doc_ids": []},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("row", "left"),
+    [
+        # One of two groups is gone: what is left would be a smaller demand.
+        ({"groups": [[GONE], [FIRST]]}, {"groups": [[FIRST]], "groups_prev": [[GONE], [FIRST]]}),
+        ({"grades": {GONE: 1}}, {"grades": None, "grades_prev": {GONE: 1}}),
+        # What is left is judged not relevant.
+        ({"grades": {GONE: 1, FIRST: 0}},
+         {"grades": {FIRST: 0}, "grades_prev": {GONE: 1, FIRST: 0}}),
+        ({"anchor_section": "g.md#S.9"},
+         {"anchor_section": None, "anchor_section_prev": "g.md#S.9"}),
+    ],
+)  # fmt: skip
+def test_other_evidence_that_is_gone_makes_a_draft(moved: Folder, row: Row, left: Row) -> None:
+    done = run(moved, "gold", [{"qid": "q", **row}], "--on-unmapped", "drop")
+    assert done.exit_code == 4
+    assert out(moved) == [{"qid": "q", **left, "draft": True, "migrated_to": revision(moved)}]
+
+
+def test_a_kept_id_that_is_of_other_text_now_makes_a_draft(moved: Folder) -> None:
+    """Of what is kept, `S.1.2.p.Bk001` is the id of another block in the new corpus."""
+    rows: list[Row] = [{"qid": "a", "relevant": [LAST]}, {"qid": "b", "relevant": [GONE]}]
+    done = run(moved, "gold", rows, "--on-unmapped", "keep", "--min-confidence", "0.98")
+    assert done.exit_code == 4
+    assert out(moved) == [
+        {"qid": "a", "relevant": [LAST], "draft": True, "migrated_to": revision(moved)}, rows[1],
+    ]  # fmt: skip
+    assert f"`{LAST}` has no new place, and is the id of other text now" in done.err
+
+
+# --- the same map again ---
+
+
+def test_a_map_is_not_applied_twice(moved: Folder) -> None:
+    """The third block became the second one, which is the id of what became two."""
+    rows: list[Row] = [
+        {"qid": "a", "relevant": [LAST], "negatives": [TWO]},
+        {"qid": "b", "grades": {TWO: 1}},
+        {"qid": "c", "relevant": [FIRST]},
     ]
-    assert "unmapped, dropped        5" in done.out
-    assert "items without evidence   1" in done.out
+    assert run(moved, "gold", rows).exit_code == 0
+    once = out(moved)
+    assert [row.get("migrated_to") for row in once] == [revision(moved), revision(moved), None]
+    done = run(moved, "gold", once)
+    assert (done.exit_code, out(moved)) == (0, once)
+    assert "already moved            2\n" in done.out
+
+
+def test_a_map_from_another_revision_is_refused(moved: Folder) -> None:
+    stamped = {"qid": "a", "relevant": [FIRST], "migrated_to": "f" * 32}
+    done = run(moved, "gold", [stamped])
+    assert (done.exit_code, done.codes) == (3, {"already-migrated"})
+    assert f"from {revision(moved, 'old')} to {revision(moved)}" in done.problems[0].message
+    assert not (moved.path / "out.jsonl").exists()
+    stamped["migrated_to"] = revision(moved, "old")
+    assert run(moved, "gold", [stamped]).exit_code == 0
+
+
+def test_items_without_a_stamp_among_moved_ones_are_not_guessed_at(moved: Folder) -> None:
+    """A question that was written after the migration names blocks of the new corpus."""
+    done_before: Row = {"qid": "a", "relevant": [LAST_NOW], "migrated_to": revision(moved)}
+    same: Row = {"qid": "b", "relevant": [FIRST]}
+    fresh: Row = {"qid": "c", "relevant": [BOTH]}
+    done = run(moved, "gold", [done_before, same, fresh])
+    assert (done.exit_code, done.codes) == (3, {"already-migrated"})
+    assert done.problems[0].about == "qid c"
+    assert not (moved.path / "out.jsonl").exists()
+    assert run(moved, "gold", [done_before, same]).exit_code == 0
+    # A place with the hash of the old text says itself which corpus it is of.
+    digest = read_corpus(moved.path / "old").documents[0].hash
+    text = "It listens on the port"
+    dated = {"qid": "d", "relevant": [{"doc": "g.md", **span(OLD, text), "doc_hash": digest}]}
+    assert run(moved, "gold", [done_before, dated], "--min-confidence", "0.8").exit_code == 0
 
 
 def test_many_problems_are_counted_and_some_are_listed(moved: Folder) -> None:
@@ -442,7 +583,8 @@ def test_rows_that_nothing_moves_stay_as_they_were_written(moved: Folder) -> Non
     assert done.exit_code == 0, done.err
     assert (moved.path / "out.jsonl").read_text() == (
         f'{{ "qid":"a" , "relevant": ["{FIRST}"], "w": 1.500, "big": 1e400 }}\n'
-        f'{{"z":1.10,"qid":"b","relevant":["{LAST_NOW}"],"a":{{"k" : 10000000000000000000000}}}}\n'
+        f'{{"z":1.10,"qid":"b","relevant":["{LAST_NOW}"],"a":{{"k" : 10000000000000000000000}},'
+        f'"migrated_to":"{revision(moved)}"}}\n'
     )
 
 
@@ -452,7 +594,8 @@ def test_an_array_over_several_lines_becomes_lines(moved: Folder) -> None:
     )
     moved.run("gold", "migrate", "in.json", "--map", "map.jsonl", "-o", "out.jsonl")
     assert (moved.path / "out.jsonl").read_text() == (
-        f'{{"qid":"a","x":[1]}}\n{{"qid":"b","relevant":["{LAST_NOW}"]}}\n'
+        f'{{"qid":"a","x":[1]}}\n'
+        f'{{"qid":"b","relevant":["{LAST_NOW}"],"migrated_to":"{revision(moved)}"}}\n'
     )
 
 

@@ -43,6 +43,31 @@ def _bad_config(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
     return folder.score()
 
 
+def _other_dialect(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    """Pinned rows are longer, and push the one with the mark of `ship` behind the first 64 KiB."""
+    folder.write("docs/a.md", "# A\n\nSo it is. So it was.\n")
+    folder.run("corpus", "build", "docs", "-o", "corpus")
+    rows = [{"qid": f"A{number}", "relevant": ["a.md#S.1.p.Bk001"]} for number in range(1000)]
+    folder.write("gold.jsonl", [*rows, {"qid": "B", "gold_claim_substr": ["So it is"]}])
+    return folder.run("gold", "pin", "gold.jsonl", "--corpus", "corpus", "-o", "gold.jsonl")
+
+
+def _text_changed(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    folder.write("docs/a.md", "# A\n\n## B\n\nSo it is.\n")
+    folder.run("corpus", "build", "docs", "-o", "corpus")
+    folder.write("gold.jsonl", [{"qid": "A1", "relevant": ["a.md#S.1.1.p.Bk001"]}])
+    folder.run("gold", "freeze", "gold.jsonl", "--corpus", "corpus")
+    folder.write("docs/a.md", "# A\n\n## New\n\nSo it was not.\n\n## B\n\nSo it is.\n")
+    folder.run("corpus", "build", "docs", "-o", "edited")
+    return folder.run("gold", "pin", "gold.jsonl", "--corpus", "edited", "-o", "new.jsonl")
+
+
+def _already_migrated(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    _unmapped(folder, monkeypatch)
+    folder.write("gold.jsonl", [{"qid": "A1", "relevant": ["c1"], "migrated_to": "another"}])
+    return folder.run("gold", "migrate", "gold.jsonl", "--map", "map.jsonl", "-o", "new.jsonl")
+
+
 def _unmapped(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
     folder.write("a/a.txt", "A paragraph that will be gone.\n")
     folder.write("b/b.txt", "Nothing of the kind.\n")
@@ -296,6 +321,9 @@ RECIPES: dict[str, Recipe] = {
     "bad-parquet": scored(trace=b"PAR1 and no more"),
     "bad-yaml": scored(gold="- qid: [", gold_name="gold.yaml"),
     "unmapped": _unmapped,
+    "already-migrated": _already_migrated,
+    "text-changed": _text_changed,
+    "other-dialect": _other_dialect,
     "bad-lock": _bad_lock,
     "bad-scores": _bad_scores,
     "missing-traces": scored(*FULL, trace=TRACES[:2]),

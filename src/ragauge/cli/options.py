@@ -427,6 +427,7 @@ def move(
     corpus: str | None = None,
 ) -> int:
     """Move a file to the next version of its corpus, and tell what was done."""
+    from ragauge.codes import ExitCode
     from ragauge.gold.migrate.files import migrate_file, summary_lines
     from ragauge.text import plain
 
@@ -440,4 +441,9 @@ def move(
         say(f"unmapped: {problem.place}: {problem.message}")
     if done.unmapped > len(done.problems):
         click.echo(f"unmapped: ... and {done.unmapped - len(done.problems)} more", err=True)
-    return 0
+    for problem in done.drafts:
+        say(f"draft: {problem.place}: {problem.message}")
+    if done.draft_count > len(done.drafts):
+        click.echo(f"draft: ... and {done.draft_count - len(done.drafts)} more", err=True)
+    # The file is there, and no command will score it before a person has looked at the drafts.
+    return int(ExitCode.NOT_EVALUABLE) if done.draft_count else 0

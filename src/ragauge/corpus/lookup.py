@@ -24,7 +24,7 @@ from ragauge.corpus.section_tree import section_at
 from ragauge.files.fields import FieldError
 from ragauge.ids import split_section
 from ragauge.model.corpus import Block, Document, Extent, Section
-from ragauge.quotes import normalised
+from ragauge.quotes import is_quote, normalised, outer_blanks
 from ragauge.spans import Span
 
 _CACHED_BYTES = 64 * 1024 * 1024
@@ -234,36 +234,60 @@ class Lookup:
         self.document(doc)
         places = self.places_of(doc, quote) if quote.strip() else []
         if not places:
-            message = f"the quote does not stand in `{doc}`: {_short(quote)}"
+            message = f"the quote does not stand in `{doc}`: {short_quote(quote)}"
             hint = "copy it from the canonical text of the corpus"
             raise FieldError("quote-not-found", message, hint)
         if occurrence is None and len(places) > 1:
             named = ", ".join(str(start) for start, _ in places[:5])
             raise FieldError(
                 "quote-ambiguous",
-                f"the quote stands {len(places)} times in `{doc}`, at {named}: {_short(quote)}",
+                f"the quote stands {len(places)} times in `{doc}`, at {named}: "
+                f"{short_quote(quote)}",
                 "say which with `occurrence`, counted from 1, or quote more",
             )
         if occurrence is not None and not 1 <= occurrence <= len(places):
             raise FieldError(
                 "quote-not-found",
-                f"`{doc}` has the quote {len(places)} times, not {occurrence}: {_short(quote)}",
+                f"`{doc}` has the quote {len(places)} times, not {occurrence}: "
+                f"{short_quote(quote)}",
                 "`occurrence` counts from 1",
             )
         return self._spot(doc, *places[(occurrence or 1) - 1])
 
-    def check_quote(self, spot: CorpusSpot, quote: str) -> None:
-        """Refuse a quote that does not stand at its place, and say where it does stand."""
-        if normalised(self.quote(spot)) == normalised(quote):
+    def check_quote(self, spot: CorpusSpot, quote: str, *, exact: bool = True) -> None:
+        """Refuse a quote that does not stand at its place, and say where it does stand.
+
+        `exact`: nor may the place have white space at its ends that the quote has not, or lack some
+        that it has. Places in lines or pages are not as fine as that.
+        """
+        text = self.quote(spot)
+        same_words = normalised(text) == normalised(quote)
+        if same_words and (not exact or is_quote(text, quote)):
             return
         places = self.places_of(spot.doc, quote)
         elsewhere = ", ".join(f"{start} to {end}" for start, end in places[:_MAX_SUGGESTED])
+        wrong = f"has {_blanks_apart(text, quote)} than the quote" if same_words else ""
         raise FieldError(
             "quote-moved",
-            f"the text at {spot.start} to {spot.end} of `{spot.doc}` is not the quote: "
-            f"{_short(quote)}",
+            f"the text at {spot.start} to {spot.end} of `{spot.doc}` "
+            f"{wrong or 'is not the quote'}: {short_quote(quote)}",
             f"it stands at {elsewhere}" if places else "it does not stand in the document any more",
         )
+
+
+def _blanks_apart(text: str, quote: str) -> str:
+    """Say what white space a text has more or less at its ends than a quote."""
+    differences = []
+    ends = zip(outer_blanks(text), outer_blanks(quote), ("beginning", "end"), strict=True)
+    for here, wanted, end in ends:
+        more = len(here.encode()) - len(wanted.encode())
+        if more:
+            count = "1 byte" if abs(more) == 1 else f"{abs(more)} bytes"
+            side = "more" if more > 0 else "less"
+            differences.append(f"{count} of white space {side} at its {end}")
+        elif here != wanted:
+            differences.append(f"other white space at its {end}")
+    return " and ".join(differences)
 
 
 def is_hash_of(document: Document, digest: str) -> bool:
@@ -304,7 +328,8 @@ def _suggest(close: Sequence[str]) -> str:
     return f"did you mean {named}?" if named else _OTHER_CORPUS
 
 
-def _short(quote: str) -> str:
+def short_quote(quote: str) -> str:
+    """A quote as messages show it: on one line, and cut short."""
     text = normalised(quote)
     return f"`{text}`" if len(text) <= 60 else f"`{text[:57]}...`"
 

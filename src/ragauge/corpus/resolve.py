@@ -15,8 +15,8 @@ from ragauge.model.chunk import Chunk
 from ragauge.model.corpus import Extent
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.trace import Citation, Hit, Trace
-from ragauge.quotes import normalised
-from ragauge.spans import Span
+from ragauge.quotes import is_quote, normalised
+from ragauge.spans import EXACT_UNITS, Span
 from ragauge.text import text_hash
 
 _MAX_CACHED = 1 << 18
@@ -247,19 +247,21 @@ class Resolver:
             _refuse_elsewhere(block.id, [self.lookup.spot_of(block)], spots, hint)
         if anchor.section is not None:
             self._in_section(anchor.section, anchor.doc, spots)
-        if anchor.quote is not None and spots and not self._says(spots, anchor.quote):
+        exact = all(span.unit in EXACT_UNITS for span in anchor.spans)
+        if anchor.quote is not None and spots and not self._says(spots, anchor.quote, exact=exact):
             if brief:
                 raise _UNREPORTED
             self.lookup.check_quote(spots[0], anchor.quote)
 
-    def _says(self, spots: Sequence[CorpusSpot], quote: str) -> bool:
-        return normalised(" ".join(map(self.lookup.quote, spots))) == normalised(quote)
+    def _says(self, spots: Sequence[CorpusSpot], quote: str, *, exact: bool) -> bool:
+        text = " ".join(map(self.lookup.quote, spots))
+        return is_quote(text, quote) if exact else normalised(text) == normalised(quote)
 
     def check_quote(self, anchor: Anchor) -> None:
-        """The quote of evidence must stand at its place."""
+        """The words of a quote must stand at its place; a blank too many changes no score."""
         spots = self._placed((anchor.doc,), anchor.spans, None, brief=False)
-        if anchor.quote is not None and not self._says(spots, anchor.quote):
-            self.lookup.check_quote(spots[0], anchor.quote)
+        if anchor.quote is not None and not self._says(spots, anchor.quote, exact=False):
+            self.lookup.check_quote(spots[0], anchor.quote, exact=False)
 
     def check_hash(self, doc: str, digest: str) -> None:
         """Refuse the hash of another text; a hash may be cut short, and be of the source file."""

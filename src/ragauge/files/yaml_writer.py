@@ -1,15 +1,16 @@
 """Writing YAML: values that any reader gets back, and the region of each item in a file.
 
 Only what JSON has is written. Text that another reader could take for a number, a date or a truth
-value is put in quotes. An edit replaces the region of one item, so that comments, quotes and the
-layout of all others stay byte by byte as a person wrote them.
+value is put in quotes. An edit replaces the fields of an item that it changes, so that comments,
+quotes and the layout of all else stay byte by byte as a person wrote them.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 WIDTH = 100
@@ -21,13 +22,25 @@ _COMMENT = re.compile("#[^\\n]*")
 _LITERAL = re.compile("[^\\S \\n]|[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
+class FieldRegion(NamedTuple):
+    """Where a field of an item stands, from its name to the end of its value."""
+
+    name: str
+    start: int
+    end: int
+
+
 class Region(NamedTuple):
-    """Where an item stands: from a character up to another, its column, and how it is written."""
+    """Where an item stands: from a character up to another, its column, and how it is written.
+
+    `fields` are those of an item that is written a line each.
+    """
 
     start: int
     end: int
     column: int
     flow: bool
+    fields: tuple[FieldRegion, ...] = ()
 
 
 def item_text(item: Mapping[str, Any], *, column: int = 2, literal: bool = True) -> str:
@@ -135,9 +148,73 @@ def regions(text: str, keys: Sequence[str]) -> list[Region] | None:
             return None
         start = node.start_mark
         body = text[start.index : end].rstrip()
-        flow = top.flow_style or node.flow_style or node.id != "mapping"
-        item_regions.append(Region(start.index, start.index + len(body), start.column, bool(flow)))
+        flow = bool(top.flow_style or node.flow_style or node.id != "mapping")
+        fields = () if flow else tuple(_field_regions(node, text))
+        item_end = start.index + len(body)
+        item_regions.append(Region(start.index, item_end, start.column, flow, fields))
     return item_regions
+
+
+def _field_regions(node: Any, text: str) -> Iterator[FieldRegion]:
+    for key, value in node.value:
+        start, end = key.start_mark.index, _end(value, set())
+        body = text[start : start if end is None else end].rstrip()
+        yield FieldRegion(str(key.value), start, start + len(body))
+
+
+def rest_of_line(text: str, at: int) -> str:
+    """What stands on a line from a character on."""
+    end = text.find("\n", at)
+    return text[at:] if end < 0 else text[at:end]
+
+
+class Edit(NamedTuple):
+    """New text, and up to where it stands for the old one."""
+
+    text: str
+    end: int
+
+
+def edited_item(
+    text: str, region: Region, old: Mapping[str, Any], new: Mapping[str, Any]
+) -> Edit | None:
+    """An item with those fields written anew that changed, in their places.
+
+    New fields come last; what was taken out takes its line along. None if the fields of the item
+    cannot be told apart, or stand in another order.
+    """
+    fields = {field.name: field for field in region.fields}
+    names = [name for name in new if name in fields]
+    added = [name for name in new if name not in fields]
+    in_order = names == [name for name in fields if name in new]
+    # Each field begins a line of its own, but for the first one behind the dash.
+    apart = all("\n" in text[one.end : other.start] for one, other in pairwise(region.fields))
+    if [*fields] != [*old] or not in_order or not names or [*new] != [*names, *added] or not apart:
+        return None
+    if names[0] != region.fields[0].name:
+        return None
+    parts: list[str] = []
+    at = region.start
+    for field in region.fields:
+        rest = rest_of_line(text, field.end)
+        if field.name not in new:
+            parts.append(text[at : text.rindex("\n", at, field.start)])
+            at = min(field.end + len(rest), region.end)
+        elif json.dumps(new[field.name]) != json.dumps(old[field.name]):  # 1 is not true
+            value = {field.name: new[field.name]}
+            literal = not rest.strip()
+            parts += [
+                text[at : field.start],
+                item_text(value, column=region.column, literal=literal),
+            ]
+            at = field.end
+    end = region.end
+    if added:  # behind a comment on the last line
+        end += len(rest_of_line(text, end).rstrip())
+    parts.append(text[at:end])
+    for line in _mapping({name: new[name] for name in added}, region.column, literal=True):
+        parts += ["\n", line]
+    return Edit("".join(parts), end)
 
 
 def _composed(text: str) -> Any:

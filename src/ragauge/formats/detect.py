@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence, Set
+from itertools import chain, pairwise
 
 from msgspec import Struct
 
@@ -114,8 +114,9 @@ def sniff(source: Source) -> set[str]:
 def detect(gold_names: set[str], trace_names: set[str]) -> tuple[Dialect, str | None]:
     """The dialect that the field names speak of, and a note where they leave doubt."""
     dialects = registry.dialects().values()
-    gold = _best(gold_names, [(dialect, dialect.gold_marks) for dialect in dialects])
-    trace = _best(trace_names, [(dialect, dialect.trace_marks) for dialect in dialects])
+    gold = recognise_gold(gold_names)
+    by_marks = [(dialect, dialect.trace_marks, frozenset[str]()) for dialect in dialects]
+    trace = _best(trace_names, by_marks)
     # A family by the marks of one file alone must own some name of the other one too.
     if gold is not None and trace is None and not _owns(gold.own_trace, trace_names):
         gold = None
@@ -153,8 +154,29 @@ def _owns(own: Mapping[str, tuple[str, ...]], names: set[str]) -> bool:
     return not names or any(name in names for owned in own.values() for name in owned)
 
 
-def _best(names: set[str], marks: Sequence[tuple[Dialect, frozenset[str]]]) -> Dialect | None:
-    counted = [(len(names & own), dialect.name, dialect) for dialect, own in marks]
+def recognise_gold(names: Set[str]) -> Dialect | None:
+    """The dialect that gold of some field names is in; None where they leave doubt.
+
+    Names that a dialect owns count as well as its marks, so that a question of `kb` or `smoke`
+    that gets paraphrases or a section is still one.
+    """
+    return _best(
+        names,
+        [
+            (dialect, dialect.gold_marks, frozenset(chain(*dialect.own_gold.values())))
+            for dialect in registry.dialects().values()
+        ],
+    )
+
+
+def _best(
+    names: Set[str], families: Sequence[tuple[Dialect, frozenset[str], frozenset[str]]]
+) -> Dialect | None:
+    """The dialect with the most marks and own names; without a mark, or level, it is none."""
+    counted = [
+        (len(names & marks) + len(names & own) if names & marks else 0, dialect.name, dialect)
+        for dialect, marks, own in families
+    ]
     most, _, best = max(counted)
     is_alone = sum(count == most for count, _, _ in counted) == 1
     return best if most > 0 and is_alone else None

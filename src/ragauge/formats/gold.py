@@ -39,6 +39,10 @@ Locate = Callable[[Row, Own], Row]
 
 DRAFT = "draft"
 """The field that marks an item which a person has still to confirm."""
+MIGRATED_TO = "migrated_to"
+"""The field that holds the revision of the corpus which `gold migrate` moved an item to."""
+PREVIOUS = "_prev"
+"""Stands behind the name of a field that keeps evidence which has no place in the new corpus."""
 
 
 def gold_item(row: Row, own: Own, line: int | None, *, expects_by_docs: bool = False) -> GoldItem:

@@ -1,14 +1,16 @@
 """Gold files as raw rows: read with every field as it stands, and written back changed in place.
 
 A row that is not changed keeps its bytes, and so does everything around the rows: blank lines,
-comments of YAML, other keys of its mapping. A changed row keeps the fields that were not touched.
+comments of YAML, other keys of its mapping. A changed row keeps the fields that were not touched,
+in YAML with the comments between them.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from tempfile import TemporaryFile
 from typing import Any, Literal
 
 import msgspec
@@ -19,8 +21,8 @@ from ragauge.files import yaml_writer
 from ragauge.files.fields import FieldError, Row
 from ragauge.files.open import opened
 from ragauge.files.ranges import Source
-from ragauge.files.yaml_reader import ROW_KEYS, UNIT
-from ragauge.formats.detect import TREC, choose
+from ragauge.files.yaml_reader import ROW_KEYS, UNIT, yaml_lines
+from ragauge.formats.detect import SNIFFED, TREC, choose, recognise_gold
 from ragauge.formats.gold import DRAFT
 from ragauge.formats.gold_evidence import entries
 from ragauge.formats.json_rows import decode_row
@@ -48,6 +50,7 @@ class GoldRows(Struct, frozen=True, kw_only=True):
     """The rows of a gold file in order, and the reader that knows their dialect.
 
     `text` is the file itself where rows can be replaced in it; None for packed files and pipes.
+    `detected`: the dialect was recognised by the names of fields, and by nothing else.
     """
 
     name: str
@@ -55,6 +58,7 @@ class GoldRows(Struct, frozen=True, kw_only=True):
     reader: RowReader
     form: Form
     text: bytes | None
+    detected: bool
 
     def place(self, index: int) -> Place:
         """The file and line of a row."""
@@ -90,7 +94,14 @@ def read_gold_rows(path: str, dialect: str = "auto") -> GoldRows:
         if count:
             raise RagaugeError(problems, total=count)
         form, text = _form(path, source)
-    return GoldRows(name=source.name, rows=tuple(rows), reader=reader, form=form, text=text)
+    return GoldRows(
+        name=source.name,
+        rows=tuple(rows),
+        reader=reader,
+        form=form,
+        text=text,
+        detected=dialect == "auto",
+    )
 
 
 def _form(path: str, source: Source) -> tuple[Form, bytes | None]:
@@ -112,14 +123,50 @@ def written(gold: GoldRows, changes: Changes, name: str) -> str:
     """The text of the file `name`: the rows with their changes, in the form that its suffix says.
 
     `.yaml` and `.yml` are YAML; `.json` is JSON as it was read, an array if it was YAML; any other
-    name is JSON Lines.
+    name is JSON Lines. Rows that would be recognised as another dialect are refused.
     """
+    _refuse_other_dialect(gold, changes)
     try:
         return _written(gold, changes, form_of(name, gold.form))
     except ValueError as error:
         message = f"a number is too large to be written: {error}"
         hint = "write it as text, or keep the form of the file that was read"
         raise RagaugeError.of("bad-field", message, hint=hint, place=Place(gold.name)) from error
+
+
+def _refuse_other_dialect(gold: GoldRows, changes: Changes) -> None:
+    """Refuse what would be read in another dialect: with it profile and gates would change."""
+    if not gold.detected or not changes:
+        return
+    before, after = _head_names(gold, {}), _head_names(gold, changes)
+    old, new = (recognise_gold(names) for names in (before, after))
+    if old == new:
+        return
+    was, would_be = (
+        "no dialect of its own" if dialect is None else f"dialect {dialect.name}"
+        for dialect in (old, new)
+    )
+    added = ", ".join(f"`{name}`" for name in sorted(after - before))
+    with_added = f"with {added} " if added else ""
+    raise RagaugeError.of(
+        "other-dialect",
+        f"{with_added}`{gold.name}` would be recognised as {would_be}, and is {was}",
+        hint="say --dialect here and wherever the file is used, and it is read as you say",
+        place=Place(gold.name),
+    )
+
+
+def _head_names(gold: GoldRows, changes: Changes) -> set[str]:
+    """The names of the fields that the head of a file has, by which its dialect is recognised."""
+    names: set[str] = set()
+    size = 0
+    for index, raw in enumerate(gold.rows):
+        row = changes.get(index)
+        names.update(raw.fields if row is None else row)
+        size += len(raw.data if row is None else json.dumps(row, ensure_ascii=False).encode()) + 1
+        if size >= SNIFFED:
+            break
+    return names
 
 
 def _written(gold: GoldRows, changes: Changes, form: Form) -> str:
@@ -176,12 +223,22 @@ def _regions(gold: GoldRows, text: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _replacement(gold: GoldRows, index: int, changes: Changes, text: bytes, start: int) -> bytes:
-    """A changed row as JSON: over several lines where it was."""
-    if b"\n" not in gold.rows[index].data:
+    """A changed row as JSON: over several lines where it was, a field on each."""
+    raw = gold.rows[index]
+    if b"\n" not in raw.data:
         return _line(gold, index, changes).encode()
     column = start - (text.rfind(b"\n", 0, start) + 1)
-    laid_out = json.dumps(changes[index], ensure_ascii=False, indent=2)
-    return laid_out.replace("\n", "\n" + " " * column).encode()
+    fields = _raw_fields(raw.data)
+    lines = []
+    for name, value in changes[index].items():
+        if name in fields and raw.fields.get(name) is value:
+            said = bytes(fields[name]).decode()
+        else:
+            said = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
+            said = said.replace("\n", "\n" + " " * (column + 2))
+        lines.append(f"{' ' * (column + 2)}{json.dumps(name, ensure_ascii=False)}: {said}")
+    inside = ",\n".join(lines)
+    return f"{{\n{inside}\n{' ' * column}}}".encode()
 
 
 def _line(gold: GoldRows, index: int, changes: Changes) -> str:
@@ -201,29 +258,70 @@ def _line(gold: GoldRows, index: int, changes: Changes) -> str:
 
 
 def _spliced_yaml(gold: GoldRows, text: str, changes: Changes) -> str | None:
+    """The file with changed fields in their places; a whole item anew where they have none."""
     regions = yaml_writer.regions(text, ROW_KEYS)
     if regions is None or len(regions) != len(gold.rows):
         return None
-    parts: list[str] = []
-    at = 0
+    wanted = [changes.get(index, raw.fields) for index, raw in enumerate(gold.rows)]
     head = yaml_writer.value_of(text, UNIT)
+    before: tuple[str, int] = ("", 0)
+    old_unit = new_unit = None
     if head is not None and regions and head.end <= regions[0].start:
-        unit = head.value
+        old_unit = new_unit = head.value
         if _in_bytes(gold, changes):
-            parts, at, unit = [text[: head.start], "byte"], head.end, "byte"
-        changes = {index: _under(row, unit) for index, row in changes.items()}
-    for index, region in enumerate(regions):
-        if index not in changes:
-            continue
-        parts.append(text[at : region.start])
-        if region.flow:
-            parts.append(yaml_writer.flow_text(changes[index]))
-        else:
-            ends_line = not text[region.end :].partition("\n")[0].strip()
-            item = changes[index]
-            parts.append(yaml_writer.item_text(item, column=region.column, literal=ends_line))
-        at = region.end
-    return "".join([*parts, text[at:]])
+            before, new_unit = (f"{text[: head.start]}byte", head.end), "byte"
+        changes = {index: _under(row, new_unit) for index, row in changes.items()}
+    olds = [raw.fields if old_unit is None else _under(raw.fields, old_unit) for raw in gold.rows]
+    for by_field in (True, False):
+        parts, at = [before[0]], before[1]
+        for index, region in enumerate(regions):
+            if index in changes:
+                old = olds[index] if by_field else None
+                item = _yaml_item(text, region, changes[index], old)
+                parts += [text[at : region.start], item.text]
+                at = item.end
+        spliced = "".join([*parts, text[at:]])
+        # What was put together from pieces is read again: a file that says something else than
+        # what was meant is never written.
+        if _reads_as(spliced, wanted, headed=old_unit is not None):
+            return spliced
+    return None
+
+
+def _yaml_item(
+    text: str, region: yaml_writer.Region, row: Mapping[str, Any], old: Row | None
+) -> yaml_writer.Edit:
+    """An item with its changed fields in place; written anew without `old`, or on one line."""
+    if region.flow:
+        return yaml_writer.Edit(yaml_writer.flow_text(row), region.end)
+    edited = None if old is None else yaml_writer.edited_item(text, region, old, row)
+    if edited is not None:
+        return edited
+    ends_line = not yaml_writer.rest_of_line(text, region.end).strip()
+    item = yaml_writer.item_text(row, column=region.column, literal=ends_line)
+    return yaml_writer.Edit(item, region.end)
+
+
+def _reads_as(text: str, rows: Sequence[Mapping[str, Any]], *, headed: bool) -> bool:
+    """Whether a YAML text holds these rows, the order of their fields included.
+
+    `headed`: the unit stands in the header, and in an item only where it is another one there.
+    """
+    with TemporaryFile() as file:  # the reader asks for the size of its file
+        file.write(text.encode())
+        file.seek(0)
+        try:
+            read = [json.loads(line) for line in yaml_lines(file, "the edited file")]
+        except RagaugeError:
+            return False
+
+    def listed(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+        return [
+            json.dumps({name: row[name] for name in row if name != UNIT or not headed})
+            for row in rows
+        ]
+
+    return listed(read) == listed(rows)
 
 
 def _in_bytes(gold: GoldRows, changes: Changes) -> bool:
@@ -249,17 +347,10 @@ def comments_lost(gold: GoldRows, changes: Changes, name: str) -> int:
     """How many comments of a YAML file are not in what `written` makes of it."""
     if gold.form != "yaml" or gold.text is None:
         return 0
-    text = gold.text.decode().removeprefix("\ufeff")
-    comments = yaml_writer.comments(text)
-    if form_of(name, gold.form) != "yaml":
+    comments = yaml_writer.comments(gold.text.decode().removeprefix("\ufeff"))
+    if not comments or form_of(name, gold.form) != "yaml":
         return len(comments)
-    if not comments or not changes:
-        return 0
-    regions = yaml_writer.regions(text, ROW_KEYS)
-    if regions is None or len(regions) != len(gold.rows):
-        return len(comments)
-    rewritten = [regions[index] for index in changes]
-    return sum(any(region.start <= at < region.end for region in rewritten) for at in comments)
+    return len(comments) - len(yaml_writer.comments(_written(gold, changes, "yaml")))
 
 
 def without_draft(row: Row) -> dict[str, Any]:

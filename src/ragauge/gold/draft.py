@@ -1,7 +1,9 @@
 """Drafts of gold items from the blocks of a corpus; a person writes the question.
 
 Nothing is invented: a draft has evidence, its section and hard negatives, an empty question, and
-the mark `draft`, with which it is neither scored nor accepted.
+the mark `draft`, with which it is neither scored nor accepted. Its fields have the names of one
+dialect, so that drafts that go into a gold set leave its dialect, and with it profile and gates, as
+they are.
 """
 
 from __future__ import annotations
@@ -14,17 +16,20 @@ from typing import Any
 
 from msgspec import Struct
 
+from ragauge import registry
 from ragauge.corpus.bm25 import words_of
 from ragauge.corpus.lookup import Lookup, open_corpus
 from ragauge.errors import RagaugeError
 from ragauge.files import yaml_writer
 from ragauge.files.fields import FieldError
 from ragauge.formats.gold import DRAFT
-from ragauge.formats.gold_files import form_of
+from ragauge.formats.gold_files import form_of, read_items
 from ragauge.gold.negatives import Suggester
 from ragauge.gold.pin import Pinner
 from ragauge.ids import lies_in
 from ragauge.model.corpus import Block
+from ragauge.model.dialect import Dialect
+from ragauge.model.field_spellings import GOLD_SPELLINGS
 from ragauge.model.gold import GoldItem
 from ragauge.text import plain
 
@@ -32,17 +37,57 @@ LEAST_WORDS = 3
 """A block of fewer words is no answer to anything."""
 _LONGEST_COMMENT = 160
 
+Row = dict[str, Any]
+
 
 class Draft(Struct, frozen=True):
-    """A row of the gold file to be, and what its author should see beside it."""
+    """A row of the gold file to be, what its author should see beside it, and its block."""
 
-    row: dict[str, Any]
+    row: Row
     comments: tuple[str, ...]
+    block: Block
+
+
+class DraftFields(Struct, frozen=True, kw_only=True):
+    """How drafts are written: the dialect, and names and ids of the set that they shall go into."""
+
+    dialect: Dialect
+    names: frozenset[str] = frozenset()
+    qids: frozenset[str] = frozenset()
+
+    def row(self, block: Block, qid: str, evidence: Any, negatives: Sequence[str]) -> Row:
+        """The row of a draft."""
+        by_docs = self.dialect.expects_by_docs
+        paraphrases, section = self._own("paraphrases"), self._own("anchor_section")
+        return {
+            self._name("qid"): qid,
+            self._name("question"): "",
+            **({paraphrases: []} if paraphrases else {}),
+            **({self._name("relevant_docs"): [block.doc]} if by_docs else {"answerable": True}),
+            self._name("relevant"): [evidence],
+            **({section: f"{block.doc}#{block.section}"} if section else {}),
+            "negatives": list(negatives),
+            "type": block.type,
+            DRAFT: True,
+        }
+
+    def _name(self, field: str) -> str:
+        """The name of a field in the set, or else in the dialect, or else the usual one."""
+        spellings = GOLD_SPELLINGS[field]
+        own = self.dialect.own_gold.get(field, ())
+        names = [name for name in (*own, *spellings) if name in self.names]
+        return [*names, *own, *spellings][0]
+
+    def _own(self, field: str) -> str | None:
+        """The name of a field that marks a dialect; None if that is not the dialect of the set."""
+        name = self._name(field)
+        return name if name in self.names or name in self.dialect.gold_marks else None
 
 
 def draft(
     lookup: Lookup,
     count: int,
+    fields: DraftFields,
     *,
     sections: Sequence[str] = (),
     per_section: int = 1,
@@ -55,25 +100,16 @@ def draft(
     suggester = Suggester(lookup) if negatives else None
     pinner = Pinner(lookup)
     drafts: list[Draft] = []
-    taken: set[str] = set()
+    taken = set(fields.qids)
     for block in chosen:
         spot = lookup.spot_of(block)
         qid = _qid(block, taken)
         taken.add(qid)
         item = GoldItem(qid=qid, question="")
         suggested = suggester.suggest(item, [spot], negatives) if suggester is not None else []
-        row = {
-            "qid": qid,
-            "question": "",
-            "paraphrases": [],
-            "answerable": True,
-            "relevant": [pinner.entry(block.id, "relevant[0]").value],
-            "anchor_section": f"{block.doc}#{block.section}",
-            "negatives": [negative.id for negative in suggested],
-            "type": block.type,
-            DRAFT: True,
-        }
-        drafts.append(Draft(row, _comments(lookup, block)))
+        evidence = pinner.entry(block.id, "relevant[0]").value
+        row = fields.row(block, qid, evidence, [negative.id for negative in suggested])
+        drafts.append(Draft(row, _comments(lookup, block), block))
     return drafts
 
 
@@ -177,13 +213,19 @@ def draft_text(
     sections: Sequence[str] = (),
     per_section: int = 1,
     negatives: int = 5,
+    dialect: str = "native",
+    like: str | None = None,
 ) -> Drafts:
-    """Draft items from a corpus, in the form that the name of the file says."""
+    """Draft items from a corpus, in the form that the name of the file says.
+
+    Fields have the names of a dialect, or those of the gold set `like`, whose ids are not used.
+    """
     form = form_of(out, "array")
+    fields = DraftFields(dialect=registry.dialect(dialect)) if like is None else _fields_of(like)
     lookup = open_corpus(corpus)
     try:
         drafts = draft(
-            lookup, count, sections=sections, per_section=per_section, negatives=negatives
+            lookup, count, fields, sections=sections, per_section=per_section, negatives=negatives
         )
     except FieldError as error:
         raise RagaugeError.of(error.code, error.message, hint=error.hint) from error
@@ -198,13 +240,28 @@ def draft_text(
         lines = [json.dumps(row, ensure_ascii=False) for row in rows]
         array = form == "array"
         text = "[\n" + ",\n".join(lines) + "\n]\n" if array else "\n".join([*lines, ""])
-    types = Counter(row["type"] for row in rows)
+    types = Counter(item.block.type for item in drafts)
     return Drafts(
         text=text,
         drafts=len(rows),
         types=dict(sorted(types.items(), key=lambda entry: (-entry[1], entry[0]))),
-        documents=len({row["relevant"][0]["doc"] for row in rows}),
+        documents=len({item.block.doc for item in drafts}),
         all_documents=len(lookup.documents),
-        sections=len({row["anchor_section"] for row in rows}),
+        sections=len({(item.block.doc, item.block.section) for item in drafts}),
         all_sections=len({(block.doc, block.section) for block in lookup.corpus.blocks}),
+    )
+
+
+def _fields_of(gold: str) -> DraftFields:
+    """How the items of a gold set are written."""
+    items = read_items(gold)
+    return DraftFields(
+        dialect=items.reader.dialect,
+        names=frozenset(name for raw in items.rows for name in raw.fields),
+        qids=frozenset(
+            str(raw.fields[name])
+            for raw in items.rows
+            for name in GOLD_SPELLINGS["qid"]
+            if name in raw.fields
+        ),
     )

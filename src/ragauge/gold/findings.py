@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ragauge.formats.gold import MIGRATED_TO, PREVIOUS
+from ragauge.model.field_spellings import GOLD_NAMES
 from ragauge.model.gold import GoldItem
 from ragauge.text import some
 
@@ -22,11 +24,15 @@ def gold_findings(items: Sequence[GoldItem]) -> list[str]:
 
 
 def unread_fields(items: Sequence[GoldItem]) -> dict[str, list[GoldItem]]:
-    """The fields that nothing reads, each with the items that have it."""
+    """The fields that nothing reads, each with the items that have it.
+
+    What `gold migrate` leaves in an item is no mistake of its author.
+    """
     items_by_field: dict[str, list[GoldItem]] = {}
     for item in items:
         for name in item.extra:
-            items_by_field.setdefault(name, []).append(item)
+            if name != MIGRATED_TO and name.removesuffix(PREVIOUS) not in GOLD_NAMES:
+                items_by_field.setdefault(name, []).append(item)
     return items_by_field
 
 

@@ -2,13 +2,15 @@
 
 JSON Lines, sorted by id and turn, so that a version control system shows what a change changes: the
 first line is about the set, each other line holds an item with its hash. The item is there whole,
-with the fields that nothing reads, so that a change can be shown and not only noticed.
+with the fields that nothing reads, so that a change can be shown and not only noticed. Frozen with
+its corpus, a set also has a fingerprint of the text that each of its ids stands for.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,10 +18,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragauge.corpus.chunk_list import read_chunk_list
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.files.atomic_write import write_atomically
 from ragauge.files.open import PathLike
-from ragauge.gold.gold_file import gold_file
+from ragauge.formats.gold import MIGRATED_TO
+from ragauge.gold.fingerprints import Fingerprints, named_ids
+from ragauge.gold.gold_file import gold_file, lookup_of
 from ragauge.model.gold import GoldItem
 from ragauge.model.payloads import gold_hash, item_hash
 
@@ -29,32 +34,58 @@ _COMPRESSED = (".gz", ".zst")
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 Key = tuple[str, int | None]
+Texts = dict[Key, dict[str, str]]
+"""The fingerprints of the ids that items name, by item and id."""
 
 
-class _LockHeader(Struct, frozen=True, kw_only=True):
+class _LockHeader(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The first line."""
 
     schema: str
     dialect: str
     count: int
     gold_hash: str
+    texts_hash: str | None = None
 
 
-class _LockLine(Struct, frozen=True, kw_only=True):
+class _LockLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Any other line."""
 
     qid: str
     turn: int | None
     hash: str
     item: GoldItem
+    texts: dict[str, str] = {}
 
 
 class Lock(Struct, frozen=True, kw_only=True):
-    """A frozen gold set: the dialect it was read in, its hash, and its items by id and turn."""
+    """A frozen gold set: the dialect it was read in, its hash, and its items by id and turn.
+
+    `texts` has an entry for each item whose ids were found in the corpus that it was frozen with.
+    """
 
     dialect: str
     gold_hash: str
     items: dict[Key, GoldItem]
+    texts: Texts = {}
+
+    def texts_of(self, key: Key, migrated_to: object) -> Mapping[str, str]:
+        """The fingerprints of an item's ids, by id.
+
+        There are none if the item was moved to another corpus since: its ids are of other blocks.
+        """
+        item = self.items.get(key)
+        if item is None or item.extra.get(MIGRATED_TO) != migrated_to:
+            return {}
+        return self.texts.get(key, {})
+
+
+class ChangedText(Struct, frozen=True, kw_only=True):
+    """An id of an item that stands for other text than when the set was frozen."""
+
+    item: GoldItem
+    name: str
+    text: str
 
 
 class FieldChange(Struct, frozen=True):
@@ -128,11 +159,25 @@ def make_lock(items: Sequence[GoldItem], dialect: str, name: str) -> Lock:
 def lock_text(lock: Lock) -> str:
     """The text of a lock."""
     count, digest = len(lock.items), lock.gold_hash
-    head = _LockHeader(schema=SCHEMA, dialect=lock.dialect, count=count, gold_hash=digest)
+    head = _LockHeader(
+        schema=SCHEMA,
+        dialect=lock.dialect,
+        count=count,
+        gold_hash=digest,
+        texts_hash=_texts_hash(lock.texts),
+    )
     lines = [_encode(head)]
     lines += [
-        _encode(_LockLine(qid=qid, turn=turn, hash=item_hash(item), item=item))
-        for (qid, turn), item in lock.items.items()
+        _encode(
+            _LockLine(
+                qid=key[0],
+                turn=key[1],
+                hash=item_hash(item),
+                item=item,
+                texts=lock.texts.get(key, {}),
+            )
+        )
+        for key, item in lock.items.items()
     ]
     return b"\n".join([*lines, b""]).decode()
 
@@ -151,6 +196,7 @@ def read_lock(path: str | os.PathLike[str]) -> Lock:
     lines = data.split(b"\n")
     head = _read_header(lines[0], name)
     items: dict[Key, GoldItem] = {}
+    texts: Texts = {}
     decode = msgspec.json.Decoder(_LockLine).decode
     for number, line in enumerate(lines[1:], 2):
         if not line:
@@ -167,11 +213,24 @@ def read_lock(path: str | os.PathLike[str]) -> Lock:
         if key in items:
             _refuse(name, number, f"the item `{row.qid}` stands twice")
         items[key] = row.item
+        if row.texts:
+            texts[key] = row.texts
     # Each line must have its hash, and the first line that of the set: an edit by hand or half a
     # merge is an error, and never a pass.
     if len(items) != head.count or _hash_of(items) != head.gold_hash:
         _refuse(name, 1, f"it speaks of {head.count} items that are not those of the lines below")
-    return Lock(dialect=head.dialect, gold_hash=head.gold_hash, items=items)
+    if _texts_hash(texts) != head.texts_hash:
+        _refuse(name, 1, "it speaks of texts that are not those of the lines below")
+    return Lock(dialect=head.dialect, gold_hash=head.gold_hash, items=items, texts=texts)
+
+
+def lock_beside(gold: PathLike, path: PathLike | None = None) -> Lock | None:
+    """The lock that is named, or the one beside a gold set; None if there is none beside it."""
+    if path is None:
+        if os.fspath(gold) == "-" or not lock_path(gold).is_file():
+            return None
+        path = lock_path(gold)
+    return read_lock(path)
 
 
 def _read_header(line: bytes, name: str) -> _LockHeader:
@@ -241,6 +300,44 @@ def _hash_of(items: dict[Key, GoldItem]) -> str:
     return gold_hash((qid, turn, item_hash(item)) for (qid, turn), item in items.items())
 
 
+def _texts_hash(texts: Texts) -> str | None:
+    """A hash over all fingerprints, whatever their order; None without any."""
+    if not texts:
+        return None
+    listed = sorted((qid, turn or 0, sorted(by_id.items())) for (qid, turn), by_id in texts.items())
+    return sha256(_encode(listed)).hexdigest()[:16]
+
+
+def with_texts(lock: Lock, fingerprints: Fingerprints | None, before: Lock | None) -> Lock:
+    """A lock with fingerprints from a corpus, or else those of the lock that was there before.
+
+    What is not in this corpus keeps the fingerprint that it had.
+    """
+    texts: Texts = {}
+    for key, item in lock.items.items():
+        by_id = dict(before.texts_of(key, item.extra.get(MIGRATED_TO))) if before else {}
+        named = {*named_ids(item), item.anchor_section, item.decoy_section}
+        by_id = {name: text for name, text in by_id.items() if name in named}
+        if fingerprints is not None:
+            by_id |= fingerprints.of_item(item)
+        if by_id:
+            texts[key] = dict(sorted(by_id.items()))
+    return replace(lock, texts=texts)
+
+
+def changed_texts(
+    lock: Lock, items: Iterable[GoldItem], fingerprints: Fingerprints
+) -> Iterator[ChangedText]:
+    """The ids of some items that stand for other text than when the set was frozen."""
+    for item in items:
+        frozen = lock.texts_of((item.qid, item.turn), item.extra.get(MIGRATED_TO))
+        if not frozen:
+            continue
+        for name, text in fingerprints.of_item(item).items():
+            if frozen.get(name, text) != text:
+                yield ChangedText(item=item, name=name, text=fingerprints.text_of(name, item))
+
+
 class FreezeResult(Struct, frozen=True):
     """A lock that was written (`fresh`), or that was there already."""
 
@@ -256,17 +353,34 @@ class VerifyResult(Struct, frozen=True):
     lock: Lock
     now: Lock
     difference: LockDifference
+    texts: tuple[ChangedText, ...] = ()
+
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing at all is different, fingerprints included."""
+        return self.difference.same and self.lock.texts == self.now.texts
+
+
+def _fingerprints(corpus: PathLike | None, chunks: PathLike | None) -> Fingerprints | None:
+    lookup = lookup_of(corpus)
+    return None if lookup is None else Fingerprints(lookup, read_chunk_list(chunks))
 
 
 def freeze(
     gold: PathLike,
     out: PathLike | None = None,
     *,
+    corpus: PathLike | None = None,
+    chunks: PathLike | None = None,
     profile: str | None = None,
     dialect: str = "auto",
     force: bool = False,
 ) -> FreezeResult:
-    """Write the lock of a gold set; one that holds another set is only replaced by `force`."""
+    """Write the lock of a gold set; one that holds another set is only replaced by `force`.
+
+    With a corpus it has fingerprints of the text that ids stand for. Without one it keeps those
+    that the lock has already.
+    """
     path = Path(out) if out is not None else lock_path(gold)
     if path.exists() and os.path.samefile(path, gold):
         raise RagaugeError.of(
@@ -274,29 +388,59 @@ def freeze(
         )
     with gold_file(gold, profile=profile, dialect=dialect) as file:
         lock = make_lock(file.items, file.choice.dialect.name, file.source.name)
+    before = _readable(path)
+    lock = with_texts(lock, _fingerprints(corpus, chunks), before)
     text = lock_text(lock)
     if path.exists():
         if path.is_file() and path.read_bytes() == text.encode():
             return FreezeResult(path, lock, False)
-        if not force:
+        if not force and not _only_adds_texts(before, lock):
             raise RagaugeError.of(
                 "file-exists",
                 f"`{path}` is already there, and holds something else",
-                hint="`ragauge gold verify` shows what changed, and --update writes it anew; "
-                "--force replaces it unseen",
+                hint="`ragauge gold verify` shows what changed (with --corpus also texts), and "
+                "--update writes it anew; --force replaces it unseen",
             )
     write_atomically(path, text)
     return FreezeResult(path, lock, True)
 
 
-def verify(gold: PathLike, lock: PathLike | None = None) -> VerifyResult:
-    """Compare a gold set with its lock, read in the dialect that the lock names."""
+def _only_adds_texts(before: Lock | None, lock: Lock) -> bool:
+    """Whether a lock says all that the one before says, and fingerprints besides."""
+    if before is None or (before.items, before.dialect) != (lock.items, lock.dialect):
+        return False
+    return all(
+        by_id.items() <= lock.texts.get(key, {}).items() for key, by_id in before.texts.items()
+    )
+
+
+def _readable(path: Path) -> Lock | None:
+    """The lock at a path, if there is one that can be read."""
+    try:
+        return read_lock(path) if path.is_file() else None
+    except RagaugeError:
+        return None
+
+
+def verify(
+    gold: PathLike,
+    lock: PathLike | None = None,
+    *,
+    corpus: PathLike | None = None,
+    chunks: PathLike | None = None,
+) -> VerifyResult:
+    """Compare a gold set with its lock, read in the dialect that the lock names.
+
+    With a corpus, the text that ids stand for is compared too.
+    """
     path = Path(lock) if lock is not None else lock_path(gold)
     stored = read_lock(path)
     with gold_file(gold, dialect=stored.dialect) as file:
         items, name = file.items, file.source.name
-    now = make_lock(items, stored.dialect, name)
-    return VerifyResult(path, stored, now, compare(stored, items, name))
+    fingerprints = _fingerprints(corpus, chunks)
+    now = with_texts(make_lock(items, stored.dialect, name), fingerprints, stored)
+    texts = () if fingerprints is None else changed_texts(stored, items, fingerprints)
+    return VerifyResult(path, stored, now, compare(stored, items, name), tuple(texts))
 
 
 def update(verified: VerifyResult) -> None:

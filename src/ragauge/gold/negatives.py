@@ -20,7 +20,8 @@ from ragauge.errors import MAX_REPORTED, Problem, RagaugeError
 from ragauge.files.atomic_write import write_atomically
 from ragauge.files.fields import FieldError
 from ragauge.formats.gold_files import comments_lost, form_of, read_items, without_draft, written
-from ragauge.gold.pin import Pinner
+from ragauge.gold.lock import Lock
+from ragauge.gold.pin import Pinner, frozen_texts
 from ragauge.ids import distance, split_section
 from ragauge.model.corpus import Block
 from ragauge.model.gold import GoldItem
@@ -203,8 +204,12 @@ def suggest_negatives(
     chunks: str | None = None,
     anywhere: bool = False,
     dialect: str = "auto",
+    lock: Lock | None = None,
 ) -> Suggestions:
-    """Find hard negatives so that every item has `count` of them; with `out` they are written."""
+    """Find hard negatives so that every item has `count` of them; with `out` they are written.
+
+    `lock` knows which text ids stood for when the set was frozen: near other text nothing is found.
+    """
     rows = read_items(gold, dialect)
     if out is not None:
         form_of(out, rows.form)
@@ -217,7 +222,8 @@ def suggest_negatives(
     failed = unplaced = short = 0
     for index, raw in enumerate(rows.rows):
         try:
-            pinned = pinner.row(raw.fields, rows.reader.own_gold)
+            frozen = frozen_texts(rows, index, lock)
+            pinned = pinner.row(raw.fields, rows.reader.own_gold, frozen)
             item = rows.reader.gold(without_draft(pinned.fields), raw.line)
         except FieldError as error:
             failed += 1

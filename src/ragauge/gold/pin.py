@@ -9,17 +9,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge.corpus.chunk_list import read_chunk_list
-from ragauge.corpus.lookup import CorpusSpot, Lookup, open_corpus
+from ragauge.corpus.lookup import CorpusSpot, Lookup, open_corpus, short_quote
 from ragauge.errors import MAX_REPORTED, Problem, RagaugeError
 from ragauge.files.atomic_write import write_atomically
-from ragauge.files.fields import FieldError, Row, as_id, as_int, as_text, pick, wrong_type
-from ragauge.formats.gold import Own
+from ragauge.files.fields import (
+    FieldError,
+    Row,
+    as_id,
+    as_int,
+    as_text,
+    meaning,
+    pick,
+    wrong_type,
+)
+from ragauge.formats.gold import MIGRATED_TO, Own
 from ragauge.formats.gold_evidence import entries, only_document, refuse_mixed_units, replaced
 from ragauge.formats.gold_files import (
     GoldRows,
@@ -29,11 +38,21 @@ from ragauge.formats.gold_files import (
     without_draft,
     written,
 )
+from ragauge.gold.fingerprints import Fingerprints, text_changed
 from ragauge.model.chunk import Chunk
 from ragauge.model.corpus import Extent
-from ragauge.model.field_spellings import HIT_DOCS, HIT_HASHES, HIT_IDS, HIT_SECTIONS
+from ragauge.model.field_spellings import (
+    GOLD_SPELLINGS,
+    HIT_DOCS,
+    HIT_HASHES,
+    HIT_IDS,
+    HIT_SECTIONS,
+)
 from ragauge.quotes import normalised
-from ragauge.spans import Span, spans_in, unit_in
+from ragauge.spans import EXACT_UNITS, Span, spans_in, unit_in
+
+if TYPE_CHECKING:
+    from ragauge.gold.lock import Lock  # which reads gold, and so needs this module
 
 LONGEST_QUOTE = 2000
 """Characters of the longest quote that is added; of longer text its hash is kept.
@@ -41,9 +60,12 @@ LONGEST_QUOTE = 2000
 A hash is enough to notice a change; a quote that an author wrote is never dropped.
 """
 
-UNRESOLVED = frozenset({"unresolved", "quote-not-found", "quote-ambiguous", "quote-moved"})
+UNRESOLVED = frozenset(
+    {"unresolved", "quote-not-found", "quote-ambiguous", "quote-moved", "text-changed"}
+)
 """What `keep` leaves as it is; any other problem is one of the file."""
 
+_NOTHING: Mapping[str, str] = {}
 _QUOTE_HASH = "quote_hash"
 _SPAN_NAMES = frozenset(
     {
@@ -55,32 +77,42 @@ _SPAN_NAMES = frozenset(
 
 
 class PinnedEntry(NamedTuple):
-    """Where one entry lies, and what was done: `pinned`, `converted`, `moved` or `checked`."""
+    """Where one entry lies, and what was done: `pinned`, `converted`, `moved` or `checked`.
+
+    `id` is the one that it was found by, if it was.
+    """
 
     value: Any
     spots: tuple[CorpusSpot, ...]
     kind: str
+    id: str | None = None
 
 
 class PinnedRow(NamedTuple):
-    """A row with its evidence pinned, all places of it, and how many entries became what."""
+    """A row with its evidence pinned, all places of it, and how many entries became what.
+
+    `named` are the ids that were given a place.
+    """
 
     fields: dict[str, Any]
     spots: tuple[CorpusSpot, ...]
     counts: Counter[str]
+    named: tuple[str, ...]
 
 
 class PinResult(Struct, frozen=True, kw_only=True):
     """What pinning a file gave: the rows that changed, counts, and what could not be resolved.
 
-    `graded` counts ids in `grades`, which has room for ids alone; `comments` counts those of YAML
-    that were lost in rows that changed.
+    `graded` counts ids in `grades`, which has room for ids alone; `unchecked` those that were
+    pinned although the lock does not say which text they stand for; `comments` counts those of
+    YAML that were lost in rows that changed.
     """
 
     changes: dict[int, dict[str, Any]]
     counts: dict[str, int]
     items: int
     graded: int
+    unchecked: int
     problems: tuple[Problem, ...]
     problem_count: int
     fatal: bool
@@ -90,7 +122,9 @@ class PinResult(Struct, frozen=True, kw_only=True):
 class Pinner:
     """Pins entries to a corpus; ids are blocks of it, or chunks of a list.
 
-    `repin`: a quote that occurs once, and not where its offsets say, is followed.
+    `repin`: a quote that occurs once, and not where its offsets say, is followed. Where an item was
+    frozen, `frozen` has the fingerprints of the text that its ids stood for then, and an id that
+    stands for other text now is refused.
     """
 
     def __init__(
@@ -99,8 +133,9 @@ class Pinner:
         self.lookup = lookup
         self.chunks = chunks or {}
         self.repin = repin
+        self.fingerprints = Fingerprints(lookup, self.chunks)
 
-    def row(self, row: Row, own: Own) -> PinnedRow:
+    def row(self, row: Row, own: Own, frozen: Mapping[str, str] = _NOTHING) -> PinnedRow:
         """Pin the evidence of a row; fields, their names and their order stay."""
         fields = dict(row)
         unit = unit_in(row, "", "byte")
@@ -109,7 +144,7 @@ class Pinner:
         listed = entries(row, own)
         refuse_mixed_units(listed, unit)
         for name, path, value in listed:
-            pinned = self.entry(value, path, unit=unit, doc=only)
+            pinned = self.entry(value, path, unit=unit, doc=only, frozen=frozen)
             pinned_entries.append(pinned)
             if pinned.value != value:
                 fields[name] = replaced(fields[name], path.removeprefix(name), pinned.value)
@@ -119,14 +154,21 @@ class Pinner:
             fields,
             tuple(dict.fromkeys(spot for entry in pinned_entries for spot in entry.spots)),
             Counter(entry.kind for entry in pinned_entries),
+            tuple(entry.id for entry in pinned_entries if entry.id is not None),
         )
 
     def entry(
-        self, value: Any, path: str, *, unit: str = "byte", doc: str | None = None
+        self,
+        value: Any,
+        path: str,
+        *,
+        unit: str = "byte",
+        doc: str | None = None,
+        frozen: Mapping[str, str] = _NOTHING,
     ) -> PinnedEntry:
         """Pin one entry: an id, an object with an id, a place or a quote."""
         if not isinstance(value, Mapping):
-            return self._named({"id": value}, as_id(value, path), path)
+            return self._named({"id": value}, as_id(value, path), path, frozen)
         id_name, identifier = pick(value, HIT_IDS, inside=f"{path}.")
         spans = spans_in(value, path, unit=unit)
         if spans or value.get("quote") is not None:
@@ -142,9 +184,11 @@ class Pinner:
         if identifier is None:
             hint = 'write "id" or {"doc": "guide.md", "quote": "..."}'
             raise wrong_type(path, "an id, or a place in a document", value, hint)
-        return self._named(dict(value), as_id(identifier, id_name), path)
+        return self._named(dict(value), as_id(identifier, id_name), path, frozen)
 
-    def _named(self, entry: dict[str, Any], name: str, path: str) -> PinnedEntry:
+    def _named(
+        self, entry: dict[str, Any], name: str, path: str, frozen: Mapping[str, str]
+    ) -> PinnedEntry:
         """Give an id its place."""
         chunk = self.chunks.get(name)
         section = None if chunk is None else chunk.section
@@ -152,6 +196,9 @@ class Pinner:
             spots = self._chunk_spots(name, chunk)
         else:
             spots = (self.lookup.spot_of(self._block(name)),)
+        if name in frozen and frozen[name] != self.fingerprints.of_id(name):
+            text = " ".join(self.lookup.quote(spot) for spot in spots)
+            raise text_changed(name, short_quote(text))
         stated_doc = pick(entry, HIT_DOCS, inside=f"{path}.")[1]
         if stated_doc is not None and stated_doc != spots[0].doc:
             raise FieldError(
@@ -163,7 +210,7 @@ class Pinner:
         if stated_doc is None:
             entry["doc"] = spots[0].doc
         _write_spans(entry, spots)
-        return PinnedEntry(self._evidenced(entry, spots, section), spots, "pinned")
+        return PinnedEntry(self._evidenced(entry, spots, section), spots, "pinned", name)
 
     def _block(self, name: str) -> Any:
         try:
@@ -227,7 +274,8 @@ class Pinner:
         try:
             spots = self._spots(doc, spans)
             if quote is not None and len(spots) == 1:
-                self.lookup.check_quote(spots[0], quote)
+                exact = all(span.unit in EXACT_UNITS for span in spans)
+                self.lookup.check_quote(spots[0], quote, exact=exact)
             else:
                 self._check_hashes(entry, spots, path)
         except FieldError as error:
@@ -245,11 +293,11 @@ class Pinner:
         return PinnedEntry(self._evidenced(entry, spots), spots, kind)
 
     def _renamed(self, entry: dict[str, Any], spot: CorpusSpot) -> dict[str, Any]:
-        """An entry that moved: its old id is of another text now, so the block there gives one."""
+        """An entry that moved: an id of another text leaves, and the block there may give one."""
         block = self.lookup.blocks.get(spot.block or "")
         renamed: dict[str, Any] = {}
         for name, value in entry.items():
-            if name not in HIT_IDS:
+            if name not in HIT_IDS or value == spot.block:
                 renamed[name] = value
             elif block is not None and block.span == (spot.start, spot.end):
                 renamed[name] = block.id
@@ -303,7 +351,19 @@ class Pinner:
         return sha256(text).hexdigest()
 
 
-def pin(gold: GoldRows, pinner: Pinner) -> PinResult:
+def frozen_texts(gold: GoldRows, index: int, lock: Lock | None) -> Mapping[str, str]:
+    """The fingerprints that a lock has of the ids of a row; none where there is no lock."""
+    if lock is None:
+        return _NOTHING
+    row = gold.rows[index].fields
+    own = gold.reader.own_gold
+    qid = pick(row, GOLD_SPELLINGS["qid"], own.get("qid", ()), meaning=meaning)[1]
+    turn = row.get("turn")
+    key = (str(qid), turn if isinstance(turn, int) else None)
+    return lock.texts_of(key, row.get(MIGRATED_TO))
+
+
+def pin(gold: GoldRows, pinner: Pinner, lock: Lock | None = None) -> PinResult:
     """Pin every row of a file; a row with a problem stays as it is, and is reported.
 
     A row is pinned whole or not at all: half pinned, one part of its evidence would be found by id
@@ -312,11 +372,12 @@ def pin(gold: GoldRows, pinner: Pinner) -> PinResult:
     changes: dict[int, dict[str, Any]] = {}
     counts: Counter[str] = Counter()
     problems: list[Problem] = []
-    failed = graded = 0
+    failed = graded = unchecked = 0
     fatal = False
     for index, raw in enumerate(gold.rows):
         try:
-            pinned = pinner.row(raw.fields, gold.reader.own_gold)
+            frozen = frozen_texts(gold, index, lock)
+            pinned = pinner.row(raw.fields, gold.reader.own_gold, frozen)
             item = gold.reader.gold(without_draft(pinned.fields), raw.line)
         except FieldError as error:
             failed += 1
@@ -327,6 +388,7 @@ def pin(gold: GoldRows, pinner: Pinner) -> PinResult:
         counts += pinned.counts
         placed = {anchor.id for anchor in item.anchors}
         graded += sum(name not in placed for name in item.grades)
+        unchecked += sum(name not in frozen for name in pinned.named)
         if pinned.fields != raw.fields:
             changes[index] = pinned.fields
     return PinResult(
@@ -334,6 +396,7 @@ def pin(gold: GoldRows, pinner: Pinner) -> PinResult:
         counts=dict(counts),
         items=len(gold.rows),
         graded=graded,
+        unchecked=unchecked if lock is not None else 0,
         problems=tuple(problems),
         problem_count=failed,
         fatal=fatal,
@@ -372,14 +435,17 @@ def pin_file(
     repin: bool = False,
     keep: bool = False,
     dialect: str = "auto",
+    lock: Lock | None = None,
 ) -> PinResult:
     """Pin the evidence of a gold file and write it; nothing is written if it cannot be pinned.
 
-    `keep`: items that cannot be resolved are written as they are.
+    `keep`: items that cannot be resolved are written as they are. `lock` knows which text ids stood
+    for when the set was frozen.
     """
     rows = read_items(gold, dialect)
     form_of(out, rows.form)
-    pinned = pin(rows, Pinner(open_corpus(corpus), read_chunk_list(chunks), repin=repin))
+    pinner = Pinner(open_corpus(corpus), read_chunk_list(chunks), repin=repin)
+    pinned = pin(rows, pinner, lock)
     if pinned.problem_count and (pinned.fatal or not keep):
         raise RagaugeError(pinned.problems, total=pinned.problem_count)
     write_atomically(out, written(rows, pinned.changes, out))

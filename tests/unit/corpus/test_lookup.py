@@ -14,6 +14,7 @@ from ragauge.corpus import lookup as module
 from ragauge.corpus.lookup import CorpusSpot, Lookup, places_in
 from ragauge.errors import RagaugeError
 from ragauge.files.fields import FieldError
+from ragauge.model.corpus import Extent
 from ragauge.quotes import normalised
 from ragauge.spans import Span
 from tests.support.corpora import CODE, FIRST, GUIDE, LAST, NOTE, looked_up
@@ -325,7 +326,7 @@ def test_a_quote_of_an_unknown_document_names_the_document(lookup: Lookup) -> No
 def test_a_quote_must_stand_at_its_place(lookup: Lookup) -> None:
     spot = lookup.spot("guide.md", 9, 24)
     lookup.check_quote(spot, "Äpfel are red.")
-    lookup.check_quote(spot, "  A\u0308pfel\nare  red. ")  # decomposed, and laid out otherwise
+    lookup.check_quote(spot, "A\u0308pfel\nare  red.")  # decomposed, and laid out otherwise
     with refused("quote-moved", "at 9 to 24", "it stands at 25 to 41"):
         lookup.check_quote(spot, "Bananas are not.")
     with refused("quote-moved", "at 0 to 7", "it stands at 9 to 24, 73 to 88"):
@@ -334,6 +335,27 @@ def test_a_quote_must_stand_at_its_place(lookup: Lookup) -> None:
         lookup.check_quote(spot, "Cherries")
     with refused("quote-moved"):
         lookup.check_quote(spot, "")
+
+
+@pytest.mark.parametrize(
+    ("extent", "quote", "message"),
+    [
+        ((8, 24), "Äpfel are red.", "has 1 byte of white space more at its beginning"),
+        ((9, 25), "Äpfel are red.", "has 1 byte of white space more at its end than the quote"),
+        ((8, 25), "Äpfel are red.", "at its beginning and 1 byte of white space more at its end"),
+        ((9, 24), " Äpfel are red.", "has 1 byte of white space less at its beginning"),
+        ((9, 24), "Äpfel are red.\n\n", "has 2 bytes of white space less at its end"),
+        ((9, 25), "Äpfel are red.\n", "has other white space at its end"),
+    ],
+)
+def test_a_place_that_is_off_by_a_blank_is_no_place_of_the_quote(
+    lookup: Lookup, extent: Extent, quote: str, message: str
+) -> None:
+    """`guide.md` has a line end before byte 9, and a blank at byte 24."""
+    spot = lookup.spot("guide.md", *extent)
+    with refused("quote-moved", message):
+        lookup.check_quote(spot, quote)
+    lookup.check_quote(spot, quote, exact=False)
 
 
 def test_a_long_quote_is_shown_short(lookup: Lookup) -> None:

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge.files.yaml_writer import flow_text, item_text, list_text, regions
+from ragauge.files.yaml_writer import edited_item, flow_text, item_text, list_text, regions
 
 TEXTS = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
@@ -94,3 +94,34 @@ def test_text_of_several_lines_is_laid_out() -> None:
 def test_numbers_that_yaml_lacks_are_refused() -> None:
     with pytest.raises(ValueError, match="JSON"):
         flow_text(math.inf)
+
+
+@pytest.mark.slow
+@given(st.lists(ROWS, min_size=1, max_size=3), ROWS, st.data())
+def test_changed_fields_are_replaced_in_their_places(
+    rows: list[dict[str, Any]], other: dict[str, Any], data: st.DataObject
+) -> None:
+    """Some fields get another value, some leave, some are added behind the others."""
+    chosen = data.draw(st.integers(0, len(rows) - 1))
+    old = rows[chosen]
+    first, *rest = old
+    left = [first, *(name for name in rest if data.draw(st.booleans()))]
+    new = {name: data.draw(VALUES) if data.draw(st.booleans()) else old[name] for name in left}
+    new |= {name: value for name, value in other.items() if name not in old}
+    text = list_text(rows, [["of", "one"]] * len(rows)) + "# the end\n"
+    item_regions = regions(text, ())
+    assert item_regions is not None
+    region = item_regions[chosen]
+    edit = edited_item(text, region, old, new)
+    assert edit is not None
+    replaced = text[: region.start] + edit.text + text[edit.end :]
+    assert same(yaml.safe_load(replaced), [*rows[:chosen], new, *rows[chosen + 1 :]])
+    assert replaced.startswith(text[: region.start])
+    assert replaced.endswith("# the end\n")
+
+
+@pytest.mark.parametrize("text", ["- {a: 1, b: 2}\n", "- b: 2\n  a: 1\n"])
+def test_fields_on_one_line_or_in_another_order_are_not_edited_one_by_one(text: str) -> None:
+    item_regions = regions(text, ())
+    assert item_regions is not None
+    assert edited_item(text, item_regions[0], {"a": 1, "b": 2}, {"a": 1, "b": 3}) is None

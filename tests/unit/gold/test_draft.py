@@ -39,11 +39,15 @@ def test_a_draft_has_evidence_and_no_question(folder: Folder) -> None:
     entry = row["relevant"][0]
     assert entry["id"] == HOST
     assert bytes_of(lookup, entry) == entry["quote"] == "The host is local. It can be changed."
-    assert {**row, "qid": "", "relevant": [], "negatives": len(row["negatives"])} == {
-        "qid": "", "question": "", "paraphrases": [], "answerable": True, "relevant": [],
-        "anchor_section": "guide.md#S.1.2", "negatives": 2, "type": "prose", "draft": True,
+    plain: Row = {
+        "qid": row["qid"], "question": "", "answerable": True, "relevant": [entry],
+        "negatives": row["negatives"], "type": "prose", "draft": True,
     }  # fmt: skip
-    assert HOST not in row["negatives"]
+    assert row == plain
+    assert len({*row["negatives"]} - {HOST}) == 2
+    new(folder, "--section", "guide.md#S.1.2", "--negatives", "2", "--dialect", "canary", "--force")
+    section = {"paraphrases": [], "anchor_section": "guide.md#S.1.2"}
+    assert loaded(folder) == [{**plain, **section}]
 
 
 def test_documents_come_first_then_types_then_sections(folder: Folder) -> None:

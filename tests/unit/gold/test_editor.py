@@ -12,6 +12,7 @@ from threading import Thread
 from typing import Any, NamedTuple
 
 import pytest
+import yaml
 
 from ragauge.errors import RagaugeError
 from ragauge.gold.editor.form import (
@@ -249,6 +250,15 @@ def test_a_file_that_changed_on_disk_is_not_written_over(folder: Folder) -> None
         ({"evidence": ["x"]}, "cannot be read"),
         ({"question": 7}, "cannot be read"),
         ({"more": 7}, "cannot be read"),
+        ({"expect": "maybe"}, "cannot be read"),
+        ({"expect": "Answer"}, "cannot be read"),
+        ({"expect": True}, "cannot be read"),
+        ({"expect": None}, "cannot be read"),
+        ({"draft": "yes"}, "cannot be read"),
+        ({"negatives": ["guide.md#S.7.p.Bk001"]}, "no block `guide.md#S.7.p.Bk001`"),
+        ({"negatives": ["notes"]}, "no block `notes`"),
+        ({"anchor_section": "guide.md#S.7"}, "no section `S.7`"),
+        ({"anchor_section": "anywhere"}, "anywhere"),
     ],
 )
 def test_what_is_wrong_is_told_and_nothing_is_saved(
@@ -287,6 +297,167 @@ def test_yaml_keeps_its_comments(folder: Folder) -> None:
         assert answer.status == 200, answer.body
     new = (folder.path / "gold.yaml").read_text("utf-8")
     assert new == f"{text.rstrip()}\n  query: why\n  negatives: [{HOST}]\n"
+
+
+COMMENTED = f"""\
+# Questions of the first hour.
+owner: me
+queries:
+  # about ports
+  - id: A  # never reuse
+    reviewed: 2026-11-15  # nothing reads it
+    # as they asked it
+    query: "Which port?"
+    answerable: true  # for now
+    expected_chunk_ids:
+      - {PORT}  # the paragraph
+    weight: 1.50
+    # the end of A
+
+  - id: B
+    query: |
+      Which host
+      is it?
+    expected_chunk_ids: [{HOST}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("changes", "old", "new"),
+    [
+        ({"question": "Why?"}, '"Which port?"', '"Why?"'),
+        ({"expect": "refuse"}, "answerable: true", "answerable: false"),
+        ({"expect": ""}, "    answerable: true  # for now\n", ""),
+        (
+            {"negatives": [HOST]},
+            "    weight: 1.50\n",
+            f"    weight: 1.50\n    negatives: [{HOST}]\n",
+        ),
+        ({"evidence": []}, f"\n      - {PORT}  # the paragraph", " []  # the paragraph"),
+        ({"draft": True}, "    weight: 1.50\n", "    weight: 1.50\n    draft: true\n"),
+    ],
+    ids=["question", "expect", "no expect", "negatives", "evidence", "draft"],
+)
+def test_one_field_of_yaml_changes_and_nothing_else(
+    folder: Folder, changes: Row, old: str, new: str
+) -> None:
+    """Comments inside the item, its order, its digits and what nothing reads stay as they are."""
+    with browsing(folder, COMMENTED, "gold.yaml") as browser:
+        browser.enter()
+        view = browser.ask("/items").said
+        edit = edit_of(view["items"][0], **changes)
+        answer = browser.ask("/save", {"revision": view["revision"], "edits": [edit]})
+        assert answer.status == 200, answer.body
+    assert COMMENTED.count(old) == 1
+    assert (folder.path / "gold.yaml").read_text("utf-8") == COMMENTED.replace(old, new)
+
+
+def test_a_text_of_several_lines_changes_in_its_place(folder: Folder) -> None:
+    with browsing(folder, COMMENTED, "gold.yaml") as browser:
+        browser.enter()
+        view = browser.ask("/items").said
+        edit = edit_of(view["items"][1], question="Which\none?\n")
+        answer = browser.ask("/save", {"revision": view["revision"], "edits": [edit]})
+        assert answer.status == 200, answer.body
+    text = (folder.path / "gold.yaml").read_text("utf-8")
+    assert text == COMMENTED.replace("Which host\n      is it?", "Which\n      one?")
+
+
+def test_a_comment_on_the_last_line_stays_there(folder: Folder) -> None:
+    text = f"- id: A\n  query: x\n  expected_chunk_ids: [{PORT}]  # why\n# last\n"
+    with browsing(folder, text, "gold.yaml") as browser:
+        browser.enter()
+        view = browser.ask("/items").said
+        edit = edit_of(view["items"][0], negatives=[HOST])
+        answer = browser.ask("/save", {"revision": view["revision"], "edits": [edit]})
+        assert answer.status == 200, answer.body
+    new = (folder.path / "gold.yaml").read_text("utf-8")
+    assert new == text.replace("# why\n", f"# why\n  negatives: [{HOST}]\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"- ? id\n  : A\n  ? query\n  : x\n  ? expected_chunk_ids\n  : [{PORT}]\n",
+        f"- id: A\n  query: &x x\n  expected_chunk_ids: [{PORT}]\n- id: B\n  query: *x\n",
+        f"- id: A\n  <<: {{query: x}}\n  expected_chunk_ids: [{PORT}]\n",
+        f"- id: A\n  query: x\n  expected_chunk_ids: [{PORT}]\n  note: >-\n    a\n\n    b\n",
+        f"[{{id: A, query: x, expected_chunk_ids: [{PORT!r}]}}, {{id: B}}]\n",
+    ],
+    ids=["question marks", "alias", "merged", "folded", "one line"],
+)
+def test_rare_ways_to_write_yaml_say_what_was_meant(folder: Folder, text: str) -> None:
+    before = yaml.safe_load(text)
+    with browsing(folder, text, "gold.yaml") as browser:
+        browser.enter()
+        view = browser.ask("/items").said
+        edit = edit_of(view["items"][0], question="why", negatives=[HOST])
+        answer = browser.ask("/save", {"revision": view["revision"], "edits": [edit]})
+        assert answer.status == 200, answer.body
+    after = yaml.safe_load((folder.path / "gold.yaml").read_text("utf-8"))
+    assert after == [{**before[0], "query": "why", "negatives": [HOST]}, *before[1:]]
+
+
+def test_json_over_several_lines_keeps_the_fields_that_were_not_edited(folder: Folder) -> None:
+    """Digits, numbers that no float holds, and the layout of lists."""
+    text = (
+        "[\n  {\n"
+        '    "qid": "A",\n    "w": 1.50,\n    "big": 1e400,\n'
+        f'    "gold_ids": [\n      "{PORT}"\n    ],\n'
+        '    "gold_claim": "x",\n    "q": "?"\n'
+        "  }\n]\n"
+    )
+    with browsing(folder, text, "gold.json") as browser:
+        browser.enter()
+        view = browser.ask("/items").said
+        edit = edit_of(view["items"][0], question="Which?", negatives=[HOST])
+        answer = browser.ask("/save", {"revision": view["revision"], "edits": [edit]})
+        assert answer.status == 200, answer.body
+    new = (folder.path / "gold.json").read_text("utf-8")
+    listed = f'"q": "Which?",\n    "negatives": [\n      "{HOST}"\n    ]\n'
+    assert new == text.replace('"q": "?"\n', listed)
+
+
+def test_a_field_keeps_its_place_in_the_row(folder: Folder) -> None:
+    row = {
+        "qid": "A",
+        "answerable": True,
+        "anchor_section": "guide.md#S.1",
+        "zzz": [1.50],
+        "q": "?",
+    }
+    with browsing(folder, [{**row, "gold_ids": [BLOCK], "gold_claim": "x"}]) as browser:
+        browser.enter()
+        view = browser.ask("/items").said
+        edit = edit_of(view["items"][0], expect="refuse", anchor_section="guide.md#S.1.1")
+        answer = browser.ask("/save", {"revision": view["revision"], "edits": [edit]})
+        assert answer.status == 200, answer.body
+    (written,) = rows(folder)
+    assert list(written.items()) == [
+        ("qid", "A"), ("answerable", False), ("anchor_section", "guide.md#S.1.1"), ("zzz", [1.5]),
+        ("q", "?"), ("gold_ids", [BLOCK]), ("gold_claim", "x"),
+    ]  # fmt: skip
+
+
+def test_an_edit_never_changes_the_dialect(folder: Folder) -> None:
+    """With paraphrases alone, gold without a dialect would be judged by the gates of canary."""
+    gold = [{"qid": "A", "question": "?", "answerable": True, "relevant": [BLOCK]}]
+    with browsing(folder, gold) as browser:
+        browser.enter()
+        view = browser.ask("/items").said
+        edit = edit_of(view["items"][0], paraphrases=["Which?"])
+        answer = browser.ask("/save", {"revision": view["revision"], "edits": [edit]})
+        assert answer.status == 400
+        assert (
+            "with `paraphrases` `gold.jsonl` would be recognised as dialect canary"
+            in (answer.said["message"])
+        )
+        assert rows(folder) == gold
+        browser.server.editor.dialect = "native"
+        browser.server.editor.gold = browser.server.editor._read()
+        answer = browser.ask("/save", {"revision": view["revision"], "edits": [edit]})
+        assert answer.status == 200, answer.body
+        assert rows(folder) == [{**gold[0], "paraphrases": ["Which?"]}]
 
 
 def test_an_item_that_cannot_be_read_is_shown_and_not_edited(folder: Folder) -> None:

@@ -245,6 +245,38 @@ def test_a_quote_must_stand_at_its_offset(folder: Folder) -> None:
     assert f"{start} to {start + len(quote)}" in finding["hint"]
 
 
+@pytest.mark.parametrize(("first", "last"), [(-1, 0), (0, 1), (-1, 1), (-2, 0)])
+def test_a_quote_that_is_off_by_a_blank_is_reported(folder: Folder, first: int, last: int) -> None:
+    """The bytes around the quote are line ends, so that only white space is wrong."""
+    options = with_corpus(folder)
+    quote = "Old settings are kept for a day."
+    place = at(quote)
+    off = {**place, "start": place["start"] + first, "end": place["end"] + last, "quote": quote}
+    outcome = lint(folder, {**OTHER, "relevant": [off]}, options=options)
+    [finding] = [finding for finding in found(outcome) if finding["severity"] == "error"]
+    assert (outcome.exit_code, finding["rule"]) == (3, "quote-moved")
+    assert finding["hint"] == f"it stands at {place['start']} to {place['end']}"
+
+
+def test_evidence_that_is_only_an_id_is_told_once(folder: Folder) -> None:
+    """`test_fingerprints.py` has what a lock says of it."""
+    options = with_corpus(folder)
+    outcome = lint(folder, BASE, {**OTHER, "negatives": ["guide.md#S.1.p.Bk001"]}, options=options)
+    [finding] = [finding for finding in found(outcome) if finding["rule"] == "not-pinned"]
+    assert (finding["severity"], finding["qid"], finding["times"]) == ("warning", "Q1", 2)
+    # Where no corpus knows the ids, they may be those of any chunker.
+    assert "not-pinned" not in lint(folder, BASE, OTHER).out
+
+
+def test_a_place_in_lines_has_its_line_end(folder: Folder) -> None:
+    options = with_corpus(folder)
+    quote = "Old settings are kept for a day."
+    line = GUIDE[: GUIDE.index(quote)].count("\n") + 1
+    place = {"doc": "guide.md", "line_start": line, "line_end": line, "quote": quote}
+    outcome = lint(folder, {**OTHER, "relevant": [place]}, options=options)
+    assert [finding for finding in found(outcome) if finding["severity"] == "error"] == []
+
+
 def test_a_negative_may_not_lie_where_the_evidence_lies(folder: Folder) -> None:
     options = with_corpus(folder)
     place = at("It listens on port 8080.")  # nearly half of the block of 49 bytes

@@ -130,7 +130,8 @@ queries:
   # about money
   - id: k1
     query: "money?"  # as they asked it
-    expected_chunk_ids: ["{BLOCK(1)}"]
+    expected_chunk_ids:
+      - "{BLOCK(1)}"  # the ledger
   - id: k2
     query: "backups # and more?"
     expected_chunk_ids: ["{BLOCK(2)}"]
@@ -142,8 +143,10 @@ def test_yaml_stays_yaml_and_lost_comments_are_told(moved: Folder) -> None:
     done = moved.run("gold", "migrate", "golden.yaml", "--map", "map.jsonl", "-o", "new.yaml")
     assert done.exit_code == 0, done.err
     text = (moved.path / "new.yaml").read_text()
-    # The first item names the same id as before, so only the second one is written anew.
-    assert text == GOLDEN.replace(f'"{BLOCK(2)}"', BLOCK(1))
+    # The first item names the same id as before, so only the second one changes.
+    moved_to = read_map(moved.path / "map.jsonl").header.new.revision
+    new = GOLDEN.replace(f'["{BLOCK(2)}"]', f'[{BLOCK(1)}]\n    migrated_to: "{moved_to}"')
+    assert text == new
     assert "comments" not in done.out
     assert moved.run("validate", "new.yaml", "--corpus", "new").exit_code == 0
     moved.write("golden.yaml", GOLDEN.replace(BLOCK(1), BLOCK(4)))
@@ -151,7 +154,12 @@ def test_yaml_stays_yaml_and_lost_comments_are_told(moved: Folder) -> None:
     text = (moved.path / "new.yaml").read_text()
     assert "# Questions of the first hour." in text
     assert "# about money" in text
-    assert "# as they asked it" not in text
+    assert "# as they asked it" in text
+    assert "comments" not in done.out
+    # A comment inside a value that is written anew has no place any more.
+    moved.write("golden.yaml", GOLDEN.replace(BLOCK(1), f'{BLOCK(4)}"  # now\n      - "{BLOCK(2)}'))
+    done = moved.run("gold", "migrate", "golden.yaml", "--map", "map.jsonl", "-o", "new.yaml")
+    assert "# now" not in (moved.path / "new.yaml").read_text()
     assert "comments not kept        1\n" in done.out
     ids = [query["expected_chunk_ids"] for query in yaml.safe_load(text)["queries"]]
     assert ids == [[BLOCK(3), BLOCK(4)], [BLOCK(1)]]
@@ -160,17 +168,23 @@ def test_yaml_stays_yaml_and_lost_comments_are_told(moved: Folder) -> None:
 def test_lines_made_of_yaml_have_no_comments_and_say_so(moved: Folder) -> None:
     moved.write("golden.yaml", GOLDEN)
     done = moved.run("gold", "migrate", "golden.yaml", "--map", "map.jsonl", "-o", "new.jsonl")
-    assert "comments not kept        3\n" in done.out
+    assert "comments not kept        4\n" in done.out
     rows = [json.loads(line) for line in (moved.path / "new.jsonl").read_text().splitlines()]
     assert [row["expected_chunk_ids"] for row in rows] == [[BLOCK(1)], [BLOCK(1)]]
 
 
-def test_pin_and_negatives_tell_of_lost_comments(moved: Folder) -> None:
-    moved.write("golden.yaml", GOLDEN)
+def test_pin_and_negatives_keep_comments_and_tell_of_lost_ones(moved: Folder) -> None:
+    text = GOLDEN.replace("# the ledger", f'# the ledger\n      - "{BLOCK(2)}"')
+    listed = f"    negatives:\n      # far\n      - {BLOCK(4)}  # near\n"
+    moved.write("golden.yaml", f"{text}{listed}")
     done = moved.run("gold", "pin", "golden.yaml", "--corpus", "old", "-o", "new.yaml")
-    assert "comments   1 inside changed items, which are not kept\n" in done.out
+    assert "comments   1 inside changed values, which are not kept\n" in done.out
+    assert "# as they asked it" in (moved.path / "new.yaml").read_text()
     done = moved.run("gold", "negatives", "golden.yaml", "--corpus", "old", "-o", "new.yaml")
-    assert "1 comments inside changed items are not kept\n" in done.out
+    assert "1 comments inside changed values are not kept\n" in done.out
+    new = (moved.path / "new.yaml").read_text()
+    assert all(comment in new for comment in ("# as they asked it", "# the ledger", "# near"))
+    assert "# far" not in new
 
 
 def test_an_array_stays_an_array(moved: Folder) -> None:
@@ -178,7 +192,8 @@ def test_an_array_stays_an_array(moved: Folder) -> None:
     done = moved.run("gold", "migrate", "in.json", "--map", "map.jsonl", "-o", "out.json")
     assert done.exit_code == 0, done.err
     rows = json.loads((moved.path / "out.json").read_text())
-    assert rows == [{"qid": "q", "relevant": [BLOCK(1)]}, {"qid": "r"}]
+    moved_to = read_map(moved.path / "map.jsonl").header.new.revision
+    assert rows == [{"qid": "q", "relevant": [BLOCK(1)], "migrated_to": moved_to}, {"qid": "r"}]
 
 
 @pytest.mark.parametrize("name", ["out.jsonl.gz", "out.csv", "out.parquet"])
@@ -208,5 +223,5 @@ def test_what_has_no_new_place_stops_yaml_too(moved: Folder) -> None:
     moved.write("golden.yaml", GOLDEN.replace(BLOCK(2), BLOCK(9)))
     done = moved.run("gold", "migrate", "golden.yaml", "--map", "map.jsonl", "-o", "new.yaml")
     assert (done.exit_code, done.codes) == (3, {"unmapped"})
-    assert "golden.yaml:8" in done.err
+    assert "golden.yaml:9" in done.err
     assert not (moved.path / "new.yaml").exists()

@@ -124,6 +124,20 @@ def test_a_quote_without_a_document_is_sought_in_the_only_one_of_the_item(folder
     assert (pinned["doc"], pinned["start"], pinned["end"]) == ("notes.txt", 26, 31)
 
 
+@pytest.mark.parametrize(("first", "last"), [(-1, 0), (0, 1), (-2, 2)])
+def test_a_place_off_by_a_blank_is_refused_and_followed_where_asked(
+    folder: Folder, first: int, last: int
+) -> None:
+    """Line ends are around the block; its quote is never widened to them."""
+    off = {**PINNED, "start": START + first, "end": START + LENGTH + last}
+    gold = [{"qid": "A", "relevant": [off]}]
+    done = pin(folder, gold)
+    assert (done.exit_code, done.codes) == (3, {"quote-moved"})
+    assert not (folder.path / "new.jsonl").exists()
+    assert pin(folder, gold, "--repin").exit_code == 0
+    assert rows(folder)[0]["relevant"] == [PINNED]
+
+
 def test_long_text_keeps_a_hash_and_no_quote(folder: Folder) -> None:
     text = "word " * 500  # 2,500 characters
     lookup = make_corpus(folder, long_txt=text)

@@ -23,9 +23,11 @@ def COMMAND(gold: str, corpus: str, port: int, dialect: str) -> int:  # noqa: N8
     from ragauge.corpus.lookup import open_corpus
     from ragauge.gold.editor.form import GoldEditor
     from ragauge.gold.editor.server import FormServer
+    from ragauge.gold.lock import lock_beside
     from ragauge.text import plain
 
-    with FormServer(GoldEditor(gold, open_corpus(corpus), dialect), port) as server:
+    editor = GoldEditor(gold, open_corpus(corpus), dialect, lock=lock_beside(gold))
+    with FormServer(editor, port) as server:
         click.echo(plain(f"editing {gold}: open {server.url}"))
         click.echo("Ctrl-C ends")
         try:

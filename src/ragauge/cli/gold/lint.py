@@ -18,6 +18,9 @@ _MOST = 20
 @click.argument("gold", metavar="GOLD")
 @click.option("--corpus", metavar="DIR", help="Look evidence up in this corpus.")
 @click.option("--chunks", metavar="FILE", help="Where the chunks of an index lie, as JSON Lines.")
+@click.option(
+    "--lock", metavar="FILE", help="What ids stood for (default: beside GOLD, if it is there)."
+)
 @click.option("--profile", metavar="NAME", help="Judge as under this profile.")
 @click.option("--dialect", metavar="NAME", help="Force the field names of a dialect.")
 @choice(

@@ -31,10 +31,15 @@ def COMMAND(  # noqa: N802
     block that was split becomes all of its parts, blocks that became one stand once. Ids that are
     not of the old corpus stay and are counted.
 
-    The suffix of FILE says its form: .yaml, .json, or else JSON Lines. In YAML, comments between
-    items stay; those inside items that change are lost, and counted.
+    The suffix of FILE says its form: .yaml, .json, or else JSON Lines. In YAML, comments stay;
+    those inside values that change are lost, and counted.
 
-    Exit code 3, and no FILE, if something has no new place; 5 if there are no rows.
+    What was moved is stamped with the revision of its corpus, and not moved twice. With
+    --on-unmapped drop, an item without any evidence left becomes a draft and is listed, and so
+    with keep one whose id names other text in the new corpus.
+
+    Exit code 3, and no FILE, if something has no new place; 4 if there are drafts, which a person
+    must look at before FILE can be scored; 5 if there are no rows.
     """
     spare(out, {"gold set": gold, "map": migration, "corpus": corpus})
     return move(

@@ -37,13 +37,15 @@ def COMMAND(  # noqa: N802
 
     Near by section and by words (BM25 with the question), in turn, in the same document and at most
     4 edges away in its title tree. Blocks that touch the evidence or repeat its text are never
-    suggested. Without -o nothing is written.
+    suggested. Without -o nothing is written. The dialect of GOLD stays what it is.
     """
+    from ragauge.gold.lock import lock_beside
     from ragauge.gold.negatives import suggest_negatives
     from ragauge.text import plain
 
     spare(out, {"corpus": corpus, "list of chunks": chunks})
-    suggestions = suggest_negatives(gold, corpus, out, chunks=chunks, **choices)
+    lock = lock_beside(gold)
+    suggestions = suggest_negatives(gold, corpus, out, chunks=chunks, lock=lock, **choices)
     if format_name == "json":
         print_json(_document(suggestions))
     else:
@@ -53,7 +55,7 @@ def COMMAND(  # noqa: N802
     if out is not None:
         click.echo(plain(f"wrote {out}"), err=format_name == "json")
         if suggestions.comments:
-            lost = f"{suggestions.comments:,} comments inside changed items are not kept"
+            lost = f"{suggestions.comments:,} comments inside changed values are not kept"
             click.echo(lost, err=format_name == "json")
     total = sum(len(item.negatives) for item in suggestions.items)
     summary = (

@@ -27,6 +27,12 @@ from ragauge.cli.output import spare
 @whole_number(
     "--negatives", least=0, most=1000, default=5, help="How many hard negatives each draft gets."
 )
+@click.option(
+    "--dialect", default="native", metavar="NAME", help="Write the field names of a dialect."
+)
+@click.option(
+    "--like", metavar="GOLD", help="Write the field names of this gold set, and none of its ids."
+)
 @click.option("-o", "out", required=True, metavar="FILE", help="draft.yaml or draft.jsonl.")
 @click.option("--force", is_flag=True, help="Replace FILE if it is there.")
 def COMMAND(corpus: str, out: str, force: bool, **choices: Any) -> int:  # noqa: N802
@@ -34,13 +40,17 @@ def COMMAND(corpus: str, out: str, force: bool, **choices: Any) -> int:  # noqa:
 
     Blocks are chosen so that all documents and types have their turn. A draft has an empty
     question and `draft: true`, and no command scores it before a person has written the one and
-    removed the other. In YAML the titles above each item say where it is from. Exit code 5 if there
-    is no block to draft from.
+    removed the other. In YAML the titles above each item say where it is from.
+
+    Drafts that are to go into a gold set are written --like it: its dialect, and with it profile
+    and gates, stay as they are. For canary, --dialect canary adds paraphrases and the section.
+
+    Exit code 5 if there is no block to draft from.
     """
     from ragauge.gold.draft import draft_text
     from ragauge.text import plain
 
-    spare(out, {"corpus": corpus})
+    spare(out, {"corpus": corpus, "gold set": choices["like"]})
     draft = draft_text(corpus, out, **choices)
     write_new({Path(out): draft.text}, force=force)
     types = ", ".join(f"{name} {number:,}" for name, number in draft.types.items())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from ragauge.gold.lock import ChangedItem, FieldChange, LockDifference
+    from ragauge.gold.lock import ChangedItem, ChangedText, FieldChange, LockDifference
     from ragauge.model.gold import GoldItem
 
 _MOST = 20
@@ -21,33 +21,43 @@ _LONGEST = 72
 @click.option(
     "--lock", metavar="FILE", help="The lock (default: beside GOLD, with the suffix .lock)."
 )
+@click.option("--corpus", metavar="DIR", help="Compare the text that ids stand for here.")
+@click.option("--chunks", metavar="FILE", help="Where the chunks of an index lie, as JSON Lines.")
 @click.option("--no-new", is_flag=True, help="Fail for items that the lock does not have, too.")
 @click.option("--update", is_flag=True, help="Show what changed, then write the lock anew.")
-def COMMAND(gold: str, lock: str | None, no_new: bool, update: bool) -> int:  # noqa: N802
+def COMMAND(  # noqa: N802
+    gold: str, lock: str | None, no_new: bool, update: bool, **places: Any
+) -> int:
     """Compare a gold set with its lock, field by field.
 
     The set is read in the dialect that the lock names. Exit code 1 if an item changed or is gone,
-    or is new under --no-new. New items are told and pass; so are changes of fields that nothing
-    reads. With --update the exit code is 0.
+    or is new under --no-new, or if an id stands for other text in the corpus than when the set was
+    frozen. New items are told and pass; so are changes of fields that nothing reads. With --update
+    the exit code is 0.
     """
     from ragauge.codes import ExitCode
     from ragauge.gold import lock as gold_lock
     from ragauge.text import plain
 
-    done = gold_lock.verify(gold, lock)
+    done = gold_lock.verify(gold, lock, **places)
     difference = done.difference
-    for line in _lines(difference, gold):
+    for line in [*_lines(difference, gold), *_text_lines(done.texts, gold)]:
         click.echo(plain(line))
-    failed = difference.changed or difference.removed or (no_new and difference.added)
+    failed = bool(difference.changed or difference.removed or done.texts)
+    failed = failed or (no_new and bool(difference.added))
     counts = {
         "changed": len(difference.changed),
         "removed": len(difference.removed),
         "added": len(difference.added),
         "unchanged": difference.unchanged + len(difference.remarked),
     }
+    if done.texts:
+        counts["of other text"] = len(done.texts)
     summary = ", ".join(f"{count} {kind}" for kind, count in counts.items())
     click.echo(summary if failed else f"ok: {summary}")
-    if update and not difference.same:
+    if places["corpus"] is not None and not done.lock.texts:
+        click.echo("the lock has no fingerprints to compare: `gold freeze --corpus` adds them")
+    if update and not done.is_same:
         gold_lock.update(done)
         click.echo(plain(f"wrote {done.path}"))
         click.echo(f"gold hash  {done.now.gold_hash}")
@@ -67,6 +77,14 @@ def _lines(difference: LockDifference, gold: str) -> list[str]:
     for item in difference.remarked[:_MOST]:
         lines += _changed_lines("remark", item, gold)
     return [*lines, *_more("remark", difference.remarked)]
+
+
+def _text_lines(texts: Sequence[ChangedText], gold: str) -> list[str]:
+    lines = []
+    for changed in texts[:_MOST]:
+        lines.append(f"text     {_name(changed.item)}  {_where(changed.item, gold)}")
+        lines.append(f"  {changed.name} stands for other text now: {changed.text}")
+    return [*lines, *_more("text", texts)]
 
 
 def _changed_lines(kind: str, changed: ChangedItem, gold: str) -> list[str]:

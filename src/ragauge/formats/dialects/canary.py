@@ -8,7 +8,8 @@ DIALECT = Dialect(
     title="gold with paraphrases, anchor_section and negatives; traces with topk, ΔS and λ_state",
     source="WFGY chunking eval page",
     profile="canary",
-    gold_marks=frozenset({"paraphrases", "anchor_section", "negatives"}),
+    # Not `negatives`: `gold negatives` adds them to gold of any dialect, which stays what it is.
+    gold_marks=frozenset({"paraphrases", "anchor_section"}),
     trace_marks=frozenset(
         {*greek_names.DELTA_S, *greek_names.LAMBDA, "index_hash", "anchor", "answer_citations"}
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragauge.formats.gold import DRAFT
+from ragauge.formats.gold import DRAFT, MIGRATED_TO
 from ragauge.formats.schemas import parts
 from ragauge.formats.schemas.descriptions import GOLD_FIELDS
 from ragauge.formats.schemas.parts import Schema, any_there, optional, row, there
@@ -41,6 +41,10 @@ def schema() -> Schema:
     fields[DRAFT] = {
         "enum": [False, None],
         "description": "true marks a draft, which nothing reads: confirm it first",
+    }
+    fields[MIGRATED_TO] = {
+        **optional(parts.TEXT),
+        "description": "the revision of the corpus that `gold migrate` moved the item to",
     }
     named = {"type": ["string", "integer"], "minLength": 1}
     unquoted = {"properties": {"quote": {"type": "null"}}}

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -21,13 +21,23 @@ from ragauge.files.fields import FieldError, Row, as_list, meaning, pick
 from ragauge.formats.gold import DRAFT
 from ragauge.formats.gold_evidence import only_document, relevant_name
 from ragauge.formats.gold_files import GoldRows, read_items, without_draft, written
-from ragauge.gold.pin import Pinner
+from ragauge.gold.lock import Lock as GoldLock
+from ragauge.gold.pin import Pinner, frozen_texts
 from ragauge.model.field_spellings import GOLD_SPELLINGS
 from ragauge.model.gold import GoldItem
 from ragauge.spans import unit_in
 
 _RELEVANT = GOLD_SPELLINGS["relevant"]
 _EXPECT = {True: "answer", False: "refuse", None: ""}
+_ANSWERABLE = {value: answerable for answerable, value in _EXPECT.items()}
+
+
+def _put(row: dict[str, Any], name: str, value: Any) -> None:
+    """Give a field another value where it stands; a value of None takes it out."""
+    if value is None:
+        row.pop(name, None)
+    else:
+        row[name] = value
 
 
 class ChangedOnDiskError(Exception):
@@ -94,7 +104,7 @@ class ItemEdit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     index: int
     question: str
     paraphrases: list[str]
-    expect: str
+    expect: Literal["", "answer", "refuse"]
     evidence: list[int | NewEvidence]
     negatives: list[str]
     anchor_section: str
@@ -118,11 +128,17 @@ class FileView(Struct, frozen=True, kw_only=True):
 
 
 class GoldEditor:
-    """A gold file that is being edited, with the corpus that its evidence lies in."""
+    """A gold file that is being edited, with the corpus that its evidence lies in.
 
-    def __init__(self, path: str, lookup: Lookup, dialect: str = "auto") -> None:
+    `lock` knows which text ids stood for when the set was frozen.
+    """
+
+    def __init__(
+        self, path: str, lookup: Lookup, dialect: str = "auto", *, lock: GoldLock | None = None
+    ) -> None:
         self.path = path
         self.dialect = dialect
+        self.frozen = lock
         self.lookup = lookup
         self.pinner = Pinner(lookup)
         self.gold = self._read()
@@ -215,7 +231,7 @@ class GoldEditor:
             )
 
     def _readable(self, index: int, row: Row) -> ItemView:
-        evidence = self._evidence(row)
+        evidence = self._evidence(row, frozen_texts(self.gold, index, self.frozen))
         item = self._item_of(row)
         question = self._field(row, "question")[1]
         return ItemView(
@@ -241,7 +257,7 @@ class GoldEditor:
         name, value = pick(row, GOLD_SPELLINGS[field], own, meaning=meaning)
         return name or next(iter(own), GOLD_SPELLINGS[field][0]), value
 
-    def _evidence(self, row: Row) -> tuple[EvidenceView, ...]:
+    def _evidence(self, row: Row, frozen: Mapping[str, str]) -> tuple[EvidenceView, ...]:
         name = relevant_name(row, self._own)
         value = row.get(name)
         unit, doc = unit_in(row, "", "byte"), only_document(row, self._own)
@@ -250,7 +266,7 @@ class GoldEditor:
             path = f"{name}[{ref}]"
             label = str(meaning(entry)) if not isinstance(meaning(entry), dict) else ""
             try:
-                spots = self.pinner.entry(entry, path, unit=unit, doc=doc).spots
+                spots = self.pinner.entry(entry, path, unit=unit, doc=doc, frozen=frozen).spots
             except FieldError as error:
                 text = label or str(entry.get("quote", path))
                 views.append(EvidenceView(ref=ref, label=text, problem=error.message))
@@ -271,15 +287,14 @@ class GoldEditor:
         if tuple(edit.paraphrases) != view.paraphrases:
             new["paraphrases"] = edit.paraphrases
         if edit.expect != view.expect:
-            new.pop("answerable", None)
-            if edit.expect:
-                new["answerable"] = edit.expect == "answer"
+            _put(new, "answerable", _ANSWERABLE[edit.expect])
         if edit.anchor_section != view.anchor_section:
-            name = self._field(row, "anchor_section")[0]
-            new.pop(name, None)
-            if edit.anchor_section:
-                new[name] = edit.anchor_section
+            self._check_section(edit, view)
+            _put(new, self._field(row, "anchor_section")[0], edit.anchor_section or None)
         if tuple(edit.negatives) != view.negatives:
+            for name in edit.negatives:
+                if name not in view.negatives:
+                    self.lookup.block(name)
             new["negatives"] = edit.negatives
         if edit.evidence != [entry.ref for entry in view.evidence]:
             self._set_evidence(new, row, edit)
@@ -293,6 +308,13 @@ class GoldEditor:
             new.pop(DRAFT, None)
         self._item_of(new)
         return new
+
+    def _check_section(self, edit: ItemEdit, view: ItemView) -> None:
+        """A section that is new in an item must be in the corpus; its document may be left out."""
+        docs = {spot.doc for entry in view.evidence for spot in entry.spots}
+        docs |= {entry.doc for entry in edit.evidence if isinstance(entry, NewEvidence)}
+        if edit.anchor_section:
+            self.lookup.section(edit.anchor_section, next(iter(docs)) if len(docs) == 1 else None)
 
     def _item_of(self, row: Row) -> GoldItem:
         """The item without its evidence, whose problems are shown beside each entry."""

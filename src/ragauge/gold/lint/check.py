@@ -15,6 +15,7 @@ from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.resolve import Resolver, ResolveReport
 from ragauge.errors import MAX_REPORTED, Problem
 from ragauge.files.open import PathLike
+from ragauge.formats.gold import MIGRATED_TO
 from ragauge.gold.coverage import (
     COVERAGE,
     Coverage,
@@ -27,6 +28,7 @@ from ragauge.gold.coverage import (
     same_place,
 )
 from ragauge.gold.findings import lacks_evidence, names_evidence, unread_fields
+from ragauge.gold.fingerprints import Fingerprints, evidence_ids, text_changed
 from ragauge.gold.gold_file import gold_file, lookup_of
 from ragauge.gold.lint.near_duplicates import (
     NEAR_SHARE,
@@ -36,6 +38,7 @@ from ragauge.gold.lint.near_duplicates import (
     similarity,
 )
 from ragauge.gold.lint.rules import RULES, SEVERITIES, LintFinding, Severity, identity, lint_finding
+from ragauge.gold.lock import Lock, changed_texts, lock_beside
 from ragauge.gold.negatives import FARTHEST
 from ragauge.ids import distance, lies_in, split_section
 from ragauge.model.chunk import Chunk
@@ -61,13 +64,14 @@ _Complaint = tuple[str, str, str]
 
 
 class LintContext(Struct, frozen=True, kw_only=True):
-    """What a gold set is judged by: the profile, the options, and what is known of its corpus."""
+    """What a gold set is judged by: the profile, the options, its corpus, and its lock."""
 
     profile: Profile
     options: Options = Options()
     dialect: str = "native"
     lookup: Lookup | None = None
     chunks: Mapping[str, Chunk] = {}
+    lock: Lock | None = None
 
 
 class LintReport(Struct, frozen=True, kw_only=True):
@@ -300,6 +304,38 @@ def unresolved(
         )
 
 
+def other_texts(
+    items: Sequence[GoldItem], fingerprints: Fingerprints, lock: Lock | None
+) -> Iterator[LintFinding]:
+    """Ids that stand for other text than when the set was frozen, or for which nothing shows it."""
+    for changed in changed_texts(lock, items, fingerprints) if lock is not None else ():
+        error = text_changed(changed.name, changed.text)
+        yield lint_finding(error.code, error.message, error.hint, changed.item)
+    unpinned: dict[str, None] = {}
+    having: list[GoldItem] = []
+    for item in items:
+        frozen = lock.texts_of((item.qid, item.turn), item.extra.get(MIGRATED_TO)) if lock else {}
+        names = [
+            name
+            for name in evidence_ids(item)
+            if name not in frozen and fingerprints.of_id(name) is not None
+        ]
+        unpinned.update(dict.fromkeys(names))
+        if names:
+            having.append(item)
+    if having:
+        ids = "1 id" if len(unpinned) == 1 else f"{len(unpinned)} ids"
+        count = f"{len(having)} item{'' if len(having) == 1 else 's'}"
+        yield lint_finding(
+            "not-pinned",
+            f"the text of {ids} in the evidence of {count} is noted nowhere: "
+            f"{some(sorted(unpinned))}",
+            "`ragauge gold pin` gives evidence its quote, `gold freeze --corpus` a fingerprint",
+            min(having, key=identity),
+            times=len(having),
+        )
+
+
 def overlapping_negatives(
     item: GoldItem, reach: Reach, reach_finder: ReachFinder
 ) -> Iterator[_Complaint]:
@@ -455,6 +491,8 @@ def check(items: Sequence[GoldItem], context: LintContext, *, name: str) -> Lint
         if context.lookup is not None and resolved is not None:
             chunks = context.chunks or None
             yield from unresolved(items, Resolver(context.lookup, chunks), resolved)
+            fingerprints = Fingerprints(context.lookup, context.chunks)
+            yield from other_texts(items, fingerprints, context.lock)
         yield from duplicate_ids(items, turns=turns)
         yield from near_duplicate_questions(items, wordings)
         yield from unread_field_findings(items)
@@ -534,11 +572,16 @@ def lint(
     *,
     corpus: PathLike | None = None,
     chunks: PathLike | None = None,
+    lock: PathLike | None = None,
     profile: str | None = None,
     dialect: str = "auto",
     options: Options = Options(),  # noqa: B008  (frozen)
 ) -> LintReport:
-    """Judge a gold set by every rule; rows that cannot be read are told and left out."""
+    """Judge a gold set by every rule; rows that cannot be read are told and left out.
+
+    With a corpus, the text that ids stand for is compared with the lock: the one that is named, or
+    the one beside the set.
+    """
     lookup = lookup_of(corpus)
     with gold_file(gold, profile=profile, dialect=dialect, lookup=lookup) as file:
         context = LintContext(
@@ -547,6 +590,7 @@ def lint(
             dialect=file.choice.dialect.name,
             lookup=lookup,
             chunks=read_chunk_list(chunks),
+            lock=None if lookup is None else lock_beside(gold, lock),
         )
         return replace(
             check(file.loaded.items, context, name=file.source.name),

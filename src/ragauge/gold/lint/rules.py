@@ -56,7 +56,7 @@ def _shared(*names: str) -> dict[str, LintRule]:
 
 
 RULES: dict[str, LintRule] = {
-    **_shared("duplicate-qid", "unresolved", "quote-moved", "mixed-units"),
+    **_shared("duplicate-qid", "unresolved", "quote-moved", "text-changed", "mixed-units"),
     **_rules(
         "error",
         ("empty-question", "a question or paraphrase has no text",
@@ -81,6 +81,10 @@ RULES: dict[str, LintRule] = {
         "warning",
         ("no-question", "an item has no question",
          "Traces can be joined by id, but nothing can be asked, and `run` leaves it out."),
+        ("not-pinned", "evidence is an id, and nothing says which text it stands for",
+         "The id of a block says where it stands. After a section was inserted, the ids behind it "
+         "are those of other text, and no rule can tell. `ragauge gold pin` gives evidence its "
+         "quote, `ragauge gold freeze --corpus` notes a fingerprint of its text in the lock."),
         ("short-claim", "a claim is too short to match",
          "Substrings of fewer than 5 characters never match. The other claims of the item are "
          "long enough, so that it can still be right."),

@@ -38,13 +38,15 @@ class MigrationSettings(Struct, frozen=True, kw_only=True):
     """How rows are rewritten: which confidence is enough, and what becomes of the rest.
 
     `strict` refuses a place whose `doc_hash` is neither that of the old text nor of the new one.
-    It is on for gold, and off for traces: these say what was retrieved then.
+    It is on for gold, and off for traces: these say what was retrieved then. `new_blocks` are the
+    ids of the new corpus, where it is at hand.
     """
 
     least: float
     on_unmapped: OnUnmapped = "stop"
     strict: bool = True
     texts: NewTexts | None = None
+    new_blocks: frozenset[str] = frozenset()
 
 
 class _OldEntry(Struct, frozen=True):
@@ -62,7 +64,8 @@ class _OldEntry(Struct, frozen=True):
 class Rewriter:
     """Rewrites the evidence of one row after another, and counts what it did.
 
-    `problems` are those of the row at hand; whoever reads them empties the list.
+    `problems` are those of the row at hand; whoever reads them empties the list. `reused` are the
+    ids of the row that stay because they have no new place, and that name other text there.
     """
 
     def __init__(self, redirects: Redirects, settings: MigrationSettings) -> None:
@@ -70,7 +73,14 @@ class Rewriter:
         self.settings = settings
         self.tally: Counter[str] = Counter()
         self.problems: list[FieldError] = []
+        self.reused: list[str] = []
         self._holders: dict[str, list[str]] = {}
+        documents = redirects.documents.values()
+        self.old_hashes = {row.old.hash for row in documents}
+        self.old_hashes |= {row.old.source_hash for row in documents}
+        self._new_blocks = settings.new_blocks | {
+            place.id for row in redirects.blocks.values() for place in row.new
+        }
 
     def fail(self, path: str, message: str) -> None:
         """Note something that cannot be redirected."""
@@ -99,12 +109,13 @@ class Rewriter:
     def ids(self, old: str, path: str) -> list[str] | None:
         """The new ids of an id; None if it has none. An id that is not of the corpus stays."""
         row = self.redirects.find(old)
-        if row is None:
-            return self._unlisted(old, path)
-        if not self._usable(row, path):
-            return None
-        self.tally[row.kind] += 1
-        return [place.id for place in row.new]
+        moved = self._unlisted(old, path) if row is None else None
+        if row is not None and self._usable(row, path):
+            self.tally[row.kind] += 1
+            moved = [place.id for place in row.new]
+        if moved is None and self.settings.on_unmapped == "keep" and old in self._new_blocks:
+            self.reused.append(old)
+        return moved
 
     def _unlisted(self, old: str, path: str) -> list[str] | None:
         """An id that no row is about: part of a block, foreign, or wrong."""

@@ -17,13 +17,14 @@ from msgspec import Struct
 
 from ragauge.corpus.diff.map_file import read_map
 from ragauge.corpus.diff.redirects import Redirects
-from ragauge.corpus.lookup import open_corpus
+from ragauge.corpus.lookup import Lookup, open_corpus
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.files.atomic_write import atomic_file, write_atomically
 from ragauge.files.fields import FieldError, Row
 from ragauge.files.open import opened
 from ragauge.files.ranges import Source
 from ragauge.formats.detect import TREC
+from ragauge.formats.gold import DRAFT, PREVIOUS
 from ragauge.formats.gold_files import comments_lost, form_of, read_gold_rows
 from ragauge.formats.gold_files import written as gold_text
 from ragauge.formats.json_rows import decode_row
@@ -35,7 +36,7 @@ from ragauge.gold.migrate.evidence import (
     OnUnmapped,
     Rewriter,
 )
-from ragauge.gold.migrate.gold_rows import rewrite_gold
+from ragauge.gold.migrate.gold_rows import is_dated, rewrite_gold
 from ragauge.gold.migrate.trace_rows import rewrite_trace
 from ragauge.model.field_spellings import GOLD_SPELLINGS
 from ragauge.model.migration import KINDS, SURE, Header
@@ -48,7 +49,7 @@ _REWRITE: Mapping[str, Callable[[Row, Rewriter], dict[str, Any]]] = {
 _COUNT_LABELS = {
     "place kept": "places, same text",
     "place changed": "places, changed text",
-    "already new": "places already moved",
+    "already new": "already moved",
     "foreign": "ids of no old block",
     "hit on several parts": "hits on split blocks",
     "citation of one block twice": "citations that became one",
@@ -56,7 +57,6 @@ _COUNT_LABELS = {
     "quote cut anew": "quotes cut anew",
     "quote put aside": "quotes put aside",
     "negative now relevant": "negatives now relevant",
-    "item without evidence": "items without evidence",
 }
 """What is counted beside the kinds, and how it is called."""
 
@@ -71,8 +71,9 @@ class MigrationResult(Struct, frozen=True, kw_only=True):
     """What came of moving a file: rows, and what was done with what is in them.
 
     `tally` counts redirects by kind, and what a reader should know of; `problems` are the first of
-    those that were kept or dropped with `on_unmapped`. `comments` counts those of YAML that were
-    lost in rows that changed.
+    those that were kept or dropped with `on_unmapped`. `drafts` are the first of the items that a
+    person must look at before they are scored, `draft_count` all of them. `comments` counts those
+    of YAML that were lost in rows that changed.
     """
 
     rows: int
@@ -80,6 +81,8 @@ class MigrationResult(Struct, frozen=True, kw_only=True):
     tally: dict[str, int]
     problems: tuple[Problem, ...] = ()
     unmapped: int = 0
+    drafts: tuple[Problem, ...] = ()
+    draft_count: int = 0
     comments: int = 0
 
 
@@ -88,6 +91,7 @@ class _Migration(Struct):
 
     rewriter: Rewriter
     rewrite: Callable[[Row, Rewriter], dict[str, Any]]
+    is_gold: bool
     name: str = ""
     rows: int = 0
     changed: int = 0
@@ -95,6 +99,10 @@ class _Migration(Struct):
     unmapped: int = 0
     problems: list[Problem] = []
     losses: list[Problem] = []
+    draft_count: int = 0
+    drafts: list[Problem] = []
+    undated: int = 0
+    undated_rows: list[Problem] = []
 
     def note(self, listed: list[Problem], error: FieldError, row: Row, line: int) -> None:
         """List a problem of a row, if it is one of the first."""
@@ -112,15 +120,38 @@ class _Migration(Struct):
     def record(self, changes: Mapping[str, Any], row: Row, line: int) -> None:
         """Count a row that was rewritten, and what could not be redirected in it."""
         self.changed += bool(changes)
+        if self.is_gold and changes:
+            self._record_item(changes, row, line)
         self.unmapped += len(self.rewriter.problems)
         for problem in self.rewriter.problems:
             self.note(self.losses, problem, row, line)
         self.rewriter.problems.clear()
 
+    def _record_item(self, changes: Mapping[str, Any], row: Row, line: int) -> None:
+        if changes.get(DRAFT) is True:
+            self.draft_count += 1
+            lost = [name.removesuffix(PREVIOUS) for name in changes if name.endswith(PREVIOUS)]
+            why = f"no evidence is left in {', '.join(f'`{name}`' for name in lost)}"
+            if not lost:
+                names = ", ".join(f"`{name}`" for name in self.rewriter.reused)
+                why = f"{names} has no new place, and is the id of other text now"
+            hint = f"name its evidence in the new corpus, and remove `{DRAFT}`"
+            self.note(self.drafts, FieldError("draft-item", why, hint), row, line)
+        if not is_dated(row, self.rewriter):
+            self.undated += 1
+            message = "the item may have been written for the new corpus: others were moved to it"
+            hint = "move it in a file of its own, if its ids are those of the old corpus"
+            error = FieldError("already-migrated", message, hint)
+            self.note(self.undated_rows, error, row, line)
+
     def stop(self) -> None:
         """Raise what forbids that the new file is written."""
         if self.bad:
             raise RagaugeError(self.problems, total=self.bad)
+        # Where some items are of the new corpus already, nothing shows which corpus the ids of the
+        # others are of, and ids of both look alike.
+        if self.undated and self.rewriter.tally["already new"]:
+            raise RagaugeError(self.undated_rows, total=self.undated)
         if self.unmapped and self.rewriter.settings.on_unmapped == "stop":
             raise RagaugeError(self.losses, total=self.unmapped)
         if not self.rows:
@@ -136,6 +167,8 @@ class _Migration(Struct):
             tally={name: count for name, count in sorted(self.rewriter.tally.items()) if count},
             problems=tuple(self.losses),
             unmapped=self.unmapped,
+            drafts=tuple(self.drafts),
+            draft_count=self.draft_count,
             comments=comments,
         )
 
@@ -166,11 +199,15 @@ def migrate_file(
             "file-exists", f"`{out}` is the map, and is not replaced", hint="name another file"
         )
     redirects = Redirects(read_map(migration))
-    texts = None if corpus is None else _texts(corpus, redirects.header)
+    lookup = None if corpus is None else _new_corpus(corpus, redirects.header)
     settings = MigrationSettings(
-        least=least, on_unmapped=on_unmapped, strict=what == "gold", texts=texts
+        least=least,
+        on_unmapped=on_unmapped,
+        strict=what == "gold",
+        texts=None if lookup is None else _texts(lookup),
+        new_blocks=frozenset() if lookup is None else frozenset(lookup.blocks),
     )
-    moving = _Migration(Rewriter(redirects, settings), _REWRITE[what])
+    moving = _Migration(Rewriter(redirects, settings), _REWRITE[what], what == "gold")
     if what == "gold" and target.lower().endswith(_DOCUMENTS):
         return moving.result(_migrate_document(os.fspath(name), target, moving))
     with opened(name) as source, atomic_file(out) as file:
@@ -253,8 +290,8 @@ def _is_finite(value: Any) -> bool:
     return all(map(_is_finite, value)) if isinstance(value, list) else True
 
 
-def _texts(folder: str | os.PathLike[str], header: Header) -> NewTexts:
-    """The texts of the new corpus, which must be the one that the map leads to."""
+def _new_corpus(folder: str | os.PathLike[str], header: Header) -> Lookup:
+    """The new corpus, which must be the one that the map leads to."""
     lookup = open_corpus(os.fspath(folder))
     corpus = lookup.corpus
     if corpus.manifest.revision != header.new.revision:
@@ -264,6 +301,10 @@ def _texts(folder: str | os.PathLike[str], header: Header) -> NewTexts:
             f"{header.new.revision}",
             hint="give the corpus that was the NEW one of `ragauge corpus diff`",
         )
+    return lookup
+
+
+def _texts(lookup: Lookup) -> NewTexts:
     return lambda doc, start, end: lookup.text(doc)[start:end].decode("utf-8", "replace")
 
 
@@ -282,6 +323,8 @@ def summary_lines(done: MigrationResult, on_unmapped: OnUnmapped) -> list[str]:
     if done.unmapped:
         label = f"unmapped, {'kept' if on_unmapped == 'keep' else 'dropped'}"
         lines.append(f"{label:24} {done.unmapped:,}")
+    if done.draft_count:
+        lines.append(f"{'items now drafts':24} {done.draft_count:,}, to be looked at by a person")
     if done.comments:
         lines.append(f"{'comments not kept':24} {done.comments:,}")
     return lines

@@ -3,6 +3,9 @@
 A block that was split is replaced by all of its parts: each is evidence in `relevant`, with the
 grade that the block had, and any of them will do in a group that the block was in. Blocks that
 became one are listed once.
+
+What has lost all of its evidence is a draft afterwards. An empty list would say something: that the
+question is to be refused, or that no citation is right.
 """
 
 from __future__ import annotations
@@ -10,31 +13,40 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ragauge.files.fields import FieldError, Row, as_id, as_list, as_object
-from ragauge.gold.migrate.evidence import Rewriter
+from ragauge.files.fields import FieldError, Row, as_id, as_list, as_object, as_text
+from ragauge.formats.gold import DRAFT, MIGRATED_TO, PREVIOUS
+from ragauge.gold.migrate.evidence import Rewriter, hash_in
 from ragauge.ids import doc_of
 from ragauge.model.field_spellings import GOLD_SPELLINGS, HIT_DOCS, HIT_IDS
 from ragauge.spans import unit_in
 
 _LISTS = (*GOLD_SPELLINGS["relevant"], *GOLD_SPELLINGS["places"])
 _SECTIONS = (*GOLD_SPELLINGS["anchor_section"], *GOLD_SPELLINGS["decoy_section"])
+_EVIDENCE = (
+    *_LISTS,
+    *GOLD_SPELLINGS["groups"],
+    *GOLD_SPELLINGS["grades"],
+    *GOLD_SPELLINGS["relevant_docs"],
+)
 
 
 def rewrite_gold(row: Row, rewriter: Rewriter) -> dict[str, Any]:
     """The fields of a gold row that change, with their new values.
 
-    An item whose evidence was moved before was moved as a whole: its ids would go a second step.
+    An item that was moved before is not moved again: its ids would go a second step.
     """
     if all(row.get(name) is None for name in GOLD_SPELLINGS["qid"]):
         hint = 'add a unique "qid" to every gold item'
         raise FieldError("missing-field", "the item has no id", hint)
     there = sum(_is_there(entry, rewriter) for entry in _members(row))
-    if there:
-        rewriter.tally["already new"] += there
+    if there or _is_stamped(row, rewriter):
+        rewriter.tally["already new"] += there or 1
         return {}
     unit = unit_in(row, "", "byte")
     changed: dict[str, Any] = {}
     docs = list(dict.fromkeys(_docs(row)))
+    rewriter.reused.clear()
+    unmapped = len(rewriter.problems)
     for name, value in row.items():
         if value is None:
             continue
@@ -53,8 +65,71 @@ def rewrite_gold(row: Row, rewriter: Rewriter) -> dict[str, Any]:
         elif name in _SECTIONS:
             changed[name] = rewriter.section(value, docs, name)
     changed = {name: value for name, value in changed.items() if value != row[name]}
-    _count_losses(row, changed, rewriter)
+    _count_negatives(row, changed, rewriter)
+    lost = _lost_fields(row, changed) if len(rewriter.problems) > unmapped else []
+    for name in lost:
+        changed[name] = changed[name] or None
+        changed[f"{name}{PREVIOUS}"] = row[name]
+    if lost or rewriter.reused:
+        changed[DRAFT] = True
+    if changed:
+        changed[MIGRATED_TO] = rewriter.redirects.header.new.revision
     return changed
+
+
+def is_dated(row: Row, rewriter: Rewriter) -> bool:
+    """Whether an item says itself that it is of the old corpus: by a stamp, or by a hash."""
+    if row.get(MIGRATED_TO) is not None:
+        return True
+    stated = (hash_in(entry) for entry in _members(row) if isinstance(entry, Mapping))
+    return any(digest is not None and digest in rewriter.old_hashes for digest in stated)
+
+
+def _is_stamped(row: Row, rewriter: Rewriter) -> bool:
+    """Whether an item was moved to the new corpus before; one of a third corpus is refused."""
+    stamp = row.get(MIGRATED_TO)
+    if stamp is None:
+        return False
+    revision = as_text(stamp, MIGRATED_TO)
+    header = rewriter.redirects.header
+    if revision == header.old.revision:
+        return False
+    if revision == header.new.revision:
+        return True
+    raise FieldError(
+        "already-migrated",
+        f"the item was moved to revision {revision}, and the map leads from "
+        f"{header.old.revision} to {header.new.revision}",
+        "use the map that leads on from that revision: `ragauge corpus diff` makes it",
+    )
+
+
+def _lost_fields(row: Row, changed: Mapping[str, Any]) -> list[str]:
+    """The fields of evidence that hold none any more, or that a whole group is missing in."""
+    lost = [
+        name
+        for name in _EVIDENCE
+        if name in changed
+        and (_counted(changed[name]) == 0 or _groups_of(changed[name]) < _groups_of(row[name]))
+    ]
+    sections = [name for name in GOLD_SPELLINGS["anchor_section"] if name in changed]
+    # A section is evidence of its own only where there is no other.
+    if sections and not any(_counted(row.get(name)) for name in _EVIDENCE):
+        lost += [name for name in sections if changed[name] is None]
+    return lost
+
+
+def _counted(value: Any) -> int:
+    """How many pieces of evidence a field holds; of graded ids those that are relevant."""
+    if isinstance(value, Mapping):
+        return sum(not isinstance(grade, int | float) or grade > 0 for grade in value.values())
+    if isinstance(value, list):
+        return sum(len(entry) if isinstance(entry, list) else 1 for entry in value)
+    return int(value is not None)
+
+
+def _groups_of(value: Any) -> int:
+    return sum(isinstance(entry, list) for entry in value) if isinstance(value, list) else 0
 
 
 def _members(row: Row) -> Iterator[Any]:
@@ -130,12 +205,8 @@ def _docs(row: Row) -> Iterable[str]:
                 yield as_id(one, name)
 
 
-def _count_losses(row: Row, changed: Mapping[str, Any], rewriter: Rewriter) -> None:
-    """Count what an item lost, or says against itself now."""
-    names = (*_LISTS, *GOLD_SPELLINGS["groups"], *GOLD_SPELLINGS["grades"])
-    before = any(row.get(name) for name in names)
-    if before and not any(changed.get(name, row.get(name)) for name in names):
-        rewriter.tally["item without evidence"] += 1
+def _count_negatives(row: Row, changed: Mapping[str, Any], rewriter: Rewriter) -> None:
+    """Count the negatives that are evidence now."""
 
     def both(fields: Mapping[str, Any]) -> set[str]:
         relevant = [fields.get(name) for name in GOLD_SPELLINGS["relevant"]]
