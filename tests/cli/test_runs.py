@@ -477,12 +477,12 @@ def test_a_read_only_store_is_listed_shown_compared_and_exported(
                 done = folder.run(*words)
                 assert done.exit_code == 0, (words, done.err)
                 assert [path.name for path in reached.iterdir()] == ["ragauge.db"]
-            for words in (
+            for writing in (
                 ("runs", "tag", "first", "x"), ("runs", "delete", "first", "--yes"),
                 ("runs", "compact"), ("baseline", "set", "first"),
             ):  # fmt: skip
-                done = folder.run(*words)
-                assert done.codes == {"store-unavailable"}, (words, done.err)
+                done = folder.run(*writing)
+                assert done.codes == {"store-unavailable"}, (writing, done.err)
                 assert "is read-only" in done.err
         monkeypatch.chdir(folder.path)
 

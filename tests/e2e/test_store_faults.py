@@ -405,6 +405,7 @@ def test_an_older_file_is_migrated_and_its_copy_can_be_restored(tmp_path: Path) 
     file = tmp_path / "old.db"
     with closing(sqlite3.connect(file)) as raw:
         for statement in schema_versions.migrations("sqlite")[0].up:
+            assert isinstance(statement, str)
             raw.execute(statement)
         raw.execute(
             "INSERT INTO eval_runs VALUES ('r', 's', 'p', '2025', NULL, '{}', '{\"m\":1}', 'h',"

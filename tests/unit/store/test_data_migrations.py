@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ragauge.errors import RagaugeError
+from ragauge.store import packed_slices
 from ragauge.store import runs as run_store
 from ragauge.store.databases import data_migrations, schema_versions
 from ragauge.store.packed_slices import join_slices
@@ -112,7 +113,7 @@ def test_a_migration_that_is_stopped_among_the_rows_leaves_the_old_store(
             raise KeyboardInterrupt
         return split(text)
 
-    split = data_migrations.split_slices
+    split = packed_slices.split_slices
     monkeypatch.setattr(data_migrations, "split_slices", stopped)
     with pytest.raises(KeyboardInterrupt):
         run_store.open_store(url)

@@ -512,7 +512,7 @@ def test_a_migration_that_fails_half_way_changes_nothing(
     migrate_to(url, 1)
     before = dump(url)
 
-    def broken(*asked: Any) -> list[str]:
+    def broken(*asked: Any) -> list[Any]:
         return [*steps(*asked), "DROP TABLE eval_tags", "DROP TABLE unheard_of"]
 
     steps = schema_versions.steps

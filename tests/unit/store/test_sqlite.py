@@ -103,6 +103,16 @@ def test_what_a_killed_writer_left_in_the_log_is_read_too(file: Path) -> None:
     assert {path: path.read_bytes() for path in file.parent.iterdir()} == contents
 
 
+def test_a_log_that_cannot_be_copied_is_said(file: Path) -> None:
+    """Reading without it would show a store as it was once."""
+    killed_writer(file)
+    Path(f"{file}-wal").chmod(0o000)
+    with read_only(file.parent, files=False), pytest.raises(RagaugeError) as error:
+        read_run(file)
+    assert error.value.code == "store-unavailable"
+    assert "beside it" in str(error.value)
+
+
 def test_an_empty_log_is_no_log(file: Path) -> None:
     Path(f"{file}-wal").touch()
     with read_only(file.parent):

@@ -180,9 +180,6 @@ def _opened(url: str, *, create: bool, goal: int) -> _Opened:
     """A connection to a store that is at a version."""
     path = _path(url)
     with _translated(url):
-        if sqlite3.sqlite_version_info < OLDEST:
-            has = f"this Python has SQLite {sqlite3.sqlite_version}"
-            raise store_errors.unavailable(url, has, "SQLite 3.37 or newer is needed")
         if not create and not path.exists():
             raise store_errors.nothing_stored(url)
         if not path.parent.is_dir():
@@ -230,13 +227,23 @@ def _opened_to_read(url: str, stack: ExitStack) -> _Opened:
             with suppress(sqlite3.OperationalError):  # nobody has it open, and nobody may begin
                 opened = _checked(url, real, "mode=ro")
         if opened is None and rest:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ragauge-")))
-            for file in (real, *rest):
-                shutil.copyfile(file, folder / file.name)
-            opened = _checked(url, folder / real.name, "mode=rw")
+            opened = _checked(url, _copied(url, stack, [real, *rest]), "mode=rw")
         opened = opened or _checked(url, real, IMMUTABLE)
     stack.callback(opened.connection.close)
     return opened
+
+
+def _copied(url: str, stack: ExitStack, files: Sequence[Path]) -> Path:
+    """The first of some files, copied with the others to a folder that the stack removes."""
+    try:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ragauge-")))
+        for file in files:
+            shutil.copyfile(file, folder / file.name)
+    except OSError as error:
+        words = f"what a writer left beside it cannot be read: {error.strerror or error}"
+        hint = "make room for a temporary copy of it, or check who may read the files beside it"
+        raise store_errors.unavailable(url, words, hint) from error
+    return folder / files[0].name
 
 
 def _checked(url: str, path: Path, access: str) -> _Opened:
@@ -266,6 +273,9 @@ def open_store(url: str, *, create: bool = True) -> Store:
     Where nothing can be written, a store that is there is opened to be read.
     """
     path = _path(url)
+    if sqlite3.sqlite_version_info < OLDEST:
+        has = f"this Python has SQLite {sqlite3.sqlite_version}"
+        raise store_errors.unavailable(url, has, "SQLite 3.37 or newer is needed")
     with ExitStack() as stack:
         read_only = path.is_file() and not _may_write(path)
         if read_only and create:
@@ -301,7 +311,10 @@ class SqliteStore(StoreQueries):
         """What changes when another process writes to the file; nothing where SQLite sees it."""
         if self._opened.access != IMMUTABLE:
             return ()
-        facts = self._opened.path.stat()
+        try:
+            facts = self._opened.path.stat()
+        except OSError:  # it is gone: that is a change too
+            return ()
         return facts.st_ino, facts.st_size, facts.st_mtime_ns
 
     def _check_unchanged(self) -> None:
