@@ -421,6 +421,17 @@ def test_baselines_are_never_chosen(dated: Store, folder: Folder) -> None:
     assert left(dated) == ["day-1", "day-10"]
 
 
+def test_the_baseline_of_the_configuration_is_never_chosen(dated: Store, folder: Folder) -> None:
+    """It is named by its id, and has no tag."""
+    folder.write("ragauge.toml", 'baseline = "day-5"\n')
+    done = folder.run("runs", "delete", "--older-than", "0h", "--yes")
+    assert "kept day-5: it is the baseline of ragauge.toml" in done.err
+    assert left(dated) == ["day-5", "day-10"]
+    folder.write("ragauge.toml", 'baseline = "nothing-stored"\n')
+    folder.run("runs", "delete", "--older-than", "0h", "--yes")
+    assert left(dated) == ["day-10"]
+
+
 def test_names_and_ages_do_not_mix(dated: Store, folder: Folder) -> None:
     for more in (("--older-than", "1d"), ("--keep", "1")):
         done = folder.run("runs", "delete", "day-1", *more, "--yes")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ragauge.cli.options import CommandOptions, options, print_json, say, screen, whole_number
-from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, new_id
+from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, is_file, new_id
 
 if TYPE_CHECKING:
     from ragauge.model.run import RunRecord, Store
@@ -209,8 +209,8 @@ def _delete(**values: Any) -> int:
     """Delete runs with their results, scores and tags; all of them, or none if one is refused.
 
     Runs are named, or chosen: --incomplete, --older-than and --keep together choose those that fit
-    them all. Runs with a tag, and so baselines, are never chosen. A run that is being stored right
-    now is incomplete too.
+    them all. Baselines and all other runs with a tag are never chosen. A run that is being stored
+    right now is incomplete too.
 
     On a terminal it asks first; elsewhere --yes is needed. Later runs use the space that becomes
     free; `ragauge runs compact` returns it.
@@ -267,9 +267,10 @@ def _named_runs(store: Store, asked: CommandOptions) -> list[RunRecord]:
 
 
 def _chosen_runs(store: Store, asked: CommandOptions) -> list[RunRecord]:
-    """The runs that fit all conditions; those with a tag are left, and said to be."""
+    """The runs that fit all conditions; baselines and runs with a tag are left, and said to be."""
     from ragauge.store.runs import outdated_runs
 
+    baseline = _configured_baseline(store, asked)
     fitting = outdated_runs(
         store.runs(suite=asked.suite),
         incomplete=asked.incomplete,
@@ -279,7 +280,23 @@ def _chosen_runs(store: Store, asked: CommandOptions) -> list[RunRecord]:
     for run in fitting:
         if run.tags:
             say(f"kept {run.run_id}: it has the tag {', '.join(run.tags)}")
-    return [run for run in fitting if not run.tags]
+        elif run.run_id == baseline:
+            say(f"kept {run.run_id}: it is the baseline of {asked.config.origin}")
+    return [run for run in fitting if not run.tags and run.run_id != baseline]
+
+
+def _configured_baseline(store: Store, asked: CommandOptions) -> str | None:
+    """The id of the run that the configuration names as the baseline, if it is one in the store."""
+    from ragauge.errors import RagaugeError
+    from ragauge.store.runs import find_run
+
+    name, suite = asked.config.baseline, asked.config.suite
+    if name is None or is_file(name):
+        return None
+    try:
+        return find_run(store, name, suite=suite, complete=False).run_id
+    except RagaugeError:
+        return None
 
 
 def _refuse_baselines(runs: Sequence[RunRecord]) -> None:
